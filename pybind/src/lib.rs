@@ -26,6 +26,7 @@ mod interrupt;
 mod level_log;
 mod levels;
 mod look;
+mod loops;
 mod marks;
 mod modules;
 mod named_snapshot;
@@ -101,6 +102,8 @@ mod _gpumem {
     #[pymodule_export]
     use super::look::_looks;
     #[pymodule_export]
+    use super::loops::count_loops;
+    #[pymodule_export]
     use super::marks::{Steps, StepsIterator, mark};
     #[pymodule_export]
     use super::named_snapshot::on_oom::snapshot_on_oom;
@@ -144,6 +147,7 @@ mod _gpumem {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::still::resolve(module.py())?;
         super::walk::resolve(module.py())?;
+        super::loops::resolve(module.py())?;
         super::sim::register(module)?;
         #[cfg(feature = "testing")]
         super::testing::register(module)?;

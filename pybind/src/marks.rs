@@ -8,7 +8,7 @@ use pyo3::types::PyIterator;
 
 use crate::recorder::Mark;
 use crate::text::Text;
-use crate::{blocks, child, guard, session};
+use crate::{blocks, child, guard, loops, session};
 
 /// Marks this instant in the innermost block, or in the cell's run: growth from mark
 /// to mark is judged like growth from run to run. Outside of both it does nothing.
@@ -29,6 +29,9 @@ fn set(py: Python<'_>, mark: Mark<'_>) {
     }
     if !session::is_running() {
         return;
+    }
+    if matches!(mark, Mark::StepEnded(_)) {
+        loops::note_mark();
     }
     let body = || session::mark(py, mark, blocks::current(py)?);
     if let Err(failure) = guard::caught(py, body) {

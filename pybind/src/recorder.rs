@@ -5,6 +5,7 @@
 
 mod follow;
 mod looks;
+mod loops;
 mod oom;
 mod points;
 mod rolled;
@@ -17,8 +18,8 @@ use gpumem_core::downsample::Downsampler;
 use gpumem_core::holders::Allocated;
 use gpumem_core::recording::{
     AllocatorLevels, Cell, CellIdx, Changes, Device, DeviceIdx, DeviceKey, DriverLevels, Frame,
-    Header, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, SourceHash,
-    SourceState, Status, Unknown,
+    Header, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Series,
+    SourceHash, SourceState, Status, Unknown,
 };
 use gpumem_core::rules::Rules;
 use gpumem_core::source_text;
@@ -96,8 +97,8 @@ pub(crate) struct Recorder {
     n_points: usize,
     /// With so many points the oldest are downsampled.
     thins_at: usize,
-    /// The marks of the open runs.
-    marks: HashMap<(RunIdx, DeviceIdx, String), Downsampler>,
+    /// The marks and the loops of the open runs.
+    marks: HashMap<(RunIdx, DeviceIdx, Series), Downsampler>,
     followed: Option<Followed>,
     /// What a cluster has not fetched, once it has begun to.
     unfetched: Option<Changes>,

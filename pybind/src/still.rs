@@ -413,21 +413,26 @@ impl<'s> Object<'s> {
     /// Keeps what the dictionaries that an object refers to hold, for ever: in a copy of the process,
     /// which is about to change them, nothing may be finalised.
     pub(crate) fn pin_dictionaries(&self) {
-        // SAFETY: the slot of a live object's type on it; `keep` takes such a place.
-        let found = unsafe {
-            let mut found: Vec<*mut ffi::PyObject> = Vec::new();
-            if let Some(traverse) = slot(self.object.get_type_ptr(), ffi::Py_tp_traverse) {
-                let traverse = mem::transmute::<*mut c_void, ffi::traverseproc>(traverse);
-                traverse(self.as_ptr(), keep, (&raw mut found).cast());
-            }
-            found
-        };
-        for object in found.into_iter().filter_map(|it| self.section.item(it)) {
+        for object in self.referents() {
             if object.is_exact_dict() {
                 let values = object.dict().into_iter().flat_map(|dict| dict.values());
                 values.for_each(mem::forget);
             }
         }
+    }
+
+    /// What the object tells Python's collector that it refers to.
+    pub(crate) fn referents(&self) -> Vec<Object<'s>> {
+        let mut found: Vec<*mut ffi::PyObject> = Vec::new();
+        // SAFETY: the slot of a live object's type on it; `keep` takes such a place.
+        unsafe {
+            if let Some(traverse) = slot(self.object.get_type_ptr(), ffi::Py_tp_traverse) {
+                let traverse = mem::transmute::<*mut c_void, ffi::traverseproc>(traverse);
+                traverse(self.as_ptr(), keep, (&raw mut found).cast());
+            }
+        }
+        let found = found.into_iter();
+        found.filter_map(|it| self.section.item(it)).collect()
     }
 
     /// The code of exactly a frame.
@@ -596,9 +601,9 @@ unsafe extern "C" fn note(object: *mut ffi::PyObject, place: *mut c_void) -> c_i
 }
 
 /// Keeps what a traversal tells of.
-// SAFETY: a `visitproc`, which `Object::pin_dictionaries` alone hands out, with such a place.
+// SAFETY: a `visitproc`, which `Object::referents` alone hands out, with such a place.
 unsafe extern "C" fn keep(object: *mut ffi::PyObject, place: *mut c_void) -> c_int {
-    // SAFETY: the place that `Object::pin_dictionaries` has handed to the traversal.
+    // SAFETY: the place that `Object::referents` has handed to the traversal.
     unsafe { (*place.cast::<Vec<*mut ffi::PyObject>>()).push(object) };
     0
 }

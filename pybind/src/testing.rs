@@ -16,6 +16,7 @@ use crate::guard::panic_in_next_callback;
 #[cfg(target_os = "linux")]
 use crate::look::fail_look;
 use crate::look::{look_for, look_in_process, looks_under_way};
+use crate::loops::look_at_loops;
 use crate::sampler::simulated_run;
 use crate::session::latest_line;
 use crate::store::{store_nanos, store_on_network};
@@ -30,6 +31,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     hooks.add_function(wrap_pyfunction!(fail_look, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(fix, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(latest_line, &hooks)?)?;
+    hooks.add_function(wrap_pyfunction!(look_at_loops, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(look_for, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(look_in_process, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(looks_under_way, &hooks)?)?;

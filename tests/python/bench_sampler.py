@@ -111,7 +111,8 @@ def share_and_slowdown(n_pairs: int) -> dict[str, float]:
 
 def idle() -> dict[str, float]:
     """Let the session rest."""
-    time.sleep(0.1)
+    # The thread that looks at loops finds no run any more.
+    time.sleep(0.5)
     spent, wakings, resident = seconds_of_threads(), n_wakings(), resident_bytes()
     time.sleep(IDLE_SECONDS)
     return {

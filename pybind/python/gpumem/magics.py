@@ -112,6 +112,10 @@ class GpuMem(Configurable):
         default_value=True,
         help="Search for the names that hold memory after a cell that leaves more than it found.",
     ).tag(config=True)
+    loops = Bool(
+        default_value=True,
+        help="Count loops that run longer than 0.3 s, and read levels between their iterations.",
+    ).tag(config=True)
     interval = Unicode(
         default_value=DEFAULT_INTERVAL,
         help="Minimum time between samples, from 1ms to 1s; long runs use longer intervals.",
@@ -273,6 +277,7 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
         place = settings.snapshot_on_oom
         # The folder of then may not be that of now.
         _gpumem._snapshot_on_oom(Path(place).expanduser().absolute() if place else None)
+        _gpumem._count_loops(settings.loops)
         _gpumem._flight_recorder(_flight_recorder_bytes(settings.flight_recorder))
         if not _gpumem._is_disabled():
             store = settings.store

@@ -84,7 +84,7 @@ impl Recorder {
             }
             let spacing = match series {
                 Series::Sampled => Spacing::Time,
-                Series::Marked(_) => Spacing::Ordinal,
+                Series::Marked(_) | Series::Loop(_) => Spacing::Ordinal,
             };
             let n_left = FEWEST_POINTS.max(points.len() / 8);
             let left = downsample::downsampled(points.iter().collect(), n_left, spacing);
@@ -122,7 +122,8 @@ impl Recorder {
         let at = self.clock.now();
         for (found, reading) in readings {
             let device = self.device(found);
-            let series = match self.marks.entry((run, device, label.to_owned())) {
+            let place = (run, device, Series::Marked(label.to_owned()));
+            let series = match self.marks.entry(place) {
                 Entry::Occupied(_) if n_ended == 0 => continue,
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(place) => place

@@ -117,7 +117,7 @@ pub(crate) fn bounded(frame: Frame, n_points: usize) -> Frame {
         Frame::Samples(samples) if samples.points.len() > n_points => {
             let spacing = match samples.series {
                 Series::Sampled => Spacing::Time,
-                Series::Marked(_) => Spacing::Ordinal,
+                Series::Marked(_) | Series::Loop(_) => Spacing::Ordinal,
             };
             let points = samples.points.iter().collect();
             let points = downsample::downsampled(points, n_points, spacing).into();

@@ -50,7 +50,7 @@ pub(crate) fn is_long_and_unmarked(py: Python<'_>, idx: RunIdx) -> PyResult<bool
         let has_block = inside.iter().any(|other| other.parent == Some(idx));
         let is_marked = recording.devices().iter().any(|device| {
             let mut series = recording.samples_of(idx, device.idx);
-            series.any(|(series, _)| *series != Series::Sampled)
+            series.any(|(series, _)| matches!(series, Series::Marked(_)))
         });
         is_long && !has_block && !is_marked
     })

@@ -4,6 +4,7 @@
 mod answers;
 mod following;
 mod held;
+mod loops;
 mod reading;
 mod rolled;
 mod runs;
@@ -29,6 +30,7 @@ pub(crate) use answers::latest_line;
 pub(crate) use answers::{NOTEBOOK_WIDTH, is_long_and_unmarked, line, n_ended, snapshot};
 pub(crate) use following::{Subscription, follow};
 pub(crate) use held::{collect_look, look_for_holders};
+pub(crate) use loops::{note_loops, read_in_loop, source_of};
 pub(crate) use reading::{
     device_labels, handed_out, new_sampler, order, processes, readings, source_states,
     sources_text, use_sources,
@@ -146,6 +148,7 @@ pub(crate) fn reset(py: Python<'_>) -> PyResult<()> {
     };
     session.recorder.judge_by(rules);
     session.recorder.keep_in(setting, origin);
+    crate::loops::end(py, None);
     IS_RUNNING.store(false, Ordering::Relaxed);
     // The old one's sampler is waited for when the lock is free again.
     let old = locked(py, &SESSION).replace(session);

@@ -1,7 +1,7 @@
 //! The sources of this process, and what they read.
 
 use std::cell::Cell;
-use std::sync::{LazyLock, Mutex};
+use std::sync::{LazyLock, Mutex, MutexGuard};
 
 use gpumem_core::holders::Allocated;
 use gpumem_core::recording::{DriverLevels, Level, Reading, RunIdx, Unknown};
@@ -182,6 +182,13 @@ fn tell_failures(py: Python<'_>, readings: &[(Found, Reading)]) {
 /// signal handler or a finaliser, gets nothing, nor does a forked child, where
 /// the lock may be held by a thread that it does not have.
 pub(super) fn with_sources<T>(py: Python<'_>, body: impl FnOnce(&mut Sources) -> T) -> Option<T> {
+    with_lock(|| Some(locked(py, &SOURCES)), body)
+}
+
+fn with_lock<T>(
+    lock: impl FnOnce() -> Option<MutexGuard<'static, Sources>>,
+    body: impl FnOnce(&mut Sources) -> T,
+) -> Option<T> {
     struct Asking;
     impl Drop for Asking {
         fn drop(&mut self) {
@@ -192,5 +199,10 @@ pub(super) fn with_sources<T>(py: Python<'_>, body: impl FnOnce(&mut Sources) ->
         return None;
     }
     let _asking = Asking;
-    Some(body(&mut locked(py, &SOURCES)))
+    lock().map(|mut sources| body(&mut sources))
+}
+
+/// Hands the sources to `body` unless somebody has them.
+pub(super) fn try_with_sources<T>(body: impl FnOnce(&mut Sources) -> T) -> Option<T> {
+    with_lock(|| SOURCES.try_lock().ok(), body)
 }

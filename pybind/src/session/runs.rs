@@ -16,7 +16,7 @@ use crate::oom::observer;
 use crate::recorder::{Launch, Mark};
 use crate::sampler::Interval;
 use crate::sources::{Found, Ordered};
-use crate::{guard, run_end};
+use crate::{guard, loops, run_end};
 
 /// What was sampled of each device, by its key.
 type SampledDevices = Vec<(DeviceKey, Vec<Sample>)>;
@@ -111,13 +111,17 @@ pub(crate) fn begin(
     if holders {
         held::look_before(py, &before)?;
     }
-    let sampling = with_session(py, |session| {
+    let (id, sampling) = with_session(py, |session| {
         let run = session.recorder.begin(launch, before);
         session.ooms_before.insert(run, observer::mark());
         session.devices.clone_from(&selection.devices);
-        session.sample(run, selection.interval)
+        (
+            session.block_id(run),
+            session.sample(run, selection.interval),
+        )
     })?;
     warn_of_thread(py, sampling);
+    loops::begin(py, id);
     Ok(())
 }
 
@@ -132,11 +136,12 @@ pub(crate) fn end(
     }
     let stopped = with_session(py, |session| {
         let run = session.recorder.cell_run()?;
-        Some(session.stopped(run))
+        Some((session.block_id(run), session.stopped(run)))
     })?;
-    let Some((run, ended, sampled)) = stopped else {
+    let Some((id, (run, ended, sampled))) = stopped else {
         return Ok(None);
     };
+    loops::end(py, Some(id));
     let after = readings_after(py, run, &selection.devices)?;
     note_device_used(py, &after)?;
     drop(selection);
@@ -159,7 +164,7 @@ pub(crate) fn begin_block(
         return Ok(None);
     }
     let before = readings_inside(py)?;
-    let (id, sampling) = with_session(py, |session| {
+    let (id, is_first, sampling) = with_session(py, |session| {
         let around = session.own(around);
         let run = session.recorder.begin_block(name, around, before);
         session.ooms_before.insert(run, observer::mark());
@@ -170,13 +175,12 @@ pub(crate) fn begin_block(
             Ok(())
         };
         session.note_open();
-        let id = BlockId {
-            session: session.number,
-            run,
-        };
-        (id, sampling)
+        (session.block_id(run), is_first, sampling)
     })?;
     warn_of_thread(py, sampling);
+    if is_first {
+        loops::begin(py, id);
+    }
     Ok(Some(id))
 }
 
@@ -192,6 +196,7 @@ pub(crate) fn end_block(py: Python<'_>, id: BlockId, ending: Ending) -> PyResult
     let Some((run, ended, sampled)) = stopped else {
         return Ok(());
     };
+    loops::end(py, Some(id));
     let devices = with_session(py, |session| session.devices.clone())?;
     let after = readings_after(py, run, &devices)?;
     with_session(py, |session| {
@@ -280,8 +285,15 @@ impl Session {
         was_open
     }
 
+    fn block_id(&self, run: RunIdx) -> BlockId {
+        BlockId {
+            session: self.number,
+            run,
+        }
+    }
+
     /// The run of a block, if it is of this session.
-    fn own(&self, block: Option<BlockId>) -> Option<RunIdx> {
+    pub(super) fn own(&self, block: Option<BlockId>) -> Option<RunIdx> {
         block
             .filter(|block| block.session == self.number)
             .map(|block| block.run)

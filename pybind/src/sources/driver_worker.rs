@@ -196,6 +196,11 @@ impl DriverWorker {
         (is_new && look.at >= since).then_some(look)
     }
 
+    /// What the driver said last, if it has said anything.
+    pub(super) fn latest(&self) -> Option<Arc<Response>> {
+        self.mailbox.lock().look.clone()
+    }
+
     /// Runs a job on the driver's thread, when that has time for it: never where it hangs. One
     /// that was not begun when the next one came is dropped.
     pub(super) fn send(&mut self, job: Job) {

@@ -90,20 +90,8 @@ impl Drivers {
         let Some(mut set) = self.lock() else {
             return Vec::new();
         };
-        let DriverSet { sources, plan } = &mut *set;
-        let said = sources.iter_mut().filter_map(|asked| {
-            let source = asked.source();
-            let planned = plan.iter().flat_map(|it| &it.sources);
-            let mut keys = planned.filter(|(of, _)| *of == source).peekable();
-            keys.peek()?;
-            let look = match asked {
-                Asked::Here(guarded) => sample(guarded, keys.map(|(_, key)| key)),
-                Asked::Apart(driver_worker) => driver_worker.sample(since, interval)?,
-            };
-            Some(Said { source, look })
-        });
-        let said: Vec<Said> = said.collect();
-        let sampled = plan.iter().filter_map(|planned| {
+        let said = set.sample(|driver_worker| driver_worker.sample(since, interval));
+        let sampled = set.plan.iter().filter_map(|planned| {
             let of_device = planned.sources.iter().filter_map(|(source, key)| {
                 let said = said.iter().find(|said| said.source == *source)?;
                 Some((said.look.at, said.look.levels_of(key)?.clone()))
@@ -137,6 +125,16 @@ impl Drivers {
             })
         });
         Asking(asked.collect())
+    }
+
+    /// What is sampled of the devices that are planned, now; of the sources that are asked apart what they
+    /// said last. Nothing if somebody else asks: nobody is waited for.
+    pub(super) fn at_once(&self) -> Vec<Said> {
+        let is_here = self.pid == process::id();
+        let Some(mut set) = is_here.then(|| self.set.try_lock().ok()).flatten() else {
+            return Vec::new();
+        };
+        set.sample(|driver_worker| driver_worker.latest())
     }
 
     /// What the sources say to that.
@@ -193,6 +191,29 @@ impl Drivers {
     fn lock(&self) -> Option<MutexGuard<'_, DriverSet>> {
         let is_here = self.pid == process::id();
         is_here.then(|| self.set.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl DriverSet {
+    /// What is sampled of the devices that are planned; of the sources that are asked apart what
+    /// `of_apart` says.
+    fn sample(
+        &mut self,
+        mut of_apart: impl FnMut(&mut DriverWorker) -> Option<Arc<Response>>,
+    ) -> Vec<Said> {
+        let Self { sources, plan } = self;
+        let said = sources.iter_mut().filter_map(|asked| {
+            let source = asked.source();
+            let planned = plan.iter().flat_map(|it| &it.sources);
+            let mut keys = planned.filter(|(of, _)| *of == source).peekable();
+            keys.peek()?;
+            let look = match asked {
+                Asked::Here(guarded) => sample(guarded, keys.map(|(_, key)| key)),
+                Asked::Apart(driver_worker) => of_apart(driver_worker)?,
+            };
+            Some(Said { source, look })
+        });
+        said.collect()
     }
 }
 

@@ -33,8 +33,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gpumem_core::recording::{
-    AllocatorLevels, DeviceKey, DeviceKind, DriverLevels, Level, Reading, Source, SourceState,
-    Unknown,
+    AllocatorLevels, DeviceKey, DeviceKind, DriverLevels, Level, Reading, Sample, Source,
+    SourceState, Unknown,
 };
 use gpumem_core::segments::Segments;
 use gpumem_core::units::Bytes;
@@ -228,6 +228,29 @@ impl Sources {
         readings
     }
 
+    /// The levels of every device as far as they are told at once: what allocators count now, and what
+    /// a slow driver said last.
+    pub(crate) fn read_at_once(&mut self, py: Python<'_>) -> Vec<(Found, Sample)> {
+        let chosen = self.chosen_sources();
+        let frameworks = self.ask_frameworks(py, &chosen);
+        // A framework may have started since the drivers were asked.
+        let n_drivers = self.answers.len().saturating_sub(frameworks.len());
+        if !self.answers[n_drivers..].iter().eq(&frameworks) {
+            let of_drivers = self.answers[..n_drivers].iter().cloned();
+            self.take_answers(of_drivers.chain(frameworks).collect());
+        }
+        let said = self.drivers.at_once();
+        let frameworks = &mut self.frameworks;
+        let levels = self.devices.iter().map(|joined| {
+            let reading = Reading {
+                driver: joined.levels(&said),
+                allocators: allocators(py, frameworks, joined),
+            };
+            (joined.found.clone(), Sample::of(&reading))
+        });
+        levels.collect()
+    }
+
     /// The accelerators with their levels, and who is on them.
     pub(crate) fn processes(&mut self, py: Python<'_>) -> Vec<(Found, DriverLevels, ProcessList)> {
         let said = self.ask(py, PATIENCE_OF_A_QUESTION);
@@ -372,8 +395,7 @@ impl Sources {
     }
 
     fn ask_drivers(&mut self, patience: Duration) -> Ordered {
-        let chosen = Source::ALL.into_iter();
-        let chosen: Vec<Source> = chosen.filter(|it| self.is_chosen(*it)).collect();
+        let chosen = self.chosen_sources();
         if !self.is_cuda_asked() {
             self.visibility = Visibility::of_environment();
         }
@@ -391,17 +413,7 @@ impl Sources {
             chosen,
             patience,
         } = ordered;
-        let frameworks = self.frameworks.iter_mut().map(|framework| {
-            let source = framework.source();
-            let answer = if chosen.contains(&source) {
-                let asked = framework.devices(py);
-                asked.unwrap_or_else(|error| Err(Unused(error.to_string().into())))
-            } else {
-                Err(not_chosen())
-            };
-            (source, answer)
-        });
-        let frameworks: Vec<(Source, Answer)> = frameworks.collect();
+        let frameworks = self.ask_frameworks(py, &chosen);
         let drivers = &self.drivers;
         let said = if patience > driver_worker::PATIENCE {
             py.detach(|| drivers.collect(asking))
@@ -416,12 +428,36 @@ impl Sources {
             .iter()
             .map(|(source, answer)| (*source, answer));
         if !answers.clone().eq(known) {
-            self.answers = answers.map(|(source, it)| (source, it.clone())).collect();
-            self.devices = join(&self.answers);
-            self.drivers
-                .plan(self.devices.iter().map(Joined::plan).collect());
+            let answers = answers.map(|(source, it)| (source, it.clone()));
+            self.take_answers(answers.collect());
         }
         said
+    }
+
+    fn ask_frameworks(&mut self, py: Python<'_>, chosen: &[Source]) -> Vec<(Source, Answer)> {
+        let frameworks = self.frameworks.iter_mut().map(|framework| {
+            let source = framework.source();
+            let answer = if chosen.contains(&source) {
+                let asked = framework.devices(py);
+                asked.unwrap_or_else(|error| Err(Unused(error.to_string().into())))
+            } else {
+                Err(not_chosen())
+            };
+            (source, answer)
+        });
+        frameworks.collect()
+    }
+
+    fn take_answers(&mut self, answers: Vec<(Source, Answer)>) {
+        self.answers = answers;
+        self.devices = join(&self.answers);
+        self.drivers
+            .plan(self.devices.iter().map(Joined::plan).collect());
+    }
+
+    fn chosen_sources(&self) -> Vec<Source> {
+        let sources = Source::ALL.into_iter();
+        sources.filter(|it| self.is_chosen(*it)).collect()
     }
 
     fn is_chosen(&self, source: Source) -> bool {

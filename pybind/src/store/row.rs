@@ -17,6 +17,7 @@ pub(super) enum Kind {
     Segments,
     Missing,
     Finish,
+    Loop,
 }
 
 /// Where a frame belongs: a newer frame takes the place of an older one.
@@ -26,7 +27,8 @@ pub(super) struct Place {
     /// The run; of a cell or a device its own index.
     pub(super) run: u32,
     pub(super) device: u32,
-    /// The label of marks with a colon before it; empty for what the sampler read.
+    /// The label of marks with a colon before it, or the number of a loop; empty for what the sampler
+    /// read.
     pub(super) series: String,
     /// The first instant of points, in nanoseconds; a number that counts texts of cells and gaps.
     pub(super) since: u64,
@@ -41,6 +43,7 @@ impl Place {
             Frame::Cell(cell) => (Kind::Cell, cell.idx.0, 0),
             Frame::Run(run) => (Kind::Run, run.idx.0, 0),
             Frame::Samples(samples) => (Kind::Samples, samples.run.0, samples.device.0),
+            Frame::Loop(counted) => (Kind::Loop, counted.run.0, 0),
             Frame::Trace(trace) => (Kind::Trace, trace.run.0, trace.device.0),
             Frame::Holders(held) => (Kind::Holders, held.run.0, held.device.0),
             Frame::Segments(mapped) => (Kind::Segments, mapped.run.0, mapped.device.0),
@@ -53,6 +56,7 @@ impl Place {
                 let since = first.map_or(0, |at| at.get());
                 (label(&samples.series), since)
             }
+            Frame::Loop(counted) => (format!("loop {}", counted.idx.0), 0),
             Frame::Cell(_) | Frame::Missing(_) => (String::new(), n),
             _ => (String::new(), 0),
         };
@@ -105,6 +109,7 @@ fn label(series: &Series) -> String {
     match series {
         Series::Sampled => String::new(),
         Series::Marked(label) => format!(":{label}"),
+        Series::Loop(idx) => format!("loop {}", idx.0),
     }
 }
 

@@ -11,10 +11,10 @@ use crate::text::Text;
 type Place = (FrameOrigin, u32);
 
 /// The cells that the shell has compiled, by the names of their files.
-pub(super) struct Cells<'py> {
+pub(crate) struct Cells<'py> {
     /// `None` where the shell's compiler does not tell, as that of IPython 7.
     format_code_name: Option<Bound<'py, PyAny>>,
-    /// The file of this cell's code, by the rule of such a compiler.
+    /// The file of this cell's code, by the rule of a compiler that does not tell.
     own_file: Option<String>,
     lines: Option<Bound<'py, PyAny>>,
     own_number: u32,
@@ -24,7 +24,7 @@ pub(super) struct Cells<'py> {
 
 impl<'py> Cells<'py> {
     /// The cells of `shell` at the end of a run of `source` under Jupyter's number, where it has one.
-    pub(super) fn new(
+    pub(crate) fn new(
         shell: &Bound<'py, PyAny>,
         number: Option<u32>,
         source: &str,
@@ -35,10 +35,18 @@ impl<'py> Cells<'py> {
             Some(number) => number,
             None => shell.getattr("execution_count")?.extract()?,
         };
-        let own_file = compiler.call_method1("get_code_name", (source, source, own_number));
+        let format_code_name = compiler.getattr("format_code_name").ok();
+        let own_file = match &format_code_name {
+            // It would hash the source in Python.
+            Some(_) => None,
+            None => {
+                let name = compiler.call_method1("get_code_name", (source, source, own_number));
+                name.and_then(|name| name.extract()).ok()
+            }
+        };
         Ok(Self {
-            format_code_name: compiler.getattr("format_code_name").ok(),
-            own_file: own_file.and_then(|it| it.extract()).ok(),
+            format_code_name,
+            own_file,
             lines: cache.ok(),
             own_number,
             n_lines: n_lines(source.lines()),
@@ -47,7 +55,7 @@ impl<'py> Cells<'py> {
     }
 
     /// Says of each frame in which cell it stands.
-    pub(super) fn place(&mut self, frames: &mut [StackFrame]) -> PyResult<()> {
+    pub(crate) fn place(&mut self, frames: &mut [StackFrame]) -> PyResult<()> {
         for frame in frames {
             let known = self.known.get(&frame.file).copied();
             let place = known.map_or_else(|| self.find(&frame.file), Ok)?;

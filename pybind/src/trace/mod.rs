@@ -25,7 +25,7 @@ use crate::clock::Clock;
 use crate::recorder::Traced;
 use crate::session;
 use crate::sim::{Device, begin_traces};
-use cells::Cells;
+pub(crate) use cells::Cells;
 pub(crate) use sim::SimLog;
 use torch::TorchTrace;
 

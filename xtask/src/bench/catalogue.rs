@@ -198,6 +198,26 @@ pub(super) const BENCHES: &[Bench] = &[
         peers: &[],
     },
     Bench {
+        name: "loop",
+        script: "tests/python/bench_loop.py",
+        rows: &[
+            row("empty_percent", "slowdown of 1e7 empty iterations", "%").within(3.0),
+            row(
+                "empty_noise_percent",
+                "give or take, on this machine now",
+                "%",
+            ),
+            row("step_1_ms_percent", "of steps of 1 ms", "%").within(1.0),
+            row("step_1_ms_noise_percent", "give or take", "%"),
+            row("step_10_ms_percent", "of steps of 10 ms", "%").within(1.0),
+            row("step_10_ms_noise_percent", "give or take", "%"),
+            row("step_100_ms_percent", "of steps of 100 ms", "%").within(1.0),
+            row("step_100_ms_noise_percent", "give or take", "%"),
+            row("event_ns", "an iteration that is counted", "ns"),
+        ],
+        peers: &[],
+    },
+    Bench {
         name: "holders",
         script: "tests/python/bench_holders.py",
         rows: &[

@@ -19,6 +19,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::still::{Dict, Object, Section};
 use ipython::Shell;
+pub(crate) use tasks::waiting_tasks;
 pub(crate) use threads::other_threads;
 
 /// A named place that keeps an object alive.
@@ -48,7 +49,7 @@ impl<'py> Places<'py> {
         Ok(Self {
             shells: shells.iter().map(Shell::read).collect::<PyResult<_>>()?,
             namespace: None,
-            frames: frames(py)?,
+            frames: current_frames(py)?,
         })
     }
 
@@ -57,7 +58,7 @@ impl<'py> Places<'py> {
     pub(crate) fn of_namespace(namespace: Bound<'py, PyDict>) -> PyResult<Self> {
         Ok(Self {
             shells: Vec::new(),
-            frames: frames(namespace.py())?,
+            frames: current_frames(namespace.py())?,
             namespace: Some(namespace),
         })
     }
@@ -90,7 +91,8 @@ pub(crate) fn resolve(py: Python<'_>) -> PyResult<()> {
     Functions::get(py).map(drop)
 }
 
-fn frames(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+/// The innermost frame of each thread, by its number.
+pub(crate) fn current_frames(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let frames = Functions::get(py)?.current_frames.bind(py).call0()?;
     Ok(frames.cast_into()?)
 }

@@ -21,27 +21,37 @@ pub(super) fn add<'s>(roots: &mut Roots<'s>, section: &'s Section<'s>) {
             .extend(current.items().map(|(event_loop, _)| event_loop));
         roots.passed.push(current.object().clone());
     }
-    for registry in REGISTRIES {
-        let tasks = module.get(registry).and_then(|set| set.attribute("data"));
-        for task in tasks.iter().filter_map(Object::set).flatten() {
-            if let Some(task) = task.referent() {
-                // One that cannot be asked is not asyncio's own.
-                let _ = add_task(roots, &task);
-            }
-        }
+    for task in tasks(&module) {
+        // One that cannot be asked is not asyncio's own.
+        let _ = add_task(roots, &task);
     }
 }
 
-fn add_task<'s>(roots: &mut Roots<'s>, task: &Object<'s>) -> Option<()> {
-    roots.passed.push(task.read("_loop")?);
+/// The coroutines that tasks wait in, of the globals of `asyncio.tasks`.
+pub(crate) fn waiting_tasks<'s>(module: &Dict<'s>) -> Vec<Object<'s>> {
+    tasks(module).iter().filter_map(waiting).collect()
+}
+
+fn tasks<'s>(module: &Dict<'s>) -> Vec<Object<'s>> {
+    let of_registry = |registry: &str| module.get(registry)?.attribute("data");
+    let registries: Vec<Object<'s>> = REGISTRIES.into_iter().filter_map(of_registry).collect();
+    let tasks = registries.iter().filter_map(Object::set).flatten();
+    tasks.filter_map(|task| task.referent()).collect()
+}
+
+/// What a task goes on with, unless it is done or runs: then its frames are a thread's.
+fn waiting<'s>(task: &Object<'s>) -> Option<Object<'s>> {
     if task.call("done")?.is_true()? {
         return None;
     }
     let coroutine = task.call("get_coro")?;
-    if coroutine.read("cr_running")?.is_true()? {
-        // Its frames are a thread's.
-        return None;
-    }
+    let is_running = coroutine.read("cr_running")?.is_true()?;
+    (!is_running).then_some(coroutine)
+}
+
+fn add_task<'s>(roots: &mut Roots<'s>, task: &Object<'s>) -> Option<()> {
+    roots.passed.push(task.read("_loop")?);
+    let coroutine = waiting(task)?;
     if is_passed(&globals_of(&coroutine)?) {
         return None;
     }

@@ -1,0 +1,200 @@
+//! Loops of a run are found and counted by themselves, from Python 3.12 on.
+//!
+//! - `watcher`: a thread that looks at a run once it has lasted for a while, and again and again.
+//! - `stacks`: which code is running then. Code that runs in a loop is on the stack.
+//! - `bytecode`: the loops of that code.
+//! - `tool`: `sys.monitoring`, which calls `count` at each of their iterations from then on.
+//! - `watched`: what is counted in the open run, and how its loops lie in each other.
+//! - `count`: the counters; there levels are read as often as they may cost.
+
+mod bytecode;
+mod count;
+mod stacks;
+mod tool;
+mod watched;
+mod watcher;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use gpumem_core::recording::LoopIdx;
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+
+use crate::session::{self, BlockId};
+use crate::{extension, guard};
+pub(crate) use count::note_mark;
+use tool::Monitoring;
+pub(crate) use tool::resolve;
+use watched::{Placed, Watched};
+
+/// What the user's settings say.
+static IS_ON: AtomicBool = AtomicBool::new(true);
+
+/// Whoever locks it holds the GIL. Nothing of the user's runs meanwhile, unless an audit hook does.
+static WATCHED: Mutex<Option<Watched>> = Mutex::new(None);
+
+/// The run whose levels are read: its block's number, or 0.
+static RUN: AtomicU64 = AtomicU64::new(NO_RUN);
+const NO_RUN: u64 = u64::MAX;
+
+/// What `GpuMem.loops` says now.
+#[pyfunction]
+#[pyo3(name = "_count_loops")]
+pub(crate) fn count_loops(yes: bool) {
+    IS_ON.store(yes, Ordering::Relaxed);
+}
+
+/// A run begins on this thread. A run that is under way already is left.
+pub(crate) fn begin(py: Python<'_>, run: BlockId) {
+    let Some(monitoring) = Monitoring::get(py).filter(|_| IS_ON.load(Ordering::Relaxed)) else {
+        return;
+    };
+    end(py, None);
+    let begun = guard::caught(py, || {
+        let began = Instant::now();
+        *locked(py) = Some(Watched::new(py, run, began, monitoring)?);
+        stop_at_exit(py)?;
+        watcher::begin(began, look)?;
+        Ok(())
+    });
+    if let Err(failure) = begun {
+        give_up(py, &failure);
+    }
+}
+
+/// A run is over, or with `None` whichever is under way: nothing is counted any more.
+pub(crate) fn end(py: Python<'_>, run: Option<BlockId>) {
+    let watched = locked(py).take_if(|it| run.is_none_or(|run| it.run == run));
+    let Some(mut watched) = watched else {
+        return;
+    };
+    watcher::end();
+    RUN.store(NO_RUN, Ordering::Relaxed);
+    let ended = guard::caught(py, || {
+        watched.disarm(py)?;
+        let unplaced = watched.unplaced();
+        let placed = place(py, watched.run, unplaced)?;
+        watched.take_places(placed);
+        session::note_loops(py, watched.run, watched.news())
+    });
+    if let Err(failure) = ended {
+        give_up(py, &failure);
+    }
+}
+
+/// The thread's look at the open run.
+fn look(py: Python<'_>) {
+    let looked = guard::caught(py, || {
+        let stacks = stacks::stacks(py)?;
+        let Some((run, unplaced)) = with_watched(py, None, |it| {
+            it.arm(py, &stacks)?;
+            if it.is_armed() {
+                RUN.store(it.run.to_bits(), Ordering::Relaxed);
+            }
+            Ok((it.run, it.unplaced()))
+        })?
+        else {
+            return Ok(());
+        };
+        let placed = place(py, run, unplaced)?;
+        let news = with_watched(py, Some(run), |it| {
+            it.take_places(placed);
+            Ok(it.news())
+        })?;
+        news.map_or(Ok(()), |news| session::note_loops(py, run, news))
+    });
+    if let Err(failure) = looked {
+        give_up(py, &failure);
+    }
+}
+
+/// Looks at the open run now, so that a test need not wait.
+#[cfg(feature = "testing")]
+#[pyfunction]
+pub(crate) fn look_at_loops(py: Python<'_>) {
+    look(py);
+}
+
+/// An iteration of a loop has ended: its levels are read.
+fn read(py: Python<'_>, idx: usize, n_iterations: u64) {
+    let run = RUN.load(Ordering::Relaxed);
+    if run == NO_RUN {
+        return;
+    }
+    let Ok(idx) = u32::try_from(idx) else { return };
+    let (run, idx) = (BlockId::from_bits(run), LoopIdx(idx));
+    let read = guard::caught(py, || session::read_in_loop(py, run, idx, n_iterations));
+    if let Err(failure) = read {
+        RUN.store(NO_RUN, Ordering::Relaxed);
+        guard::log_once(py, &format!("levels of loops are not read: {failure}"));
+    }
+}
+
+/// Counts nothing any more in the open run.
+fn give_up(py: Python<'_>, failure: &str) {
+    RUN.store(NO_RUN, Ordering::Relaxed);
+    watcher::end();
+    let watched = locked(py).take();
+    if let Some(mut watched) = watched {
+        // What has failed may fail again.
+        drop(guard::caught(py, || watched.disarm(py)));
+    }
+    guard::log_once(py, &format!("loops are not counted: {failure}"));
+}
+
+/// Says in which cells code stands. `IPython` is asked, which is Python code.
+fn place(py: Python<'_>, run: BlockId, unplaced: Vec<Placed>) -> PyResult<Vec<Placed>> {
+    if unplaced.is_empty() {
+        return Ok(unplaced);
+    }
+    let Some((number, source)) = session::source_of(py, run)? else {
+        return Ok(unplaced);
+    };
+    let mut placed = unplaced;
+    for shell in extension::shells(py) {
+        let mut cells = crate::trace::Cells::new(&shell, number, &source)?;
+        for code in &mut placed {
+            cells.place(std::slice::from_mut(&mut code.frame))?;
+        }
+    }
+    Ok(placed)
+}
+
+/// Hands out what is watched, if it is that run.
+fn with_watched<T>(
+    py: Python<'_>,
+    run: Option<BlockId>,
+    body: impl FnOnce(&mut Watched) -> PyResult<T>,
+) -> PyResult<Option<T>> {
+    let mut watched = locked(py);
+    let watched = watched.as_mut();
+    let wanted = watched.filter(|it| run.is_none_or(|run| it.run == run));
+    wanted.map(body).transpose()
+}
+
+fn locked(py: Python<'_>) -> MutexGuard<'static, Option<Watched>> {
+    WATCHED
+        .lock_py_attached(py)
+        .unwrap_or_else(PoisonError::into_inner)
+}
+
+/// When the process ends in order, nothing may wait for the GIL any more.
+fn stop_at_exit(py: Python<'_>) -> PyResult<()> {
+    static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
+    if IS_REGISTERED.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let stop = wrap_pyfunction!(stop, py)?;
+    py.import("atexit")?.call_method1("register", (stop,))?;
+    Ok(())
+}
+
+#[pyfunction]
+fn stop(py: Python<'_>) {
+    if session::is_owner() {
+        watcher::stop(py);
+        end(py, None);
+    }
+}

@@ -1,0 +1,152 @@
+//! The thread that says when to look at the stacks. It takes the GIL for that alone.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+
+use crate::threads;
+
+/// A run that is over by then is left alone.
+const FIRST: Duration = Duration::from_millis(300);
+/// The next look comes after this, or after a quarter of the time that the run has taken, …
+const SHORTEST: Duration = Duration::from_millis(100);
+const PART_OF_A_RUN: u32 = 4;
+/// … but no later than this, …
+const LONGEST: Duration = Duration::from_secs(30);
+/// … and no sooner than after so many times what the last one took.
+const REST_PER_LOOK: u32 = 100;
+
+/// Who ends the process waits so long for a look that is under way.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+static STATE: Mutex<State> = Mutex::new(State {
+    run: None,
+    n_begun: 0,
+    sleep: Sleep::None,
+    has_thread: false,
+    is_over: false,
+});
+static CHANGED: Condvar = Condvar::new();
+
+/// Held while the thread has the GIL or waits for it.
+static LOOKING: Mutex<()> = Mutex::new(());
+
+struct State {
+    /// When the open run began.
+    run: Option<Instant>,
+    /// Tells one run from the next.
+    n_begun: u64,
+    sleep: Sleep,
+    has_thread: bool,
+    is_over: bool,
+}
+
+/// Whether the thread sleeps.
+enum Sleep {
+    None,
+    Until(Instant),
+    Forever,
+}
+
+/// A run begins. The first one starts the thread.
+pub(super) fn begin(began: Instant, look: fn(Python<'_>)) -> std::io::Result<()> {
+    let mut state = state();
+    if state.is_over {
+        return Ok(());
+    }
+    state.run = Some(began);
+    state.n_begun += 1;
+    let is_too_long = match state.sleep {
+        Sleep::None => false,
+        Sleep::Until(then) => then > began + FIRST,
+        Sleep::Forever => true,
+    };
+    let is_first = !state.has_thread;
+    if is_first {
+        threads::start("gpumem-loops", move || attend(look))?;
+        state.has_thread = true;
+    }
+    drop(state);
+    if is_too_long {
+        CHANGED.notify_one();
+    }
+    Ok(())
+}
+
+/// The run is over. Nobody is woken for this.
+pub(super) fn end() {
+    state().run = None;
+}
+
+/// The process ends: from now on the thread does not ask for the GIL.
+pub(super) fn stop(py: Python<'_>) {
+    {
+        let mut state = state();
+        state.is_over = true;
+        state.run = None;
+    }
+    CHANGED.notify_one();
+    py.detach(|| {
+        let until = Instant::now() + PATIENCE;
+        while LOOKING.try_lock().is_err() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+    });
+}
+
+/// The thread's life.
+fn attend(look: fn(Python<'_>)) {
+    let (mut of_run, mut due) = (0, Instant::now());
+    while let Some((n_begun, began)) = wait(of_run, due) {
+        of_run = n_begun;
+        let _looking = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
+        if state().is_over {
+            return;
+        }
+        // The GIL may come late, and waiting for it costs nobody anything.
+        let took = Python::try_attach(|py| {
+            let looked = Instant::now();
+            look(py);
+            looked.elapsed()
+        });
+        let now = Instant::now();
+        let age = now.saturating_duration_since(began);
+        let rest = (age / PART_OF_A_RUN).clamp(SHORTEST, LONGEST);
+        due = now + rest.max(took.unwrap_or(LONGEST) * REST_PER_LOOK);
+    }
+}
+
+/// Sleeps until it is time to look at a run, and says which: at `due`, if it is the one of that number.
+fn wait(of_run: u64, due: Instant) -> Option<(u64, Instant)> {
+    let mut state = state();
+    loop {
+        if state.is_over {
+            return None;
+        }
+        let now = Instant::now();
+        state = if let Some(began) = state.run {
+            let due = if state.n_begun == of_run {
+                due
+            } else {
+                began + FIRST
+            };
+            if now >= due {
+                return Some((state.n_begun, began));
+            }
+            state.sleep = Sleep::Until(due);
+            let woken = CHANGED.wait_timeout(state, due - now);
+            woken.unwrap_or_else(PoisonError::into_inner).0
+        } else {
+            state.sleep = Sleep::Forever;
+            let woken = CHANGED.wait(state);
+            woken.unwrap_or_else(PoisonError::into_inner)
+        };
+        state.sleep = Sleep::None;
+    }
+}
+
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}

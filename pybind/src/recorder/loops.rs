@@ -1,0 +1,60 @@
+//! Loops of the open run, and the levels where their iterations end.
+
+use gpumem_core::downsample::{Downsampler, Spacing};
+use gpumem_core::recording::{Frame, Loop, LoopIdx, RunIdx, Sample, Samples, Series};
+
+use super::{Recorder, SourceText};
+use crate::sources::Found;
+
+/// At most so many points of one loop are kept of one run.
+const MAX_POINTS: usize = 512;
+
+/// Fewer are no series.
+const FEWEST_POINTS: usize = 3;
+
+impl Recorder {
+    /// A loop of a run, or its newer state.
+    pub(crate) fn note_loop(&mut self, mut counted: Loop) {
+        // Where a cell's text is not kept, neither is what its functions and files are called.
+        if self.source_text != SourceText::Full {
+            counted.function.clear();
+            counted.file.clear();
+        }
+        self.emit(Frame::Loop(Box::new(counted)));
+    }
+
+    /// The levels where an iteration of a loop ended, so many of them by now.
+    pub(crate) fn read_in_loop(
+        &mut self,
+        run: RunIdx,
+        idx: LoopIdx,
+        n_iterations: u64,
+        levels: Vec<(Found, Sample)>,
+    ) {
+        if !self.open.contains(&run) {
+            return;
+        }
+        let at = self.clock.now();
+        for (found, levels) in levels {
+            let device = self.device(found);
+            let place = (run, device, Series::Loop(idx));
+            let series = self.marks.entry(place);
+            let series = series.or_insert_with(|| Downsampler::new(MAX_POINTS, Spacing::Ordinal));
+            let n_points = series.points().len();
+            let is_downsampled = series.push_at(n_iterations, Sample { at, ..levels });
+            let from = match n_points {
+                _ if is_downsampled => 0,
+                n if n + 1 < FEWEST_POINTS => continue,
+                n if n + 1 == FEWEST_POINTS => 0,
+                n => n,
+            };
+            let points = series.points()[from..].iter().copied().collect();
+            self.emit(Frame::Samples(Samples {
+                run,
+                device,
+                series: Series::Loop(idx),
+                points,
+            }));
+        }
+    }
+}
