@@ -146,7 +146,9 @@ mod _gpumem {
         super::walk::resolve(module.py())?;
         super::sim::register(module)?;
         #[cfg(feature = "testing")]
-        super::testing::register(module)?;
+        if std::env::var_os("GPUMEM_TESTING").is_some_and(|it| it == "1") {
+            super::testing::register(module)?;
+        }
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }
