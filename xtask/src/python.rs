@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
 
 use anyhow::{Context, Result};
 
@@ -196,6 +196,9 @@ impl Environment {
             folder: project.target(name),
             minor: interpreter.minor,
         };
+        // Two steps that run side by side may need it first.
+        static MAKING: Mutex<()> = Mutex::new(());
+        let _making = (name == MAIN).then(|| MAKING.lock());
         let requirements = project.path(&format!("xtask/python/{requirements}.txt"));
         let pins = fs::read_to_string(&requirements)
             .with_context(|| format!("reading {}", requirements.display()))?;

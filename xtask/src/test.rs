@@ -183,8 +183,6 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
 }
 
 fn run_all(setting: &Setting<'_>, suites: &[&Suite], results: &Results) {
-    // Both the suites and what is installed for them need it; without it, each suite says why.
-    let _ = Environment::main(setting.project);
     thread::scope(|scope| {
         let needs = |names: &[&str]| suites.iter().any(|suite| names.contains(&suite.name));
         let torches = [

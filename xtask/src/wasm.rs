@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use wasm_bindgen_cli_support::Bindgen;
 
-use crate::bundle::{bundle, bundle_files};
+use crate::bundle::bundle;
 use crate::project::Project;
 use crate::{run, step, system};
 
@@ -45,8 +45,7 @@ pub(crate) fn build(project: &Project) -> Result<()> {
                 .with_context(|| format!("removing {}", folder.display()))?;
         }
         let [report, files] = modules(project)?;
-        bundle(project.root(), &report)?;
-        bundle_files(project.root(), &files)
+        bundle(project, &report, &files)
     })
 }
 

@@ -32,12 +32,11 @@ pub(crate) enum Use {
 
 /// Builds a wheel of this checkout, if it is not current.
 pub(crate) fn build(project: &Project, for_: Use) -> Result<PathBuf> {
-    let environment = Environment::main(project)?;
     let (folder, options) = match for_ {
         Use::Try => ("wheels-dev", &[][..]),
         Use::Measure => ("wheels-optimised", &["--release"][..]),
     };
-    let maturin = |folder: &Path| {
+    let maturin = |environment: &Environment, folder: &Path| {
         let mut build = environment.module("maturin");
         build
             .args(["build", "--locked", "--quiet", "--interpreter"])
@@ -51,23 +50,24 @@ pub(crate) fn build(project: &Project, for_: Use) -> Result<PathBuf> {
             .arg(folder);
         run::output(&mut build).map(drop)
     };
-    // The page goes into the wheel. It takes as long as the extension, which is compiled beside it.
-    if !project.static_folder().exists() {
-        thread::scope(|scope| {
-            let page = scope.spawn(|| wasm::build(project));
-            step::timed("compiling the extension", || {
-                maturin(&project.target("wheels-no-page"))
-            })?;
-            page.join()
-                .unwrap_or_else(|_| bail!("the page's thread panicked"))
-        })?;
-    }
-    wasm::build(project)?;
+    let is_first = !project.static_folder().exists();
+    let environment = thread::scope(|scope| {
+        let page = scope.spawn(|| wasm::build(project));
+        let environment = Environment::main(project)?;
+        if is_first {
+            // The page goes into the wheel. It takes as long as the extension, compiled beside it.
+            let folder = project.target("wheels-no-page");
+            step::timed("compiling the extension", || maturin(&environment, &folder))?;
+        }
+        let page = page.join();
+        page.unwrap_or_else(|_| bail!("the page's thread panicked"))?;
+        anyhow::Ok(environment)
+    })?;
     let name = format!("building {folder}");
     let folder = project.target(folder);
     step::unless_current(project, &name, &folder, &INPUTS, || {
         remove_folder(&folder)?;
-        maturin(&folder)
+        maturin(&environment, &folder)
     })?;
     only(&folder, ".whl")
 }
