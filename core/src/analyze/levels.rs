@@ -1,6 +1,6 @@
 //! One row per (run, device), derived from the raw readings.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use crate::recording::{
     AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, RunLevels, Series, Source,
@@ -160,7 +160,7 @@ pub enum Warning {
 pub(super) fn warnings(recording: &Recording) -> Vec<Warning> {
     let missing = recording.missing();
     let mut warnings: Vec<Warning> = missing.map(|it| Warning::Missing(it.to_owned())).collect();
-    let mut told = BTreeSet::new();
+    let mut told = HashSet::new();
     for (_, levels) in all_levels(recording) {
         for reading in std::iter::once(&levels.before).chain(&levels.after) {
             for (source, said) in failures(reading) {

@@ -383,7 +383,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 /// Where the values are, from the lowest to the highest.
 fn in_order(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    order.sort_unstable_by(|&a, &b| values[a].total_cmp(&values[b]));
     order
 }
 

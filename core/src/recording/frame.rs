@@ -17,7 +17,7 @@ pub const MAX_FRAME: usize = 64 << 20;
 
 /// What the points of a [`Samples`] frame are. [`Recording::samples`](super::Recording::samples)
 /// looks a series up.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Series {
     /// Read by the sampler during the run.
     Sampled,

@@ -49,7 +49,7 @@ pub use oom::{Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory};
 pub use points::{Column, Points};
 pub use trace::{Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, TracedPeak};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::holders::DeviceHolders;
 use crate::rules::Rules;
@@ -338,7 +338,7 @@ pub struct Recording {
     devices: Vec<Device>,
     cells: Vec<Cell>,
     /// Where in its cell's list each revision is.
-    revisions: BTreeMap<(CellIdx, SourceHash), usize>,
+    revisions: HashMap<(CellIdx, SourceHash), usize>,
     runs: Vec<Run>,
     /// The run around each run that is in no other.
     outermost: Vec<RunIdx>,
