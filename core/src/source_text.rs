@@ -1,6 +1,11 @@
 //! The source of a cell: what identifies it, and what names it in a report.
 //!
-//! Example: [`hash`].
+//! ```
+//! use gpumem_core::source_text::hash;
+//!
+//! assert_eq!(hash("%%gpumem\n\nx = 1  \n"), hash("x = 1"));
+//! assert_ne!(hash("x = 1"), hash("x = 2"));
+//! ```
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -21,13 +26,6 @@ pub(crate) fn normalised(source: &str) -> String {
 ///
 /// The `%%gpumem` line, trailing blanks, and blank lines at both ends do not count: measuring a
 /// cell or reformatting its end must not start a new series of runs.
-///
-/// ```
-/// use gpumem_core::source_text::hash;
-///
-/// assert_eq!(hash("%%gpumem\n\nx = 1  \n"), hash("x = 1"));
-/// assert_ne!(hash("x = 1"), hash("x = 2"));
-/// ```
 pub fn hash(source: &str) -> SourceHash {
     SourceHash(xxh3_64(normalised(source).as_bytes()))
 }

@@ -14,21 +14,6 @@ use super::ongoing::Ongoing;
 use super::row::{Metric, Peak, RunRow, of_points};
 
 /// The latest levels of one device.
-///
-/// ```
-/// use gpumem_core::analyze::DeviceSummary;
-/// use gpumem_core::recording::{DeviceIdx, DriverLevels, Reading};
-/// use gpumem_core::units::Bytes;
-///
-/// let driver = DriverLevels {
-///     device_used: Bytes::gib(6).into(),
-///     capacity: Bytes::gib(16).into(),
-///     ..DriverLevels::default()
-/// };
-/// let summary = DeviceSummary::now(DeviceIdx(0), &Reading { driver, ..Reading::default() });
-/// assert_eq!(summary.free(), Some(Bytes::gib(10)));
-/// assert_eq!(summary.composition().len(), 2, "in use, and free");
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceSummary {
     /// Which device.

@@ -14,8 +14,7 @@ const N_LEVELS: usize = 4;
 /// The samples of a recording at several levels of detail: about as many points as there are pixels draw
 /// the same picture as a million.
 ///
-/// A level of a series is computed when it is first drawn. An empty value draws every sample. Example:
-/// [`timeline_from`](super::timeline_from).
+/// A level of a series is computed when it is first drawn. An empty value draws every sample.
 #[derive(Debug, Default)]
 pub struct LevelsOfDetail(HashMap<(RunIdx, DeviceIdx, Series), [OnceCell<Points>; N_LEVELS]>);
 
