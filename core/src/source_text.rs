@@ -37,7 +37,7 @@ pub(crate) fn line(text: &str, number: u32) -> Option<&str> {
 
 /// Whether a letter may be part of a Python name.
 ///
-/// Every letter beyond ASCII counts: a table of those that may would be 2 kB of the page's module.
+/// Every letter beyond ASCII counts: those that may not stand in a name stand only in texts and comments.
 pub(crate) fn is_name_letter(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_' || !letter.is_ascii()
 }

@@ -205,10 +205,11 @@ pub fn encode(recording: &Recording) -> Vec<u8> {
 
 /// The bytes of these frames: a live update, which [`apply`] reads.
 pub fn encode_frames(frames: impl IntoIterator<Item = Frame>) -> Vec<u8> {
-    frames
-        .into_iter()
-        .flat_map(|frame| encode_frame(&frame))
-        .collect()
+    let mut bytes = Vec::new();
+    for frame in frames {
+        bytes.extend(encode_frame(&frame));
+    }
+    bytes
 }
 
 /// Reads a recording.
