@@ -27,14 +27,6 @@ impl Metric {
 }
 
 /// The highest level of a metric in a run.
-///
-/// ```
-/// use gpumem_core::analyze::Peak;
-/// use gpumem_core::units::Bytes;
-///
-/// let peak = Peak::Between { low: Bytes::mib(300), high: Bytes::mib(420) };
-/// assert_eq!(peak.low(), Bytes::mib(300), "certain: a sample saw it");
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peak {
     /// The allocator's peak counter rose in the run, above the peak before it; or the bounds meet.
@@ -65,7 +57,7 @@ impl Peak {
     }
 }
 
-/// The levels of one device around one run, summed over its allocators. Example: [the module](super).
+/// The levels of one device around one run, summed over its allocators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
     /// Which run.
