@@ -363,6 +363,7 @@ prop_compose! {
         missing in prop::option::of(".*"),
         finish in any::<Option<u64>>(),
         oom in prop::option::of(oom()),
+        overlaps in prop::collection::vec(any::<u32>(), 0..3),
         (min_runs, share) in (3_u32.., 0.0..=1.0),
     ) -> Recording {
         let [session, label, text] = words;
@@ -405,6 +406,7 @@ prop_compose! {
                 status,
                 levels,
                 oom: oom.map(Box::new),
+                overlaps: overlaps.into_iter().map(RunIdx).collect(),
             }),
             Frame::Samples(Samples {
                 run: RunIdx(0),

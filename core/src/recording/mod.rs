@@ -311,6 +311,16 @@ pub struct Run {
     pub levels: Vec<RunLevels>,
     /// The last out-of-memory error that it met.
     pub oom: Option<Box<OutOfMemory>>,
+    /// The runs that were under way at the same time and are neither around it nor in it, at most
+    /// [`MAX_OVERLAPS`](Self::MAX_OVERLAPS). A run that is not in the recording may be among them.
+    ///
+    /// What a level moved by meanwhile belongs to none of them for certain.
+    pub overlaps: Vec<RunIdx>,
+}
+
+impl Run {
+    /// A run lists this many others; of one that lists as many, the times that it had alone are not known.
+    pub const MAX_OVERLAPS: usize = 256;
 }
 
 /// All runs of one kernel's life, with its devices.
@@ -417,6 +427,23 @@ impl Recording {
         self.latest.get(cell.get())?.map(|idx| self.run(idx))
     }
 
+    /// The runs of the recording that were under way at the same time as a run, beside it.
+    pub fn overlapping(&self, run: &Run) -> impl Iterator<Item = &Run> {
+        run.overlaps
+            .iter()
+            .filter_map(|idx| self.runs.get(idx.get()))
+    }
+
+    /// Of a run and those that overlap with it, the one that ended last, of those that are `wanted`: what was
+    /// read after it is the latest.
+    fn ended_last(&self, idx: RunIdx, wanted: impl Fn(RunIdx) -> bool) -> RunIdx {
+        let run = self.run(idx);
+        let others = self.overlapping(run).filter(|it| wanted(it.idx));
+        let last = others.max_by_key(|it| it.ended);
+        let later = last.filter(|it| run.ended.is_some() && it.ended > run.ended);
+        later.map_or(idx, |it| it.idx)
+    }
+
     /// The text that a run executed, if it was kept.
     pub fn text(&self, run: &Run) -> Option<&str> {
         self.revision(run.cell, run.revision)?.text.as_deref()
@@ -491,7 +518,9 @@ impl Recording {
 
     /// The latest snapshot of a device's holders, and the run after which it was taken.
     pub fn latest_holders(&self, device: DeviceIdx) -> Option<(RunIdx, &DeviceHolders)> {
-        self.looks(device).next_back()
+        let (run, _) = self.looks(device).next_back()?;
+        let run = self.ended_last(run, |run| self.holders(run, device).is_some());
+        Some((run, self.holders(run, device)?))
     }
 
     /// Every snapshot of a device's holders, in the order of the runs.
@@ -519,8 +548,11 @@ impl Recording {
 
     /// The latest snapshot of a device's segments.
     pub fn latest_mapped(&self, device: DeviceIdx) -> Option<&SegmentSnapshot> {
-        let (_, latest) = of_device(&self.mapped, device).next_back()?;
-        Some(latest)
+        let (run, _) = of_device(&self.mapped, device).next_back()?;
+        self.mapped(
+            self.ended_last(run, |run| self.mapped(run, device).is_some()),
+            device,
+        )
     }
 
     /// When the session ended, if it ended in order.
@@ -635,10 +667,16 @@ impl Recording {
             let is_inside = range.contains(&idx.get());
             is_inside.then(|| RunIdx(idx.0 - range.start as u32))
         };
+        let elsewhere = RunIdx(u32::MAX);
         let runs = self.runs[range.clone()].iter().filter_map(|run| {
             Some(Run {
                 idx: renumbered(run.idx)?,
                 parent: run.parent.and_then(renumbered),
+                overlaps: run
+                    .overlaps
+                    .iter()
+                    .map(|idx| renumbered(*idx).unwrap_or(elsewhere))
+                    .collect(),
                 ..run.clone()
             })
         });

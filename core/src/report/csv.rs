@@ -1,11 +1,12 @@
 //! The runs as a table with commas, for a spreadsheet.
 
 use crate::analyze::{Analysis, Peak, RunRow, cell_label};
-use crate::recording::Recording;
+use crate::recording::{Recording, Run};
 use crate::units::Bytes;
 
 const COLUMNS: &str = "run,cell,execution_count,device,status,started_nanos,ended_nanos,metric,\
-                       before_bytes,after_bytes,kept_bytes,peak_bytes,peak_exact,capacity_bytes";
+                       before_bytes,after_bytes,kept_bytes,peak_bytes,peak_exact,capacity_bytes,\
+                       overlaps,overlap_bytes";
 
 /// One line per run and device as CSV, with a header. Sizes are bytes, times nanoseconds since the
 /// recording's start; an unknown figure is empty.
@@ -47,8 +48,18 @@ fn line(recording: &Recording, row: &RunRow) -> String {
         row.peak
             .map_or(String::new(), |peak| peak.is_exact().to_string()),
         known(row.capacity),
+        overlaps(recording, run),
+        row.overlap
+            .and_then(|it| it.moved)
+            .map_or(String::new(), |moved| moved.get().to_string()),
     ];
     fields.join(",")
+}
+
+/// The runs that were under way at the same time, by their numbers.
+fn overlaps(recording: &Recording, run: &Run) -> String {
+    let numbers = recording.overlapping(run).map(|it| it.idx.0.to_string());
+    numbers.collect::<Vec<_>>().join(" ")
 }
 
 /// A text in one field. What a spreadsheet would take for a formula begins with a
@@ -75,7 +86,7 @@ mod tests {
             lines.lines().nth(1),
             Some(
                 "0,\"f(\"\"a\"\", b)\",1,\"sim:0\",ok,1000000000,2000000000,allocated,\
-                 0,1048576,1048576,1048576,true,17179869184"
+                 0,1048576,1048576,1048576,true,17179869184,,"
             )
         );
     }

@@ -8,7 +8,8 @@ use crate::analyze::{
 };
 use crate::printable::printable_lines;
 use crate::recording::{DeviceKind, Recording, RunIdx, Status};
-use crate::units::{ByteDelta, Bytes};
+use crate::units::{ByteDelta, Bytes, Units};
+use crate::wording::{others, together};
 
 /// Share of the capacity that a run must keep for `%gpumem on` to print a line.
 const WORTH_A_LINE: f64 = 0.01;
@@ -153,7 +154,7 @@ fn row_parts(
         parts.push(device.label.clone());
     }
     // First what the run did, then what that makes of the device.
-    parts.push(kept_words(row.kept));
+    parts.extend(kept_words(recording, row));
     parts.extend(row.peak.map(peak_words));
     let summary = analysis
         .devices
@@ -172,13 +173,26 @@ fn row_parts(
     parts
 }
 
-fn kept_words(kept: Option<ByteDelta>) -> String {
-    match kept {
+/// `+100 MiB kept`, and what other runs had a part in.
+fn kept_words(recording: &Recording, row: &RunRow) -> Vec<String> {
+    let words = |kept: Option<ByteDelta>| match kept {
         None => "kept: not known".to_owned(),
         Some(ByteDelta::ZERO) => "kept nothing".to_owned(),
         Some(kept) if kept < ByteDelta::ZERO => format!("gave back {}", kept.magnitude()),
         Some(kept) => format!("{kept} kept"),
-    }
+    };
+    let Some(overlap) = row.overlap else {
+        return vec![words(row.kept)];
+    };
+    let others = others(recording, recording.run(row.run));
+    let (alone, moved) = match row.kept_alone() {
+        Some(alone) => (Some(alone), overlap.moved),
+        None => (None, row.kept),
+    };
+    let alone = alone.filter(|alone| *alone != ByteDelta::ZERO);
+    let together = together(moved, &others, Units::Binary);
+    let alone = alone.map(|alone| words(Some(alone)));
+    alone.into_iter().chain([together]).collect()
 }
 
 fn peak_words(peak: Peak) -> String {

@@ -15,6 +15,7 @@ mod inefficient;
 mod levels;
 mod long_lived;
 mod oom;
+mod overlap;
 mod pressure;
 mod repeated;
 mod retention;
@@ -37,6 +38,7 @@ pub use fix::{fix_reason, short_fix};
 pub(crate) use levels::{gap, limited_by};
 pub use levels::{metric, oom_part, part, warning};
 pub use oom::oom_holder;
+pub use overlap::{others, together};
 pub use ruled_out::ruled_out;
 pub use verdict::{Tally, calm_sign, capitalised, healthy, sentence, tally};
 
