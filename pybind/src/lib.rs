@@ -45,6 +45,7 @@ mod sources;
 mod still;
 mod store;
 mod stored;
+mod strand;
 #[cfg(feature = "testing")]
 mod testing;
 mod text;
