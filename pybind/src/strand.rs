@@ -23,7 +23,7 @@ impl Strand {
     pub(crate) fn current(py: Python<'_>) -> Self {
         Self {
             thread: thread::current().id(),
-            task: task(py).unwrap_or(0),
+            task: current_task(py).map_or(0, |task| task.as_ptr() as usize),
         }
     }
 
@@ -33,7 +33,8 @@ impl Strand {
     }
 }
 
-fn task(py: Python<'_>) -> Option<usize> {
+/// The task of asyncio that runs in this thread.
+pub(crate) fn current_task(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
     let asyncio = imported(py, "asyncio").ok()??;
     let running = asyncio
         .call_method0(intern!(py, "_get_running_loop"))
@@ -41,8 +42,6 @@ fn task(py: Python<'_>) -> Option<usize> {
     if running.is_none() {
         return None;
     }
-    let task = asyncio
-        .call_method1(intern!(py, "current_task"), (running,))
-        .ok()?;
-    (!task.is_none()).then(|| task.as_ptr() as usize)
+    let task = asyncio.call_method1(intern!(py, "current_task"), (running,));
+    task.ok().filter(|task| !task.is_none())
 }

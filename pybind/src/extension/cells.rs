@@ -7,6 +7,7 @@
 use gpumem_core::recording::{Framework, Status};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 
 use super::Extension;
 use super::options::{cell_options, is_control};
@@ -17,7 +18,7 @@ use crate::named_snapshot::on_oom;
 use crate::oom::holders::Watching;
 use crate::recorder::Launch;
 use crate::session::{self, RunId, Selection};
-use crate::strand::Strand;
+use crate::strand::{Strand, current_task};
 use crate::text::{Text, strings};
 use crate::trace::{Traceable, Tracing, flight};
 use crate::{blocks, guard, run_end};
@@ -29,6 +30,8 @@ pub(super) struct RunningCell {
     /// As `threading` has it.
     thread: Option<Py<PyAny>>,
     strand: Strand,
+    /// The task that runs it.
+    task: Option<Py<PyWeakrefReference>>,
     /// Jupyter's number.
     execution_count: Option<u32>,
     /// `None` if it is not recorded, or is part of a cell that is.
@@ -70,6 +73,7 @@ impl Extension {
             info: info.clone().unbind(),
             thread: current_thread(py)?,
             strand: Strand::current(py),
+            task: task_here(py)?,
             execution_count,
             recorded: None,
         };
@@ -243,21 +247,16 @@ impl Extension {
 
     /// The cell of `result`, and those inside of it that never ended, which are under way no longer.
     ///
-    /// A cell of whitespace ends without having begun; a cell that was cancelled
-    /// ends without a result, or with one whose `info` is not that of its begin.
+    /// A cell of whitespace ends without having begun. A cell that was cancelled ends without a result, or with
+    /// one whose `info` is not that of its begin. And a cell whose subshell was deleted may tell of its end once
+    /// its coroutine is freed: in any thread, in the middle of any cell.
     fn take_ended(
         &self,
         py: Python<'_>,
         result: &Bound<'_, PyAny>,
     ) -> PyResult<Option<(RunningCell, Vec<RunningCell>)>> {
-        let here = Strand::current(py).thread;
         let position = if result.is_none() {
-            // The coroutine of a cell whose subshell was deleted ends in whichever thread frees it.
-            if self.end_orphans(py)? > 0 {
-                return Ok(None);
-            }
-            let state = self.state(py);
-            state.cells.iter().position(|it| it.strand.thread == here)
+            self.cancelled(py)?
         } else {
             self.position(py, &result.getattr(intern!(py, "info"))?)?
         };
@@ -273,6 +272,30 @@ impl Extension {
         let (inside, others): (Vec<_>, Vec<_>) = later.partition(|it| it.strand == cell.strand);
         state.cells.extend(others);
         Ok(Some((cell, inside)))
+    }
+
+    /// The first cell of this thread whose task is over.
+    fn cancelled(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        let here = Strand::current(py).thread;
+        let tasks: Vec<(usize, Py<PyWeakrefReference>)> = {
+            let state = self.state(py);
+            let cells = state.cells.iter().enumerate();
+            let cells = cells.filter(|(_, it)| it.strand.thread == here);
+            cells
+                .filter_map(|(position, it)| Some((position, it.task.as_ref()?.clone_ref(py))))
+                .collect()
+        };
+        for (position, task) in tasks {
+            let task = task.bind(py).upgrade();
+            let is_over = match task {
+                Some(task) => task.call_method0(intern!(py, "done"))?.is_truthy()?,
+                None => true,
+            };
+            if is_over {
+                return Ok(Some(position));
+            }
+        }
+        Ok(None)
     }
 
     fn position(&self, py: Python<'_>, info: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
@@ -318,15 +341,13 @@ impl Extension {
         self.cell_ended(py, last.bind(py))
     }
 
-    /// Ends the cells whose threads are gone, and returns how many: nobody tells of a cell that awaits when
-    /// its subshell is deleted.
-    fn end_orphans(&self, py: Python<'_>) -> PyResult<usize> {
+    /// Ends the cells whose threads are gone: nobody tells of a cell that awaits when its subshell is deleted.
+    fn end_orphans(&self, py: Python<'_>) -> PyResult<()> {
         let threads: Vec<Option<Py<PyAny>>> = {
             let state = self.state(py);
             let threads = state.cells.iter().map(|it| it.thread.as_ref());
             threads.map(|it| it.map(|it| it.clone_ref(py))).collect()
         };
-        let mut n_ended = 0;
         for thread in threads.into_iter().flatten() {
             if thread
                 .call_method0(py, intern!(py, "is_alive"))?
@@ -340,11 +361,10 @@ impl Extension {
             let cell = position.map(|position| state.cells.remove(position));
             drop(state);
             if let Some(cell) = cell {
-                n_ended += 1;
                 self.break_off_cell(py, cell, Status::Interrupted)?;
             }
         }
-        Ok(n_ended)
+        Ok(())
     }
 
     fn with_cell(
@@ -402,6 +422,12 @@ pub(super) fn count_of(result: &Bound<'_, PyAny>) -> Option<u32> {
     let count = result.getattr(intern!(py, "execution_count")).ok()?;
     let is_stored = is_stored.is_truthy().ok()?;
     count.extract().ok().filter(|_| is_stored)
+}
+
+/// The task that runs in this thread, if it can be watched.
+fn task_here(py: Python<'_>) -> PyResult<Option<Py<PyWeakrefReference>>> {
+    let task = current_task(py).map(|task| PyWeakrefReference::new(&task));
+    Ok(task.transpose()?.map(Bound::unbind))
 }
 
 /// `None` where `threading` is not imported.
