@@ -27,6 +27,7 @@
 //! ```
 
 mod changes;
+mod clean;
 mod device_key;
 mod downsampled;
 mod frame;
@@ -368,7 +369,8 @@ const MAX_MISSING: usize = 16;
 
 impl Recording {
     /// An empty recording of the session that `header` describes.
-    pub fn new(header: Header) -> Self {
+    pub fn new(mut header: Header) -> Self {
+        header.clean();
         Self {
             header,
             ..Self::default()
@@ -576,12 +578,14 @@ impl Recording {
             .unwrap_or_default()
     }
 
-    /// Adds one frame, or replaces what a newer state of it replaces.
+    /// Adds one frame, or replaces what a newer state of it replaces. Names and messages in it are made
+    /// [printable](crate::printable).
     ///
     /// # Errors
     ///
     /// [`FrameError`] if the frame does not fit the frames before it; the recording is then unchanged.
-    pub fn apply(&mut self, frame: Frame) -> Result<(), FrameError> {
+    pub fn apply(&mut self, mut frame: Frame) -> Result<(), FrameError> {
+        frame.clean();
         match frame {
             Frame::Header(header) => self.header = header,
             Frame::Device(device) => {
