@@ -1,6 +1,7 @@
 //! The runs as a table with commas, for a spreadsheet.
 
 use crate::analyze::{Analysis, Peak, RunRow, cell_label};
+use crate::printable::{printable, printable_report};
 use crate::recording::{Recording, Run};
 use crate::units::Bytes;
 
@@ -63,9 +64,10 @@ fn overlaps(recording: &Recording, run: &Run) -> String {
 }
 
 /// A text in one field. What a spreadsheet would take for a formula begins with a
-/// quote, so that the source of a cell is never run.
+/// quote, so that the source of a cell is never run. Some skip blanks before it.
 fn field(text: &str) -> String {
-    let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+    let text = printable_report(&printable(text));
+    let guard = if text.trim_start().starts_with(['=', '+', '-', '@']) {
         "'"
     } else {
         ""
@@ -94,6 +96,7 @@ mod tests {
     #[test]
     fn a_cell_is_never_a_formula() {
         assert_eq!(field("=HYPERLINK(1)"), "\"'=HYPERLINK(1)\"");
-        assert_eq!(field("x = 1"), "\"x = 1\"");
+        assert_eq!(field("\t@SUM(1)"), "\"' @SUM(1)\"");
+        assert_eq!(field("x = 1\r\ny"), "\"x = 1  y\"");
     }
 }

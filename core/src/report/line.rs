@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{in_parts, status_word, use_of_limit, verdict};
+use super::{in_parts, status_word, to_text, use_of_limit, verdict};
 use crate::analyze::{
     Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, Withdrawn,
 };
-use crate::printable::printable_lines;
 use crate::recording::{DeviceKind, Recording, RunIdx, Status};
 use crate::units::{ByteDelta, Bytes, Units};
 use crate::wording::{others, together};
@@ -105,7 +104,7 @@ pub fn line(
             .filter(|finding| finding.cell.is_some() || is_new(finding))
             .map(|finding| verdict::below_cell(recording, finding, width)),
     );
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 /// The finding asks for attention, and rests on the run or on a block in it.

@@ -58,7 +58,7 @@ pub use holders::holders;
 pub use level_log::level_log;
 pub use levels::levels;
 pub use line::{News, line, news};
-pub use markdown::markdown;
+pub use markdown::{markdown, markdown_code, markdown_text};
 pub use memory_timeline::memory_timeline;
 pub use nsight::nsight_export;
 pub use processes::{process_causes, process_findings, process_report, processes};
@@ -78,7 +78,7 @@ pub use torch_trace::{
 use self::columns::cut;
 pub(crate) use self::columns::n_columns;
 use crate::analyze::{Analysis, DeviceSummary, Overlap, Peak, RunRow, cell_label};
-use crate::printable::printable_lines;
+use crate::printable::{printable, printable_report};
 use crate::processes::Processes;
 use crate::recording::{Recording, Status};
 use crate::units::ByteDelta;
@@ -152,7 +152,7 @@ pub fn text_with(
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 fn status_word(status: Status) -> Option<&'static str> {
@@ -352,11 +352,17 @@ fn in_parts(parts: &[String], width: usize, indent: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Wrapped between words, the further lines indented by two more. Code
+/// Lines as a text. Each was made by [`wrapped`] or [`cut`], so that no name in it ends a line.
+fn to_text(lines: &[String]) -> String {
+    printable_report(&lines.join("\n"))
+}
+
+/// One line, wrapped between words, the further lines indented by two more. Code
 /// between backticks is one word.
 fn wrapped(line: &str, width: usize) -> String {
-    if n_columns(line) <= width {
-        return line.to_owned();
+    let line = printable(line);
+    if n_columns(&line) <= width {
+        return line;
     }
     let indent = line.chars().take_while(|c| *c == ' ').count();
     // A single one is no code, but a part of what the user wrote.

@@ -27,6 +27,7 @@ mod unattributed;
 mod verdict;
 
 use crate::analyze::{Details, Finding, FindingKind, Severity, State, Verdict, Withdrawn};
+use crate::printable::printable;
 use crate::recording::{Device, Recording, Run};
 use crate::source_text;
 use crate::units::Units;
@@ -119,7 +120,7 @@ pub(crate) fn unmarked(words: &str) -> String {
 
 /// A name or a line of code as code.
 fn code(text: &str) -> String {
-    format!("`{}`", text.replace('`', "'"))
+    format!("`{}`", printable(text).replace('`', "'"))
 }
 
 /// The words for a finding of this recording, with sizes in `units`.

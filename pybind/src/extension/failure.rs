@@ -58,9 +58,8 @@ impl Extension {
             guard::log(
                 py,
                 &format!(
-                    "recording stopped: {failure}\n\
-                     hint: your cells are not affected; `%gpumem on` records again; \
-                     please report this at {ISSUES}"
+                    "recording stopped: {failure}; your cells are not affected; \
+                     `%gpumem on` records again; please report this at {ISSUES}"
                 ),
             );
         }

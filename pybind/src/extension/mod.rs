@@ -10,7 +10,6 @@ mod options;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gpumem_core::printable::printable_lines;
 use gpumem_core::recording::RunIdx;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -257,14 +256,6 @@ pub(crate) fn shells(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
 pub(crate) fn stopped(py: Python<'_>) -> Option<String> {
     let mut loaded = loaded(py).into_iter();
     loaded.find_map(|extension| extension.get().stopped(py))
-}
-
-/// A text of several lines as a terminal may show it.
-#[pyfunction]
-#[pyo3(name = "_printable")]
-pub(crate) fn shown_text(text: Text) -> String {
-    let Text(text) = text;
-    printable_lines(&text)
 }
 
 /// Says in a `ValueError` why a text is no interval of the sampler.
