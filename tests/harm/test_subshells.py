@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 N_CELLS = 120
 N_SUBSHELLS = 3
 
+THREADS = """\
+threads = [threading.Thread(target=gpumem.mark) for _ in range(3)]
+[it.start() for it in threads]; [it.join() for it in threads]"""
+
 # What people do, with how often; `{n}` tells one cell from the next.
 RECORDED = [
     (6, "kept.append(sim.tensor({n} << 10)); time.sleep({n} % 5 / 200)"),
@@ -30,8 +34,7 @@ RECORDED = [
     (1, "%%gpumem --trace\nkept.append(sim.tensor({n} << 10))"),
     (1, "%%gpumem --source sim --device sim:0\nkept.append(sim.tensor({n} << 10))"),
     (1, "get_ipython().run_cell('x = sim.tensor({n} << 10)')"),
-    (1, "threads = [threading.Thread(target=gpumem.mark) for _ in range(3)]\n"
-        "[it.start() for it in threads]; [it.join() for it in threads]"),
+    (1, THREADS),
     (1, "del kept[: len(kept) // 2]"),
     (1, "try: sim.tensor(64 << 30)\nexcept sim.OutOfMemoryError: pass"),
 ]
@@ -51,8 +54,11 @@ def cells(kinds: list[tuple[int, str]], chosen: random.Random, n: int) -> list[s
     return [text.replace("{n}", str(idx + 1)) for idx, text in enumerate(drawn)]
 
 
-def test_many_cells_at_once_are_as_many_runs(shells: Shells, _round: int) -> None:
-    chosen = random.Random(_round)
+def test_many_cells_at_once_are_as_many_runs(
+    shells: Shells, request: pytest.FixtureRequest
+) -> None:
+    seed = request.getfixturevalue("_round")
+    chosen = random.Random(seed)  # noqa: S311 (an order that is the same each time)
     shells.run("%gpumem on")
     places = [None, *(shells.new_subshell() for _ in range(N_SUBSHELLS))]
     recorded = cells(RECORDED, chosen, N_CELLS)

@@ -246,7 +246,9 @@ def test_the_ends_of_interleaved_cells_find_their_begins(shells: Shells, subshel
 def test_sixty_cells_in_four_shells_are_sixty_runs(shells: Shells) -> None:
     shells.run("%gpumem on")
     subshells = [None, *(shells.new_subshell() for _ in range(3))]
-    cells = [f"time.sleep({n % 5} / 100); kept.append(sim.tensor({n + 1} << 10))" for n in range(60)]
+    cells = [
+        f"time.sleep({n % 5} / 100); kept.append(sim.tensor({n + 1} << 10))" for n in range(60)
+    ]
     places = itertools.cycle(subshells)
     requests = [shells.start(cell, subshell=next(places)) for cell in cells]
     rans = [shells.finish(request) for request in requests]
