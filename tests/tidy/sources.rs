@@ -145,6 +145,22 @@ impl Found {
         })
     }
 
+    /// Declarations of modules whose docs do not hold this.
+    pub(crate) fn unless_module_begins_with(self, text: &str) -> Self {
+        self.keep(|place| {
+            let declared = Path::new(&place.path);
+            let folder = declared.parent().unwrap_or(declared);
+            let name = place.text.trim_start_matches("pub mod ");
+            let name = name.trim_end_matches(';');
+            let files = [format!("{name}.rs"), format!("{name}/mod.rs")];
+            let read = |file| fs::read_to_string(root().join(folder).join(file)).ok();
+            let module = files.iter().find_map(read).unwrap_or_default();
+            let docs = module.lines().take_while(|line| line.starts_with("//!"));
+            let docs: String = docs.flat_map(|line| [line, "\n"]).collect();
+            !docs.contains(text)
+        })
+    }
+
     /// Lines without this in the attribute that they start.
     pub(crate) fn unless_in_attribute(self, word: &str) -> Self {
         self.keep(|place| {

@@ -33,15 +33,6 @@ impl CellRef {
 }
 
 /// The user's label of a cell's run, or else the headline of its source.
-///
-/// ```
-/// use gpumem_core::analyze::cell_label;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// assert_eq!(cell_label(&recording, &recording.runs()[0]), "losses.append(step(batch))");
-/// ```
 pub fn cell_label(recording: &Recording, run: &Run) -> String {
     let outermost = recording.run(recording.outermost(run.idx));
     let label = outermost.label.clone();

@@ -1,6 +1,6 @@
 //! One row per (run, device), derived from the raw readings.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use crate::recording::{
     AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, RunLevels, Series, Source,
@@ -15,21 +15,6 @@ use super::overlaps;
 use super::row::{Metric, Overlap, Peak, RunRow, of_points};
 
 /// The latest levels of one device.
-///
-/// ```
-/// use gpumem_core::analyze::DeviceSummary;
-/// use gpumem_core::recording::{DeviceIdx, DriverLevels, Reading};
-/// use gpumem_core::units::Bytes;
-///
-/// let driver = DriverLevels {
-///     device_used: Bytes::gib(6).into(),
-///     capacity: Bytes::gib(16).into(),
-///     ..DriverLevels::default()
-/// };
-/// let summary = DeviceSummary::now(DeviceIdx(0), &Reading { driver, ..Reading::default() });
-/// assert_eq!(summary.free(), Some(Bytes::gib(10)));
-/// assert_eq!(summary.composition().len(), 2, "in use, and free");
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceSummary {
     /// Which device.
@@ -172,7 +157,7 @@ pub enum Warning {
 pub(super) fn warnings(recording: &Recording) -> Vec<Warning> {
     let missing = recording.missing();
     let mut warnings: Vec<Warning> = missing.map(|it| Warning::Missing(it.to_owned())).collect();
-    let mut told = BTreeSet::new();
+    let mut told = HashSet::new();
     for (_, levels) in all_levels(recording) {
         for reading in std::iter::once(&levels.before).chain(&levels.after) {
             for (source, said) in failures(reading) {

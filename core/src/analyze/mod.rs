@@ -85,7 +85,7 @@ use crate::rules;
 #[cfg(test)]
 mod tests;
 
-/// Everything that is derived from a recording under one set of rules. Example: [the module](self).
+/// Everything that is derived from a recording under one set of rules.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Analysis {
     /// The latest levels of each device, in the recording's order.
@@ -105,7 +105,7 @@ impl Analysis {
     }
 }
 
-/// Derives levels and findings from a recording. Example: [the module](self).
+/// Derives levels and findings from a recording.
 pub fn analyze(recording: &Recording, rules: &Rules) -> Analysis {
     IncrementalAnalyzer::default().analyze(recording, rules)
 }

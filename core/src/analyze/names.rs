@@ -3,7 +3,7 @@
 //! What runs of one cell keep is judged elsewhere. Here a name is followed, whichever cell adds to it and
 //! however often that is edited. A name that is emptied begins anew: it is its **episode** that grows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::holders::{DeviceHolders, RootKind};
 use crate::recording::{CellIdx, DeviceIdx, Recording, Run, RunIdx, RunKind, Status};
@@ -211,7 +211,7 @@ impl NameSeries {
         let rest = |point: &Point| whole.after(point.run).saturating_sub(point.n_bytes);
         let middle = |points: &[Point]| {
             let mut rests: Vec<Bytes> = points.iter().map(rest).collect();
-            rests.sort();
+            rests.sort_unstable();
             rests.get(rests.len() / 2).map_or(0.0, |it| it.as_f64())
         };
         let n = points.len().div_ceil(3);
@@ -328,9 +328,8 @@ impl GrowingNames {
         let adders = names
             .iter()
             .flat_map(|((_, name), series)| series.adders(recording, name));
-        let mut cells: Vec<_> = adders.map(|(cell, _)| cell).collect();
-        cells.sort();
-        let is_of_them = |run: &Run| cells.binary_search(&run.cell).is_ok() && run.parent.is_none();
+        let cells: HashSet<CellIdx> = adders.map(|(cell, _)| cell).collect();
+        let is_of_them = |run: &Run| cells.contains(&run.cell) && run.parent.is_none();
         let doers = names.iter().flat_map(|((_, name), series)| {
             let grown = series.grown();
             grown.filter_map(|point| doer(recording, point.run, name))

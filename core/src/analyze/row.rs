@@ -27,14 +27,6 @@ impl Metric {
 }
 
 /// The highest level of a metric in a run.
-///
-/// ```
-/// use gpumem_core::analyze::Peak;
-/// use gpumem_core::units::Bytes;
-///
-/// let peak = Peak::Between { low: Bytes::mib(300), high: Bytes::mib(420) };
-/// assert_eq!(peak.low(), Bytes::mib(300), "certain: a sample saw it");
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peak {
     /// The allocator's peak counter rose in the run, above the peak before it; or the bounds meet.
@@ -66,31 +58,13 @@ impl Peak {
 }
 
 /// Other runs were under way in a part of a run's time: [`RunRow::overlap`].
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::recording::{Frame, RunIdx};
-/// use gpumem_core::units::ByteDelta;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let mut recording = leaking();
-/// let mut run = recording.run(RunIdx(1)).clone();
-/// run.started = recording.run(RunIdx(0)).started;
-/// run.overlaps = vec![RunIdx(0)];
-/// recording.apply(Frame::Run(run))?;
-/// let analysis = analyze(&recording, &Rules::default());
-/// let overlap = analysis.rows[1].overlap.expect("both ran");
-/// assert_eq!(overlap.moved, Some(ByteDelta::new(0)), "the other run's end is this one's start");
-/// # Ok::<(), gpumem_core::recording::FrameError>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overlap {
     /// What the metric moved by in that time, by whichever run; `None` if a level at its ends is not known.
     pub moved: Option<ByteDelta>,
 }
 
-/// The levels of one device around one run, summed over its allocators. Example: [the module](super).
+/// The levels of one device around one run, summed over its allocators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
     /// Which run.

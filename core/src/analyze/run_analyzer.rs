@@ -24,21 +24,6 @@ use verdicts::Verdicts;
 
 /// Follows a recording from run to run. Its verdicts on a run are those of
 /// [`analyze`](super::analyze), at a cost that does not grow with the runs of other cells.
-///
-/// ```
-/// use std::collections::BTreeSet;
-///
-/// use gpumem_core::analyze::{RunAnalyzer, Rules};
-/// use gpumem_core::recording::RunIdx;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let changed: BTreeSet<RunIdx> = (0..12).map(RunIdx).collect();
-/// let analysis = RunAnalyzer::default().after(&recording, &changed, RunIdx(11), &Rules::default());
-/// assert_eq!(analysis.rows.len(), 1, "only those of the run");
-/// assert_eq!(analysis.findings.len(), 1, "the leak of its cell");
-/// ```
 #[derive(Debug, Default)]
 pub struct RunAnalyzer {
     /// What the verdicts rest on.

@@ -1,5 +1,7 @@
 //! Which runs belong together: growth is judged over runs of equal source.
 
+use std::collections::HashMap;
+
 use super::overlaps;
 use super::paths::{BlockIdx, Paths};
 use super::row::{Metric, RunRow, of_sample};
@@ -112,17 +114,14 @@ pub(super) fn of_runs<'a>(
     paths: &Paths,
     rows: &'a [RunRow],
 ) -> Vec<RunSeries<'a>> {
-    let rows = rows.iter().filter(|row| is_certain(row));
-    let mut rows: Vec<(SeriesOf, &RunRow)> = rows
-        .map(|row| (series_of(recording, paths, row), row))
-        .collect();
-    rows.sort_by_key(|(key, _)| *key);
-    let series = rows
-        .chunk_by(|(a, _), (b, _)| a == b)
-        .filter_map(|rows| joined(recording, paths, rows.iter().map(|(_, row)| *row).collect()));
-    let mut series: Vec<RunSeries<'_>> = series.collect();
-    series.sort_by(|a, b| a.key.cmp(&b.key));
-    series
+    let mut all: HashMap<SeriesOf, Vec<&RunRow>> = HashMap::new();
+    for row in rows.iter().filter(|row| is_certain(row)) {
+        let of = series_of(recording, paths, row);
+        all.entry(of).or_default().push(row);
+    }
+    let series = all.into_values();
+    let series = series.filter_map(|rows| joined(recording, paths, rows));
+    in_order_of_runs(series.collect())
 }
 
 /// Those of one series, as far as their metric is that of the latest; `None` where there are none.
@@ -175,18 +174,25 @@ fn steps_in(
 /// starts anew.
 pub(super) fn of_steps(recording: &Recording, paths: &Paths) -> Vec<StepSeries> {
     let all = recording.all_samples();
-    let mut found: Vec<(StepsOf, StepSeries)> = all
+    let latest: HashMap<StepsOf, StepSeries> = all
         .filter_map(|(run, device, series, points)| {
             let of = steps_in(recording, paths, (run, device), series)?;
             let steps = steps(recording, paths, (run, device), series, points)?;
             Some((of, steps))
         })
         .collect();
-    found.reverse();
-    found.sort_by(|(a, _), (b, _)| a.cmp(b));
-    found.dedup_by(|(earlier, _), (latest, _)| earlier == latest);
-    let mut series: Vec<StepSeries> = found.into_iter().map(|(_, steps)| steps).collect();
-    series.sort_by(|a, b| a.key.cmp(&b.key));
+    in_order_of_steps(latest.into_values().collect())
+}
+
+/// Series of runs, in the order in which they began.
+pub(super) fn in_order_of_runs(mut series: Vec<RunSeries<'_>>) -> Vec<RunSeries<'_>> {
+    series.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+    series
+}
+
+/// Series of steps, in the order in which they began.
+pub(super) fn in_order_of_steps(mut series: Vec<StepSeries>) -> Vec<StepSeries> {
+    series.sort_unstable_by(|a, b| a.key.cmp(&b.key));
     series
 }
 

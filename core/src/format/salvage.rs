@@ -15,17 +15,6 @@ const MADE_UP_BYTES: usize = 2 * (size_of::<Run>() + size_of::<RunIdx>());
 
 /// Reads frames, each by itself, of which some are lost; `n_lost` is known already. What others refer
 /// to and is lost has an empty place, so that the others are read.
-///
-/// ```
-/// use gpumem_core::format::{encode_frames, salvage};
-/// use gpumem_core::recording::{Cell, CellIdx, Frame};
-///
-/// let second = Frame::Cell(Cell { idx: CellIdx(1), ..Cell::default() });
-/// let rows = [encode_frames([second])]; // the first one is lost
-/// let recording = salvage(rows.iter().map(Vec::as_slice), 1);
-/// assert_eq!(recording.cells().len(), 2);
-/// assert_eq!(recording.missing().next(), Some("the session's file was damaged: 1 row is missing"));
-/// ```
 pub fn salvage<'a>(rows: impl Iterator<Item = &'a [u8]>, mut n_lost: usize) -> Recording {
     let mut recording = Recording::new(Header::default());
     let mut budget = Budget::of(0);

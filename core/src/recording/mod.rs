@@ -50,7 +50,7 @@ pub use oom::{Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory};
 pub use points::{Column, Points};
 pub use trace::{Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, TracedPeak};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::holders::DeviceHolders;
 use crate::rules::Rules;
@@ -91,13 +91,6 @@ index! {
 pub struct SourceHash(pub u64);
 
 /// What a device is.
-///
-/// ```
-/// use gpumem_core::recording::DeviceKind;
-///
-/// assert!(DeviceKind::Simulated.is_accelerator());
-/// assert!(!DeviceKind::Pinned.is_accelerator(), "host memory, even if it serves a device");
-/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DeviceKind {
     /// A real accelerator.
@@ -120,7 +113,7 @@ impl DeviceKind {
     }
 }
 
-/// A device whose memory is recorded. Example: [the module](self).
+/// A device whose memory is recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Device {
     /// Its position in the recording.
@@ -145,19 +138,6 @@ pub struct Revision {
 }
 
 /// A cell of the notebook. It persists while its text is edited, so its runs form one series.
-///
-/// ```
-/// use gpumem_core::recording::{Cell, CellIdx, Frame, Recording, Revision};
-/// use gpumem_core::source_text::hash;
-///
-/// let mut recording = Recording::default();
-/// for text in ["x = 1", "x = 2"] {
-///     let revisions = vec![Revision { hash: hash(text), text: Some(text.to_owned()) }];
-///     recording.apply(Frame::Cell(Cell { revisions, ..Cell::default() }))?;
-/// }
-/// assert_eq!(recording.cell(CellIdx(0)).revisions.len(), 2);
-/// # Ok::<(), gpumem_core::recording::FrameError>(())
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cell {
     /// Its position in the recording.
@@ -192,13 +172,6 @@ impl Cell {
 }
 
 /// How a run ended, if it did. [`Status::name`] is the word in JSON and Python.
-///
-/// ```
-/// use gpumem_core::recording::Status;
-///
-/// assert_eq!(Status::OutOfMemory.name(), "out_of_memory");
-/// assert_eq!(Status::default(), Status::Running);
-/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Status {
     /// Not yet ended.
@@ -241,20 +214,6 @@ pub enum RunKind {
 }
 
 /// The levels of one device around a run: an entry of [`Run::levels`].
-///
-/// ```
-/// use gpumem_core::recording::{DeviceIdx, RunIdx};
-/// use gpumem_core::units::Bytes;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let levels = &recording.run(RunIdx(11)).levels[0];
-/// let after = levels.after.as_ref().expect("the run has ended");
-/// assert_eq!(levels.device, DeviceIdx(0));
-/// assert_eq!(levels.before.total(|it| &it.allocated), Some(Bytes::mib(22)));
-/// assert_eq!(after.total(|it| &it.allocated), Some(Bytes::mib(24)));
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunLevels {
     /// Which device.
@@ -271,21 +230,6 @@ pub struct RunLevels {
 ///
 /// A run that has started but not ended has no `ended`, and `after` is `None` in its levels; a later
 /// frame of the same index completes it.
-///
-/// ```
-/// use gpumem_core::recording::{Cell, Frame, Recording, Run, RunIdx, Status};
-/// use gpumem_core::units::Nanos;
-///
-/// let mut recording = Recording::default();
-/// recording.apply(Frame::Cell(Cell::default()))?;
-/// let started = Run { started: Nanos::millis(5), ..Run::default() };
-/// recording.apply(Frame::Run(started.clone()))?;
-/// let ended = Run { ended: Some(Nanos::millis(9)), status: Status::Ok, ..started };
-/// recording.apply(Frame::Run(ended))?;
-/// assert_eq!(recording.runs().len(), 1);
-/// assert_eq!(recording.run(RunIdx(0)).status, Status::Ok);
-/// # Ok::<(), gpumem_core::recording::FrameError>(())
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Run {
     /// Its position in the recording.
@@ -328,28 +272,13 @@ impl Run {
 ///
 /// It is made by applying [`Frame`]s, and read through its methods.
 /// Looking up an index that is not in the recording panics: indices come from its own frames.
-///
-/// ```
-/// use gpumem_core::recording::{DeviceIdx, RunIdx, Series};
-/// use gpumem_core::units::Bytes;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking(); // 12 runs of one cell
-/// assert_eq!((recording.cells().len(), recording.runs().len()), (1, 12));
-/// let last = recording.run(RunIdx(11));
-/// assert_eq!(recording.text(last), Some("losses.append(step(batch))"));
-/// assert_eq!(recording.samples(last.idx, DeviceIdx(0), &Series::Sampled).len(), 3);
-/// let held = recording.holders(last.idx, DeviceIdx(0)).expect("a snapshot");
-/// assert_eq!(held.roots[0].retained, Bytes::mib(24));
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recording {
     header: Header,
     devices: Vec<Device>,
     cells: Vec<Cell>,
     /// Where in its cell's list each revision is.
-    revisions: BTreeMap<(CellIdx, SourceHash), usize>,
+    revisions: HashMap<(CellIdx, SourceHash), usize>,
     runs: Vec<Run>,
     /// The run around each run that is in no other.
     outermost: Vec<RunIdx>,

@@ -10,18 +10,6 @@ const N_WAITING: usize = 3;
 
 /// The growing cells compared with the recording that the reader knows as `baseline`, at most `width`
 /// columns wide, and those that it waits for.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, compare};
-/// use gpumem_core::report::comparison;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let (before, after) = (leaking(), leaking());
-/// let compared = compare(&after, &before, &Rules::default());
-/// let text = comparison(&compared, &[], "monday.gpumem", 80);
-/// assert!(text.starts_with("Against monday.gpumem:\n◆ same"));
-/// ```
 pub fn comparison(
     compared: &[Compared],
     waiting: &[CellRef],
@@ -43,19 +31,6 @@ pub fn comparison(
 
 /// What a comparison comes to: a sign, and a sentence with code in backticks. What grows more comes first,
 /// then what was fixed.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, compare};
-/// use gpumem_core::report::outcome;
-/// use gpumem_core::units::Units;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let compared = compare(&leaking(), &leaking(), &Rules::default());
-/// let (sign, words) = outcome(&compared, &[], Units::Binary);
-/// assert_eq!(sign, "◆");
-/// assert_eq!(words, "`losses.append(step(batch))` still grows: +2 MiB a run before, +2 MiB now.");
-/// ```
 pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (&'static str, String) {
     let Some(entry) = compared.first() else {
         return match waiting {
@@ -126,13 +101,6 @@ fn kept(side: &GrowthSide) -> String {
 }
 
 /// The sign in front of a change.
-///
-/// ```
-/// use gpumem_core::analyze::Change;
-/// use gpumem_core::report::change_icon;
-///
-/// assert_eq!((change_icon(Change::Worse), change_icon(Change::Fixed)), ("▲", "✓"));
-/// ```
 pub fn change_icon(change: Change) -> &'static str {
     match change {
         Change::Worse | Change::New => "▲",

@@ -11,18 +11,6 @@ const COLUMNS: &str = "run,cell,execution_count,device,status,started_nanos,ende
 
 /// One line per run and device as CSV, with a header. Sizes are bytes, times nanoseconds since the
 /// recording's start; an unknown figure is empty.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::report::csv;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let table = csv(&recording, &analyze(&recording, &Rules::default()));
-/// assert!(table.starts_with("run,cell,execution_count,device,status,"));
-/// assert_eq!(table.lines().count(), 1 + 12);
-/// ```
 pub fn csv(recording: &Recording, analysis: &Analysis) -> String {
     let lines = analysis.rows.iter().map(|row| line(recording, row));
     let head = std::iter::once(COLUMNS.to_owned());

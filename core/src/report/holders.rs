@@ -5,22 +5,6 @@ use crate::holders::{DeviceHolders, Holder, HolderBranch, Holders, Rest, SharedM
 use crate::printable::printable;
 
 /// The holders as text, at most `width` columns wide; `name` and `device` restrict it to one of them.
-///
-/// ```
-/// use gpumem_core::holders::{DeviceHolders, Holder, Holders, RootKind};
-/// use gpumem_core::report;
-/// use gpumem_core::units::Bytes;
-///
-/// let device = DeviceHolders {
-///     device: "cuda:0".to_owned(),
-///     n_bytes: Bytes::mib(24),
-///     roots: vec![Holder::new(RootKind::Variable, "losses", Bytes::mib(24))],
-///     ..DeviceHolders::default()
-/// };
-/// let found = Holders { devices: vec![device] };
-/// assert!(report::holders(&found, Some("losses"), None, 80).contains("24 MiB"));
-/// assert_eq!(report::holders(&found, Some("model"), None, 80), "model holds no device memory");
-/// ```
 pub fn holders(
     holders: &Holders,
     name: Option<&str>,

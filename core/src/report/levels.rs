@@ -20,20 +20,6 @@ const BAR: usize = 24;
 ///      …
 ///      7.8 GiB  ░░░░░░░░░░░░              free
 /// ```
-/// ```
-/// use gpumem_core::recording::{Device, DriverLevels, Reading};
-/// use gpumem_core::report::levels;
-/// use gpumem_core::units::Bytes;
-///
-/// let device = Device { label: "cuda:0".to_owned(), ..Device::default() };
-/// let driver = DriverLevels {
-///     device_used: Bytes::gib(6).into(),
-///     capacity: Bytes::gib(15).into(),
-///     ..DriverLevels::default()
-/// };
-/// let text = levels(&[(device, Reading { driver, ..Reading::default() })], None);
-/// assert!(text.contains("6 GiB of 15 GiB"));
-/// ```
 pub fn levels(devices: &[(Device, Reading)], held: Option<&Holders>) -> String {
     let width = devices.iter().map(|(device, _)| device.label.len()).max();
     let has_accelerator = devices

@@ -28,22 +28,6 @@ impl News<'_> {
 }
 
 /// What is new with a run. `told` holds the findings that were shown before; those of this run are added.
-///
-/// ```
-/// use std::collections::BTreeSet;
-///
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::recording::RunIdx;
-/// use gpumem_core::report::news;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let (recording, mut told) = (leaking(), BTreeSet::new());
-/// let analysis = analyze(&recording, &Rules::default());
-/// let mut is_news = || news(&recording, &analysis, RunIdx(11), &mut told).is_worth_a_line();
-/// assert!(is_news(), "a leak");
-/// assert!(!is_news(), "the leak was shown, and 2 MiB are less than 1 %");
-/// ```
 pub fn news<'a>(
     recording: &Recording,
     analysis: &'a Analysis,
@@ -75,7 +59,7 @@ fn state_of(finding: &Finding) -> String {
 }
 
 /// The line after a cell, broken between its parts to fit `width`: what the run kept and how full the
-/// device is; two more lines for a new finding. Example: [the module](super).
+/// device is; two more lines for a new finding.
 ///
 /// Findings that belong to no cell would appear after every run, so they are shown only while new.
 pub fn line(

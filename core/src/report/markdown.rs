@@ -12,20 +12,6 @@ use crate::wording::{calm_sign, capitalised, fix_reason, healthy, icon, sentence
 const N_CELLS: usize = 20;
 
 /// The findings, the worst one with its fix, and what each cell kept on a device.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::recording::DeviceIdx;
-/// use gpumem_core::report::markdown;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let analysis = analyze(&recording, &Rules::default());
-/// let text = markdown(&recording, &analysis, DeviceIdx(0));
-/// assert!(text.starts_with("### ▲ `losses.append(step(batch))` leaks 2 MiB a run\n"));
-/// assert!(text.contains("| ▲ | `losses.append(step(batch))` | [12] | +24 MiB | 12 runs |"));
-/// ```
 pub fn markdown(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> String {
     let mut lines = Vec::new();
     let verdicts = analysis.verdicts();

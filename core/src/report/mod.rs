@@ -91,13 +91,6 @@ const N_LINES: usize = 20;
 const N_DEVICES: usize = 32;
 
 /// The size of a recording in words: `17 runs of 6 cells`.
-///
-/// ```
-/// use gpumem_core::recording::Recording;
-/// use gpumem_core::report::counts;
-///
-/// assert_eq!(counts(&Recording::default()), "0 runs of 0 cells");
-/// ```
 pub fn counts(recording: &Recording) -> String {
     let runs = recording.runs().iter().filter(|run| run.parent.is_none());
     let cells = recording.cells().iter();
@@ -112,13 +105,13 @@ pub fn counts(recording: &Recording) -> String {
 /// The whole report for a terminal in the page's order: the worst finding with its fix, the others,
 /// warnings, what each cell kept, the devices as they are now, runs, and traces.
 ///
-/// Lines are at most `width` columns long, except code to be copied. Example: [the module](self).
+/// Lines are at most `width` columns long, except code to be copied.
 pub fn text(recording: &Recording, analysis: &Analysis, width: usize) -> String {
     text_with(recording, analysis, &Processes::default(), width)
 }
 
 /// The same with the session's child processes: what is found in them precedes the verdict on the
-/// session's own process. Example: [the module](self).
+/// session's own process.
 pub fn text_with(
     recording: &Recording,
     analysis: &Analysis,

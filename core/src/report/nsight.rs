@@ -14,14 +14,6 @@ const N_RANGES: usize = 15;
 /// What failed, what rose, and what each NVTX range kept.
 ///
 /// Lines are at most `width` columns long.
-///
-/// ```
-/// use gpumem_core::read::nsight::Capture;
-/// use gpumem_core::report::nsight_export;
-///
-/// let text = nsight_export(&Capture::default().summed_up(), 100);
-/// assert!(text.starts_with("Nsight Systems export · no memory was recorded"));
-/// ```
 pub fn nsight_export(export: &NsightExport, width: usize) -> String {
     let mut lines = Vec::new();
     if export.has_memory {

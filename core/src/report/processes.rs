@@ -20,14 +20,6 @@ const NAME_COLUMNS: usize = 22;
 pub(crate) const NONE_FOUND: &str = "No child process grows or ended badly.";
 
 /// What is found in the children: a line for each cause, and one for each kind of bad ending.
-///
-/// ```
-/// use gpumem_core::processes::Processes;
-/// use gpumem_core::recording::Recording;
-/// use gpumem_core::report::process_findings;
-///
-/// assert!(process_findings(&Recording::default(), &Processes::default()).is_empty());
-/// ```
 pub fn process_findings(parent: &Recording, processes: &Processes) -> Vec<String> {
     let causes = process_causes(parent, processes);
     let mut lines: Vec<String> = causes
@@ -41,14 +33,6 @@ pub fn process_findings(parent: &Recording, processes: &Processes) -> Vec<String
 }
 
 /// The same, all of them, with the rows in which each cause is seen: what grows, then who ended badly.
-///
-/// ```
-/// use gpumem_core::processes::Processes;
-/// use gpumem_core::recording::Recording;
-/// use gpumem_core::report::process_causes;
-///
-/// assert!(process_causes(&Recording::default(), &Processes::default()).is_empty());
-/// ```
 pub fn process_causes(parent: &Recording, processes: &Processes) -> Vec<CauseLine> {
     let rows = &processes.rows;
     let grown = processes.findings.iter().map(|finding| CauseLine {
@@ -104,7 +88,7 @@ fn death_words(parent: &Recording, rows: &[ProcessRow], died: &[usize]) -> Strin
     )
 }
 
-/// The table of the children; empty if there are none. Example: [`process_findings`].
+/// The table of the children; empty if there are none.
 pub fn processes(processes: &Processes, width: usize) -> String {
     if processes.is_empty() {
         return String::new();
@@ -143,15 +127,6 @@ pub(crate) fn copied_line(rows: &[ProcessRow]) -> Option<String> {
 }
 
 /// The children alone: what is found, and the table. Lines are at most `width` columns long.
-///
-/// ```
-/// use gpumem_core::processes::Processes;
-/// use gpumem_core::recording::Recording;
-/// use gpumem_core::report::process_report;
-///
-/// let text = process_report(&Recording::default(), &Processes::default(), 80);
-/// assert_eq!(text, "The session has no child process, or none that was recorded.");
-/// ```
 pub fn process_report(parent: &Recording, found: &Processes, width: usize) -> String {
     if found.is_empty() {
         return "The session has no child process, or none that was recorded.".to_owned();

@@ -22,26 +22,12 @@ const NODE_COLUMNS: usize = 12;
 const NAME_COLUMNS: usize = 20;
 
 /// What is found in the ranks of a job: one sentence for each cause, with its sign.
-///
-/// ```
-/// use gpumem_core::ranks::Ranks;
-/// use gpumem_core::report::rank_findings;
-///
-/// assert!(rank_findings(&Ranks::default()).is_empty());
-/// ```
 pub fn rank_findings(found: &Ranks) -> Vec<String> {
     let causes = rank_causes(found);
     causes.iter().map(CauseLine::signed).collect()
 }
 
 /// The same, with the rows in which each cause is seen.
-///
-/// ```
-/// use gpumem_core::ranks::Ranks;
-/// use gpumem_core::report::rank_causes;
-///
-/// assert!(rank_causes(&Ranks::default()).is_empty());
-/// ```
 pub fn rank_causes(found: &Ranks) -> Vec<CauseLine> {
     let findings = found.findings.iter();
     let causes = findings.map(|finding| CauseLine {
@@ -62,13 +48,6 @@ const fn severity(cause: &Cause) -> Severity {
 
 /// The report on the ranks of a job: what is found, what opens the report of the rank to look at, and the
 /// ranks, those to look at first. Lines are at most `width` columns long.
-///
-/// ```
-/// use gpumem_core::ranks::ranks;
-/// use gpumem_core::report;
-///
-/// assert!(report::ranks(&[], &ranks(&[]), 100).starts_with("0 ranks"));
-/// ```
 pub fn ranks(job: &[Rank], found: &Ranks, width: usize) -> String {
     let mut lines = vec![wrapped(&title(job, found), width), String::new()];
     let findings = rank_findings(found);

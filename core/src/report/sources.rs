@@ -15,14 +15,6 @@ const NARROWEST: usize = 24;
 ///                   process used unknown: no permission to read it
 /// ○ cuda    –       nothing in this process has loaded the CUDA driver yet
 /// ```
-/// ```
-/// use gpumem_core::recording::{Source, SourceState};
-/// use gpumem_core::report::sources;
-///
-/// let reason = "nothing in this process has loaded the CUDA driver yet".to_owned();
-/// let state = SourceState { source: Source::Cuda, used: false, reason };
-/// assert!(sources(&[state], 80).contains("○ cuda"));
-/// ```
 pub fn sources(states: &[SourceState], width: usize) -> String {
     let mut rows: Vec<Row<'_>> = states.iter().map(Row::of).collect();
     let heading = Row {

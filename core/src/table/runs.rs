@@ -5,7 +5,7 @@ use crate::analyze::{Analysis, Peak, RunRow, cell_label};
 use crate::recording::{Recording, Run};
 use crate::units::Bytes;
 
-/// The runs as a table. Example: [the module](super).
+/// The runs as a table.
 pub fn runs(recording: &Recording, analysis: &Analysis) -> Table {
     let rows = &analysis.rows;
     let mut table = Table::default();

@@ -8,7 +8,7 @@ use gpumem_core::units::{ByteDelta, Bytes, Nanos};
 use gpumem_core::wording::{others, together};
 use web_sys::Element;
 
-use crate::dom::{Dom, Maker, add};
+use crate::dom::{Maker, add, set_attribute};
 use crate::model::Model;
 use crate::readout;
 use crate::state::Order;
@@ -41,7 +41,7 @@ struct Line {
 }
 
 /// The table of all runs, sorted as the reader wants it.
-pub(crate) fn all(make: &Maker, model: &Model) -> Dom<Vec<Element>> {
+pub(crate) fn all(make: &Maker, model: &Model) -> Vec<Element> {
     let order = model.state().order;
     let runs = model.cells().slots.runs();
     let mut lines: Vec<Line> = lines(model, runs);
@@ -55,16 +55,16 @@ pub(crate) fn all(make: &Maker, model: &Model) -> Dom<Vec<Element>> {
     });
     let n_more = lines.len().saturating_sub(MOST);
     lines.truncate(MOST);
-    let mut content = vec![build(make, model, &lines, Some(order))?];
+    let mut content = vec![build(make, model, &lines, Some(order))];
     if n_more > 0 {
         let words = format!("{n_more} more: Export, Runs (CSV) has all");
-        content.push(make.text("p.muted", &[], &words)?);
+        content.push(make.text("p.muted", &[], &words));
     }
-    Ok(content)
+    content
 }
 
 /// A table of these runs.
-pub(crate) fn table(make: &Maker, model: &Model, runs: &[RunIdx]) -> Dom<Element> {
+pub(crate) fn table(make: &Maker, model: &Model, runs: &[RunIdx]) -> Element {
     build(make, model, &lines(model, runs), None)
 }
 
@@ -124,34 +124,34 @@ fn compare(a: &Line, b: &Line, column: usize) -> Ordering {
     }
 }
 
-fn build(make: &Maker, model: &Model, lines: &[Line], order: Option<Order>) -> Dom<Element> {
+fn build(make: &Maker, model: &Model, lines: &[Line], order: Option<Order>) -> Element {
     let units = model.units();
-    let names = make.empty("tr", &[])?;
+    let names = make.empty("tr", &[]);
     for (place, name) in COLUMNS.into_iter().enumerate() {
         let tag = if FIGURES.contains(&place) {
             "th.figure"
         } else {
             "th"
         };
-        let head = make.empty(tag, &[("scope", "col")])?;
+        let head = make.empty(tag, &[("scope", "col")]);
         match order {
             None => head.set_text_content(Some(name)),
             Some(order) => {
-                add(&head, &make.link("sort", &place.to_string(), name)?)?;
+                add(&head, &make.link("sort", &place.to_string(), name));
                 let sorted = if order.is_rising {
                     "ascending"
                 } else {
                     "descending"
                 };
                 if order.column == place {
-                    head.set_attribute("aria-sort", sorted)?;
+                    set_attribute(&head, "aria-sort", sorted);
                 }
             }
         }
-        add(&names, &head)?;
+        add(&names, &head);
     }
-    let head = make.group("thead", &[], &[&names])?;
-    let body = make.empty("tbody", &[])?;
+    let head = make.group("thead", &[], &[&names]);
+    let body = make.empty("tbody", &[]);
     for line in lines {
         let size = |size: Option<Bytes>| size.map_or(String::new(), |size| units.size(size));
         let figures = [
@@ -160,17 +160,17 @@ fn build(make: &Maker, model: &Model, lines: &[Line], order: Option<Order>) -> D
             size(line.peak),
             line.took.map_or(String::new(), |took| took.to_string()),
         ];
-        let row = make.empty("tr", &[])?;
-        add(&row, &make.text("th", &[("scope", "row")], &line.number)?)?;
-        let name = make.text("code", &[("dir", "auto")], &line.cell)?;
-        add(&row, &make.group("td", &[], &[&name])?)?;
+        let row = make.empty("tr", &[]);
+        add(&row, &make.text("th", &[("scope", "row")], &line.number));
+        let name = make.text("code", &[("dir", "auto")], &line.cell);
+        add(&row, &make.group("td", &[], &[&name]));
         for figure in &figures {
-            add(&row, &make.text("td.figure", &[], figure)?)?;
+            add(&row, &make.text("td.figure", &[], figure));
         }
-        add(&row, &make.text("td", &[], &line.ended)?)?;
-        add(&body, &row)?;
+        add(&row, &make.text("td", &[], &line.ended));
+        add(&body, &row);
     }
-    let table = make.group("table", &[], &[&head, &body])?;
+    let table = make.group("table", &[], &[&head, &body]);
     let label = [("tabindex", "0"), ("role", "group"), ("aria-label", "runs")];
     make.group("div.scroll", &label, &[&table])
 }

@@ -247,7 +247,7 @@ pub(super) const BENCHES: &[Bench] = &[
             row("slider_ms", "a threshold moved, 10,000 runs judged", "ms").within(100.0),
             row("readout_ms", "one run of 10,000 read out", "ms").within(50.0),
             row("rerun_kb", "left in the page by a re-run of the cell", "kB").within(50.0),
-            row("module_kb", "the module, packed", "kB").within(250.0),
+            row("module_kb", "the module, packed", "kB").within(400.0),
             row("picture_kb", "a saved report's picture", "kB").within(90.0),
             row("state_kb", "its state", "kB").within(20.0),
         ],

@@ -9,7 +9,7 @@ use crate::severity::Severity;
 use crate::units::{ByteDelta, Bytes};
 use crate::wording;
 
-/// A cell with what it kept. Example: [`cells`](super::cells).
+/// A cell with what it kept.
 #[derive(Debug, Clone)]
 pub struct CellRow {
     /// Which cell.

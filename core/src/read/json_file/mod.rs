@@ -41,11 +41,7 @@ const BUFFER: usize = 1 << 16;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The first bytes of a file, unpacked if it is a gzip file. Example:
-///
-/// ```
-/// assert_eq!(gpumem_core::read::json_file::head(b"[1, 2]"), b"[1, 2]");
-/// ```
+/// The first bytes of a file, unpacked if it is a gzip file.
 pub fn head(bytes: &[u8]) -> Vec<u8> {
     let mut head = Vec::new();
     // What is damaged shows when it is read whole.
@@ -53,7 +49,7 @@ pub fn head(bytes: &[u8]) -> Vec<u8> {
     head
 }
 
-/// Reads a file's one value; a seed is made for each attempt. Example: [the module](self).
+/// Reads a file's one value; a seed is made for each attempt.
 ///
 /// # Errors
 ///

@@ -30,7 +30,7 @@ use super::json_file::{self, JsonError};
 /// The title of the pages that PyTorch writes.
 const PAGE: &[u8] = b"<title>GPU Memory Timeline HTML</title>";
 
-/// Reads a timeline's file. Example: [the module](self).
+/// Reads a timeline's file.
 ///
 /// # Errors
 ///
@@ -40,23 +40,12 @@ pub fn timeline(bytes: &[u8]) -> Result<MemoryTimeline, JsonError> {
 }
 
 /// Whether a JSON file with this beginning may be a timeline: a list of lists.
-///
-/// ```
-/// use gpumem_core::read::memory_timeline::is_timeline;
-///
-/// assert!(is_timeline(b"[[-1, 1, 512, 7]]"));
-/// assert!(!is_timeline(b"[{\"ph\": \"X\"}]"));
-/// ```
 pub fn is_timeline(head: &[u8]) -> bool {
     let mut bytes = head.iter().filter(|byte| !byte.is_ascii_whitespace());
     bytes.next() == Some(&b'[') && matches!(bytes.next(), None | Some(b'[' | b']'))
 }
 
 /// Whether a page with this beginning is a timeline's picture. It has no figures to read.
-///
-/// ```
-/// assert!(!gpumem_core::read::memory_timeline::is_picture(b"<html>"));
-/// ```
 pub fn is_picture(head: &[u8]) -> bool {
     head.windows(PAGE.len()).any(|at| at == PAGE)
 }
