@@ -37,7 +37,7 @@ mod v1;
 mod values;
 
 pub use found::{decode_found, encode_found};
-pub use salvage::salvage;
+pub use salvage::{Salvaged, last_run, salvage};
 
 use serde::Serialize;
 use thiserror::Error;
