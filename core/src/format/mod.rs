@@ -272,6 +272,24 @@ fn apply_within(
     Ok(())
 }
 
+/// The header at the beginning of a recording, which may be cut behind it; `None` if no whole one is there.
+///
+/// ```
+/// use gpumem_core::format::{decode_header, encode};
+/// use gpumem_core::recording::{Header, Recording};
+///
+/// let bytes = encode(&Recording::new(Header { session: "9f2c".to_owned(), ..Header::default() }));
+/// assert_eq!(decode_header(&bytes).map(|header| header.session).as_deref(), Some("9f2c"));
+/// assert_eq!(decode_header(&bytes[..20]), None);
+/// ```
+pub fn decode_header(bytes: &[u8]) -> Option<Header> {
+    let payload = payload_at(bytes, 0).ok()?;
+    match frame_of(payload, PREFIX, &mut Budget::of(payload.len())) {
+        Ok(Some(Frame::Header(header))) => Some(header),
+        _ => None,
+    }
+}
+
 /// The kind of the first frame, with a clear word for input that is none at all.
 fn first_kind(bytes: &[u8]) -> Result<String, ReadError> {
     if bytes.is_empty() {
