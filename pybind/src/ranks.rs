@@ -107,6 +107,8 @@ pub(crate) fn ranks_of(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<JobRanks
     for path in paths {
         if path.is_dir() {
             found.extend(ranks_in(py, &path)?);
+        } else if path.file_name().is_some_and(|it| it == store::MARKER) {
+            // It says only that the sessions beside it are gpumem's.
         } else if let Some(opened) = py.detach(|| Archive::of_file(&path, true)) {
             let (opened, analysis) = opened.map_err(|error| failed(py, &error))?;
             found.push(rank_of(opened, analysis));

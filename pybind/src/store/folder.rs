@@ -21,7 +21,7 @@ use crate::{child, files};
 /// Of the files of sessions.
 pub(crate) const EXTENSION: &str = "gpumem";
 /// The marker of a folder in which old sessions are deleted.
-const MARKER: &str = ".gpumem";
+pub(crate) const MARKER: &str = ".gpumem-folder";
 const MARKED: &[u8] =
     b"gpumem keeps recordings in this folder and deletes the oldest of them, and nothing else.\n";
 /// No more names are read of a folder.

@@ -21,8 +21,8 @@ use gpumem_core::recording::Recording;
 pub(crate) use archive::{Archive, ArchiveError, Opened};
 pub(crate) use file::{Fault, FrameFile, read};
 pub(crate) use folder::{
-    EXTENSION, create_folder, delete_empty, hex, is_marked, is_of_this_user, is_own_file, names,
-    short_id,
+    EXTENSION, MARKER, create_folder, delete_empty, hex, is_marked, is_of_this_user, is_own_file,
+    names, short_id,
 };
 #[cfg(feature = "testing")]
 pub(crate) use handover::store_nanos;
@@ -35,6 +35,7 @@ pub(crate) use remains::{
 use crate::clock::Clock;
 use crate::{child, threads};
 use handover::Shared;
+pub(crate) use writer::delete_sessions;
 use writer::{Plan, Writer};
 
 /// Where sessions are kept.

@@ -2,7 +2,8 @@
 //!
 //! It never waits for the GIL and holds none of the session's locks.
 
-use std::path::PathBuf;
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -415,10 +416,30 @@ fn prune(plan: &Plan, own: &Entry) {
             entries[idx].delete();
         }
     }
-    let kept = entries.iter().filter(|entry| entry.path.exists());
-    let kept = kept.map(|entry| entry.id.clone()).chain([own.id.clone()]);
-    child::prune(&plan.folder, &kept.collect());
-    folder::delete_unfinished(&plan.folder, |path, header| {
+    delete_left_over(&plan.folder);
+}
+
+/// Deletes the sessions in a folder that gpumem made, but for those under way, and the folder if it holds nothing
+/// else.
+pub(crate) fn delete_sessions(folder: &Path) {
+    let is_own = |found: Metadata| found.is_dir() && folder::is_of_this_user(&found);
+    if !fs::symlink_metadata(folder).is_ok_and(is_own) || !folder::is_marked(folder) {
+        return;
+    }
+    for entry in folder::entries(folder, now_millis()) {
+        if !is_in_use(&entry) {
+            entry.delete();
+        }
+    }
+    delete_left_over(folder);
+    folder::delete_empty(folder);
+}
+
+/// Deletes what sessions left that are not there any more.
+fn delete_left_over(folder: &Path) {
+    let there = folder::entries(folder, now_millis()).into_iter();
+    child::prune(folder, &there.map(|entry| entry.id).collect());
+    folder::delete_unfinished(folder, |path, header| {
         remains::is_running(path, &facts_of(header)) != Some(false)
     });
 }
