@@ -1,5 +1,6 @@
 //! What can be read of a recording that is damaged, or of which only both ends are at hand.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 
 use super::budget::Budget;
@@ -8,10 +9,14 @@ use crate::recording::{
     Cell, CellIdx, Device, DeviceIdx, Frame, FrameError, Missing, Recording, Run, RunIdx, Samples,
     Status,
 };
+use crate::units::Nanos;
 use crate::wording::count;
 
 /// So many lost entries of one kind are made up for; more are none, but an index that is damaged.
 const MAX_MADE_UP: usize = 1 << 16;
+
+/// A frame may refer to so many entries that are lost.
+const MAX_ROUNDS: usize = 64;
 
 /// What one takes in memory, with its places in the lists of a recording, which grow to twice their size.
 const MADE_UP_BYTES: usize = 2 * (size_of::<Run>() + size_of::<RunIdx>());
@@ -92,7 +97,7 @@ impl Salvaged {
 /// ```
 pub fn salvage(bytes: &[u8], goes_on: &mut dyn FnMut() -> bool) -> Result<Salvaged, ReadError> {
     let mut salvaged = Salvaged::default();
-    let mut budget = Budget::of(0);
+    let mut reading = Reading::new(bytes);
     let mut scan = Scan::new(bytes);
     while let Some(piece) = scan.next() {
         if !goes_on() {
@@ -101,9 +106,7 @@ pub fn salvage(bytes: &[u8], goes_on: &mut dyn FnMut() -> bool) -> Result<Salvag
         }
         match piece {
             Piece::Frame(range) => {
-                budget.earn(range.len());
-                let payload = &bytes[range.start + PREFIX..range.end];
-                if !fits(&mut salvaged.recording, payload, range.start, &mut budget)? {
+                if !reading.fits(&range)? {
                     salvaged.lose(range.len());
                 }
             }
@@ -113,6 +116,7 @@ pub fn salvage(bytes: &[u8], goes_on: &mut dyn FnMut() -> bool) -> Result<Salvag
             Piece::Lost(range) => salvaged.lose(range.len()),
         }
     }
+    salvaged.recording = reading.finish();
     if let Some(words) = salvaged.damage() {
         // It refers to nothing.
         drop(salvaged.recording.apply(Frame::Missing(Missing { words })));
@@ -154,22 +158,23 @@ pub fn last_run(first: &[u8], last: &[u8]) -> Recording {
         _ => None,
     });
     let of_last = outermost.max_by_key(|(idx, _)| *idx);
-    let mut recording = Recording::default();
+    let mut reading = Reading::new(&[]);
     if of_last.is_some() {
-        make_up(&mut recording, "cell", 0, &mut Budget::of(0));
+        reading.make_up("cell", 0);
     }
     for frame in frames {
-        let mut budget = Budget::of(0);
         let Some(frame) = alone(frame, of_last) else {
             continue;
         };
-        while let Err(FrameError::Dangling { what, idx, .. }) = recording.apply(frame.clone()) {
-            if !make_up(&mut recording, what, idx as usize, &mut budget) {
+        while let Err(FrameError::Dangling { what, idx, .. }) =
+            reading.recording.apply(frame.clone())
+        {
+            if !reading.make_up(what, idx as usize) {
                 break;
             }
         }
     }
-    recording
+    reading.recording
 }
 
 /// A frame of the last run and its cell, or of the whole session, renumbered: this run is the only one.
@@ -304,83 +309,145 @@ fn is_torn(rest: &[u8]) -> bool {
     is_known && length <= MAX_FRAME && payload.len() < length
 }
 
-fn fits(
-    recording: &mut Recording,
-    payload: &[u8],
-    offset: usize,
-    budget: &mut Budget,
-) -> Result<bool, ReadError> {
-    // Each round makes up for another kind of entry.
-    for _ in 0..4 {
-        let mut left = *budget;
-        let frame = match frame_of(payload, offset + PREFIX, &mut left) {
-            Ok(Some(frame)) => frame,
-            // Only a later gpumem knows it.
-            Ok(None) => return Ok(true),
-            Err(error) if matches!(error.what, Fault::TooNew(_)) => return Err(error),
-            Err(_) => return Ok(false),
-        };
-        match recording.apply(frame) {
-            Ok(()) => {
-                *budget = left;
-                return Ok(true);
-            }
-            Err(FrameError::Dangling { what, idx, .. }) => {
-                if !make_up(recording, what, idx as usize, budget) {
-                    return Ok(false);
-                }
-            }
-            Err(_) => return Ok(false),
-        }
-    }
-    Ok(false)
+/// A recording that is read from bytes of which a part is missing.
+struct Reading<'a> {
+    bytes: &'a [u8],
+    recording: Recording,
+    budget: Budget,
+    /// The runs that were made up: nothing has told of them.
+    made_up: BTreeSet<RunIdx>,
+    /// Of every run that a sound frame tells of, where it stands.
+    told: Option<BTreeMap<RunIdx, (CellIdx, Option<RunIdx>)>>,
 }
 
-/// Puts empty entries in the places up to `idx`; at an index that skips that is the one before it.
-fn make_up(recording: &mut Recording, what: &str, idx: usize, budget: &mut Budget) -> bool {
-    let n_known = match what {
-        "device" => recording.devices().len(),
-        "cell" => recording.cells().len(),
-        _ => recording.runs().len(),
-    };
-    let missing = n_known..idx.max(n_known + 1);
-    if missing.len() > MAX_MADE_UP || budget.spend(missing.len() * MADE_UP_BYTES).is_err() {
-        return false;
-    }
-    for n in missing {
-        let n = n as u32;
-        let frame = match what {
-            "device" => Frame::Device(Device {
-                idx: DeviceIdx(n),
-                ..Device::default()
-            }),
-            "cell" => Frame::Cell(Cell {
-                idx: CellIdx(n),
-                ..Cell::default()
-            }),
-            _ => {
-                if recording.cells().is_empty() {
-                    make_up(recording, "cell", 0, budget);
-                }
-                Frame::Run(Run {
-                    idx: RunIdx(n),
-                    ended: Some(crate::units::Nanos::ZERO),
-                    status: Status::Interrupted,
-                    ..Run::default()
-                })
-            }
-        };
-        if recording.apply(frame).is_err() {
-            return false;
+impl<'a> Reading<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            recording: Recording::default(),
+            budget: Budget::of(0),
+            made_up: BTreeSet::new(),
+            told: None,
         }
     }
-    true
+
+    /// Applies the frame that stands there, if it fits.
+    fn fits(&mut self, range: &Range<usize>) -> Result<bool, ReadError> {
+        self.budget.earn(range.len());
+        let payload = &self.bytes[range.start + PREFIX..range.end];
+        // Each round makes up for another entry: its cell, its run, each of its devices.
+        for _ in 0..MAX_ROUNDS {
+            let mut left = self.budget;
+            let frame = match frame_of(payload, range.start + PREFIX, &mut left) {
+                Ok(Some(frame)) => frame,
+                // Only a later gpumem knows it.
+                Ok(None) => return Ok(true),
+                Err(error) if matches!(error.what, Fault::TooNew(_)) => return Err(error),
+                Err(_) => return Ok(false),
+            };
+            let told = match &frame {
+                Frame::Run(run) => Some(run.idx),
+                _ => None,
+            };
+            match self.recording.apply(frame) {
+                Ok(()) => {
+                    self.budget = left;
+                    told.map(|run| self.made_up.remove(&run));
+                    return Ok(true);
+                }
+                Err(FrameError::Dangling { what, idx, .. }) => {
+                    if !self.make_up(what, idx as usize) {
+                        return Ok(false);
+                    }
+                }
+                Err(_) => return Ok(false),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Puts empty entries in the places up to `idx`; at an index that skips that is the one before it.
+    fn make_up(&mut self, what: &str, idx: usize) -> bool {
+        let n_known = match what {
+            "device" => self.recording.devices().len(),
+            "cell" => self.recording.cells().len(),
+            _ => self.recording.runs().len(),
+        };
+        let missing = n_known..idx.max(n_known + 1);
+        let n_bytes = missing.len() * MADE_UP_BYTES;
+        if missing.len() > MAX_MADE_UP || self.budget.spend(n_bytes).is_err() {
+            return false;
+        }
+        missing.into_iter().all(|n| match what {
+            "device" => self.put(Frame::Device(Device {
+                idx: DeviceIdx(n as u32),
+                ..Device::default()
+            })),
+            "cell" => self.put(Frame::Cell(Cell {
+                idx: CellIdx(n as u32),
+                ..Cell::default()
+            })),
+            _ => self.make_up_run(RunIdx(n as u32)),
+        })
+    }
+
+    /// An open run: what tells of it later may still say that it is one of another cell.
+    fn make_up_run(&mut self, idx: RunIdx) -> bool {
+        let bytes = self.bytes;
+        let told = self.told.get_or_insert_with(|| told_of(bytes));
+        let (cell, parent) = told.get(&idx).copied().unwrap_or_default();
+        let parent = parent.filter(|parent| *parent < idx);
+        let n_cells = self.recording.cells().len();
+        if cell.get() >= n_cells && !self.make_up("cell", cell.get() + 1) {
+            return false;
+        }
+        self.made_up.insert(idx);
+        self.put(Frame::Run(Run {
+            idx,
+            cell,
+            parent,
+            ..Run::default()
+        }))
+    }
+
+    fn put(&mut self, frame: Frame) -> bool {
+        self.recording.apply(frame).is_ok()
+    }
+
+    /// Runs that nothing has told of are no open ones.
+    fn finish(mut self) -> Recording {
+        for idx in std::mem::take(&mut self.made_up) {
+            self.put(Frame::Run(Run {
+                ended: Some(Nanos::ZERO),
+                status: Status::Interrupted,
+                ..self.recording.run(idx).clone()
+            }));
+        }
+        self.recording
+    }
+}
+
+/// Of every run that a sound frame tells of, its cell and the run around it.
+fn told_of(bytes: &[u8]) -> BTreeMap<RunIdx, (CellIdx, Option<RunIdx>)> {
+    let mut budget = Budget::of(bytes.len());
+    let mut told = BTreeMap::new();
+    for piece in Scan::new(bytes) {
+        if let Piece::Frame(range) = piece
+            && bytes[range.start + PREFIX..].starts_with(b"\xa3run")
+            && let payload = &bytes[range.start + PREFIX..range.end]
+            && let Ok(Some(Frame::Run(run))) = frame_of(payload, 0, &mut budget)
+        {
+            told.entry(run.idx).or_insert((run.cell, run.parent));
+        }
+    }
+    told
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::format::{encode, encode_frames};
+    use crate::recording::{Sample, Series};
     use crate::testing::{run, session};
 
     fn salvaged(bytes: &[u8]) -> Salvaged {
@@ -429,6 +496,59 @@ mod tests {
             start = end;
         }
         assert_eq!(salvaged(&whole).recording, recorded);
+    }
+
+    /// What tells of a nested run comes before the frame that says in which run it is.
+    #[test]
+    fn a_run_whose_beginning_is_lost_gets_its_end() {
+        let frames = |from: usize| {
+            let cells = (0..2).map(|n| {
+                Frame::Cell(Cell {
+                    idx: CellIdx(n),
+                    ..Cell::default()
+                })
+            });
+            let outer = Run {
+                cell: CellIdx(1),
+                ..Run::default()
+            };
+            let inner = Run {
+                idx: RunIdx(1),
+                parent: Some(RunIdx(0)),
+                ..outer.clone()
+            };
+            let ended = |run: &Run| {
+                Frame::Run(Run {
+                    ended: Some(Nanos::millis(3)),
+                    ..run.clone()
+                })
+            };
+            let samples = Frame::Samples(Samples {
+                run: RunIdx(1),
+                device: DeviceIdx(0),
+                series: Series::Sampled,
+                points: vec![Sample::default()].into(),
+            });
+            let frames = [
+                Frame::Device(Device::default()),
+                Frame::Run(outer.clone()),
+                Frame::Run(inner.clone()),
+                samples,
+                ended(&inner),
+                ended(&outer),
+            ];
+            encode_frames(cells.chain(frames).skip(from))
+        };
+        let whole = salvaged(&frames(0)).recording;
+        for n_lost in 3..=5 {
+            let found = salvaged(&frames(n_lost));
+            assert_eq!(found.damage(), None);
+            assert_eq!(
+                found.recording.runs(),
+                whole.runs(),
+                "{n_lost} frames are lost"
+            );
+        }
     }
 
     #[test]

@@ -291,11 +291,13 @@ impl FrameFile {
         self.unsynced.is_some()
     }
 
-    /// What is sound of it, each thing once in its newest state, and whether that is everything; `None` if
-    /// nothing can be read, or not without more memory than there is.
-    pub(super) fn sound_frames(&self) -> Option<(Vec<u8>, bool)> {
+    /// What is sound of it, and whether that is everything; `None` if nothing can be read, or not without more
+    /// memory than there is.
+    pub(super) fn sound(&self) -> Option<(Recording, bool)> {
         self.open.metadata()?;
-        sound_frames(&self.read(self.len).ok()?)
+        let bytes = self.read(self.len).ok()?;
+        let (recording, is_whole) = sound(&bytes)?;
+        Some((recording, is_whole && bytes.len() as u64 == self.len))
     }
 
     /// Begins to write a file beside this one, without what later frames replaced.
@@ -308,9 +310,10 @@ impl FrameFile {
                 let mut bytes = Vec::new();
                 (&*file.file).take(len).read_to_end(&mut bytes)?;
                 let is_it = file.identity == identity && bytes.len() as u64 == len;
-                let sound = sound_frames(&bytes).filter(|(_, is_whole)| is_it && *is_whole);
-                let (frames, _) = sound.ok_or(Fault::Changed("it cannot be read"))?;
+                let sound = sound(&bytes).filter(|(_, is_whole)| is_it && *is_whole);
+                let (recording, _) = sound.ok_or(Fault::Changed("it cannot be read"))?;
                 drop(bytes);
+                let frames = format::encode(&recording);
                 let folder = path.parent().unwrap_or(Path::new("."));
                 let (beside, file) = files::create_in(folder)?;
                 let compacted = Self::begin(file, &beside, &frames)?;
@@ -383,16 +386,14 @@ impl Compacting {
     }
 }
 
-/// The sound frames in these bytes, each thing once in its newest state, and whether that is everything; `None`
-/// if there may be no memory for that.
-fn sound_frames(bytes: &[u8]) -> Option<(Vec<u8>, bool)> {
+/// What is sound in these bytes, and whether that is everything; `None` if there may be no memory for that.
+fn sound(bytes: &[u8]) -> Option<(Recording, bool)> {
     if bytes.len() as u64 > MAX_COMPACTED || look::ensure_room().is_err() {
         return None;
     }
     let salvaged = salvage(bytes).ok()?;
     let is_whole = salvaged.damage().is_none() && salvaged.torn_at.is_none();
-    let frames = salvaged.recording.frames();
-    Some((format::encode_frames(frames), is_whole))
+    Some((salvaged.recording, is_whole))
 }
 
 /// Says to other processes that this file is being written. Where there are no locks, its facts say it.

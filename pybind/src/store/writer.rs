@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use gpumem_core::format;
 use gpumem_core::history::{Kept, to_prune};
 use gpumem_core::recording::{
-    Device, DeviceIdx, Frame, Header, Run, RunIdx, Sample, Samples, Series,
+    Device, DeviceIdx, Finish, Frame, Header, Run, RunIdx, Sample, Samples, Series,
 };
 use gpumem_core::units::{Bytes, Nanos};
 
@@ -117,6 +117,9 @@ impl Writer {
             let is_over = taken.is_over;
             self.receive(taken);
             self.look_into_open_run();
+            if is_over {
+                self.add_farewell();
+            }
             if self.retry.is_due() || is_over {
                 self.store();
             }
@@ -194,18 +197,25 @@ impl Writer {
             return;
         }
         for frame in coalesced(frames) {
-            let frames = match frame {
-                Frame::Header(_) => vec![Frame::Header(self.header.clone())],
-                // A file whose beginning is damaged still says what it is.
-                Frame::Finish(_) => vec![Frame::Header(self.header.clone()), frame],
-                frame => vec![frame],
+            let frame = match frame {
+                Frame::Header(_) => Frame::Header(self.header.clone()),
+                frame => frame,
             };
-            self.unwritten.extend(format::encode_frames(frames));
+            self.unwritten.extend(format::encode_frames([frame]));
         }
         if self.unwritten.len() > MAX_WAITING {
             self.unwritten.clear();
             self.lacks_frames = true;
         }
+    }
+
+    /// The session ends in order. A file whose beginning is damaged still says what it is.
+    fn add_farewell(&mut self) {
+        let header = [Frame::Header(self.header.clone())].into_iter();
+        let devices = self.devices.iter().cloned().map(Frame::Device);
+        let at = self.plan.clock.now();
+        let finish = [Frame::Finish(Finish { at })];
+        self.add(header.chain(devices).chain(finish).collect());
     }
 
     /// The run's samples so far, and the memory that ran out in it: should the process die now,
@@ -322,8 +332,11 @@ impl Writer {
     fn begin_again(&mut self, words: &str) -> Result<(), Fault> {
         self.compacting = None;
         if let Some(file) = self.file.take() {
-            let (sound, is_whole) = file.sound_frames().unwrap_or_default();
-            self.unwritten.splice(0..0, sound);
+            let (sound, is_whole) = file.sound().unwrap_or_default();
+            let sound = sound
+                .frames()
+                .skip_while(|it| matches!(it, Frame::Header(_)));
+            self.unwritten.splice(0..0, format::encode_frames(sound));
             self.lacks_frames |= !is_whole;
         }
         self.begin()?;
