@@ -21,7 +21,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrow::Table;
 use crate::text::Text;
-use crate::{child, files, look, rules, session};
+use crate::{child, files, look, rules, session, store};
 
 create_exception!(gpumem, GpuMemError, PyException, "What gpumem raises.");
 create_exception!(
@@ -297,11 +297,14 @@ pub(crate) fn read_file(py: Python<'_>, path: PathBuf) -> PyResult<(PathBuf, Vec
     }
 }
 
-/// The recording that a file holds.
+/// The recording that a file holds; of a damaged one what is sound.
 pub(crate) fn load_bytes(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<Recording> {
     match FileKind::of(bytes) {
         FileKind::Recording | FileKind::Unknown => {
-            warned(py, Some(path), py.detach(|| format::decode(bytes)))
+            let read = py.detach(|| {
+                format::decode(bytes).or_else(|error| store::sound_part(bytes).ok_or(error))
+            });
+            warned(py, Some(path), read)
         }
         kind => Err(not_a_recording(py, path, kind)),
     }

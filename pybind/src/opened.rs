@@ -15,7 +15,7 @@ use crate::api::{load_bytes, raised, read_file};
 use crate::device_profile::DeviceProfile;
 use crate::level_log::LevelLog;
 use crate::nsight::{self, NsightExport};
-use crate::{files, ranks, torch_snapshot, torch_trace};
+use crate::{files, ranks, store, torch_snapshot, torch_trace};
 
 /// Reads a file of any kind that gpumem knows; its content tells which. A folder holds the recordings of a job's
 /// ranks, or the traces of several workers. In a memory snapshot or a trace of `PyTorch`, cells of `notebook` are named,
@@ -35,11 +35,15 @@ pub(crate) fn load(
     }
     let head = py.detach(|| beginning(&path));
     let kind = FileKind::of(&head);
-    let is_unknown = kind == FileKind::Unknown && !is_profile(&head);
-    if let Some(session) = ranks::session_in(py, &path, is_unknown)? {
+    if let Some(session) = ranks::session_in(py, &path)? {
         return session.into_py_any(py);
     }
     match kind {
+        // A recording whose beginning is damaged.
+        FileKind::Unknown if py.detach(|| store::has_frames(&path)) => {
+            let (path, bytes) = read_file(py, path)?;
+            return load_bytes(py, &path, &bytes)?.into_py_any(py);
+        }
         // Whoever reads it says why it cannot be read.
         FileKind::Empty => {}
         // An export of Nsight Systems may be larger than memory, and what nobody reads, too.

@@ -79,14 +79,9 @@ pub(crate) fn read_folder(py: Python<'_>, folder: &Path) -> PyResult<Option<JobR
     Ok((!found.is_empty()).then(|| py.detach(|| JobRanks::of(found))))
 }
 
-/// The session in a file of the store; `None` if that is none. A file may be `is_unknown` because its beginning
-/// is damaged.
-pub(crate) fn session_in(
-    py: Python<'_>,
-    path: &Path,
-    is_unknown: bool,
-) -> PyResult<Option<Recording>> {
-    let Some(opened) = py.detach(|| Archive::of_file(path, is_unknown)) else {
+/// The session in a file of the store; `None` if that is none.
+pub(crate) fn session_in(py: Python<'_>, path: &Path) -> PyResult<Option<Recording>> {
+    let Some(opened) = py.detach(|| Archive::of_file(path)) else {
         return Ok(None);
     };
     let (opened, _) = opened.map_err(|error| failed(py, &error))?;
@@ -109,7 +104,7 @@ pub(crate) fn ranks_of(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<JobRanks
             found.extend(ranks_in(py, &path)?);
         } else if path.file_name().is_some_and(|it| it == store::MARKER) {
             // It says only that the sessions beside it are gpumem's.
-        } else if let Some(opened) = py.detach(|| Archive::of_file(&path, true)) {
+        } else if let Some(opened) = py.detach(|| Archive::of_file(&path)) {
             let (opened, analysis) = opened.map_err(|error| failed(py, &error))?;
             found.push(rank_of(opened, analysis));
         } else {

@@ -35,6 +35,8 @@ const MARKERS: RangeInclusive<u8> = 0xa3..=0xa8;
 pub struct Salvaged {
     /// What is sound.
     pub recording: Recording,
+    /// How many frames are.
+    pub n_frames: usize,
     /// The input ends inside a frame that begins at this byte.
     pub torn_at: Option<usize>,
     /// Bytes that are no sound frame, beside those at the end.
@@ -106,7 +108,9 @@ pub fn salvage(bytes: &[u8], goes_on: &mut dyn FnMut() -> bool) -> Result<Salvag
         }
         match piece {
             Piece::Frame(range) => {
-                if !reading.fits(&range)? {
+                if reading.fits(&range)? {
+                    salvaged.n_frames += 1;
+                } else {
                     salvaged.lose(range.len());
                 }
             }

@@ -104,6 +104,7 @@ fn delete_folder(folder: &Path) {
         for path in files(folder) {
             delete_child(&path);
         }
+        store::delete_unfinished(folder);
         store::delete_empty(folder);
     }
 }

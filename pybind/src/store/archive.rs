@@ -14,7 +14,7 @@ use gpumem_core::report;
 use gpumem_core::source_text;
 use gpumem_core::units::{Bytes, Nanos};
 
-use super::file::{self, Fault, Stored, facts_of};
+use super::file::{self, Facts, Fault, Stored, facts_of};
 use super::folder::{self, Entry, notebook_hash};
 use super::origin::{BASELINE, KEPT, Origin, with_facts, without_facts};
 use super::remains;
@@ -108,19 +108,18 @@ impl Archive {
             .collect()
     }
 
-    /// The session in a file; `None` if that is none. A file that does not look like anything else
-    /// (`is_unknown`) may be one whose beginning is damaged.
-    pub(crate) fn of_file(
-        path: &Path,
-        is_unknown: bool,
-    ) -> Option<Result<(Opened, Analysis), ArchiveError>> {
+    /// The session in a file; `None` if that is none.
+    pub(crate) fn of_file(path: &Path) -> Option<Result<(Opened, Analysis), ArchiveError>> {
         let path = &fs::canonicalize(path).ok()?;
         let header = file::read_header(path);
+        let says_so = |facts: Facts| facts.get(KEPT).is_some_and(|it| it == "session");
         let is_session = match &header {
-            Some(header) => facts_of(header).get(KEPT).is_some_and(|it| it == "session"),
+            Some(header) => says_so(facts_of(header)),
+            // The end of a file says again what it is.
             None => {
-                let has_name = Entry::from_path(path.clone()).is_some();
-                has_name || is_unknown && file::has_frames(path)
+                Entry::from_path(path.clone()).is_some()
+                    || file::has_frames(path)
+                        && file::read(path, u64::MAX).is_ok_and(|it| says_so(it.facts))
             }
         };
         if !is_session {

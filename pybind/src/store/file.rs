@@ -39,6 +39,8 @@ pub(crate) type Facts = BTreeMap<String, String>;
 pub(crate) enum Fault {
     /// No byte fits on the disk.
     Full,
+    /// The disk lost what it had taken.
+    Broken,
     /// Somebody deleted it.
     Deleted,
     /// Somebody else wrote to it, or put another in its place.
@@ -54,6 +56,7 @@ impl Fault {
     pub(super) fn words(&self) -> String {
         match self {
             Self::Full => "the disk is full".to_owned(),
+            Self::Broken => "the disk fails".to_owned(),
             Self::Deleted => "its file was deleted".to_owned(),
             Self::Changed(words) => (*words).to_owned(),
             Self::Unreadable(words) | Self::Other(words) => words.clone(),
@@ -65,6 +68,8 @@ impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
+            #[cfg(unix)]
+            _ if error.raw_os_error() == Some(libc::EIO) => Self::Broken,
             // Of a file on another machine.
             io::ErrorKind::StaleNetworkFileHandle => Self::Deleted,
             _ => {
@@ -157,9 +162,19 @@ const UNDER_WAY: u8 = 1;
 const FAILED: u8 = 2;
 
 impl FrameFile {
-    /// A new file that begins with these frames, for its owner alone.
+    /// A new file that begins with these frames, for its owner alone. Nobody sees it without them.
     pub(crate) fn create(path: &Path, frames: &[u8]) -> Result<Self, Fault> {
-        Self::begin(files::create(path)?, path, frames)
+        if fs::symlink_metadata(path).is_ok() {
+            return Err(io::Error::from(io::ErrorKind::AlreadyExists).into());
+        }
+        let (beside, file) = files::create_in(path.parent().unwrap_or(Path::new(".")))?;
+        let mut created = Self::begin(file, &beside, frames)?;
+        if let Err(error) = fs::rename(&beside, path) {
+            drop(fs::remove_file(&beside));
+            return Err(error.into());
+        }
+        path.clone_into(&mut created.path);
+        Ok(created)
     }
 
     fn begin(file: File, path: &Path, frames: &[u8]) -> Result<Self, Fault> {
@@ -229,7 +244,7 @@ impl FrameFile {
             });
         }
         let is_whole = found.len() == self.len || self.is_torn;
-        if !is_whole || self.read(N_COMPARED as u64)? != self.beginning {
+        if !is_whole || self.read(0, N_COMPARED as u64)? != self.beginning {
             return Err(Fault::Changed("another program wrote to its file"));
         }
         if self.sync.load(Ordering::Acquire) == FAILED {
@@ -238,11 +253,10 @@ impl FrameFile {
         Ok(())
     }
 
-    /// Its first bytes.
-    fn read(&self, n_bytes: u64) -> io::Result<Vec<u8>> {
+    fn read(&self, from: u64, n_bytes: u64) -> io::Result<Vec<u8>> {
         let mut file: &File = &self.open.file;
         let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(0))?;
+        file.seek(SeekFrom::Start(from))?;
         file.take(n_bytes).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
@@ -278,8 +292,9 @@ impl FrameFile {
         self.sync.store(UNDER_WAY, Ordering::Release);
         let state = Arc::clone(&self.sync);
         let started = threads::start("gpumem-sync", move || {
-            let is_kept = open.file.sync_data().is_ok();
-            state.store(if is_kept { IDLE } else { FAILED }, Ordering::Release);
+            let synced = open.file.sync_data().map_err(Fault::from);
+            let is_lost = matches!(synced, Err(Fault::Full | Fault::Broken));
+            state.store(if is_lost { FAILED } else { IDLE }, Ordering::Release);
         });
         if started.is_err() {
             self.sync.store(IDLE, Ordering::Release);
@@ -295,7 +310,7 @@ impl FrameFile {
     /// memory than there is.
     pub(super) fn sound(&self) -> Option<(Recording, bool)> {
         self.open.metadata()?;
-        let bytes = self.read(self.len).ok()?;
+        let bytes = self.read(0, self.len).ok()?;
         let (recording, is_whole) = sound(&bytes)?;
         Some((recording, is_whole && bytes.len() as u64 == self.len))
     }
@@ -334,15 +349,12 @@ impl FrameFile {
     /// Puts a compacted file in the place of this one, with what was written to this one since.
     pub(super) fn replace_by(&mut self, mut compacted: Compacted) -> Result<(), Fault> {
         self.check()?;
-        let named = fs::symlink_metadata(&self.path)?;
-        let n_before = usize::try_from(compacted.len).unwrap_or(usize::MAX);
-        let bytes = self.read(self.len)?;
-        let since = bytes.get(n_before..).unwrap_or_default();
         // One that was moved is somebody else's affair.
-        if !self.is_of(&named) {
+        if !self.is_of(&fs::symlink_metadata(&self.path)?) {
             return Ok(());
         }
-        compacted.file.append(since)?;
+        let since = self.read(compacted.len, self.len - compacted.len)?;
+        compacted.file.append(&since)?;
         fs::rename(&compacted.file.path, &self.path)?;
         compacted.file.path.clone_from(&self.path);
         mem::swap(self, &mut compacted.file);
@@ -435,7 +447,7 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Stored, Fault> {
         bytes => bytes?,
     };
     let salvaged = salvage(&bytes)?;
-    if salvaged.recording == Recording::default() || salvaged.n_lost_bytes == bytes.len() {
+    if salvaged.n_frames == 0 {
         let words = if bytes.is_empty() {
             "the file is empty".to_owned()
         } else {
@@ -482,15 +494,16 @@ pub(crate) fn read_header(path: &Path) -> Option<Header> {
 }
 
 /// Near the beginning of a file is a frame that is sound.
-pub(super) fn has_frames(path: &Path) -> bool {
+pub(crate) fn has_frames(path: &Path) -> bool {
     let mut beginning = Vec::new();
-    let read =
-        files::open_own(path).and_then(|file| file.take(1 << 20).read_to_end(&mut beginning));
-    let salvaged = salvage(&beginning);
-    read.is_ok()
-        && salvaged.is_ok_and(|it| {
-            it.recording != Recording::default() && it.n_lost_bytes < beginning.len()
-        })
+    let read = files::open(path).and_then(|file| file.take(1 << 20).read_to_end(&mut beginning));
+    read.is_ok() && sound_part(&beginning).is_some()
+}
+
+/// What can be read of a damaged recording; `None` if that is nothing.
+pub(crate) fn sound_part(bytes: &[u8]) -> Option<Recording> {
+    let salvaged = salvage(bytes).ok()?;
+    (salvaged.n_frames > 0).then_some(salvaged.recording)
 }
 
 pub(super) fn facts_of(header: &Header) -> Facts {

@@ -13,8 +13,9 @@ use gpumem_core::recording::Header;
 use gpumem_core::source_text;
 use gpumem_core::units::Nanos;
 
-use super::file;
+use super::file::{self, facts_of};
 use super::origin::KEPT;
+use super::remains;
 use crate::company::data_dir;
 use crate::{child, files};
 
@@ -264,10 +265,12 @@ pub(crate) fn delete_empty(folder: &Path) {
 }
 
 /// Deletes what processes that are gone did not finish writing.
-pub(super) fn delete_unfinished(folder: &Path, is_running: impl Fn(&Path, &Header) -> bool) {
+pub(crate) fn delete_unfinished(folder: &Path) {
     for path in names(folder) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if files::is_unfinished(&name) && is_own_file(&path, |header| !is_running(&path, header)) {
+        let is_gone =
+            |header: &Header| remains::is_running(&path, &facts_of(header)) == Some(false);
+        if files::is_unfinished(&name) && is_own_file(&path, is_gone) {
             drop(fs::remove_file(path));
         }
     }

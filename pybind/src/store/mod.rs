@@ -19,10 +19,10 @@ use std::sync::Arc;
 use gpumem_core::recording::Recording;
 
 pub(crate) use archive::{Archive, ArchiveError, Opened};
-pub(crate) use file::{Fault, FrameFile, read};
+pub(crate) use file::{Fault, FrameFile, has_frames, read, sound_part};
 pub(crate) use folder::{
-    EXTENSION, MARKER, create_folder, delete_empty, hex, is_marked, is_of_this_user, is_own_file,
-    names, short_id,
+    EXTENSION, MARKER, create_folder, delete_empty, delete_unfinished, hex, is_marked,
+    is_of_this_user, is_own_file, names, short_id,
 };
 #[cfg(feature = "testing")]
 pub(crate) use handover::store_nanos;

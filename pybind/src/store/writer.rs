@@ -15,7 +15,7 @@ use gpumem_core::recording::{
 use gpumem_core::units::{Bytes, Nanos};
 
 use super::batch::coalesced;
-use super::file::{self, Compacting, Facts, Fault, FrameFile, facts_of};
+use super::file::{self, Compacting, Facts, Fault, FrameFile};
 use super::folder::{self, Entry};
 use super::handover::{PAUSE, Shared, Taken, Watched};
 use super::origin::{Origin, with_facts};
@@ -38,9 +38,9 @@ const MAX_WAITING: usize = 32 << 20;
 /// A power failure costs no more than what was written in this time.
 const SYNC: Duration = Duration::from_secs(10);
 /// A file is compacted when it has doubled, and this more in bytes.
-const SLACK: u64 = 8 << 20;
-/// A session that loses its file again and again is not written any more.
-const MAX_FILES: u32 = 99;
+const SLACK: u64 = 2 << 20;
+/// A session that loses its file again and again is not kept.
+const MAX_FILES: u32 = 9;
 
 /// What is to be kept, and where.
 #[derive(Debug)]
@@ -325,7 +325,7 @@ impl Writer {
             }
             return Ok(());
         }
-        Err(Fault::Deleted)
+        Err(Fault::Changed("its file was changed again and again"))
     }
 
     /// Goes on in a new file with what is sound of the one that somebody else wrote to.
@@ -452,9 +452,7 @@ pub(crate) fn delete_sessions(folder: &Path) {
 fn delete_left_over(folder: &Path) {
     let there = folder::entries(folder, now_millis()).into_iter();
     child::prune(folder, &there.map(|entry| entry.id).collect());
-    folder::delete_unfinished(folder, |path, header| {
-        remains::is_running(path, &facts_of(header)) != Some(false)
-    });
+    folder::delete_unfinished(folder);
 }
 
 fn is_in_use(entry: &Entry) -> bool {
