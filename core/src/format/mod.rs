@@ -37,7 +37,7 @@ mod v1;
 mod values;
 
 pub use found::{decode_found, encode_found};
-pub use salvage::{Salvaged, last_run, salvage};
+pub use salvage::{Salvage, salvage};
 
 use serde::Serialize;
 use thiserror::Error;
@@ -273,15 +273,6 @@ fn apply_within(
 }
 
 /// The header at the beginning of a recording, which may be cut behind it; `None` if no whole one is there.
-///
-/// ```
-/// use gpumem_core::format::{decode_header, encode};
-/// use gpumem_core::recording::{Header, Recording};
-///
-/// let bytes = encode(&Recording::new(Header { session: "9f2c".to_owned(), ..Header::default() }));
-/// assert_eq!(decode_header(&bytes).map(|header| header.session).as_deref(), Some("9f2c"));
-/// assert_eq!(decode_header(&bytes[..20]), None);
-/// ```
 pub fn decode_header(bytes: &[u8]) -> Option<Header> {
     let payload = payload_at(bytes, 0).ok()?;
     match frame_of(payload, PREFIX, &mut Budget::of(payload.len())) {

@@ -1,4 +1,4 @@
-//! What can be read of a recording that is damaged, or of which only both ends are at hand.
+//! What can be read of a recording that is damaged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
@@ -6,8 +6,7 @@ use std::ops::{Range, RangeInclusive};
 use super::budget::Budget;
 use super::{Fault, MAX_FRAME, PREFIX, ReadError, checksum, frame_of};
 use crate::recording::{
-    Cell, CellIdx, Device, DeviceIdx, Frame, FrameError, Missing, Recording, Run, RunIdx, Samples,
-    Status,
+    Cell, CellIdx, Device, DeviceIdx, Frame, FrameError, Missing, Recording, Run, RunIdx, Status,
 };
 use crate::units::Nanos;
 use crate::wording::count;
@@ -32,7 +31,7 @@ const MARKERS: RangeInclusive<u8> = 0xa3..=0xa8;
 
 /// A recording of which a part may be missing: [`salvage`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Salvaged {
+pub struct Salvage {
     /// What is sound.
     pub recording: Recording,
     /// How many frames are.
@@ -47,7 +46,7 @@ pub struct Salvaged {
     pub given_up_at: Option<usize>,
 }
 
-impl Salvaged {
+impl Salvage {
     /// What is missing, in one sentence; `None` if every byte was read, or only a frame at the end is cut off.
     pub fn damage(&self) -> Option<String> {
         if let Some(at) = self.given_up_at {
@@ -84,21 +83,8 @@ impl Salvaged {
 /// # Errors
 ///
 /// [`ReadError`] if a later gpumem wrote it.
-///
-/// ```
-/// use gpumem_core::format::{encode_frames, salvage};
-/// use gpumem_core::recording::{Cell, CellIdx, Frame};
-///
-/// let cell = |n| Frame::Cell(Cell { idx: CellIdx(n), ..Cell::default() });
-/// let mut bytes = encode_frames([cell(0), cell(1)]);
-/// bytes[9] ^= 1; // in the first frame
-/// let salvaged = salvage(&bytes, &mut || true)?;
-/// assert_eq!(salvaged.recording.cells().len(), 2);
-/// assert!(salvaged.damage().is_some_and(|words| words.contains("was damaged")));
-/// # Ok::<(), gpumem_core::format::ReadError>(())
-/// ```
-pub fn salvage(bytes: &[u8], goes_on: &mut dyn FnMut() -> bool) -> Result<Salvaged, ReadError> {
-    let mut salvaged = Salvaged::default();
+pub fn salvage(bytes: &[u8], goes_on: &mut dyn FnMut() -> bool) -> Result<Salvage, ReadError> {
+    let mut salvaged = Salvage::default();
     let mut reading = Reading::new(bytes);
     let mut scan = Scan::new(bytes);
     while let Some(piece) = scan.next() {
@@ -126,81 +112,6 @@ pub fn salvage(bytes: &[u8], goes_on: &mut dyn FnMut() -> bool) -> Result<Salvag
         drop(salvaged.recording.apply(Frame::Missing(Missing { words })));
     }
     Ok(salvaged)
-}
-
-/// The last run that is nested in no other, as the only run of a recording, from the first and the last bytes of
-/// a session's file: of a long one there is no time to read more.
-///
-/// ```
-/// use gpumem_core::format::{encode, last_run};
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let bytes = encode(&recording);
-/// let last = last_run(&bytes, &[]);
-/// assert_eq!(last.runs().len(), 1);
-/// assert_eq!(last.runs()[0].ended, recording.runs()[11].ended);
-/// ```
-pub fn last_run(first: &[u8], last: &[u8]) -> Recording {
-    let mut frames = Vec::new();
-    for bytes in [first, last] {
-        let mut budget = Budget::of(bytes.len());
-        let ranges = Scan::new(bytes).filter_map(|piece| match piece {
-            Piece::Frame(range) => Some(range),
-            Piece::Lost(_) => None,
-        });
-        for range in ranges {
-            let payload = &bytes[range.start + PREFIX..range.end];
-            if let Ok(Some(frame)) = frame_of(payload, range.start, &mut budget) {
-                frames.push(frame);
-            }
-        }
-    }
-    let outermost = frames.iter().filter_map(|frame| match frame {
-        Frame::Run(run) if run.parent.is_none() => Some((run.idx, run.cell)),
-        _ => None,
-    });
-    let of_last = outermost.max_by_key(|(idx, _)| *idx);
-    let mut reading = Reading::new(&[]);
-    if of_last.is_some() {
-        reading.make_up("cell", 0);
-    }
-    for frame in frames {
-        let Some(frame) = alone(frame, of_last) else {
-            continue;
-        };
-        while let Err(FrameError::Dangling { what, idx, .. }) =
-            reading.recording.apply(frame.clone())
-        {
-            if !reading.make_up(what, idx as usize) {
-                break;
-            }
-        }
-    }
-    reading.recording
-}
-
-/// A frame of the last run and its cell, or of the whole session, renumbered: this run is the only one.
-fn alone(frame: Frame, of_last: Option<(RunIdx, CellIdx)>) -> Option<Frame> {
-    let is_last = |idx| of_last.is_some_and(|(run, _)| run == idx);
-    Some(match frame {
-        Frame::Run(run) if is_last(run.idx) => Frame::Run(Run {
-            idx: RunIdx(0),
-            cell: CellIdx(0),
-            ..run
-        }),
-        Frame::Samples(samples) if is_last(samples.run) => Frame::Samples(Samples {
-            run: RunIdx(0),
-            ..samples
-        }),
-        Frame::Cell(cell) if of_last.is_some_and(|(_, of)| of == cell.idx) => Frame::Cell(Cell {
-            idx: CellIdx(0),
-            ..cell
-        }),
-        Frame::Header(_) | Frame::Device(_) | Frame::Finish(_) => frame,
-        _ => return None,
-    })
 }
 
 /// A part of bytes that may be damaged.
@@ -318,10 +229,10 @@ struct Reading<'a> {
     bytes: &'a [u8],
     recording: Recording,
     budget: Budget,
-    /// The runs that were made up: nothing has told of them.
+    /// The runs that were made up, as no frame of them was read yet.
     made_up: BTreeSet<RunIdx>,
-    /// Of every run that a sound frame tells of, where it stands.
-    told: Option<BTreeMap<RunIdx, (CellIdx, Option<RunIdx>)>>,
+    /// The cell and the parent of every run that has a sound frame, once they are needed.
+    known_runs: Option<BTreeMap<RunIdx, (CellIdx, Option<RunIdx>)>>,
 }
 
 impl<'a> Reading<'a> {
@@ -331,7 +242,7 @@ impl<'a> Reading<'a> {
             recording: Recording::default(),
             budget: Budget::of(0),
             made_up: BTreeSet::new(),
-            told: None,
+            known_runs: None,
         }
     }
 
@@ -349,14 +260,14 @@ impl<'a> Reading<'a> {
                 Err(error) if matches!(error.what, Fault::TooNew(_)) => return Err(error),
                 Err(_) => return Ok(false),
             };
-            let told = match &frame {
+            let run = match &frame {
                 Frame::Run(run) => Some(run.idx),
                 _ => None,
             };
             match self.recording.apply(frame) {
                 Ok(()) => {
                     self.budget = left;
-                    told.map(|run| self.made_up.remove(&run));
+                    run.map(|run| self.made_up.remove(&run));
                     return Ok(true);
                 }
                 Err(FrameError::Dangling { what, idx, .. }) => {
@@ -395,11 +306,11 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// An open run: what tells of it later may still say that it is one of another cell.
+    /// An open run: a later frame may still say that it is one of another cell.
     fn make_up_run(&mut self, idx: RunIdx) -> bool {
         let bytes = self.bytes;
-        let told = self.told.get_or_insert_with(|| told_of(bytes));
-        let (cell, parent) = told.get(&idx).copied().unwrap_or_default();
+        let known = self.known_runs.get_or_insert_with(|| known_runs(bytes));
+        let (cell, parent) = known.get(&idx).copied().unwrap_or_default();
         let parent = parent.filter(|parent| *parent < idx);
         let n_cells = self.recording.cells().len();
         if cell.get() >= n_cells && !self.make_up("cell", cell.get() + 1) {
@@ -418,7 +329,7 @@ impl<'a> Reading<'a> {
         self.recording.apply(frame).is_ok()
     }
 
-    /// Runs that nothing has told of are no open ones.
+    /// Runs without a frame are not open.
     fn finish(mut self) -> Recording {
         for idx in std::mem::take(&mut self.made_up) {
             self.put(Frame::Run(Run {
@@ -431,30 +342,30 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Of every run that a sound frame tells of, its cell and the run around it.
-fn told_of(bytes: &[u8]) -> BTreeMap<RunIdx, (CellIdx, Option<RunIdx>)> {
+/// The cell and the parent of every run that has a sound frame.
+fn known_runs(bytes: &[u8]) -> BTreeMap<RunIdx, (CellIdx, Option<RunIdx>)> {
     let mut budget = Budget::of(bytes.len());
-    let mut told = BTreeMap::new();
+    let mut known = BTreeMap::new();
     for piece in Scan::new(bytes) {
         if let Piece::Frame(range) = piece
             && bytes[range.start + PREFIX..].starts_with(b"\xa3run")
             && let payload = &bytes[range.start + PREFIX..range.end]
             && let Ok(Some(Frame::Run(run))) = frame_of(payload, 0, &mut budget)
         {
-            told.entry(run.idx).or_insert((run.cell, run.parent));
+            known.entry(run.idx).or_insert((run.cell, run.parent));
         }
     }
-    told
+    known
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::format::{encode, encode_frames};
-    use crate::recording::{Sample, Series};
+    use crate::recording::{Sample, Samples, Series};
     use crate::testing::{run, session};
 
-    fn salvaged(bytes: &[u8]) -> Salvaged {
+    fn salvaged(bytes: &[u8]) -> Salvage {
         salvage(bytes, &mut || true).expect("it is of this version")
     }
 
@@ -607,22 +518,5 @@ mod tests {
         });
         let words = found.expect("it is of this version").damage();
         assert!(words.is_some_and(|words| words.contains("takes too long")));
-    }
-
-    #[test]
-    fn the_last_run_is_read_from_both_ends() {
-        let recorded = recorded();
-        let whole = encode(&recorded);
-        let ends = ends(&whole);
-        let first_run = recorded
-            .frames()
-            .take_while(|it| it.run().is_none())
-            .count();
-        let (first, last) = (ends[first_run], ends[ends.len() - 8]);
-        let found = last_run(&whole[..first], &whole[last - 5..]);
-        let run = &found.runs()[0];
-        let expected = recorded.runs().last().expect("it has runs");
-        assert_eq!(run.started, expected.started);
-        assert_eq!(found.devices(), recorded.devices());
     }
 }

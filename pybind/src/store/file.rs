@@ -14,7 +14,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gpumem_core::format::{self, Salvaged};
+use gpumem_core::format::{self, Salvage};
 use gpumem_core::recording::{Header, Recording};
 
 use crate::{files, look, threads};
@@ -463,21 +463,22 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Stored, Fault> {
     })
 }
 
-fn salvage(bytes: &[u8]) -> Result<Salvaged, Fault> {
+fn salvage(bytes: &[u8]) -> Result<Salvage, Fault> {
     let began = Instant::now();
     let salvaged = format::salvage(bytes, &mut || began.elapsed() < MAX_TIME);
     salvaged.map_err(|error| Fault::Unreadable(error.what.to_string()))
 }
 
-/// The last run of a session alone, from both ends of its file.
+/// What both ends of a session's file say of it: how it began, its last runs and whether it is over. Of a long
+/// one there is no time to read more.
 pub(super) fn read_ends(path: &Path) -> Result<Stored, Fault> {
     let mut file = files::open_own(path)?;
     let len = file.metadata()?.len();
-    let (mut first, mut last) = (Vec::new(), Vec::new());
-    (&mut file).take(BEGINNING).read_to_end(&mut first)?;
+    let mut bytes = Vec::new();
+    (&mut file).take(BEGINNING).read_to_end(&mut bytes)?;
     file.seek(SeekFrom::Start(len.saturating_sub(END).max(BEGINNING)))?;
-    file.take(END).read_to_end(&mut last)?;
-    let recording = format::last_run(&first, &last);
+    file.take(END).read_to_end(&mut bytes)?;
+    let recording = salvage(&bytes)?.recording;
     Ok(Stored {
         facts: facts_of(recording.header()),
         recording,

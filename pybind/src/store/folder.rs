@@ -60,14 +60,8 @@ impl Entry {
         let started = started.get() / Nanos::millis(1).get();
         let id = short_id(session);
         let notebook = notebook_hash(notebook);
-        let again = if nth > 1 {
-            format!("-{nth}")
-        } else {
-            String::new()
-        };
-        let name = format!("{started:013}-{id}-{notebook}{again}.{EXTENSION}");
         Self {
-            path: folder.join(name),
+            path: folder.join(name_of(started, &id, &notebook, nth)),
             started,
             id,
             notebook,
@@ -93,23 +87,20 @@ impl Entry {
             .strip_suffix(EXTENSION)?
             .strip_suffix('.')?
             .splitn(4, '-');
-        let started = number(fields.next()?, 13)?;
+        let started = fields.next()?.parse().ok()?;
         let (id, notebook) = (hex(fields.next()?)?, hex(fields.next()?)?);
         let nth = match fields.next() {
             None => 1,
-            Some(again) => again.parse().ok().filter(|nth| *nth > 1)?,
+            Some(again) => again.parse().ok()?,
         };
-        let entry = Self {
+        // A number may be written in several ways.
+        (name_of(started, id, notebook, nth) == name).then(|| Self {
             started,
             id: id.to_owned(),
             notebook: notebook.to_owned(),
             nth,
             path: path.clone(),
-        };
-        // A number may be written in several ways.
-        let again = (nth > 1).then(|| format!("-{nth}")).unwrap_or_default();
-        let exact = format!("{started:013}-{id}-{notebook}{again}.{EXTENSION}");
-        (exact == name).then_some(entry)
+        })
     }
 
     pub(super) fn size(&self) -> u64 {
@@ -150,9 +141,9 @@ pub(crate) fn short_id(session: &str) -> String {
     session.chars().take(8).collect()
 }
 
-fn number(text: &str, n_digits: usize) -> Option<u64> {
-    let is_number = text.len() >= n_digits && text.bytes().all(|it| it.is_ascii_digit());
-    is_number.then(|| text.parse().ok())?
+fn name_of(started: u64, id: &str, notebook: &str, nth: u32) -> String {
+    let again = (nth > 1).then(|| format!("-{nth}")).unwrap_or_default();
+    format!("{started:013}-{id}-{notebook}{again}.{EXTENSION}")
 }
 
 /// Eight hexadecimal digits.

@@ -356,9 +356,6 @@ fn read_salvage(bytes: &[u8]) {
         if let Ok(salvaged) = salvaged {
             show(&salvaged.recording, bytes);
         }
-        within_size(2 * bytes.len(), OF_RECORDING, || {
-            format::last_run(bytes, bytes)
-        });
     }
 }
 
