@@ -588,15 +588,6 @@ def test_pages_of_an_export_that_lead_in_circles(tmp_path: Path) -> None:
     assert all("damaged" in words or "malformed" in words for words in said), said
 
 
-def test_a_session_of_an_earlier_gpumem_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "1795404830123-3f9a1c2b-00000000.sqlite3"
-    with contextlib.closing(sqlite3.connect(path)) as database:
-        database.execute("PRAGMA application_id = 0x6770756d")
-        database.execute("CREATE TABLE frames (id)")
-    with pytest.raises(gpumem.RecordingError, match="a session of an earlier gpumem"):
-        gpumem.load(path)
-
-
 def test_a_long_session_is_compacted(folder: Path) -> None:
     names = "for n in range(400): globals()[f'a_rather_long_name_{n}'] = [sim.tensor(1 << 20)]"
     grow = "%%gpumem -q\\na_rather_long_name_{n}.append(sim.tensor(3 << 20))"

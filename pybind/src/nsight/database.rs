@@ -5,7 +5,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,9 +25,6 @@ const KNOWN: [&str; 4] = [
     "CUDA_GPU_MEMORY_USAGE_EVENTS",
     "CUPTI_ACTIVITY_KIND_RUNTIME",
 ];
-/// Where a file has the number of the program that wrote it, and that of earlier versions of gpumem.
-const APPLICATION: std::ops::Range<usize> = 68..72;
-const EARLIER: &[u8] = b"gpum";
 /// What a file may ask of SQLite: values that are read, texts of its schema, and what they may need.
 const LIMITS: [(Limit, i32); 7] = [
     (Limit::SQLITE_LIMIT_LENGTH, 1 << 20),
@@ -63,16 +59,8 @@ pub(super) fn read(path: &Path) -> Result<Capture, String> {
 
 /// Opens a file of which nothing is trusted.
 fn open(path: &Path) -> Result<Connection, String> {
-    let mut beginning = Vec::new();
-    let mut file = files::open(path).map_err(|error| error.to_string())?;
+    let file = files::open(path).map_err(|error| error.to_string())?;
     let n_bytes = file.metadata().map_err(|error| error.to_string())?.len();
-    let head = (&mut file)
-        .take(APPLICATION.end as u64)
-        .read_to_end(&mut beginning);
-    head.map_err(|error| error.to_string())?;
-    if beginning.get(APPLICATION) == Some(EARLIER) {
-        return Err("a session of an earlier gpumem, which this one does not read".to_owned());
-    }
     let connection = guarded(path, n_bytes);
     connection.map_err(|error| damaged(&error))
 }
