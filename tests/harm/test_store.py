@@ -1,4 +1,4 @@
-"""What others do to the folder and the files of sessions: theirs is never deleted, ours never lost."""
+"""What others do to folders and files of sessions: theirs is never deleted, ours never lost."""
 
 from __future__ import annotations
 
@@ -124,7 +124,13 @@ def look_alikes(folder: Path, elsewhere: Path) -> set[str]:
     ]:
         shutil.copy(sample, folder / like)
     # The right name, and what no session of that name has in it.
-    contents = [b"", b"text", b"\0" * 4096, sample.read_bytes(), gpumem.Recording.to_bytes(gpumem.recording())]
+    contents = [
+        b"",
+        b"text",
+        b"\0" * 4096,
+        sample.read_bytes(),
+        gpumem.Recording.to_bytes(gpumem.recording()),
+    ]
     for n, content in enumerate(contents):
         name(n).write_bytes(content)
     with contextlib.closing(sqlite3.connect(name(10))) as database:
@@ -140,7 +146,12 @@ def look_alikes(folder: Path, elsewhere: Path) -> set[str]:
     os.mkfifo(name(23))
     os.mknod(name(24), stat.S_IFSOCK | 0o600)
     # Folders that look like those of child processes.
-    for like in ["imaging.processes", "0123456.processes", "ABCDEF01.processes", "abcdef01.processes"]:
+    for like in [
+        "imaging.processes",
+        "0123456.processes",
+        "ABCDEF01.processes",
+        "abcdef01.processes",
+    ]:
         (folder / like).mkdir()
         (folder / like / "thesis.tex").write_text("years of work")
         shutil.copy(sample, folder / like / "123-456.gpumem")
@@ -241,9 +252,7 @@ print(len(list(home.glob("project*/thesis.tex"))), found.st_uid, oct(found.st_mo
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs two users")
 @pytest.mark.parametrize("attack", ["nothing", "link", "folder", "open folder", "file"])
-def test_a_workers_folder_is_the_users_own(
-    request: pytest.FixtureRequest, attack: str
-) -> None:
+def test_a_workers_folder_is_the_users_own(request: pytest.FixtureRequest, attack: str) -> None:
     pytest.importorskip("distributed")
     # Other users cannot reach the folder of a test.
     base = Path(tempfile.mkdtemp())
@@ -265,9 +274,7 @@ def test_a_workers_folder_is_the_users_own(
         guessed.chmod(0o777)
         owner = 6666 if attack == "folder" else 12345
         os.chown(guessed, owner, owner)
-    environment = {
-        key: value for key, value in os.environ.items() if key not in {"XDG_RUNTIME_DIR"}
-    }
+    environment = {key: value for key, value in os.environ.items() if key != "XDG_RUNTIME_DIR"}
     environment |= {"TMPDIR": str(temporary), "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
     worker = [sys.executable, "-c", WORKER, str(home)]
     found = subprocess.run(worker, check=True, capture_output=True, text=True, env=environment)
@@ -540,18 +547,19 @@ def test_no_path_that_a_session_names_is_opened(died: Path, folder: Path) -> Non
 
 NSIGHT = "TARGET_INFO_SESSION_START_TIME"
 EVENTS = "CUDA_GPU_MEMORY_USAGE_EVENTS"
+# `{e}` is the table of events, `{n}` an endless one.
 ENDLESS = "WITH RECURSIVE n(start) AS (SELECT 1 UNION ALL SELECT start + 1 FROM n)"
 SCHEMAS = {
-    "a view": f"CREATE VIEW {EVENTS} AS {ENDLESS} SELECT start, start AS bytes FROM n",
-    "a computed column": f"CREATE TABLE {EVENTS} (start, bytes AS (zeroblob(900000)));"
-    f"INSERT INTO {EVENTS} {ENDLESS} SELECT start FROM n LIMIT 300000",
-    "a virtual table": f"CREATE VIRTUAL TABLE {EVENTS} USING fts5(start, bytes)",
-    "no row ids": f"CREATE TABLE {EVENTS} (start PRIMARY KEY, bytes) WITHOUT ROWID",
-    "row ids of its own": f"CREATE TABLE {EVENTS} (start, bytes, _rowid_);"
-    f"INSERT INTO {EVENTS} {ENDLESS} SELECT start, start, 1 FROM n LIMIT 3",
-    "a table that is a view": f"CREATE VIEW {EVENTS} AS {ENDLESS} SELECT start, 1 AS bytes FROM n;"
-    f"PRAGMA writable_schema = ON;"
-    f"UPDATE sqlite_schema SET type = 'table', rootpage = 2 WHERE name = '{EVENTS}'",
+    "a view": "CREATE VIEW {e} AS {n} SELECT start, start AS bytes FROM n",
+    "a computed column": "CREATE TABLE {e} (start, bytes AS (zeroblob(900000)));"
+    "INSERT INTO {e} {n} SELECT start FROM n LIMIT 300000",
+    "a virtual table": "CREATE VIRTUAL TABLE {e} USING fts5(start, bytes)",
+    "no row ids": "CREATE TABLE {e} (start PRIMARY KEY, bytes) WITHOUT ROWID",
+    "row ids of its own": "CREATE TABLE {e} (start, bytes, _rowid_);"
+    "INSERT INTO {e} {n} SELECT start, start, 1 FROM n LIMIT 3",
+    "a table that is a view": "CREATE VIEW {e} AS {n} SELECT start, 1 AS bytes FROM n;"
+    "PRAGMA writable_schema = ON;"
+    "UPDATE sqlite_schema SET type = 'table', rootpage = 2 WHERE name = '{e}'",
 }
 
 
@@ -559,6 +567,7 @@ SCHEMAS = {
 def test_an_export_of_somebody_hostile(tmp_path: Path, schema: str) -> None:
     path = tmp_path / "export.sqlite"
     with contextlib.closing(sqlite3.connect(path)) as database:
+        schema = schema.format(e=EVENTS, n=ENDLESS)
         database.executescript(f"CREATE TABLE {NSIGHT} (utcEpochNs); {schema}")
         database.commit()
     loaded(path)

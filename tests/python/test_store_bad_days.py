@@ -30,7 +30,7 @@ __all__ = ["folder", "kept"]
 
 PATIENCE_SECONDS = 30
 
-# ENOLCK for every lock of a file from now on, as without a server for them: a filter of system calls.
+# From now on every lock of a file fails with ENOLCK, as without a server for locks.
 NO_LOCKS = """
 import ctypes, errno, platform, struct
 flock, fcntl = {"x86_64": (73, 72), "aarch64": (32, 25)}[platform.machine()]
