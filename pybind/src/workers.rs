@@ -95,7 +95,7 @@ pub(crate) fn left_behind<'py>(
 #[pyfunction]
 #[pyo3(name = "_delete_sessions")]
 pub(crate) fn delete_sessions(py: Python<'_>, folder: PathBuf) {
-    py.detach(|| store::delete_sessions(&folder));
+    py.detach(move || store::delete_sessions(&folder));
 }
 
 /// What a session says of a kernel that died, said of a worker.

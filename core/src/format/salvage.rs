@@ -86,8 +86,7 @@ impl Salvage {
 pub fn salvage(bytes: &[u8], goes_on: &mut dyn FnMut() -> bool) -> Result<Salvage, ReadError> {
     let mut salvaged = Salvage::default();
     let mut reading = Reading::new(bytes);
-    let mut scan = Scan::new(bytes);
-    while let Some(piece) = scan.next() {
+    for piece in Scan::new(bytes) {
         if !goes_on() {
             salvaged.given_up_at = Some(piece.range().start);
             break;

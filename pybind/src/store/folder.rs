@@ -71,7 +71,7 @@ impl Entry {
 
     /// Of a session whose file may have been renamed.
     pub(super) fn named(path: &Path, session: &str) -> Self {
-        Self::from_path(path.to_owned()).unwrap_or_else(|| Self {
+        Self::from_path(path).unwrap_or_else(|| Self {
             path: path.to_owned(),
             started: 0,
             id: short_id(session),
@@ -81,7 +81,7 @@ impl Entry {
     }
 
     /// `None` if the name is not exactly one that a session has.
-    pub(super) fn from_path(path: PathBuf) -> Option<Self> {
+    pub(super) fn from_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let mut fields = name
             .strip_suffix(EXTENSION)?
@@ -99,7 +99,7 @@ impl Entry {
             id: id.to_owned(),
             notebook: notebook.to_owned(),
             nth,
-            path: path.clone(),
+            path: path.to_owned(),
         })
     }
 
@@ -142,8 +142,12 @@ pub(crate) fn short_id(session: &str) -> String {
 }
 
 fn name_of(started: u64, id: &str, notebook: &str, nth: u32) -> String {
-    let again = (nth > 1).then(|| format!("-{nth}")).unwrap_or_default();
-    format!("{started:013}-{id}-{notebook}{again}.{EXTENSION}")
+    let name = format!("{started:013}-{id}-{notebook}");
+    if nth > 1 {
+        format!("{name}-{nth}.{EXTENSION}")
+    } else {
+        format!("{name}.{EXTENSION}")
+    }
 }
 
 /// Eight hexadecimal digits.
@@ -161,7 +165,9 @@ pub(super) fn notebook_hash(notebook: Option<&str>) -> String {
 /// The sessions in a folder, the newest first; none where there is no such folder. Those that began
 /// after `now` (milliseconds since 1970) come last: the clock was wrong then, or is now.
 pub(super) fn entries(folder: &Path, now: u64) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = names(folder).filter_map(Entry::from_path).collect();
+    let mut entries: Vec<Entry> = names(folder)
+        .filter_map(|path| Entry::from_path(&path))
+        .collect();
     entries.sort_by_key(|it| {
         let latest = Reverse((it.started, it.nth));
         (it.started > now, latest, it.path.clone())

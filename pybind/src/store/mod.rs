@@ -63,7 +63,7 @@ impl Setting {
 
 /// The name is exactly that of a session's file.
 pub(crate) fn is_session_name(path: &Path) -> bool {
-    folder::Entry::from_path(path.to_owned()).is_some()
+    folder::Entry::from_path(path).is_some()
 }
 
 /// Begins to keep a session, of which there may be something already.

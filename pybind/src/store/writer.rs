@@ -340,11 +340,8 @@ impl Writer {
             self.lacks_frames |= !is_whole;
         }
         self.begin()?;
-        let path = self
-            .file
-            .as_ref()
-            .map(FrameFile::path)
-            .unwrap_or(&self.plan.folder);
+        let file = self.file.as_ref();
+        let path = file.map_or(&*self.plan.folder, FrameFile::path);
         self.shared.note_lost(format!(
             "{words}: this session goes on in {}",
             path.display()

@@ -14,7 +14,7 @@ const LARGEST_UNPACKED: usize = 200;
 pub(super) enum Unpacked<'a> {
     Plain(&'a [u8]),
     Gzip {
-        decoder: MultiGzDecoder<&'a [u8]>,
+        decoder: Box<MultiGzDecoder<&'a [u8]>>,
         n_left: usize,
         text: Text,
     },
@@ -24,7 +24,7 @@ impl<'a> Unpacked<'a> {
     pub(super) fn of(bytes: &'a [u8]) -> Self {
         if FileKind::of(bytes) == FileKind::Gzip {
             Self::Gzip {
-                decoder: MultiGzDecoder::new(bytes),
+                decoder: Box::new(MultiGzDecoder::new(bytes)),
                 n_left: bytes
                     .len()
                     .saturating_mul(LARGEST_UNPACKED)
