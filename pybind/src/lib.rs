@@ -140,7 +140,7 @@ mod _gpumem {
     use super::trace::flight::flight_recorder;
 
     #[pymodule_export]
-    use super::workers::{is_further, left_behind, worker_recording, workers};
+    use super::workers::{delete_sessions, is_further, left_behind, worker_recording, workers};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

@@ -19,7 +19,7 @@ use crate::look::fail_look;
 use crate::look::{look_for, look_in_process, looks_under_way};
 use crate::sampler::simulated_run;
 use crate::session::latest_line;
-use crate::store::{store_nanos, store_on_network};
+use crate::store::store_nanos;
 use crate::walk::{self, Extent, Here, Limits, Places, Search};
 
 /// How long a walk that a test waits for may take.
@@ -38,7 +38,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     hooks.add_function(wrap_pyfunction!(panic_in_next_callback, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(simulated_run, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(store_nanos, &hooks)?)?;
-    hooks.add_function(wrap_pyfunction!(store_on_network, &hooks)?)?;
     // `add` would name it in `__all__`, and the stub tells of what is released.
     module.setattr("_testing", hooks)
 }

@@ -1,10 +1,8 @@
 //! The child's thread: reads its level and appends frames to its file.
 //!
-//! The file is a recording like any other. It is appended to with plain writes: what is written is there
-//! if the child is killed, and nothing is locked that a fork could find held.
+//! The file is like that of a session: what is written is there if the child is killed, and nothing is locked
+//! that a fork could find held.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,7 +19,7 @@ use super::found;
 use super::level::Level;
 use super::place::Place;
 use crate::clock::Clock;
-use crate::store;
+use crate::store::{self, Fault, FrameFile, KEPT};
 
 /// A child that only starts another program has done so by then.
 const DELAY: Duration = Duration::from_millis(5);
@@ -32,6 +30,8 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// What is read is on the disk after this, or with the next reading.
 const BEAT: Duration = Duration::from_millis(250);
 const MAX_POINTS: usize = 512;
+/// So many bytes wait for a disk that takes none.
+const MAX_WAITING: usize = 1 << 20;
 
 /// What the child's threads share.
 pub(super) struct Shared {
@@ -168,7 +168,8 @@ fn record(shared: &Shared, place: &Place) -> Option<()> {
 
 /// What is in the child's file.
 struct Written {
-    file: File,
+    file: FrameFile,
+    unwritten: Vec<u8>,
     began: Nanos,
     before: Option<Bytes>,
     points: Vec<Sample>,
@@ -179,15 +180,9 @@ impl Written {
     fn begin(shared: &Shared, place: &Place, began: Nanos, points: &[Sample]) -> Option<Self> {
         let pid = std::process::id();
         let path = found::file(&place.folder, pid, began);
+        store::create_folder(path.parent().unwrap_or(Path::new("."))).ok()?;
         found::make_room(&place.folder);
         let before = points.first().and_then(|point| point.process_used);
-        let mut written = Self {
-            file: create(&path).ok()?,
-            began,
-            before,
-            points: Vec::new(),
-            n_marks: 0,
-        };
         let mut state = shared.lock();
         state.is_renamed = false;
         let frames = [
@@ -204,11 +199,17 @@ impl Written {
                 id: format!("process:{pid}"),
                 revisions: Vec::new(),
             }),
-            Frame::Run(written.run(&state.name, None)),
+            Frame::Run(child_run(&state.name, began, before, None)),
         ];
         drop(state);
-        written.append(frames)?;
-        Some(written)
+        Some(Self {
+            file: FrameFile::create(&path, &format::encode_frames(frames)).ok()?,
+            unwritten: Vec::new(),
+            began,
+            before,
+            points: Vec::new(),
+            n_marks: 0,
+        })
     }
 
     /// What is new.
@@ -255,42 +256,54 @@ impl Written {
         if is_over {
             let at = place.clock.now();
             let used = points.last().and_then(|point| point.process_used);
-            frames.push(Frame::Run(self.run(&name, Some((at, used)))));
+            let ended = Some((at, used));
+            frames.push(Frame::Run(child_run(&name, self.began, self.before, ended)));
             frames.push(Frame::Finish(Finish { at }));
         }
         self.append(frames)
     }
 
-    fn run(&self, name: &str, ended: Option<(Nanos, Option<Bytes>)>) -> Run {
-        Run {
-            idx: RunIdx(0),
-            cell: CellIdx(0),
-            revision: SourceHash(0),
-            parent: None,
-            kind: RunKind::Block,
-            label: Some(name.to_owned()),
-            execution_count: None,
-            started: self.began,
-            ended: ended.map(|(at, _)| at),
-            status: if ended.is_some() {
-                Status::Ok
-            } else {
-                Status::Running
-            },
-            levels: vec![RunLevels {
-                device: DeviceIdx(0),
-                before: reading(self.before),
-                after: ended.map(|(_, used)| reading(used)),
-                peak_reset: false,
-            }],
-            oom: None,
-            overlaps: Vec::new(),
+    /// A reader sees all of it or nothing. What a full disk does not take comes with the next.
+    fn append(&mut self, frames: Vec<Frame>) -> Option<()> {
+        self.unwritten.extend(format::encode_frames(frames));
+        match self.file.append(&self.unwritten) {
+            Ok(()) => self.unwritten.clear(),
+            Err(Fault::Full) if self.unwritten.len() < MAX_WAITING => {}
+            Err(_) => return None,
         }
+        Some(())
     }
+}
 
-    /// In one write: a reader sees all of it or nothing.
-    fn append(&mut self, frames: impl IntoIterator<Item = Frame>) -> Option<()> {
-        self.file.write_all(&format::encode_frames(frames)).ok()
+fn child_run(
+    name: &str,
+    began: Nanos,
+    before: Option<Bytes>,
+    ended: Option<(Nanos, Option<Bytes>)>,
+) -> Run {
+    Run {
+        idx: RunIdx(0),
+        cell: CellIdx(0),
+        revision: SourceHash(0),
+        parent: None,
+        kind: RunKind::Block,
+        label: Some(name.to_owned()),
+        execution_count: None,
+        started: began,
+        ended: ended.map(|(at, _)| at),
+        status: if ended.is_some() {
+            Status::Ok
+        } else {
+            Status::Running
+        },
+        levels: vec![RunLevels {
+            device: DeviceIdx(0),
+            before: reading(before),
+            after: ended.map(|(_, used)| reading(used)),
+            peak_reset: false,
+        }],
+        oom: None,
+        overlaps: Vec::new(),
     }
 }
 
@@ -306,6 +319,7 @@ fn reading(used: Option<Bytes>) -> Reading {
 
 fn header(state: &State, place: &Place) -> Header {
     let known = [
+        (KEPT, "process".to_owned()),
         ("name", state.name.clone()),
         ("session", place.session.clone()),
         ("parent", parent_pid().to_string()),
@@ -331,16 +345,6 @@ fn parent_pid() -> u32 {
 #[cfg(not(unix))]
 fn parent_pid() -> u32 {
     0
-}
-
-/// For its owner alone.
-fn create(path: &Path) -> io::Result<File> {
-    store::create_folder(path.parent().unwrap_or(Path::new(".")))?;
-    let mut options = OpenOptions::new();
-    options.append(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
 
 fn nanos(duration: Duration) -> Nanos {

@@ -112,8 +112,10 @@ impl Watcher {
 
 fn add(inotify: i32, folder: &Path) -> Option<i32> {
     let path = CString::new(folder.as_os_str().as_bytes()).ok()?;
+    // A folder is created; a file gets its name when it has its first frames.
+    let events = libc::IN_CREATE | libc::IN_MOVED_TO;
     // SAFETY: the path ends with a zero and outlives the call.
-    let wd = unsafe { libc::inotify_add_watch(inotify, path.as_ptr(), libc::IN_CREATE) };
+    let wd = unsafe { libc::inotify_add_watch(inotify, path.as_ptr(), events) };
     (wd >= 0).then_some(wd)
 }
 

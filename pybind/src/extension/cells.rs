@@ -204,6 +204,7 @@ impl Extension {
         if is_hint && is_shown {
             self.state(py).hinted = Some(run);
         }
+        self.say_last_died(py)?;
         self.say_trouble_of_store(py, &recorded)
     }
 

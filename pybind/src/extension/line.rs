@@ -2,6 +2,7 @@
 
 use gpumem_core::printable::{printable, printable_lines};
 use gpumem_core::recording::RunIdx;
+use gpumem_core::report;
 use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -86,12 +87,13 @@ impl Extension {
         }
     }
 
-    /// What became of the last session of this notebook, if that died.
+    /// What became of the last session of this notebook, if that died: as soon as it is known.
     pub(super) fn say_last_died(&self, py: Python<'_>) -> PyResult<()> {
-        match stored::last_died(py, self.width(py)?)? {
-            Some(line) => self.publish(py, &line, PyDict::new(py)),
-            None => Ok(()),
-        }
+        let Some(session) = stored::last_died() else {
+            return Ok(());
+        };
+        let line = report::last_session(&session, self.width(py)?);
+        self.publish(py, &line, PyDict::new(py))
     }
 
     /// Shows `text` as display data.
