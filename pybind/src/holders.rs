@@ -58,6 +58,7 @@ pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<holders::Holder
         walk_time: WALK_TIME,
         is_asked: true,
         reads_graph: true,
+        leaves_out: true,
     };
     // Whoever asked waits longer than a cell's end does, however long that is.
     let patience = (WALK_TIME * 2).max(look::patience());
@@ -69,7 +70,7 @@ pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<holders::Holder
             return Ok(found.holders);
         }
         Taken::Late(_) => "it took too long".to_owned(),
-        Taken::Missed(reason) => reason,
+        Taken::Missed(reason) => reason.to_string(),
     };
     Err(GpuMemError::new_err(format!(
         "who holds memory is not known: {reason}"

@@ -39,6 +39,8 @@ class Ended:
     errors: list[str | None]
     # How many lines gpumem logged in each cell.
     n_logged: list[int]
+    # What each cell took of its thread's time.
+    cpu_seconds: list[float]
     # What gpumem printed below the cells.
     lines: list[str]
     # What gpumem logged.

@@ -50,6 +50,8 @@ impl Adapter for Buffers {
                 address: object.address(),
                 n_bytes,
                 owner: object.address(),
+                // The others keep theirs elsewhere.
+                is_data: matches!(&*object.class().short_name(), "bytes" | "str"),
             };
             arrays::hold(&block, sink);
         }

@@ -6,6 +6,7 @@
 //! its own objects, works out the answer, sends it and ends. Whatever happens to it happens to a
 //! copy. Where no copy can be made, [`in_process`] says whether a look is safe all the same.
 
+mod budget;
 #[cfg_attr(
     not(all(feature = "testing", target_os = "linux")),
     path = "no_faults.rs"
@@ -15,6 +16,7 @@ mod headroom;
 mod in_process;
 mod job;
 mod message;
+mod missed;
 #[cfg_attr(not(target_os = "linux"), path = "portable.rs")]
 mod process;
 mod serve;
@@ -33,13 +35,16 @@ use pyo3::prelude::*;
 
 use crate::adapters::own::{self, Asks, Registered};
 use crate::adapters::pools;
+use crate::cpu_time;
 use crate::walk::{Places, Told};
+pub(crate) use budget::is_due;
 pub(crate) use faults::at as fault;
 #[cfg(all(feature = "testing", target_os = "linux"))]
-pub(crate) use faults::fail_look;
+pub(crate) use faults::{fail_look, fork_and_read, slow_copies};
 #[cfg(feature = "testing")]
 pub(crate) use in_process::{look_in_process, looks_under_way};
 use message::Questions;
+pub(crate) use missed::Missed;
 use serve::{Event, Turn};
 pub(crate) use tries::{_looks, Tries};
 
@@ -73,10 +78,30 @@ pub(crate) struct Question {
     /// What torch's autograd keeps is read: another thread's backward pass may be in the middle of
     /// changing it.
     pub(crate) reads_graph: bool,
+    /// Memory that looks do not read as a rule is left out of the copy.
+    pub(crate) leaves_out: bool,
+}
+
+impl Question {
+    /// The one to try next, if a look in vain tells of one.
+    fn after(&self, missed: &Missed) -> Option<Self> {
+        let is_worth = match missed {
+            Missed::Busy => false,
+            Missed::LacksMemory => self.leaves_out,
+            // A backward pass in another thread may have torn what the look met.
+            Missed::Failed(_) => self.reads_graph,
+        };
+        let lacks_memory = matches!(missed, Missed::LacksMemory);
+        is_worth.then(|| Self {
+            leaves_out: self.leaves_out && !lacks_memory,
+            reads_graph: self.reads_graph && lacks_memory,
+            ..self.clone()
+        })
+    }
 }
 
 /// What a look came to, or why to nothing.
-pub(crate) type Outcome = Result<Found, String>;
+pub(crate) type Outcome = Result<Found, Missed>;
 
 /// A look that is under way. One that is dropped is ended.
 pub(crate) struct Look {
@@ -99,9 +124,6 @@ const READY_WITHIN: Duration = Duration::from_millis(250);
 /// So many children are made for one look.
 const MAX_CHILDREN: usize = 3;
 
-/// One look at a time: no failure, and not worth a line in the log.
-pub(crate) const BUSY: &str = "the look before it is still under way";
-
 /// What comes after the walk, in the child: a look that takes longer is given up.
 const REST_TIME: Duration = Duration::from_secs(3);
 
@@ -111,18 +133,22 @@ impl Look {
         py: Python<'_>,
         shells: &[Bound<'_, PyAny>],
         question: &Question,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Missed> {
         let looking = Looking::begin()?;
+        let before = cpu_time::spent();
         let places = Places::of_shells(py, shells);
         let begun = places
-            .map_err(|error| error.to_string())
+            .map_err(|error| Missed::Failed(error.to_string()))
             .and_then(|places| Self::begun(py, &places, question));
         drop(looking);
+        if !question.is_asked {
+            budget::spend(cpu_time::spent().saturating_sub(before));
+        }
         Tries::count(&begun);
         begun
     }
 
-    fn begun(py: Python<'_>, places: &Places<'_>, question: &Question) -> Result<Self, String> {
+    fn begun(py: Python<'_>, places: &Places<'_>, question: &Question) -> Result<Self, Missed> {
         let registered = own::registered(py, question.asks);
         if in_process::is_ordered() {
             let found = in_process::look(py, places, question, &registered)?;
@@ -134,13 +160,13 @@ impl Look {
             patience()
         };
         let turn = py.detach(|| Turn::take(turn_within));
-        let turn = Arc::new(turn.ok_or(BUSY)?);
-        let room = headroom::check(question.is_asked)?;
+        let turn = Arc::new(turn.ok_or(Missed::Busy)?);
+        let room = headroom::check()?;
         let registered = own::registered(py, question.asks);
         let until = Instant::now() + question.walk_time + REST_TIME;
-        let mut reason = String::new();
+        let mut missed = Missed::Busy;
         for _ in 0..MAX_CHILDREN {
-            let child = match process::split(room) {
+            let child = match process::split(room, question.leaves_out) {
                 Ok(process::Side::Child(link)) => {
                     job::run_in_child(py, places, question, &registered, &link)
                 }
@@ -150,7 +176,9 @@ impl Look {
                     return in_process::look(py, places, question, &registered)
                         .map(|found| Self::over(Ok(found)))
                         .map_err(|words| {
-                            format!("no process could be made for it ({error}), and {words}")
+                            let words =
+                                format!("no process could be made for it ({error}), and {words}");
+                            Missed::Failed(words)
                         });
                 }
             };
@@ -177,10 +205,10 @@ impl Look {
                     });
                 }
                 First::Over(outcome) => return Ok(Self::over(outcome)),
-                First::Failed(words) => reason = words,
+                First::Failed(why) => missed = why,
             }
         }
-        Err(reason)
+        Err(missed)
     }
 
     fn over(outcome: Outcome) -> Self {
@@ -211,7 +239,7 @@ impl Look {
                 }
                 Ok(Event::Ready) => {}
                 Err(RecvTimeoutError::Timeout) => return None,
-                Err(RecvTimeoutError::Disconnected) => break Err("it was given up".to_owned()),
+                Err(RecvTimeoutError::Disconnected) => break Err(Missed::given_up()),
             }
         };
         Tries::answered(&outcome);
@@ -229,10 +257,10 @@ struct Looking;
 
 impl Looking {
     /// An adapter of the user's that looks itself would have itself asked again, without end.
-    fn begin() -> Result<Self, String> {
+    fn begin() -> Result<Self, Missed> {
         if IS_LOOKING.replace(true) {
             let words = "gpumem is looking for holders already: an adapter cannot look itself";
-            return Err(words.to_owned());
+            return Err(Missed::Failed(words.to_owned()));
         }
         Ok(Self)
     }
@@ -249,11 +277,11 @@ pub(crate) enum Taken {
     Answered(Box<Found>),
     /// It is still under way.
     Late(Look),
-    Missed(String),
+    Missed(Missed),
 }
 
-/// Takes a look and waits for it at most for `patience`. One whose process was torn down is taken
-/// once more, without what a backward pass in another thread may have been changing.
+/// Takes a look and waits for it at most for `patience`. One in vain is taken again: with all memory,
+/// or without what a backward pass in another thread may have been changing.
 pub(crate) fn take(
     py: Python<'_>,
     shells: &[Bound<'_, PyAny>],
@@ -264,11 +292,12 @@ pub(crate) fn take(
     let left = || until.saturating_duration_since(Instant::now());
     let _faults = faults::for_one_look();
     let mut taken = once(py, shells, question, left());
-    if matches!(taken, Taken::Missed(_)) && question.reads_graph && !left().is_zero() {
-        let question = Question {
-            reads_graph: false,
-            ..question.clone()
-        };
+    let mut question = question.clone();
+    while let Taken::Missed(missed) = &taken
+        && let Some(next) = question.after(missed)
+        && !left().is_zero()
+    {
+        question = next;
         taken = once(py, shells, &question, left());
     }
     taken
@@ -336,7 +365,7 @@ enum First {
     /// It has answered already.
     Over(Outcome),
     /// It ended, or it hangs.
-    Failed(String),
+    Failed(Missed),
 }
 
 impl First {
@@ -344,11 +373,12 @@ impl First {
         match event {
             Ok(Event::Ready | Event::Asked(..)) => Self::Working,
             Ok(Event::Done(Ok(found))) => Self::Over(Ok(found)),
-            Ok(Event::Done(Err(words))) => Self::Failed(words),
+            Ok(Event::Done(Err(why))) => Self::Failed(why),
             Err(RecvTimeoutError::Timeout) => {
-                Self::Failed("its process did not come to begin".to_owned())
+                let words = "its process did not come to begin";
+                Self::Failed(Missed::Failed(words.to_owned()))
             }
-            Err(RecvTimeoutError::Disconnected) => Self::Failed("it was given up".to_owned()),
+            Err(RecvTimeoutError::Disconnected) => Self::Failed(Missed::given_up()),
         }
     }
 }

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use gpumem_core::units::Bytes;
 
+use crate::walk::Touched;
+
 /// As on Linux.
 pub(super) enum Side {
     /// Never, here.
@@ -23,6 +25,8 @@ pub(super) enum Link {}
 pub(super) struct Child {
     pub(super) process: Process,
     pub(super) link: Link,
+    pub(super) took: Duration,
+    pub(super) resident: usize,
 }
 
 /// Likewise.
@@ -36,7 +40,7 @@ pub(super) enum Silence {
     Asleep,
 }
 
-pub(super) fn split(_room: Option<Bytes>) -> io::Result<Side> {
+pub(super) fn split(_room: Option<Bytes>, _leaves_out: bool) -> io::Result<Side> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
@@ -46,9 +50,13 @@ pub(super) fn leave() -> ! {
     std::process::abort()
 }
 
-pub(super) fn cost() -> Option<Duration> {
+pub(super) fn survey(_touched: &Touched) -> Option<Vec<u64>> {
     None
 }
+
+pub(super) fn miss(_address: usize) {}
+
+pub(super) fn learn(_report: &[u64], _resident: usize) {}
 
 pub(super) fn address_space() -> Option<Bytes> {
     None

@@ -9,9 +9,15 @@
 //! that it works; one that says nothing is killed, and another is made.
 #![expect(unsafe_code, reason = "the system's own calls")]
 
+mod exclusions;
+mod fault;
+mod mappings;
+mod ranges;
+mod window;
+
 use std::fs;
 use std::io;
-use std::mem::{self, MaybeUninit};
+use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::time::{Duration, Instant};
@@ -19,7 +25,12 @@ use std::time::{Duration, Instant};
 use gpumem_core::units::Bytes;
 
 use super::faults;
+use crate::cpu_time;
 use crate::sources::host;
+use crate::walk::Touched;
+use window::Window;
+
+pub(super) use exclusions::{learn, miss};
 
 /// Where the copy finds itself, and where the original does.
 pub(super) enum Side {
@@ -37,6 +48,10 @@ pub(super) struct Link {
 pub(super) struct Child {
     pub(super) process: Process,
     pub(super) link: Link,
+    /// What the copy took of the original's time.
+    pub(super) took: Duration,
+    /// What the original had in memory.
+    pub(super) resident: usize,
 }
 
 /// A process that whoever has it ends, so that nothing of it is left.
@@ -58,20 +73,31 @@ pub(super) enum Silence {
 ///
 /// The GIL must be held by this thread, so that no Python object is in the middle of a change.
 /// The copy takes at most `room` of address space beyond what this process has.
-pub(super) fn split(room: Option<Bytes>) -> io::Result<Side> {
+pub(super) fn split(room: Option<Bytes>, leaves_out: bool) -> io::Result<Side> {
     let (own, childs) = pair()?;
     let most = room.and_then(|room| Some(address_space_used()? + room));
     let parent = process_id();
-    let before = block_signals();
+    let resident = exclusions::resident_bytes().unwrap_or_default();
+    let signals = BlockedSignals::new();
     let malloc = host::keep_malloc_still();
+    let began = cpu_time::spent();
+    // Of the copy, too, as long as that lives.
+    let mut left_out = ManuallyDrop::new(if leaves_out {
+        exclusions::choose(resident)
+    } else {
+        ranges::AddressRanges::EMPTY
+    });
+    let window = Window::open(&mut left_out);
+    faults::pause_in_copy();
     let none = 0_usize;
     // SAFETY: with no flags this copies the process as `fork` does, and tells nobody. The child goes
     // on in this frame, on its copy of the stack.
     let pid = unsafe { libc::syscall(libc::SYS_clone, none, none, none, none, none) };
     if pid == 0 {
         // Closed with everything else.
-        mem::forget(own);
+        mem::forget((own, signals));
         let line = childs.socket.as_raw_fd();
+        fault::watch(ManuallyDrop::new(window).left_out(), line);
         faults::begin(line);
         faults::at(0);
         isolate(parent, line, most);
@@ -79,8 +105,11 @@ pub(super) fn split(room: Option<Bytes>) -> io::Result<Side> {
         return Ok(Side::Child(childs));
     }
     let error = io::Error::last_os_error();
+    drop(window);
+    let took = cpu_time::spent().saturating_sub(began);
     drop(malloc);
-    restore_signals(before);
+    drop(signals);
+    drop(ManuallyDrop::into_inner(left_out));
     if pid < 0 {
         return Err(error);
     }
@@ -89,7 +118,14 @@ pub(super) fn split(room: Option<Bytes>) -> io::Result<Side> {
             pid: pid as libc::pid_t,
         },
         link: own,
+        took,
+        resident,
     }))
+}
+
+/// In a copy whose look is over: what the next copy can do without, for [`learn`].
+pub(super) fn survey(touched: &Touched) -> Option<Vec<u64>> {
+    exclusions::survey(touched)
 }
 
 impl Process {
@@ -248,20 +284,33 @@ fn process_id() -> libc::pid_t {
     unsafe { libc::getpid() }
 }
 
-fn block_signals() -> libc::sigset_t {
-    let (mut every, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    // SAFETY: both are places for a set of signals, and written by these calls.
-    unsafe {
-        libc::sigfillset(every.as_mut_ptr());
-        libc::sigemptyset(before.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, every.as_ptr(), before.as_mut_ptr());
-        before.assume_init()
+/// No signal is delivered to this thread as long as this lives.
+struct BlockedSignals {
+    before: libc::sigset_t,
+}
+
+impl BlockedSignals {
+    fn new() -> Self {
+        let (mut every, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        // SAFETY: both are places for a set of signals, and written by these calls.
+        unsafe {
+            libc::sigfillset(every.as_mut_ptr());
+            libc::sigemptyset(before.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_SETMASK, every.as_ptr(), before.as_mut_ptr());
+            Self {
+                before: before.assume_init(),
+            }
+        }
     }
 }
 
-fn restore_signals(before: libc::sigset_t) {
-    // SAFETY: the set that this thread had.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
+impl Drop for BlockedSignals {
+    fn drop(&mut self) {
+        // SAFETY: the set that this thread had.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, ptr::null_mut());
+        }
+    }
 }
 
 fn pair() -> io::Result<(Link, Link)> {
@@ -361,15 +410,4 @@ fn is_interrupted() -> bool {
         error.kind(),
         io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
     )
-}
-
-/// What copying the page tables of this process takes, as far as its size tells: 88 ms for 6 GiB in
-/// pages of 4 KiB, which is 12 MiB of tables.
-pub(super) fn cost() -> Option<Duration> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmPTE:"))?;
-    let n_kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-    Some(Duration::from_micros(n_kib * 7))
 }

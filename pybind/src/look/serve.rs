@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use gpumem_core::format;
 
-use super::Outcome;
 use super::message::{self, Questions, Refused, Tag};
-use super::process::{Child, Silence};
+use super::process::{self, Child, Silence};
+use super::{Missed, Outcome};
 use crate::threads;
 use crate::walk::Told;
 
@@ -24,6 +24,12 @@ pub(super) enum Event {
 
 /// How long a child waits for what it asks.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(1);
+
+/// A copy that took longer reports how the next ones take less.
+const SLOW: Duration = Duration::from_millis(5);
+
+/// The kernel visits every page of a child for its survey.
+const SURVEY_WITHIN: Duration = Duration::from_secs(5);
 
 /// How often a child that says nothing is looked after.
 const SLICE: Duration = Duration::from_millis(20);
@@ -65,7 +71,7 @@ pub(super) fn start(
     until: Instant,
     turn: Arc<Turn>,
     wanted: Weak<()>,
-) -> Result<Receiver<Event>, String> {
+) -> Result<Receiver<Event>, Missed> {
     let (sender, events) = mpsc::channel();
     // Handed over in a place from which it can be taken back if there is no thread.
     let child = Arc::new(Mutex::new(Some(child)));
@@ -76,9 +82,8 @@ pub(super) fn start(
     };
     let body = move || {
         if let Some(child) = take(&served) {
-            serve(child, &sender, until, &wanted);
+            serve(child, &sender, until, &wanted, turn);
         }
-        drop(turn);
     };
     match threads::start("gpumem-look", body) {
         Ok(_) => Ok(events),
@@ -86,39 +91,58 @@ pub(super) fn start(
             if let Some(child) = take(&child) {
                 child.process.end();
             }
-            Err(format!("no thread could be started for it: {error}"))
+            Err(format!("no thread could be started for it: {error}").into())
         }
     }
 }
 
-fn serve(child: Child, events: &Sender<Event>, until: Instant, wanted: &Weak<()>) {
+fn serve(child: Child, events: &Sender<Event>, until: Instant, wanted: &Weak<()>, turn: Arc<Turn>) {
     let heard = conversation(&child, events, until, wanted);
-    let Child { process, link } = child;
+    let outcome = match heard {
+        Ok(answer) => {
+            // Nobody waits for its end, and another look may begin.
+            drop(events.send(Event::Done(answer)));
+            drop(turn);
+            if child.took > SLOW {
+                learn(&child);
+            }
+            child.process.end();
+            return;
+        }
+        Err(refused) => refused,
+    };
+    let Child { process, link, .. } = child;
     // Whoever learns what came of it finds no descriptor open.
     #[allow(clippy::drop_non_drop, reason = "it has descriptors on Linux only")]
     drop(link);
-    let outcome = match heard {
-        Ok(answer) => {
-            // Nobody waits for its end.
-            drop(events.send(Event::Done(answer)));
-            process.end();
-            return;
-        }
-        Err(Refused::Silence(Silence::Gone)) => process.ended(),
-        Err(Refused::Silence(Silence::Late)) => {
+    let outcome = match outcome {
+        Refused::Silence(Silence::Gone) => process.ended(),
+        Refused::Silence(Silence::Late) => {
             process.end();
             "it took too long".to_owned()
         }
-        Err(Refused::Silence(Silence::Asleep)) => {
+        Refused::Silence(Silence::Asleep) => {
             process.end();
             "its process hung: a thread held a lock that it needs".to_owned()
         }
-        Err(Refused::Garbage) => {
+        Refused::Garbage => {
             process.end();
             "its answer was damaged".to_owned()
         }
     };
-    drop(events.send(Event::Done(Err(outcome))));
+    drop(events.send(Event::Done(Err(outcome.into()))));
+}
+
+/// Asks a child what the next copy can do without.
+fn learn(child: &Child) {
+    message::send(&child.link, Tag::Survey, &[]);
+    let until = Instant::now() + SURVEY_WITHIN;
+    let mut wait = || child.link.wait_until(until);
+    if let Ok((Tag::Survey, report)) = message::receive(&child.link, &mut wait)
+        && let Some(report) = message::numbers_from_bytes(&report)
+    {
+        process::learn(&report, child.resident);
+    }
 }
 
 /// Waits for a child to say something, as long as it can and is wanted to.
@@ -164,8 +188,17 @@ fn conversation(
                 let found = format::decode_found(&payload).map_err(|_| Refused::Garbage)?;
                 return Ok(Ok(found));
             }
-            Tag::Failed => return Ok(Err(String::from_utf8_lossy(&payload).into_owned())),
-            Tag::Told => return Err(Refused::Garbage),
+            Tag::Failed => {
+                let words = String::from_utf8_lossy(&payload).into_owned();
+                return Ok(Err(words.into()));
+            }
+            Tag::Lacks => {
+                if let Some(&[address]) = message::numbers_from_bytes(&payload).as_deref() {
+                    process::miss(address as usize);
+                }
+                return Ok(Err(Missed::LacksMemory));
+            }
+            Tag::Told | Tag::Survey => return Err(Refused::Garbage),
         }
     }
 }

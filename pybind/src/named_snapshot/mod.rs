@@ -105,11 +105,12 @@ fn names(py: Python<'_>, asks: Asks) -> Result<BlockNames, String> {
         walk_time: WALK_TIME,
         is_asked: true,
         reads_graph: true,
+        leaves_out: true,
     };
     let patience = (WALK_TIME * 2).max(look::patience());
     match look::take(py, &extension::shells(py), &question, patience) {
         Taken::Answered(found) => Ok(found.block_names(&limits)),
         Taken::Late(_) => Err("the search took too long".to_owned()),
-        Taken::Missed(reason) => Err(reason),
+        Taken::Missed(reason) => Err(reason.to_string()),
     }
 }

@@ -96,6 +96,7 @@ fn holders(py: Python<'_>) -> Vec<HeldBy> {
         walk_time: look::walk_time(),
         is_asked: false,
         reads_graph: true,
+        leaves_out: true,
     };
     match look::take(py, &extension::shells(py), &question, look::patience()) {
         Taken::Answered(found) => found.held_by,

@@ -11,7 +11,7 @@ use super::reading::handed_out_of;
 use super::{Session, is_owner, with_session};
 use crate::adapters::own::Asks;
 use crate::adapters::torch_is_imported;
-use crate::look::{self, Look, Question, Reach, Taken};
+use crate::look::{self, Look, Missed, Question, Reach, Taken};
 use crate::modules::imported;
 use crate::recorder::SourceText;
 use crate::sources;
@@ -107,6 +107,9 @@ pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
     if !collect_look(py, look::patience())? {
         return Ok(());
     }
+    if !wanted.is_of_oom && !look::is_due() {
+        return Ok(());
+    }
     let before = with_session(py, |session| session.inventory.clone())?;
     let question = question(Reach::NamesOrAll, allocated, before);
     match look::take(py, &extension::shells(py), &question, look::patience()) {
@@ -152,6 +155,7 @@ fn question(
         walk_time: look::walk_time(),
         is_asked: false,
         reads_graph: true,
+        leaves_out: true,
     }
 }
 
@@ -177,8 +181,8 @@ impl Session {
     }
 }
 
-fn missed(py: Python<'_>, reason: &str) {
-    if reason == look::BUSY {
+fn missed(py: Python<'_>, reason: &Missed) {
+    if *reason == Missed::Busy {
         return;
     }
     guard::log_once(
