@@ -23,6 +23,7 @@ mod growth;
 mod guard;
 mod holders;
 mod interrupt;
+mod late_line;
 mod level_log;
 mod levels;
 mod look;

@@ -84,7 +84,7 @@ pub(crate) struct Question {
 
 impl Question {
     /// The one to try next, if a look in vain tells of one.
-    fn after(&self, missed: &Missed) -> Option<Self> {
+    pub(crate) fn after(&self, missed: &Missed) -> Option<Self> {
         let is_worth = match missed {
             Missed::Busy => false,
             Missed::LacksMemory => self.leaves_out,
@@ -157,7 +157,7 @@ impl Look {
         let turn_within = if question.is_asked {
             question.walk_time
         } else {
-            patience()
+            moment()
         };
         let turn = py.detach(|| Turn::take(turn_within));
         let turn = Arc::new(turn.ok_or(Missed::Busy)?);
@@ -319,12 +319,23 @@ fn once(
     }
 }
 
-/// How long the end of a cell waits for a look, in milliseconds.
+/// How long somebody waits for a look, in milliseconds.
 static PATIENCE: AtomicU64 = AtomicU64::new(250);
 
-/// A cell has ended or failed: its user can wait for a moment, but not for long.
+/// Something that is about to be shown depends on the answer.
 pub(crate) fn patience() -> Duration {
     Duration::from_millis(PATIENCE.load(Ordering::Relaxed))
+}
+
+/// The end of a cell waits for answers that come at once: 20 ms. If the latest took longer, it does not
+/// wait at all.
+pub(crate) fn moment() -> Duration {
+    let moment = patience() * 2 / 25;
+    if budget::latest_answer() > moment {
+        Duration::ZERO
+    } else {
+        moment
+    }
 }
 
 /// How long the walk of a look may take that nobody waits for any more: it costs what the user's
@@ -333,7 +344,7 @@ pub(crate) fn walk_time() -> Duration {
     (patience() / 2).max(Duration::from_secs(2))
 }
 
-/// How long the end of a cell waits for a look: tests of what it finds run on slow machines, too.
+/// How long somebody waits for a look: tests of what it finds run on slow machines, too.
 #[cfg(feature = "testing")]
 #[pyfunction]
 pub(crate) fn look_for(milliseconds: u64) {

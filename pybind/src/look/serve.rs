@@ -8,7 +8,7 @@ use gpumem_core::format;
 
 use super::message::{self, Questions, Refused, Tag};
 use super::process::{self, Child, Silence};
-use super::{Missed, Outcome};
+use super::{Missed, Outcome, budget};
 use crate::threads;
 use crate::walk::Told;
 
@@ -97,7 +97,9 @@ pub(super) fn start(
 }
 
 fn serve(child: Child, events: &Sender<Event>, until: Instant, wanted: &Weak<()>, turn: Arc<Turn>) {
+    let began = Instant::now();
     let heard = conversation(&child, events, until, wanted);
+    budget::answered_after(began.elapsed());
     let outcome = match heard {
         Ok(answer) => {
             // Nobody waits for its end, and another look may begin.

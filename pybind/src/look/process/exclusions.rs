@@ -22,8 +22,8 @@ use super::ranges::AddressRanges;
 use super::window::{page_bytes, without_marks_of_others};
 use crate::walk::Touched;
 
-/// Smaller ranges are not worth two calls.
-const SMALLEST: usize = 4 << 20;
+/// Smaller arrays are not worth two calls.
+const SMALLEST_ARRAY: usize = 4 << 20;
 /// More ranges are not left out.
 const MAX_RANGES: usize = 1 << 9;
 /// A mark may split a mapping in three, and a process has at most 65,530.
@@ -32,9 +32,11 @@ const MAX_MAPPINGS: usize = 64_000;
 const MAX_LISTED: usize = 10_000;
 /// If there is more new memory than this, guessing begins: a copy of so much takes some 10 ms.
 const UNKNOWN: usize = 512 << 20;
-/// Mappings of at least this size are guessed not to be read. Python's own heap comes in steps of
-/// 1 MiB, arenas of `malloc` in steps of up to 64 MiB.
+/// Mappings of at least this size hold data as a rule: nobody reads them, and nobody will. Python's own
+/// heap comes in steps of 1 MiB, arenas of `malloc` in steps of up to 64 MiB.
 const LARGE: usize = (64 << 20) + 1;
+/// So many mappings side by side are worth leaving out, whatever their size.
+const MANY: usize = 1000;
 
 /// A look reads all of a list or a table, and next to nothing of what it does not need. The kernel
 /// counts some pages as read that were not.
@@ -116,29 +118,33 @@ pub(super) fn survey(touched: &Touched) -> Option<Vec<u64>> {
             && mapping.referenced * UNREAD_PER_READ > mapping.resident;
         has_object || is_table || missed.iter().any(|address| range.contains(address))
     };
-    // Neighbours that are left out together, and how much of them is in memory.
-    let mut together: Vec<(Range<usize>, usize)> = Vec::new();
+    // Neighbours that are left out together, how much of them is in memory, and how many they are.
+    let mut together: Vec<(Range<usize>, usize, usize)> = Vec::new();
     for mapping in mappings.into_iter().filter(|it| it.is_private_memory) {
         if is_read(&mapping) {
             survey.read.insert(&mapping.range);
             continue;
         }
         match together.last_mut() {
-            Some((range, resident)) if range.end == mapping.range.start => {
+            Some((range, resident, n)) if range.end == mapping.range.start => {
                 range.end = mapping.range.end;
                 *resident += mapping.resident;
+                *n += 1;
             }
-            _ => together.push((mapping.range, mapping.resident)),
+            _ => together.push((mapping.range, mapping.resident, 1)),
         }
     }
-    let unread = together
-        .into_iter()
-        .filter(|(_, resident)| *resident >= SMALLEST);
+    let is_worth = |(_, resident, n): &(_, usize, usize)| *resident >= LARGE || *n >= MANY;
+    let unread = together.into_iter().filter(is_worth);
     let left_out = fault::left_out().iter().cloned();
-    for range in unread.map(|(range, _)| range).chain(left_out) {
+    for range in unread.map(|(range, ..)| range).chain(left_out) {
         survey.unread.insert(&range);
     }
-    for array in touched.arrays.iter().filter(|it| it.len() >= SMALLEST) {
+    for array in touched
+        .arrays
+        .iter()
+        .filter(|it| it.len() >= SMALLEST_ARRAY)
+    {
         let pages = whole_pages(array);
         if survey
             .read
@@ -153,11 +159,13 @@ pub(super) fn survey(touched: &Touched) -> Option<Vec<u64>> {
     Some(survey.to_numbers())
 }
 
-/// Without the first, in which an object's own head may be.
+/// Without the first, in which an object's own head may be, and without what some objects count in
+/// that lies elsewhere.
 fn whole_pages(array: &Range<usize>) -> Range<usize> {
+    const HEAD: usize = 64;
     let page = page_bytes();
     let start = (array.start / page + 1) * page;
-    start..(array.end / page * page).max(start)
+    start..((array.end - HEAD) / page * page).max(start)
 }
 
 impl Exclusions {
@@ -191,7 +199,7 @@ impl Exclusions {
             choice = without_marks_of_others(&choice);
         }
         choice.cut(&own_stack());
-        choice.retain(|range| range.len() >= SMALLEST);
+        choice.retain(|range| range.len() >= SMALLEST_ARRAY);
         choice.keep_largest(MAX_RANGES);
         if self.n_mappings + 2 * choice.len() > MAX_MAPPINGS {
             return AddressRanges::EMPTY;

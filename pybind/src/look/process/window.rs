@@ -112,12 +112,10 @@ fn advise(range: &Range<usize>, advice: libc::c_int) -> bool {
 /// From now on whoever forks waits. False if somebody is in the middle of it.
 fn keep_forks_away() -> bool {
     static HAS_HANDLERS: LazyLock<bool> = LazyLock::new(|| {
-        let (before, after) = (
-            Some(fork_begins as unsafe extern "C" fn()),
-            Some(fork_is_over as _),
-        );
         // SAFETY: they touch nothing but two atomic numbers, and this library is never unloaded.
-        unsafe { libc::pthread_atfork(before, after, Some(fork_in_child)) == 0 }
+        unsafe {
+            libc::pthread_atfork(Some(fork_begins), Some(fork_is_over), Some(fork_in_child)) == 0
+        }
     });
     if !*HAS_HANDLERS {
         return false;
