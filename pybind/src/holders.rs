@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::adapters::own::Asks;
 use crate::api::GpuMemError;
-use crate::look::{self, Question, Reach, Taken};
+use crate::look::{self, Question, Reach, Taken, Urgency};
 use crate::text::Text;
 use crate::{extension, guard, session};
 
@@ -56,7 +56,7 @@ pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<holders::Holder
         before: None,
         asks: Asks::All,
         walk_time: WALK_TIME,
-        is_asked: true,
+        urgency: Urgency::Asked,
         reads_graph: true,
         leaves_out: true,
     };

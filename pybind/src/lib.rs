@@ -43,6 +43,8 @@ mod sampler;
 mod session;
 mod sim;
 mod sources;
+#[cfg(target_os = "linux")]
+mod standing;
 mod still;
 mod store;
 mod stored;

@@ -3,6 +3,9 @@
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
+#[cfg(target_os = "linux")]
+use crate::standing;
+
 /// Starts a thread that handles no signal.
 ///
 /// The kernel hands a signal of the process to any thread that does not block it. A Ctrl-C that is
@@ -11,6 +14,10 @@ pub(crate) fn start(
     name: &str,
     body: impl FnOnce() + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
+    #[cfg(target_os = "linux")]
+    if standing::Standing::own().restricts_itself {
+        return Err(standing::restricted());
+    }
     let spawn = || Builder::new().name(name.to_owned()).spawn(body);
     without_signals(spawn)
 }
@@ -27,6 +34,8 @@ fn without_signals<T>(body: impl FnOnce() -> T) -> T {
     // SAFETY: both are places for a set of signals; the call writes the second before it is read.
     let is_blocked = unsafe {
         libc::sigfillset(every.as_mut_ptr());
+        // A program may answer system calls itself: the system ends a thread that blocks this.
+        libc::sigdelset(every.as_mut_ptr(), libc::SIGSYS);
         libc::pthread_sigmask(libc::SIG_BLOCK, every.as_ptr(), before.as_mut_ptr()) == 0
     };
     let result = body();

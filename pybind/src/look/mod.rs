@@ -59,6 +59,17 @@ pub(crate) enum Reach {
     All,
 }
 
+/// Who waits for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// Nobody: a run has ended, and there is time for a look.
+    AfterRun,
+    /// An error that is about to be shown.
+    Error,
+    /// The user asked for it.
+    Asked,
+}
+
 /// What is asked.
 #[derive(Debug, Clone)]
 pub(crate) struct Question {
@@ -73,8 +84,7 @@ pub(crate) struct Question {
     pub(crate) asks: Asks,
     /// How long the walk itself may take.
     pub(crate) walk_time: Duration,
-    /// The user asked for it, and waits.
-    pub(crate) is_asked: bool,
+    pub(crate) urgency: Urgency,
     /// What torch's autograd keeps is read: another thread's backward pass may be in the middle of
     /// changing it.
     pub(crate) reads_graph: bool,
@@ -83,6 +93,14 @@ pub(crate) struct Question {
 }
 
 impl Question {
+    fn patience(&self) -> Duration {
+        match self.urgency {
+            Urgency::AfterRun => moment(),
+            Urgency::Error => patience(),
+            Urgency::Asked => self.walk_time,
+        }
+    }
+
     /// The one to try next, if a look in vain tells of one.
     pub(crate) fn after(&self, missed: &Missed) -> Option<Self> {
         let is_worth = match missed {
@@ -141,7 +159,7 @@ impl Look {
             .map_err(|error| Missed::Failed(error.to_string()))
             .and_then(|places| Self::begun(py, &places, question));
         drop(looking);
-        if !question.is_asked {
+        if question.urgency == Urgency::AfterRun {
             budget::spend(cpu_time::spent().saturating_sub(before));
         }
         Tries::count(&begun);
@@ -154,12 +172,7 @@ impl Look {
             let found = in_process::look(py, places, question, &registered)?;
             return Ok(Self::over(Ok(found)));
         }
-        let turn_within = if question.is_asked {
-            question.walk_time
-        } else {
-            moment()
-        };
-        let turn = py.detach(|| Turn::take(turn_within));
+        let turn = py.detach(|| Turn::take(question.patience()));
         let turn = Arc::new(turn.ok_or(Missed::Busy)?);
         let room = headroom::check()?;
         let registered = own::registered(py, question.asks);
@@ -188,11 +201,7 @@ impl Look {
             let first = if registered.is_empty() {
                 first_word(py, &mut events)
             } else {
-                let patience = if question.is_asked {
-                    question.walk_time
-                } else {
-                    patience()
-                };
+                let patience = question.patience().max(patience());
                 first_words_kept_still(py, &mut events, &registered, patience)
             };
             match first {
@@ -223,7 +232,10 @@ impl Look {
         let until = Instant::now() + patience;
         let outcome = loop {
             let events = match &mut self.state {
-                State::Over(outcome) => return outcome.take(),
+                State::Over(outcome) => match outcome.take() {
+                    Some(outcome) => break outcome,
+                    None => return None,
+                },
                 State::Child { events, .. } => events,
             };
             match next(py, events, until) {

@@ -27,6 +27,7 @@ use gpumem_core::units::Bytes;
 use super::faults;
 use crate::cpu_time;
 use crate::sources::host;
+use crate::standing::{self, Standing};
 use crate::walk::Touched;
 use window::Window;
 
@@ -74,6 +75,10 @@ pub(super) enum Silence {
 /// The GIL must be held by this thread, so that no Python object is in the middle of a change.
 /// The copy takes at most `room` of address space beyond what this process has.
 pub(super) fn split(room: Option<Bytes>, leaves_out: bool) -> io::Result<Side> {
+    let standing = Standing::own();
+    if standing.restricts_itself {
+        return Err(standing::restricted());
+    }
     let (own, childs) = pair()?;
     let most = room.and_then(|room| Some(address_space_used()? + room));
     let parent = process_id();
@@ -82,7 +87,7 @@ pub(super) fn split(room: Option<Bytes>, leaves_out: bool) -> io::Result<Side> {
     let malloc = host::keep_malloc_still();
     let began = cpu_time::spent();
     // Of the copy, too, as long as that lives.
-    let mut left_out = ManuallyDrop::new(if leaves_out {
+    let mut left_out = ManuallyDrop::new(if leaves_out && !standing.is_traced {
         exclusions::choose(resident)
     } else {
         ranges::AddressRanges::EMPTY
@@ -295,6 +300,8 @@ impl BlockedSignals {
         // SAFETY: both are places for a set of signals, and written by these calls.
         unsafe {
             libc::sigfillset(every.as_mut_ptr());
+            // A program may answer system calls itself.
+            libc::sigdelset(every.as_mut_ptr(), libc::SIGSYS);
             libc::sigemptyset(before.as_mut_ptr());
             libc::pthread_sigmask(libc::SIG_SETMASK, every.as_ptr(), before.as_mut_ptr());
             Self {

@@ -43,7 +43,7 @@ impl Tries {
     pub(super) fn rest() {
         let mut tries = Self::locked();
         tries.n_begun += 1;
-        tries.miss(&"the copies before it took more than 1 % of the time");
+        tries.miss(&"the looks before it took more than 1 % of the time");
     }
 
     /// Reasons may name figures: what was not met before has only so much room.

@@ -17,7 +17,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::adapters::own::Asks;
 use crate::api::{GpuMemError, write_file};
 use crate::extension;
-use crate::look::{self, Question, Reach, Taken};
+use crate::look::{self, Question, Reach, Taken, Urgency};
 use label::Labels;
 use torch::Allocator;
 
@@ -103,7 +103,7 @@ fn names(py: Python<'_>, asks: Asks) -> Result<BlockNames, String> {
         before: None,
         asks,
         walk_time: WALK_TIME,
-        is_asked: true,
+        urgency: Urgency::Asked,
         reads_graph: true,
         leaves_out: true,
     };

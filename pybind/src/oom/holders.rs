@@ -7,7 +7,7 @@ use gpumem_core::holders::{self, HeldBy};
 use pyo3::prelude::*;
 
 use crate::adapters::own::Asks;
-use crate::look::{self, Question, Reach, Taken};
+use crate::look::{self, Question, Reach, Taken, Urgency};
 use crate::{extension, guard};
 
 /// Beyond the first moment, looking takes no more than this part of the time of a cell that runs
@@ -94,7 +94,7 @@ fn holders(py: Python<'_>) -> Vec<HeldBy> {
         // Something of the user's is under way.
         asks: Asks::Nobody,
         walk_time: look::walk_time(),
-        is_asked: false,
+        urgency: Urgency::Error,
         reads_graph: true,
         leaves_out: true,
     };

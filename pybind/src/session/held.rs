@@ -12,7 +12,7 @@ use super::reading::handed_out_of;
 use super::{Session, is_owner, with_session};
 use crate::adapters::own::Asks;
 use crate::adapters::torch_is_imported;
-use crate::look::{self, Look, Missed, Question, Reach, Taken};
+use crate::look::{self, Look, Missed, Question, Reach, Taken, Urgency};
 use crate::modules::imported;
 use crate::recorder::SourceText;
 use crate::sources;
@@ -200,7 +200,7 @@ fn question(
         before,
         asks: Asks::AfterRuns,
         walk_time: look::walk_time(),
-        is_asked: false,
+        urgency: Urgency::AfterRun,
         reads_graph: true,
         leaves_out: true,
     }
