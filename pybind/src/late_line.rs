@@ -95,7 +95,7 @@ pub(crate) fn say(py: Python<'_>) -> PyResult<()> {
     }
     let number = line.execution_count;
     let of_cell = number.map_or_else(String::new, |number| format!("In [{number}]:\n"));
-    waiting(py).unsaid += &format!("{of_cell}{findings}\n");
+    waiting(py).unsaid.extend([&*of_cell, &*findings, "\n"]);
     Ok(())
 }
 

@@ -152,6 +152,7 @@ mod _gpumem {
         super::still::resolve(module.py())?;
         super::walk::resolve(module.py())?;
         super::sim::register(module)?;
+        super::threads::watch_forks(module)?;
         #[cfg(feature = "testing")]
         if std::env::var_os("GPUMEM_TESTING").is_some_and(|it| it == "1") {
             super::testing::register(module)?;

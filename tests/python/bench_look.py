@@ -1,11 +1,11 @@
-"""How long a look's copy of the process stops the user's threads, by what the process has in memory.
+"""How long a look's copy of the process stops the user's threads, by what is in memory.
 
-Each case has a process of its own with memory of which nobody knows what is in it: pages of 4 KiB and
-of 2 MiB, pages that are pinned as DMA pins them, many small mappings. Cells that grow on a simulated
-device take turns with the same cells without a look. The main thread's cost is its own CPU time, which
-a busy machine changes little; that of another thread is the longest gap between two of its steps, each
-of which maps and unmaps a page. Writes milliseconds as JSON; a case that does not fit into the free
-memory of the machine is left out.
+Each case has a process of its own, with memory of which nobody knows what is in it: pages of 4 KiB
+and of 2 MiB, pages that are pinned as DMA pins them, many small mappings. Cells that grow on a
+simulated device take turns with the same cells without a look. The main thread's cost is its own
+CPU time, which a busy machine changes little. That of another thread is the longest gap between two
+of its steps, each of which maps and unmaps a page. Writes milliseconds as JSON; a case that does
+not fit into the free memory of the machine is left out.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ import threading
 import time
 from pathlib import Path
 from statistics import median
+
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
 PAGE, MIB, GIB = 4096, 1 << 20, 1 << 30
 N_CELLS = 10
@@ -63,7 +66,9 @@ class Memory:
         """Pin all of it for as long as this process lives."""
         ring = libc.syscall(IO_URING_SETUP, 1, (ctypes.c_char * 120)())
         starts = range(0, self.n_bytes, GIB)
-        vectors = [IoVector(self.address + start, min(GIB, self.n_bytes - start)) for start in starts]
+        vectors = [
+            IoVector(self.address + start, min(GIB, self.n_bytes - start)) for start in starts
+        ]
         array = (IoVector * len(vectors))(*vectors)
         registered: int = libc.syscall(IO_URING_REGISTER, ring, 0, array, len(vectors))
         return ring >= 0 and registered == 0
@@ -133,9 +138,6 @@ def in_a_shell() -> dict[str, float]:
     """Return the seconds that looks add to cells, in the median, and at most."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["IPYTHONDIR"] = folder
-        from IPython.core.interactiveshell import InteractiveShell
-        from traitlets.config import Config
-
         config = Config()
         config.HistoryManager.enabled = False
         config.GpuMem.store = False

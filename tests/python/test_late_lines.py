@@ -1,4 +1,4 @@
-"""What a look finds when the line of its cell has been shown: it is added to the line, or to the next one."""
+"""What a look finds when its cell's line has been shown: added to the line, or to the next one."""
 
 from __future__ import annotations
 

@@ -38,6 +38,7 @@ pub(super) enum Silence {
     Late,
     Gone,
     Asleep,
+    Paused,
 }
 
 pub(super) fn split(_room: Option<Bytes>, _leaves_out: bool) -> io::Result<Side> {
@@ -65,10 +66,6 @@ pub(super) fn address_space() -> Option<Bytes> {
 impl Process {
     pub(super) fn is_asleep(&self) -> bool {
         match *self {}
-    }
-
-    pub(super) fn end(self) -> String {
-        match self {}
     }
 
     pub(super) fn ended(self) -> String {

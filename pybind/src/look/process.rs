@@ -55,8 +55,9 @@ pub(super) struct Child {
     pub(super) resident: usize,
 }
 
-/// A process that whoever has it ends, so that nothing of it is left.
+/// A process that ends with this, so that nothing of it is left.
 pub(super) struct Process {
+    /// 0 once it was waited for.
     pid: libc::pid_t,
 }
 
@@ -68,6 +69,8 @@ pub(super) enum Silence {
     Gone,
     /// The other side sleeps, and nobody will wake it.
     Asleep,
+    /// This thread is to pause.
+    Paused,
 }
 
 /// Goes on twice: as the original, and as a copy of it.
@@ -146,31 +149,35 @@ impl Process {
     }
 
     /// How it ended, once it has.
-    fn wait(&self) -> Option<libc::c_int> {
+    fn wait(&mut self) -> String {
         let mut status = 0;
+        let pid = mem::take(&mut self.pid);
         loop {
             // SAFETY: a child of this process, which nobody else waits for: it sends no signal.
-            let waited = unsafe { libc::waitpid(self.pid, &raw mut status, libc::__WCLONE) };
-            if waited == self.pid {
-                return Some(status);
+            let waited = unsafe { libc::waitpid(pid, &raw mut status, libc::__WCLONE) };
+            if waited == pid {
+                return described(Some(status));
             }
             if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-                return None;
+                return described(None);
             }
         }
     }
 
-    /// Kills it if it still runs, and says how it ended.
-    pub(super) fn end(self) -> String {
-        // SAFETY: it is not waited for yet, so the number is still its own.
-        unsafe { libc::kill(self.pid, libc::SIGKILL) };
-        let status = self.wait();
-        described(status)
-    }
-
     /// Waits for a child whose line is closed, and says how it ended.
-    pub(super) fn ended(self) -> String {
-        described(self.wait())
+    pub(super) fn ended(mut self) -> String {
+        self.wait()
+    }
+}
+
+impl Drop for Process {
+    /// Kills it if it still runs.
+    fn drop(&mut self) {
+        if self.pid != 0 {
+            // SAFETY: it is not waited for yet, so the number is still its own.
+            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+            self.wait();
+        }
     }
 }
 

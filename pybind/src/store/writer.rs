@@ -23,6 +23,7 @@ use crate::child;
 use crate::clock::Clock;
 use crate::oom::observer;
 use crate::recorder::{Names, out_of_memory};
+use crate::threads::{self, Returned};
 
 /// What is under way is on the disk after so long at most.
 const BEAT: Duration = Duration::from_millis(500);
@@ -101,7 +102,7 @@ impl Writer {
     }
 
     /// The thread's life.
-    pub(super) fn run(mut self) {
+    pub(super) fn run(&mut self) -> Returned {
         loop {
             let taken = self.shared.take(self.patience());
             let is_over = taken.is_over;
@@ -118,12 +119,16 @@ impl Writer {
             if is_over {
                 break;
             }
+            if threads::are_paused() {
+                return Returned::Paused;
+            }
         }
         if let Some(file) = self.file.take() {
             file.close();
         }
         HELD.store(file::held(), Ordering::Relaxed);
         self.shared.note_end();
+        Returned::Done
     }
 
     /// How long to wait for more.
