@@ -30,7 +30,7 @@ impl News<'_> {
     pub fn findings(&self, recording: &Recording, width: usize) -> String {
         let findings = self.findings.iter();
         let found = findings.map(|it| verdict::below_cell(recording, it, width));
-        printable_lines(&found.collect::<Vec<_>>().join("\n"))
+        to_text(&found.collect::<Vec<_>>())
     }
 }
 
