@@ -70,7 +70,7 @@ pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<holders::Holder
             return Ok(found.holders);
         }
         Taken::Late(_) => "it took too long".to_owned(),
-        Taken::Missed(reason) => reason.to_string(),
+        Taken::NoAnswer(reason) => reason.to_string(),
     };
     Err(GpuMemError::new_err(format!(
         "who holds memory is not known: {reason}"

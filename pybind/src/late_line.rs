@@ -23,12 +23,12 @@ use crate::session::{self, SessionRun};
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-static WAITING: Mutex<Waiting> = Mutex::new(Waiting {
+static WAITING: Mutex<LateLines> = Mutex::new(LateLines {
     line: None,
     unsaid: String::new(),
 });
 
-struct Waiting {
+struct LateLines {
     line: Option<LateLine>,
     /// Findings for the next line, with the cells that they belong to.
     unsaid: String,
@@ -150,7 +150,7 @@ fn update_if_answered(py: Python<'_>, pause: Duration) -> PyResult<()> {
     Ok(())
 }
 
-fn waiting(py: Python<'_>) -> MutexGuard<'static, Waiting> {
+fn waiting(py: Python<'_>) -> MutexGuard<'static, LateLines> {
     WAITING
         .lock_py_attached(py)
         .unwrap_or_else(PoisonError::into_inner)

@@ -35,6 +35,8 @@ mod oom;
 mod opened;
 #[cfg(target_os = "linux")]
 mod own_memory;
+#[cfg(target_os = "linux")]
+mod process_status;
 mod ranks;
 mod recorder;
 mod rules;
@@ -43,8 +45,6 @@ mod sampler;
 mod session;
 mod sim;
 mod sources;
-#[cfg(target_os = "linux")]
-mod standing;
 mod still;
 mod store;
 mod stored;

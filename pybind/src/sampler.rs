@@ -16,7 +16,7 @@ use gpumem_core::units::{Nanos, NotATime};
 use crate::clock::Clock;
 use crate::cpu_time::Expense;
 use crate::sources::Drivers;
-use crate::threads::{self, Returned};
+use crate::threads::{self, Progress};
 
 /// At most so many points of a device are kept of one run.
 const MAX_POINTS: usize = 512;
@@ -260,7 +260,7 @@ impl Shared {
     }
 
     /// The thread's life. No lock is held while it reads.
-    fn sample(&self, drivers: &Drivers, clock: Clock) -> Returned {
+    fn sample(&self, drivers: &Drivers, clock: Clock) -> Progress {
         let mut expense = Expense::new(TURNS_PER_LOOK);
         let mut last = Instant::now();
         while let Some(round) = self.wait(&mut last, expense.per_turn()) {
@@ -278,9 +278,9 @@ impl Shared {
             expense.note_turn();
         }
         if self.lock().is_over {
-            Returned::Done
+            Progress::Done
         } else {
-            Returned::Paused
+            Progress::Paused
         }
     }
 

@@ -1,7 +1,7 @@
 //! Threads of our own: no signal of the user's is delivered to them, and no fork of the user's meets them.
 //!
-//! Python warns of a fork in a process with several threads. In a program that has none of its own, a
-//! fork therefore pauses ours: their work returns and their threads end. As soon as the fork is over,
+//! Since 3.12, Python warns of a fork in a process with several threads. In a program that has none of its
+//! own, a fork therefore pauses ours: their work returns and their threads end. As soon as the fork is over,
 //! new threads go on with the same work.
 #![expect(unsafe_code, reason = "a thread's signals, a list that is never freed")]
 
@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 #[cfg(target_os = "linux")]
-use crate::standing;
+use crate::process_status;
 
 /// A fork waits no longer for work to return.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -30,7 +30,7 @@ static ARE_PAUSED: AtomicBool = AtomicBool::new(false);
 
 /// Why a thread's work has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Returned {
+pub(crate) enum Progress {
     /// There is no more to do.
     Done,
     /// [`are_paused`]: it will be called again.
@@ -45,7 +45,7 @@ pub(crate) fn are_paused() -> bool {
 /// Starts a thread whose work can be paused. `wake` wakes it from a sleep in which it would not notice.
 pub(crate) fn start(
     name: &str,
-    work: impl FnMut() -> Returned + Send + 'static,
+    work: impl FnMut() -> Progress + Send + 'static,
     wake: impl Fn() + Send + Sync + 'static,
 ) -> io::Result<()> {
     let thread = Arc::new(Thread {
@@ -72,7 +72,7 @@ struct Thread {
     is_paused: AtomicBool,
 }
 
-type Work = Box<dyn FnMut() -> Returned + Send>;
+type Work = Box<dyn FnMut() -> Progress + Send>;
 
 /// The threads of one process, living or paused, and those of which nobody has noticed the end.
 struct Threads {
@@ -122,14 +122,14 @@ impl Threads {
             // A panic has been printed, and there is nobody else to tell.
             let returned = panic::catch_unwind(AssertUnwindSafe(body));
             let _all = locked(&self.all);
-            match returned.unwrap_or(Returned::Done) {
-                Returned::Done => drop(work.take()),
-                Returned::Paused if are_paused() => {
+            match returned.unwrap_or(Progress::Done) {
+                Progress::Done => drop(work.take()),
+                Progress::Paused if are_paused() => {
                     thread.is_paused.store(true, Ordering::Relaxed);
                     break;
                 }
                 // The fork is over already.
-                Returned::Paused => {}
+                Progress::Paused => {}
             }
         }
         drop(work);
@@ -212,7 +212,8 @@ fn n_threads() -> Option<usize> {
 /// Has forks pause the threads.
 pub(crate) fn watch_forks(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let os = module.py().import("os")?;
-    if !os.hasattr("register_at_fork")? {
+    let warns = module.py().version_info() >= (3, 12);
+    if !warns || !os.hasattr("register_at_fork")? {
         return Ok(());
     }
     let hooks = PyDict::new(module.py());
@@ -284,9 +285,7 @@ fn frame() -> *mut ffi::PyFrameObject {
 /// handled in ours would not wake the main thread, and the user's cell would sleep on.
 fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     #[cfg(target_os = "linux")]
-    if standing::Standing::own().restricts_itself {
-        return Err(standing::restricted());
-    }
+    process_status::allows_thread()?;
     let spawn = || Builder::new().name(name.to_owned()).spawn(body);
     without_signals(spawn)
 }

@@ -57,6 +57,9 @@ class Notebook:
     def __init__(self, folder: Path, sources: list[str]) -> None:
         self.folder = folder
         self.sources = sources
+        self.environment: dict[str, str] = {}
+        # What the kernel is started by: it replaces itself by the command in its arguments.
+        self.launcher: list[str] = []
 
     def plays(self, *steps: str | Step, is_loaded: bool = True) -> Ended:
         """Play a session to its end, which its kernel must reach."""
@@ -67,10 +70,14 @@ class Notebook:
             "steps": [asdict(step) for step in played],
         }
         kernel = subprocess.run(
-            [*PYTHON, str(KERNEL)],
+            [*self.launcher, *PYTHON, str(KERNEL)],
             check=False,
             cwd=self.folder,
-            env={**os.environ, "IPYTHONDIR": str(self.folder / "ipython")},
+            env={
+                **os.environ,
+                **self.environment,
+                "IPYTHONDIR": str(self.folder / "ipython"),
+            },
             input=json.dumps(session),
             capture_output=True,
             text=True,

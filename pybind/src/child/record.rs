@@ -22,7 +22,7 @@ use super::level::Level;
 use super::place::Place;
 use crate::clock::Clock;
 use crate::store;
-use crate::threads::{self, Returned};
+use crate::threads::{self, Progress};
 
 /// A child that only starts another program has done so by then.
 const DELAY: Duration = Duration::from_millis(5);
@@ -139,11 +139,11 @@ pub(super) fn start(shared: &Arc<Shared>, place: &Place) -> io::Result<()> {
     };
     let work = move || {
         if recorder.record().is_some() {
-            return Returned::Paused;
+            return Progress::Paused;
         }
         recorder.shared.lock().has_ended = true;
         recorder.shared.changed.notify_all();
-        Returned::Done
+        Progress::Done
     };
     let shared = Arc::clone(shared);
     threads::start("gpumem-child", work, move || shared.wake())

@@ -18,7 +18,7 @@ use gpumem_core::units::Nanos;
 use super::found;
 use crate::clock::Clock;
 use crate::store;
-use crate::threads::{self, Returned};
+use crate::threads::{self, Progress};
 
 /// More children than these are not watched at once.
 const MAX_WATCHED: usize = 512;
@@ -95,7 +95,7 @@ impl Watcher {
         watcher.add(folder, clock);
         let awake = Arc::new(eventfd()?);
         let waker = Arc::clone(&awake);
-        let mut watching = Watching::default();
+        let mut watching = WatchedChildren::default();
         let work = move || watching.run(&owned, &awake);
         threads::start("gpumem-children", work, move || wake(&waker)).ok()?;
         Some(watcher)
@@ -124,14 +124,14 @@ fn add(inotify: i32, folder: &Path) -> Option<i32> {
 
 /// What the thread knows.
 #[derive(Default)]
-struct Watching {
+struct WatchedChildren {
     children: HashMap<u32, Watched>,
     ended: Vec<Ended>,
 }
 
-impl Watching {
+impl WatchedChildren {
     /// The thread's life. `awake` wakes it when threads pause.
-    fn run(&mut self, inotify: &OwnedFd, awake: &OwnedFd) -> Returned {
+    fn run(&mut self, inotify: &OwnedFd, awake: &OwnedFd) -> Progress {
         while !threads::are_paused() {
             let waiting = |fd: i32| libc::pollfd {
                 fd,
@@ -152,7 +152,7 @@ impl Watching {
                 if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted {
                     continue;
                 }
-                return Returned::Done;
+                return Progress::Done;
             }
             for (pid, polled) in pids.iter().zip(&polled[2..]) {
                 if polled.revents != 0
@@ -177,7 +177,7 @@ impl Watching {
                 sleep_again(awake);
             }
         }
-        Returned::Paused
+        Progress::Paused
     }
 }
 

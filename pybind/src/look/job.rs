@@ -13,7 +13,7 @@ use super::process::{self, Link};
 use super::serve::ANSWER_WITHIN;
 use super::{Question, Reach, faults};
 use crate::adapters::own::Registered;
-use crate::walk::{self, Asker, Extent, Limits, Places, Search, Told, Touched};
+use crate::walk::{self, Asker, Extent, Limits, Places, Search, Told, WalkedMemory};
 
 /// At most so many objects, parts and storages are met.
 const MAX_NODES: usize = 50_000_000;
@@ -59,7 +59,7 @@ pub(super) fn run_in_child(
 }
 
 /// What the next copy can do without, if the original wants to know.
-fn report(link: &Link, touched: &Touched) {
+fn report(link: &Link, touched: &WalkedMemory) {
     let until = Instant::now() + ANSWER_WITHIN;
     let wanted = message::receive(link, &mut || link.wait_until(until));
     if let Ok((Tag::Survey, _)) = wanted
@@ -93,7 +93,7 @@ fn answer(
     search: Search,
     registered: &[Registered<'_>],
     asker: &mut dyn Asker,
-) -> PyResult<(Found, Touched)> {
+) -> PyResult<(Found, WalkedMemory)> {
     let mut walked = walk::find(py, places, search, registered)?.asked(py, asker);
     faults::at(6);
     let mut touched = mem::take(&mut walked.touched);

@@ -16,7 +16,7 @@ mod headroom;
 mod in_process;
 mod job;
 mod message;
-mod missed;
+mod no_answer;
 #[cfg_attr(not(target_os = "linux"), path = "portable.rs")]
 mod process;
 mod serve;
@@ -44,7 +44,7 @@ pub(crate) use faults::{fail_look, fork_and_read, slow_copies};
 #[cfg(feature = "testing")]
 pub(crate) use in_process::{look_in_process, looks_under_way};
 use message::Questions;
-pub(crate) use missed::Missed;
+pub(crate) use no_answer::NoAnswer;
 use serve::{Event, Turn};
 pub(crate) use tries::{_looks, Tries};
 
@@ -102,14 +102,14 @@ impl Question {
     }
 
     /// The one to try next, if a look in vain tells of one.
-    pub(crate) fn after(&self, missed: &Missed) -> Option<Self> {
+    pub(crate) fn after(&self, missed: &NoAnswer) -> Option<Self> {
         let is_worth = match missed {
-            Missed::Busy => false,
-            Missed::LacksMemory => self.leaves_out,
+            NoAnswer::Busy => false,
+            NoAnswer::LacksMemory => self.leaves_out,
             // A backward pass in another thread may have torn what the look met.
-            Missed::Failed(_) => self.reads_graph,
+            NoAnswer::Failed(_) => self.reads_graph,
         };
-        let lacks_memory = matches!(missed, Missed::LacksMemory);
+        let lacks_memory = matches!(missed, NoAnswer::LacksMemory);
         is_worth.then(|| Self {
             leaves_out: self.leaves_out && !lacks_memory,
             reads_graph: self.reads_graph && lacks_memory,
@@ -119,7 +119,7 @@ impl Question {
 }
 
 /// What a look came to, or why to nothing.
-pub(crate) type Outcome = Result<Found, Missed>;
+pub(crate) type Outcome = Result<Found, NoAnswer>;
 
 /// A look that is under way. One that is dropped is ended.
 pub(crate) struct Look {
@@ -151,12 +151,12 @@ impl Look {
         py: Python<'_>,
         shells: &[Bound<'_, PyAny>],
         question: &Question,
-    ) -> Result<Self, Missed> {
+    ) -> Result<Self, NoAnswer> {
         let looking = Looking::begin()?;
         let before = cpu_time::spent();
         let places = Places::of_shells(py, shells);
         let begun = places
-            .map_err(|error| Missed::Failed(error.to_string()))
+            .map_err(|error| NoAnswer::Failed(error.to_string()))
             .and_then(|places| Self::begun(py, &places, question));
         drop(looking);
         if question.urgency == Urgency::AfterRun {
@@ -166,18 +166,18 @@ impl Look {
         begun
     }
 
-    fn begun(py: Python<'_>, places: &Places<'_>, question: &Question) -> Result<Self, Missed> {
+    fn begun(py: Python<'_>, places: &Places<'_>, question: &Question) -> Result<Self, NoAnswer> {
         let registered = own::registered(py, question.asks);
         if in_process::is_ordered() {
             let found = in_process::look(py, places, question, &registered)?;
             return Ok(Self::over(Ok(found)));
         }
         let turn = py.detach(|| Turn::take(question.patience()));
-        let turn = Arc::new(turn.ok_or(Missed::Busy)?);
+        let turn = Arc::new(turn.ok_or(NoAnswer::Busy)?);
         let room = headroom::check()?;
         let registered = own::registered(py, question.asks);
         let until = Instant::now() + question.walk_time + REST_TIME;
-        let mut missed = Missed::Busy;
+        let mut missed = NoAnswer::Busy;
         for _ in 0..MAX_CHILDREN {
             let child = match process::split(room, question.leaves_out) {
                 Ok(process::Side::Child(link)) => {
@@ -191,7 +191,7 @@ impl Look {
                         .map_err(|words| {
                             let words =
                                 format!("no process could be made for it ({error}), and {words}");
-                            Missed::Failed(words)
+                            NoAnswer::Failed(words)
                         });
                 }
             };
@@ -251,7 +251,7 @@ impl Look {
                 }
                 Ok(Event::Ready) => {}
                 Err(RecvTimeoutError::Timeout) => return None,
-                Err(RecvTimeoutError::Disconnected) => break Err(Missed::given_up()),
+                Err(RecvTimeoutError::Disconnected) => break Err(NoAnswer::given_up()),
             }
         };
         Tries::answered(&outcome);
@@ -269,10 +269,10 @@ struct Looking;
 
 impl Looking {
     /// An adapter of the user's that looks itself would have itself asked again, without end.
-    fn begin() -> Result<Self, Missed> {
+    fn begin() -> Result<Self, NoAnswer> {
         if IS_LOOKING.replace(true) {
             let words = "gpumem is looking for holders already: an adapter cannot look itself";
-            return Err(Missed::Failed(words.to_owned()));
+            return Err(NoAnswer::Failed(words.to_owned()));
         }
         Ok(Self)
     }
@@ -289,7 +289,7 @@ pub(crate) enum Taken {
     Answered(Box<Found>),
     /// It is still under way.
     Late(Look),
-    Missed(Missed),
+    NoAnswer(NoAnswer),
 }
 
 /// Takes a look and waits for it at most for `patience`. One in vain is taken again: with all memory,
@@ -305,7 +305,7 @@ pub(crate) fn take(
     let _faults = faults::for_one_look();
     let mut taken = once(py, shells, question, left());
     let mut question = question.clone();
-    while let Taken::Missed(missed) = &taken
+    while let Taken::NoAnswer(missed) = &taken
         && let Some(next) = question.after(missed)
         && !left().is_zero()
     {
@@ -322,11 +322,11 @@ fn once(
     patience: Duration,
 ) -> Taken {
     match Look::begin(py, shells, question) {
-        Err(reason) => Taken::Missed(reason),
+        Err(reason) => Taken::NoAnswer(reason),
         Ok(mut look) => match look.wait(py, patience) {
             None => Taken::Late(look),
             Some(Ok(found)) => Taken::Answered(Box::new(found)),
-            Some(Err(reason)) => Taken::Missed(reason),
+            Some(Err(reason)) => Taken::NoAnswer(reason),
         },
     }
 }
@@ -388,7 +388,7 @@ enum First {
     /// It has answered already.
     Over(Outcome),
     /// It ended, or it hangs.
-    Failed(Missed),
+    Failed(NoAnswer),
 }
 
 impl First {
@@ -399,9 +399,9 @@ impl First {
             Ok(Event::Done(Err(why))) => Self::Failed(why),
             Err(RecvTimeoutError::Timeout) => {
                 let words = "its process did not come to begin";
-                Self::Failed(Missed::Failed(words.to_owned()))
+                Self::Failed(NoAnswer::Failed(words.to_owned()))
             }
-            Err(RecvTimeoutError::Disconnected) => Self::Failed(Missed::given_up()),
+            Err(RecvTimeoutError::Disconnected) => Self::Failed(NoAnswer::given_up()),
         }
     }
 }

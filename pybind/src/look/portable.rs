@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use gpumem_core::units::Bytes;
 
-use crate::walk::Touched;
+use crate::walk::WalkedMemory;
 
 /// As on Linux.
 pub(super) enum Side {
@@ -51,7 +51,7 @@ pub(super) fn leave() -> ! {
     std::process::abort()
 }
 
-pub(super) fn survey(_touched: &Touched) -> Option<Vec<u64>> {
+pub(super) fn survey(_touched: &WalkedMemory) -> Option<Vec<u64>> {
     None
 }
 

@@ -10,7 +10,7 @@
 #![expect(unsafe_code, reason = "the system's own calls")]
 
 mod exclusions;
-mod fault;
+mod gaps;
 mod mappings;
 mod ranges;
 mod window;
@@ -26,9 +26,9 @@ use gpumem_core::units::Bytes;
 
 use super::faults;
 use crate::cpu_time;
+use crate::process_status;
 use crate::sources::host;
-use crate::standing::{self, Standing};
-use crate::walk::Touched;
+use crate::walk::WalkedMemory;
 use window::Window;
 
 pub(super) use exclusions::{learn, miss};
@@ -78,10 +78,7 @@ pub(super) enum Silence {
 /// The GIL must be held by this thread, so that no Python object is in the middle of a change.
 /// The copy takes at most `room` of address space beyond what this process has.
 pub(super) fn split(room: Option<Bytes>, leaves_out: bool) -> io::Result<Side> {
-    let standing = Standing::own();
-    if standing.restricts_itself {
-        return Err(standing::restricted());
-    }
+    process_status::allows_copy()?;
     let (own, childs) = pair()?;
     let most = room.and_then(|room| Some(address_space_used()? + room));
     let parent = process_id();
@@ -90,7 +87,7 @@ pub(super) fn split(room: Option<Bytes>, leaves_out: bool) -> io::Result<Side> {
     let malloc = host::keep_malloc_still();
     let began = cpu_time::spent();
     // Of the copy, too, as long as that lives.
-    let mut left_out = ManuallyDrop::new(if leaves_out && !standing.is_traced {
+    let mut left_out = ManuallyDrop::new(if leaves_out {
         exclusions::choose(resident)
     } else {
         ranges::AddressRanges::EMPTY
@@ -105,7 +102,7 @@ pub(super) fn split(room: Option<Bytes>, leaves_out: bool) -> io::Result<Side> {
         // Closed with everything else.
         mem::forget((own, signals));
         let line = childs.socket.as_raw_fd();
-        fault::watch(ManuallyDrop::new(window).left_out(), line);
+        gaps::watch(ManuallyDrop::new(window).left_out(), line);
         faults::begin(line);
         faults::at(0);
         isolate(parent, line, most);
@@ -132,7 +129,7 @@ pub(super) fn split(room: Option<Bytes>, leaves_out: bool) -> io::Result<Side> {
 }
 
 /// In a copy whose look is over: what the next copy can do without, for [`learn`].
-pub(super) fn survey(touched: &Touched) -> Option<Vec<u64>> {
+pub(super) fn survey(touched: &WalkedMemory) -> Option<Vec<u64>> {
     exclusions::survey(touched)
 }
 
@@ -266,11 +263,28 @@ fn close_all_but(kept: RawFd) {
 
 const MOST_DESCRIPTORS: RawFd = 1 << 16;
 
-/// What the user allows this process of address space, and what it has of it.
+/// What this process can still get of address space, if that is limited.
 pub(super) fn address_space() -> Option<Bytes> {
     let limit = address_space_limit().rlim_cur;
     let is_limited = limit != libc::RLIM_INFINITY;
-    is_limited.then(|| Some(Bytes::new(limit).saturating_sub(address_space_used()?)))?
+    let left = is_limited.then(|| Some(Bytes::new(limit).saturating_sub(address_space_used()?)));
+    left.flatten().into_iter().chain(commit_left()).min()
+}
+
+/// What the system still promises to all processes, if it promises no more than it has
+/// (`vm.overcommit_memory = 2`).
+fn commit_left() -> Option<Bytes> {
+    let mode = fs::read_to_string("/proc/sys/vm/overcommit_memory").ok()?;
+    if mode.trim() != "2" {
+        return None;
+    }
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let bytes = |name| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+        Some(Bytes::new(kib << 10))
+    };
+    Some(bytes("CommitLimit:")?.saturating_sub(bytes("Committed_AS:")?))
 }
 
 fn address_space_limit() -> libc::rlimit {

@@ -8,8 +8,8 @@ use gpumem_core::format;
 
 use super::message::{self, Questions, Refused, Tag};
 use super::process::{self, Child, Link, Silence};
-use super::{Missed, Outcome, budget};
-use crate::threads::{self, Returned};
+use super::{NoAnswer, Outcome, budget};
+use crate::threads::{self, Progress};
 use crate::walk::Told;
 
 /// What the look that waits learns of its child.
@@ -71,7 +71,7 @@ pub(super) fn start(
     until: Instant,
     turn: Arc<Turn>,
     wanted: Weak<()>,
-) -> Result<Receiver<Event>, Missed> {
+) -> Result<Receiver<Event>, NoAnswer> {
     let (sender, events) = mpsc::channel();
     let mut service = Service {
         child: Some(child),
@@ -101,12 +101,12 @@ struct Service {
 }
 
 impl Service {
-    fn go_on(&mut self) -> Returned {
+    fn go_on(&mut self) -> Progress {
         while let Some(child) = self.child.take() {
             let heard = self.next_message(&child);
             if matches!(heard, Err(Refused::Silence(Silence::Paused))) {
                 self.child = Some(child);
-                return Returned::Paused;
+                return Progress::Paused;
             }
             if self.turn.is_none() {
                 learn(&child, heard.ok());
@@ -121,7 +121,7 @@ impl Service {
                 }
             }
         }
-        Returned::Done
+        Progress::Done
     }
 
     fn next_message(&self, child: &Child) -> Result<(Tag, Vec<u8>), Refused> {
@@ -183,7 +183,7 @@ impl Service {
                 if let Some(&[address]) = message::numbers_from_bytes(&payload).as_deref() {
                     process::miss(address as usize);
                 }
-                return Ok(Some(Err(Missed::LacksMemory)));
+                return Ok(Some(Err(NoAnswer::LacksMemory)));
             }
             Tag::Told | Tag::Survey => return Err(Refused::Garbage),
         }

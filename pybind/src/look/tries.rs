@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
-use super::{Look, Missed, Outcome};
+use super::{Look, NoAnswer, Outcome};
 
 static TRIES: Mutex<Tries> = Mutex::new(Tries {
     n_begun: 0,
@@ -23,7 +23,7 @@ pub(crate) struct Tries {
 }
 
 impl Tries {
-    pub(super) fn count(begun: &Result<Look, Missed>) {
+    pub(super) fn count(begun: &Result<Look, NoAnswer>) {
         let mut tries = Self::locked();
         tries.n_begun += 1;
         if let Err(reason) = begun {

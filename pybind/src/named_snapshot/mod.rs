@@ -111,6 +111,6 @@ fn names(py: Python<'_>, asks: Asks) -> Result<BlockNames, String> {
     match look::take(py, &extension::shells(py), &question, patience) {
         Taken::Answered(found) => Ok(found.block_names(&limits)),
         Taken::Late(_) => Err("the search took too long".to_owned()),
-        Taken::Missed(reason) => Err(reason.to_string()),
+        Taken::NoAnswer(reason) => Err(reason.to_string()),
     }
 }

@@ -107,7 +107,7 @@ fn holders(py: Python<'_>) -> Vec<HeldBy> {
             );
             Vec::new()
         }
-        Taken::Missed(reason) => {
+        Taken::NoAnswer(reason) => {
             let message = format!("who held memory when it ran out is not known: {reason}");
             guard::log_once(py, &message);
             Vec::new()

@@ -12,7 +12,7 @@ use super::reading::handed_out_of;
 use super::{Session, is_owner, with_session};
 use crate::adapters::own::Asks;
 use crate::adapters::torch_is_imported;
-use crate::look::{self, Look, Missed, Question, Reach, Taken, Urgency};
+use crate::look::{self, Look, NoAnswer, Question, Reach, Taken, Urgency};
 use crate::modules::imported;
 use crate::recorder::SourceText;
 use crate::sources;
@@ -138,7 +138,7 @@ fn take(py: Python<'_>, question: Question, wanted: Wanted, patience: Duration) 
                 is_repeatable: true,
             });
         }),
-        Taken::Missed(reason) => {
+        Taken::NoAnswer(reason) => {
             missed(py, &reason);
             Ok(())
         }
@@ -228,9 +228,9 @@ impl Session {
     }
 }
 
-fn missed(py: Python<'_>, reason: &Missed) {
+fn missed(py: Python<'_>, reason: &NoAnswer) {
     // The next look has both time and memory.
-    if matches!(reason, Missed::Busy | Missed::LacksMemory) {
+    if matches!(reason, NoAnswer::Busy | NoAnswer::LacksMemory) {
         return;
     }
     guard::log_once(

@@ -13,7 +13,7 @@ use super::guarded::Guarded;
 use super::visible::Visibility;
 use super::{Answer, DriverSource, Unused, failed};
 use crate::cpu_time::Expense;
-use crate::threads::{self, Returned};
+use crate::threads::{self, Progress};
 
 /// Longer than this a run's ends do not wait. A driver that takes longer every time is not waited
 /// for at all: what it says comes with the samples.
@@ -369,7 +369,7 @@ impl Mailbox {
     }
 
     /// The thread's life, which is as long as the process's. No lock is held while it asks.
-    fn attend(&self, guarded: &mut Guarded, devices: &mut Answer) -> Returned {
+    fn attend(&self, guarded: &mut Guarded, devices: &mut Answer) -> Progress {
         let mut expense = Expense::new(1);
         while let Some(work) = self.next() {
             let (ticket, order) = match work {
@@ -410,7 +410,7 @@ impl Mailbox {
                 Request::Sample => state.sample_costs.push(cost),
             });
         }
-        Returned::Paused
+        Progress::Paused
     }
 
     /// Waits for something to do; `None` when threads pause.

@@ -23,7 +23,7 @@ use crate::child;
 use crate::clock::Clock;
 use crate::oom::observer;
 use crate::recorder::{Names, out_of_memory};
-use crate::threads::{self, Returned};
+use crate::threads::{self, Progress};
 
 /// What is under way is on the disk after so long at most.
 const BEAT: Duration = Duration::from_millis(500);
@@ -102,7 +102,7 @@ impl Writer {
     }
 
     /// The thread's life.
-    pub(super) fn run(&mut self) -> Returned {
+    pub(super) fn run(&mut self) -> Progress {
         loop {
             let taken = self.shared.take(self.patience());
             let is_over = taken.is_over;
@@ -120,7 +120,7 @@ impl Writer {
                 break;
             }
             if threads::are_paused() {
-                return Returned::Paused;
+                return Progress::Paused;
             }
         }
         if let Some(file) = self.file.take() {
@@ -128,7 +128,7 @@ impl Writer {
         }
         HELD.store(file::held(), Ordering::Relaxed);
         self.shared.note_end();
-        Returned::Done
+        Progress::Done
     }
 
     /// How long to wait for more.

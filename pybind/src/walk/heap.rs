@@ -13,7 +13,7 @@ use gpumem_core::units::Bytes;
 use pyo3::ffi;
 use pyo3::types::PyTypeMethods;
 
-use super::Touched;
+use super::WalkedMemory;
 use super::classes::{Classes, Treatment};
 use super::limits::Limits;
 use super::sink::{Details, PoolId, Sink, Storage};
@@ -318,7 +318,7 @@ impl<'a, 's> Heap<'a, 's> {
     }
 
     /// Where in memory it was.
-    pub(super) fn touched(&self) -> Touched {
+    pub(super) fn touched(&self) -> WalkedMemory {
         const NEAR: usize = 1 << 12;
         let object = |place: &Place| match place {
             Place::Object(object) => Some(object.as_ptr() as usize / NEAR * NEAR),
@@ -338,7 +338,7 @@ impl<'a, 's> Heap<'a, 's> {
             .filter(on_host)
             .filter_map(range)
             .collect();
-        Touched { objects, arrays }
+        WalkedMemory { objects, arrays }
     }
 
     /// The object that a node stands for.

@@ -75,12 +75,12 @@ pub(crate) struct Found {
     pub(crate) n_objects: usize,
     /// What was passed over or left out, and why.
     pub(crate) notes: Vec<String>,
-    pub(crate) touched: Touched,
+    pub(crate) touched: WalkedMemory,
 }
 
 /// Where in this process's memory the walk was.
 #[derive(Debug, Default)]
-pub(crate) struct Touched {
+pub(crate) struct WalkedMemory {
     /// Addresses of objects, in order; one of them stands for others near it.
     pub(crate) objects: Vec<usize>,
     /// Where arrays keep their data, which no walk reads.
@@ -92,7 +92,7 @@ pub(crate) struct Walked {
     graph: GraphBuilder,
     n_objects: usize,
     notes: Vec<String>,
-    touched: Touched,
+    touched: WalkedMemory,
     /// Objects that keep a pool of an allocator's to themselves.
     pools: Vec<(NodeIdx, PoolId)>,
     /// Objects that an adapter of the user's tells of, their place, and which adapter.
@@ -158,7 +158,7 @@ fn walk<'s>(
         touched: if search.is_copy {
             heap.touched()
         } else {
-            Touched::default()
+            WalkedMemory::default()
         },
         notes: heap.notes.into_iter().collect(),
         graph: built.graph,

@@ -16,11 +16,11 @@ use std::fs;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
-use super::fault;
+use super::gaps;
 use super::mappings::{self, Mapping};
 use super::ranges::AddressRanges;
 use super::window::{page_bytes, without_marks_of_others};
-use crate::walk::Touched;
+use crate::walk::WalkedMemory;
 
 /// Smaller arrays are not worth two calls.
 const SMALLEST_ARRAY: usize = 4 << 20;
@@ -101,7 +101,7 @@ fn locked(change: impl FnOnce(&mut Exclusions)) {
 }
 
 /// In a copy whose look is over: what it touched. Numbers for [`learn`].
-pub(super) fn survey(touched: &Touched) -> Option<Vec<u64>> {
+pub(super) fn survey(touched: &WalkedMemory) -> Option<Vec<u64>> {
     let mappings = mappings::with_references().ok()?;
     let mut survey = Survey {
         n_mappings: mappings.len(),
@@ -136,7 +136,7 @@ pub(super) fn survey(touched: &Touched) -> Option<Vec<u64>> {
     }
     let is_worth = |(_, resident, n): &(_, usize, usize)| *resident >= LARGE || *n >= MANY;
     let unread = together.into_iter().filter(is_worth);
-    let left_out = fault::left_out().iter().cloned();
+    let left_out = gaps::left_out().iter().cloned();
     for range in unread.map(|(range, ..)| range).chain(left_out) {
         survey.unread.insert(&range);
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Missed {
+pub(crate) enum NoAnswer {
     /// One look at a time.
     Busy,
     /// Its copy of the process needed memory that was left out. The next copy has it.
@@ -12,13 +12,13 @@ pub(crate) enum Missed {
     Failed(String),
 }
 
-impl Missed {
+impl NoAnswer {
     pub(super) fn given_up() -> Self {
         Self::Failed("it was given up".to_owned())
     }
 }
 
-impl fmt::Display for Missed {
+impl fmt::Display for NoAnswer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Busy => "the look before it is still under way",
@@ -28,7 +28,7 @@ impl fmt::Display for Missed {
     }
 }
 
-impl From<String> for Missed {
+impl From<String> for NoAnswer {
     fn from(words: String) -> Self {
         Self::Failed(words)
     }
