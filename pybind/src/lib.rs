@@ -23,6 +23,7 @@ mod growth;
 mod guard;
 mod holders;
 mod interrupt;
+mod late_line;
 mod level_log;
 mod levels;
 mod look;
@@ -34,6 +35,8 @@ mod oom;
 mod opened;
 #[cfg(target_os = "linux")]
 mod own_memory;
+#[cfg(target_os = "linux")]
+mod process_status;
 mod ranks;
 mod recorder;
 mod rules;
@@ -149,6 +152,7 @@ mod _gpumem {
         super::still::resolve(module.py())?;
         super::walk::resolve(module.py())?;
         super::sim::register(module)?;
+        super::threads::watch_forks(module)?;
         #[cfg(feature = "testing")]
         if std::env::var_os("GPUMEM_TESTING").is_some_and(|it| it == "1") {
             super::testing::register(module)?;

@@ -4,7 +4,7 @@
 //! that a fork could find held.
 
 use std::path::Path;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gpumem_core::downsample::{Downsampler, Spacing};
@@ -20,6 +20,7 @@ use super::level::Level;
 use super::place::Place;
 use crate::clock::Clock;
 use crate::store::{self, Fault, FrameFile, KEPT};
+use crate::threads::{self, Progress};
 
 /// A child that only starts another program has done so by then.
 const DELAY: Duration = Duration::from_millis(5);
@@ -98,11 +99,17 @@ impl Shared {
         }
     }
 
-    /// True where the child ends.
+    /// Out of a rest.
+    fn wake(&self) {
+        drop(self.lock());
+        self.changed.notify_all();
+    }
+
+    /// True where the child ends. Shorter if threads pause.
     fn rest(&self, pause: Duration) -> bool {
         let until = Instant::now() + pause;
         let mut state = self.lock();
-        while !state.is_over {
+        while !state.is_over && !threads::are_paused() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -118,51 +125,86 @@ impl Shared {
     }
 }
 
-/// The thread's life.
-pub(super) fn run(shared: &Shared, place: &Place) {
-    record(shared, place);
-    shared.lock().has_ended = true;
-    shared.changed.notify_all();
+/// Starts the child's thread.
+pub(super) fn start(shared: &Arc<Shared>, place: &Place) -> io::Result<()> {
+    let mut recorder = Recorder {
+        shared: Arc::clone(shared),
+        place: place.clone(),
+        began: place.clock.now(),
+        level: None,
+        points: Downsampler::new(MAX_POINTS, Spacing::Time),
+        interval: SHORTEST,
+        written: None,
+        written_at: Instant::now(),
+    };
+    let work = move || {
+        if recorder.record().is_some() {
+            return Progress::Paused;
+        }
+        recorder.shared.lock().has_ended = true;
+        recorder.shared.changed.notify_all();
+        Progress::Done
+    };
+    let shared = Arc::clone(shared);
+    threads::start("gpumem-child", work, move || shared.wake())
 }
 
-/// `None` where nothing can be read or written: the child runs on.
-fn record(shared: &Shared, place: &Place) -> Option<()> {
-    let began = place.clock.now();
-    if shared.rest(DELAY) {
-        return None;
+/// The thread's own.
+struct Recorder {
+    shared: Arc<Shared>,
+    place: Place,
+    began: Nanos,
+    level: Option<Level>,
+    points: Downsampler,
+    interval: Duration,
+    written: Option<Written>,
+    written_at: Instant,
+}
+
+impl Recorder {
+    /// The thread's life, until threads pause; `None` where nothing more is read or written: the child
+    /// runs on.
+    fn record(&mut self) -> Option<()> {
+        if self.level.is_none() {
+            if self.shared.rest(DELAY) {
+                return None;
+            }
+            self.level = Some(Level::open()?);
+        }
+        while !threads::are_paused() {
+            let levels = self.level.as_mut()?.read()?;
+            let is_thinned = self.points.push(Sample {
+                process_used: Some(levels.own),
+                allocated: levels.allocated,
+                at: self.place.clock.now(),
+                ..Sample::default()
+            });
+            if is_thinned {
+                self.interval = LONGEST.min(2 * self.interval);
+            }
+            // At its end the child has let go of what it kept: that is not read any more.
+            let is_over = self.shared.rest(self.interval);
+            let life = self.place.clock.now().since(self.began);
+            let is_short = life < nanos(SHORTEST_LIFE);
+            let beat = self.written.as_ref().map_or(Duration::ZERO, |_| BEAT);
+            if !is_short && (is_over || self.written_at.elapsed() >= beat) {
+                self.write(is_over)?;
+            }
+            if is_over {
+                return None;
+            }
+        }
+        Some(())
     }
-    let mut level = Level::open()?;
-    let mut points = Downsampler::new(MAX_POINTS, Spacing::Time);
-    let mut written: Option<Written> = None;
-    let mut interval = SHORTEST;
-    let mut written_at = Instant::now();
-    loop {
-        let levels = level.read()?;
-        let is_thinned = points.push(Sample {
-            process_used: Some(levels.own),
-            allocated: levels.allocated,
-            at: place.clock.now(),
-            ..Sample::default()
-        });
-        if is_thinned {
-            interval = LONGEST.min(2 * interval);
-        }
-        // At its end the child has let go of what it kept: that is not read any more.
-        let is_over = shared.rest(interval);
-        let life = place.clock.now().since(began);
-        let is_short = life < nanos(SHORTEST_LIFE);
-        let beat = written.as_ref().map_or(Duration::ZERO, |_| BEAT);
-        if !is_short && (is_over || written_at.elapsed() >= beat) {
-            written_at = Instant::now();
-            let to = match &mut written {
-                Some(written) => written,
-                place_of => place_of.insert(Written::begin(shared, place, began, points.points())?),
-            };
-            to.add(shared, place, points.points(), is_over)?;
-        }
-        if is_over {
-            return Some(());
-        }
+
+    fn write(&mut self, is_over: bool) -> Option<()> {
+        let (shared, place, points) = (&*self.shared, &self.place, self.points.points());
+        self.written_at = Instant::now();
+        let to = match &mut self.written {
+            Some(written) => written,
+            place_of => place_of.insert(Written::begin(shared, place, self.began, points)?),
+        };
+        to.add(shared, place, points, is_over)
     }
 }
 

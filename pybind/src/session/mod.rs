@@ -27,9 +27,11 @@ use pyo3::sync::MutexExt;
 
 #[cfg(feature = "testing")]
 pub(crate) use answers::latest_line;
-pub(crate) use answers::{NOTEBOOK_WIDTH, is_long_and_unmarked, line, n_ended, snapshot};
+pub(crate) use answers::{
+    NOTEBOOK_WIDTH, SessionRun, is_long_and_unmarked, late_findings, line, n_ended, snapshot,
+};
 pub(crate) use following::{Subscription, follow};
-pub(crate) use held::{collect_look, look_for_holders};
+pub(crate) use held::{collect_look, heap_changes, look_for_holders};
 pub(crate) use reading::{
     device_labels, handed_out, new_sampler, order, processes, readings, source_states,
     sources_text, use_sources,
@@ -50,7 +52,7 @@ pub(crate) use traced::{run_as_traced, traceable, traced};
 use crate::recorder::{Recorder, SourceText};
 use crate::sampler::{Interval, Sampler};
 use crate::sources::PATIENCE_OF_A_START;
-use held::Late;
+use held::{Late, is_late};
 use reading::with_sources;
 use segments::Spent;
 

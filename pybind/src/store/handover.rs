@@ -11,6 +11,7 @@ use gpumem_core::recording::{Frame, RunIdx};
 
 use crate::oom::observer;
 use crate::sampler::SoFar;
+use crate::threads;
 
 /// So many frames wait for a disk that does not answer. What comes then is handed over again.
 const MAX_WAITING: usize = 50_000;
@@ -268,11 +269,17 @@ impl Unfinished {
 }
 
 impl Shared {
+    /// Out of a sleep.
+    pub(super) fn wake_up(&self) {
+        drop(self.lock());
+        self.filled.notify_all();
+    }
+
     /// Takes what is there, and waits for it first: no longer than `patience` where that is given.
     pub(super) fn take(&self, patience: Option<Duration>) -> Taken {
         let mut until = patience.map(|patience| Instant::now() + patience);
         let mut queue = self.lock();
-        while !queue.is_over && !queue.is_urgent {
+        while !queue.is_over && !queue.is_urgent && !threads::are_paused() {
             if mem::take(&mut queue.is_due_soon) {
                 let soon = Instant::now() + PAUSE;
                 until = Some(until.map_or(soon, |until| until.min(soon)));

@@ -85,8 +85,10 @@ pub(crate) fn begin(
     };
     child::watch(&child::folder(&plan.folder, &plan.session), clock);
     let shared = Arc::<Shared>::default();
-    let writer = Writer::new(Arc::clone(&shared), plan);
-    let started = threads::start("gpumem-store", move || writer.run());
+    let mut writer = Writer::new(Arc::clone(&shared), plan);
+    let woken = Arc::clone(&shared);
+    let wake = move || woken.wake_up();
+    let started = threads::start("gpumem-store", move || writer.run(), wake);
     if let Err(error) = started {
         shared.note_trouble(&format!(
             "this session is not kept: no thread was started: {error}"

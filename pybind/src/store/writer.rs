@@ -24,6 +24,7 @@ use crate::child;
 use crate::clock::Clock;
 use crate::oom::observer;
 use crate::recorder::{Names, out_of_memory};
+use crate::threads::{self, Progress};
 
 /// What is under way is on the disk after so long at most.
 const BEAT: Duration = Duration::from_millis(500);
@@ -111,7 +112,7 @@ impl Writer {
     }
 
     /// The thread's life.
-    pub(super) fn run(mut self) {
+    pub(super) fn run(&mut self) -> Progress {
         loop {
             let taken = self.shared.take(self.patience());
             let is_over = taken.is_over;
@@ -130,8 +131,12 @@ impl Writer {
             if is_over {
                 break;
             }
+            if threads::are_paused() {
+                return Progress::Paused;
+            }
         }
         self.shared.note_end();
+        Progress::Done
     }
 
     /// How long to wait for more.
