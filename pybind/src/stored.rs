@@ -108,7 +108,7 @@ pub(crate) fn search_last(py: Python<'_>) -> PyResult<()> {
         }
         drop(done);
     };
-    if threads::start("gpumem-last", search).is_ok() {
+    if threads::start_once("gpumem-last", search).is_ok() {
         // It never says anything, and ends when the search does.
         let _ = py.detach(move || is_done.recv_timeout(PATIENCE));
         *LAST_DIED.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);

@@ -61,6 +61,18 @@ pub(crate) fn start(
     threads.start(thread)
 }
 
+/// Starts a thread whose work is short, so that nothing pauses it.
+pub(crate) fn start_once(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let mut work = Some(work);
+    let body = move || {
+        if let Some(work) = work.take() {
+            work();
+        }
+        Progress::Done
+    };
+    start(name, body, || {})
+}
+
 /// A thread, and the one after it that goes on with its work.
 struct Thread {
     name: String,

@@ -3,6 +3,7 @@
 //! The file is like that of a session: what is written is there if the child is killed, and nothing is locked
 //! that a fork could find held.
 
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

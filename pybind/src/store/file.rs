@@ -291,7 +291,7 @@ impl FrameFile {
         self.unsynced = None;
         self.sync.store(UNDER_WAY, Ordering::Release);
         let state = Arc::clone(&self.sync);
-        let started = threads::start("gpumem-sync", move || {
+        let started = threads::start_once("gpumem-sync", move || {
             let synced = open.file.sync_data().map_err(Fault::from);
             let is_lost = matches!(synced, Err(Fault::Full | Fault::Broken));
             state.store(if is_lost { FAILED } else { IDLE }, Ordering::Release);
@@ -342,7 +342,7 @@ impl FrameFile {
             drop(sender.send(compacted));
         };
         // If there is no thread, nothing will ever come.
-        drop(threads::start("gpumem-compact", compact));
+        drop(threads::start_once("gpumem-compact", compact));
         Compacting { ready }
     }
 
