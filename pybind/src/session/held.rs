@@ -9,7 +9,7 @@ use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 
 use super::reading::handed_out_of;
-use super::{Session, is_owner, with_session};
+use super::{Session, is_owner, is_running, with_session};
 use crate::adapters::own::Asks;
 use crate::adapters::torch_is_imported;
 use crate::look::{self, Look, NoAnswer, Question, Reach, Taken, Urgency};
@@ -91,9 +91,29 @@ fn holds_host_memory(py: Python<'_>) -> bool {
 ///
 /// If names do not explain most of the growth, everything else is looked at as well.
 pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
+    look_at(py, run, false)
+}
+
+/// Looks after the latest run if there was no time for it then: a report is about to be shown.
+#[pyfunction]
+#[pyo3(name = "_look_if_unseen")]
+pub(crate) fn look_if_unseen(py: Python<'_>) -> PyResult<()> {
+    if is_running() {
+        return Ok(());
+    }
+    let unseen = with_session(py, |session| session.unseen.take())?;
+    unseen.map_or(Ok(()), |run| look_at(py, run, true))
+}
+
+fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
     if !is_owner() {
         return Ok(());
     }
+    let patience = if is_shown {
+        look::patience()
+    } else {
+        look::moment()
+    };
     let asked = with_session(py, |session| {
         // Names are text of the user's, too.
         let keeps_names = session.recorder.source_text() == SourceText::Full;
@@ -115,15 +135,16 @@ pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
     };
     // The look before this one may still be under way: one at a time. Its answer is not lost, and
     // the next run has a look again.
-    if !collect_look(py, look::moment())? {
-        return Ok(());
-    }
-    if !wanted.is_of_oom && !look::is_due() {
+    let is_free = collect_look(py, patience)?;
+    let is_due = is_shown || wanted.is_of_oom || look::is_due();
+    let unseen = (!is_free || !is_due).then_some(run);
+    with_session(py, |session| session.unseen = unseen)?;
+    if unseen.is_some() {
         return Ok(());
     }
     let before = with_session(py, |session| session.inventory.clone())?;
     let question = question(Reach::NamesOrAll, allocated, before);
-    take(py, question, wanted, look::moment())
+    take(py, question, wanted, patience)
 }
 
 /// Takes a look, whose answer is recorded now or when it comes.
