@@ -191,6 +191,7 @@ def test_children_are_deleted_one_by_one(folder: Path) -> None:
     run('''%%gpumem
     import os, time
     if (child := os.fork()) == 0:
+        gpumem.worker()
         time.sleep(0.5)
         os._exit(0)
     os.waitpid(child, 0)
