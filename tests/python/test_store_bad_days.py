@@ -30,8 +30,8 @@ __all__ = ["folder", "kept"]
 
 PATIENCE_SECONDS = 30
 
-# Every lock of a file fails with ENOLCK, as without a server for locks, in the program that runs after
-# this one. It is not that program's own filter: beside one of those, no thread keeps anything.
+# Every lock of a file fails with ENOLCK, as without a server for locks, in the program that runs
+# after this one. It is not that program's own filter: beside one of those, nothing is kept.
 NO_LOCKS = """
 import ctypes, errno, platform, struct
 flock, fcntl = {"x86_64": (73, 72), "aarch64": (32, 25)}[platform.machine()]
