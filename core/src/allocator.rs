@@ -9,7 +9,17 @@
 //! The sizes and the split rule are those of `c10/cuda/CUDACachingAllocator`. Streams, the
 //! garbage-collection threshold and expandable segments are not modelled.
 //!
-//! Example: [`CachingAllocator`].
+//! ```
+//! use gpumem_core::allocator::CachingAllocator;
+//! use gpumem_core::units::Bytes;
+//!
+//! let mut device = CachingAllocator::new(Bytes::gib(1));
+//! let block = device.allocate(Bytes::mib(420)).unwrap();
+//! device.free(block);
+//! assert_eq!(device.stats().allocated, Bytes::ZERO);
+//! assert_eq!(device.stats().reserved, Bytes::mib(420));
+//! assert_eq!(device.empty_cache(), Bytes::mib(420));
+//! ```
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::{iter, mem};
@@ -39,16 +49,6 @@ pub struct BlockId(pub u64);
     "out of memory: tried to allocate {wanted}; {free} of {capacity} free, {allocated} allocated, {reserved} reserved"
 )]
 /// The device cannot serve a request, even after the cache was flushed. Sizes are bytes.
-///
-/// ```
-/// use gpumem_core::allocator::CachingAllocator;
-/// use gpumem_core::units::Bytes;
-///
-/// let mut device = CachingAllocator::new(Bytes::gib(1));
-/// let error = device.allocate(Bytes::gib(2)).unwrap_err();
-/// assert_eq!((error.wanted, error.free), (Bytes::gib(2), Bytes::gib(1)));
-/// assert_eq!(device.stats().n_ooms, 1);
-/// ```
 pub struct OutOfMemory {
     /// The request, rounded.
     pub wanted: Bytes,
@@ -121,18 +121,6 @@ impl Pool {
 }
 
 /// One action of the allocator; a history consists of these.
-///
-/// ```
-/// use gpumem_core::allocator::CachingAllocator;
-/// use gpumem_core::trace::Action;
-/// use gpumem_core::units::Bytes;
-///
-/// let mut device = CachingAllocator::new(Bytes::gib(1));
-/// device.keep_log(true);
-/// device.allocate(Bytes::mib(3)).unwrap();
-/// let log = device.take_log();
-/// assert!(log.iter().map(|change| change.action).eq([Action::SegmentAlloc, Action::Alloc]));
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
     /// What was done.
@@ -155,17 +143,6 @@ pub struct Block {
 }
 
 /// One allocation of the device, divided into blocks without gaps.
-///
-/// ```
-/// use gpumem_core::allocator::CachingAllocator;
-/// use gpumem_core::units::Bytes;
-///
-/// let mut device = CachingAllocator::new(Bytes::gib(1));
-/// device.allocate(Bytes::mib(3)).unwrap();
-/// let segment = device.segments().next().expect("one segment");
-/// assert_eq!(segment.size, Bytes::mib(20));
-/// assert_eq!(segment.blocks.len(), 2, "the held block and the rest");
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
     /// Its first byte.
@@ -204,18 +181,6 @@ struct Held {
 type FreeList = BTreeSet<(u64, u64)>;
 
 /// A caching allocator over a device of fixed size.
-///
-/// ```
-/// use gpumem_core::allocator::CachingAllocator;
-/// use gpumem_core::units::Bytes;
-///
-/// let mut device = CachingAllocator::new(Bytes::gib(1));
-/// let block = device.allocate(Bytes::mib(420)).unwrap();
-/// device.free(block);
-/// assert_eq!(device.stats().allocated, Bytes::ZERO);
-/// assert_eq!(device.stats().reserved, Bytes::mib(420));
-/// assert_eq!(device.empty_cache(), Bytes::mib(420));
-/// ```
 #[derive(Debug, Clone)]
 pub struct CachingAllocator {
     capacity: Bytes,

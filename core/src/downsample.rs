@@ -5,6 +5,21 @@
 //! it keeps of each bucket, per metric, the lowest and the highest point, and of
 //! the whole its first and its last. An extreme of a bucket is kept, so downsampling
 //! again loses none either.
+//!
+//! ```
+//! use gpumem_core::recording::Sample;
+//! use gpumem_core::downsample::{Downsampler, Spacing};
+//! use gpumem_core::units::{Bytes, Nanos};
+//!
+//! let mut series = Downsampler::new(64, Spacing::Time);
+//! for ms in 0..10_000 {
+//!     let spike = if ms == 1_234 { Bytes::gib(3) } else { Bytes::ZERO };
+//!     series.push(Sample { at: Nanos::millis(ms), device_used: Some(spike), ..Sample::default() });
+//! }
+//! assert!(series.points().len() <= 64);
+//! let highest = series.points().iter().max_by_key(|point| point.device_used).unwrap();
+//! assert_eq!((highest.ordinal, highest.device_used), (1_234, Some(Bytes::gib(3))));
+//! ```
 
 use crate::extremes::Extremes;
 use crate::recording::Sample;
@@ -20,7 +35,7 @@ const METRICS: [fn(&Sample) -> Option<Bytes>; 4] = [
     |sample| sample.process_used,
 ];
 
-/// What the buckets of a series are cut by. Example: [`Downsampler`].
+/// What the buckets of a series are cut by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spacing {
     /// Equal spans of time: for points that a clock asked for.
@@ -39,21 +54,6 @@ impl Spacing {
 }
 
 /// Points of one series in time order, at most as many as its limit.
-///
-/// ```
-/// use gpumem_core::recording::Sample;
-/// use gpumem_core::downsample::{Downsampler, Spacing};
-/// use gpumem_core::units::{Bytes, Nanos};
-///
-/// let mut series = Downsampler::new(64, Spacing::Time);
-/// for ms in 0..10_000 {
-///     let spike = if ms == 1_234 { Bytes::gib(3) } else { Bytes::ZERO };
-///     series.push(Sample { at: Nanos::millis(ms), device_used: Some(spike), ..Sample::default() });
-/// }
-/// assert!(series.points().len() <= 64);
-/// let highest = series.points().iter().max_by_key(|point| point.device_used).unwrap();
-/// assert_eq!((highest.ordinal, highest.device_used), (1_234, Some(Bytes::gib(3))));
-/// ```
 #[derive(Debug, Clone)]
 pub struct Downsampler {
     limit: usize,
@@ -116,18 +116,6 @@ impl Downsampler {
 }
 
 /// At most `limit` (at least 10) of these points, with their ends and every metric's extremes.
-///
-/// ```
-/// use gpumem_core::downsample::{Spacing, downsampled};
-/// use gpumem_core::recording::Sample;
-/// use gpumem_core::units::{Bytes, Nanos};
-///
-/// let level = |n: u64| if n == 77 { Bytes::gib(3) } else { Bytes::mib(n) };
-/// let sample = |n| Sample { at: Nanos::millis(n), allocated: Some(level(n)), ..Sample::default() };
-/// let few = downsampled((0..1000).map(sample).collect(), 10, Spacing::Time);
-/// assert!(few.len() <= 10);
-/// assert!(few.iter().any(|sample| sample.allocated == Some(Bytes::gib(3))), "no peak is lost");
-/// ```
 pub fn downsampled(mut points: Vec<Sample>, limit: usize, spacing: Spacing) -> Vec<Sample> {
     let limit = limit.max(2 * METRICS.len() + 2);
     if points.len() > limit {
@@ -137,7 +125,7 @@ pub fn downsampled(mut points: Vec<Sample>, limit: usize, spacing: Spacing) -> V
     points
 }
 
-/// A level at an instant. Example: [`few_levels`].
+/// A level at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LevelPoint {
     /// When.
@@ -150,16 +138,6 @@ pub struct LevelPoint {
 pub const MAX_LEVELS: usize = 128;
 
 /// At most [`MAX_LEVELS`] of these points, in time order, with their ends and extremes.
-///
-/// ```
-/// use gpumem_core::downsample::{LevelPoint, MAX_LEVELS, few_levels};
-/// use gpumem_core::units::{Bytes, Nanos};
-///
-/// let point = |n| LevelPoint { at: Nanos::millis(n), level: Bytes::mib(n % 777) };
-/// let few = few_levels((0..10_000).map(point).collect());
-/// assert!(few.len() <= MAX_LEVELS);
-/// assert_eq!(few.iter().map(|point| point.level).max(), Some(Bytes::mib(776)));
-/// ```
 pub fn few_levels(mut points: Vec<LevelPoint>) -> Vec<LevelPoint> {
     points.sort_by_key(|point| point.at);
     let samples = points.into_iter().map(|point| Sample {
@@ -319,6 +297,18 @@ mod tests {
         let early = |point: &&Sample| point.ordinal < 2_048;
         let n_early = series.points().iter().filter(early).count();
         assert!((12..=52).contains(&n_early), "{n_early} of the first half");
+    }
+
+    #[test]
+    fn few_levels_keep_their_extremes() {
+        let point = |n| LevelPoint {
+            at: Nanos::millis(n),
+            level: Bytes::mib(n % 777),
+        };
+        let few = few_levels((0..10_000).map(point).collect());
+        assert!(few.len() <= MAX_LEVELS, "{} points", few.len());
+        let highest = few.iter().map(|point| point.level).max();
+        assert_eq!(highest, Some(Bytes::mib(776)));
     }
 
     proptest! {

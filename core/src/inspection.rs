@@ -4,7 +4,14 @@
 //! An inspection takes time between two of the user's runs. This module decides whether it is worth
 //! that; the recorder then does it.
 //!
-//! Examples: [`has_news`], [`holders_wanted`], [`segments_wanted`].
+//! ```
+//! use gpumem_core::inspection::holders_wanted;
+//! use gpumem_core::recording::{DeviceIdx, RunIdx};
+//! # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+//! # use example::leaking;
+//!
+//! assert_eq!(holders_wanted(&leaking(), RunIdx(11)), [DeviceIdx(0)]);
+//! ```
 
 use std::cmp::Ordering;
 
@@ -39,15 +46,6 @@ pub struct SegmentsWanted {
 /// contained blocks.
 ///
 /// The host's levels change with every cell, and so does what other processes use; they do not count.
-///
-/// ```
-/// use gpumem_core::inspection::has_news;
-/// use gpumem_core::recording::RunIdx;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// assert!(has_news(&leaking(), RunIdx(0)), "it kept 2 MiB");
-/// ```
 pub fn has_news(recording: &Recording, idx: RunIdx) -> bool {
     let run = recording.run(idx);
     let moved = |levels: &RunLevels| {
@@ -74,15 +72,6 @@ pub fn has_news(recording: &Recording, idx: RunIdx) -> bool {
 ///
 /// Those are devices on which the run left more than it found, or much less than the last search did, or
 /// less if `IPython` kept something, and those on which a `del`, or an error that replaces the one before, freed nothing.
-///
-/// ```
-/// use gpumem_core::inspection::holders_wanted;
-/// use gpumem_core::recording::{DeviceIdx, RunIdx};
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// assert_eq!(holders_wanted(&leaking(), RunIdx(11)), [DeviceIdx(0)]);
-/// ```
 pub fn holders_wanted(recording: &Recording, idx: RunIdx) -> Vec<DeviceIdx> {
     let Some(run) = recording.runs().get(idx.get()) else {
         return Vec::new();
@@ -167,17 +156,6 @@ fn moved_since(recording: &Recording, before: &Reading, levels: &RunLevels) -> O
 
 /// The devices on which an ended run left so much free in pieces that it is worth reading where, unless
 /// hardly anything changed since the last time.
-///
-/// ```
-/// use gpumem_core::inspection::segments_wanted;
-/// use gpumem_core::recording::RunIdx;
-/// use gpumem_core::rules::Rules;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let wanted = segments_wanted(&leaking(), RunIdx(11), &Rules::default());
-/// assert!(wanted.is_empty(), "no free pieces were reported");
-/// ```
 pub fn segments_wanted(recording: &Recording, idx: RunIdx, rules: &Rules) -> Vec<SegmentsWanted> {
     let Some(run) = recording.runs().get(idx.get()) else {
         return Vec::new();

@@ -66,24 +66,12 @@ use crate::rules::{Rules, Threshold};
 use crate::units::{ByteDelta, Bytes, Units};
 use crate::wording::{self, Words};
 
-/// The report as JSON. Example: [the module](self).
+/// The report as JSON.
 pub fn report_json(recording: &Recording, analysis: &Analysis, rules: &Rules) -> String {
     report_json_with(recording, analysis, &Processes::default(), rules)
 }
 
 /// The report as JSON, with the session's child processes.
-///
-/// ```
-/// use gpumem_core::analyze::Analysis;
-/// use gpumem_core::json::report_json_with;
-/// use gpumem_core::processes::Processes;
-/// use gpumem_core::recording::Recording;
-/// use gpumem_core::rules::Rules;
-///
-/// let (recording, analysis, rules) = (Recording::default(), Analysis::default(), Rules::default());
-/// let report = report_json_with(&recording, &analysis, &Processes::default(), &rules);
-/// assert!(report.contains(r#""processes":[]"#));
-/// ```
 pub fn report_json_with(
     recording: &Recording,
     analysis: &Analysis,
@@ -128,32 +116,12 @@ pub fn report_json_with(
 }
 
 /// A comparison with a baseline as a JSON list, worst first.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, compare};
-/// use gpumem_core::json::comparison_json;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let compared = compare(&leaking(), &leaking(), &Rules::default());
-/// assert!(comparison_json(&compared).contains(r#""change":"same""#));
-/// ```
 pub fn comparison_json(compared: &[Compared]) -> String {
     let entries: Vec<JsonCompared<'_>> = compared.iter().map(JsonCompared::from).collect();
     serde_json::to_string(&entries).expect("a comparison holds strings and numbers only")
 }
 
 /// The verdict on one series as JSON: the fields of a finding that belong to it.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, classify_growth};
-/// use gpumem_core::json::growth_json;
-/// use gpumem_core::units::Bytes;
-///
-/// let levels: Vec<Bytes> = (0..12).map(|run| Bytes::mib(100 + 7 * run)).collect();
-/// let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
-/// assert!(growth_json(&growth).contains(r#""state":"leak""#));
-/// ```
 pub fn growth_json(growth: &Growth) -> String {
     let growth = JsonGrowth::of(growth);
     serde_json::to_string(&growth).expect("a verdict holds strings and numbers only")
@@ -322,6 +290,8 @@ struct JsonRun<'a> {
     before_bytes: Option<u64>,
     after_bytes: Option<u64>,
     kept_bytes: Option<i64>,
+    overlaps: Vec<u32>,
+    overlap_bytes: Option<i64>,
     peak_bytes: Option<u64>,
     peak_high_bytes: Option<u64>,
     peak_exact: bool,
@@ -492,6 +462,8 @@ impl<'a> JsonRun<'a> {
             before_bytes: bytes(row.before),
             after_bytes: bytes(row.after),
             kept_bytes: row.kept.map(ByteDelta::get),
+            overlaps: recording.overlapping(run).map(|it| it.idx.0).collect(),
+            overlap_bytes: row.overlap.and_then(|it| it.moved).map(ByteDelta::get),
             peak_bytes: bytes(low),
             peak_high_bytes: bytes(high),
             peak_exact: row.peak.is_some_and(Peak::is_exact),

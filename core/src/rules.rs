@@ -23,7 +23,7 @@ use crate::units::Bytes;
 ///
 /// A leak must pass two floors (`block_t`, `last_quarter_share`) and then either the trend test or the
 /// second-half test; [`classify_growth`](crate::analyze::classify_growth) applies them. The defaults
-/// were measured on labelled series (`tests/leaks.rs`). Example: [`Rules::set`].
+/// were measured on labelled series (`tests/leaks.rs`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
     /// Fewest runs (or steps) on which growth may be called a leak.
@@ -94,16 +94,6 @@ impl Rules {
     /// # Errors
     ///
     /// [`BadThreshold`] if the value is out of range; the rules are then unchanged.
-    ///
-    /// ```
-    /// use gpumem_core::rules::{Rules, Threshold};
-    ///
-    /// let mut rules = Rules::default();
-    /// rules.set(Threshold::MinRuns, 12.0).expect("enough runs");
-    /// let error = rules.set(Threshold::MinRuns, 2.5).expect_err("half a run");
-    /// assert_eq!(error.to_string(), "min_runs is 2.5: it must be a whole number of at least 3");
-    /// assert_eq!(rules.min_runs, 12);
-    /// ```
     pub fn set(&mut self, threshold: Threshold, value: f64) -> Result<(), BadThreshold> {
         threshold.check(value)?;
         match threshold {
@@ -138,19 +128,10 @@ impl Rules {
     }
 }
 
-/// The smallest value of [`Rules::min_runs`]: two runs show no trend. Example: [`Rules::set`].
+/// The smallest value of [`Rules::min_runs`]: two runs show no trend.
 pub const FEWEST_RUNS: u32 = 3;
 
 /// Names one of the [`Rules`].
-///
-/// ```
-/// use gpumem_core::rules::{Rules, Threshold};
-///
-/// for threshold in Threshold::ALL {
-///     assert_eq!(Threshold::from_name(threshold.name()), Some(threshold));
-/// }
-/// assert!(Threshold::MinGrowth.is_whole(), "bytes have no fractions");
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threshold {
     /// [`Rules::min_runs`].

@@ -1,13 +1,6 @@
 //! How much something matters, on the same scale for every verdict.
 
 /// How much a finding or a pattern matters.
-///
-/// ```
-/// use gpumem_core::analyze::Severity;
-///
-/// assert!(Severity::Critical > Severity::Warning);
-/// assert_eq!(Severity::Info.name(), "info");
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Good to know.

@@ -1,6 +1,11 @@
 //! The source of a cell: what identifies it, and what names it in a report.
 //!
-//! Example: [`hash`].
+//! ```
+//! use gpumem_core::source_text::hash;
+//!
+//! assert_eq!(hash("%%gpumem\n\nx = 1  \n"), hash("x = 1"));
+//! assert_ne!(hash("x = 1"), hash("x = 2"));
+//! ```
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -21,13 +26,6 @@ pub(crate) fn normalised(source: &str) -> String {
 ///
 /// The `%%gpumem` line, trailing blanks, and blank lines at both ends do not count: measuring a
 /// cell or reformatting its end must not start a new series of runs.
-///
-/// ```
-/// use gpumem_core::source_text::hash;
-///
-/// assert_eq!(hash("%%gpumem\n\nx = 1  \n"), hash("x = 1"));
-/// assert_ne!(hash("x = 1"), hash("x = 2"));
-/// ```
 pub fn hash(source: &str) -> SourceHash {
     SourceHash(xxh3_64(normalised(source).as_bytes()))
 }
@@ -39,7 +37,7 @@ pub(crate) fn line(text: &str, number: u32) -> Option<&str> {
 
 /// Whether a letter may be part of a Python name.
 ///
-/// Every letter beyond ASCII counts: a table of those that may would be 2 kB of the page's module.
+/// Every letter beyond ASCII counts: those that may not stand in a name stand only in texts and comments.
 pub(crate) fn is_name_letter(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_' || !letter.is_ascii()
 }

@@ -24,14 +24,6 @@ const DECIMAL_UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
 ///
 /// `Display` uses binary units and three significant digits. Addition saturates, subtraction gives a
 /// [`ByteDelta`].
-///
-/// ```
-/// use gpumem_core::units::{ByteDelta, Bytes};
-///
-/// assert_eq!(Bytes::new(7_451_000_000).to_string(), "6.94 GiB");
-/// assert_eq!(Bytes::mib(300) - Bytes::mib(301), ByteDelta::new(-1_048_576));
-/// assert_eq!(Bytes::mib(300).saturating_sub(Bytes::mib(301)), Bytes::ZERO);
-/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(u64);
 
@@ -65,13 +57,6 @@ impl Bytes {
     }
 
     /// The signed change from `before` to `self`, limited to the range of an `i64`.
-    ///
-    /// ```
-    /// use gpumem_core::units::{ByteDelta, Bytes};
-    ///
-    /// assert_eq!(Bytes::new(3).since(Bytes::new(5)), ByteDelta::new(-2));
-    /// assert_eq!(Bytes::new(u64::MAX).since(Bytes::ZERO).get(), i64::MAX);
-    /// ```
     pub fn since(self, before: Self) -> ByteDelta {
         let wide = i128::from(self.0) - i128::from(before.0);
         ByteDelta(wide.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
@@ -119,15 +104,6 @@ impl fmt::Display for Bytes {
 }
 
 /// A signed difference of levels, in bytes.
-///
-/// ```
-/// use gpumem_core::units::{ByteDelta, Bytes};
-///
-/// let kept = Bytes::mib(1) - Bytes::mib(4);
-/// assert_eq!(kept.to_string(), "−3 MiB");
-/// assert_eq!(kept.magnitude(), Bytes::mib(3));
-/// assert_eq!(ByteDelta::from_f64(1.6), ByteDelta::new(2));
-/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteDelta(i64);
 
@@ -192,14 +168,6 @@ impl fmt::Display for ByteDelta {
 ///
 /// Instants are not epoch times, because epoch nanoseconds do not fit a JavaScript number exactly; a
 /// recording's [`Header`](crate::recording::Header) has the one wall-clock anchor.
-///
-/// ```
-/// use gpumem_core::units::Nanos;
-///
-/// let interval: Nanos = "10ms".parse().unwrap();
-/// assert_eq!(interval, Nanos::millis(10));
-/// assert_eq!(interval.since(Nanos::millis(25)), Nanos::ZERO);
-/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(u64);
 
@@ -242,13 +210,6 @@ impl Add for Nanos {
 }
 
 /// The error of parsing [`Nanos`]; its message says how to write a duration.
-///
-/// ```
-/// use gpumem_core::units::Nanos;
-///
-/// let error = "5".parse::<Nanos>().unwrap_err();
-/// assert_eq!(error.to_string(), r#""5" has no unit: write 5ms or 5s"#);
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotATime {
     text: String,
@@ -312,14 +273,6 @@ impl fmt::Display for Nanos {
 }
 
 /// How sizes are shown. The reader chooses; binary is the default.
-///
-/// ```
-/// use gpumem_core::units::{ByteDelta, Bytes, Units};
-///
-/// assert_eq!(Units::Binary.size(Bytes::new(7_451_000_000)), "6.94 GiB");
-/// assert_eq!(Units::Decimal.size(Bytes::new(7_451_000_000)), "7.45 GB");
-/// assert_eq!(Units::from_name("B").unwrap().change(ByteDelta::new(-2000)), "−2000 B");
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Units {
     /// Powers of 1024: `6.94 GiB`.

@@ -23,6 +23,7 @@ mod growth;
 mod guard;
 mod holders;
 mod interrupt;
+mod late_line;
 mod level_log;
 mod levels;
 mod look;
@@ -35,6 +36,8 @@ mod oom;
 mod opened;
 #[cfg(target_os = "linux")]
 mod own_memory;
+#[cfg(target_os = "linux")]
+mod process_status;
 mod ranks;
 mod recorder;
 mod rules;
@@ -46,6 +49,7 @@ mod sources;
 mod still;
 mod store;
 mod stored;
+mod strand;
 #[cfg(feature = "testing")]
 mod testing;
 mod text;
@@ -86,13 +90,14 @@ mod _gpumem {
     use super::device_profile::DeviceProfile;
     #[pymodule_export]
     use super::extension::{
-        Extension, check_interval, load_ipython_extension, shown_text, stopped,
-        unload_ipython_extension,
+        Extension, check_interval, load_ipython_extension, stopped, unload_ipython_extension,
     };
     #[pymodule_export]
     use super::footprint::{Footprint, FootprintRow, of_model};
     #[pymodule_export]
     use super::growth::classify_growth_json;
+    #[pymodule_export]
+    use super::guard::log_from_python;
     #[pymodule_export]
     use super::holders::{Holders, find_holders};
     #[pymodule_export]
@@ -122,9 +127,11 @@ mod _gpumem {
     #[pymodule_export]
     use super::session::{
         BegunTask, Subscription, begin_interval, close_store, device_labels, fetch, follow,
-        is_owner, look_after, note_missing, record_blocks, reset, roll, source_states,
-        sources_text, use_sources,
+        is_owner, look_after, look_if_unseen, note_missing, record_blocks, reset, roll,
+        source_states, sources_text, use_sources,
     };
+    #[pymodule_export]
+    use super::text::{markdown_code, markdown_text, printable_text, report_text};
 
     #[pymodule_export]
     use super::stored::{
@@ -139,7 +146,7 @@ mod _gpumem {
     use super::trace::flight::flight_recorder;
 
     #[pymodule_export]
-    use super::workers::{is_further, left_behind, worker_recording, workers};
+    use super::workers::{delete_sessions, is_further, left_behind, worker_recording, workers};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
@@ -149,8 +156,11 @@ mod _gpumem {
         super::walk::resolve(module.py())?;
         super::loops::resolve(module.py())?;
         super::sim::register(module)?;
+        super::threads::watch_forks(module)?;
         #[cfg(feature = "testing")]
-        super::testing::register(module)?;
+        if std::env::var_os("GPUMEM_TESTING").is_some_and(|it| it == "1") {
+            super::testing::register(module)?;
+        }
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

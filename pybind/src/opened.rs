@@ -1,6 +1,5 @@
 //! What a file holds, for Python.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +15,7 @@ use crate::api::{load_bytes, raised, read_file};
 use crate::device_profile::DeviceProfile;
 use crate::level_log::LevelLog;
 use crate::nsight::{self, NsightExport};
-use crate::{ranks, torch_snapshot, torch_trace};
+use crate::{files, ranks, store, torch_snapshot, torch_trace};
 
 /// Reads a file of any kind that gpumem knows; its content tells which. A folder holds the recordings of a job's
 /// ranks, or the traces of several workers. In a memory snapshot or a trace of `PyTorch`, cells of `notebook` are named,
@@ -34,20 +33,23 @@ pub(crate) fn load(
             None => torch_trace::read_folder(py, &path, notebook)?.into_py_any(py),
         };
     }
-    // A pipe can be read once only.
-    if path.is_file() {
-        let head = py.detach(|| beginning(&path));
-        match FileKind::of(&head) {
-            // An export of Nsight Systems may be larger than memory, and what nobody reads, too.
-            FileKind::Sqlite => {
-                return match ranks::session_in(py, &path)? {
-                    Some(session) => session.into_py_any(py),
-                    None => NsightExport::of_sqlite(py, &path)?.into_py_any(py),
-                };
-            }
-            kind if !is_read(kind, &head) => return Err(unread(py, &path, &head)),
-            _ => (),
+    let head = py.detach(|| beginning(&path));
+    let kind = FileKind::of(&head);
+    if let Some(session) = ranks::session_in(py, &path)? {
+        return session.into_py_any(py);
+    }
+    match kind {
+        // A recording whose beginning is damaged.
+        FileKind::Unknown if py.detach(|| store::has_frames(&path)) => {
+            let (path, bytes) = read_file(py, path)?;
+            return load_bytes(py, &path, &bytes)?.into_py_any(py);
         }
+        // Whoever reads it says why it cannot be read.
+        FileKind::Empty => {}
+        // An export of Nsight Systems may be larger than memory, and what nobody reads, too.
+        FileKind::Sqlite => return NsightExport::of_sqlite(py, &path)?.into_py_any(py),
+        kind if !is_read(kind, &head) => return Err(unread(py, &path, &head)),
+        _ => {}
     }
     let (path, bytes) = read_file(py, path)?;
     match FileKind::of(&bytes) {
@@ -138,6 +140,6 @@ fn refuse_memray(py: Python<'_>, path: &Path) -> PyErr {
 /// A file's first bytes; none if it cannot be read, which shows when it is read whole.
 fn beginning(path: &Path) -> Vec<u8> {
     let mut head = Vec::new();
-    drop(File::open(path).and_then(|file| file.take(LOOKED_AT as u64).read_to_end(&mut head)));
+    drop(files::open(path).and_then(|file| file.take(LOOKED_AT as u64).read_to_end(&mut head)));
     head
 }

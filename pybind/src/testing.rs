@@ -1,6 +1,7 @@
-//! What tests and benchmarks order, and users cannot: `gpumem._gpumem._testing`.
+//! Failures that tests order, and figures that benchmarks read: `gpumem._gpumem._testing`.
 //!
-//! The wheel that is released is built without the feature `testing`: nothing of this is in it.
+//! Every wheel carries this, so that what is published can be tested. The module exists only in a
+//! process with `GPUMEM_TESTING=1` in its environment when the extension is imported.
 
 use std::time::{Duration, Instant};
 
@@ -14,12 +15,12 @@ use crate::adapters::own::{self, Asks};
 use crate::extension;
 use crate::guard::panic_in_next_callback;
 #[cfg(target_os = "linux")]
-use crate::look::fail_look;
+use crate::look::{fail_look, fork_and_read, slow_copies};
 use crate::look::{look_for, look_in_process, looks_under_way};
 use crate::loops::look_at_loops;
 use crate::sampler::simulated_run;
 use crate::session::latest_line;
-use crate::store::{store_nanos, store_on_network};
+use crate::store::store_nanos;
 use crate::walk::{self, Extent, Here, Limits, Places, Search};
 
 /// How long a walk that a test waits for may take.
@@ -29,6 +30,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let hooks = PyModule::new(module.py(), "_testing")?;
     #[cfg(target_os = "linux")]
     hooks.add_function(wrap_pyfunction!(fail_look, &hooks)?)?;
+    #[cfg(target_os = "linux")]
+    hooks.add_function(wrap_pyfunction!(fork_and_read, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(fix, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(latest_line, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(look_at_loops, &hooks)?)?;
@@ -38,8 +41,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     hooks.add_function(wrap_pyfunction!(object_graph, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(panic_in_next_callback, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(simulated_run, &hooks)?)?;
+    #[cfg(target_os = "linux")]
+    hooks.add_function(wrap_pyfunction!(slow_copies, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(store_nanos, &hooks)?)?;
-    hooks.add_function(wrap_pyfunction!(store_on_network, &hooks)?)?;
     // `add` would name it in `__all__`, and the stub tells of what is released.
     module.setattr("_testing", hooks)
 }

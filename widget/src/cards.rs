@@ -7,7 +7,7 @@ use gpumem_core::wording::{self, Words};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, FocusOptions, HtmlElement};
 
-use crate::dom::{Dom, Maker, add, flag};
+use crate::dom::{Maker, add, find, flag, focus, or_throw, set_attribute, set_bool};
 use crate::full;
 use crate::model::Model;
 
@@ -48,7 +48,7 @@ pub(crate) struct Card {
 
 impl Card {
     /// A new card.
-    pub(crate) fn new(make: &Maker, model: &Model, verdict: &Verdict<'_>, form: Form) -> Dom<Self> {
+    pub(crate) fn new(make: &Maker, model: &Model, verdict: &Verdict<'_>, form: Form) -> Self {
         let finding = verdict.first();
         let words = wording::verdict_words(model.recording(), verdict, model.units());
         let label = format!(
@@ -62,25 +62,25 @@ impl Card {
             ("data-tone", tone(finding)),
             ("data-finding", &finding.id),
         ];
-        let head = head(make, finding, &words)?;
-        let element = make.group("article.card", &attributes, &[&head])?;
+        let head = head(make, finding, &words);
+        let element = make.group("article.card", &attributes, &[&head]);
         let fix = match (&finding.fix, finding.release()) {
-            (Some(fix), _) => Some(self::fix(make, model, finding, fix)?),
-            (None, Some(command)) => Some(command_box(make, command)?),
+            (Some(fix), _) => Some(self::fix(make, model, finding, fix)),
+            (None, Some(command)) => Some(command_box(make, command)),
             (None, None) => None,
         };
         if let Some(fix) = fix {
-            add(&element, &fix)?;
+            add(&element, &fix);
         }
-        add(&element, &ways(make, finding, &words, form)?)?;
+        add(&element, &ways(make, finding, &words, form));
         if form != Form::Folded {
-            add(&element, &full::body(make, model, finding, &words)?)?;
+            add(&element, &full::body(make, model, finding, &words));
         }
-        Ok(Self {
+        Self {
             finding: finding.id.clone(),
             made: element.outer_html(),
             element,
-        })
+        }
     }
 
     /// An earlier card if it shows the same, else a new one in which that is open which was open on it.
@@ -89,17 +89,17 @@ impl Card {
         model: &Model,
         verdict: &Verdict<'_>,
         (form, earlier): (Form, &[Self]),
-    ) -> Dom<Self> {
-        let card = Self::new(make, model, verdict, form)?;
+    ) -> Self {
+        let card = Self::new(make, model, verdict, form);
         let mut earlier = earlier.iter();
         let Some(old) = earlier.find(|old| old.finding == card.finding) else {
-            return Ok(card);
+            return card;
         };
         if old.made == card.made {
-            return Ok(old.clone());
+            return old.clone();
         }
-        card.take_over(old)?;
-        Ok(card)
+        card.take_over(old);
+        card
     }
 
     /// The element in the page.
@@ -113,28 +113,26 @@ impl Card {
     }
 
     /// Brings the card into view, and the keyboard to it.
-    pub(crate) fn reveal(&self) -> Dom<()> {
-        let element: &HtmlElement = self.element.unchecked_ref();
-        Ok(element.focus()?)
+    pub(crate) fn reveal(&self) {
+        focus(&self.element);
     }
 
     /// Opens what was open on the card of the finding's earlier state.
-    fn take_over(&self, earlier: &Self) -> Dom<()> {
+    fn take_over(&self, earlier: &Self) {
         let (new, old) = (
-            all(&self.element, "details")?,
-            all(&earlier.element, "details")?,
+            all(&self.element, "details"),
+            all(&earlier.element, "details"),
         );
         let old = named(&old);
         for (name, new) in named(&new) {
             if let Some((_, old)) = old.iter().find(|(of_old, _)| *of_old == name) {
-                flag(new, "open", old.has_attribute("open"))?;
+                flag(new, "open", old.has_attribute("open"));
             }
         }
-        Ok(())
     }
 
     /// Marks the card of this finding as the chosen one, and as one that is about what is pointed at.
-    pub(crate) fn mark(&self, finding: &Finding, chosen: bool, pointed: &Linked) -> Dom<()> {
+    pub(crate) fn mark(&self, finding: &Finding, chosen: bool, pointed: &Linked) {
         let is_of_run = pointed.run.is_some_and(|run| finding.runs.contains(&run));
         let mut names = finding.holders.iter().map(|holder| &holder.name);
         let is_held = pointed
@@ -142,45 +140,43 @@ impl Card {
             .as_ref()
             .is_some_and(|name| names.any(|it| it == name));
         let linked = is_of_run || is_held;
-        if let Some(button) = self.element.query_selector("[data-action=runs]")? {
-            button.set_attribute("aria-pressed", if chosen { "true" } else { "false" })?;
+        if let Some(button) = find(&self.element, "[data-action=runs]") {
+            set_bool(&button, "aria-pressed", chosen);
         }
-        flag(&self.element, "data-chosen", chosen)?;
-        flag(&self.element, "data-linked", linked)
+        flag(&self.element, "data-chosen", chosen);
+        flag(&self.element, "data-linked", linked);
     }
 }
 
-fn all(around: &Element, selector: &str) -> Dom<Vec<Element>> {
-    let found = around.query_selector_all(selector)?;
+fn all(around: &Element, selector: &str) -> Vec<Element> {
+    let found = or_throw(around.query_selector_all(selector));
     let nodes = (0..found.length()).filter_map(|idx| found.get(idx));
-    Ok(nodes.map(JsCast::unchecked_into).collect())
+    nodes.map(JsCast::unchecked_into).collect()
 }
 
 /// Which of the buttons, summaries and blocks in an element the keyboard is on.
-pub(crate) fn keyboard_in(around: &Element) -> Dom<Option<Stop>> {
-    if around.query_selector(":focus")?.is_none() {
-        return Ok(None);
-    }
-    let stops = all(around, STOPS)?;
+pub(crate) fn keyboard_in(around: &Element) -> Option<Stop> {
+    find(around, ":focus")?;
+    let stops = all(around, STOPS);
     let mut stops = named(&stops).into_iter();
     let found = stops.find(|(_, stop)| stop.matches(":focus").unwrap_or_default());
-    Ok(found.map(|(name, _)| name))
+    found.map(|(name, _)| name)
 }
 
 /// Brings the keyboard back to one of them, or where there are fewer now to the last that has its
 /// words, or else to the first; the page does not move.
-pub(crate) fn bring_back(around: &Element, (words, nth): &Stop) -> Dom<()> {
-    let stops = all(around, STOPS)?;
+pub(crate) fn bring_back(around: &Element, (words, nth): &Stop) {
+    let stops = all(around, STOPS);
     let named = named(&stops);
     let alike = named.iter().filter(|((own, _), _)| own == words);
     let found = alike.take(nth + 1).last().or(named.first());
     let Some((_, found)) = found else {
-        return Ok(());
+        return;
     };
     let found: &HtmlElement = found.unchecked_ref();
     let options = FocusOptions::new();
     options.set_prevent_scroll(true);
-    Ok(found.focus_with_options(&options)?)
+    or_throw(found.focus_with_options(&options));
 }
 
 /// These elements by what tells them apart on any card of the same finding.
@@ -214,9 +210,9 @@ pub(crate) fn tone_of(sign: &str) -> &'static str {
     }
 }
 
-pub(crate) fn sign(make: &Maker, finding: &Finding) -> Dom<Element> {
-    let sign = make.text("span", &[("aria-hidden", "true")], wording::icon(finding))?;
-    let heading = make.text("span.unseen", &[], wording::heading(finding))?;
+pub(crate) fn sign(make: &Maker, finding: &Finding) -> Element {
+    let sign = make.text("span", &[("aria-hidden", "true")], wording::icon(finding));
+    let heading = make.text("span.unseen", &[], wording::heading(finding));
     make.group("span.sign", &[], &[&sign, &heading])
 }
 
@@ -226,30 +222,30 @@ pub(crate) fn place(finding: &Finding) -> Option<String> {
     Some(format!("In [{number}]"))
 }
 
-fn head(make: &Maker, finding: &Finding, words: &Words) -> Dom<Element> {
-    let title = make.prose("h3", &[("dir", "auto")], &words.title)?;
-    let head = make.group("div.head", &[], &[&sign(make, finding)?, &title])?;
+fn head(make: &Maker, finding: &Finding, words: &Words) -> Element {
+    let title = make.prose("h3", &[("dir", "auto")], &words.title);
+    let head = make.group("div.head", &[], &[&sign(make, finding), &title]);
     let number = finding.cell.as_ref().and_then(|cell| cell.execution_count);
     if let Some(number) = number {
         // The page's script shows it where it finds the cell.
-        let button = make.link("cell", &number.to_string(), "Go to the cell ↑")?;
-        flag(&button, "hidden", true)?;
-        add(&head, &button)?;
+        let button = make.link("cell", &number.to_string(), "Go to the cell ↑");
+        flag(&button, "hidden", true);
+        add(&head, &button);
     }
     if !words.outlook.is_empty() {
         let outlook = wording::capitalised(&words.outlook);
-        let outlook = make.prose("p.outlook", &[("dir", "auto")], &outlook)?;
-        add(&head, &outlook)?;
+        let outlook = make.prose("p.outlook", &[("dir", "auto")], &outlook);
+        add(&head, &outlook);
     }
-    Ok(head)
+    head
 }
 
 /// Where to change what, with what changes marked.
-fn fix(make: &Maker, model: &Model, finding: &Finding, fix: &Fix) -> Dom<Element> {
+fn fix(make: &Maker, model: &Model, finding: &Finding, fix: &Fix) -> Element {
     let Some(before) = &fix.before else {
         return command_box(make, &fix.after);
     };
-    let at = make.empty("div.at", &[])?;
+    let at = make.empty("div.at", &[]);
     let (place, line) = if fix.elsewhere {
         (None, Some("another cell".to_owned()))
     } else {
@@ -258,42 +254,42 @@ fn fix(make: &Maker, model: &Model, finding: &Finding, fix: &Fix) -> Dom<Element
     };
     for (tag, words) in [("b", place), ("span", line)] {
         if let Some(words) = words {
-            add(&at, &make.text(tag, &[], &words)?)?;
+            add(&at, &make.text(tag, &[], &words));
         }
     }
-    let code = make.empty("pre.patch", &[("dir", "ltr")])?;
+    let code = make.empty("pre.patch", &[("dir", "ltr")]);
     let sides = changed(before, &fix.after);
     for (tag, lines) in ["del", "ins"].into_iter().zip(&sides) {
         for pieces in lines {
-            let line = make.empty(tag, &[])?;
+            let line = make.empty(tag, &[]);
             for (is_changed, text) in pieces {
                 let tag = if *is_changed { "mark" } else { "span" };
-                add(&line, &make.text(tag, &[], text)?)?;
+                add(&line, &make.text(tag, &[], text));
             }
-            add(&code, &line)?;
+            add(&code, &line);
         }
     }
-    let copy = copy_button(make, &fix.after)?;
+    let copy = copy_button(make, &fix.after);
     make.group("div.fix", &[], &[&at, &code, &copy])
 }
 
 /// What to run once.
-fn command_box(make: &Maker, command: &str) -> Dom<Element> {
-    let words = make.text("span", &[], "run once")?;
-    let at = make.group("div.at", &[], &[&words])?;
-    let command_line = make.text("code", &[], command)?;
-    let code = make.group("pre.patch", &[("dir", "ltr")], &[&command_line])?;
-    let copy = copy_button(make, command)?;
+fn command_box(make: &Maker, command: &str) -> Element {
+    let words = make.text("span", &[], "run once");
+    let at = make.group("div.at", &[], &[&words]);
+    let command_line = make.text("code", &[], command);
+    let code = make.group("pre.patch", &[("dir", "ltr")], &[&command_line]);
+    let copy = copy_button(make, command);
     make.group("div.fix", &[], &[&at, &code, &copy])
 }
 
-fn copy_button(make: &Maker, text: &str) -> Dom<Element> {
+fn copy_button(make: &Maker, text: &str) -> Element {
     let attributes = [("data-action", "copy"), ("data-argument", text)];
     make.text("button.primary", &attributes, "Copy fix")
 }
 
 /// Why the fix helps, and what else the reader can do.
-fn ways(make: &Maker, finding: &Finding, words: &Words, form: Form) -> Dom<Element> {
+fn ways(make: &Maker, finding: &Finding, words: &Words, form: Form) -> Element {
     let why = match &finding.fix {
         Some(fix) => wording::sentence(&wording::fix_reason(fix)),
         None => String::new(),
@@ -302,17 +298,17 @@ fn ways(make: &Maker, finding: &Finding, words: &Words, form: Form) -> Dom<Eleme
         ("", Some(advice)) => wording::sentence(advice),
         _ => why,
     };
-    let why = make.prose("p.why", &[], &why)?;
-    let ways = make.empty("div.acts", &[])?;
+    let why = make.prose("p.why", &[], &why);
+    let ways = make.empty("div.acts", &[]);
     let folds = match form {
         Form::Folded => Some(("Evidence ▸", "false")),
         Form::Unfolded => Some(("Evidence ▾", "true")),
         Form::Whole => None,
     };
     if let Some((words, expanded)) = folds {
-        let evidence = make.link("evidence", &finding.id, words)?;
-        evidence.set_attribute("aria-expanded", expanded)?;
-        add(&ways, &evidence)?;
+        let evidence = make.link("evidence", &finding.id, words);
+        set_attribute(&evidence, "aria-expanded", expanded);
+        add(&ways, &evidence);
     }
     if !finding.runs.is_empty() {
         let words = if finding.counts_steps() {
@@ -320,8 +316,8 @@ fn ways(make: &Maker, finding: &Finding, words: &Words, form: Form) -> Dom<Eleme
         } else {
             "Show its runs"
         };
-        add(&ways, &make.link("runs", &finding.id, words)?)?;
+        add(&ways, &make.link("runs", &finding.id, words));
     }
-    add(&ways, &make.link("dismiss", &finding.id, "Dismiss")?)?;
+    add(&ways, &make.link("dismiss", &finding.id, "Dismiss"));
     make.group("div.because", &[], &[&why, &ways])
 }

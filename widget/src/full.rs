@@ -4,12 +4,12 @@ use gpumem_core::analyze::{Evidence, Finding};
 use gpumem_core::chart::{self, Density};
 use gpumem_core::units::{ByteDelta, Units};
 use gpumem_core::wording::{self, Words};
-use gpumem_page_kit::paint::{paint_scene, px};
+use gpumem_page_kit::paint::paint_scene;
 use web_sys::{Element, HtmlCanvasElement};
 
 use crate::canvas::Faces;
 use crate::card_details;
-use crate::dom::{Dom, Maker, add, fill};
+use crate::dom::{Maker, add, fill, find, or_throw};
 use crate::holder_list;
 use crate::model::Model;
 
@@ -19,39 +19,39 @@ const TWO_CHARTS: f64 = 560.0;
 const BETWEEN: f64 = 24.0;
 
 /// What a card opens: its drawings, who holds it, what to do, what it is not, and the figures.
-pub(crate) fn body(make: &Maker, model: &Model, finding: &Finding, words: &Words) -> Dom<Element> {
-    let body = make.empty("div.full", &[])?;
+pub(crate) fn body(make: &Maker, model: &Model, finding: &Finding, words: &Words) -> Element {
+    let body = make.empty("div.full", &[]);
     if !words.detail.is_empty() {
-        let detail = make.prose("p.detail", &[], &words.detail)?;
-        add(&body, &detail)?;
+        let detail = make.prose("p.detail", &[], &words.detail);
+        add(&body, &detail);
     }
     if finding.growth().is_some() || finding.ran_out() {
-        add(&body, &make.empty("div.courses", &[])?)?;
+        add(&body, &make.empty("div.courses", &[]));
     }
-    for part in card_details::of(make, model, finding)? {
-        add(&body, &part)?;
+    for part in card_details::of(make, model, finding) {
+        add(&body, &part);
     }
     if !finding.holders.is_empty() {
-        add(&body, &holder_list::holders(make, finding, model.units())?)?;
+        add(&body, &holder_list::holders(make, finding, model.units()));
     }
     let ruled_out = wording::ruled_out(model.recording(), finding, model.units());
-    let boxes = make.empty("div.boxes", &[])?;
+    let boxes = make.empty("div.boxes", &[]);
     if !words.suggestions.is_empty() {
         let advice = words
             .suggestions
             .iter()
             .map(|it| (None, wording::sentence(it)));
-        add(&boxes, &listed(make, "What to do", "ol", advice)?)?;
+        add(&boxes, &listed(make, "What to do", "ol", advice));
     }
     if !ruled_out.is_empty() {
         let ruled_out = ruled_out.into_iter().map(|(what, why)| (Some(what), why));
-        add(&boxes, &listed(make, "Ruled out", "ul", ruled_out)?)?;
+        add(&boxes, &listed(make, "Ruled out", "ul", ruled_out));
     }
-    add(&body, &boxes)?;
+    add(&body, &boxes);
     if !finding.evidence.is_empty() {
-        add(&body, &evidence(make, model, finding)?)?;
+        add(&body, &evidence(make, model, finding));
     }
-    Ok(body)
+    body
 }
 
 /// Draws what grew and where that leads, where a card has the place for it.
@@ -60,13 +60,13 @@ pub(crate) fn draw(
     model: &Model,
     finding: &Finding,
     (card, faces): (&Element, &Faces),
-) -> Dom<()> {
-    let Some(place) = card.query_selector(".courses")? else {
-        return Ok(());
+) {
+    let Some(place) = find(card, ".courses") else {
+        return;
     };
     let room = f64::from(place.client_width());
     if room == 0.0 {
-        return Ok(());
+        return;
     }
     let width = if room < TWO_CHARTS || finding.ran_out() {
         room
@@ -98,15 +98,12 @@ pub(crate) fn draw(
         let canvas: HtmlCanvasElement = make.typed(
             "canvas",
             &[("role", "img"), ("aria-label", &scene.description)],
-        )?;
-        paint_scene(&canvas, &scene, model.theme, model.scale, faces)?;
-        let style = canvas.style();
-        style.set_property("width", &px(scene.width))?;
-        style.set_property("height", &px(scene.height))?;
-        let title = make.text("h4", &[], title)?;
-        drawn.push(make.group("div", &[], &[&title, &canvas])?);
+        );
+        paint_scene(&canvas, &scene, model.theme, model.scale, faces);
+        let title = make.text("h4", &[], title);
+        drawn.push(make.group("div", &[], &[&title, &canvas]));
     }
-    fill(&place, &drawn)
+    fill(&place, &drawn);
 }
 
 /// A list under a heading; what an entry is about stands in front of it.
@@ -115,43 +112,43 @@ fn listed(
     label: &str,
     tag: &str,
     entries: impl Iterator<Item = (Option<&'static str>, String)>,
-) -> Dom<Element> {
-    let list = make.empty(tag, &[])?;
+) -> Element {
+    let list = make.empty(tag, &[]);
     for (what, words) in entries {
-        let entry = make.prose("li", &[], &words)?;
+        let entry = make.prose("li", &[], &words);
         if let Some(what) = what {
-            entry.prepend_with_node_1(&make.text("b", &[], what)?.into())?;
+            or_throw(entry.prepend_with_node_1(&make.text("b", &[], what).into()));
         }
-        add(&list, &entry)?;
+        add(&list, &entry);
     }
-    let label = make.text("h4", &[], label)?;
+    let label = make.text("h4", &[], label);
     make.group("div", &[], &[&label, &list])
 }
 
-fn evidence(make: &Maker, model: &Model, finding: &Finding) -> Dom<Element> {
+fn evidence(make: &Maker, model: &Model, finding: &Finding) -> Element {
     let summary = make.text(
         "summary",
         &[],
         &format!("Figures and thresholds ({})", finding.evidence.len()),
-    )?;
-    let table = make.empty("table", &[])?;
-    let names = make.empty("tr", &[])?;
+    );
+    let table = make.empty("table", &[]);
+    let names = make.empty("tr", &[]);
     for name in ["figure", "value", "threshold", "holds"] {
-        add(&names, &make.text("th", &[("scope", "col")], name)?)?;
+        add(&names, &make.text("th", &[("scope", "col")], name));
     }
-    add(&table, &make.group("thead", &[], &[&names])?)?;
-    let rows = make.empty("tbody", &[])?;
+    add(&table, &make.group("thead", &[], &[&names]));
+    let rows = make.empty("tbody", &[]);
     for figure in &finding.evidence {
         let (recording, units) = (model.recording(), model.units());
         let words = wording::evidence(recording, finding, figure, units);
-        add(&rows, &figure_row(make, figure, &words, units)?)?;
+        add(&rows, &figure_row(make, figure, &words, units));
     }
-    add(&table, &rows)?;
-    let scroll = make.group("div.scroll", &[], &[&table])?;
+    add(&table, &rows);
+    let scroll = make.group("div.scroll", &[], &[&table]);
     make.group("details", &[], &[&summary, &scroll])
 }
 
-fn figure_row(make: &Maker, figure: &Evidence, words: &str, units: Units) -> Dom<Element> {
+fn figure_row(make: &Maker, figure: &Evidence, words: &str, units: Units) -> Element {
     let (sign, word) = if figure.holds {
         ("✓", "yes")
     } else {
@@ -169,10 +166,10 @@ fn figure_row(make: &Maker, figure: &Evidence, words: &str, units: Units) -> Dom
         "tr",
         &[("title", figure.name)],
         &[
-            &make.text("td", &[], words)?,
-            &make.text("td.number", &[], &shown(figure.value))?,
-            &make.text("td.number", &[], &threshold)?,
-            &make.text("td", &[("aria-label", word)], sign)?,
+            &make.text("td", &[], words),
+            &make.text("td.number", &[], &shown(figure.value)),
+            &make.text("td.number", &[], &threshold),
+            &make.text("td", &[("aria-label", word)], sign),
         ],
     )
 }

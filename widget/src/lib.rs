@@ -34,7 +34,6 @@ use gpumem_page_kit::{canvas, dom};
 use wasm_bindgen::prelude::{JsError, JsValue, wasm_bindgen};
 use web_sys::{Element, HtmlCanvasElement};
 
-use dom::Dom;
 use gesture::{Brushed, Gesture};
 use keys::Key;
 use model::Model;
@@ -68,73 +67,74 @@ impl View {
     pub fn compare(&mut self, bytes: &[u8], name: &str) -> Result<(), JsValue> {
         let baseline = format::decode(bytes).map_err(JsError::from)?;
         self.model.set_baseline(name, baseline);
-        Ok(self.on_page(Page::show)?)
+        self.on_page(Page::show);
+        Ok(())
     }
 
     /// Builds the report under `root`; its charts are painted when it is told their size.
-    pub fn mount(&mut self, root: &Element) -> Dom<()> {
-        self.page = Some(Page::build(root, &self.model)?);
-        Ok(())
+    pub fn mount(&mut self, root: &Element) {
+        self.page = Some(Page::build(root, &self.model));
     }
 
     /// Takes in frames that were recorded since; throws where they do not fit.
     pub fn apply(&mut self, frames: &[u8]) -> Result<(), JsValue> {
         let read = self.model.apply(frames);
-        self.on_page(Page::show)?;
+        self.on_page(Page::show);
         read.map_err(|error| JsError::from(error).into())
     }
 
     /// Looks at what the `state` of [`Self::text`] tells of.
-    pub fn restore(&mut self, state: &str) -> Dom<()> {
+    pub fn restore(&mut self, state: &str) {
         self.model.restore(state);
-        self.on_page(Page::show)
+        self.on_page(Page::show);
     }
 
     /// Gives the charts their width in CSS pixels, at `scale` device pixels each.
-    pub fn resize(&mut self, width: f64, scale: f64) -> Dom<()> {
+    pub fn resize(&mut self, width: f64, scale: f64) {
         self.model.scale = scale;
         self.model.handle(Event::Resized(width));
-        self.on_page(Page::restyle)
+        self.on_page(Page::restyle);
     }
 
     /// The colours of the charts, by the name of their theme.
-    pub fn theme(&mut self, name: &str) -> Dom<()> {
+    pub fn theme(&mut self, name: &str) {
         self.model.theme = Theme::from_name(name).unwrap_or_default();
-        self.on_page(Page::restyle)
+        self.on_page(Page::restyle);
     }
 
     /// Paints every chart anew, where the page lost what was painted.
-    pub fn repaint(&mut self) -> Dom<()> {
-        self.on_page(Page::repaint)
+    pub fn repaint(&mut self) {
+        self.on_page(Page::repaint);
     }
 
     /// The pointer moved over a chart to a point in CSS pixels from its top left.
-    pub fn point(&mut self, chart: &str, x: f64, y: f64) -> Dom<()> {
+    pub fn point(&mut self, chart: &str, x: f64, y: f64) {
         let at = Chart::from_name(chart).and_then(|chart| {
             let page = self.page.as_ref()?;
             page.pointed_at(&self.model, chart, Point { x, y })
         });
-        self.handle(Event::Pointed(at))
+        self.handle(Event::Pointed(at));
     }
 
     /// The pointer left the charts.
-    pub fn leave(&mut self) -> Dom<()> {
-        self.handle(Event::Pointed(None))
+    pub fn leave(&mut self) {
+        self.handle(Event::Pointed(None));
     }
 
     /// A chart was clicked at a point in CSS pixels from its top left.
-    pub fn click(&mut self, chart: &str, x: f64, y: f64) -> Dom<()> {
+    pub fn click(&mut self, chart: &str, x: f64, y: f64) {
         let (Some(chart), Some(page)) = (Chart::from_name(chart), &self.page) else {
-            return Ok(());
+            return;
         };
         let at = page.pointed_at(&self.model, chart, Point { x, y });
         match at.map(|at| at.target) {
             Some(chart::Target::Part(part)) => self.reveal(part),
-            Some(chart::Target::Field(field)) => match self.model.entering(field, None) {
-                Some(event) => self.handle(event),
-                None => Ok(()),
-            },
-            _ if !chart.has_time() && chart != Chart::Cells => Ok(()),
+            Some(chart::Target::Field(field)) => {
+                if let Some(event) = self.model.entering(field, None) {
+                    self.handle(event);
+                }
+            }
+            _ if !chart.has_time() && chart != Chart::Cells => {}
             _ => self.handle(Event::Clicked(at.and_then(state::Pointed::run))),
         }
     }
@@ -149,46 +149,45 @@ impl View {
     }
 
     /// The pointer that was put down moved; says whether that is more than a click.
-    pub fn drag(&mut self, x: f64) -> Dom<bool> {
+    pub fn drag(&mut self, x: f64) -> bool {
         let Some(mut gesture) = self.gesture else {
-            return Ok(false);
+            return false;
         };
         gesture.move_to(x);
         self.gesture = Some(gesture);
         if let Some(page) = &self.page {
-            page.mark(&gesture)?;
+            page.mark(&gesture);
         }
         let brushed = self.model.with_window(|window| gesture.brushed(window));
         if let Some(Brushed(span)) = brushed {
-            self.handle(Event::Zoomed(span))?;
+            self.handle(Event::Zoomed(span));
         }
-        Ok(gesture.is_drag())
+        gesture.is_drag()
     }
 
     /// The pointer was let go, or the drag broken off.
-    pub fn release(&mut self, is_over: bool) -> Dom<()> {
+    pub fn release(&mut self, is_over: bool) {
         let (Some(gesture), Some(page)) = (self.gesture.take(), &mut self.page) else {
-            return Ok(());
+            return;
         };
-        page.unmark(&gesture, &self.model)?;
+        page.unmark(&gesture, &self.model);
         let (Some((from, to)), true) = (gesture.range(), is_over) else {
-            return Ok(());
+            return;
         };
         let span = match gesture.chart {
             Chart::Minimap => self.model.with_window(|window| window.between(from, to)),
             _ => self.model.with_window(|window| window.cut(from, to)),
         };
-        match span {
-            Some(_) => self.handle(Event::Zoomed(span)),
-            None => Ok(()),
+        if span.is_some() {
+            self.handle(Event::Zoomed(span));
         }
     }
 
     /// The wheel was turned with Ctrl over a chart, or two fingers were spread:
     /// `factor` times the time is in view, or it moves `aside` by a share of it.
-    pub fn zoom(&mut self, chart: &str, x: f64, factor: f64, aside: f64) -> Dom<()> {
+    pub fn zoom(&mut self, chart: &str, x: f64, factor: f64, aside: f64) {
         if Chart::from_name(chart).is_none_or(|chart| !chart.has_time()) {
-            return Ok(());
+            return;
         }
         // What is not the timeline has no instants: its middle stays where it is.
         let is_timeline = chart == Chart::Timeline.name();
@@ -197,28 +196,28 @@ impl View {
             let middle = f64::midpoint(left, right);
             window.zoomed(if is_timeline { x } else { middle }, factor)
         });
-        self.handle(Event::Zoomed(span))?;
+        self.handle(Event::Zoomed(span));
         if aside == 0.0 {
-            return Ok(());
+            return;
         }
         match self.model.with_window(|window| window.panned(aside)) {
-            None => Ok(()),
+            None => {}
             span => self.handle(Event::Zoomed(span)),
         }
     }
 
     /// A key was pressed on a chart, or elsewhere in the report; says whether it meant anything.
-    pub fn press(&mut self, chart: &str, key: &str, shift: bool) -> Dom<bool> {
+    pub fn press(&mut self, chart: &str, key: &str, shift: bool) -> bool {
         let (Some(key), Some(page)) = (keys::of(key, shift), &self.page) else {
-            return Ok(false);
+            return false;
         };
         let on_chart = Chart::from_name(chart);
         if on_chart.is_none() && !key.is_everywhere() {
-            return Ok(false);
+            return false;
         }
         if key == Key::Search {
-            page.focus_search()?;
-            return Ok(true);
+            page.focus_search();
+            return true;
         }
         let chart = on_chart.unwrap_or(Chart::Cells);
         if let Key::Row(step) = key {
@@ -227,31 +226,31 @@ impl View {
         }
         // A row is a button: the page presses it.
         if (key, chart) == (Key::Choose, Chart::Row) {
-            return Ok(false);
+            return false;
         }
         if let (Key::Choose, Some(part)) = (key, self.part_at_keyboard()) {
-            self.reveal(part)?;
-            return Ok(true);
+            self.reveal(part);
+            return true;
         }
         let Some(event) = self
             .model
             .event_of(key, chart, &page.targets(&self.model, chart))
         else {
-            return Ok(false);
+            return false;
         };
         let crosses = event == Event::Crossed;
-        self.handle(event)?;
+        self.handle(event);
         if let Some(page) = &self.page {
             page.say_pointed(&self.model);
             if crosses {
-                page.focus(chart.other())?;
+                page.focus(chart.other());
             }
         }
-        Ok(true)
+        true
     }
 
     /// A button with this `data-action` and `data-argument` was pressed.
-    pub fn act(&mut self, action: &str, argument: &str) -> Dom<()> {
+    pub fn act(&mut self, action: &str, argument: &str) {
         let event = match action {
             "dismiss" => Event::Dismissed(self.model.together(argument)),
             "undo" => Event::Undone,
@@ -265,24 +264,24 @@ impl View {
             "runs" => return self.show_runs(argument),
             "device" => match argument.parse() {
                 Ok(idx) => Event::Switched(DeviceIdx(idx)),
-                Err(_) => return Ok(()),
+                Err(_) => return,
             },
             "measure" if argument == "run" => Event::Measured(chart::Measure::PerRun),
             "measure" => Event::Measured(chart::Measure::Total),
             "fold" => match Fold::from_name(argument) {
                 Some(fold) => Event::Folded(fold),
-                None => return Ok(()),
+                None => return,
             },
             "row" => match argument.parse() {
                 Ok(idx) => Event::OpenedRow(CellIdx(idx)),
-                Err(_) => return Ok(()),
+                Err(_) => return,
             },
             "rows" => Event::ShowedRows,
             "sort" => Event::Sorted(argument.parse().unwrap_or_default()),
             "card" => return self.show_card(argument),
             "pace" if argument == "clock" => Event::Paced(chart::Pace::Clock),
             "pace" => Event::Paced(chart::Pace::Runs),
-            "whole" if Chart::from_name(argument).is_some_and(|it| !it.has_time()) => return Ok(()),
+            "whole" if Chart::from_name(argument).is_some_and(|it| !it.has_time()) => return,
             "whole" => Event::Zoomed(None),
             "units" => {
                 self.model
@@ -302,13 +301,13 @@ impl View {
                 let recorded = setting.position(self.model.recorded_rules());
                 return self.set(setting, recorded);
             }
-            _ => return Ok(()),
+            _ => return,
         };
-        self.handle(event)
+        self.handle(event);
     }
 
     /// A field with this `data-input` and `data-argument` has another value.
-    pub fn input(&mut self, input: &str, argument: &str, value: &str) -> Dom<()> {
+    pub fn input(&mut self, input: &str, argument: &str, value: &str) {
         match (
             input,
             Setting::from_name(argument),
@@ -317,7 +316,7 @@ impl View {
             ("threshold", Some(setting), _) => self.set(setting, value.parse().unwrap_or_default()),
             ("layer", _, Some(layer)) => self.handle(Event::Drew(layer, value == "true")),
             ("search", ..) => self.handle(Event::Searched(value.to_owned())),
-            _ => Ok(()),
+            _ => {}
         }
     }
 
@@ -341,28 +340,26 @@ impl View {
     }
 
     /// Paints the report's first screen on a canvas, or on one of 1600 × 900.
-    pub fn paint(&self, canvas: &HtmlCanvasElement, slide: bool) -> Dom<()> {
+    pub fn paint(&self, canvas: &HtmlCanvasElement, slide: bool) {
         let extent = if slide {
             Extent::Slide
         } else {
             Extent::FirstScreen
         };
-        match &self.page {
-            Some(page) => Ok(page.paint_report(canvas, &self.model, extent)?),
-            None => Ok(()),
+        if let Some(page) = &self.page {
+            page.paint_report(canvas, &self.model, extent);
         }
     }
 
-    fn set(&mut self, setting: Setting, position: u32) -> Dom<()> {
+    fn set(&mut self, setting: Setting, position: u32) {
         self.model.set(setting, position);
-        self.on_page(Page::judge)
+        self.on_page(Page::judge);
     }
 
     /// Picks out the runs of a finding, and goes to them; or takes that back.
-    fn show_runs(&mut self, finding: &str) -> Dom<()> {
-        self.handle(Event::Toggled(finding.to_owned()))?;
+    fn show_runs(&mut self, finding: &str) {
+        self.handle(Event::Toggled(finding.to_owned()));
         self.reveal_chosen();
-        Ok(())
     }
 
     fn part_at_keyboard(&self) -> Option<usize> {
@@ -373,31 +370,27 @@ impl View {
     }
 
     /// Goes to a field of the whole map of holders.
-    fn show_field(&mut self, field: usize) -> Dom<()> {
-        self.handle(Event::Entered(Vec::new(), Some(field)))?;
-        match &self.page {
-            Some(page) => {
-                page.say_pointed(&self.model);
-                Ok(page.focus(Chart::Holders)?)
-            }
-            None => Ok(()),
+    fn show_field(&mut self, field: usize) {
+        self.handle(Event::Entered(Vec::new(), Some(field)));
+        if let Some(page) = &self.page {
+            page.say_pointed(&self.model);
+            page.focus(Chart::Holders);
         }
     }
 
     /// Goes to the field of a name on a device: `0:losses`.
-    fn show_name(&mut self, place: &str) -> Dom<()> {
+    fn show_name(&mut self, place: &str) {
         let (device, name) = place.split_once(':').unwrap_or_default();
         if let Ok(idx) = device.parse() {
-            self.handle(Event::Switched(DeviceIdx(idx)))?;
+            self.handle(Event::Switched(DeviceIdx(idx)));
         }
-        self.handle(Event::Looked(chart::Moment::After))?;
+        self.handle(Event::Looked(chart::Moment::After));
         if let Some(field) = self.model.field_of(name) {
             return self.show_field(field);
         }
         if let Some(page) = &self.page {
             page.say("this name holds nothing any more");
         }
-        Ok(())
     }
 
     /// Brings the row of what is picked out into view.
@@ -409,18 +402,17 @@ impl View {
     }
 
     /// Goes to the card of a finding.
-    fn show_card(&mut self, finding: &str) -> Dom<()> {
+    fn show_card(&mut self, finding: &str) {
         if !self.model.state().is_open(Fold::Findings) {
-            self.handle(Event::Folded(Fold::Findings))?;
+            self.handle(Event::Folded(Fold::Findings));
         }
-        match &self.page {
-            Some(page) => page.reveal(finding),
-            None => Ok(()),
+        if let Some(page) = &self.page {
+            page.reveal(finding);
         }
     }
 
     /// Goes to what holds a part of the device: its field in the map, else the card of a finding.
-    fn reveal(&mut self, part: usize) -> Dom<()> {
+    fn reveal(&mut self, part: usize) {
         if let Some(field) = self.model.field_about(part) {
             return self.show_field(field);
         }
@@ -428,30 +420,28 @@ impl View {
             if let Some(page) = &self.page {
                 page.say("nothing was found about this part");
             }
-            return Ok(());
+            return;
         };
         if self.model.state().chosen != Some(state::Choice::Finding(finding.clone())) {
-            self.handle(Event::Toggled(finding.clone()))?;
+            self.handle(Event::Toggled(finding.clone()));
         }
-        self.show_card(&finding)
+        self.show_card(&finding);
     }
 
-    fn handle(&mut self, event: Event) -> Dom<()> {
+    fn handle(&mut self, event: Event) {
         let before = self.model.handle(event);
-        self.update(&before)
+        self.update(&before);
     }
 
-    fn update(&mut self, before: &State) -> Dom<()> {
-        match &mut self.page {
-            Some(page) => Ok(page.update(before, &self.model)?),
-            None => Ok(()),
+    fn update(&mut self, before: &State) {
+        if let Some(page) = &mut self.page {
+            page.update(before, &self.model);
         }
     }
 
-    fn on_page(&mut self, show: impl FnOnce(&mut Page, &Model) -> Dom<()>) -> Dom<()> {
-        match &mut self.page {
-            Some(page) => show(page, &self.model),
-            None => Ok(()),
+    fn on_page(&mut self, show: impl FnOnce(&mut Page, &Model)) {
+        if let Some(page) = &mut self.page {
+            show(page, &self.model);
         }
     }
 }

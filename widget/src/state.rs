@@ -1,5 +1,7 @@
 //! What the reader looks at, and how events change it. Pure: no page, no clock.
 
+use std::collections::HashSet;
+
 use gpumem_core::analyze::Analysis;
 use gpumem_core::chart::{Layers, Measure, Moment, Pace, Target, default_device};
 use gpumem_core::recording::{CellIdx, DeviceIdx, Recording, RunIdx};
@@ -489,13 +491,13 @@ impl State {
             Some(Choice::Finding(id)) => {
                 let found = analysis.finding(id);
                 let mut runs = found.map_or_else(Vec::new, |finding| finding.runs.clone());
-                runs.sort();
+                runs.sort_unstable();
                 runs
             }
             Some(Choice::Cell(cell)) => of_cells(&|of| of == *cell),
             Some(Choice::Search(text)) => {
                 let found = cells_with(recording, text);
-                of_cells(&|of| found.binary_search(&of).is_ok())
+                of_cells(&|of| found.contains(&of))
             }
         }
     }
@@ -515,9 +517,9 @@ impl State {
     }
 }
 
-/// The cells of which any text that was kept, or a label of a run, holds `text`, in order;
+/// The cells of which any text that was kept, or a label of a run, holds `text`;
 /// capitals do not matter.
-pub(crate) fn cells_with(recording: &Recording, text: &str) -> Vec<CellIdx> {
+pub(crate) fn cells_with(recording: &Recording, text: &str) -> HashSet<CellIdx> {
     let wanted = text.to_lowercase();
     let holds = |text: &str| text.to_lowercase().contains(&wanted);
     let of_text = recording.cells().iter().filter(|cell| {
@@ -532,10 +534,7 @@ pub(crate) fn cells_with(recording: &Recording, text: &str) -> Vec<CellIdx> {
         .iter()
         .filter(|run| run.label.as_ref().is_some_and(|label| holds(label)));
     let found = of_text.map(|cell| cell.idx);
-    let mut found: Vec<CellIdx> = found.chain(of_label.map(|run| run.cell)).collect();
-    found.sort();
-    found.dedup();
-    found
+    found.chain(of_label.map(|run| run.cell)).collect()
 }
 
 #[cfg(test)]

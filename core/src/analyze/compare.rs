@@ -11,7 +11,7 @@ use crate::recording::{DeviceIdx, DeviceKey, Recording, Run};
 use crate::source_text;
 use crate::units::{ByteDelta, Bytes};
 
-/// How a cell's growth changed. The order is that of the report. Example: [`compare`](compare()).
+/// How a cell's growth changed. The order is that of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
     /// It grows more.
@@ -54,7 +54,7 @@ pub struct GrowthSide {
     pub peak: Option<Bytes>,
 }
 
-/// One cell (or loop) on one device, before and after. Example: [`compare`](compare()).
+/// One cell (or loop) on one device, before and after.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compared {
     /// The cell as it is now.
@@ -81,15 +81,6 @@ pub struct Compared {
 ///
 /// A cell is matched by equal source, else by the frontend's id, else by its first meaningful line, else by
 /// the start of that line, because a fixed cell has another source now.
-///
-/// ```
-/// use gpumem_core::analyze::{Change, Rules, compare};
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let compared = compare(&leaking(), &leaking(), &Rules::default());
-/// assert_eq!(compared[0].change, Change::Same);
-/// ```
 pub fn compare(recording: &Recording, baseline: &Recording, rules: &Rules) -> Vec<Compared> {
     IncrementalAnalyzer::default().compare(recording, baseline, rules)
 }
@@ -111,17 +102,6 @@ pub(super) fn compared(before: &[Entry], after: Vec<Entry>) -> Vec<Compared> {
 }
 
 /// The cells that grew in `baseline` and have not run in `recording`: what a comparison waits for.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, waiting};
-/// use gpumem_core::recording::Recording;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let cells = waiting(&Recording::default(), &leaking(), &Rules::default());
-/// assert_eq!(cells[0].label, "losses.append(step(batch))");
-/// assert!(waiting(&leaking(), &leaking(), &Rules::default()).is_empty());
-/// ```
 pub fn waiting(recording: &Recording, baseline: &Recording, rules: &Rules) -> Vec<CellRef> {
     let analyzer = &mut IncrementalAnalyzer::default();
     let after = analyzer.sides(recording, rules);

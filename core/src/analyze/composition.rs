@@ -69,19 +69,6 @@ pub enum PartContent {
 }
 
 /// A part of a device's memory.
-///
-/// ```
-/// use gpumem_core::analyze::{PartKind, Rules, analyze};
-/// use gpumem_core::recording::DeviceIdx;
-/// use gpumem_core::units::Bytes;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let parts = analyze(&recording, &Rules::default()).parts(&recording, DeviceIdx(0));
-/// let cache = parts.iter().find(|part| part.kind() == PartKind::Cache).expect("a cache");
-/// assert_eq!(cache.size, Bytes::mib(40));
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     /// What it is.
@@ -121,7 +108,7 @@ impl Analysis {
     ///
     /// If the holders were searched and the level has not changed since, the held part is split by purpose;
     /// what no search found is unnamed. During a run the last search tells what was there before, and the
-    /// rest belongs to the run. Example: [`Part`].
+    /// rest belongs to the run.
     pub fn parts(&self, recording: &Recording, device: DeviceIdx) -> Vec<Part> {
         let mut devices = self.devices.iter();
         let Some(summary) = devices.find(|summary| summary.device == device) else {

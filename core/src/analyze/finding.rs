@@ -14,7 +14,6 @@ use crate::severity::Severity;
 use crate::units::Bytes;
 
 /// What a finding is about. [`FindingKind::name`] is its name in JSON and Python.
-/// Example: [the module](super).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FindingKind {
@@ -97,7 +96,6 @@ impl Withdrawn {
 }
 
 /// One verdict with its evidence, as facts: [`wording`](crate::wording) turns them into sentences.
-/// Example: [the module](super).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Stays the same while the finding stands, so that a reader can follow its card.

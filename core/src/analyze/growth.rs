@@ -31,7 +31,7 @@ const LATE_SHARE: f64 = 0.4;
 /// The second half of a slow leak is straight: its last third has more than this share.
 const LATE_SHARE_OF_TAIL: f64 = 0.75;
 
-/// The verdict on a series. The order is that of the cards. Example: [`classify_growth`].
+/// The verdict on a series. The order is that of the cards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
     /// Both parts of the evidence rule agree that it grows, on enough runs.
@@ -103,7 +103,7 @@ impl Shape {
     }
 }
 
-/// The verdict on one series, with its figures. Example: [`classify_growth`].
+/// The verdict on one series, with its figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Growth {
     /// The verdict.
@@ -146,16 +146,6 @@ impl Growth {
 
 /// Judges the levels of a caching allocator: allocated as [`classify_growth`] does; if that is stable
 /// but reserved grows, the verdict is [`Shape::ReservedOnly`].
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, Shape, classify_allocator};
-/// use gpumem_core::units::Bytes;
-///
-/// let allocated = vec![Bytes::mib(100); 12];
-/// let reserved: Vec<Bytes> = (0..12).map(|run| Bytes::mib(100 + 20 * run)).collect();
-/// let growth = classify_allocator(&allocated, &reserved, Bytes::mib(1), &Rules::default());
-/// assert_eq!(growth.shape, Shape::ReservedOnly);
-/// ```
 pub fn classify_allocator(
     allocated: &[Bytes],
     reserved: &[Bytes],
@@ -178,16 +168,6 @@ pub fn classify_allocator(
 ///
 /// Growth of less than `min_growth` over the series is flat. A series of more than 256 levels is judged
 /// on the minima of 256 equal blocks.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, State, classify_growth};
-/// use gpumem_core::units::Bytes;
-///
-/// let levels: Vec<Bytes> = (0..12).map(|run| Bytes::mib(100 + 7 * run)).collect();
-/// let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
-/// assert_eq!(growth.state, State::Leak);
-/// assert_eq!(growth.bytes_per_run.to_string(), "+7 MiB");
-/// ```
 pub fn classify_growth(levels: &[Bytes], min_growth: Bytes, rules: &Rules) -> Growth {
     SeriesStats::of(levels).judged(min_growth, rules)
 }

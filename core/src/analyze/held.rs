@@ -1,7 +1,7 @@
 //! Which names hold what a series kept.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::details::{DecidedBy, Details};
 use super::evidence::Evidence;
@@ -157,8 +157,8 @@ fn names(look: &DeviceHolders) -> impl Iterator<Item = &Holder> {
     look.roots.iter().chain(&look.sharing)
 }
 
-fn by_key(look: &DeviceHolders) -> BTreeMap<Key<'_>, Vec<&Holder>> {
-    let mut by_key: BTreeMap<Key<'_>, Vec<&Holder>> = BTreeMap::new();
+fn by_key(look: &DeviceHolders) -> HashMap<Key<'_>, Vec<&Holder>> {
+    let mut by_key: HashMap<Key<'_>, Vec<&Holder>> = HashMap::new();
     for holder in names(look) {
         let name = holder.kind.series_name(&holder.name);
         by_key.entry((holder.kind, name)).or_default().push(holder);

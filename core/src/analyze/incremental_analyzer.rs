@@ -18,19 +18,6 @@ use crate::recording::Recording;
 ///
 /// The verdicts are those of [`analyze`](super::analyze) and [`compare`](super::compare()), but statistics
 /// of unchanged series are reused.
-///
-/// ```
-/// use gpumem_core::analyze::{IncrementalAnalyzer, Rules, analyze};
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let mut analyzer = IncrementalAnalyzer::default();
-/// let mut analysis = analyzer.analyze(&recording, &Rules::default());
-/// let stricter = Rules { min_runs: 20, ..Rules::default() };
-/// analyzer.judge(&mut analysis, &recording, &stricter);
-/// assert_eq!(analysis, analyze(&recording, &stricter));
-/// ```
 #[derive(Debug, Default)]
 pub struct IncrementalAnalyzer {
     stats: StatsCache,

@@ -65,7 +65,7 @@ pub(super) fn findings(
         outcomes.push(of_steps(context, series, stats));
     }
     let mut p_values: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.p).collect();
-    p_values.sort_by(f64::total_cmp);
+    p_values.sort_unstable_by(f64::total_cmp);
     let judged = outcomes.into_iter().filter_map(|outcome| outcome.judged);
     let p_bound = trend::p_bound(&p_values);
     told(context, series_of_runs, judged.collect(), p_bound)

@@ -1,6 +1,6 @@
 //! One row per (run, device), derived from the raw readings.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use crate::recording::{
     AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, RunLevels, Series, Source,
@@ -11,24 +11,10 @@ use crate::units::{Bytes, Nanos};
 use super::device_rows::{DeviceRows, Rows};
 use super::limits::{Limit, limits};
 use super::ongoing::Ongoing;
-use super::row::{Metric, Peak, RunRow, of_points};
+use super::overlaps;
+use super::row::{Metric, Overlap, Peak, RunRow, of_points};
 
 /// The latest levels of one device.
-///
-/// ```
-/// use gpumem_core::analyze::DeviceSummary;
-/// use gpumem_core::recording::{DeviceIdx, DriverLevels, Reading};
-/// use gpumem_core::units::Bytes;
-///
-/// let driver = DriverLevels {
-///     device_used: Bytes::gib(6).into(),
-///     capacity: Bytes::gib(16).into(),
-///     ..DriverLevels::default()
-/// };
-/// let summary = DeviceSummary::now(DeviceIdx(0), &Reading { driver, ..Reading::default() });
-/// assert_eq!(summary.free(), Some(Bytes::gib(10)));
-/// assert_eq!(summary.composition().len(), 2, "in use, and free");
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceSummary {
     /// Which device.
@@ -123,10 +109,13 @@ pub(super) fn summaries(recording: &Recording, rows: Rows<'_>) -> Vec<DeviceSumm
     let ongoing = Ongoing::of(recording, open);
     let summary = |(of_device, last): (&DeviceRows, usize)| {
         let (row, idx) = rows.at(last);
-        let levels = recording.run(row.run).levels.get(idx)?;
+        let run = recording.run(row.run);
+        let levels = run.levels.get(idx)?;
         let known = levels.after.as_ref().unwrap_or(&levels.before);
         let inside = ongoing.reading(row.run, row.device, known);
-        let now = DeviceSummary::now(row.device, inside.as_ref().unwrap_or(known));
+        let later = read_later(recording, run, row.device).filter(|_| inside.is_none());
+        let now = later.or(inside.as_ref()).unwrap_or(known);
+        let now = DeviceSummary::now(row.device, now);
         // A driver does not always answer in time.
         let read_last = || rows.of(row.device).rev().find_map(|row| row.capacity);
         Some(DeviceSummary {
@@ -137,6 +126,14 @@ pub(super) fn summaries(recording: &Recording, rows: Rows<'_>) -> Vec<DeviceSumm
         })
     };
     rows.of_devices().filter_map(summary).collect()
+}
+
+/// The levels of a device at the end of a run that began earlier and ended later.
+fn read_later<'a>(recording: &'a Recording, run: &Run, device: DeviceIdx) -> Option<&'a Reading> {
+    let others = recording.overlapping(run).filter(|it| it.ended > run.ended);
+    let last = others.max_by_key(|it| it.ended)?;
+    let levels = last.levels.iter().find(|it| it.device == device)?;
+    levels.after.as_ref()
 }
 
 /// What could not be read. [`wording::warning`](crate::wording::warning) has the sentence.
@@ -160,7 +157,7 @@ pub enum Warning {
 pub(super) fn warnings(recording: &Recording) -> Vec<Warning> {
     let missing = recording.missing();
     let mut warnings: Vec<Warning> = missing.map(|it| Warning::Missing(it.to_owned())).collect();
-    let mut told = BTreeSet::new();
+    let mut told = HashSet::new();
     for (_, levels) in all_levels(recording) {
         for reading in std::iter::once(&levels.before).chain(&levels.after) {
             for (source, said) in failures(reading) {
@@ -264,6 +261,7 @@ fn row(recording: &Recording, ongoing: &Ongoing, run: &Run, levels: &RunLevels) 
         after: to,
         so_far: so_far(ongoing, run, levels.device, metric, from, &before),
         kept: from.zip(to).map(|(from, to)| to.since(from)),
+        overlap: overlap(recording, run, (levels.device, metric), [from, to]),
         peak: peak(recording, run, levels, metric, [from, to]),
         allocated: (before.allocated, after.allocated),
         reserved: (before.reserved, after.reserved),
@@ -332,6 +330,29 @@ fn start_of(metric: Metric, before: &Totals, after: &Totals) -> Option<Bytes> {
         return Some(Bytes::ZERO);
     }
     before.of_metric(metric)
+}
+
+/// What the metric moved by while other runs were under way, if some were.
+fn overlap(
+    recording: &Recording,
+    run: &Run,
+    (device, metric): (DeviceIdx, Metric),
+    ends: [Option<Bytes>; 2],
+) -> Option<Overlap> {
+    if run.overlaps.is_empty() {
+        return None;
+    }
+    let ends_of = |other: &Run| {
+        let levels = other.levels.iter().find(|it| it.device == device);
+        let Some(levels) = levels else {
+            return [None, None];
+        };
+        let before = Totals::of(&levels.before);
+        let after = levels.after.as_ref().map(Totals::of).unwrap_or_default();
+        [start_of(metric, &before, &after), after.of_metric(metric)]
+    };
+    let moved = overlaps::moved(recording, run, ends, ends_of);
+    Some(Overlap { moved })
 }
 
 fn peak(

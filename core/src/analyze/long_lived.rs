@@ -1,6 +1,6 @@
 //! What a traced run holds at its peak for longer than it may need to.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use super::cell::CellRef;
 use super::context::Context;
@@ -20,7 +20,7 @@ const LEAST_OF_PEAK: f64 = 0.25;
 /// Of the latest traced run of each cell's text, the line that stands out.
 pub(super) fn findings(context: Context<'_>) -> Vec<Finding> {
     let recording = context.recording;
-    let mut seen = BTreeSet::new();
+    let mut seen = HashSet::new();
     let mut latest: Vec<&Trace> = recording
         .traces()
         .rev()

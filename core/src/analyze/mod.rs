@@ -41,6 +41,7 @@ mod long_lived;
 mod names;
 mod ongoing;
 mod oom;
+mod overlaps;
 mod paths;
 mod peaks;
 mod reserve;
@@ -73,7 +74,7 @@ pub use levels::{DeviceSummary, Warning};
 pub use limits::{Limit, LimitedBy};
 pub use oom::{Cause, HeldByError, OomBreakdown, OomPart};
 pub(crate) use row::of_points;
-pub use row::{Metric, Peak, RunRow};
+pub use row::{Metric, Overlap, Peak, RunRow};
 pub use rules::Rules;
 pub use run_analyzer::RunAnalyzer;
 pub use verdict::Verdict;
@@ -84,7 +85,7 @@ use crate::rules;
 #[cfg(test)]
 mod tests;
 
-/// Everything that is derived from a recording under one set of rules. Example: [the module](self).
+/// Everything that is derived from a recording under one set of rules.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Analysis {
     /// The latest levels of each device, in the recording's order.
@@ -104,7 +105,7 @@ impl Analysis {
     }
 }
 
-/// Derives levels and findings from a recording. Example: [the module](self).
+/// Derives levels and findings from a recording.
 pub fn analyze(recording: &Recording, rules: &Rules) -> Analysis {
     IncrementalAnalyzer::default().analyze(recording, rules)
 }

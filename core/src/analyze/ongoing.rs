@@ -1,6 +1,6 @@
 //! What is known of a run that goes on: the latest that was read inside of it.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use super::row::{Metric, of_sample};
 use crate::recording::{
@@ -36,7 +36,7 @@ impl Ongoing {
         let first = first.idx.get();
         let mut found = Vec::new();
         // A run is in an earlier one: what is inside of it is known before what is around it.
-        let mut inside = vec![BTreeMap::new(); runs.len() - first];
+        let mut inside = vec![HashMap::new(); runs.len() - first];
         for run in runs[first..].iter().rev() {
             let mut within = std::mem::take(&mut inside[run.idx.get() - first]);
             for (device, series, points) in recording.series_of(run.idx) {
@@ -54,7 +54,7 @@ impl Ongoing {
                 join_all(&mut inside[around], within);
             }
         }
-        found.sort_by_key(|(place, _)| *place);
+        found.sort_unstable_by_key(|(place, _)| *place);
         Self(found)
     }
 
@@ -128,7 +128,7 @@ fn keep_latest<T>(known: &mut Option<(Place, T)>, other: Option<(Place, T)>) {
 }
 
 /// The smaller goes into the larger: runs nested in each other would move each device once for each.
-fn join_all(known: &mut BTreeMap<DeviceIdx, Inside>, mut others: BTreeMap<DeviceIdx, Inside>) {
+fn join_all(known: &mut HashMap<DeviceIdx, Inside>, mut others: HashMap<DeviceIdx, Inside>) {
     if others.len() > known.len() {
         std::mem::swap(known, &mut others);
     }

@@ -1,6 +1,6 @@
 //! The blocks that runs are nested in.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use crate::recording::{Recording, Run, RunIdx};
 
@@ -18,7 +18,7 @@ pub(super) struct Paths {
     of_runs: Vec<BlockIdx>,
     /// Of each block, which one it is in, and its name. The first is the cell itself.
     blocks: Vec<(BlockIdx, String)>,
-    known: BTreeMap<(BlockIdx, String), BlockIdx>,
+    known: HashMap<(BlockIdx, String), BlockIdx>,
 }
 
 impl Default for Paths {
@@ -26,7 +26,7 @@ impl Default for Paths {
         Self {
             of_runs: Vec::new(),
             blocks: vec![(BlockIdx(0), String::new())],
-            known: BTreeMap::new(),
+            known: HashMap::new(),
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Which runs belong together: growth is judged over runs of equal source.
 
+use std::collections::HashMap;
+
+use super::overlaps;
 use super::paths::{BlockIdx, Paths};
 use super::row::{Metric, RunRow, of_sample};
 use crate::recording::{
@@ -99,24 +102,26 @@ pub(super) fn series_of(recording: &Recording, paths: &Paths, row: &RunRow) -> S
     (run.revision, paths.block(run.idx), row.device)
 }
 
+/// It tells for certain what its run kept.
+pub(super) fn is_certain(row: &RunRow) -> bool {
+    row.kept.is_some() && row.overlap.is_none()
+}
+
 /// The series of runs, in the order in which they began. Only rows whose metric
-/// is known at both ends and the same as in the latest run count.
+/// is known at both ends and the same as in the latest run count, and of those of overlapping runs none.
 pub(super) fn of_runs<'a>(
     recording: &Recording,
     paths: &Paths,
     rows: &'a [RunRow],
 ) -> Vec<RunSeries<'a>> {
-    let rows = rows.iter().filter(|row| row.kept.is_some());
-    let mut rows: Vec<(SeriesOf, &RunRow)> = rows
-        .map(|row| (series_of(recording, paths, row), row))
-        .collect();
-    rows.sort_by_key(|(key, _)| *key);
-    let series = rows
-        .chunk_by(|(a, _), (b, _)| a == b)
-        .filter_map(|rows| joined(recording, paths, rows.iter().map(|(_, row)| *row).collect()));
-    let mut series: Vec<RunSeries<'_>> = series.collect();
-    series.sort_by(|a, b| a.key.cmp(&b.key));
-    series
+    let mut all: HashMap<SeriesOf, Vec<&RunRow>> = HashMap::new();
+    for row in rows.iter().filter(|row| is_certain(row)) {
+        let of = series_of(recording, paths, row);
+        all.entry(of).or_default().push(row);
+    }
+    let series = all.into_values();
+    let series = series.filter_map(|rows| joined(recording, paths, rows));
+    in_order_of_runs(series.collect())
 }
 
 /// Those of one series, as far as their metric is that of the latest; `None` where there are none.
@@ -169,18 +174,25 @@ fn steps_in(
 /// starts anew.
 pub(super) fn of_steps(recording: &Recording, paths: &Paths) -> Vec<StepSeries> {
     let all = recording.all_samples();
-    let mut found: Vec<(StepsOf, StepSeries)> = all
+    let latest: HashMap<StepsOf, StepSeries> = all
         .filter_map(|(run, device, series, points)| {
             let of = steps_in(recording, paths, (run, device), series)?;
             let steps = steps(recording, paths, (run, device), series, points)?;
             Some((of, steps))
         })
         .collect();
-    found.reverse();
-    found.sort_by(|(a, _), (b, _)| a.cmp(b));
-    found.dedup_by(|(earlier, _), (latest, _)| earlier == latest);
-    let mut series: Vec<StepSeries> = found.into_iter().map(|(_, steps)| steps).collect();
-    series.sort_by(|a, b| a.key.cmp(&b.key));
+    in_order_of_steps(latest.into_values().collect())
+}
+
+/// Series of runs, in the order in which they began.
+pub(super) fn in_order_of_runs(mut series: Vec<RunSeries<'_>>) -> Vec<RunSeries<'_>> {
+    series.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+    series
+}
+
+/// Series of steps, in the order in which they began.
+pub(super) fn in_order_of_steps(mut series: Vec<StepSeries>) -> Vec<StepSeries> {
+    series.sort_unstable_by(|a, b| a.key.cmp(&b.key));
     series
 }
 
@@ -209,14 +221,12 @@ fn steps(
     let Series::Marked(label) = series else {
         return None;
     };
-    let points: Vec<Sample> = points.iter().collect();
+    let all: Vec<Sample> = points.iter().collect();
     let run = recording.run(idx);
     let mut path = paths.names(idx);
     path.push(label.clone());
-    let (begin, points) = match points.as_slice() {
-        [begin, steps @ ..] if begin.ordinal == 0 => (Some(begin), steps),
-        steps => (None, steps),
-    };
+    let n_begins = usize::from(all.first().is_some_and(|it| it.ordinal == 0));
+    let points = &all[n_begins..];
     let metrics = [Metric::Allocated, Metric::ProcessUsed, Metric::DeviceUsed];
     let known = |metric: &Metric| {
         points
@@ -226,11 +236,16 @@ fn steps(
     let (Some(metric), [first, .., last]) = (metrics.into_iter().find(known), points) else {
         return None;
     };
-    let levels: Vec<Bytes> = points
-        .iter()
-        .filter_map(|point| of_sample(point, metric))
-        .collect();
-    let n_gaps = (levels.len() - 1) as f64;
+    let mark = |point: &Sample| Some((point.at, of_sample(point, metric)?));
+    let begin = all[..n_begins].first().and_then(mark);
+    let marks = begin.into_iter().chain(points.iter().filter_map(mark));
+    let alone = overlaps::alone(recording, run, &marks.collect::<Vec<_>>())?;
+    let (start, levels) = alone.split_at(usize::from(begin.is_some()));
+    let levels: Vec<Bytes> = levels.iter().copied().flatten().collect();
+    if levels.len() < 2 {
+        return None;
+    }
+    let n_gaps = (points.len() - 1) as f64;
     Some(StepSeries {
         key: Key {
             first: idx,
@@ -240,7 +255,7 @@ fn steps(
         },
         run: idx,
         metric,
-        start: begin.and_then(|begin| of_sample(begin, metric)),
+        start: start.first().copied().flatten(),
         n_steps: usize::try_from(last.ordinal).unwrap_or(usize::MAX),
         steps_per_point: last.ordinal.saturating_sub(first.ordinal) as f64 / n_gaps,
         levels,

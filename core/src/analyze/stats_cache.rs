@@ -1,6 +1,6 @@
 //! What no threshold changes, kept from one judging to the next.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use super::growth::{Growth, SeriesStats, State};
 use super::rules::Rules;
@@ -9,8 +9,8 @@ use crate::units::Bytes;
 /// What the series of levels show that were judged last, by the levels themselves.
 #[derive(Debug, Default)]
 pub(super) struct StatsCache {
-    known: BTreeMap<Vec<Bytes>, SeriesStats>,
-    earlier: BTreeMap<Vec<Bytes>, SeriesStats>,
+    known: HashMap<Vec<Bytes>, SeriesStats>,
+    earlier: HashMap<Vec<Bytes>, SeriesStats>,
 }
 
 impl StatsCache {

@@ -5,7 +5,7 @@ use super::finding::{Finding, FindingKind};
 use super::{Analysis, Cause};
 use crate::recording::{CellIdx, Recording, Run, Status};
 
-/// One finding, or several with one cause. Example: [`Analysis::verdicts`].
+/// One finding, or several with one cause.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict<'a> {
     findings: Vec<&'a Finding>,
@@ -74,20 +74,6 @@ fn is_one_cause(a: &Cause, b: &Cause) -> bool {
 impl Analysis {
     /// The findings as the report shows them: out-of-memory errors with one cause are one line, and so
     /// are cells that settled, and devices that are nearly full.
-    ///
-    /// ```
-    /// use gpumem_core::analyze::{Rules, analyze};
-    /// use gpumem_core::units::Units;
-    /// use gpumem_core::wording::verdict_words;
-    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-    /// # use example::leaking;
-    ///
-    /// let recording = leaking();
-    /// let analysis = analyze(&recording, &Rules::default());
-    /// let verdicts = analysis.verdicts();
-    /// let words = verdict_words(&recording, &verdicts[0], Units::Binary);
-    /// assert_eq!(words.title, "`losses.append(step(batch))` leaks 2 MiB a run");
-    /// ```
     pub fn verdicts(&self) -> Vec<Verdict<'_>> {
         let mut verdicts: Vec<Verdict<'_>> = Vec::new();
         for finding in &self.findings {
@@ -102,14 +88,7 @@ impl Analysis {
     }
 
     /// How many of the cells that ran are part of no finding that stands. One in which the kernel died is
-    /// not fine.
-    ///
-    /// ```
-    /// use gpumem_core::analyze::Analysis;
-    /// use gpumem_core::recording::Recording;
-    ///
-    /// assert_eq!(Analysis::default().n_fine_cells(&Recording::default()), 0);
-    /// ```
+    /// not fine, and of one that never ran alone nobody knows.
     pub fn n_fine_cells(&self, recording: &Recording) -> usize {
         let standing = self.findings.iter().filter(|it| it.withdrawn.is_none());
         let found: Vec<CellIdx> = standing
@@ -117,8 +96,17 @@ impl Analysis {
             .collect();
         let cells = recording.cells().iter();
         let is_whole = |run: &Run| run.status != Status::Died;
+        let mut ran_alone = vec![false; recording.cells().len()];
+        for run in recording
+            .runs()
+            .iter()
+            .filter(|run| run.overlaps.is_empty())
+        {
+            ran_alone[run.cell.get()] |= run.parent.is_none();
+        }
         let ran = cells.filter(|cell| recording.latest_run(cell.idx).is_some_and(is_whole));
-        ran.filter(|cell| !found.contains(&cell.idx)).count()
+        ran.filter(|cell| ran_alone[cell.idx.get()] && !found.contains(&cell.idx))
+            .count()
     }
 }
 

@@ -4,14 +4,6 @@ use crate::analyze::{Part, PartContent, PartKind};
 use crate::holders::Part as Purpose;
 
 /// What a part of a device is for, in the order in which parts are shown.
-///
-/// ```
-/// use gpumem_core::chart::Category;
-/// use gpumem_core::holders::Part;
-///
-/// assert_eq!(Category::of_purpose(Part::KvCaches), Category::Graphs);
-/// assert!(Category::Parameters < Category::Cache);
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Category {

@@ -20,20 +20,6 @@ const N_AHEAD: usize = 24;
 const BESIDE: f64 = 44.0;
 
 /// What the finding kept, after each of its runs or steps; `None` if it is about no growth.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::chart::{View, course, outlook};
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let analysis = analyze(&leaking(), &Rules::default());
-/// let view = View { width: 400.0, ..View::default() };
-/// let scene = course(&analysis.findings[0], &view).expect("it grows");
-/// assert_eq!(scene.description, "kept after each of 12 runs: 24 MiB at the end");
-/// // To fill the device at this rate takes more runs than anybody foresees.
-/// assert!(outlook(&analysis.findings[0], &view).is_none());
-/// ```
 pub fn course(finding: &Finding, view: &View) -> Option<Scene> {
     let course = Course::of(finding)?;
     let mut scene = sheet(view.width, HEIGHT, Role::Panel);
@@ -74,7 +60,6 @@ pub fn course(finding: &Finding, view: &View) -> Option<Scene> {
 }
 
 /// The level so far, and up to where the device is full; `None` if that is not foreseen.
-/// Example: [`course`].
 pub fn outlook(finding: &Finding, view: &View) -> Option<Scene> {
     let course = Course::of(finding)?;
     let (n_more, left) = (course.n_more?, course.left?);

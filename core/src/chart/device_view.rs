@@ -6,7 +6,7 @@ use crate::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, Run, RunIdx, S
 use crate::units::Bytes;
 
 /// The device to show first: that of the worst finding, else the first accelerator with known levels, else
-/// the host, else the first device. `None` if there is no device. Example: [the module](super).
+/// the host, else the first device. `None` if there is no device.
 pub fn default_device(recording: &Recording, analysis: &Analysis) -> Option<DeviceIdx> {
     let worst = analysis.findings.first();
     if let Some(device) = worst.and_then(Finding::known_device) {
@@ -31,17 +31,6 @@ pub fn default_device(recording: &Recording, analysis: &Analysis) -> Option<Devi
 }
 
 /// Whether every chart looks the same with either list of findings; then none is drawn again.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::chart::draw_alike;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let findings = analyze(&leaking(), &Rules::default()).findings;
-/// assert!(draw_alike(&findings, &findings.clone()));
-/// assert!(!draw_alike(&findings, &[]));
-/// ```
 pub fn draw_alike(these: &[Finding], those: &[Finding]) -> bool {
     let drawn = |finding: &'_ Finding| {
         let Finding { kind, device, .. } = *finding;

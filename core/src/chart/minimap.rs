@@ -20,17 +20,6 @@ const MARK: f64 = 2.0;
 
 /// The whole session on the view's device, whatever the view's span: the level at the ends of each run.
 /// An ongoing run ends at the recording's latest instant.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::chart::{View, minimap};
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let scene = minimap(&recording, &analyze(&recording, &Rules::default()), &View::default());
-/// assert_eq!(scene.description, "The whole session, its pauses folded.");
-/// ```
 pub fn minimap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     let mut scene = sheet(view.width, HEIGHT, Role::Panel);
     let whole = View {

@@ -66,7 +66,7 @@ pub use treemap::{Field, Map, holder_map, treemap};
 use crate::recording::{DeviceIdx, RunIdx};
 use crate::units::{Nanos, Units};
 
-/// What a picture shows: the view state. Example: [the module](self).
+/// What a picture shows: the view state.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct View {
     /// Width of the picture in logical pixels.
@@ -100,12 +100,6 @@ impl View {
 }
 
 /// Device pixels per logical pixel. The default is that of a dense screen.
-///
-/// ```
-/// use gpumem_core::chart::Density;
-///
-/// assert_eq!(Density::default(), Density(2.0));
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Density(pub f64);
 

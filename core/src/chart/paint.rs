@@ -185,9 +185,8 @@ fn round_corners(rect: Rect, radius: f64, scale: f64) -> Vec<Point> {
     outline
 }
 
-/// Cosine and sine of an angle that grows from 0° to 90° as `t` grows from 0 to 1.
-///
-/// The rational parametrisation of the circle: trigonometry is nine kilobytes of the page's module.
+/// Cosine and sine of an angle that grows from 0° to 90° as `t` grows from 0 to 1: the rational
+/// parametrisation of the circle.
 fn quarter_circle(t: f64) -> (f64, f64) {
     let below = 1.0 + t * t;
     ((1.0 - t * t) / below, 2.0 * t / below)

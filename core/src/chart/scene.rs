@@ -5,7 +5,7 @@ use super::category::Category;
 use super::label::Label;
 use crate::recording::RunIdx;
 
-/// A point in logical pixels, from the top left. Example: [`Rect`].
+/// A point in logical pixels, from the top left.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// To the right.
@@ -30,14 +30,6 @@ impl Point {
 }
 
 /// A rectangle in logical pixels.
-///
-/// ```
-/// use gpumem_core::chart::{Point, Rect};
-///
-/// let rect = Rect::new(10.0, 20.0, 100.0, 50.0);
-/// assert!(rect.contains(Point::new(110.0, 70.0)), "edges belong to it");
-/// assert!(!rect.contains(Point::new(9.0, 20.0)));
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rect {
     /// Left edge.
@@ -162,7 +154,7 @@ pub enum Role {
     Clear,
 }
 
-/// Where a text is relative to its point. Example: [`Item`].
+/// Where a text is relative to its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
     /// It begins there.
@@ -173,7 +165,7 @@ pub enum Anchor {
     End,
 }
 
-/// A typeface. Example: [`Item`].
+/// A typeface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Face {
     /// The interface's own.
@@ -185,21 +177,6 @@ pub enum Face {
 }
 
 /// A primitive: an entry of [`Scene::items`].
-///
-/// ```
-/// use gpumem_core::chart::{Anchor, Face, Item, Point, Role, Scene, Theme, svg};
-///
-/// let text = Item::Text {
-///     at: Point::new(8.0, 20.0),
-///     text: "7 MiB".to_owned(),
-///     size: 12.0,
-///     face: Face::Sans,
-///     anchor: Anchor::Start,
-///     role: Role::Text,
-/// };
-/// let scene = Scene { width: 80.0, height: 30.0, items: vec![text], ..Scene::default() };
-/// assert!(svg(&scene, Theme::Light).contains(">7 MiB</text>"));
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// A filled rectangle; `radius` rounds its corners.
@@ -284,17 +261,6 @@ pub struct Hit {
 }
 
 /// A picture that is decided but not painted.
-///
-/// ```
-/// use gpumem_core::chart::{Hit, Point, Rect, Scene, Target};
-/// use gpumem_core::recording::RunIdx;
-///
-/// let hit = Hit { rect: Rect::new(0.0, 0.0, 10.0, 10.0), target: Target::Run(RunIdx(3)) };
-/// let scene = Scene { width: 600.0, height: 90.0, hits: vec![hit], ..Scene::default() };
-/// assert_eq!(scene.hit(Point::new(5.0, 5.0)), Some(Target::Run(RunIdx(3))));
-/// assert_eq!(scene.hit(Point::new(50.0, 5.0)), None);
-/// assert_eq!(scene.device_size(2.0), (1200, 180));
-/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scene {
     /// Logical pixels.

@@ -19,14 +19,6 @@ use crate::units::trimmed;
 const SCALE: f64 = 10.0;
 
 /// The scene as an SVG document, with its description as the title for screen readers.
-///
-/// ```
-/// use gpumem_core::chart::{Scene, Theme, svg};
-///
-/// let description = "Memory of cuda:0".to_owned();
-/// let scene = Scene { width: 600.0, height: 90.0, description, ..Scene::default() };
-/// assert!(svg(&scene, Theme::Light).contains("<title>Memory of cuda:0</title>"));
-/// ```
 pub fn svg(scene: &Scene, theme: Theme) -> String {
     let (width, height) = scene.device_size(SCALE);
     let mut document = Document {

@@ -7,13 +7,6 @@ use super::scene::Role;
 pub struct Rgb(pub u8, pub u8, pub u8);
 
 /// A set of colours.
-///
-/// ```
-/// use gpumem_core::chart::Theme;
-///
-/// assert_eq!(Theme::from_name("dark-contrast"), Some(Theme::DarkContrast));
-/// assert_eq!(Theme::from_name("sepia"), None);
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Theme {
     /// Dark on light.

@@ -40,7 +40,7 @@ use event::Event;
 /// The process of the cells; each device has one of its own.
 const NOTEBOOK: u32 = 1;
 
-/// The recording with its findings as the JSON of a Chrome trace. Example: [the module](self).
+/// The recording with its findings as the JSON of a Chrome trace.
 pub fn chrome_trace(recording: &Recording, analysis: &Analysis) -> String {
     let slices = slices::slices(recording, analysis);
     let mut events = slices.events;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 const LARGEST: f64 = 1e60;
 
 /// One profiled call. Sizes are bytes, times are seconds; all may be any float, because users pass them
-/// in. Example: [the module](super).
+/// in.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Call {
     /// The function's number, from [`Calls::function`].
@@ -30,7 +30,7 @@ pub struct Call {
     pub allocated: f64,
 }
 
-/// Calls in the order made, with the names of their functions. Example: [the module](super).
+/// Calls in the order made, with the names of their functions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Calls {
     functions: Vec<Arc<str>>,

@@ -13,7 +13,7 @@ const CRITICAL_DRIFT: f64 = 0.85;
 const CRITICAL_FRAGMENTATION: f64 = 0.5;
 const CERTAIN_FRAGMENTATION: f64 = 0.6;
 
-/// Device and allocator at one instant. Sizes are bytes. Example: [`hidden_gaps`].
+/// Device and allocator at one instant. Sizes are bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GapSample {
     /// Seconds.
@@ -35,7 +35,7 @@ impl GapSample {
     }
 }
 
-/// What a gap looks like: [`HiddenGap::kind`]. Example: [`hidden_gaps`].
+/// What a gap looks like: [`HiddenGap::kind`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GapKind {
     /// It stood out for a moment.
@@ -76,22 +76,6 @@ pub struct HiddenGap {
 
 /// Findings about the gap, worst and most certain first. Samples without a known total or usable levels
 /// are skipped.
-///
-/// ```
-/// use gpumem_core::classic::{GapKind, GapSample, Thresholds, hidden_gaps};
-///
-/// let gib = f64::from(1 << 30);
-/// let sample = |n: u32| GapSample {
-///     at: f64::from(n),
-///     allocated: gib,
-///     reserved: gib,
-///     device_used: gib * (2.0 + f64::from(n)),
-///     device_total: Some(16.0 * gib),
-/// };
-/// let samples: Vec<GapSample> = (0..8).map(sample).collect();
-/// let found = hidden_gaps(&samples, &Thresholds::default());
-/// assert_eq!(found[0].kind, GapKind::PersistentDrift);
-/// ```
 pub fn hidden_gaps(samples: &[GapSample], thresholds: &Thresholds) -> Vec<HiddenGap> {
     let known: Vec<(&GapSample, f64)> = samples
         .iter()

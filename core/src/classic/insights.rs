@@ -36,7 +36,7 @@ impl Impact {
     }
 }
 
-/// What times and sizes of the calls show together. Example: [`insights`].
+/// What times and sizes of the calls show together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Insight {
     /// `execution_time`, `memory_efficiency`, `correlation` or `temporal`.
@@ -56,13 +56,6 @@ pub struct Insight {
 }
 
 /// Every insight into the calls, and one sentence for each that could not be computed.
-///
-/// ```
-/// use gpumem_core::classic::{Calls, Thresholds, insights};
-///
-/// let (found, _) = insights(&Calls::default(), &Thresholds::default());
-/// assert!(found.is_empty(), "no calls, no insights");
-/// ```
 pub fn insights(calls: &Calls, thresholds: &Thresholds) -> (Vec<Insight>, Vec<String>) {
     let mut insights = Vec::new();
     let mut left_out = Vec::new();

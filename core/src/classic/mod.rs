@@ -49,18 +49,6 @@ pub use patterns::{Pattern, patterns};
 pub use report::{Recommendation, Report, Score, Summary, report, report_on};
 
 /// Thresholds of the classic rules, under their original names.
-///
-/// ```
-/// use gpumem_core::classic::Thresholds;
-///
-/// let mut thresholds = Thresholds::default();
-/// for (name, value) in thresholds.entries() {
-///     if name == "memory_leak_ratio" {
-///         *value = 0.5;
-///     }
-/// }
-/// assert_eq!(thresholds.memory_leak_ratio, 0.5);
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
     /// Share of calls that must grow for a leak.
@@ -130,13 +118,6 @@ impl Default for Thresholds {
 const MB: f64 = 1_048_576.0;
 
 /// A figure or a list of names behind a pattern or an insight: a value of [`Figures`].
-///
-/// ```
-/// use gpumem_core::classic::{Figure, Figures};
-///
-/// let metrics: Figures = vec![("n_calls", Figure::Whole(10.0)), ("ratio", Figure::Real(0.5))];
-/// assert_eq!(metrics[1].1, Figure::Real(0.5));
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Figure {
     /// Counted, or whole bytes.
@@ -151,5 +132,5 @@ pub enum Figure {
     Named(String, f64),
 }
 
-/// Figures by name, in the order in which they are shown. Example: [`Figure`].
+/// Figures by name, in the order in which they are shown.
 pub type Figures = Vec<(&'static str, Figure)>;

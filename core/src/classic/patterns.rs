@@ -13,7 +13,7 @@ const MIN_REPEATS: usize = 10;
 const SMALL: f64 = 50.0 * MB;
 const N_NAMED: usize = 5;
 
-/// A pattern of calls. Example: [the module](super).
+/// A pattern of calls.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pattern {
     /// `memory_leak`, `fragmentation`, `inefficient_allocation`, `memory_spikes`
@@ -32,7 +32,7 @@ pub struct Pattern {
 }
 
 /// Every pattern of the calls, in the original's order: leaks, fragmentation, inefficient allocation,
-/// spikes, repeated allocations. Example: [`report_on`](super::report_on).
+/// spikes, repeated allocations.
 pub fn patterns(calls: &Calls, thresholds: &Thresholds) -> Vec<Pattern> {
     let mut patterns = leaks(calls, thresholds);
     patterns.extend(fragmentation(calls, thresholds));

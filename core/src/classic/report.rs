@@ -47,7 +47,7 @@ pub struct Score {
     pub n_issues: usize,
 }
 
-/// Everything that the classic rules find. Example: [the module](super).
+/// Everything that the classic rules find.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// Figures over all calls.
@@ -64,21 +64,13 @@ pub struct Report {
     pub left_out: Vec<String>,
 }
 
-/// Patterns, insights, recommendations and score of the calls. Example: [the module](super).
+/// Patterns, insights, recommendations and score of the calls.
 pub fn report(calls: &Calls, thresholds: &Thresholds) -> Report {
     let insights = insights(calls, thresholds);
     report_on(calls, patterns(calls, thresholds), insights)
 }
 
 /// The report on calls whose patterns and insights are already known.
-///
-/// ```
-/// use gpumem_core::classic::{Calls, Thresholds, insights, patterns, report, report_on};
-///
-/// let (calls, thresholds) = (Calls::default(), Thresholds::default());
-/// let (found, seen) = (patterns(&calls, &thresholds), insights(&calls, &thresholds));
-/// assert_eq!(report_on(&calls, found, seen), report(&calls, &thresholds));
-/// ```
 pub fn report_on(
     calls: &Calls,
     patterns: Vec<Pattern>,

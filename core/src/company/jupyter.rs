@@ -6,14 +6,6 @@ use super::{Facts, ProcessTable, Server};
 /// The connection file of the kernel that this command line starts, if it starts one.
 ///
 /// Kernels of other languages take the file without `-f`, so its usual name counts too.
-///
-/// ```
-/// use gpumem_core::company::{connection_file, kernel_id};
-///
-/// let command = ["python", "-m", "ipykernel_launcher", "-f", "/run/kernel-ab-1.json"].map(str::to_owned);
-/// assert_eq!(connection_file(&command), Some("/run/kernel-ab-1.json"));
-/// assert_eq!(kernel_id(&command), Some("ab-1"));
-/// ```
 pub fn connection_file(command: &[String]) -> Option<&str> {
     // A client of a kernel names the same file.
     if command.iter().any(|it| it.starts_with("--existing")) {
@@ -34,7 +26,6 @@ pub fn connection_file(command: &[String]) -> Option<&str> {
 }
 
 /// The id of the kernel that this command line starts, from the name of its connection file.
-/// Example: [`connection_file`].
 pub fn kernel_id(command: &[String]) -> Option<&str> {
     let stem = base_name(connection_file(command)?).strip_suffix(".json")?;
     Some(stem.strip_prefix("kernel-").unwrap_or(stem))

@@ -1,13 +1,6 @@
 //! The relation of a process on a GPU to this one.
 
 /// The relation of a process to this one.
-///
-/// ```
-/// use gpumem_core::company::Kind;
-///
-/// assert!(Kind::OrphanedKernel.is_suspect());
-/// assert_eq!(Kind::OrphanedKernel.name(), "orphaned_kernel");
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {

@@ -2,8 +2,28 @@
 //!
 //! Nothing is guessed. A process is called left over only if the system shows it: the server that
 //! started a kernel is no longer among its ancestors, or the process that started a worker is gone. Ids
-//! that may belong to another machine (a container has its own ids) are not looked up. Example:
-//! [`company`](company()).
+//! that may belong to another machine (a container has its own ids) are not looked up.
+//!
+//! ```
+//! use gpumem_core::company::{Kind, Listing, ProcessTable, company};
+//! use gpumem_core::units::Bytes;
+//!
+//! let device = Listing {
+//!     device: "cuda:0".to_owned(),
+//!     name: "Tesla T4".to_owned(),
+//!     used: Some(Bytes::mib(300)),
+//!     capacity: Some(Bytes::gib(16)),
+//!     processes: Ok(vec![(7, Bytes::mib(300).into())]),
+//! };
+//! let found = company(&ProcessTable {
+//!     own_pid: 7,
+//!     devices: vec![device],
+//!     are_ids_ours: true,
+//!     ..ProcessTable::default()
+//! });
+//! let member = &found.devices[0].members[0];
+//! assert_eq!((member.kind, &*member.words), (Kind::Own, "this process"));
+//! ```
 
 mod command;
 mod family;
@@ -44,7 +64,7 @@ pub struct ProcessTable {
     pub home: Option<String>,
 }
 
-/// One device with its driver's list of processes. Example: [`company`](company()).
+/// One device with its driver's list of processes.
 #[derive(Debug, Clone)]
 pub struct Listing {
     /// As people write it: `cuda:0`.
@@ -59,7 +79,7 @@ pub struct Listing {
     pub processes: Result<Vec<(u32, Level)>, String>,
 }
 
-/// What the operating system reports about a process id. Example: [`Facts`].
+/// What the operating system reports about a process id.
 #[derive(Debug, Clone)]
 pub enum Sight {
     /// The process exists.
@@ -71,17 +91,6 @@ pub enum Sight {
 }
 
 /// What the operating system reports about a process.
-///
-/// ```
-/// use std::collections::BTreeMap;
-///
-/// use gpumem_core::company::{Facts, ProcessTable, Sight};
-///
-/// let facts = Facts { name: "python3".to_owned(), parent: Some(1), ..Facts::default() };
-/// let processes = BTreeMap::from([(4100, Sight::There(Box::new(facts))), (4711, Sight::Gone)]);
-/// let table = ProcessTable { own_pid: 7, processes, ..ProcessTable::default() };
-/// assert!(matches!(table.processes[&4711], Sight::Gone));
-/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// Its own name for itself, cut by the system.
@@ -119,14 +128,14 @@ pub struct Server {
     pub root: String,
 }
 
-/// The processes on each device. Example: [`company`](company()).
+/// The processes on each device.
 #[derive(Debug, Clone, Default)]
 pub struct GpuProcesses {
     /// In the order in which the devices were read.
     pub devices: Vec<DeviceCompany>,
 }
 
-/// The processes on one device. Example: [`company`](company()).
+/// The processes on one device.
 #[derive(Debug, Clone)]
 pub struct DeviceCompany {
     /// As people write it.
@@ -145,7 +154,7 @@ pub struct DeviceCompany {
     pub unattributed: Option<Bytes>,
 }
 
-/// One process on one device. Example: [`company`](company()).
+/// One process on one device.
 #[derive(Debug, Clone)]
 pub struct Member {
     /// As the driver gives it.
@@ -173,27 +182,6 @@ pub struct Member {
 }
 
 /// Joins what was found out about processes: who they are, and which may be left over.
-///
-/// ```
-/// use gpumem_core::company::{Kind, Listing, ProcessTable, company};
-/// use gpumem_core::units::Bytes;
-///
-/// let device = Listing {
-///     device: "cuda:0".to_owned(),
-///     name: "Tesla T4".to_owned(),
-///     used: Some(Bytes::mib(300)),
-///     capacity: Some(Bytes::gib(16)),
-///     processes: Ok(vec![(7, Bytes::mib(300).into())]),
-/// };
-/// let found = company(&ProcessTable {
-///     own_pid: 7,
-///     devices: vec![device],
-///     are_ids_ours: true,
-///     ..ProcessTable::default()
-/// });
-/// let member = &found.devices[0].members[0];
-/// assert_eq!((member.kind, &*member.words), (Kind::Own, "this process"));
-/// ```
 pub fn company(sightings: &ProcessTable) -> GpuProcesses {
     let devices = sightings.devices.iter();
     GpuProcesses {

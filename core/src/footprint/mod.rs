@@ -2,7 +2,23 @@
 //!
 //! Parameters take their own size, a gradient is as large as its parameter, and what the optimizer keeps
 //! follows from its class (`optimizers.rs`, after the optimizers' own code). Activations depend on the
-//! input and are not predicted. Example: [`Footprint`].
+//! input and are not predicted.
+//!
+//! ```
+//! use gpumem_core::footprint::{Footprint, Model, ModelTensor, Options, Parameter};
+//! use gpumem_core::units::Bytes;
+//!
+//! let device = "cuda:0".to_owned();
+//! let tensor = ModelTensor { device, dtype: "float32".to_owned(), shape: vec![1 << 20], element_bytes: 4 };
+//! let parameter = Parameter { tensor, requires_grad: true, options: Some(Options::default()) };
+//! let model = Model {
+//!     parameters: vec![parameter],
+//!     optimizer: Some(vec!["torch.optim.adam.Adam".to_owned()]),
+//!     ..Model::default()
+//! };
+//! // 4 MiB each for the parameter, its gradient and two moments.
+//! assert_eq!(Footprint::of(&model).expected("cuda:0"), Some(Bytes::mib(16)));
+//! ```
 
 mod optimizers;
 mod text;
@@ -14,7 +30,7 @@ use crate::units::Bytes;
 pub use optimizers::Options;
 use optimizers::Rule;
 
-/// A kind of memory that a model takes. Example: [`Footprint`].
+/// A kind of memory that a model takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// Trained and frozen parameters.
@@ -40,14 +56,6 @@ impl Part {
 }
 
 /// One tensor of a model.
-///
-/// ```
-/// use gpumem_core::footprint::ModelTensor;
-/// use gpumem_core::units::Bytes;
-///
-/// let weight = ModelTensor { shape: vec![1024, 1024], element_bytes: 4, ..ModelTensor::default() };
-/// assert_eq!(weight.n_bytes(), Bytes::mib(4));
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelTensor {
     /// Label of its device.
@@ -72,7 +80,7 @@ impl ModelTensor {
     }
 }
 
-/// One parameter, listed once even if the model uses it several times. Example: [`Footprint`].
+/// One parameter, listed once even if the model uses it several times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parameter {
     /// The tensor.
@@ -123,22 +131,6 @@ pub struct Row {
 }
 
 /// What a model in training should take, compared with what is there.
-///
-/// ```
-/// use gpumem_core::footprint::{Footprint, Model, ModelTensor, Options, Parameter};
-/// use gpumem_core::units::Bytes;
-///
-/// let device = "cuda:0".to_owned();
-/// let tensor = ModelTensor { device, dtype: "float32".to_owned(), shape: vec![1 << 20], element_bytes: 4 };
-/// let parameter = Parameter { tensor, requires_grad: true, options: Some(Options::default()) };
-/// let model = Model {
-///     parameters: vec![parameter],
-///     optimizer: Some(vec!["torch.optim.adam.Adam".to_owned()]),
-///     ..Model::default()
-/// };
-/// // 4 MiB each for the parameter, its gradient and two moments.
-/// assert_eq!(Footprint::of(&model).expected("cuda:0"), Some(Bytes::mib(16)));
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Footprint {
     /// By device, then by part.

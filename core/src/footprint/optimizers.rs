@@ -18,7 +18,7 @@ const BLOCK_ELEMENTS: u64 = 256;
     clippy::struct_excessive_bools,
     reason = "independent switches, as torch has them"
 )]
-/// The options of an optimizer that decide what it keeps. Example: [`Footprint`](super::Footprint).
+/// The options of an optimizer that decide what it keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     /// A momentum other than zero.

@@ -18,16 +18,6 @@ use crate::units::Bytes;
 const KIND: &str = "found";
 
 /// The bytes of a search's result.
-///
-/// ```
-/// use gpumem_core::format::{decode_found, encode_found};
-/// use gpumem_core::holders::Found;
-///
-/// let bytes = encode_found(&Found { n_objects: 7, ..Found::default() });
-/// assert_eq!(decode_found(&bytes)?.n_objects, 7);
-/// assert!(decode_found(&bytes[..bytes.len() / 2]).is_err(), "killed while writing");
-/// # Ok::<(), gpumem_core::format::ReadError>(())
-/// ```
 pub fn encode_found(found: &Found) -> Vec<u8> {
     framed(KIND, &Written(found))
 }

@@ -1,8 +1,9 @@
 //! Reading `MessagePack`, by what the wire asks for.
 //!
-//! A general deserializer has to be ready for every type at every place; that is
-//! compiled once per type and took a third of the page's module. The wire says what
-//! it wants, so here each request reads just that.
+//! serde writes a recording, but does not read it. A long session is columns of numbers and little else, and
+//! rmp-serde takes 2 to 8 times as long for them as this reader (4 million numbers, x86-64); it has no way to leave
+//! a column to other code. It bounds no memory either: an entry of one byte may become a hundred in a list. And
+//! the recording's types have one form here and another in JSON, so each would need a twin to derive from.
 
 use std::fmt::Display;
 

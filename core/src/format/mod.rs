@@ -37,7 +37,7 @@ mod v1;
 mod values;
 
 pub use found::{decode_found, encode_found};
-pub use salvage::salvage;
+pub use salvage::{Salvage, salvage};
 
 use serde::Serialize;
 use thiserror::Error;
@@ -57,7 +57,7 @@ const MAX_TEXT: usize = MAX_FRAME / 4;
 
 const PREFIX: usize = 8;
 
-/// Bytes that are not a recording, and where. Example: [`decode`].
+/// Bytes that are not a recording, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("byte {offset}: {what}")]
 pub struct ReadError {
@@ -191,6 +191,7 @@ fn shortened(frame: &Frame) -> Option<Frame> {
         Frame::Run(run) => Frame::Run(Run {
             levels: Vec::new(),
             oom: None,
+            overlaps: Vec::new(),
             ..run.clone()
         }),
         _ => return None,
@@ -209,12 +210,13 @@ pub fn encode(recording: &Recording) -> Vec<u8> {
     encode_frames(recording.frames())
 }
 
-/// The bytes of these frames: a live update, which [`apply`] reads. Example: [the module](self).
+/// The bytes of these frames: a live update, which [`apply`] reads.
 pub fn encode_frames(frames: impl IntoIterator<Item = Frame>) -> Vec<u8> {
-    frames
-        .into_iter()
-        .flat_map(|frame| encode_frame(&frame))
-        .collect()
+    let mut bytes = Vec::new();
+    for frame in frames {
+        bytes.extend(encode_frame(&frame));
+    }
+    bytes
 }
 
 /// Reads a recording.
@@ -225,16 +227,6 @@ pub fn encode_frames(frames: impl IntoIterator<Item = Frame>) -> Vec<u8> {
 /// # Errors
 ///
 /// [`ReadError`] if the bytes are not a recording, are damaged, or are of a newer format.
-///
-/// ```
-/// use gpumem_core::format;
-/// use gpumem_core::recording::{Header, Recording};
-///
-/// let bytes = format::encode(&Recording::new(Header::default()));
-/// assert!(format::decode(&bytes).is_ok());
-/// let error = format::decode(b"PK\x03\x04 another format").expect_err("a zip file");
-/// assert!(error.to_string().starts_with("byte 0: not a gpumem recording"));
-/// ```
 pub fn decode(bytes: &[u8]) -> Result<Recording, ReadError> {
     let kind = first_kind(bytes)?;
     if kind != "header" {
@@ -259,7 +251,7 @@ pub fn decode(bytes: &[u8]) -> Result<Recording, ReadError> {
     Ok(recording)
 }
 
-/// Reads frames into an existing recording: a live update. Example: [the module](self).
+/// Reads frames into an existing recording: a live update.
 ///
 /// # Errors
 ///
@@ -284,6 +276,15 @@ fn apply_within(
         offset += PREFIX + payload.len();
     }
     Ok(())
+}
+
+/// The header at the beginning of a recording, which may be cut behind it; `None` if no whole one is there.
+pub fn decode_header(bytes: &[u8]) -> Option<Header> {
+    let payload = payload_at(bytes, 0).ok()?;
+    match frame_of(payload, PREFIX, &mut Budget::of(payload.len())) {
+        Ok(Some(Frame::Header(header))) => Some(header),
+        _ => None,
+    }
 }
 
 /// The kind of the first frame, with a clear word for input that is none at all.

@@ -202,6 +202,7 @@ wire! { Run {
     required "status" => status,
     "levels" => levels,
     sparse "oom" => oom,
+    sparse "overlaps" => overlaps,
 }}
 
 wire! { RunLevels {

@@ -4,7 +4,7 @@ use crate::analyze::{Analysis, RunRow, analyze, cell_label};
 use crate::recording::{Recording, Status};
 use crate::units::{Bytes, Nanos};
 
-/// The last run of a session that is nested in no other. Example: [the module](super).
+/// The last run of a session that is nested in no other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LastRun {
     /// Jupyter's number: `In [12]`.
@@ -42,7 +42,7 @@ impl LastRun {
         Self::judged(recording, &analysis)
     }
 
-    /// Of a recording that has been analyzed. Example: [`LastRun::of`].
+    /// Of a recording that has been analyzed.
     pub fn judged(recording: &Recording, analysis: &Analysis) -> Option<Self> {
         let runs = recording.runs();
         let run = runs.iter().rev().find(|run| run.parent.is_none())?;

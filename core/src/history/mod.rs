@@ -37,7 +37,7 @@ pub enum Ending {
     Lost,
 }
 
-/// What is left of a session's process. Example: [the module](self).
+/// What is left of a session's process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Remains {
     /// The process is there.
@@ -49,7 +49,7 @@ pub struct Remains {
 }
 
 impl Ending {
-    /// How a session ended whose last run was `last`. Example: [the module](self).
+    /// How a session ended whose last run was `last`.
     pub fn of(remains: &Remains, last: Option<&LastRun>) -> Self {
         if remains.is_running {
             Self::Running
@@ -117,28 +117,6 @@ pub struct StoredSession {
 
 impl StoredSession {
     /// The next kernel of its notebook should hear of it: it died in a run, or of memory.
-    ///
-    /// ```
-    /// use gpumem_core::history::{Ending, LastRun, StoredSession};
-    /// use gpumem_core::units::Bytes;
-    ///
-    /// let last = LastRun { execution_count: Some(12), is_open: true, ..LastRun::default() };
-    /// let session = |ending| StoredSession {
-    ///     id: "3f9a1c2b".to_owned(),
-    ///     notebook: None,
-    ///     host: None,
-    ///     age: None,
-    ///     ending,
-    ///     last: Some(last.clone()),
-    ///     n_runs: 1,
-    ///     worst: None,
-    ///     baseline: None,
-    ///     size: Bytes::ZERO,
-    ///     damage: None,
-    /// };
-    /// assert!(session(Ending::Lost).died());
-    /// assert!(!session(Ending::InOrder).died());
-    /// ```
     pub fn died(&self) -> bool {
         match self.ending {
             Ending::OutOfMemory | Ending::KilledBySystem => true,

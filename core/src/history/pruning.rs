@@ -19,14 +19,6 @@ pub struct Kept {
 
 /// The indices of the sessions that are too many or too large together; `kept` has the newest first.
 /// Sessions in use count, and stay.
-///
-/// ```
-/// use gpumem_core::history::{Kept, MAX_SESSIONS, to_prune};
-/// use gpumem_core::units::Bytes;
-///
-/// let kept = Kept { size: Bytes::mib(1), is_in_use: false };
-/// assert_eq!(to_prune(&vec![kept; MAX_SESSIONS + 2]), [50, 51]);
-/// ```
 pub fn to_prune(kept: &[Kept]) -> Vec<usize> {
     let mut size = Bytes::ZERO;
     let mut n = 0;

@@ -4,7 +4,7 @@ use super::ledger::WORKSPACE;
 use super::storage_names::StorageName;
 use crate::units::Bytes;
 
-/// How far the search went whose names are used. Example: [`BlockNames`].
+/// How far the search went whose names are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// Every object was visited: what has no name here is held by no Python object.
@@ -14,22 +14,6 @@ pub enum Extent {
 }
 
 /// Names for the blocks of allocators.
-///
-/// ```
-/// use gpumem_core::holders::{BlockNames, Extent, StorageName};
-/// use gpumem_core::units::Bytes;
-///
-/// let storage = StorageName {
-///     device: "cuda:0".to_owned(),
-///     address: 0x7000,
-///     n_bytes: Bytes::new(100),
-///     path: "losses[3]".to_owned(),
-/// };
-/// let names = BlockNames::new(vec![storage], Extent::Whole);
-/// assert_eq!(names.path("cuda:0", 0x7000, Bytes::new(512)), Some("losses[3]"));
-/// assert_eq!(names.path("cuda:0", 0x9000, Bytes::new(512)), None);
-/// assert_eq!(names.unnamed(Bytes::new(8_519_680)), "a cuBLAS workspace, by its size");
-/// ```
 #[derive(Debug, Clone)]
 pub struct BlockNames {
     /// By device and address; of one address, the name that people look for first.

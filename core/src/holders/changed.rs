@@ -8,14 +8,6 @@ pub type Piece<'a> = (bool, &'a str);
 /// The lines before and after a fix, each in pieces that it changes or leaves as they are.
 ///
 /// Names count as a whole: of `loss` and `losses` nothing is the same.
-///
-/// ```
-/// use gpumem_core::holders::changed;
-///
-/// let [before, after] = changed("a.append(f(x))", "a.append(f(x).item())");
-/// assert_eq!(before, [[(false, "a.append(f(x)"), (false, ")")]]);
-/// assert_eq!(after, [[(false, "a.append(f(x)"), (true, ".item()"), (false, ")")]]);
-/// ```
 pub fn changed<'a>(before: &'a str, after: &'a str) -> [Vec<Vec<Piece<'a>>>; 2] {
     let (from, n_after) = same_ends(before, after);
     [before, after].map(|text| {

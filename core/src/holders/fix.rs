@@ -28,7 +28,7 @@ const DATA: [&str; 9] = [
     "ndarray",
 ];
 
-/// A suggested change for one holder. Example: [`fix`](fix()).
+/// A suggested change for one holder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fix {
     /// The line of the cell that makes it hold; `None` if the cell does not show it.
@@ -89,16 +89,6 @@ pub enum FixReason {
 ///
 /// `.item()` is suggested only if every tensor is a single number that no cell reads as a tensor, and nothing
 /// that a cell runs backward through is detached.
-///
-/// ```
-/// use gpumem_core::holders::{FixReason, Holder, RootKind, fix};
-/// use gpumem_core::units::Bytes;
-///
-/// let holder = Holder::new(RootKind::OutputHistory, "Out[3]", Bytes::mib(420));
-/// let found = fix(&holder, &["y = model(x)\ny"], true).expect("a displayed result");
-/// assert_eq!(found.before.as_deref(), Some("y"));
-/// assert_eq!((&*found.after, found.reason), ("y;", FixReason::NotDisplayed));
-/// ```
 pub fn fix(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fix> {
     match holder.kind {
         RootKind::OutputHistory if sources.iter().any(|it| reads::takes_results(it)) => None,

@@ -3,7 +3,6 @@
 use super::{BlockNames, Extent, HeldBy, Holders, Inventory, Limits, StorageName};
 
 /// The result of one heap search, which travels from the process that searched.
-/// Example: [`encode_found`](crate::format::encode_found).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
     /// Who holds what, device by device.

@@ -23,15 +23,6 @@ impl NodeIdx {
 
 /// What a tensor is for. A storage takes the first category that applies: a parameter that a graph has
 /// saved as well is a parameter.
-///
-/// ```
-/// use gpumem_core::holders::{Category, GraphBuilder, Node};
-///
-/// let mut builder = GraphBuilder::default();
-/// let weight = builder.node(Node::tensor("Tensor", "float32", &[64]));
-/// builder.categorise(weight, Category::Parameter);
-/// assert_eq!(builder.build().node(weight).category, Some(Category::Parameter));
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Category {
@@ -100,7 +91,7 @@ pub struct Storage {
     pub address: Option<u64>,
 }
 
-/// An object or a storage. Example: [`Holders`](super::Holders).
+/// An object or a storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     /// The name of its type: `list`, `Tensor`.
@@ -257,19 +248,6 @@ impl ObjectGraph {
 }
 
 /// Builds an [`ObjectGraph`] from objects, edges and roots in any order.
-///
-/// ```
-/// use gpumem_core::holders::{GraphBuilder, Node, Root, Step};
-/// use gpumem_core::units::Bytes;
-///
-/// let mut builder = GraphBuilder::default();
-/// let model = builder.node(Node::object("Net"));
-/// let storage = builder.node(Node::storage(1, "cuda:0", Bytes::mib(4)));
-/// builder.edge(model, storage, Step::attribute("weight"));
-/// builder.root(Root::variable("model", model));
-/// let graph = builder.build();
-/// assert_eq!((graph.n_nodes(), graph.edges().count(), graph.roots().len()), (2, 1, 1));
-/// ```
 #[derive(Debug, Clone, Default)]
 pub struct GraphBuilder {
     graph: ObjectGraph,

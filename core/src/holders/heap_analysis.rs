@@ -19,7 +19,7 @@ use super::{
 };
 use crate::units::{ByteDelta, Bytes};
 
-/// A graph with its dominators, paths and storages. Example: [the module](super).
+/// A graph with its dominators, paths and storages.
 ///
 /// A name's retained size is the sum of the storages that its node dominates. The dominators are
 /// found by semi-NCA (Georgiadis, Tarjan and Werneck, *Finding Dominators in Practice*, 2006).

@@ -20,7 +20,7 @@ const MAX_NAMES: usize = 1 << 12;
 /// What stands for the names beyond [`MAX_NAMES`].
 const OTHER_NAMES: &str = "…";
 
-/// Which storages a search found, and under which name. Example: [the module](super).
+/// Which storages a search found, and under which name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inventory {
     pub(crate) devices: Vec<Shelf>,

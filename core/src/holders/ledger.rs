@@ -16,15 +16,6 @@ const OUTSIDE: &str = "outside Python";
 const NAMELESS: &str = "unnamed";
 
 /// What the allocators of a device have handed out and not got back.
-///
-/// ```
-/// use gpumem_core::holders::Allocated;
-/// use gpumem_core::units::Bytes;
-///
-/// let torch = Allocated { n_bytes: Bytes::mib(3), is_rounded: false };
-/// let jax = Allocated { n_bytes: Bytes::mib(4), is_rounded: true };
-/// assert_eq!(torch.and(jax), Allocated { n_bytes: Bytes::mib(7), is_rounded: true });
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allocated {
     /// How much that is.

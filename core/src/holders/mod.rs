@@ -76,13 +76,6 @@ pub use storage_names::StorageName;
 use crate::units::{ByteDelta, Bytes};
 
 /// How much of a graph [`Holders`] lists; the rest is summed up. The defaults fill one screen.
-///
-/// ```
-/// use gpumem_core::holders::Limits;
-///
-/// let brief = Limits { n_roots: 3, depth: 0, ..Limits::default() };
-/// assert_eq!(brief.n_shared, Limits::default().n_shared);
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Names per device.
@@ -113,24 +106,6 @@ impl Default for Limits {
 }
 
 /// Who holds what, device by device.
-///
-/// ```
-/// use gpumem_core::holders::{GraphBuilder, Holders, Limits, Node, Root, Step};
-/// use gpumem_core::units::Bytes;
-///
-/// let mut builder = GraphBuilder::default();
-/// let losses = builder.node(Node::object("list"));
-/// let loss = builder.node(Node::tensor("Tensor", "float32", &[1024, 1024]));
-/// let storage = builder.node(Node::storage(1, "cuda:0", Bytes::mib(4)));
-/// builder.edge(losses, loss, Step::Index(0));
-/// builder.edge(loss, storage, Step::Within);
-/// builder.root(Root::variable("losses", losses));
-///
-/// let holders = Holders::of(&builder.build(), &Limits::default());
-/// let losses = &holders.devices[0].roots[0];
-/// assert_eq!((&*losses.name, losses.retained), ("losses", Bytes::mib(4)));
-/// assert_eq!((&*losses.path, &*losses.what), ("losses[0]", "list of 1 tensor"));
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holders {
     /// The fullest device first; devices without a storage are left out.
@@ -149,7 +124,7 @@ impl Holders {
     }
 }
 
-/// Who holds what on one device. Example: [`Holders`].
+/// Who holds what on one device.
 ///
 /// `roots`, `more`, `shared` and `more_shared` add up to `n_bytes`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -276,14 +251,6 @@ impl Rest {
 }
 
 /// A name, and what would be free without it.
-///
-/// ```
-/// use gpumem_core::holders::{Holder, RootKind};
-/// use gpumem_core::units::Bytes;
-///
-/// let holder = Holder::new(RootKind::Variable, "losses", Bytes::mib(24));
-/// assert_eq!((holder.retained, holder.grown), (Bytes::mib(24), None));
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holder {
     /// As the user knows it: `losses`, `Out[3]`.

@@ -1,13 +1,6 @@
 //! What the bytes of a device are for.
 
 /// What a storage is for: its category, or who names it.
-///
-/// ```
-/// use gpumem_core::holders::Part;
-///
-/// assert_eq!(Part::from_name("kv_caches"), Some(Part::KvCaches));
-/// assert_eq!(Part::KvCaches.words(), "KV caches");
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Part {

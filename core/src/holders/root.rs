@@ -7,14 +7,6 @@ use super::graph::NodeIdx;
 
 /// What kind of name keeps an object alive. The order is that in which paths prefer them: first what
 /// the user can see and change.
-///
-/// ```
-/// use gpumem_core::holders::RootKind;
-///
-/// assert!(RootKind::Variable < RootKind::OutputHistory);
-/// assert_eq!(RootKind::OutputHistory.words(), Some("displayed result"));
-/// assert_eq!(RootKind::OutputHistory.release(), Some("%gpumem release outputs"));
-/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum RootKind {
@@ -79,16 +71,6 @@ impl RootKind {
 
     /// The name under which names of this kind are compared from one search to the next: what comes
     /// anew each time, as a displayed result or a thread, is one; so are variables that are numbered.
-    ///
-    /// ```
-    /// use gpumem_core::holders::RootKind;
-    ///
-    /// assert_eq!(RootKind::OutputHistory.series_name("Out[3]"), "Out");
-    /// assert_eq!(RootKind::ThreadFrame.series_name("load() in Thread-7 (load)"), "load()");
-    /// assert_eq!(RootKind::Variable.series_name("losses"), "losses");
-    /// assert_eq!(RootKind::Variable.series_name("model_7"), "model_…");
-    /// assert_eq!(RootKind::Variable.series_name("model_1 … model_7"), "model_…");
-    /// ```
     pub fn series_name(self, name: &str) -> Cow<'_, str> {
         match self {
             Self::OutputHistory => "Out".into(),
@@ -153,13 +135,6 @@ fn numbered(name: &str) -> Cow<'_, str> {
 
 /// A name from which objects are reached. Roots of equal name and kind are one: `Out[3]`, `_3` and
 /// IPython's hidden copy hold together.
-///
-/// ```
-/// use gpumem_core::holders::{NodeIdx, Root, RootKind};
-///
-/// let root = Root::new("last exception", RootKind::Traceback, NodeIdx(0)).by("sys.last_value");
-/// assert_eq!((&*root.name, &*root.path), ("last exception", "sys.last_value"));
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
     /// As the user knows it: `losses`, `Out[3]`, `last exception`.
@@ -208,5 +183,20 @@ impl Root {
             filled_by: who.map(Arc::from),
             ..self
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_come_anew_each_time_are_one() {
+        let check = |kind: RootKind, name, series| assert_eq!(kind.series_name(name), series);
+        check(RootKind::OutputHistory, "Out[3]", "Out");
+        check(RootKind::ThreadFrame, "load() in Thread-7 (load)", "load()");
+        check(RootKind::Variable, "losses", "losses");
+        check(RootKind::Variable, "model_7", "model_…");
+        check(RootKind::Variable, "model_1 … model_7", "model_…");
     }
 }

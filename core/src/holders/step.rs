@@ -7,14 +7,6 @@ use std::sync::Arc;
 ///
 /// Steps without a Python expression are written in angle brackets, as in Python's own
 /// `train.<locals>.step`.
-///
-/// ```
-/// use gpumem_core::holders::Step;
-///
-/// let path = [Step::Index(3), Step::attribute("grad_fn"), Step::key("'loss'")];
-/// let text: String = path.iter().map(Step::to_string).collect();
-/// assert_eq!(text, "[3].grad_fn['loss']");
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Step {

@@ -25,21 +25,6 @@ pub struct StorageName {
 impl HeapAnalysis<'_> {
     /// At most `most` storages whose address is known: those of accelerators before the host's, those
     /// with a name of the user's first, then the largest.
-    ///
-    /// ```
-    /// use gpumem_core::holders::{GraphBuilder, HeapAnalysis, Node, Root, Step};
-    /// use gpumem_core::units::Bytes;
-    ///
-    /// let mut builder = GraphBuilder::default();
-    /// let losses = builder.node(Node::object("list"));
-    /// let storage = Node::storage(1, "cuda:0", Bytes::mib(4)).at(Some(0x7000));
-    /// let storage = builder.node(storage);
-    /// builder.edge(losses, storage, Step::Index(3));
-    /// builder.root(Root::variable("losses", losses));
-    /// let graph = builder.build();
-    /// let names = HeapAnalysis::at(&graph).storage_names(10);
-    /// assert_eq!((names[0].address, &*names[0].path), (0x7000, "losses[3]"));
-    /// ```
     pub fn storage_names(&self, most: usize) -> Vec<StorageName> {
         let mut stored: Vec<_> = self.ground.storages.iter().collect();
         let is_host = |it: &Stored| &*self.ground.devices[usize::from(it.device)] == "host";

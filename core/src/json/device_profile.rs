@@ -5,16 +5,6 @@ use serde::Serialize;
 use crate::read::device_profile::{DeviceProfile, ProfileOwner, ProfilePart, TITLE};
 
 /// A profile as JSON. Fields named `*_bytes` are bytes; unknown is `null`.
-///
-/// ```
-/// use gpumem_core::json::device_profile_json;
-/// use gpumem_core::read::device_profile::read;
-///
-/// let file = b"\x0a\x04\x08\x01\x10\x02\x32\x00\x32\x05space\x32\x05bytes\x12\x03\x12\x01\x07";
-/// let json: serde_json::Value = serde_json::from_str(&device_profile_json(&read(file)?))?;
-/// assert_eq!(json["bytes"], 7);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub fn device_profile_json(profile: &DeviceProfile) -> String {
     let json = JsonProfile {
         title: TITLE,

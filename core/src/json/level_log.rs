@@ -9,16 +9,6 @@ use crate::units::{Bytes, Nanos};
 
 /// A log as JSON. Fields named `*_bytes` are bytes, `*_nanos` nanoseconds since the log's start; unknown is
 /// `null`.
-///
-/// ```
-/// use gpumem_core::json::level_log_json;
-/// use gpumem_core::read::nvidia_smi;
-///
-/// let log = nvidia_smi::read(b"memory.used [MiB]\n1 MiB\n")?;
-/// let json: serde_json::Value = serde_json::from_str(&level_log_json(&log))?;
-/// assert_eq!(json["devices"][0]["levels"][0]["peak_bytes"], 1 << 20);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub fn level_log_json(log: &LevelLog) -> String {
     let json = JsonLog::of(log);
     serde_json::to_string(&json).expect("a log holds strings and numbers only")

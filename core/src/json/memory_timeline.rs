@@ -6,15 +6,6 @@ use crate::read::memory_timeline::{CategoryLevels, MemoryTimeline};
 use crate::units::Nanos;
 
 /// A timeline as JSON. Fields named `*_bytes` are bytes, `*_nanos` nanoseconds; unknown is `null`.
-///
-/// ```
-/// use gpumem_core::json::memory_timeline_json;
-/// use gpumem_core::read::memory_timeline::timeline;
-///
-/// let json = memory_timeline_json(&timeline(b"[[-1, 1, 100, 0]]")?);
-/// assert!(json.starts_with(r#"{"n_rows":1,"duration_nanos":0,"start_bytes":100,"peak_bytes":100,"#));
-/// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
-/// ```
 pub fn memory_timeline_json(timeline: &MemoryTimeline) -> String {
     let json = JsonTimeline {
         n_rows: timeline.n_rows,

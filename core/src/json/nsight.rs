@@ -8,15 +8,6 @@ use crate::units::Bytes;
 
 /// An export as JSON: a log of levels with `failed_calls` and `ranges`. Fields named `*_bytes` are bytes,
 /// `*_nanos` nanoseconds since the capture's start; unknown is `null`.
-///
-/// ```
-/// use gpumem_core::json::nsight_json;
-/// use gpumem_core::read::nsight::Capture;
-///
-/// let json: serde_json::Value = serde_json::from_str(&nsight_json(&Capture::default().summed_up()))?;
-/// assert_eq!(json["has_memory"], false);
-/// # Ok::<(), serde_json::Error>(())
-/// ```
 pub fn nsight_json(export: &NsightExport) -> String {
     let json = JsonExport {
         log: JsonLog::of(&export.log),

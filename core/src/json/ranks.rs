@@ -7,13 +7,6 @@ use crate::report;
 use crate::units::{Bytes, Nanos};
 
 /// The ranks of a job as JSON. Fields named `*_bytes` are bytes, `*_nanos` nanoseconds; unknown is `null`.
-///
-/// ```
-/// use gpumem_core::json::ranks_json;
-/// use gpumem_core::ranks::ranks;
-///
-/// assert!(ranks_json(&[], &ranks(&[])).starts_with(r#"{"kind":"rank","n_expected":0,"missing":[],"#));
-/// ```
 pub fn ranks_json(job: &[Rank], found: &Ranks) -> String {
     let titles = report::rank_findings(found);
     let findings = found.findings.iter().zip(&titles);

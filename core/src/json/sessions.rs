@@ -5,10 +5,6 @@ use serde::Serialize;
 use crate::history::StoredSession;
 
 /// The sessions that are kept as a JSON list, in the order given.
-///
-/// ```
-/// assert_eq!(gpumem_core::json::sessions_json(&[]), "[]");
-/// ```
 pub fn sessions_json(sessions: &[StoredSession]) -> String {
     let entries: Vec<JsonSession<'_>> = sessions.iter().map(JsonSession::of).collect();
     serde_json::to_string(&entries).expect("a session holds strings and numbers only")

@@ -10,15 +10,6 @@ use crate::read::torch_snapshot::{
 use crate::units::Bytes;
 
 /// A snapshot as JSON. Fields named `*_bytes` are bytes, `*_micros` microseconds; unknown is `null`.
-///
-/// ```
-/// use gpumem_core::json::torch_snapshot_json;
-/// use gpumem_core::read::torch_snapshot::summary;
-///
-/// let empty = summary(b"].")?;
-/// assert_eq!(torch_snapshot_json(&empty), r#"{"devices":[],"settings":{},"n_annotations":0}"#);
-/// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
-/// ```
 pub fn torch_snapshot_json(summary: &Summary) -> String {
     let settings = summary.settings.iter();
     let json = JsonSnapshot {
@@ -258,16 +249,6 @@ impl<'a> JsonTimeline<'a> {
 
 /// A comparison of two snapshots as JSON. Fields named `*_bytes` are bytes: in the earlier snapshot, and in the
 /// later one.
-///
-/// ```
-/// use gpumem_core::json::torch_change_json;
-/// use gpumem_core::read::torch_snapshot::{SnapshotChange, summary};
-///
-/// let empty = summary(b"].")?;
-/// let change = SnapshotChange::between(&empty, &empty);
-/// assert_eq!(torch_change_json(&change), r#"{"devices":[]}"#);
-/// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
-/// ```
 pub fn torch_change_json(change: &SnapshotChange) -> String {
     let json = JsonChange {
         devices: change.devices.iter().map(JsonDeviceChange::of).collect(),

@@ -9,26 +9,11 @@ use crate::read::chrome_trace::{
 use crate::units::{ByteDelta, Bytes};
 
 /// A trace as JSON. Fields named `*_bytes` are bytes, `*_nanos` nanoseconds; unknown is `null`.
-///
-/// ```
-/// use gpumem_core::json::torch_trace_json;
-/// use gpumem_core::read::chrome_trace::summary;
-///
-/// let empty = summary(br#"{"traceEvents": []}"#)?;
-/// assert!(torch_trace_json(&empty).starts_with(r#"{"rank":null,"world_size":null,"backend":null,"#));
-/// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
-/// ```
 pub fn torch_trace_json(summary: &TraceSummary) -> String {
     serde_json::to_string(&JsonTrace::of(summary)).expect("a trace holds strings and numbers only")
 }
 
 /// Several workers' traces as JSON: `{"workers": {"NAME": {…}}}`, by the files' names.
-///
-/// ```
-/// use gpumem_core::json::torch_traces_json;
-///
-/// assert_eq!(torch_traces_json(&[]), r#"{"workers":{}}"#);
-/// ```
 pub fn torch_traces_json(workers: &[(String, TraceSummary)]) -> String {
     let workers = workers.iter();
     let workers = workers.map(|(name, summary)| {

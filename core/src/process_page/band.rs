@@ -8,7 +8,7 @@ const N_INSTANTS: u64 = 96;
 /// Of fewer processes there is no middle half.
 const MIN_ROWS: usize = 4;
 
-/// The levels of all processes at an instant. Example: [`bands`].
+/// The levels of all processes at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Band {
     /// When.
@@ -23,12 +23,6 @@ pub struct Band {
 
 /// The median and the middle half over time, of the processes that are there at each instant; nothing where
 /// fewer than four are, or fewer than half of the most that ever are: the last ones are not typical.
-///
-/// ```
-/// use gpumem_core::process_page::{ProcessPage, bands};
-///
-/// assert!(bands(&ProcessPage::default()).is_empty());
-/// ```
 pub fn bands(page: &ProcessPage) -> Vec<Band> {
     let span = page.span.get();
     let instants = (0..=N_INSTANTS).map(|n| {
@@ -43,7 +37,7 @@ pub fn bands(page: &ProcessPage) -> Vec<Band> {
     found.map(|(_, band)| band).collect()
 }
 
-/// The same at one instant. Example: [`bands`].
+/// The same at one instant.
 pub fn middle(page: &ProcessPage, at: Nanos) -> Option<Band> {
     counted(page, at).map(|(_, band)| band)
 }

@@ -10,13 +10,6 @@ use crate::units::{ByteDelta, Nanos};
 
 impl ProcessPage {
     /// The ranks of a job side by side.
-    ///
-    /// ```
-    /// use gpumem_core::process_page::ProcessPage;
-    /// use gpumem_core::ranks::ranks;
-    ///
-    /// assert!(ProcessPage::of_ranks(&[], &ranks(&[])).rows.is_empty());
-    /// ```
     pub fn of_ranks(job: &[Rank], found: &Ranks) -> Self {
         let step = report::ranks::step_name(found);
         let rows = found.rows.iter();
@@ -40,15 +33,6 @@ impl ProcessPage {
     }
 
     /// The child processes of a session side by side; `parent` is the session's recording.
-    ///
-    /// ```
-    /// use gpumem_core::process_page::ProcessPage;
-    /// use gpumem_core::processes::Processes;
-    /// use gpumem_core::recording::Recording;
-    ///
-    /// let page = ProcessPage::of_processes(&Recording::default(), &Processes::default());
-    /// assert_eq!(page.title, "no child process");
-    /// ```
     pub fn of_processes(parent: &Recording, found: &Processes) -> Self {
         let first = found.rows.iter().map(|row| row.started).min();
         let began = first.unwrap_or_default();

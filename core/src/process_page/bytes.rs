@@ -10,7 +10,7 @@ use crate::analyze::Severity;
 use crate::downsample::{LevelPoint, MAX_LEVELS};
 use crate::units::{ByteDelta, Bytes, Nanos};
 
-/// The first bytes of a page. Example: [`ProcessPage::to_bytes`].
+/// The first bytes of a page.
 pub const BEGINS: &[u8] = b"\x93gpumem processes 1\n";
 
 /// Longer texts are cut: they are names, labels and sentences.
@@ -21,7 +21,7 @@ const MAX_NOTES: usize = 64;
 const LEAST_ROW: usize = 17;
 const LEAST_CAUSE: usize = 4;
 
-/// Why bytes are no page. Example: [`ProcessPage::from_bytes`].
+/// Why bytes are no page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PageError {
@@ -50,12 +50,6 @@ impl std::error::Error for PageError {}
 
 impl ProcessPage {
     /// The page as bytes. Texts of over 4096 bytes are cut.
-    ///
-    /// ```
-    /// use gpumem_core::process_page::{BEGINS, ProcessPage};
-    ///
-    /// assert!(ProcessPage::default().to_bytes().starts_with(BEGINS));
-    /// ```
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer(Vec::new());
         writer.page(self);
@@ -65,15 +59,6 @@ impl ProcessPage {
     }
 
     /// The page that bytes hold.
-    ///
-    /// ```
-    /// use gpumem_core::process_page::{PageError, ProcessPage};
-    ///
-    /// assert_eq!(ProcessPage::from_bytes(b"{}"), Err(PageError::NoPage));
-    /// let mut bytes = ProcessPage::default().to_bytes();
-    /// *bytes.last_mut().expect("there are some") ^= 1;
-    /// assert_eq!(ProcessPage::from_bytes(&bytes), Err(PageError::Checksum));
-    /// ```
     ///
     /// # Errors
     ///

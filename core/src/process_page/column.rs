@@ -3,7 +3,7 @@
 use super::{PageRow, ProcessPage};
 use crate::units::{Bytes, Units};
 
-/// A column of the table. Example: [`ProcessPage::columns`].
+/// A column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageColumn {
     /// What the process is called.
@@ -67,7 +67,7 @@ impl PageColumn {
         }
     }
 
-    /// The column of that name. Example: [`ProcessPage::columns`].
+    /// The column of that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|column| column.name() == name)
     }
@@ -114,7 +114,7 @@ impl PageColumn {
         }
     }
 
-    /// What stands there for a process. Example: [`ProcessPage::columns`].
+    /// What stands there for a process.
     pub fn cell(self, row: &PageRow, units: Units) -> String {
         let size = |level: Option<Bytes>| level.map_or_else(|| "?".to_owned(), |it| units.size(it));
         let dash = || "–".to_owned();
@@ -138,7 +138,7 @@ impl PageColumn {
     }
 }
 
-/// Which rows the table shows, and in which order. Example: [`ProcessPage::order`].
+/// Which rows the table shows, and in which order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowOrder {
     /// Rows with these letters in their words; empty for all.
@@ -151,23 +151,12 @@ pub struct RowOrder {
 
 impl ProcessPage {
     /// The columns of which something is known in any row.
-    ///
-    /// ```
-    /// use gpumem_core::process_page::{PageColumn, PageRow, ProcessPage};
-    /// use gpumem_core::units::Units;
-    ///
-    /// let row = PageRow { name: "rank 2".to_owned(), ending: "in order".to_owned(), ..PageRow::default() };
-    /// let page = ProcessPage { rows: vec![row], ..ProcessPage::default() };
-    /// let cells = page.columns().into_iter().map(|it| it.cell(&page.rows[0], Units::Binary));
-    /// assert_eq!(cells.collect::<Vec<_>>(), ["rank 2", "?", "?", "in order"]);
-    /// assert_eq!(PageColumn::named("memory"), Some(PageColumn::Memory));
-    /// ```
     pub fn columns(&self) -> Vec<PageColumn> {
         let is_known = |column: &PageColumn| self.rows.iter().any(|row| column.is_known(row));
         PageColumn::ALL.into_iter().filter(is_known).collect()
     }
 
-    /// The head of a column. Example: [`columns`](Self::columns).
+    /// The head of a column.
     pub fn head(&self, column: PageColumn) -> String {
         match column {
             PageColumn::Name => crate::wording::capitalised(&self.noun),
@@ -186,16 +175,6 @@ impl ProcessPage {
     }
 
     /// The rows that are shown, in their order.
-    ///
-    /// ```
-    /// use gpumem_core::process_page::{PageColumn, PageRow, ProcessPage, RowOrder};
-    ///
-    /// let row = |name: &str, pid| PageRow { name: name.to_owned(), pid: Some(pid), ..PageRow::default() };
-    /// let page = ProcessPage { rows: vec![row("a", 7), row("b", 9)], ..ProcessPage::default() };
-    /// let by_pid = RowOrder { column: Some(PageColumn::Pid), is_descending: true, ..RowOrder::default() };
-    /// assert_eq!(page.order(&by_pid), [1, 0]);
-    /// assert_eq!(page.order(&RowOrder { search: "A".to_owned(), ..RowOrder::default() }), [0]);
-    /// ```
     pub fn order(&self, order: &RowOrder) -> Vec<usize> {
         let search = order.search.to_lowercase();
         let is_found = |row: &PageRow| {

@@ -32,7 +32,7 @@ use crate::units::{ByteDelta, Bytes, Nanos};
 /// A page has no more rows than these, those that matter most.
 pub const MAX_ROWS: usize = 4096;
 
-/// Processes side by side. Example: [the module](self).
+/// Processes side by side.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProcessPage {
     /// What one of them is: `rank`, `process`.
@@ -53,7 +53,7 @@ pub struct ProcessPage {
     pub notes: Vec<String>,
 }
 
-/// A cause that is seen in some of the processes. Example: [the module](self).
+/// A cause that is seen in some of the processes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PageCause {
     /// How much it matters.
@@ -66,7 +66,7 @@ pub struct PageCause {
     pub rows: Vec<usize>,
 }
 
-/// A process. Example: [the module](self).
+/// A process.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PageRow {
     /// `rank 2`, `DataLoader worker 3`
@@ -105,7 +105,7 @@ pub struct PageRow {
     pub levels: Vec<LevelPoint>,
 }
 
-/// How a process ended that did not end in order. Example: [`PageRow`].
+/// How a process ended that did not end in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadEnd {
     /// Its memory ran out.
@@ -116,18 +116,12 @@ pub enum BadEnd {
 
 impl ProcessPage {
     /// How many rows come first because something is found in them.
-    ///
-    /// ```
-    /// use gpumem_core::process_page::ProcessPage;
-    ///
-    /// assert_eq!(ProcessPage::default().n_outliers(), 0);
-    /// ```
     pub fn n_outliers(&self) -> usize {
         let rows = self.rows.iter();
         rows.take_while(|row| row.severity.is_some()).count()
     }
 
-    /// The highest level of all. Example: [`n_outliers`](Self::n_outliers).
+    /// The highest level of all.
     pub fn highest(&self) -> Bytes {
         let levels = self.rows.iter().flat_map(|row| &row.levels);
         levels.map(|point| point.level).max().unwrap_or_default()
@@ -164,18 +158,6 @@ impl ProcessPage {
 
 impl PageRow {
     /// Its level at an instant; `None` before its first reading and after its end.
-    ///
-    /// ```
-    /// use gpumem_core::downsample::LevelPoint;
-    /// use gpumem_core::process_page::PageRow;
-    /// use gpumem_core::units::{Bytes, Nanos};
-    ///
-    /// let levels = vec![LevelPoint { at: Nanos::millis(2), level: Bytes::mib(7) }];
-    /// let row = PageRow { levels, until: Nanos::millis(9), ..PageRow::default() };
-    /// assert_eq!(row.level_at(Nanos::millis(5)), Some(Bytes::mib(7)));
-    /// assert_eq!(row.level_at(Nanos::millis(1)), None);
-    /// assert_eq!(row.level_at(Nanos::millis(10)), None);
-    /// ```
     pub fn level_at(&self, at: Nanos) -> Option<Bytes> {
         let n_before = self.levels.partition_point(|point| point.at <= at);
         let last = n_before.checked_sub(1)?;
@@ -189,13 +171,6 @@ impl PageRow {
     }
 
     /// What stands below its chart: what is wrong with it, else where it runs.
-    ///
-    /// ```
-    /// use gpumem_core::process_page::PageRow;
-    ///
-    /// let row = PageRow { growth: "+40 MiB a step".to_owned(), ..PageRow::default() };
-    /// assert_eq!(row.caption(), "+40 MiB a step");
-    /// ```
     pub fn caption(&self) -> String {
         let ending = match self.end {
             None => "",

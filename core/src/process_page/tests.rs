@@ -284,3 +284,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_level_is_known_from_the_first_reading_to_the_end() {
+    let levels = vec![LevelPoint {
+        at: Nanos::millis(2),
+        level: Bytes::mib(7),
+    }];
+    let row = PageRow {
+        levels,
+        until: Nanos::millis(9),
+        ..PageRow::default()
+    };
+    let check = |ms, level| assert_eq!(row.level_at(Nanos::millis(ms)), level);
+    check(1, None);
+    check(5, Some(Bytes::mib(7)));
+    check(10, None);
+}

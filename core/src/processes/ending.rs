@@ -3,7 +3,7 @@
 use super::Child;
 use crate::units::Nanos;
 
-/// How a process exited, as its parent saw it. Example: [the module](super).
+/// How a process exited, as its parent saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exit {
     /// Since the parent's recording began.
@@ -13,7 +13,7 @@ pub struct Exit {
     pub code: Option<i32>,
 }
 
-/// How a child ended. Example: [the module](super).
+/// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// It is there.

@@ -29,7 +29,7 @@ use crate::recording::{Column, DeviceIdx, Points, Recording, Run, RunIdx, Series
 use crate::rules::Rules;
 use crate::units::{ByteDelta, Bytes, Nanos};
 
-/// A child as it was found. Example: [the module](self).
+/// A child as it was found.
 #[derive(Debug, Clone, Default)]
 pub struct Child {
     /// What it recorded; its header's `process` has its `pid` and its `name`.
@@ -44,8 +44,7 @@ pub struct Child {
     pub device_used: Vec<(Nanos, Bytes)>,
 }
 
-/// One child. Sizes are what it told: the memory that it shares with no other process. Example:
-/// [the module](self).
+/// One child. Sizes are what it told: the memory that it shares with no other process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProcessRow {
     /// Its number.
@@ -82,7 +81,7 @@ pub struct ProcessRow {
     pub levels: Vec<LevelPoint>,
 }
 
-/// How a child's level goes, step by step. Example: [the module](self).
+/// How a child's level goes, step by step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Growing {
     /// What a step is.
@@ -95,7 +94,7 @@ pub struct Growing {
     pub growth: Growth,
 }
 
-/// One cause: children of one kind that grow. Example: [the module](self).
+/// One cause: children of one kind that grow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProcessFinding {
     /// The kind of process: its name without the number.
@@ -110,7 +109,7 @@ pub struct ProcessFinding {
     pub n_of_kind: usize,
 }
 
-/// The children of a session, and what is found in them. Example: [the module](self).
+/// The children of a session, and what is found in them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Processes {
     /// What matters comes first: those that grow, those that died, then the largest.
@@ -121,8 +120,7 @@ pub struct Processes {
 
 /// Judges the children of a session by its rules.
 ///
-/// A level is what the child told: the memory that it shares with no other process. Example:
-/// [the module](self).
+/// A level is what the child told: the memory that it shares with no other process.
 pub fn processes(parent: &Recording, children: &[Child], rules: &Rules) -> Processes {
     let mut rows: Vec<ProcessRow> = children.iter().map(|it| row(parent, it, rules)).collect();
     rows.sort_by_key(|row| {

@@ -6,7 +6,7 @@ use crate::units::{Bytes, Nanos};
 /// With fewer steps than these, other steps are looked for.
 const MIN_STEPS: usize = 4;
 
-/// What a step of a child is. Example: [the module](super).
+/// What a step of a child is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Per {
     /// A step of a loop: the child's own, else one of its parent's.

@@ -18,7 +18,7 @@ const MUCH: Bytes = Bytes::mib(64);
 /// The median absolute deviation of a normal distribution is its standard deviation over this (Hampel, 1974).
 const TO_DEVIATION: f64 = 1.4826;
 
-/// One cause, and the ranks on which it is seen. Example: [the module](super).
+/// One cause, and the ranks on which it is seen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankFinding {
     /// What happens.
@@ -27,7 +27,7 @@ pub struct RankFinding {
     pub rows: Vec<usize>,
 }
 
-/// What a finding on ranks is about. Example: [the module](super).
+/// What a finding on ranks is about.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cause {
     /// Ranks ended badly. The first is the cause; `later` ended after it.

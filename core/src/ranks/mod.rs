@@ -43,7 +43,7 @@ use crate::units::{ByteDelta, Bytes, Nanos};
 
 use steps::Steps;
 
-/// One process of a job, as it was found. Example: [the module](self).
+/// One process of a job, as it was found.
 #[derive(Debug, Clone)]
 pub struct Rank {
     /// What opens its own report: a session's id, or the name of a file.
@@ -58,7 +58,7 @@ pub struct Rank {
     last: Option<LastRun>,
 }
 
-/// How a rank's memory grows: the worst growth that is found in it. Example: [the module](self).
+/// How a rank's memory grows: the worst growth that is found in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankGrowth {
     /// Beyond doubt, or nearly.
@@ -76,7 +76,6 @@ pub struct RankGrowth {
 }
 
 /// One rank. Sizes are those of its device: what its framework allocated, else what the process uses.
-/// Example: [the module](self).
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankRow {
     /// Which of the ranks given.
@@ -109,7 +108,7 @@ pub struct RankRow {
     pub levels: Vec<LevelPoint>,
 }
 
-/// How a rank ended. Example: [the module](self).
+/// How a rank ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RankEnding {
     /// It is there.
@@ -166,7 +165,7 @@ impl RankEnding {
     }
 }
 
-/// The ranks of a job, and what is found in them. Example: [the module](self).
+/// The ranks of a job, and what is found in them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ranks {
     /// By number.
@@ -204,7 +203,7 @@ impl RankRow {
 }
 
 impl Rank {
-    /// A rank with what is found in it. Example: [the module](self).
+    /// A rank with what is found in it.
     pub fn new(id: &str, recording: Recording, analysis: Analysis, ending: Ending) -> Self {
         let last = LastRun::judged(&recording, &analysis);
         Self {
@@ -296,7 +295,7 @@ impl Rank {
     }
 }
 
-/// Joins the ranks of a job: those that are of it, in any order. Example: [the module](self).
+/// Joins the ranks of a job: those that are of it, in any order.
 pub fn ranks(job: &[Rank]) -> Ranks {
     let of_accelerators = job.iter().any(Rank::uses_accelerator);
     let devices = job.iter().map(|rank| rank.device(of_accelerators));
@@ -348,12 +347,6 @@ pub fn ranks(job: &[Rank]) -> Ranks {
 
 /// Of the ranks that were found, those of the job that ran last: the newest recording of each number; and
 /// how many others there are. Recordings without a number are left out where others have one.
-///
-/// ```
-/// use gpumem_core::ranks::of_last_job;
-///
-/// assert_eq!(of_last_job(Vec::new()).1, 0);
-/// ```
 pub fn of_last_job(mut found: Vec<Rank>) -> (Vec<Rank>, usize) {
     let n_found = found.len();
     if found.iter().any(|rank| rank.number().is_some()) {

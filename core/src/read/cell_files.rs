@@ -1,25 +1,25 @@
 //! The files under whose names Jupyter compiles cells.
+//!
+//! ```
+//! use gpumem_core::read::cell_files::CellFiles;
+//!
+//! let cells = CellFiles::of([("x = 1", "In [3]")]);
+//! assert_eq!(cells.name_of("/tmp/ipykernel_4711/3427300630.py"), Some("In [3]"));
+//! assert_eq!(cells.name_of("/tmp/ipykernel_4711/1.py"), None);
+//! assert_eq!(cells.name_of("train/3427300630.py"), None);
+//! ```
 
 use std::collections::HashMap;
 
 /// Names of cells by the files that Jupyter's kernel gives their code: `…/ipykernel_4711/3427300630.py`,
 /// where the second number comes from the cell's text.
-///
-/// ```
-/// use gpumem_core::read::cell_files::CellFiles;
-///
-/// let cells = CellFiles::of([("x = 1", "In [3]")]);
-/// assert_eq!(cells.name_of("/tmp/ipykernel_4711/3427300630.py"), Some("In [3]"));
-/// assert_eq!(cells.name_of("/tmp/ipykernel_4711/1.py"), None);
-/// assert_eq!(cells.name_of("train/3427300630.py"), None);
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CellFiles {
     names: HashMap<u32, String>,
 }
 
 impl CellFiles {
-    /// The cells with these texts and names; of several with one text the last. Example: [`CellFiles`].
+    /// The cells with these texts and names; of several with one text the last.
     pub fn of<'a>(cells: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let cells = cells.into_iter();
         Self {
@@ -29,7 +29,7 @@ impl CellFiles {
         }
     }
 
-    /// The cell of a file; `None` if it is none of these. Example: [`CellFiles`].
+    /// The cell of a file; `None` if it is none of these.
     pub fn name_of(&self, file: &str) -> Option<&str> {
         if self.names.is_empty() {
             return None;
@@ -41,14 +41,6 @@ impl CellFiles {
     }
 
     /// The same as text, a line each; [`CellFiles::from_text`] reads it.
-    ///
-    /// ```
-    /// use gpumem_core::read::cell_files::CellFiles;
-    ///
-    /// let cells = CellFiles::of([("x = 1", "In [3]")]);
-    /// assert_eq!(cells.to_text(), "3427300630 In [3]");
-    /// assert_eq!(CellFiles::from_text(&cells.to_text()), cells);
-    /// ```
     pub fn to_text(&self) -> String {
         let mut names: Vec<_> = self.names.iter().collect();
         names.sort_unstable();
@@ -123,5 +115,12 @@ mod tests {
         let cells = CellFiles::of([("x = 1", "In [3]"), ("x = 1", "In [7]")]);
         let file = r"C:\Temp\ipykernel_1\3427300630.py";
         assert_eq!(cells.name_of(file), Some("In [7]"));
+    }
+
+    #[test]
+    fn cells_are_the_same_after_they_were_text() {
+        let cells = CellFiles::of([("x = 1", "In [3]")]);
+        assert_eq!(cells.to_text(), "3427300630 In [3]");
+        assert_eq!(CellFiles::from_text(&cells.to_text()), cells);
     }
 }

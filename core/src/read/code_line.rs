@@ -1,4 +1,15 @@
 //! A line of Python, and whose it is.
+//!
+//! ```
+//! use gpumem_core::read::code_line::CodeLine;
+//!
+//! let line = CodeLine {
+//!     file: r"D:\work\lm\model.py".to_owned(),
+//!     line: Some(54),
+//!     function: "forward".to_owned(),
+//! };
+//! assert_eq!(line.short(), "lm/model.py:54 in forward");
+//! ```
 
 use super::cell_files::is_cell;
 use crate::printable::printable;
@@ -47,7 +58,7 @@ const STANDARD: [&str; 40] = [
     "zipfile",
 ];
 
-/// A line of code. Example: [`CodeLine::short`].
+/// A line of code.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CodeLine {
     /// The file, as recorded; empty if the stack has no frame of Python.
@@ -60,17 +71,6 @@ pub struct CodeLine {
 
 impl CodeLine {
     /// The last two parts of the path, the line and the function.
-    ///
-    /// ```
-    /// use gpumem_core::read::code_line::CodeLine;
-    ///
-    /// let line = CodeLine {
-    ///     file: r"D:\work\lm\model.py".to_owned(),
-    ///     line: Some(54),
-    ///     function: "forward".to_owned(),
-    /// };
-    /// assert_eq!(line.short(), "lm/model.py:54 in forward");
-    /// ```
     pub fn short(&self) -> String {
         if self.file.is_empty() {
             return match self.function.as_str() {

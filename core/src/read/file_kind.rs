@@ -1,9 +1,17 @@
 //! Which program wrote a file, by its content.
+//!
+//! ```
+//! use gpumem_core::read::file_kind::FileKind;
+//!
+//! assert_eq!(FileKind::of(b"\x80\x04}."), FileKind::Pickle);
+//! assert_eq!(FileKind::of(b"PK\x03\x04"), FileKind::Zip);
+//! assert_eq!(FileKind::of(b"{\"traceEvents\": []}"), FileKind::Json);
+//! ```
 
 use super::{nsight, nvidia_smi, stormlog};
 use crate::process_page;
 
-/// What a file's first bytes look like. Example: [`FileKind::of`].
+/// What a file's first bytes look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileKind {
@@ -49,14 +57,6 @@ pub const LOOKED_AT: usize = 4096;
 
 impl FileKind {
     /// What `bytes` look like. A damaged file may look like what it was.
-    ///
-    /// ```
-    /// use gpumem_core::read::file_kind::FileKind;
-    ///
-    /// assert_eq!(FileKind::of(b"\x80\x04}."), FileKind::Pickle);
-    /// assert_eq!(FileKind::of(b"PK\x03\x04"), FileKind::Zip);
-    /// assert_eq!(FileKind::of(b"{\"traceEvents\": []}"), FileKind::Json);
-    /// ```
     pub fn of(bytes: &[u8]) -> Self {
         let head = bytes.get(..LOOKED_AT).unwrap_or(bytes);
         if head.is_empty() {

@@ -4,7 +4,17 @@
 //! matched as a whole. Its **head** says that memory ran out and in which framework; each figure is found
 //! by the words next to it (`X is free`, `Tried to allocate X`), anywhere in the message.
 //!
-//! In all of these messages a `GB` is 2^30 bytes, like a `GiB`. Example: [`parse`].
+//! In all of these messages a `GB` is 2^30 bytes, like a `GiB`.
+//!
+//! ```
+//! use gpumem_core::read::oom::parse;
+//! use gpumem_core::units::Bytes;
+//!
+//! let oom = parse("CUDA out of memory. Tried to allocate 2.00 MiB. GPU 1 has").unwrap();
+//! assert_eq!(oom.figures.wanted, Some(Bytes::mib(2)));
+//! assert_eq!(oom.device.as_deref(), Some("cuda:1"));
+//! assert_eq!(parse("index 4 is out of bounds"), None);
+//! ```
 
 mod heads;
 mod sizes;
@@ -19,7 +29,7 @@ use sizes::Sizes;
 /// How many bytes of a message are read from its head on; a long listing of buffers may follow.
 const LONGEST: usize = 4096;
 
-/// What an out-of-memory message says. Example: [`parse`].
+/// What an out-of-memory message says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OomMessage {
     /// The framework that asked for the memory, if the message shows it.
@@ -39,7 +49,7 @@ impl OomMessage {
     }
 }
 
-/// One class of an exception: its module and its name. Example: [`of_exception`].
+/// One class of an exception: its module and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassName {
     /// `torch`, `cupy.cuda.memory`.
@@ -49,16 +59,6 @@ pub struct ClassName {
 }
 
 /// Reads a message; `None` if it is not about memory that ran out.
-///
-/// ```
-/// use gpumem_core::read::oom::parse;
-/// use gpumem_core::units::Bytes;
-///
-/// let oom = parse("CUDA out of memory. Tried to allocate 2.00 MiB. GPU 1 has").unwrap();
-/// assert_eq!(oom.figures.wanted, Some(Bytes::mib(2)));
-/// assert_eq!(oom.device.as_deref(), Some("cuda:1"));
-/// assert_eq!(parse("index 4 is out of bounds"), None);
-/// ```
 pub fn parse(text: &str) -> Option<OomMessage> {
     // The same bytes stand at the same places: only ASCII letters change.
     let lower = text.to_ascii_lowercase();
@@ -74,15 +74,6 @@ pub fn parse(text: &str) -> Option<OomMessage> {
 
 /// Reads an exception: its message, or else its classes, the most derived first. A class named after
 /// the error needs no message.
-///
-/// ```
-/// use gpumem_core::read::oom::{ClassName, of_exception};
-/// use gpumem_core::recording::Framework;
-///
-/// let class = ClassName { module: "torch".to_owned(), name: "OutOfMemoryError".to_owned() };
-/// let oom = of_exception(&[class], "").expect("its name says it");
-/// assert_eq!(oom.framework, Some(Framework::Torch));
-/// ```
 pub fn of_exception(classes: &[ClassName], text: &str) -> Option<OomMessage> {
     parse(text).or_else(|| {
         // Python itself says no more.
@@ -104,13 +95,6 @@ pub fn of_exception(classes: &[ClassName], text: &str) -> Option<OomMessage> {
 }
 
 /// The longest beginning of `text` that has at most `n_bytes`, cut between characters.
-///
-/// ```
-/// use gpumem_core::read::oom::within;
-///
-/// assert_eq!(within("µs", 1), "", "µ has two bytes");
-/// assert_eq!(within("µs", 2), "µ");
-/// ```
 pub fn within(text: &str, n_bytes: usize) -> &str {
     let is_end = |n: &usize| text.is_char_boundary(*n);
     let n_bytes = (0..=n_bytes.min(text.len())).rev().find(is_end);

@@ -12,18 +12,6 @@ use crate::units::Nanos;
 ///
 /// It notes every frame that is applied but holds no content, so a follower who fetches late gets the
 /// newest state of each part once.
-///
-/// ```
-/// use gpumem_core::recording::{Changes, Frame, Header, Recording};
-///
-/// let mut recording = Recording::default();
-/// let mut changes = Changes::default();
-/// let frame = Frame::Header(Header { session: "s".into(), ..Header::default() });
-/// changes.note(&frame);
-/// recording.apply(frame).unwrap();
-/// assert_eq!(changes.take(&recording).len(), 1);
-/// assert!(changes.take(&recording).is_empty());
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     header: bool,

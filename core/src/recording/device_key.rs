@@ -6,14 +6,6 @@ use std::sync::Arc;
 /// A key that identifies a device in every session and source: `GPU-<uuid>`, `sim:0`, `host`.
 ///
 /// It is not the label (`cuda:0`), which depends on the order of the visible devices.
-///
-/// ```
-/// use gpumem_core::recording::DeviceKey;
-///
-/// let key = DeviceKey::from("sim:0");
-/// assert_eq!(key.as_str(), "sim:0");
-/// assert_eq!(key, DeviceKey::from("sim:0".to_owned()));
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceKey(Arc<str>);
 

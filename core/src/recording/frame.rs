@@ -28,16 +28,6 @@ pub enum Series {
 }
 
 /// One timed reading inside a run. Levels that were not known at that instant are `None`.
-///
-/// ```
-/// use gpumem_core::recording::{AllocatorLevels, Reading, Sample, Source};
-/// use gpumem_core::units::Bytes;
-///
-/// let torch = AllocatorLevels { allocated: Bytes::mib(3).into(), ..AllocatorLevels::unread(Source::Torch) };
-/// let reading = Reading { allocators: vec![torch], ..Reading::default() };
-/// let sample = Sample::of(&reading);
-/// assert_eq!((sample.allocated, sample.reserved), (Some(Bytes::mib(3)), None));
-/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sample {
     /// Since the recording's start.
@@ -71,7 +61,7 @@ impl Sample {
 /// Points of one series in a run, in time order.
 ///
 /// A later `Samples` of the same run, device and series replaces the points from its first instant on,
-/// so appending and rewriting are the same frame. Example: [the module](super).
+/// so appending and rewriting are the same frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Samples {
     /// Inside which run.
@@ -97,13 +87,6 @@ pub struct SourceState {
 }
 
 /// The first frame: which session this is, and the rules that it is judged by.
-///
-/// ```
-/// use gpumem_core::recording::{Header, Recording};
-///
-/// let header = Header { session: "9f2c".to_owned(), ..Header::default() };
-/// assert_eq!(Recording::new(header).header().session, "9f2c");
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Header {
     /// Identifies the session.
@@ -122,7 +105,7 @@ pub struct Header {
 }
 
 /// The last frame of a session that ended in order. A recording without it was cut off or is still
-/// growing. Example: [`Frame`].
+/// growing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Finish {
     /// Since the recording's start.
@@ -141,19 +124,6 @@ pub struct Missing {
 ///
 /// A newer state of the same thing is sent as another whole frame, so a reader who misses a frame is
 /// wrong about one thing only.
-///
-/// ```
-/// use gpumem_core::recording::{Finish, Frame, FrameError, Recording, Run};
-/// use gpumem_core::units::Nanos;
-///
-/// let mut recording = Recording::default();
-/// recording.apply(Frame::Finish(Finish { at: Nanos::millis(7) }))?;
-/// assert_eq!(recording.finish().map(|finish| finish.at), Some(Nanos::millis(7)));
-///
-/// let error = recording.apply(Frame::Run(Run::default())).unwrap_err();
-/// assert_eq!(error.to_string(), "run frame names cell 0, but only 0 are known");
-/// # Ok::<(), FrameError>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// What the session is; the first frame, or a newer state of it.
@@ -199,7 +169,7 @@ impl Frame {
     }
 }
 
-/// A frame that does not fit what came before it. Example: [`Frame`].
+/// A frame that does not fit what came before it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FrameError {

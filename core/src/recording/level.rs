@@ -3,16 +3,10 @@
 use std::fmt;
 
 use crate::holders::Allocated;
+use crate::printable::make_printable;
 use crate::units::Bytes;
 
 /// Where levels come from.
-///
-/// ```
-/// use gpumem_core::recording::Source;
-///
-/// assert_eq!(Source::from_name("torch"), Some(Source::Torch));
-/// assert_eq!(Source::Nvml.name(), "nvml");
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Source {
@@ -87,13 +81,6 @@ impl Source {
 /// A source's message, behind one pointer.
 ///
 /// A reading has more than a dozen levels, a session has many readings, and few of them have a message.
-///
-/// ```
-/// use gpumem_core::recording::Words;
-///
-/// assert_eq!(Words::from("no permission").as_str(), "no permission");
-/// assert_eq!(size_of::<Option<Words>>(), size_of::<usize>());
-/// ```
 pub struct Words(Box<String>);
 
 impl Words {
@@ -104,7 +91,8 @@ impl Words {
 }
 
 impl From<String> for Words {
-    fn from(words: String) -> Self {
+    fn from(mut words: String) -> Self {
+        make_printable(&mut words);
         Self(Box::new(words))
     }
 }
@@ -122,13 +110,6 @@ impl fmt::Display for Words {
 }
 
 /// Why a level is not known.
-///
-/// ```
-/// use gpumem_core::recording::Unknown;
-///
-/// assert_eq!(Unknown::NotPermitted.words(), "no permission to read it");
-/// assert_eq!(Unknown::Failed("driver is gone".into()).words(), "driver is gone");
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Unknown {
@@ -158,15 +139,6 @@ impl Unknown {
 }
 
 /// One figure of a reading: known, or unknown with the reason. Unknown is not zero.
-///
-/// ```
-/// use gpumem_core::recording::{Level, Unknown};
-/// use gpumem_core::units::Bytes;
-///
-/// assert_eq!(Level::from(Bytes::mib(300)).known(), Some(Bytes::mib(300)));
-/// assert_eq!(Level::Unknown(Unknown::NotPermitted).known(), None);
-/// assert_eq!(Level::from(None), Level::Unknown(Unknown::NotRead));
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Level {
     /// The figure in bytes.
@@ -205,15 +177,6 @@ impl From<Option<Bytes>> for Level {
 }
 
 /// What the driver (or the operating system) reports of one device at one instant, in bytes.
-///
-/// ```
-/// use gpumem_core::recording::DriverLevels;
-/// use gpumem_core::units::Bytes;
-///
-/// let driver = DriverLevels { capacity: Bytes::gib(16).into(), ..DriverLevels::default() };
-/// let known = driver.named().into_iter().filter(|(_, level)| level.known().is_some());
-/// assert!(known.map(|(name, _)| name).eq(["capacity"]));
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DriverLevels {
     /// Used by all processes together.
@@ -266,18 +229,6 @@ impl DriverLevels {
 ///
 /// [`AllocatorLevels::unread`] and [`AllocatorLevels::failed`] are the starting points; a source fills
 /// in what it knows.
-///
-/// ```
-/// use gpumem_core::recording::{AllocatorLevels, Source};
-/// use gpumem_core::units::Bytes;
-///
-/// let at = |peak: u64| AllocatorLevels {
-///     peak_allocated: Bytes::mib(peak).into(),
-///     ..AllocatorLevels::unread(Source::Torch)
-/// };
-/// assert!(at(100).peak_was_reset_since(&at(300)), "a peak counter only falls when it is reset");
-/// assert_eq!(at(100).named()[6].0, "peak_allocated");
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllocatorLevels {
     /// Whose allocator.
@@ -378,7 +329,6 @@ impl AllocatorLevels {
 }
 
 /// The levels of one device at one instant: the driver's, and each allocator's.
-/// Example: [`Reading::total`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
     /// The driver's levels.
@@ -392,24 +342,6 @@ impl Reading {
     ///
     /// A partial sum would fall when a source fails, as if memory had been freed. An allocator of which
     /// nothing was read has not started and counts as zero.
-    ///
-    /// ```
-    /// use gpumem_core::recording::{AllocatorLevels, Reading, Source};
-    /// use gpumem_core::units::Bytes;
-    ///
-    /// let torch = AllocatorLevels {
-    ///     allocated: Bytes::mib(300).into(),
-    ///     ..AllocatorLevels::unread(Source::Torch)
-    /// };
-    /// let cupy = AllocatorLevels::failed(Source::Cupy, "no answer");
-    /// let mut reading = Reading {
-    ///     allocators: vec![torch],
-    ///     ..Reading::default()
-    /// };
-    /// assert_eq!(reading.total(|levels| &levels.allocated), Some(Bytes::mib(300)));
-    /// reading.allocators.push(cupy);
-    /// assert_eq!(reading.total(|levels| &levels.allocated), None);
-    /// ```
     pub fn total(&self, level: fn(&AllocatorLevels) -> &Level) -> Option<Bytes> {
         self.sum(|levels| level(levels).known())
     }

@@ -27,6 +27,7 @@
 //! ```
 
 mod changes;
+mod clean;
 mod device_key;
 mod downsampled;
 mod frame;
@@ -51,7 +52,7 @@ pub use oom::{Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory};
 pub use points::{Column, Points};
 pub use trace::{Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, TracedPeak};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::holders::DeviceHolders;
 use crate::rules::Rules;
@@ -96,13 +97,6 @@ index! {
 pub struct SourceHash(pub u64);
 
 /// What a device is.
-///
-/// ```
-/// use gpumem_core::recording::DeviceKind;
-///
-/// assert!(DeviceKind::Simulated.is_accelerator());
-/// assert!(!DeviceKind::Pinned.is_accelerator(), "host memory, even if it serves a device");
-/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DeviceKind {
     /// A real accelerator.
@@ -125,7 +119,7 @@ impl DeviceKind {
     }
 }
 
-/// A device whose memory is recorded. Example: [the module](self).
+/// A device whose memory is recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Device {
     /// Its position in the recording.
@@ -150,19 +144,6 @@ pub struct Revision {
 }
 
 /// A cell of the notebook. It persists while its text is edited, so its runs form one series.
-///
-/// ```
-/// use gpumem_core::recording::{Cell, CellIdx, Frame, Recording, Revision};
-/// use gpumem_core::source_text::hash;
-///
-/// let mut recording = Recording::default();
-/// for text in ["x = 1", "x = 2"] {
-///     let revisions = vec![Revision { hash: hash(text), text: Some(text.to_owned()) }];
-///     recording.apply(Frame::Cell(Cell { revisions, ..Cell::default() }))?;
-/// }
-/// assert_eq!(recording.cell(CellIdx(0)).revisions.len(), 2);
-/// # Ok::<(), gpumem_core::recording::FrameError>(())
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cell {
     /// Its position in the recording.
@@ -197,13 +178,6 @@ impl Cell {
 }
 
 /// How a run ended, if it did. [`Status::name`] is the word in JSON and Python.
-///
-/// ```
-/// use gpumem_core::recording::Status;
-///
-/// assert_eq!(Status::OutOfMemory.name(), "out_of_memory");
-/// assert_eq!(Status::default(), Status::Running);
-/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Status {
     /// Not yet ended.
@@ -246,20 +220,6 @@ pub enum RunKind {
 }
 
 /// The levels of one device around a run: an entry of [`Run::levels`].
-///
-/// ```
-/// use gpumem_core::recording::{DeviceIdx, RunIdx};
-/// use gpumem_core::units::Bytes;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let levels = &recording.run(RunIdx(11)).levels[0];
-/// let after = levels.after.as_ref().expect("the run has ended");
-/// assert_eq!(levels.device, DeviceIdx(0));
-/// assert_eq!(levels.before.total(|it| &it.allocated), Some(Bytes::mib(22)));
-/// assert_eq!(after.total(|it| &it.allocated), Some(Bytes::mib(24)));
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunLevels {
     /// Which device.
@@ -276,21 +236,6 @@ pub struct RunLevels {
 ///
 /// A run that has started but not ended has no `ended`, and `after` is `None` in its levels; a later
 /// frame of the same index completes it.
-///
-/// ```
-/// use gpumem_core::recording::{Cell, Frame, Recording, Run, RunIdx, Status};
-/// use gpumem_core::units::Nanos;
-///
-/// let mut recording = Recording::default();
-/// recording.apply(Frame::Cell(Cell::default()))?;
-/// let started = Run { started: Nanos::millis(5), ..Run::default() };
-/// recording.apply(Frame::Run(started.clone()))?;
-/// let ended = Run { ended: Some(Nanos::millis(9)), status: Status::Ok, ..started };
-/// recording.apply(Frame::Run(ended))?;
-/// assert_eq!(recording.runs().len(), 1);
-/// assert_eq!(recording.run(RunIdx(0)).status, Status::Ok);
-/// # Ok::<(), gpumem_core::recording::FrameError>(())
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Run {
     /// Its position in the recording.
@@ -317,34 +262,29 @@ pub struct Run {
     pub levels: Vec<RunLevels>,
     /// The last out-of-memory error that it met.
     pub oom: Option<Box<OutOfMemory>>,
+    /// The runs that were under way at the same time and are neither around it nor in it, at most
+    /// [`MAX_OVERLAPS`](Self::MAX_OVERLAPS). A run that is not in the recording may be among them.
+    ///
+    /// What a level moved by meanwhile belongs to none of them for certain.
+    pub overlaps: Vec<RunIdx>,
+}
+
+impl Run {
+    /// A run lists this many others; of one that lists as many, the times that it had alone are not known.
+    pub const MAX_OVERLAPS: usize = 256;
 }
 
 /// All runs of one kernel's life, with its devices.
 ///
 /// It is made by applying [`Frame`]s, and read through its methods.
 /// Looking up an index that is not in the recording panics: indices come from its own frames.
-///
-/// ```
-/// use gpumem_core::recording::{DeviceIdx, RunIdx, Series};
-/// use gpumem_core::units::Bytes;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking(); // 12 runs of one cell
-/// assert_eq!((recording.cells().len(), recording.runs().len()), (1, 12));
-/// let last = recording.run(RunIdx(11));
-/// assert_eq!(recording.text(last), Some("losses.append(step(batch))"));
-/// assert_eq!(recording.samples(last.idx, DeviceIdx(0), &Series::Sampled).len(), 3);
-/// let held = recording.holders(last.idx, DeviceIdx(0)).expect("a snapshot");
-/// assert_eq!(held.roots[0].retained, Bytes::mib(24));
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recording {
     header: Header,
     devices: Vec<Device>,
     cells: Vec<Cell>,
     /// Where in its cell's list each revision is.
-    revisions: BTreeMap<(CellIdx, SourceHash), usize>,
+    revisions: HashMap<(CellIdx, SourceHash), usize>,
     runs: Vec<Run>,
     /// The run around each run that is in no other.
     outermost: Vec<RunIdx>,
@@ -365,7 +305,8 @@ const MAX_MISSING: usize = 16;
 
 impl Recording {
     /// An empty recording of the session that `header` describes.
-    pub fn new(header: Header) -> Self {
+    pub fn new(mut header: Header) -> Self {
+        header.clean();
         Self {
             header,
             ..Self::default()
@@ -422,6 +363,23 @@ impl Recording {
     /// The latest run of a cell that is not nested in another.
     pub(crate) fn latest_run(&self, cell: CellIdx) -> Option<&Run> {
         self.latest.get(cell.get())?.map(|idx| self.run(idx))
+    }
+
+    /// The runs of the recording that were under way at the same time as a run, beside it.
+    pub fn overlapping(&self, run: &Run) -> impl Iterator<Item = &Run> {
+        run.overlaps
+            .iter()
+            .filter_map(|idx| self.runs.get(idx.get()))
+    }
+
+    /// Of a run and those that overlap with it, the one that ended last, of those that are `wanted`: what was
+    /// read after it is the latest.
+    fn ended_last(&self, idx: RunIdx, wanted: impl Fn(RunIdx) -> bool) -> RunIdx {
+        let run = self.run(idx);
+        let others = self.overlapping(run).filter(|it| wanted(it.idx));
+        let last = others.max_by_key(|it| it.ended);
+        let later = last.filter(|it| run.ended.is_some() && it.ended > run.ended);
+        later.map_or(idx, |it| it.idx)
     }
 
     /// The text that a run executed, if it was kept.
@@ -504,7 +462,9 @@ impl Recording {
 
     /// The latest snapshot of a device's holders, and the run after which it was taken.
     pub fn latest_holders(&self, device: DeviceIdx) -> Option<(RunIdx, &DeviceHolders)> {
-        self.looks(device).next_back()
+        let (run, _) = self.looks(device).next_back()?;
+        let run = self.ended_last(run, |run| self.holders(run, device).is_some());
+        Some((run, self.holders(run, device)?))
     }
 
     /// Every snapshot of a device's holders, in the order of the runs.
@@ -532,8 +492,11 @@ impl Recording {
 
     /// The latest snapshot of a device's segments.
     pub fn latest_mapped(&self, device: DeviceIdx) -> Option<&SegmentSnapshot> {
-        let (_, latest) = of_device(&self.mapped, device).next_back()?;
-        Some(latest)
+        let (run, _) = of_device(&self.mapped, device).next_back()?;
+        self.mapped(
+            self.ended_last(run, |run| self.mapped(run, device).is_some()),
+            device,
+        )
     }
 
     /// When the session ended, if it ended in order.
@@ -557,12 +520,14 @@ impl Recording {
             .unwrap_or_default()
     }
 
-    /// Adds one frame, or replaces what a newer state of it replaces.
+    /// Adds one frame, or replaces what a newer state of it replaces. Names and messages in it are made
+    /// [printable](crate::printable).
     ///
     /// # Errors
     ///
     /// [`FrameError`] if the frame does not fit the frames before it; the recording is then unchanged.
-    pub fn apply(&mut self, frame: Frame) -> Result<(), FrameError> {
+    pub fn apply(&mut self, mut frame: Frame) -> Result<(), FrameError> {
+        frame.clean();
         match frame {
             Frame::Header(header) => self.header = header,
             Frame::Device(device) => {
@@ -654,10 +619,16 @@ impl Recording {
             let is_inside = range.contains(&idx.get());
             is_inside.then(|| RunIdx(idx.0 - range.start as u32))
         };
+        let elsewhere = RunIdx(u32::MAX);
         let runs = self.runs[range.clone()].iter().filter_map(|run| {
             Some(Run {
                 idx: renumbered(run.idx)?,
                 parent: run.parent.and_then(renumbered),
+                overlaps: run
+                    .overlaps
+                    .iter()
+                    .map(|idx| renumbered(*idx).unwrap_or(elsewhere))
+                    .collect(),
                 ..run.clone()
             })
         });

@@ -12,19 +12,6 @@ use crate::units::{Bytes, Nanos};
 const MAX_POINTS: usize = MAX_FRAME / 64;
 
 /// Points of one series, in time order.
-///
-/// ```
-/// use gpumem_core::recording::{Points, Sample};
-/// use gpumem_core::units::{Bytes, Nanos};
-///
-/// let sample = |ms, mib| Sample { at: Nanos::millis(ms), allocated: Some(Bytes::mib(mib)), ..Sample::default() };
-/// let points: Points = [sample(0, 1), sample(10, 9), sample(20, 4)].into_iter().collect();
-/// let range = points.between(Nanos::millis(5), Nanos::millis(20));
-/// assert_eq!(range, 1..3);
-/// assert_eq!(points.allocated().highest(range), Some(Bytes::mib(9)));
-/// assert_eq!(points.last().and_then(|point| point.allocated), Some(Bytes::mib(4)));
-/// assert_eq!(points.reserved().get(0), None, "unknown");
-/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Points {
     at: Vec<Nanos>,
@@ -305,7 +292,7 @@ impl Ordinals {
     }
 }
 
-/// One level of each point; empty if it is known of none. Example: [`Points`].
+/// One level of each point; empty if it is known of none.
 #[derive(Debug, Clone, Default)]
 pub struct Column(Vec<u64>);
 

@@ -76,7 +76,7 @@ pub struct TracedPeak {
 }
 
 /// What the allocator's history of one run on one device adds up to.
-/// [`Replay::trace`](crate::trace::Replay::trace) makes it. Example: [the trace module](crate::trace).
+/// [`Replay::trace`](crate::trace::Replay::trace) makes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
     /// Which run.

@@ -2,8 +2,7 @@
 
 use crate::analyze::Severity;
 
-/// One cause: how much it matters, what happens, and in which rows. Example:
-/// [`rank_causes`](super::rank_causes).
+/// One cause: how much it matters, what happens, and in which rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CauseLine {
     /// How much it matters.
@@ -22,13 +21,6 @@ impl CauseLine {
 }
 
 /// The sign of a severity where processes are compared.
-///
-/// ```
-/// use gpumem_core::analyze::Severity;
-/// use gpumem_core::report::sign;
-///
-/// assert_eq!(sign(Severity::Critical), "▲");
-/// ```
 pub const fn sign(severity: Severity) -> &'static str {
     match severity {
         Severity::Critical => "▲",

@@ -3,9 +3,8 @@
 use std::fmt::Write;
 
 use super::columns::{n_columns, padded};
-use super::wrapped;
+use super::{to_text, wrapped};
 use crate::company::{DeviceCompany, GpuProcesses, Kind, Member};
-use crate::printable::printable_lines;
 use crate::recording::Level;
 use crate::units::{Bytes, Nanos};
 
@@ -24,23 +23,6 @@ const LONGEST_USER: usize = 12;
 ///      2.0 GiB  5120  bob   5 min  vllm …
 /// → `kill 4100` ends what nobody seems to use any more: 3.1 GiB
 /// ```
-/// ```
-/// use gpumem_core::company::{Listing, ProcessTable, company};
-/// use gpumem_core::report;
-/// use gpumem_core::units::Bytes;
-///
-/// let device = Listing {
-///     device: "cuda:0".to_owned(),
-///     name: "Tesla T4".to_owned(),
-///     used: Some(Bytes::gib(5)),
-///     capacity: Some(Bytes::gib(15)),
-///     processes: Ok(vec![(7, Bytes::gib(5).into())]),
-/// };
-/// let devices = vec![device];
-/// let found = ProcessTable { own_pid: 7, devices, are_ids_ours: true, ..ProcessTable::default() };
-/// let table = report::company(&company(&found), 80);
-/// assert!(table.starts_with("cuda:0  Tesla T4 · 5 GiB of 15 GiB used\n"));
-/// ```
 pub fn company(company: &GpuProcesses, width: usize) -> String {
     let rows = company.devices.iter().flat_map(|it| &it.members);
     let columns = Columns::of(rows);
@@ -51,7 +33,7 @@ pub fn company(company: &GpuProcesses, width: usize) -> String {
     if lines.is_empty() {
         return "no GPU is read: `%gpumem status` says why".to_owned();
     }
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 fn on_device(device: &DeviceCompany, columns: &Columns, width: usize) -> Vec<String> {

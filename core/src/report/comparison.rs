@@ -1,8 +1,7 @@
 //! A comparison with a baseline, in words.
 
-use super::{cut, wrapped};
+use super::{cut, to_text, wrapped};
 use crate::analyze::{CellRef, Change, Compared, GrowthSide};
-use crate::printable::printable_lines;
 use crate::units::{ByteDelta, Units};
 use crate::wording::plain;
 
@@ -11,18 +10,6 @@ const N_WAITING: usize = 3;
 
 /// The growing cells compared with the recording that the reader knows as `baseline`, at most `width`
 /// columns wide, and those that it waits for.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, compare};
-/// use gpumem_core::report::comparison;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let (before, after) = (leaking(), leaking());
-/// let compared = compare(&after, &before, &Rules::default());
-/// let text = comparison(&compared, &[], "monday.gpumem", 80);
-/// assert!(text.starts_with("Against monday.gpumem:\n◆ same"));
-/// ```
 pub fn comparison(
     compared: &[Compared],
     waiting: &[CellRef],
@@ -31,31 +18,19 @@ pub fn comparison(
 ) -> String {
     if compared.is_empty() {
         let outcome = plain(&outcome(compared, waiting, Units::Binary).1);
-        return printable_lines(&wrapped(&format!("Against {baseline}: {outcome}"), width));
+        let line = wrapped(&format!("Against {baseline}: {outcome}"), width);
+        return to_text(&[line]);
     }
-    let mut lines = vec![format!("Against {baseline}:")];
+    let mut lines = vec![cut(&format!("Against {baseline}:"), width)];
     lines.extend(compared.iter().map(|entry| cut(&line(entry), width)));
     if !waiting.is_empty() {
         lines.push(wrapped(&plain(&waits_for(waiting)), width));
     }
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 /// What a comparison comes to: a sign, and a sentence with code in backticks. What grows more comes first,
 /// then what was fixed.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, compare};
-/// use gpumem_core::report::outcome;
-/// use gpumem_core::units::Units;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let compared = compare(&leaking(), &leaking(), &Rules::default());
-/// let (sign, words) = outcome(&compared, &[], Units::Binary);
-/// assert_eq!(sign, "◆");
-/// assert_eq!(words, "`losses.append(step(batch))` still grows: +2 MiB a run before, +2 MiB now.");
-/// ```
 pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (&'static str, String) {
     let Some(entry) = compared.first() else {
         return match waiting {
@@ -126,13 +101,6 @@ fn kept(side: &GrowthSide) -> String {
 }
 
 /// The sign in front of a change.
-///
-/// ```
-/// use gpumem_core::analyze::Change;
-/// use gpumem_core::report::change_icon;
-///
-/// assert_eq!((change_icon(Change::Worse), change_icon(Change::Fixed)), ("▲", "✓"));
-/// ```
 pub fn change_icon(change: Change) -> &'static str {
     match change {
         Change::Worse | Change::New => "▲",

@@ -1,7 +1,6 @@
 //! A device memory profile as text.
 
-use super::{cut, in_parts};
-use crate::printable::printable_lines;
+use super::{cut, in_parts, to_text};
 use crate::read::code_line::CodeLine;
 use crate::read::device_profile::{DeviceProfile, TITLE};
 use crate::read::level_log::WallTime;
@@ -17,15 +16,6 @@ const N_OWNERS: usize = 15;
 /// How much is alive, on which devices, and which lines allocated it.
 ///
 /// Lines are at most `width` columns long.
-///
-/// ```
-/// use gpumem_core::read::device_profile::read;
-/// use gpumem_core::report::device_profile;
-///
-/// let file = b"\x0a\x04\x08\x01\x10\x02\x32\x00\x32\x05space\x32\x05bytes\x12\x03\x12\x01\x07";
-/// assert!(device_profile(&read(file)?, 80).starts_with("device memory profile · 7 B"));
-/// # Ok::<(), gpumem_core::read::device_profile::DeviceProfileError>(())
-/// ```
 pub fn device_profile(profile: &DeviceProfile, width: usize) -> String {
     let in_allocations = |n: Option<u64>| {
         let n = n.map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "allocation"));
@@ -68,5 +58,5 @@ pub fn device_profile(profile: &DeviceProfile, width: usize) -> String {
         let bytes = rest.iter().map(|owner| owner.bytes).sum();
         lines.push(row(bytes, None, &count(rest.len(), "more line")));
     }
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }

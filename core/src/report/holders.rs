@@ -1,26 +1,10 @@
 //! The holders of a device in words: one line per name, with its branches below it.
 
-use super::cut;
+use super::{cut, to_text};
 use crate::holders::{DeviceHolders, Holder, HolderBranch, Holders, Rest, SharedMemory};
-use crate::printable::{printable, printable_lines};
+use crate::printable::printable;
 
 /// The holders as text, at most `width` columns wide; `name` and `device` restrict it to one of them.
-///
-/// ```
-/// use gpumem_core::holders::{DeviceHolders, Holder, Holders, RootKind};
-/// use gpumem_core::report;
-/// use gpumem_core::units::Bytes;
-///
-/// let device = DeviceHolders {
-///     device: "cuda:0".to_owned(),
-///     n_bytes: Bytes::mib(24),
-///     roots: vec![Holder::new(RootKind::Variable, "losses", Bytes::mib(24))],
-///     ..DeviceHolders::default()
-/// };
-/// let found = Holders { devices: vec![device] };
-/// assert!(report::holders(&found, Some("losses"), None, 80).contains("24 MiB"));
-/// assert_eq!(report::holders(&found, Some("model"), None, 80), "model holds no device memory");
-/// ```
 pub fn holders(
     holders: &Holders,
     name: Option<&str>,
@@ -31,7 +15,7 @@ pub fn holders(
     let wanted = devices.filter(|it| device.is_none_or(|label| label == it.device));
     let parts: Vec<String> = wanted.filter_map(|it| on_device(it, name, width)).collect();
     match (parts.is_empty(), name) {
-        (false, _) => printable_lines(&parts.join("\n")),
+        (false, _) => to_text(&parts),
         (true, Some(name)) => format!("{} holds no device memory", printable(name)),
         (true, None) => "no name holds device memory".to_owned(),
     }

@@ -1,7 +1,6 @@
 //! A log of memory levels as text.
 
-use super::{count_of, cut, in_parts, wrapped};
-use crate::printable::printable_lines;
+use super::{count_of, cut, in_parts, to_text, wrapped};
 use crate::read::level_log::{Course, DeviceLog, LevelLog, NamedCourse, ProcessLog, Shape};
 use crate::units::{Bytes, Nanos};
 use crate::wording::count;
@@ -21,16 +20,6 @@ const NEARLY_FULL: f64 = 0.95;
 /// What each device's memory did, the ones that rose first, and its processes.
 ///
 /// Lines are at most `width` columns long.
-///
-/// ```
-/// use gpumem_core::read::nvidia_smi;
-/// use gpumem_core::report::level_log;
-///
-/// let log = nvidia_smi::read(b"index, memory.used [MiB]\n0, 4 MiB\n0, 4 MiB\n")?;
-/// let text = level_log(&log, 80);
-/// assert!(text.starts_with("nvidia-smi log · 1 device · 2 readings\nno device's memory rose"));
-/// # Ok::<(), nvidia_smi::NvidiaSmiError>(())
-/// ```
 pub fn level_log(log: &LevelLog, width: usize) -> String {
     let mut title = vec![
         log.title.to_owned(),
@@ -55,7 +44,7 @@ pub fn level_log(log: &LevelLog, width: usize) -> String {
     if n_more > 0 {
         lines.push(format!("… and {}", count(n_more, "more device")));
     }
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 /// A device or process that rose, with the words for it.

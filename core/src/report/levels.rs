@@ -1,8 +1,9 @@
 //! What each device holds now: one line of levels, and below it what they are for.
 
+use super::to_text;
 use crate::analyze::{DeviceSummary, Part, PartKind};
 use crate::holders::{DeviceHolders, Holders};
-use crate::printable::printable_lines;
+use crate::printable::printable;
 use crate::recording::{Device, Level, Reading, Unknown};
 use crate::units::{ByteDelta, Bytes};
 use crate::wording;
@@ -19,20 +20,6 @@ const BAR: usize = 24;
 ///      …
 ///      7.8 GiB  ░░░░░░░░░░░░              free
 /// ```
-/// ```
-/// use gpumem_core::recording::{Device, DriverLevels, Reading};
-/// use gpumem_core::report::levels;
-/// use gpumem_core::units::Bytes;
-///
-/// let device = Device { label: "cuda:0".to_owned(), ..Device::default() };
-/// let driver = DriverLevels {
-///     device_used: Bytes::gib(6).into(),
-///     capacity: Bytes::gib(15).into(),
-///     ..DriverLevels::default()
-/// };
-/// let text = levels(&[(device, Reading { driver, ..Reading::default() })], None);
-/// assert!(text.contains("6 GiB of 15 GiB"));
-/// ```
 pub fn levels(devices: &[(Device, Reading)], held: Option<&Holders>) -> String {
     let width = devices.iter().map(|(device, _)| device.label.len()).max();
     let has_accelerator = devices
@@ -46,7 +33,8 @@ pub fn levels(devices: &[(Device, Reading)], held: Option<&Holders>) -> String {
         }
         lines
     });
-    printable_lines(&lines.collect::<Vec<_>>().join("\n"))
+    let lines = lines.map(|line| printable(&line));
+    to_text(&lines.collect::<Vec<_>>())
 }
 
 fn part_lines(device: &Device, reading: &Reading, held: Option<&DeviceHolders>) -> Vec<String> {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{in_parts, status_word, use_of_limit, verdict};
+use super::{in_parts, status_word, to_text, use_of_limit, verdict};
 use crate::analyze::{
     Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, Withdrawn,
 };
-use crate::printable::printable_lines;
 use crate::recording::{DeviceKind, Recording, RunIdx, Status};
-use crate::units::{ByteDelta, Bytes};
+use crate::units::{ByteDelta, Bytes, Units};
+use crate::wording::{others, together};
 
 /// Share of the capacity that a run must keep for `%gpumem on` to print a line.
 const WORTH_A_LINE: f64 = 0.01;
@@ -25,25 +25,16 @@ impl News<'_> {
     pub fn is_worth_a_line(&self) -> bool {
         self.moved || !self.findings.is_empty()
     }
+
+    /// The new findings alone, for a line that was shown before they were known; empty if there are none.
+    pub fn findings(&self, recording: &Recording, width: usize) -> String {
+        let findings = self.findings.iter();
+        let found = findings.map(|it| verdict::below_cell(recording, it, width));
+        to_text(&found.collect::<Vec<_>>())
+    }
 }
 
 /// What is new with a run. `told` holds the findings that were shown before; those of this run are added.
-///
-/// ```
-/// use std::collections::BTreeSet;
-///
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::recording::RunIdx;
-/// use gpumem_core::report::news;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let (recording, mut told) = (leaking(), BTreeSet::new());
-/// let analysis = analyze(&recording, &Rules::default());
-/// let mut is_news = || news(&recording, &analysis, RunIdx(11), &mut told).is_worth_a_line();
-/// assert!(is_news(), "a leak");
-/// assert!(!is_news(), "the leak was shown, and 2 MiB are less than 1 %");
-/// ```
 pub fn news<'a>(
     recording: &Recording,
     analysis: &'a Analysis,
@@ -58,13 +49,29 @@ pub fn news<'a>(
         let capacity = row.capacity.unwrap_or(Bytes::gib(8));
         kept.as_f64() >= WORTH_A_LINE * capacity.as_f64()
     });
-    let findings = analysis
-        .findings
-        .iter()
-        .filter(|finding| concerns(recording, finding, run))
+    let findings = concerning(recording, analysis, run)
         .filter(|finding| shown.insert(state_of(finding)))
         .collect();
     News { moved, findings }
+}
+
+/// Whether [`news`] of a run has a finding: what else is known of it soon should be waited for.
+pub fn has_new_finding(
+    recording: &Recording,
+    analysis: &Analysis,
+    run: RunIdx,
+    shown: &BTreeSet<String>,
+) -> bool {
+    concerning(recording, analysis, run).any(|finding| !shown.contains(&state_of(finding)))
+}
+
+fn concerning<'r, 'a>(
+    recording: &'r Recording,
+    analysis: &'a Analysis,
+    run: RunIdx,
+) -> impl Iterator<Item = &'a Finding> + use<'r, 'a> {
+    let findings = analysis.findings.iter();
+    findings.filter(move |finding| concerns(recording, finding, run))
 }
 
 /// The finding and its state: news if either changes.
@@ -75,7 +82,7 @@ fn state_of(finding: &Finding) -> String {
 }
 
 /// The line after a cell, broken between its parts to fit `width`: what the run kept and how full the
-/// device is; two more lines for a new finding. Example: [the module](super).
+/// device is; two more lines for a new finding.
 ///
 /// Findings that belong to no cell would appear after every run, so they are shown only while new.
 pub fn line(
@@ -97,14 +104,11 @@ pub fn line(
     }
     let is_new = |finding: &Finding| news.findings.iter().any(|it| it.id == finding.id);
     lines.extend(
-        analysis
-            .findings
-            .iter()
-            .filter(|finding| concerns(recording, finding, run))
+        concerning(recording, analysis, run)
             .filter(|finding| finding.cell.is_some() || is_new(finding))
             .map(|finding| verdict::below_cell(recording, finding, width)),
     );
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 /// The finding asks for attention, and rests on the run or on a block in it.
@@ -153,7 +157,7 @@ fn row_parts(
         parts.push(device.label.clone());
     }
     // First what the run did, then what that makes of the device.
-    parts.push(kept_words(row.kept));
+    parts.extend(kept_words(recording, row));
     parts.extend(row.peak.map(peak_words));
     let summary = analysis
         .devices
@@ -172,13 +176,26 @@ fn row_parts(
     parts
 }
 
-fn kept_words(kept: Option<ByteDelta>) -> String {
-    match kept {
+/// `+100 MiB kept`, and what other runs had a part in.
+fn kept_words(recording: &Recording, row: &RunRow) -> Vec<String> {
+    let words = |kept: Option<ByteDelta>| match kept {
         None => "kept: not known".to_owned(),
         Some(ByteDelta::ZERO) => "kept nothing".to_owned(),
         Some(kept) if kept < ByteDelta::ZERO => format!("gave back {}", kept.magnitude()),
         Some(kept) => format!("{kept} kept"),
-    }
+    };
+    let Some(overlap) = row.overlap else {
+        return vec![words(row.kept)];
+    };
+    let others = others(recording, recording.run(row.run));
+    let (alone, moved) = match row.kept_alone() {
+        Some(alone) => (Some(alone), overlap.moved),
+        None => (None, row.kept),
+    };
+    let alone = alone.filter(|alone| *alone != ByteDelta::ZERO);
+    let together = together(moved, &others, Units::Binary);
+    let alone = alone.map(|alone| words(Some(alone)));
+    alone.into_iter().chain([together]).collect()
 }
 
 fn peak_words(peak: Peak) -> String {

@@ -8,15 +8,6 @@ use crate::wording::count;
 /// The peak and when it was, and the bytes of each category at the start, at the peak and at the end.
 ///
 /// Lines are at most `width` columns long.
-///
-/// ```
-/// use gpumem_core::read::memory_timeline::timeline;
-/// use gpumem_core::report::memory_timeline;
-///
-/// let text = memory_timeline(&timeline(b"[[-1, 1, 2048, 0]]")?, 80);
-/// assert!(text.contains("peak 2 KiB, at the start"));
-/// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
-/// ```
 pub fn memory_timeline(timeline: &MemoryTimeline, width: usize) -> String {
     let title = [
         "PyTorch memory timeline".to_owned(),

@@ -1,7 +1,6 @@
 //! An export of Nsight Systems as text.
 
-use super::{cut, in_parts, level_log, wrapped};
-use crate::printable::printable_lines;
+use super::{cut, in_parts, level_log, to_text, wrapped};
 use crate::read::nsight::{Failure, NsightExport, RangeTally, TITLE};
 use crate::units::ByteDelta;
 use crate::wording::count;
@@ -15,14 +14,6 @@ const N_RANGES: usize = 15;
 /// What failed, what rose, and what each NVTX range kept.
 ///
 /// Lines are at most `width` columns long.
-///
-/// ```
-/// use gpumem_core::read::nsight::Capture;
-/// use gpumem_core::report::nsight_export;
-///
-/// let text = nsight_export(&Capture::default().summed_up(), 100);
-/// assert!(text.starts_with("Nsight Systems export · no memory was recorded"));
-/// ```
 pub fn nsight_export(export: &NsightExport, width: usize) -> String {
     let mut lines = Vec::new();
     if export.has_memory {
@@ -45,7 +36,7 @@ pub fn nsight_export(export: &NsightExport, width: usize) -> String {
         }
     }
     lines.extend(range_lines(export, width));
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 fn failed_lines(failed: &[Failure], width: usize) -> Vec<String> {

@@ -2,9 +2,8 @@
 
 use super::cause::CauseLine;
 use super::columns::{cut, padded};
-use super::wrapped;
+use super::{to_text, wrapped};
 use crate::analyze::{Severity, State};
-use crate::printable::{printable, printable_lines};
 use crate::processes::{Ending, Per, ProcessFinding, ProcessRow, Processes};
 use crate::recording::Recording;
 use crate::units::{ByteDelta, Bytes, Nanos};
@@ -21,14 +20,6 @@ const NAME_COLUMNS: usize = 22;
 pub(crate) const NONE_FOUND: &str = "No child process grows or ended badly.";
 
 /// What is found in the children: a line for each cause, and one for each kind of bad ending.
-///
-/// ```
-/// use gpumem_core::processes::Processes;
-/// use gpumem_core::recording::Recording;
-/// use gpumem_core::report::process_findings;
-///
-/// assert!(process_findings(&Recording::default(), &Processes::default()).is_empty());
-/// ```
 pub fn process_findings(parent: &Recording, processes: &Processes) -> Vec<String> {
     let causes = process_causes(parent, processes);
     let mut lines: Vec<String> = causes
@@ -42,14 +33,6 @@ pub fn process_findings(parent: &Recording, processes: &Processes) -> Vec<String
 }
 
 /// The same, all of them, with the rows in which each cause is seen: what grows, then who ended badly.
-///
-/// ```
-/// use gpumem_core::processes::Processes;
-/// use gpumem_core::recording::Recording;
-/// use gpumem_core::report::process_causes;
-///
-/// assert!(process_causes(&Recording::default(), &Processes::default()).is_empty());
-/// ```
 pub fn process_causes(parent: &Recording, processes: &Processes) -> Vec<CauseLine> {
     let rows = &processes.rows;
     let grown = processes.findings.iter().map(|finding| CauseLine {
@@ -91,14 +74,10 @@ fn death_words(parent: &Recording, rows: &[ProcessRow], died: &[usize]) -> Strin
         let words = ended_words(parent, first, "was", "");
         let held = first.latest.map(|it| format!("; it held {it}"));
         let held = held.unwrap_or_default();
-        return format!(
-            "{} (pid {}) {words}{held}",
-            printable(&first.name),
-            first.pid
-        );
+        return format!("{} (pid {}) {words}{held}", first.name, first.pid);
     }
     let n_of_kind = rows.iter().filter(|row| row.kind() == first.kind()).count();
-    let kind = printable(&plural(first.kind()));
+    let kind = plural(first.kind());
     let numbers = numbers(died.iter().map(|idx| &rows[*idx]));
     let words = ended_words(parent, first, "were", ", the first");
     let held = died.iter().filter_map(|idx| rows[*idx].latest).max();
@@ -109,7 +88,7 @@ fn death_words(parent: &Recording, rows: &[ProcessRow], died: &[usize]) -> Strin
     )
 }
 
-/// The table of the children; empty if there are none. Example: [`process_findings`].
+/// The table of the children; empty if there are none.
 pub fn processes(processes: &Processes, width: usize) -> String {
     if processes.is_empty() {
         return String::new();
@@ -132,7 +111,7 @@ pub fn processes(processes: &Processes, width: usize) -> String {
     lines.extend((n_more > 0).then(|| format!("… and {n_more} more")));
     let mut lines: Vec<String> = lines.iter().map(|line| cut(line, width)).collect();
     lines.extend(copied_line(rows).map(|line| wrapped(&line, width)));
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 /// What children copied of their parent's memory, if that is much: many take it for a leak.
@@ -148,15 +127,6 @@ pub(crate) fn copied_line(rows: &[ProcessRow]) -> Option<String> {
 }
 
 /// The children alone: what is found, and the table. Lines are at most `width` columns long.
-///
-/// ```
-/// use gpumem_core::processes::Processes;
-/// use gpumem_core::recording::Recording;
-/// use gpumem_core::report::process_report;
-///
-/// let text = process_report(&Recording::default(), &Processes::default(), 80);
-/// assert_eq!(text, "The session has no child process, or none that was recorded.");
-/// ```
 pub fn process_report(parent: &Recording, found: &Processes, width: usize) -> String {
     if found.is_empty() {
         return "The session has no child process, or none that was recorded.".to_owned();
@@ -167,7 +137,7 @@ pub fn process_report(parent: &Recording, found: &Processes, width: usize) -> St
     }
     lines.push(String::new());
     lines.push(processes(found, width));
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 /// The findings, each wrapped.
@@ -216,7 +186,7 @@ fn growth_words(finding: &ProcessFinding, rows: &[ProcessRow]) -> String {
         _ => "may keep",
     };
     if finding.n_named == 1 {
-        let name = printable(&first.name);
+        let name = &first.name;
         let over = over(growth.per, growth.n_steps);
         return format!(
             "{name} (pid {}) {verb} {per_step} {step}: {total} more after {over}",
@@ -227,7 +197,7 @@ fn growth_words(finding: &ProcessFinding, rows: &[ProcessRow]) -> String {
         "{} of {} {}",
         finding.n_named,
         finding.n_of_kind,
-        printable(&plural(&finding.kind))
+        plural(&finding.kind)
     );
     let totals = grown.iter().filter_map(|row| row.growth.as_ref());
     let all = totals.fold(Bytes::ZERO, |sum, it| {
@@ -251,7 +221,7 @@ fn numbers<'a>(rows: impl Iterator<Item = &'a ProcessRow>) -> String {
     let n_more = names.len().saturating_sub(N_NAMES);
     names.truncate(N_NAMES);
     names.sort_by_key(|name| (name.len(), *name));
-    let named = printable(&names.join(", "));
+    let named = names.join(", ");
     match n_more {
         0 => named,
         n => format!("{named} and {n} more"),
@@ -291,7 +261,7 @@ fn over(per: Per, n_steps: usize) -> String {
 fn row_line(row: &ProcessRow, has_device: bool) -> String {
     let size = |level: Option<Bytes>| level.map_or_else(|| "?".to_owned(), |it| it.to_string());
     let cells = [
-        printable(&row.name),
+        row.name.clone(),
         row.pid.to_string(),
         size(row.latest),
         row.grew()

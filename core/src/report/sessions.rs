@@ -2,10 +2,9 @@
 
 use super::columns::{cut, n_columns, padded};
 use super::company::age;
-use super::wrapped;
+use super::{to_text, wrapped};
 use crate::analyze::{Analysis, Severity};
 use crate::history::{Ending, LastRun, StoredSession};
-use crate::printable::printable_lines;
 use crate::recording::Recording;
 use crate::units::Units;
 use crate::wording::{icon, plain, verdict_words};
@@ -14,17 +13,6 @@ use crate::wording::{icon, plain, verdict_words};
 const LONGEST_NAME: usize = 28;
 
 /// The worst finding of a session in words, with its sign; `None` if nothing is wrong.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::report::worst_finding;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let worst = worst_finding(&recording, &analyze(&recording, &Rules::default()));
-/// assert_eq!(worst.as_deref(), Some("▲ losses.append(step(batch)) leaks 2 MiB a run"));
-/// ```
 pub fn worst_finding(recording: &Recording, analysis: &Analysis) -> Option<String> {
     let verdicts = analysis.verdicts();
     let worst = verdicts.first()?;
@@ -41,11 +29,6 @@ pub fn worst_finding(recording: &Recording, analysis: &Analysis) -> Option<Strin
 /// ```text
 /// session   notebook     ended      runs  how it ended     worst finding
 /// 3f9a1c2b  train.ipynb  2 min ago    12  died in In [12]  ▲ losses leaks 300 MiB a run
-/// ```
-/// ```
-/// use gpumem_core::report::sessions;
-///
-/// assert_eq!(sessions(&[], 80), "no session is kept yet");
 /// ```
 pub fn sessions(sessions: &[StoredSession], width: usize) -> String {
     if sessions.is_empty() {
@@ -72,7 +55,7 @@ pub fn sessions(sessions: &[StoredSession], width: usize) -> String {
         line.push_str(&row[HEADING.len() - 1]);
         cut(line.trim_end(), width)
     });
-    printable_lines(&lines.collect::<Vec<_>>().join("\n"))
+    to_text(&lines.collect::<Vec<_>>())
 }
 
 const HEADING: [&str; 6] = [
@@ -172,42 +155,6 @@ pub fn cut_off(session: &StoredSession) -> Option<String> {
 }
 
 /// What the next kernel says of a session that died; at most `width` columns a line.
-///
-/// ```
-/// use gpumem_core::history::{Ending, Fullest, LastRun, StoredSession};
-/// use gpumem_core::report::last_session;
-/// use gpumem_core::units::{Bytes, Nanos};
-///
-/// let fullest = Fullest {
-///     device: "cuda:0".to_owned(),
-///     used: Bytes::mib(23_962),
-///     capacity: Bytes::gib(24),
-/// };
-/// let last = LastRun {
-///     execution_count: Some(12),
-///     is_open: true,
-///     fullest: Some(fullest),
-///     ..LastRun::default()
-/// };
-/// let session = StoredSession {
-///     id: "3f9a1c2b".to_owned(),
-///     notebook: Some("work/train.ipynb".to_owned()),
-///     host: None,
-///     age: Some(Nanos::millis(130_000)),
-///     ending: Ending::Lost,
-///     last: Some(last),
-///     n_runs: 12,
-///     worst: None,
-///     baseline: None,
-///     size: Bytes::ZERO,
-///     damage: None,
-/// };
-/// assert_eq!(
-///     last_session(&session, 120),
-///     "the last session of train.ipynb died 2 min ago in In [12], 23.4 of 24 GiB of cuda:0; \
-///      `%gpumem_report --session last`"
-/// );
-/// ```
 pub fn last_session(session: &StoredSession, width: usize) -> String {
     let of = session.notebook.as_deref().map(base_name);
     let of = of.map_or_else(String::new, |name| format!(" of {name}"));
@@ -222,7 +169,7 @@ pub fn last_session(session: &StoredSession, width: usize) -> String {
         _ => format!("died{ago}{place}"),
     };
     let line = format!("the last session{of} {how}; `%gpumem_report --session last`");
-    printable_lines(&wrapped(&line, width))
+    to_text(&[wrapped(&line, width)])
 }
 
 fn base_name(path: &str) -> &str {

@@ -1,8 +1,7 @@
 //! The sources as a table: the devices of each, and what it reads or why it does not.
 
 use super::columns::{n_columns, padded};
-use super::wrapped;
-use crate::printable::printable_lines;
+use super::{to_text, wrapped};
 use crate::recording::{Source, SourceState};
 
 /// The minimum width of the last column.
@@ -15,14 +14,6 @@ const NARROWEST: usize = 24;
 /// ● nvml    cuda:0  used on the device, by this process and its children; capacity
 ///                   process used unknown: no permission to read it
 /// ○ cuda    –       nothing in this process has loaded the CUDA driver yet
-/// ```
-/// ```
-/// use gpumem_core::recording::{Source, SourceState};
-/// use gpumem_core::report::sources;
-///
-/// let reason = "nothing in this process has loaded the CUDA driver yet".to_owned();
-/// let state = SourceState { source: Source::Cuda, used: false, reason };
-/// assert!(sources(&[state], 80).contains("○ cuda"));
 /// ```
 pub fn sources(states: &[SourceState], width: usize) -> String {
     let mut rows: Vec<Row<'_>> = states.iter().map(Row::of).collect();
@@ -57,7 +48,7 @@ pub fn sources(states: &[SourceState], width: usize) -> String {
         })
     });
     let lines: Vec<String> = lines.collect();
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 struct Row<'a> {

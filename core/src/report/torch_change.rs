@@ -1,7 +1,6 @@
 //! Two memory snapshots of `PyTorch` compared, as text.
 
-use super::{cut, in_parts};
-use crate::printable::printable_lines;
+use super::{cut, in_parts, to_text};
 use crate::read::code_line::CodeLine;
 use crate::read::torch_snapshot::{Change, DeviceChange, SnapshotChange};
 use crate::units::{ByteDelta, Bytes};
@@ -13,16 +12,6 @@ const N_CHANGES: usize = 15;
 /// The levels of each device before and after, and which stacks and holders have other bytes.
 ///
 /// Lines are at most `width` columns long.
-///
-/// ```
-/// use gpumem_core::read::torch_snapshot::{SnapshotChange, summary};
-/// use gpumem_core::report::torch_change;
-///
-/// let empty = summary(b"].")?;
-/// let change = SnapshotChange::between(&empty, &empty);
-/// assert_eq!(torch_change(&change, 80), "Two PyTorch memory snapshots · no memory reserved in either");
-/// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
-/// ```
 pub fn torch_change(change: &SnapshotChange, width: usize) -> String {
     let title = match change.devices.len() {
         0 => "no memory reserved in either".to_owned(),
@@ -33,7 +22,7 @@ pub fn torch_change(change: &SnapshotChange, width: usize) -> String {
         lines.push(String::new());
         lines.extend(device_lines(device, width));
     }
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 fn device_lines(device: &DeviceChange, width: usize) -> Vec<String> {

@@ -1,7 +1,6 @@
 //! A memory snapshot of `PyTorch` as text.
 
-use super::{cut, in_parts, wrapped};
-use crate::printable::printable_lines;
+use super::{cut, in_parts, to_text, wrapped};
 use crate::read::code_line::CodeLine;
 use crate::read::torch_snapshot::{
     DeviceSummary, FailedRequest, Lifetimes, Owner, SnapshotHolder, Summary, Timeline,
@@ -24,15 +23,6 @@ const N_FAILED: usize = 5;
 /// Each device's totals, its failed requests, and who owns what: now and at the trace's peak.
 ///
 /// Lines are at most `width` columns long.
-///
-/// ```
-/// use gpumem_core::read::torch_snapshot::summary;
-/// use gpumem_core::report::torch_snapshot;
-///
-/// let empty = summary(b"].")?;
-/// assert_eq!(torch_snapshot(&empty, 80), "PyTorch memory snapshot · no memory reserved");
-/// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
-/// ```
 pub fn torch_snapshot(summary: &Summary, width: usize) -> String {
     let title = match summary.devices.len() {
         0 => "no memory reserved".to_owned(),
@@ -43,7 +33,7 @@ pub fn torch_snapshot(summary: &Summary, width: usize) -> String {
         lines.push(String::new());
         lines.extend(device_lines(device, summary, width));
     }
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 fn device_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<String> {
@@ -78,17 +68,6 @@ fn device_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<
 }
 
 /// A device in one sentence: the request that failed last, else its peak.
-///
-/// ```
-/// use gpumem_core::read::torch_snapshot::summary;
-/// use gpumem_core::report::torch_snapshot_headline;
-///
-/// // [{'device': 0, 'total_size': 2097152}], protocol 2
-/// let file = b"\x80\x02]}(X\x06\x00\x00\x00deviceK\x00X\x0a\x00\x00\x00total_sizeJ\x00\x00\x20\x00ua.";
-/// let device = &summary(file)?.devices[0];
-/// assert_eq!(torch_snapshot_headline(device), "0 B of 2 MiB reserved is allocated");
-/// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
-/// ```
 pub fn torch_snapshot_headline(device: &DeviceSummary) -> String {
     let largest = |owners: &[Owner], bytes: Bytes| {
         let named = owners.iter().find_map(|it| Some((it, it.line.as_ref()?)));
@@ -127,8 +106,7 @@ pub fn torch_snapshot_headline(device: &DeviceSummary) -> String {
 }
 
 /// What a device has, and what of it is unused, in parts of a sentence each.
-/// Example: `reserved 2 MiB in 1 segment`, `allocated 0 B in 0 blocks` of the device in
-/// [`torch_snapshot_headline`].
+/// `reserved 2 MiB in 1 segment`, `allocated 0 B in 0 blocks`.
 pub fn torch_snapshot_totals(device: &DeviceSummary) -> [Vec<String>; 2] {
     let segments = count(device.n_segments, "segment");
     let expandable = match device.n_expandable {
@@ -185,7 +163,6 @@ fn indented(parts: &[String]) -> Vec<String> {
 }
 
 /// A request that failed, in parts of a sentence: what was wanted, by whom, and what there was.
-/// Example: [`torch_snapshot()`].
 pub fn torch_snapshot_failure(failed: &FailedRequest) -> Vec<String> {
     let mut parts = vec![format!("out of memory: {} wanted", failed.wanted)];
     parts.extend(failed.line.as_ref().map(CodeLine::short));
@@ -202,7 +179,7 @@ pub fn torch_snapshot_failure(failed: &FailedRequest) -> Vec<String> {
     parts
 }
 
-/// If the bytes were there, but in pieces: what helps. Example: [`torch_snapshot()`].
+/// If the bytes were there, but in pieces: what helps.
 pub fn torch_snapshot_hint(
     failed: &FailedRequest,
     device: &DeviceSummary,

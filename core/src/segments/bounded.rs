@@ -13,21 +13,6 @@ pub(super) const MAX_BLOCKS: usize = 768;
 impl Segments {
     /// Keeps a bounded picture: the smallest segments are summed up, and if there are too many blocks, those
     /// between the largest holes become one.
-    ///
-    /// ```
-    /// use gpumem_core::segments::{Block, BlockState, Pool, Segment, Segments};
-    /// use gpumem_core::units::Bytes;
-    ///
-    /// let block = |state, mib| Block::new(state, Bytes::mib(mib));
-    /// let segment = Segment {
-    ///     pool: Pool::Large,
-    ///     stream: 0,
-    ///     blocks: vec![block(BlockState::Held, 12), block(BlockState::Free, 8)],
-    /// };
-    /// let found = Segments::new(vec![segment]);
-    /// assert_eq!(found.reserved(), Bytes::mib(20));
-    /// assert_eq!(found.split(), Bytes::mib(8));
-    /// ```
     pub fn new(mut segments: Vec<Segment>) -> Self {
         segments.retain(|segment| !segment.blocks.is_empty());
         let n_blocks: usize = segments.iter().map(|segment| segment.blocks.len()).sum();

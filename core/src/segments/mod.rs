@@ -3,6 +3,21 @@
 //!
 //! A process may have a hundred thousand blocks, so [`Segments::new`] keeps a bounded picture: the
 //! largest segments and the largest holes stay exact, the rest is summed up.
+//!
+//! ```
+//! use gpumem_core::segments::{Block, BlockState, Pool, Segment, Segments};
+//! use gpumem_core::units::Bytes;
+//!
+//! let block = |state, mib| Block::new(state, Bytes::mib(mib));
+//! let segment = Segment {
+//!     pool: Pool::Large,
+//!     stream: 0,
+//!     blocks: vec![block(BlockState::Held, 12), block(BlockState::Free, 8)],
+//! };
+//! let found = Segments::new(vec![segment]);
+//! assert_eq!(found.reserved(), Bytes::mib(20));
+//! assert_eq!(found.split(), Bytes::mib(8));
+//! ```
 
 mod bounded;
 #[cfg(test)]
@@ -11,12 +26,6 @@ mod tests;
 use crate::units::Bytes;
 
 /// Which requests a segment serves, as in `PyTorch`'s allocator.
-///
-/// ```
-/// use gpumem_core::segments::Pool;
-///
-/// assert_eq!(Pool::Small.words(), "requests up to 1 MiB");
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pool {
     /// Those of more than 1 MiB.
@@ -41,7 +50,7 @@ impl Pool {
     }
 }
 
-/// The state of a block. Example: [`Block`].
+/// The state of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BlockState {
     /// Held by a tensor.
@@ -58,15 +67,6 @@ impl BlockState {
 }
 
 /// A piece of a segment: one block, or several adjacent ones summed up.
-///
-/// ```
-/// use gpumem_core::segments::{Block, BlockState};
-/// use gpumem_core::units::Bytes;
-///
-/// assert_eq!(Block::new(BlockState::Free, Bytes::mib(8)).free(), Bytes::mib(8));
-/// let summed = Block { n_blocks: 9, holes: Bytes::mib(1), ..Block::new(BlockState::Held, Bytes::mib(8)) };
-/// assert_eq!(summed.free(), Bytes::mib(1));
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     /// Its state; of several, the state of the held ones.
@@ -105,7 +105,7 @@ impl Block {
     }
 }
 
-/// One allocation of the device, divided into blocks without gaps. Example: [`Segments::new`].
+/// One allocation of the device, divided into blocks without gaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
     /// Which requests it serves.
@@ -146,7 +146,7 @@ pub struct Rest {
     pub unused: Bytes,
 }
 
-/// What an allocator has reserved on one device at an instant. Example: [`Segments::new`].
+/// What an allocator has reserved on one device at an instant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Segments {
     /// The largest segments.

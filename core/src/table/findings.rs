@@ -7,18 +7,6 @@ use crate::units::Units;
 use crate::wording;
 
 /// The findings as a table. What is nested, as the holders, is named by its first.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::table::{Values, findings};
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let table = findings(&recording, &analyze(&recording, &Rules::default()));
-/// let Some(Values::Texts(states)) = table.column("state") else { panic!("a column of texts") };
-/// assert_eq!(states[0].as_deref(), Some("leak"));
-/// ```
 pub fn findings(recording: &Recording, analysis: &Analysis) -> Table {
     let rows = &analysis.findings;
     let mut table = Table::default();

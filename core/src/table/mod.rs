@@ -29,7 +29,7 @@ pub use samples::samples;
 
 use crate::units::{ByteDelta, Bytes, Nanos};
 
-/// Columns of equal length. Example: [the module](self).
+/// Columns of equal length.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
     /// In the order in which they are shown, with their names.
@@ -53,7 +53,7 @@ impl Table {
     }
 }
 
-/// The values of one column. Example: [the module](self).
+/// The values of one column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Values {
     /// Bytes, nanoseconds, counts and indices.

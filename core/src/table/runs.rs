@@ -5,7 +5,7 @@ use crate::analyze::{Analysis, Peak, RunRow, cell_label};
 use crate::recording::{Recording, Run};
 use crate::units::Bytes;
 
-/// The runs as a table. Example: [the module](super).
+/// The runs as a table.
 pub fn runs(recording: &Recording, analysis: &Analysis) -> Table {
     let rows = &analysis.rows;
     let mut table = Table::default();
@@ -62,6 +62,8 @@ fn judged(table: &mut Table, rows: &[RunRow]) {
         Integer(|row: &RunRow| level(row.after)),
     );
     table.add("kept_bytes", rows, Integer(|row: &RunRow| change(row.kept)));
+    let moved = |row: &RunRow| change(row.overlap?.moved);
+    table.add("overlap_bytes", rows, Integer(moved));
     let peak = |row: &RunRow| level(row.peak.map(Peak::low));
     table.add("peak_bytes", rows, Integer(peak));
     table.add(

@@ -16,16 +16,6 @@ struct Row<'a> {
 
 /// The samples as a table: those of the sampler, of marks (with their label), of loops (with their
 /// number) and of traces.
-///
-/// ```
-/// use gpumem_core::table::{Values, samples};
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let table = samples(&leaking());
-/// let Some(Values::Texts(series)) = table.column("series") else { panic!("a column of texts") };
-/// assert_eq!((table.n_rows, series[0].as_deref()), (36, Some("sampled")));
-/// ```
 pub fn samples(recording: &Recording) -> Table {
     let rows = rows(recording);
     let mut table = Table::default();

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use crate::units::{Bytes, Nanos};
 
 /// What an allocator did, as in the trace of `torch.cuda.memory._snapshot()`.
-/// Example: [the module](super).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// It handed out a block.
@@ -22,11 +21,11 @@ pub enum Action {
     OutOfMemory,
 }
 
-/// A position in [`History::stacks`]. Example: [`StackFrame`].
+/// A position in [`History::stacks`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackIdx(pub u32);
 
-/// One action of the allocator. Example: [the module](super).
+/// One action of the allocator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// Since the recording's start.
@@ -54,17 +53,6 @@ pub enum FrameOrigin {
 }
 
 /// One line of a stack. [`History::frames`] has each once.
-///
-/// ```
-/// use gpumem_core::trace::{FrameOrigin, History, Levels, Rounding, StackFrame, StackIdx};
-///
-/// let mut history = History::new(Levels::default(), Rounding::Exact);
-/// let name = "forward".to_owned();
-/// history.frames = vec![StackFrame { name, line: 12, origin: FrameOrigin::Own, ..StackFrame::default() }];
-/// history.stacks = vec![vec![0]];
-/// let innermost = history.stacks[StackIdx(0).0 as usize][0];
-/// assert_eq!(history.frames[innermost as usize].line, 12);
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct StackFrame {
     /// The function.
@@ -105,7 +93,7 @@ pub enum Stage {
     End,
 }
 
-/// One end of a part of the run that the user's code named. Example: [`labels()`](super::labels()).
+/// One end of a part of the run that the user's code named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotation {
     /// Since the recording's start.
@@ -126,15 +114,6 @@ pub struct Levels {
 }
 
 /// Where an allocator's memory lay at one instant: [`History::layout_before`].
-///
-/// ```
-/// use gpumem_core::trace::Layout;
-/// use gpumem_core::units::Bytes;
-///
-/// let mut layout = Layout::default();
-/// layout.segments.push((0x1000, Bytes::mib(2)));
-/// layout.free.push((0x1000, Bytes::mib(2)));
-/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Layout {
     /// Every segment: its address and size.
@@ -145,7 +124,7 @@ pub struct Layout {
     pub held: Vec<(u64, Bytes)>,
 }
 
-/// One device's history of one run, oldest first. Example: [the module](super).
+/// One device's history of one run, oldest first.
 #[derive(Debug, Clone)]
 pub struct History {
     /// What was done, in order.

@@ -3,7 +3,7 @@
 use super::history::{Annotation, Stage};
 use crate::units::Nanos;
 
-/// A named part of a run. Example: [`labels()`].
+/// A named part of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Labelled {
     /// Its name.
@@ -20,22 +20,6 @@ pub struct Labelled {
 ///
 /// At most `limit` of them, the outer and earlier ones first, and how many more there are. Parts that
 /// began before the history or have not ended with it are left out, because their extent is unknown.
-///
-/// ```
-/// use gpumem_core::trace::{Annotation, Stage, labels};
-/// use gpumem_core::units::Nanos;
-///
-/// let mark = |ms, stage, name: &str| Annotation { at: Nanos::millis(ms), stage, name: name.to_owned() };
-/// let marks = [
-///     mark(0, Stage::Start, "epoch"),
-///     mark(1, Stage::Start, "forward"),
-///     mark(5, Stage::End, "forward"),
-///     mark(9, Stage::End, "epoch"),
-/// ];
-/// let (parts, n_more) = labels(&marks, 8);
-/// assert_eq!((parts[1].name.as_str(), parts[1].parent, n_more), ("forward", Some(0), 0));
-/// assert_eq!(parts[1].ended, Nanos::millis(5));
-/// ```
 pub fn labels(annotations: &[Annotation], limit: usize) -> (Vec<Labelled>, usize) {
     let mut found: Vec<Labelled> = Vec::new();
     // How deep each is nested, and whether it has ended.

@@ -18,12 +18,6 @@ const GRANULE: u64 = 512;
 const SMALL_REQUEST: u64 = 1 << 20;
 
 /// How much of a history a [`Trace`] keeps.
-///
-/// ```
-/// use gpumem_core::trace::Limits;
-///
-/// assert!(Limits::of_a_part().n_steps < Limits::default().n_steps);
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Points of the exact lines.
@@ -82,7 +76,7 @@ enum Holder {
     FromBefore(Bytes),
 }
 
-/// A history, replayed from its beginning to its end. Example: [the module](super).
+/// A history, replayed from its beginning to its end.
 #[derive(Debug)]
 pub struct Replay {
     history: History,

@@ -6,20 +6,6 @@ use crate::recording::Recording;
 use crate::units::Units;
 
 /// What one figure of a finding means, in plain words.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::units::Units;
-/// use gpumem_core::wording::evidence;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let leak = &analyze(&recording, &Rules::default()).findings[0];
-/// let trend = leak.evidence.iter().find(|it| it.name == "trend_z").expect("a figure");
-/// let words = evidence(&recording, leak, trend, Units::Binary);
-/// assert!(words.contains("Mann-Kendall z"));
-/// ```
 pub fn evidence(
     recording: &Recording,
     finding: &Finding,

@@ -8,16 +8,6 @@ use crate::source_text::is_name_letter;
 const SHORT: usize = 32;
 
 /// Why a fix helps, in one sentence, and where its line is if that is not in the cell that grew.
-///
-/// ```
-/// use gpumem_core::holders::{Holder, RootKind, fix};
-/// use gpumem_core::units::Bytes;
-/// use gpumem_core::wording::fix_reason;
-///
-/// let holder = Holder::new(RootKind::OutputHistory, "Out[3]", Bytes::mib(420));
-/// let found = fix(&holder, &["model(x)"], true).expect("a displayed result");
-/// assert!(fix_reason(&found).starts_with("IPython keeps what a cell displays"));
-/// ```
 pub fn fix_reason(fix: &Fix) -> String {
     let reason = words(fix.reason);
     if fix.elsewhere {
@@ -28,19 +18,6 @@ pub fn fix_reason(fix: &Fix) -> String {
 }
 
 /// A fix in as few words as tell it from another; empty if only its line does.
-///
-/// ```
-/// use gpumem_core::holders::{Fix, FixReason};
-/// use gpumem_core::wording::short_fix;
-///
-/// let fix = Fix {
-///     before: Some("kept.append(model(x))".to_owned()),
-///     after: "kept.append(model(x).detach())".to_owned(),
-///     reason: FixReason::Detached,
-///     elsewhere: false,
-/// };
-/// assert_eq!(short_fix(&fix), "`.detach()`");
-/// ```
 pub fn short_fix(fix: &Fix) -> String {
     let Some(before) = &fix.before else {
         return code(&fix.after);

@@ -20,19 +20,6 @@ pub(crate) fn gap(gap: &Gap) -> &'static str {
 }
 
 /// The name of a part of a device: `context and libraries`.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::recording::DeviceIdx;
-/// use gpumem_core::wording::part;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let parts = analyze(&recording, &Rules::default()).parts(&recording, DeviceIdx(0));
-/// let names: Vec<&str> = parts.iter().map(part).collect();
-/// assert_eq!(names, ["your names", "cache", "context and libraries", "other processes", "free"]);
-/// ```
 pub fn part(part: &Part) -> &'static str {
     match part.content {
         PartContent::Level("allocated") => "allocated",
@@ -59,13 +46,6 @@ pub(crate) fn limited_by(by: LimitedBy) -> Option<String> {
 }
 
 /// The level that growth is judged on.
-///
-/// ```
-/// use gpumem_core::analyze::Metric;
-/// use gpumem_core::wording::metric;
-///
-/// assert_eq!(metric(Metric::ProcessUsed), "used by this process");
-/// ```
 pub const fn metric(metric: Metric) -> &'static str {
     match metric {
         Metric::Allocated => "allocated",
@@ -75,13 +55,6 @@ pub const fn metric(metric: Metric) -> &'static str {
 }
 
 /// What filled a device when memory ran out.
-///
-/// ```
-/// use gpumem_core::analyze::OomPart;
-/// use gpumem_core::wording::oom_part;
-///
-/// assert_eq!(oom_part(OomPart::Tensors), "in tensors");
-/// ```
 pub const fn oom_part(part: OomPart) -> &'static str {
     match part {
         OomPart::Tensors => "in tensors",
@@ -93,15 +66,6 @@ pub const fn oom_part(part: OomPart) -> &'static str {
 }
 
 /// What could not be read, in one sentence.
-///
-/// ```
-/// use gpumem_core::analyze::Warning;
-/// use gpumem_core::recording::Recording;
-/// use gpumem_core::wording::warning;
-///
-/// let missing = Warning::Missing("the file was cut at byte 97".to_owned());
-/// assert_eq!(warning(&Recording::default(), &missing), "the file was cut at byte 97");
-/// ```
 pub fn warning(recording: &Recording, warning: &Warning) -> String {
     match warning {
         Warning::Missing(said) => said.clone(),

@@ -2,6 +2,21 @@
 //!
 //! [`analyze`](crate::analyze) finds facts; every sentence about them is made here, one file per kind,
 //! so that changing a sentence touches one file.
+//!
+//! ```
+//! use gpumem_core::analyze::{Rules, analyze};
+//! use gpumem_core::units::Units;
+//! use gpumem_core::wording;
+//! # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+//! # use example::leaking;
+//!
+//! let recording = leaking();
+//! let analysis = analyze(&recording, &Rules::default());
+//! let leak = &analysis.findings[0];
+//! assert_eq!((wording::icon(leak), wording::heading(leak)), ("▲", "Leak"));
+//! let words = wording::words(&recording, leak, Units::Binary);
+//! assert_eq!(words.title, "`losses.append(step(batch))` leaks 2 MiB a run");
+//! ```
 
 mod advice;
 mod doubling;
@@ -15,6 +30,7 @@ mod inefficient;
 mod levels;
 mod long_lived;
 mod oom;
+mod overlap;
 mod pressure;
 mod repeated;
 mod retention;
@@ -26,6 +42,7 @@ mod unattributed;
 mod verdict;
 
 use crate::analyze::{Details, Finding, FindingKind, Severity, State, Verdict, Withdrawn};
+use crate::printable::printable;
 use crate::recording::{Device, Recording, Run};
 use crate::source_text;
 use crate::units::Units;
@@ -37,11 +54,11 @@ pub use fix::{fix_reason, short_fix};
 pub(crate) use levels::{gap, limited_by};
 pub use levels::{metric, oom_part, part, warning};
 pub use oom::oom_holder;
+pub use overlap::{others, together};
 pub use ruled_out::ruled_out;
 pub use verdict::{Tally, calm_sign, capitalised, healthy, sentence, tally};
 
 /// A finding in words. Code is in backticks, what stands out between `**`: [`plain`] takes both away.
-/// Example: [`words`](words()).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Words {
     /// One sentence: what happens where.
@@ -95,12 +112,6 @@ impl Words {
 }
 
 /// Words without their marks, for a terminal.
-///
-/// ```
-/// use gpumem_core::wording::plain;
-///
-/// assert_eq!(plain("`kept` leaks; **2 GiB** so far"), "kept leaks; 2 GiB so far");
-/// ```
 pub fn plain(words: &str) -> String {
     unmarked(words).replace('`', "")
 }
@@ -117,25 +128,10 @@ pub(crate) fn unmarked(words: &str) -> String {
 
 /// A name or a line of code as code.
 fn code(text: &str) -> String {
-    format!("`{}`", text.replace('`', "'"))
+    format!("`{}`", printable(text).replace('`', "'"))
 }
 
 /// The words for a finding of this recording, with sizes in `units`.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::units::Units;
-/// use gpumem_core::wording;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let analysis = analyze(&recording, &Rules::default());
-/// let leak = &analysis.findings[0];
-/// assert_eq!((wording::icon(leak), wording::heading(leak)), ("▲", "Leak"));
-/// let words = wording::words(&recording, leak, Units::Binary);
-/// assert_eq!(words.title, "`losses.append(step(batch))` leaks 2 MiB a run");
-/// ```
 pub fn words(recording: &Recording, finding: &Finding, units: Units) -> Words {
     let teller = Teller {
         recording,
@@ -162,7 +158,6 @@ pub fn words(recording: &Recording, finding: &Finding, units: Units) -> Words {
 }
 
 /// The words for what the report says in one line: as of its finding, or of all of them together.
-/// Example: [`Analysis::verdicts`](crate::analyze::Analysis::verdicts).
 pub fn verdict_words(recording: &Recording, verdict: &Verdict<'_>, units: Units) -> Words {
     let finding = verdict.first();
     let teller = Teller {
@@ -223,7 +218,6 @@ impl Teller<'_> {
 }
 
 /// The sign in front of a finding, because colour alone must not show its severity.
-/// Example: [`words`](words()).
 pub fn icon(finding: &Finding) -> &'static str {
     match finding.severity {
         Severity::Critical => "▲",
@@ -233,7 +227,7 @@ pub fn icon(finding: &Finding) -> &'static str {
     }
 }
 
-/// The heading of a finding. Example: [`words`](words()).
+/// The heading of a finding.
 pub fn heading(finding: &Finding) -> &'static str {
     match (finding.kind, finding.state) {
         (FindingKind::Leak, _) => "Leak",
@@ -266,12 +260,6 @@ pub(crate) const fn withdrawn(reason: Withdrawn) -> &'static str {
 }
 
 /// So many of something.
-///
-/// ```
-/// use gpumem_core::wording::count;
-///
-/// assert_eq!((count(1, "run"), count(7, "run")), ("1 run".to_owned(), "7 runs".to_owned()));
-/// ```
 pub fn count(n: usize, what: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{n} {what}{plural}")

@@ -52,16 +52,6 @@ pub(super) fn of_several(teller: &Teller<'_>, findings: &[&Finding]) -> Words {
 }
 
 /// A holder's name, or its kind if names are not kept.
-///
-/// ```
-/// use gpumem_core::holders::RootKind;
-/// use gpumem_core::recording::OomHolder;
-/// use gpumem_core::units::Bytes;
-/// use gpumem_core::wording::oom_holder;
-///
-/// let holder = OomHolder { name: String::new(), kind: RootKind::Traceback, used: Bytes::mib(3) };
-/// assert_eq!(oom_holder(&holder), "last exception");
-/// ```
 pub fn oom_holder(holder: &OomHolder) -> String {
     match (holder.name.as_str(), holder.kind.words()) {
         ("", Some(words)) => words.to_owned(),

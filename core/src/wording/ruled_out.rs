@@ -6,19 +6,6 @@ use crate::recording::Recording;
 use crate::units::{Bytes, Units};
 
 /// What was ruled out, each with the reason: `("a warm-up", "the last quarter …")`.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::units::Units;
-/// use gpumem_core::wording::ruled_out;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let leak = &analyze(&recording, &Rules::default()).findings[0];
-/// let ruled_out = ruled_out(&recording, leak, Units::Binary);
-/// assert_eq!(ruled_out[0].0, "a warm-up or a plateau");
-/// ```
 pub fn ruled_out(
     recording: &Recording,
     finding: &Finding,

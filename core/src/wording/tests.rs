@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::{evidence, heading, icon, withdrawn, words};
+use super::{evidence, heading, icon, short_fix, withdrawn, words};
 use crate::analyze::{
     Advice, Cause, DecidedBy, Details, DoublingDetails, Evidence, Finding, FindingKind,
     FragmentationDetails, GrowthDetails, HeldByError, OomBreakdown, OomPart, RetentionDetails,
     SeriesGrowth, Shape, State, TracedRun, Withdrawn,
 };
-use crate::holders::{Holder, RootKind};
+use crate::holders::{Fix, FixReason, Holder, RootKind};
 use crate::recording::{DeviceKind, OomHolder, Recording, RunIdx, Source};
 use crate::testing::{leak, run, session};
 use crate::units::{ByteDelta, Bytes, Units};
@@ -434,4 +434,15 @@ fn what_a_name_holds_is_told_apart_from_what_its_cell_kept() {
     };
     assert!(outlook(true).starts_with("**4.92 GiB** in it so far"));
     assert!(outlook(false).starts_with("**4.92 GiB** so far"));
+}
+
+#[test]
+fn a_short_fix_is_what_it_adds() {
+    let fix = Fix {
+        before: Some("kept.append(model(x))".to_owned()),
+        after: "kept.append(model(x).detach())".to_owned(),
+        reason: FixReason::Detached,
+        elsewhere: false,
+    };
+    assert_eq!(short_fix(&fix), "`.detach()`");
 }

@@ -7,13 +7,6 @@ use crate::units::{Bytes, Units};
 
 /// What stands before the words of [`healthy`]: `○` where there is nothing, `◆` where the kernel died,
 /// else `✓`.
-///
-/// ```
-/// use gpumem_core::recording::Recording;
-/// use gpumem_core::wording::calm_sign;
-///
-/// assert_eq!(calm_sign(&Recording::default()), "○");
-/// ```
 pub fn calm_sign(recording: &Recording) -> &'static str {
     if recording.runs().is_empty() {
         "○"
@@ -32,17 +25,6 @@ fn died_in(recording: &Recording) -> Option<&Run> {
 }
 
 /// The conclusion of a session in which nothing needs to be changed, on a device.
-///
-/// ```
-/// use gpumem_core::analyze::Analysis;
-/// use gpumem_core::recording::{DeviceIdx, Recording};
-/// use gpumem_core::units::Units;
-/// use gpumem_core::wording::healthy;
-///
-/// let nothing = (Recording::default(), Analysis::default());
-/// let words = healthy(&nothing.0, &nothing.1, DeviceIdx(0), Units::Binary);
-/// assert_eq!(words.title, "Nothing is recorded yet");
-/// ```
 pub fn healthy(
     recording: &Recording,
     analysis: &Analysis,
@@ -136,7 +118,7 @@ fn levels(
     sentences.join(" ")
 }
 
-/// So many findings of one sign, or cells without any. Example: [`tally`].
+/// So many findings of one sign, or cells without any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally {
     /// In front of the findings.
@@ -146,12 +128,6 @@ pub struct Tally {
 }
 
 /// How many findings there are of each sign, and how many cells have none.
-///
-/// ```
-/// use gpumem_core::wording::tally;
-///
-/// assert_eq!(tally(&[], 7)[0].words, "7 cells fine");
-/// ```
 pub fn tally(verdicts: &[&Verdict<'_>], n_fine_cells: usize) -> Vec<Tally> {
     let of_sign = |sign: &'static str, what: &str| {
         let n = verdicts
@@ -177,12 +153,6 @@ pub fn tally(verdicts: &[&Verdict<'_>], n_fine_cells: usize) -> Vec<Tally> {
 }
 
 /// Words that begin a line.
-///
-/// ```
-/// use gpumem_core::wording::capitalised;
-///
-/// assert_eq!(capitalised("the last exception"), "The last exception");
-/// ```
 pub fn capitalised(words: &str) -> String {
     let mut letters = words.chars();
     let first = letters.next().map(|first| first.to_ascii_uppercase());
@@ -190,12 +160,6 @@ pub fn capitalised(words: &str) -> String {
 }
 
 /// A clause as a sentence.
-///
-/// ```
-/// use gpumem_core::wording::sentence;
-///
-/// assert_eq!(sentence("its text stays"), "Its text stays.");
-/// ```
 pub fn sentence(clause: &str) -> String {
     format!("{}.", capitalised(clause))
 }

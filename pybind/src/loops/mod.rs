@@ -22,7 +22,7 @@ use gpumem_core::recording::LoopIdx;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
-use crate::session::{self, BlockId};
+use crate::session::{self, RunId};
 use crate::{extension, guard};
 pub(crate) use count::note_mark;
 use tool::Monitoring;
@@ -46,12 +46,14 @@ pub(crate) fn count_loops(yes: bool) {
     IS_ON.store(yes, Ordering::Relaxed);
 }
 
-/// A run begins on this thread. A run that is under way already is left.
-pub(crate) fn begin(py: Python<'_>, run: BlockId) {
+/// A run begins on this thread. While one is watched, others go on without.
+pub(crate) fn begin(py: Python<'_>, run: RunId) {
     let Some(monitoring) = Monitoring::get(py).filter(|_| IS_ON.load(Ordering::Relaxed)) else {
         return;
     };
-    end(py, None);
+    if locked(py).is_some() {
+        return;
+    }
     let begun = guard::caught(py, || {
         let began = Instant::now();
         *locked(py) = Some(Watched::new(py, run, began, monitoring)?);
@@ -65,7 +67,7 @@ pub(crate) fn begin(py: Python<'_>, run: BlockId) {
 }
 
 /// A run is over, or with `None` whichever is under way: nothing is counted any more.
-pub(crate) fn end(py: Python<'_>, run: Option<BlockId>) {
+pub(crate) fn end(py: Python<'_>, run: Option<RunId>) {
     let watched = locked(py).take_if(|it| run.is_none_or(|run| it.run == run));
     let Some(mut watched) = watched else {
         return;
@@ -124,7 +126,7 @@ fn read(py: Python<'_>, idx: usize, n_iterations: u64) {
         return;
     }
     let Ok(idx) = u32::try_from(idx) else { return };
-    let (run, idx) = (BlockId::from_bits(run), LoopIdx(idx));
+    let (run, idx) = (RunId::from_bits(run), LoopIdx(idx));
     let read = guard::caught(py, || session::read_in_loop(py, run, idx, n_iterations));
     if let Err(failure) = read {
         RUN.store(NO_RUN, Ordering::Relaxed);
@@ -145,7 +147,7 @@ fn give_up(py: Python<'_>, failure: &str) {
 }
 
 /// Says in which cells code stands. `IPython` is asked, which is Python code.
-fn place(py: Python<'_>, run: BlockId, unplaced: Vec<Placed>) -> PyResult<Vec<Placed>> {
+fn place(py: Python<'_>, run: RunId, unplaced: Vec<Placed>) -> PyResult<Vec<Placed>> {
     if unplaced.is_empty() {
         return Ok(unplaced);
     }
@@ -165,7 +167,7 @@ fn place(py: Python<'_>, run: BlockId, unplaced: Vec<Placed>) -> PyResult<Vec<Pl
 /// Hands out what is watched, if it is that run.
 fn with_watched<T>(
     py: Python<'_>,
-    run: Option<BlockId>,
+    run: Option<RunId>,
     body: impl FnOnce(&mut Watched) -> PyResult<T>,
 ) -> PyResult<Option<T>> {
     let mut watched = locked(py);

@@ -13,7 +13,7 @@ use super::bytecode::{self, CodeLoop};
 use super::count::{self, MAX_LOOPS, MAX_PLACES, Start};
 use super::stacks::{self, RunningCode, Stack};
 use super::tool::{Monitoring, Tool};
-use crate::session::BlockId;
+use crate::session::RunId;
 use crate::text::Text;
 
 /// So many codes are looked into in a run.
@@ -21,7 +21,7 @@ const MAX_CODES: usize = 512;
 
 /// What is counted in the open run.
 pub(super) struct Watched {
-    pub(super) run: BlockId,
+    pub(super) run: RunId,
     began: Instant,
     monitoring: &'static Monitoring,
     tool: Option<Tool>,
@@ -85,7 +85,7 @@ struct Stood {
 impl Watched {
     pub(super) fn new(
         py: Python<'_>,
-        run: BlockId,
+        run: RunId,
         began: Instant,
         monitoring: &'static Monitoring,
     ) -> PyResult<Self> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
-use crate::threads;
+use crate::threads::{self, Progress};
 
 /// A run that is over by then is left alone.
 const FIRST: Duration = Duration::from_millis(300);
@@ -65,7 +65,8 @@ pub(super) fn begin(began: Instant, look: fn(Python<'_>)) -> std::io::Result<()>
     };
     let is_first = !state.has_thread;
     if is_first {
-        threads::start("gpumem-loops", move || attend(look))?;
+        let mut pace = Pace::default();
+        threads::start("gpumem-loops", move || attend(look, &mut pace), wake)?;
         state.has_thread = true;
     }
     drop(state);
@@ -96,14 +97,29 @@ pub(super) fn stop(py: Python<'_>) {
     });
 }
 
+/// Which run the thread looked at last, and when it is to look at that again.
+#[derive(Default)]
+struct Pace {
+    of_run: u64,
+    due: Option<Instant>,
+}
+
+/// A fork is near: the thread is to return.
+fn wake() {
+    let _state = state();
+    CHANGED.notify_all();
+}
+
 /// The thread's life.
-fn attend(look: fn(Python<'_>)) {
-    let (mut of_run, mut due) = (0, Instant::now());
-    while let Some((n_begun, began)) = wait(of_run, due) {
-        of_run = n_begun;
+fn attend(look: fn(Python<'_>), pace: &mut Pace) -> Progress {
+    loop {
+        let (n_begun, began) = match wait(pace) {
+            Ok(due) => due,
+            Err(progress) => return progress,
+        };
         let _looking = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
         if state().is_over {
-            return;
+            return Progress::Done;
         }
         // The GIL may come late, and waiting for it costs nobody anything.
         let took = Python::try_attach(|py| {
@@ -114,26 +130,27 @@ fn attend(look: fn(Python<'_>)) {
         let now = Instant::now();
         let age = now.saturating_duration_since(began);
         let rest = (age / PART_OF_A_RUN).clamp(SHORTEST, LONGEST);
-        due = now + rest.max(took.unwrap_or(LONGEST) * REST_PER_LOOK);
+        pace.of_run = n_begun;
+        pace.due = Some(now + rest.max(took.unwrap_or(LONGEST) * REST_PER_LOOK));
     }
 }
 
-/// Sleeps until it is time to look at a run, and says which: at `due`, if it is the one of that number.
-fn wait(of_run: u64, due: Instant) -> Option<(u64, Instant)> {
+/// Sleeps until it is time to look at a run, and says which; or until the thread is to return.
+fn wait(pace: &Pace) -> Result<(u64, Instant), Progress> {
     let mut state = state();
     loop {
         if state.is_over {
-            return None;
+            return Err(Progress::Done);
+        }
+        if threads::are_paused() {
+            return Err(Progress::Paused);
         }
         let now = Instant::now();
         state = if let Some(began) = state.run {
-            let due = if state.n_begun == of_run {
-                due
-            } else {
-                began + FIRST
-            };
+            let is_known = state.n_begun == pace.of_run;
+            let due = pace.due.filter(|_| is_known).unwrap_or(began + FIRST);
             if now >= due {
-                return Some((state.n_begun, began));
+                return Ok((state.n_begun, began));
             }
             state.sleep = Sleep::Until(due);
             let woken = CHANGED.wait_timeout(state, due - now);

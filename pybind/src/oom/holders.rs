@@ -7,29 +7,48 @@ use gpumem_core::holders::{self, HeldBy};
 use pyo3::prelude::*;
 
 use crate::adapters::own::Asks;
-use crate::look::{self, Question, Reach, Taken};
+use crate::look::{self, Question, Reach, Taken, Urgency};
 use crate::{extension, guard};
 
 /// Beyond the first moment, looking takes no more than this part of the time of a cell that runs
 /// out of memory over and over.
 const SHARE: u32 = 20;
 
-/// The run in which an error is looked at as soon as its allocator tells of it.
+/// The runs in which an error is looked at as soon as its allocator tells of it.
 static WATCHED: Mutex<Option<Watch>> = Mutex::new(None);
 
 struct Watch {
+    n_runs: usize,
     since: Instant,
     /// What looking took so far.
     spent: Duration,
 }
 
-/// From now on an allocator's word is taken for a reason to look who holds memory; or no longer.
-pub(crate) fn watch(yes: bool) {
-    let watch = yes.then(|| Watch {
-        since: Instant::now(),
-        spent: Duration::ZERO,
-    });
-    *WATCHED.lock().unwrap_or_else(PoisonError::into_inner) = watch;
+/// As long as this lives, an allocator's word is a reason to look who holds memory.
+#[derive(Debug)]
+pub(crate) struct Watching(());
+
+impl Watching {
+    pub(crate) fn begin() -> Self {
+        let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let watch = watched.get_or_insert_with(|| Watch {
+            n_runs: 0,
+            since: Instant::now(),
+            spent: Duration::ZERO,
+        });
+        watch.n_runs += 1;
+        Self(())
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watch) = watched.as_mut() {
+            watch.n_runs -= 1;
+        }
+        watched.take_if(|watch| watch.n_runs == 0);
+    }
 }
 
 /// Who holds memory now, in the middle of the call that did not get any: the error may be caught.
@@ -75,8 +94,9 @@ fn holders(py: Python<'_>) -> Vec<HeldBy> {
         // Something of the user's is under way.
         asks: Asks::Nobody,
         walk_time: look::walk_time(),
-        is_asked: false,
+        urgency: Urgency::Error,
         reads_graph: true,
+        leaves_out: true,
     };
     match look::take(py, &extension::shells(py), &question, look::patience()) {
         Taken::Answered(found) => found.held_by,
@@ -87,7 +107,7 @@ fn holders(py: Python<'_>) -> Vec<HeldBy> {
             );
             Vec::new()
         }
-        Taken::Missed(reason) => {
+        Taken::NoAnswer(reason) => {
             let message = format!("who held memory when it ran out is not known: {reason}");
             guard::log_once(py, &message);
             Vec::new()

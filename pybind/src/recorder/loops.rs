@@ -31,7 +31,7 @@ impl Recorder {
         n_iterations: u64,
         levels: Vec<(Found, Sample)>,
     ) {
-        if !self.open.contains(&run) {
+        if !self.open.contains_key(&run) {
             return;
         }
         let at = self.clock.now();

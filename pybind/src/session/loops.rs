@@ -6,12 +6,12 @@ use gpumem_core::recording::{Loop, LoopIdx, RunKind};
 use pyo3::prelude::*;
 
 use super::reading::try_with_sources;
-use super::{BlockId, is_owner, with_recorder, with_session};
+use super::{RunId, is_owner, with_session};
 
 /// The levels where an iteration of a loop has ended, so many of them by now.
 pub(crate) fn read_in_loop(
     py: Python<'_>,
-    run: BlockId,
+    run: RunId,
     idx: LoopIdx,
     n_iterations: u64,
 ) -> PyResult<()> {
@@ -22,34 +22,34 @@ pub(crate) fn read_in_loop(
         return Ok(());
     };
     with_session(py, |session| {
-        let Some(run) = session.own(Some(run)) else {
+        if !session.is_own(run) {
             return;
-        };
-        let wanted = &session.devices;
+        }
+        let wanted = session.devices_of(Some(run.run));
         levels.retain(|(found, _)| wanted.is_empty() || wanted.contains(&found.label));
         session
             .recorder
-            .read_in_loop(run, idx, n_iterations, levels);
+            .read_in_loop(run.run, idx, n_iterations, levels);
     })
 }
 
 /// The newer state of loops: when counting began, when an iteration last ended, and the rest.
 pub(crate) fn note_loops(
     py: Python<'_>,
-    run: BlockId,
+    run: RunId,
     news: Vec<(Instant, Instant, Loop)>,
 ) -> PyResult<()> {
     if news.is_empty() {
         return Ok(());
     }
     with_session(py, |session| {
-        let Some(run) = session.own(Some(run)) else {
+        if !session.is_own(run) {
             return;
-        };
+        }
         let clock = session.recorder.clock();
         for (counted_from, last_at, counted) in news {
             session.recorder.note_loop(Loop {
-                run,
+                run: run.run,
                 counted_from: clock.at(counted_from),
                 last_at: clock.at(last_at),
                 ..counted
@@ -59,11 +59,13 @@ pub(crate) fn note_loops(
 }
 
 /// Jupyter's number and the source of a run, by which code is found in it; of a block those of no cell.
-pub(crate) fn source_of(py: Python<'_>, run: BlockId) -> PyResult<Option<(Option<u32>, String)>> {
-    let own = with_session(py, |session| session.own(Some(run)))?;
-    with_recorder(py, |recorder| {
-        let recording = recorder.recording();
-        let run = recording.run(own?);
+pub(crate) fn source_of(py: Python<'_>, run: RunId) -> PyResult<Option<(Option<u32>, String)>> {
+    with_session(py, |session| {
+        if !session.is_own(run) {
+            return None;
+        }
+        let recording = session.recorder.recording();
+        let run = recording.run(run.run);
         Some(match run.kind {
             RunKind::Cell => {
                 let source = recording.text(run).unwrap_or_default();

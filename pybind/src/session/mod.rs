@@ -9,6 +9,7 @@ mod reading;
 mod rolled;
 mod runs;
 mod segments;
+mod selection;
 mod storing;
 mod traced;
 
@@ -27,30 +28,34 @@ use pyo3::sync::MutexExt;
 
 #[cfg(feature = "testing")]
 pub(crate) use answers::latest_line;
-pub(crate) use answers::{NOTEBOOK_WIDTH, is_long_and_unmarked, line, n_ended, snapshot};
+pub(crate) use answers::{
+    NOTEBOOK_WIDTH, SessionRun, is_long_and_unmarked, late_findings, line, n_ended, snapshot,
+};
 pub(crate) use following::{Subscription, follow};
-pub(crate) use held::{collect_look, look_for_holders};
+pub(crate) use held::{collect_look, heap_changes, look_for_holders, look_if_unseen};
 pub(crate) use loops::{note_loops, read_in_loop, source_of};
 pub(crate) use reading::{
     device_labels, handed_out, new_sampler, order, processes, readings, source_states,
     sources_text, use_sources,
 };
 pub(crate) use rolled::{BegunTask, begin_interval, fetch, look_after, note_missing, roll, title};
-pub(crate) use runs::{BlockId, Selection, begin, begin_block, end, end_block, mark};
+pub(crate) use runs::{RunId, begin, begin_block, end, end_block, has_cell_here, is_in_cell, mark};
 pub(crate) use segments::{MAX_BLOCKS, look_for_segments, too_many};
+pub(crate) use selection::Selection;
 
 pub(crate) use storing::{
     archive, children, close_store, hurry_store, keep_in, store_state, store_trouble,
     wait_for_store,
 };
 
+use crate::look;
 use crate::oom::observer;
 pub(crate) use traced::{run_as_traced, traceable, traced};
 
 use crate::recorder::{Recorder, SourceText};
 use crate::sampler::{Interval, Sampler};
 use crate::sources::PATIENCE_OF_A_START;
-use held::Late;
+use held::{Late, is_late};
 use reading::with_sources;
 use segments::Spent;
 
@@ -74,10 +79,10 @@ struct Session {
     sampler: Sampler,
     /// How often runs are sampled at the most, where they say nothing else.
     interval: Interval,
-    /// The run that is sampled: a cell's, else the first block outside of every run.
-    sampled: Option<RunIdx>,
-    /// What the open run of a cell reads.
-    devices: Vec<String>,
+    /// What each open run of a cell reads: labels of devices, none for all.
+    devices: HashMap<RunIdx, Vec<String>>,
+    /// The interval of a cluster's worker that goes on.
+    worker_interval: Option<RunIdx>,
     /// Where each open run stood among the out-of-memory errors when it began.
     ooms_before: HashMap<RunIdx, observer::Mark>,
     /// Judges after each run that has something to say.
@@ -88,6 +93,8 @@ struct Session {
     inventory: Option<Arc<Inventory>>,
     /// A look whose answer is still to come.
     late: Option<Late>,
+    /// The latest run, if there was no time for its look.
+    unseen: Option<RunIdx>,
     /// What looking where memory lies took so far.
     spent: Spent,
 }
@@ -149,6 +156,7 @@ pub(crate) fn reset(py: Python<'_>) -> PyResult<()> {
     session.recorder.judge_by(rules);
     session.recorder.keep_in(setting, origin);
     crate::loops::end(py, None);
+    look::begin_budget();
     IS_RUNNING.store(false, Ordering::Relaxed);
     // The old one's sampler is waited for when the lock is free again.
     let old = locked(py, &SESSION).replace(session);
@@ -186,13 +194,14 @@ impl Session {
             recorder,
             sampler,
             interval: Interval::default(),
-            sampled: None,
-            devices: Vec::new(),
+            devices: HashMap::new(),
+            worker_interval: None,
             ooms_before: HashMap::new(),
             incremental: RunAnalyzer::default(),
             shown: BTreeSet::new(),
             inventory: None,
             late: None,
+            unseen: None,
             spent: Spent::default(),
         })
     }

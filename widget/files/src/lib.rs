@@ -15,8 +15,7 @@ use gpumem_core::read::file_kind::FileKind;
 use gpumem_core::read::json_file::head;
 use gpumem_core::read::memory_timeline::is_timeline;
 use gpumem_core::units::Units;
-use gpumem_page_kit::dom::Dom;
-use wasm_bindgen::prelude::{JsError, JsValue, wasm_bindgen};
+use wasm_bindgen::prelude::{JsError, wasm_bindgen};
 use web_sys::Element;
 
 /// How sizes are shown.
@@ -28,56 +27,48 @@ trait Shown {
     fn kind(&self) -> &'static str;
 
     /// Builds the page of a file of that name under `root`.
-    fn mount(&mut self, root: &Element, name: &str) -> Dom<()>;
+    fn mount(&mut self, root: &Element, name: &str);
 
     /// The charts are so wide, in logical pixels, and a logical pixel has so many device pixels.
-    fn resize(&mut self, width: f64, scale: f64) -> Dom<()>;
+    fn resize(&mut self, width: f64, scale: f64);
 
     /// The page around it has that theme.
-    fn theme(&mut self, theme: Theme) -> Dom<()>;
+    fn theme(&mut self, theme: Theme);
 
     /// Paints every chart again.
-    fn repaint(&mut self) -> Dom<()>;
+    fn repaint(&mut self);
 
     /// The pointer is there; `None` for nowhere.
-    fn point(&mut self, pointed: Option<(&str, Point)>) -> Dom<()>;
+    fn point(&mut self, pointed: Option<(&str, Point)>);
 
     /// A chart is held at that place.
-    fn grab(&mut self, _chart: &str, _x: f64) -> Dom<()> {
-        Ok(())
-    }
+    fn grab(&mut self, _chart: &str, _x: f64) {}
 
     /// The held chart is drawn to that place. True if that was more than a click.
-    fn drag(&mut self, _x: f64) -> Dom<bool> {
-        Ok(false)
+    fn drag(&mut self, _x: f64) -> bool {
+        false
     }
 
     /// The chart is let go; `is_over` if it counts.
-    fn release(&mut self, _is_over: bool) -> Dom<()> {
-        Ok(())
-    }
+    fn release(&mut self, _is_over: bool) {}
 
     /// A chart was clicked there.
-    fn click(&mut self, chart: &str, at: Point) -> Dom<()>;
+    fn click(&mut self, chart: &str, at: Point);
 
     /// A button was pressed.
-    fn act(&mut self, action: &str, argument: &str) -> Dom<()>;
+    fn act(&mut self, action: &str, argument: &str);
 
     /// So many times as much is in view, around a place.
-    fn zoom(&mut self, _chart: &str, _x: f64, _factor: f64) -> Dom<()> {
-        Ok(())
-    }
+    fn zoom(&mut self, _chart: &str, _x: f64, _factor: f64) {}
 
     /// A field has another value.
-    fn input(&mut self, input: &str, value: &str) -> Dom<()>;
+    fn input(&mut self, input: &str, value: &str);
 
     /// A key was pressed. True if it meant something.
-    fn press(&mut self, chart: &str, key: &str, is_shifted: bool) -> Dom<bool>;
+    fn press(&mut self, chart: &str, key: &str, is_shifted: bool) -> bool;
 
     /// A row of a table is pointed at, by the argument of its button; empty for none.
-    fn hover(&mut self, _row: &str) -> Dom<()> {
-        Ok(())
-    }
+    fn hover(&mut self, _row: &str) {}
 }
 
 /// One file in the page.
@@ -113,78 +104,78 @@ impl View {
     }
 
     /// Builds the page of a file of that name under `root`; its charts are painted when it is told their size.
-    pub fn mount(&mut self, root: &Element, name: &str) -> Result<(), JsValue> {
-        Ok(self.0.mount(root, name)?)
+    pub fn mount(&mut self, root: &Element, name: &str) {
+        self.0.mount(root, name);
     }
 
     /// The charts are so wide, in logical pixels, and a logical pixel has so many device pixels.
-    pub fn resize(&mut self, width: f64, scale: f64) -> Result<(), JsValue> {
-        Ok(self.0.resize(width, scale)?)
+    pub fn resize(&mut self, width: f64, scale: f64) {
+        self.0.resize(width, scale);
     }
 
     /// The page around it has that theme.
-    pub fn theme(&mut self, name: &str) -> Result<(), JsValue> {
-        Ok(self.0.theme(Theme::from_name(name).unwrap_or_default())?)
+    pub fn theme(&mut self, name: &str) {
+        self.0.theme(Theme::from_name(name).unwrap_or_default());
     }
 
     /// Paints every chart again.
-    pub fn repaint(&mut self) -> Result<(), JsValue> {
-        Ok(self.0.repaint()?)
+    pub fn repaint(&mut self) {
+        self.0.repaint();
     }
 
     /// The pointer is there.
-    pub fn point(&mut self, chart: &str, x: f64, y: f64) -> Result<(), JsValue> {
-        Ok(self.0.point(Some((chart, Point::new(x, y))))?)
+    pub fn point(&mut self, chart: &str, x: f64, y: f64) {
+        self.0.point(Some((chart, Point::new(x, y))));
     }
 
     /// The pointer is nowhere.
-    pub fn leave(&mut self) -> Result<(), JsValue> {
-        Ok(self.0.point(None)?)
+    pub fn leave(&mut self) {
+        self.0.point(None);
     }
 
     /// A chart is held at that place.
-    pub fn grab(&mut self, chart: &str, x: f64) -> Result<(), JsValue> {
-        Ok(self.0.grab(chart, x)?)
+    pub fn grab(&mut self, chart: &str, x: f64) {
+        self.0.grab(chart, x);
     }
 
     /// The held chart is drawn to that place. True if that was more than a click.
-    pub fn drag(&mut self, x: f64) -> Result<bool, JsValue> {
-        Ok(self.0.drag(x)?)
+    pub fn drag(&mut self, x: f64) -> bool {
+        self.0.drag(x)
     }
 
     /// The chart is let go.
-    pub fn release(&mut self, is_over: bool) -> Result<(), JsValue> {
-        Ok(self.0.release(is_over)?)
+    pub fn release(&mut self, is_over: bool) {
+        self.0.release(is_over);
     }
 
     /// A chart was clicked there.
-    pub fn click(&mut self, chart: &str, x: f64, y: f64) -> Result<(), JsValue> {
-        Ok(self.0.click(chart, Point::new(x, y))?)
+    pub fn click(&mut self, chart: &str, x: f64, y: f64) {
+        self.0.click(chart, Point::new(x, y));
     }
 
     /// A button was pressed.
-    pub fn act(&mut self, action: &str, argument: &str) -> Result<(), JsValue> {
-        Ok(self.0.act(action, argument)?)
+    pub fn act(&mut self, action: &str, argument: &str) {
+        self.0.act(action, argument);
     }
 
     /// So many times as much is in view, around a place.
-    pub fn zoom(&mut self, chart: &str, x: f64, factor: f64, _moved: f64) -> Result<(), JsValue> {
-        Ok(self.0.zoom(chart, x, factor)?)
+    pub fn zoom(&mut self, chart: &str, x: f64, factor: f64, _moved: f64) {
+        self.0.zoom(chart, x, factor);
     }
 
     /// A field has another value.
-    pub fn input(&mut self, input: &str, _argument: &str, value: &str) -> Result<(), JsValue> {
-        Ok(self.0.input(input, value)?)
+    pub fn input(&mut self, input: &str, _argument: &str, value: &str) {
+        self.0.input(input, value);
     }
 
     /// A key was pressed. True if it meant something.
-    pub fn press(&mut self, chart: &str, key: &str, is_shifted: bool) -> Result<bool, JsValue> {
-        Ok(self.0.press(chart, key, is_shifted)?)
+    pub fn press(&mut self, chart: &str, key: &str, is_shifted: bool) -> bool {
+        self.0.press(chart, key, is_shifted)
     }
 
     /// A row of a table is pointed at, by the argument of its button; empty for none.
-    pub fn hover(&mut self, row: &str) -> Result<(), JsValue> {
-        Ok(self.0.hover(row)?)
+    pub fn hover(&mut self, row: &str) {
+        self.0.hover(row);
     }
 }
 

@@ -3,7 +3,7 @@
 use gpumem_core::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
-use crate::dom::{Dom, Maker, add, describe, share};
+use crate::dom::{Maker, add, describe, set_attribute, share};
 
 /// What a part of a bar is; its colour in the page's style.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,6 @@ pub enum Ink {
 
 impl Ink {
     /// Its class in the style sheet.
-    #[inline]
     pub const fn class(self) -> &'static str {
         match self {
             Self::Held => "tensors",
@@ -45,46 +44,42 @@ pub struct Part<'a> {
 }
 
 /// One bar as long as its parts are on a scale up to `whole`, with what they are below it.
-#[inline]
 pub fn bar(
     make: &Maker,
     label: &str,
     parts: &[Part<'_>],
     (whole, units): (Bytes, Units),
-) -> Dom<Element> {
-    let (track, said) = (make.empty("div.track", &[])?, words(parts, units));
+) -> Element {
+    let (track, said) = (make.empty("div.track", &[]), words(parts, units));
     for part in parts {
-        add(&track, filled(make, part, whole)?.as_ref())?;
+        add(&track, &filled(make, part, whole));
     }
-    let legend = legend(make, parts, units)?;
-    track.set_attribute("role", "img")?;
-    describe(&track, "aria-label", &format!("{label}: {said}"))?;
-    let label = make.text("span.muted", &[], label)?;
+    let legend = legend(make, parts, units);
+    set_attribute(&track, "role", "img");
+    describe(&track, "aria-label", &format!("{label}: {said}"));
+    let label = make.text("span.muted", &[], label);
     make.group("div.measured", &[], &[&label, &track, &legend])
 }
 
 /// What the colours stand for, and how much there is of each.
-#[inline]
-pub fn legend(make: &Maker, parts: &[Part<'_>], units: Units) -> Dom<Element> {
-    let legend = make.empty("div.legend", &[])?;
+pub fn legend(make: &Maker, parts: &[Part<'_>], units: Units) -> Element {
+    let legend = make.empty("div.legend", &[]);
     for part in parts {
-        let swatch = make.empty("i", &[("class", part.ink.class())])?;
-        let words = make.text("span", &[("dir", "auto")], part.words)?;
-        let size = make.text("b", &[], &units.size(part.size))?;
-        let entry = make.group("span", &[], &[&swatch, &words, &size])?;
-        add(&legend, &entry)?;
+        let swatch = make.empty("i", &[("class", part.ink.class())]);
+        let words = make.text("span", &[("dir", "auto")], part.words);
+        let size = make.text("b", &[], &units.size(part.size));
+        let entry = make.group("span", &[], &[&swatch, &words, &size]);
+        add(&legend, &entry);
     }
-    Ok(legend)
+    legend
 }
 
-#[inline]
-fn filled(make: &Maker, part: &Part<'_>, whole: Bytes) -> Dom<HtmlElement> {
-    let fill: HtmlElement = make.typed("i", &[("class", part.ink.class())])?;
-    share(&fill, part.size.as_f64() / whole.as_f64().max(1.0))?;
-    Ok(fill)
+fn filled(make: &Maker, part: &Part<'_>, whole: Bytes) -> HtmlElement {
+    let fill: HtmlElement = make.typed("i", &[("class", part.ink.class())]);
+    share(&fill, part.size.as_f64() / whole.as_f64().max(1.0));
+    fill
 }
 
-#[inline]
 fn words(parts: &[Part<'_>], units: Units) -> String {
     let words = parts
         .iter()
@@ -93,12 +88,11 @@ fn words(parts: &[Part<'_>], units: Units) -> String {
 }
 
 /// A box of a card with a label and what stands in it.
-#[inline]
-pub fn boxed(make: &Maker, label: &str, content: &[Element]) -> Dom<Element> {
-    let label = make.text("div.label", &[], label)?;
-    let body = make.group("div.box", &[], &[&label])?;
+pub fn boxed(make: &Maker, label: &str, content: &[Element]) -> Element {
+    let label = make.text("div.label", &[], label);
+    let body = make.group("div.box", &[], &[&label]);
     for element in content {
-        add(&body, element)?;
+        add(&body, element);
     }
-    Ok(body)
+    body
 }

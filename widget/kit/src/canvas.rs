@@ -57,7 +57,6 @@ struct Style {
 impl<'a> Canvas<'a> {
     /// An empty canvas of that many device pixels; `None` where the page gives no
     /// drawing context.
-    #[inline]
     pub fn of(element: &HtmlCanvasElement, size: (u32, u32), faces: &'a Faces) -> Option<Self> {
         let context: CanvasRenderingContext2d = element.get_context("2d").ok()??.dyn_into().ok()?;
         if (element.width(), element.height()) == size {
@@ -77,7 +76,6 @@ impl<'a> Canvas<'a> {
     }
 
     /// What follows is painted so, together with what is waiting to be painted so.
-    #[inline]
     fn take_up(&mut self, ink: Ink) {
         if self.ink == Some(ink) {
             return;
@@ -88,7 +86,6 @@ impl<'a> Canvas<'a> {
     }
 
     /// Paints the path that is waiting.
-    #[inline]
     fn paint(&mut self) {
         match self.ink.take() {
             None => {}
@@ -104,7 +101,6 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    #[inline]
     fn set_font<S: BackendTextStyle>(&mut self, style: &S) {
         let weight = match style.style() {
             FontStyle::Bold => "600 ",
@@ -124,21 +120,18 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    #[inline]
     fn set_fill(&mut self, colour: (u8, u8, u8)) {
         if self.style.fill.replace(colour) != Some(colour) {
             self.context.set_fill_style_str(&css(colour));
         }
     }
 
-    #[inline]
     fn set_stroke(&mut self, colour: (u8, u8, u8)) {
         if self.style.stroke.replace(colour) != Some(colour) {
             self.context.set_stroke_style_str(&css(colour));
         }
     }
 
-    #[inline]
     fn set_align(&mut self, align: &'static str) {
         if std::mem::replace(&mut self.style.align, align) != align {
             self.context.set_text_align(align);
@@ -146,7 +139,6 @@ impl<'a> Canvas<'a> {
     }
 
     /// Goes along the points, moved by so much to the right and down.
-    #[inline]
     fn trace(&self, path: impl IntoIterator<Item = BackendCoord>, shift: f64) {
         for (idx, (x, y)) in path.into_iter().enumerate() {
             let (x, y) = (f64::from(x) + shift, f64::from(y) + shift);
@@ -159,7 +151,6 @@ impl<'a> Canvas<'a> {
     }
 }
 
-#[inline]
 fn css((red, green, blue): (u8, u8, u8)) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
@@ -167,23 +158,19 @@ fn css((red, green, blue): (u8, u8, u8)) -> String {
 impl DrawingBackend for Canvas<'_> {
     type ErrorType = <CanvasBackend as DrawingBackend>::ErrorType;
 
-    #[inline]
     fn get_size(&self) -> (u32, u32) {
         self.backend.get_size()
     }
 
-    #[inline]
     fn ensure_prepared(&mut self) -> Drawn {
         self.backend.ensure_prepared()
     }
 
-    #[inline]
     fn present(&mut self) -> Drawn {
         self.paint();
         self.backend.present()
     }
 
-    #[inline]
     fn draw_pixel(&mut self, point: BackendCoord, colour: BackendColor) -> Drawn {
         self.take_up(Ink::Fill(colour.rgb));
         self.context
@@ -191,7 +178,6 @@ impl DrawingBackend for Canvas<'_> {
         Ok(())
     }
 
-    #[inline]
     fn draw_rect<S: BackendStyle>(
         &mut self,
         upper_left: BackendCoord,
@@ -206,7 +192,6 @@ impl DrawingBackend for Canvas<'_> {
         Ok(())
     }
 
-    #[inline]
     fn draw_path<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
         &mut self,
         path: I,
@@ -219,7 +204,6 @@ impl DrawingBackend for Canvas<'_> {
         Ok(())
     }
 
-    #[inline]
     fn fill_polygon<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
         &mut self,
         corners: I,
@@ -233,7 +217,6 @@ impl DrawingBackend for Canvas<'_> {
         Ok(())
     }
 
-    #[inline]
     fn draw_text<S: BackendTextStyle>(&mut self, text: &str, style: &S, at: BackendCoord) -> Drawn {
         self.paint();
         self.set_font(style);

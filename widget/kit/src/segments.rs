@@ -9,51 +9,48 @@ use gpumem_core::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
 use crate::bars::{Ink, Part, legend};
-use crate::dom::{Dom, Maker, add, share};
+use crate::dom::{Maker, add, share};
 
 const HINT: &str = "Point at a block to read it, or go through them with the arrow keys.";
 
 /// The map of what was found.
-#[inline]
-pub fn map(make: &Maker, found: &Segments, units: Units) -> Dom<Vec<Element>> {
+pub fn map(make: &Maker, found: &Segments, units: Units) -> Vec<Element> {
     let map = SegmentMap::new(found, units);
     let listed = make.empty(
         "div.shelves",
         &[("role", "listbox"), ("aria-label", &map.words)],
-    )?;
+    );
     let all = map.shelves.iter().flatten().flat_map(|bar| &bar.blocks);
     let mut first = all.clone().position(|block| block.is_largest).unwrap_or(0);
     for shelf in &map.shelves {
-        let element = make.empty("div.shelf", &[])?;
+        let element = make.empty("div.shelf", &[]);
         for bar in shelf {
-            add(&element, segment(make, bar, first)?.as_ref())?;
+            add(&element, &segment(make, bar, first));
             first = first.wrapping_sub(bar.blocks.len());
         }
-        add(&listed, &element)?;
+        add(&listed, &element);
     }
-    Ok(vec![
+    vec![
         listed,
-        make.text("p.reading", &[("data-hint", HINT)], HINT)?,
-        legend(make, &parts(found), units)?,
-    ])
+        make.text("p.reading", &[("data-hint", HINT)], HINT),
+        legend(make, &parts(found), units),
+    ]
 }
 
 /// A segment with its blocks; the one at `first` is where the keyboard comes in.
-#[inline]
-fn segment(make: &Maker, bar: &Bar, first: usize) -> Dom<HtmlElement> {
+fn segment(make: &Maker, bar: &Bar, first: usize) -> HtmlElement {
     let segment: HtmlElement = make.typed(
         "div.segment",
         &[("role", "group"), ("aria-label", &bar.words)],
-    )?;
-    share(&segment, bar.share)?;
+    );
+    share(&segment, bar.share);
     for (idx, drawn) in bar.blocks.iter().enumerate() {
-        add(&segment, block(make, drawn, idx == first)?.as_ref())?;
+        add(&segment, &block(make, drawn, idx == first));
     }
-    Ok(segment)
+    segment
 }
 
-#[inline]
-fn block(make: &Maker, drawn: &DrawnBlock, is_first: bool) -> Dom<HtmlElement> {
+fn block(make: &Maker, drawn: &DrawnBlock, is_first: bool) -> HtmlElement {
     let look = match drawn.look {
         Look::Held => "tensors",
         Look::Awaiting => "awaiting",
@@ -74,12 +71,11 @@ fn block(make: &Maker, drawn: &DrawnBlock, is_first: bool) -> Dom<HtmlElement> {
             ("aria-label", &drawn.words),
             ("tabindex", if is_first { "0" } else { "-1" }),
         ],
-    )?;
-    share(&block, drawn.share)?;
-    Ok(block)
+    );
+    share(&block, drawn.share);
+    block
 }
 
-#[inline]
 fn parts(found: &Segments) -> Vec<Part<'static>> {
     let part = |words, size, ink| Part { words, size, ink };
     let mut parts = vec![

@@ -6,13 +6,13 @@ use gpumem_core::units::Bytes;
 use web_sys::Element;
 
 use super::numbered;
-use crate::dom::{Dom, Maker};
+use crate::dom::Maker;
 use crate::model::Model;
 use gpumem_page_kit::bars::{Ink, Part, bar, boxed};
 use gpumem_page_kit::segments;
 
 /// The map, where somebody looked; else the sums, where those are known.
-pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option<Element>> {
+pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Option<Element> {
     let mapped = model.recording().latest_mapped(finding.device);
     if let Some(SegmentSnapshot {
         run,
@@ -22,29 +22,25 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option
     {
         let number = numbered(" after ", model.recording().run(*run));
         let label = format!("Where it lies{number}");
-        let content = segments::map(make, found, model.units())?;
-        return boxed(make, &label, &content).map(Some);
+        let content = segments::map(make, found, model.units());
+        return Some(boxed(make, &label, &content));
     }
-    let Some(mut content) = sums(make, model, finding)? else {
-        return Ok(None);
-    };
+    let mut content = sums(make, model, finding)?;
     let reason = mapped.and_then(|mapped| mapped.found.as_ref().err());
     let words = match reason {
         Some(reason) => format!("No map of the blocks: {reason}."),
         None => "Where each block lies is not in this recording, only their sums.".to_owned(),
     };
-    content.push(make.prose("p.muted", &[], &words)?);
-    boxed(make, "In pieces", &content).map(Some)
+    content.push(make.prose("p.muted", &[], &words));
+    Some(boxed(make, "In pieces", &content))
 }
 
 /// What is reserved, by what becomes of it.
-fn sums(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option<Vec<Element>>> {
+fn sums(make: &Maker, model: &Model, finding: &Finding) -> Option<Vec<Element>> {
     let mut devices = model.analysis().devices.iter();
     let device = devices.find(|device| device.device == finding.device);
     let levels = device.and_then(|device| Some((device, device.reserved?, device.allocated?)));
-    let Some((device, reserved, allocated)) = levels else {
-        return Ok(None);
-    };
+    let (device, reserved, allocated) = levels?;
     let free = reserved.saturating_sub(allocated);
     let pieces = device.inactive_split.unwrap_or_default().min(free);
     let part = |words, size, ink| Part { words, size, ink };
@@ -60,10 +56,10 @@ fn sums(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option<Vec<Elemen
     parts.retain(|part| part.size > Bytes::ZERO);
     let units = model.units();
     let label = format!("reserved, {}", units.size(reserved));
-    let mut content = vec![bar(make, &label, &parts, (reserved, units))?];
+    let mut content = vec![bar(make, &label, &parts, (reserved, units))];
     if let Some(largest) = device.largest_free {
         let part = part("what one request can have", largest, Ink::Hole);
-        content.push(bar(make, "largest free piece", &[part], (reserved, units))?);
+        content.push(bar(make, "largest free piece", &[part], (reserved, units)));
     }
-    Ok(Some(content))
+    Some(content)
 }

@@ -6,7 +6,7 @@ use gpumem_core::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
 use super::numbered;
-use crate::dom::{Dom, Maker, add, share};
+use crate::dom::{Maker, add, share};
 use crate::model::Model;
 use gpumem_page_kit::bars::boxed;
 
@@ -14,15 +14,13 @@ use gpumem_page_kit::bars::boxed;
 const N_SHOWN: usize = 8;
 
 /// The lines of the latest traced run of the finding; nothing where none was traced.
-pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option<Element>> {
+pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Option<Element> {
     let recording = model.recording();
     let traced = finding.runs.iter().rev().find_map(|run| {
         let run = recording.run(recording.outermost(*run));
         Some((run, recording.trace(run.idx, finding.device)?))
     });
-    let Some((run, trace)) = traced else {
-        return Ok(None);
-    };
+    let (run, trace) = traced?;
     let (counted, what): (fn(&Tally) -> Bytes, _) = match finding.kind {
         FindingKind::LongLived => (|tally| tally.long_lived, "Lived through most of the run"),
         FindingKind::Spike | FindingKind::OutOfMemory | FindingKind::Doubling => {
@@ -32,7 +30,7 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option
     };
     let lines = lines(trace, counted);
     if lines.is_empty() {
-        return Ok(None);
+        return None;
     }
     let source = recording.text(run).unwrap_or_default();
     let most = lines
@@ -40,19 +38,19 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option
         .map(|(_, size)| *size)
         .max()
         .unwrap_or_default();
-    let table = make.empty("div.source", &[("dir", "ltr")])?;
+    let table = make.empty("div.source", &[("dir", "ltr")]);
     let text = |line: Option<u32>| source.lines().nth((line? as usize).checked_sub(1)?);
     let shown = lines.iter().filter_map(|(line, _)| text(*line));
     let margin = shown.map(indent).min().unwrap_or_default();
     for (line, size) in lines {
         // What all lines are indented by says nothing here, and takes room.
         let text = text(line).map(|text| text.get(margin..).unwrap_or_default());
-        for element in row(make, line, text, (size, most, model.units()))? {
-            add(&table, &element)?;
+        for element in row(make, line, text, (size, most, model.units())) {
+            add(&table, &element);
         }
     }
     let label = format!("{what}, by line{}", numbered(" of ", run));
-    boxed(make, &label, &[table]).map(Some)
+    Some(boxed(make, &label, &[table]))
 }
 
 /// The number of a line, its text, a bar, and the size that the bar shows of the largest.
@@ -61,20 +59,20 @@ fn row(
     line: Option<u32>,
     text: Option<&str>,
     (size, most, units): (Bytes, Bytes, Units),
-) -> Dom<[Element; 4]> {
+) -> [Element; 4] {
     let number = line.map_or_else(String::new, |line| line.to_string());
     let words = text.unwrap_or(match line {
         Some(_) => "(its text is not kept)",
         None => "(in no line of the cell: a backward pass, a thread)",
     });
-    let fill: HtmlElement = make.typed("i", &[])?;
-    share(&fill, size.as_f64() / most.as_f64().max(1.0))?;
-    Ok([
-        make.text("span.number", &[], &number)?,
-        make.text("code", &[], words.trim_end())?,
-        make.group("span.share", &[("aria-hidden", "true")], &[&fill])?,
-        make.text("b.number", &[], &units.size(size))?,
-    ])
+    let fill: HtmlElement = make.typed("i", &[]);
+    share(&fill, size.as_f64() / most.as_f64().max(1.0));
+    [
+        make.text("span.number", &[], &number),
+        make.text("code", &[], words.trim_end()),
+        make.group("span.share", &[("aria-hidden", "true")], &[&fill]),
+        make.text("b.number", &[], &units.size(size)),
+    ]
 }
 
 /// How many bytes of white space a line begins with.

@@ -10,28 +10,28 @@ use gpumem_core::analyze::{Details, Finding};
 use gpumem_core::recording::Run;
 use web_sys::Element;
 
-use crate::dom::{Dom, Maker};
+use crate::dom::Maker;
 use crate::model::Model;
 
 /// What there is to draw of a finding, from top to bottom.
-pub(crate) fn of(make: &Maker, model: &Model, finding: &Finding) -> Dom<Vec<Element>> {
+pub(crate) fn of(make: &Maker, model: &Model, finding: &Finding) -> Vec<Element> {
     let mut bodies = Vec::new();
     let units = model.units();
     match &finding.details {
         Details::OutOfMemory(breakdown) => {
-            bodies.extend(oom::map(make, model, finding, breakdown)?);
+            bodies.extend(oom::map(make, model, finding, breakdown));
         }
         Details::Retention(retained) => {
-            bodies.push(retention::body(make, model, finding, retained)?);
+            bodies.push(retention::body(make, model, finding, retained));
         }
-        Details::Doubling(details) => bodies.push(doubling::body(make, *details, units)?),
+        Details::Doubling(details) => bodies.push(doubling::body(make, *details, units)),
         Details::Fragmentation(_) | Details::ReservedGrowth { .. } => {
-            bodies.extend(fragmentation::body(make, model, finding)?);
+            bodies.extend(fragmentation::body(make, model, finding));
         }
         _ => {}
     }
-    bodies.extend(lines::body(make, model, finding)?);
-    Ok(bodies)
+    bodies.extend(lines::body(make, model, finding));
+    bodies
 }
 
 /// Jupyter's number of a run after these words: ` after In [7]`; nothing where it has none.

@@ -3,7 +3,7 @@
 use gpumem_core::analyze::{Finding, OomBreakdown};
 use web_sys::Element;
 
-use crate::dom::{Dom, Maker};
+use crate::dom::Maker;
 use crate::model::Model;
 use gpumem_page_kit::bars::boxed;
 use gpumem_page_kit::segments;
@@ -14,18 +14,17 @@ pub(super) fn map(
     model: &Model,
     finding: &Finding,
     breakdown: &OomBreakdown,
-) -> Dom<Option<Element>> {
+) -> Option<Element> {
     let recording = model.recording();
     let mapped = breakdown
         .mapped
         .and_then(|run| recording.mapped(run, finding.device));
-    let content = match mapped.map(|mapped| &mapped.found) {
-        None => return Ok(None),
-        Some(Err(reason)) => {
+    let content = match &mapped?.found {
+        Err(reason) => {
             let words = format!("No map of the blocks: {reason}.");
-            vec![make.prose("p.muted", &[], &words)?]
+            vec![make.prose("p.muted", &[], &words)]
         }
-        Some(Ok(found)) => segments::map(make, found, model.units())?,
+        Ok(found) => segments::map(make, found, model.units()),
     };
-    boxed(make, "Where it lay then", &content).map(Some)
+    Some(boxed(make, "Where it lay then", &content))
 }

@@ -4,7 +4,7 @@ use gpumem_core::analyze::{Finding, RetentionDetails, cell_label};
 use web_sys::Element;
 
 use super::numbered;
-use crate::dom::{Dom, Maker};
+use crate::dom::Maker;
 use crate::model::Model;
 use gpumem_page_kit::bars::{Ink, Part, bar, boxed};
 
@@ -14,7 +14,7 @@ pub(super) fn body(
     model: &Model,
     finding: &Finding,
     retained: &RetentionDetails,
-) -> Dom<Element> {
+) -> Element {
     let RetentionDetails {
         place, kept, since, ..
     } = retained;
@@ -36,16 +36,16 @@ pub(super) fn body(
         &label,
         &[part],
         (capacity.unwrap_or(*kept), units),
-    )?];
+    )];
     let recording = model.recording();
     let run = recording.run(*since);
     let number = numbered(" · ", run);
     let words = format!("left there by {}{number}", cell_label(recording, run));
-    content.push(make.text("p", &[("dir", "auto")], &words)?);
+    content.push(make.text("p", &[("dir", "auto")], &words));
     if let Some(command) = place.release().filter(|_| finding.withdrawn.is_none()) {
-        let code = make.text("code", &[("dir", "ltr")], command)?;
-        let copy = make.link("copy", command, "copy")?;
-        content.push(make.group("p.command", &[], &[&code, &copy])?);
+        let code = make.text("code", &[("dir", "ltr")], command);
+        let copy = make.link("copy", command, "copy");
+        content.push(make.group("p.command", &[], &[&code, &copy]));
     }
     boxed(make, "Kept", &content)
 }

@@ -10,7 +10,9 @@ use web_sys::{Element, HtmlCanvasElement, HtmlElement, HtmlInputElement};
 use super::controls::{press, segments};
 use super::opened;
 use crate::canvas::Faces;
-use crate::dom::{Dom, Maker, add, describe, fill, flag, put, share, write};
+use crate::dom::{
+    Maker, add, describe, fill, flag, focus, put, set_attribute, set_bool, set_style, share, write,
+};
 use crate::full;
 use crate::model::Model;
 use crate::state::{Choice, cells_with};
@@ -69,9 +71,9 @@ pub(crate) struct Cells {
 
 impl Cells {
     /// The panel around the canvas of all cells over time.
-    pub(crate) fn build(make: &Maker, over_time: &Element) -> Dom<Self> {
-        let title = make.text("h2", &[], "What each cell kept")?;
-        let legend = make.empty("span.key", &[])?;
+    pub(crate) fn build(make: &Maker, over_time: &Element) -> Self {
+        let title = make.text("h2", &[], "What each cell kept");
+        let legend = make.empty("span.key", &[]);
         let search: HtmlInputElement = make.typed(
             "input.search",
             &[
@@ -83,34 +85,34 @@ impl Cells {
                 ("spellcheck", "false"),
                 ("dir", "auto"),
             ],
-        )?;
-        let found = make.empty("output.muted", &[])?;
-        let measures = segments(make, "rows show", "measure", &MEASURES)?;
-        let tools = make.group("div.tools", &[], &[&found, &search, &measures])?;
-        let top = make.group("div.line", &[], &[&title, &legend, &tools])?;
+        );
+        let found = make.empty("output.muted", &[]);
+        let measures = segments(make, "rows show", "measure", &MEASURES);
+        let tools = make.group("div.tools", &[], &[&found, &search, &measures]);
+        let top = make.group("div.line", &[], &[&title, &legend, &tools]);
         let heads = [
-            make.empty("span.of-chart", &[])?,
-            make.empty("span.of-total", &[])?,
+            make.empty("span.of-chart", &[]),
+            make.empty("span.of-total", &[]),
         ];
-        let scale = make.text("span.of-scale", &[], "to scale")?;
-        let head_line = make.group("div.heads", &[], &[&heads[0], &heads[1], &scale])?;
-        let reading = make.empty("p.read", &[("dir", "auto"), ("hidden", "")])?;
-        let head = make.group("div.column-heads", &[], &[&head_line, &reading])?;
+        let scale = make.text("span.of-scale", &[], "to scale");
+        let head_line = make.group("div.heads", &[], &[&heads[0], &heads[1], &scale]);
+        let reading = make.empty("p.read", &[("dir", "auto"), ("hidden", "")]);
+        let head = make.group("div.column-heads", &[], &[&head_line, &reading]);
         let label = [("role", "list"), ("aria-label", "cells")];
-        let list = make.empty("div.rows", &label)?;
-        let rest_words = make.empty("span", &[("dir", "auto")])?;
-        let more = make.link("rows", "", "show all")?;
-        let rest = make.group("p.rest.muted", &[], &[&rest_words, &more])?;
-        let line: HtmlElement = make.typed("div.pointer", &[("hidden", "")])?;
-        let below = over_time_words(make)?;
-        let over = make.group("div.over", &[], &[&below, over_time])?;
-        let charts = make.group("div.charts", &[], &[&list, &rest, &over, &line])?;
+        let list = make.empty("div.rows", &label);
+        let rest_words = make.empty("span", &[("dir", "auto")]);
+        let more = make.link("rows", "", "show all");
+        let rest = make.group("p.rest.muted", &[], &[&rest_words, &more]);
+        let line: HtmlElement = make.typed("div.pointer", &[("hidden", "")]);
+        let below = over_time_words(make);
+        let over = make.group("div.over", &[], &[&below, over_time]);
+        let charts = make.group("div.charts", &[], &[&list, &rest, &over, &line]);
         let element = make.group(
             "figure.panel.cells",
             &[("aria-label", "what each cell kept")],
             &[&top, &head, &charts],
-        )?;
-        Ok(Self {
+        );
+        Self {
             element,
             title,
             legend,
@@ -126,13 +128,13 @@ impl Cells {
             more,
             line,
             rows: Vec::new(),
-        })
+        }
     }
 
     /// Shows the rows of the model; one that stays is the same element.
-    pub(crate) fn show(&mut self, make: &Maker, model: &Model, faces: &Faces) -> Dom<()> {
+    pub(crate) fn show(&mut self, make: &Maker, model: &Model, faces: &Faces) {
         let (state, cells) = (model.state(), model.cells());
-        self.show_words(make, model)?;
+        self.show_words(make, model);
         let meant = self.meant(model);
         let is_searching = matches!(state.chosen, Some(Choice::Search(_)));
         let n_shown = if state.all_rows || is_searching {
@@ -152,14 +154,14 @@ impl Cells {
             let known = earlier.iter().position(|it| it.cell == row.cell);
             let mut view = match known {
                 Some(idx) => earlier.swap_remove(idx),
-                None => Row::build(make, row.cell)?,
+                None => Row::build(make, row.cell),
             };
-            view.show(make, model, row, lit)?;
+            view.show(make, model, row, lit);
             self.rows.push(view);
         }
         let elements: Vec<Element> = self.rows.iter().map(|row| row.element.clone()).collect();
-        put(&self.list, &elements)?;
-        self.repaint(make, model, faces)?;
+        put(&self.list, &elements);
+        self.repaint(make, model, faces);
         let rest = Rest {
             rows: if is_searching {
                 &[]
@@ -179,19 +181,18 @@ impl Cells {
             },
         );
         let is_all = meant.len() <= MAX_ROWS || is_searching;
-        flag(&self.rest, "hidden", is_all)?;
-        self.read(make, model)
+        flag(&self.rest, "hidden", is_all);
+        self.read(make, model);
     }
 
     /// Paints the rows whose pictures are others.
-    pub(crate) fn repaint(&mut self, make: &Maker, model: &Model, faces: &Faces) -> Dom<()> {
+    pub(crate) fn repaint(&mut self, make: &Maker, model: &Model, faces: &Faces) {
         for row in &mut self.rows {
             let mut rows = model.cells().rows.iter();
             if let Some(of) = rows.find(|of| of.cell == row.cell) {
-                row.paint(make, model, of, faces)?;
+                row.paint(make, model, of, faces);
             }
         }
-        Ok(())
     }
 
     /// The pixels of the page are others.
@@ -202,23 +203,23 @@ impl Cells {
     }
 
     /// One line through every chart, and its run in place of the heads.
-    pub(crate) fn read(&self, make: &Maker, model: &Model) -> Dom<()> {
+    pub(crate) fn read(&self, make: &Maker, model: &Model) {
         let run = model.state().pointed.and_then(crate::state::Pointed::run);
         let reading = run.and_then(|run| model.cells().reading(run, model.units()));
-        flag(&self.line, "hidden", reading.is_none())?;
-        flag(&self.head_line, "hidden", reading.is_some())?;
-        flag(&self.reading, "hidden", reading.is_none())?;
+        flag(&self.line, "hidden", reading.is_none());
+        flag(&self.head_line, "hidden", reading.is_some());
+        flag(&self.reading, "hidden", reading.is_none());
         let (Some(run), Some(reading)) = (run, reading) else {
-            return Ok(());
+            return;
         };
         let layout = model.layout();
         let share = model.cells().slots.middle(run);
         let x = layout.chart_left() + share * layout.chart_width();
-        self.line.style().set_property("left", &px(x - 0.5))?;
-        let place = make.text("span", &[], &reading.place)?;
-        let name = make.text("code", &[], &reading.name)?;
-        let words = make.text("span", &[], &reading.words)?;
-        fill(&self.reading, &[place, name, words])
+        set_style(&self.line, "left", &px(x - 0.5));
+        let place = make.text("span", &[], &reading.place);
+        let name = make.text("code", &[], &reading.name);
+        let words = make.text("span", &[], &reading.words);
+        fill(&self.reading, &[place, name, words]);
     }
 
     /// The run under a place of a row's chart, or of the chart over time.
@@ -245,13 +246,16 @@ impl Cells {
     }
 
     /// The keyboard goes so many rows on; says whether there is one.
-    pub(crate) fn step(&self, by: isize) -> Dom<bool> {
+    pub(crate) fn step(&self, by: isize) -> bool {
         let place = self
             .at_keyboard()
             .and_then(|place| place.checked_add_signed(by));
         match place.and_then(|place| self.rows.get(place)) {
-            Some(row) => Ok(row.button.focus().map(|()| true)?),
-            None => Ok(false),
+            Some(row) => {
+                focus(&row.button);
+                true
+            }
+            None => false,
         }
     }
 
@@ -263,12 +267,12 @@ impl Cells {
     }
 
     /// The keyboard goes into the field that finds cells.
-    pub(crate) fn focus_search(&self) -> Dom<()> {
-        flag(&self.search, "hidden", false)?;
-        Ok(self.search.focus()?)
+    pub(crate) fn focus_search(&self) {
+        flag(&self.search, "hidden", false);
+        focus(&self.search);
     }
 
-    fn show_words(&self, make: &Maker, model: &Model) -> Dom<()> {
+    fn show_words(&self, make: &Maker, model: &Model) {
         let (state, cells) = (model.state(), model.cells());
         let n_accelerators = model.recording().devices().iter();
         let n_accelerators = n_accelerators
@@ -278,7 +282,7 @@ impl Cells {
         let device = device.filter(|_| n_accelerators > 1);
         let on = device.map_or(String::new(), |device| format!(" on {}", device.label));
         write(&self.title, &format!("What each cell kept{on}"));
-        fill(&self.legend, &legend(make, model)?)?;
+        fill(&self.legend, &legend(make, model));
         let (pressed, words, total) = match state.measure {
             Measure::Total => (
                 "total",
@@ -291,7 +295,7 @@ impl Cells {
                 "last run",
             ),
         };
-        press(&self.measures, pressed)?;
+        press(&self.measures, pressed);
         write(&self.heads[0], words);
         write(&self.heads[1], total);
         let text = match &state.chosen {
@@ -304,10 +308,9 @@ impl Cells {
         }
         let is_there = cells.rows.len() > MANY || !text.is_empty();
         let is_typing = self.search.matches(":focus").unwrap_or_default();
-        flag(&self.search, "hidden", !is_there && !is_typing)?;
+        flag(&self.search, "hidden", !is_there && !is_typing);
         let found = (!text.is_empty()).then(|| format!("{} found", self.meant(model).len()));
         self.found.set_text_content(found.as_deref());
-        Ok(())
     }
 
     /// The rows that are looked for. While a run goes on, or somebody points at them, they stay in order.
@@ -316,7 +319,7 @@ impl Cells {
         let mut meant: Vec<&CellRow> = match &model.state().chosen {
             Some(Choice::Search(text)) => {
                 let found = cells_with(model.recording(), text);
-                let is_found = |row: &&CellRow| found.binary_search(&row.cell).is_ok();
+                let is_found = |row: &&CellRow| found.contains(&row.cell);
                 rows.iter().filter(is_found).collect()
             }
             _ => rows.iter().collect(),
@@ -332,11 +335,11 @@ impl Cells {
 }
 
 impl Row {
-    fn build(make: &Maker, cell: CellIdx) -> Dom<Self> {
+    fn build(make: &Maker, cell: CellIdx) -> Self {
         let idx = cell.0.to_string();
-        let sign = make.empty("span.sign", &[])?;
-        let name = make.empty("code", &[("dir", "auto")])?;
-        let number = make.empty("span.muted.number", &[])?;
+        let sign = make.empty("span.sign", &[]);
+        let name = make.empty("code", &[("dir", "auto")]);
+        let number = make.empty("span.muted.number", &[]);
         let button = make.group(
             "button.name",
             &[
@@ -345,7 +348,7 @@ impl Row {
                 ("data-argument", &idx),
             ],
             &[&sign, &name, &number],
-        )?;
+        );
         let canvas: HtmlCanvasElement = make.typed(
             "canvas",
             &[
@@ -354,18 +357,18 @@ impl Row {
                 ("data-argument", &idx),
                 ("aria-hidden", "true"),
             ],
-        )?;
-        let total = make.empty("b.total", &[])?;
-        let bar: HtmlElement = make.typed("i", &[])?;
-        let scale = make.group("span.scale", &[], &[&bar])?;
-        let state = make.empty("span.state.muted", &[])?;
-        let opened = make.empty("div.opened", &[("hidden", "")])?;
+        );
+        let total = make.empty("b.total", &[]);
+        let bar: HtmlElement = make.typed("i", &[]);
+        let scale = make.group("span.scale", &[], &[&bar]);
+        let state = make.empty("span.state.muted", &[]);
+        let opened = make.empty("div.opened", &[("hidden", "")]);
         let element = make.group(
             "div.cell",
             &[("role", "listitem")],
             &[&button, &canvas, &total, &scale, &state, &opened],
-        )?;
-        Ok(Self {
+        );
+        Self {
             cell,
             element,
             button: button.unchecked_into(),
@@ -378,16 +381,10 @@ impl Row {
             state,
             opened,
             painted: None,
-        })
+        }
     }
 
-    fn show(
-        &mut self,
-        make: &Maker,
-        model: &Model,
-        row: &CellRow,
-        lit: Option<CellIdx>,
-    ) -> Dom<()> {
+    fn show(&mut self, make: &Maker, model: &Model, row: &CellRow, lit: Option<CellIdx>) {
         let state = model.state();
         let (sign, severity) = row
             .sign
@@ -395,7 +392,7 @@ impl Row {
         let severity = if sign == "▲" { "critical" } else { severity };
         write(&self.sign, sign);
         write(&self.name, &row.name);
-        describe(&self.button, "title", &row.name)?;
+        describe(&self.button, "title", &row.name);
         let number = row
             .execution_count
             .map_or(String::new(), |n| format!("In [{n}]"));
@@ -410,28 +407,27 @@ impl Row {
             &self.total,
             "data-none",
             change.unwrap_or_default() == ByteDelta::ZERO,
-        )?;
+        );
         let largest = model.cells().largest().as_f64().max(1.0);
-        share(&self.bar, (row.total.as_f64() / largest).max(0.0))?;
-        flag(&self.bar, "hidden", row.total <= ByteDelta::ZERO)?;
+        share(&self.bar, (row.total.as_f64() / largest).max(0.0));
+        flag(&self.bar, "hidden", row.total <= ByteDelta::ZERO);
         write(&self.state, &row.state);
-        self.element.set_attribute("data-severity", severity)?;
-        flag(&self.element, "data-leak", row.is_leak)?;
-        flag(&self.element, "data-lit", lit == Some(row.cell))?;
+        set_attribute(&self.element, "data-severity", severity);
+        flag(&self.element, "data-leak", row.is_leak);
+        flag(&self.element, "data-lit", lit == Some(row.cell));
         let is_open = state.row == Some(row.cell);
-        self.button
-            .set_attribute("aria-expanded", if is_open { "true" } else { "false" })?;
-        flag(&self.opened, "hidden", !is_open)?;
+        set_bool(&self.button, "aria-expanded", is_open);
+        flag(&self.opened, "hidden", !is_open);
         let content = if is_open {
             self.painted = None;
-            opened::of(make, model, row)?
+            opened::of(make, model, row)
         } else {
             Vec::new()
         };
-        fill(&self.opened, &content)
+        fill(&self.opened, &content);
     }
 
-    fn paint(&mut self, make: &Maker, model: &Model, row: &CellRow, faces: &Faces) -> Dom<()> {
+    fn paint(&mut self, make: &Maker, model: &Model, row: &CellRow, faces: &Faces) {
         let state = model.state();
         let wanted = Painted {
             version: model.version(),
@@ -442,23 +438,20 @@ impl Row {
             scale: model.scale,
         };
         if self.painted.as_ref() == Some(&wanted) {
-            return Ok(());
+            return;
         }
         let scene = model.cells().row_scene(row, wanted.width, wanted.measure);
-        let style = self.canvas.style();
-        style.set_property("width", &px(scene.width))?;
-        style.set_property("height", &px(scene.height))?;
-        paint_scene(&self.canvas, &scene, model.theme, model.scale, faces)?;
+        paint_scene(&self.canvas, &scene, model.theme, model.scale, faces);
         self.painted = Some(wanted);
         let open = opened::finding(model, row).filter(|_| state.row == Some(row.cell));
-        open.map_or(Ok(()), |finding| {
-            full::draw(make, model, finding, (&self.opened, faces))
-        })
+        if let Some(finding) = open {
+            full::draw(make, model, finding, (&self.opened, faces));
+        }
     }
 }
 
 /// What the colours of the rows mean: of what is there.
-fn legend(make: &Maker, model: &Model) -> Dom<Vec<Element>> {
+fn legend(make: &Maker, model: &Model) -> Vec<Element> {
     let rows = &model.cells().rows;
     let entries = [
         ("leak", "▲ leak", rows.iter().any(|row| row.is_leak)),
@@ -477,18 +470,18 @@ fn legend(make: &Maker, model: &Model) -> Dom<Vec<Element>> {
             "i",
             &[("class", class)],
             if class == "oom" { "✕" } else { "" },
-        )?;
-        let words = make.text("span", &[], words)?;
+        );
+        let words = make.text("span", &[], words);
         make.group("span", &[], &[&swatch, &words])
     };
     shown.map(entry).collect()
 }
 
 /// What stands beside the chart over time, or above it.
-fn over_time_words(make: &Maker) -> Dom<Element> {
-    let title = make.text("h3", &[], "All cells, over time")?;
-    let what = make.text("p.muted", &[], "in use after each run")?;
-    let key = make.empty("p.key", &[])?;
+fn over_time_words(make: &Maker) -> Element {
+    let title = make.text("h3", &[], "All cells, over time");
+    let what = make.text("p.muted", &[], "in use after each run");
+    let key = make.empty("p.key", &[]);
     for (class, words) in [
         ("back", "given back by its end"),
         ("leak", "▲ leaks"),
@@ -496,12 +489,12 @@ fn over_time_words(make: &Maker) -> Dom<Element> {
         ("cache", "cache"),
         ("before", "baseline"),
     ] {
-        let swatch = make.empty("i", &[("class", class)])?;
-        let words = make.text("span", &[], words)?;
+        let swatch = make.empty("i", &[("class", class)]);
+        let words = make.text("span", &[], words);
         add(
             &key,
-            &make.group("span", &[("class", class)], &[&swatch, &words])?,
-        )?;
+            &make.group("span", &[("class", class)], &[&swatch, &words]),
+        );
     }
     make.group("div.beside-chart", &[], &[&title, &what, &key])
 }

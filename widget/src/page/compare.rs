@@ -5,7 +5,7 @@ use gpumem_core::report;
 use gpumem_core::units::{ByteDelta, Units};
 use web_sys::{Element, HtmlElement};
 
-use crate::dom::{Dom, Maker, add, fill, flag, share, write};
+use crate::dom::{Maker, add, fill, flag, share, write};
 use crate::model::Model;
 
 /// The comparison, where there is a baseline.
@@ -19,20 +19,20 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    pub(crate) fn build(make: &Maker) -> Dom<Self> {
-        let heading = make.text("h2", &[("dir", "auto")], "")?;
-        let names = make.empty("tr", &[])?;
+    pub(crate) fn build(make: &Maker) -> Self {
+        let heading = make.text("h2", &[("dir", "auto")], "");
+        let names = make.empty("tr", &[]);
         for name in [
             "change",
             "cell",
             "kept a run or step; each pair has its own length",
             "difference",
         ] {
-            add(&names, &make.text("th", &[("scope", "col")], name)?)?;
+            add(&names, &make.text("th", &[("scope", "col")], name));
         }
-        let head = make.group("thead", &[], &[&names])?;
-        let rows = make.empty("tbody", &[])?;
-        let table = make.group("table", &[], &[&head, &rows])?;
+        let head = make.group("thead", &[], &[&names]);
+        let rows = make.empty("tbody", &[]);
+        let table = make.group("table", &[], &[&head, &rows]);
         let scroll = make.group(
             "div.scroll",
             &[
@@ -41,43 +41,43 @@ impl Comparison {
                 ("aria-label", "comparison"),
             ],
             &[&table],
-        )?;
-        let outcome = make.empty("p.outcome", &[("dir", "auto")])?;
+        );
+        let outcome = make.empty("p.outcome", &[("dir", "auto")]);
         // The page's script shows them.
-        let same = make.link("same", "", "")?;
-        let panel = make.group("div.panel.versus", &[], &[&outcome, &scroll, &same])?;
+        let same = make.link("same", "", "");
+        let panel = make.group("div.panel.versus", &[], &[&outcome, &scroll, &same]);
         let attributes = [("aria-label", "comparison"), ("hidden", "")];
-        let element = make.group("section.comparison", &attributes, &[&heading, &panel])?;
-        Ok(Self {
+        let element = make.group("section.comparison", &attributes, &[&heading, &panel]);
+        Self {
             element,
             heading,
             outcome,
             table: scroll,
             rows,
             same,
-        })
+        }
     }
 
-    pub(crate) fn show(&self, make: &Maker, model: &Model) -> Dom<()> {
+    pub(crate) fn show(&self, make: &Maker, model: &Model) {
         let Some((name, compared, waiting)) = model.compared() else {
             return flag(&self.element, "hidden", true);
         };
-        flag(&self.element, "hidden", false)?;
+        flag(&self.element, "hidden", false);
         write(&self.heading, &format!("Against {name}"));
         let (sign, words) = report::outcome(compared, waiting, model.units());
-        let sign = make.text("span", &[("aria-hidden", "true")], sign)?;
-        let words = make.prose("span", &[], &words)?;
-        fill(&self.outcome, &[sign, words])?;
-        flag(&self.table, "hidden", compared.is_empty())?;
+        let sign = make.text("span", &[("aria-hidden", "true")], sign);
+        let words = make.prose("span", &[], &words);
+        fill(&self.outcome, &[sign, words]);
+        flag(&self.table, "hidden", compared.is_empty());
         let rows = compared
             .iter()
             .map(|entry| row(make, entry, model.units()))
-            .collect::<Dom<Vec<_>>>()?;
-        fill(&self.rows, &rows)?;
+            .collect::<Vec<_>>();
+        fill(&self.rows, &rows);
         let same = compared.iter().filter(|it| it.change == Change::Same);
         let n_same = same.count();
         write(&self.same, &format!("{n_same} as before"));
-        flag(&self.same, "hidden", n_same == 0)
+        flag(&self.same, "hidden", n_same == 0);
     }
 }
 
@@ -85,22 +85,22 @@ fn rate(side: &GrowthSide) -> f64 {
     side.bytes_per_run.as_f64()
 }
 
-fn row(make: &Maker, entry: &Compared, units: Units) -> Dom<Element> {
+fn row(make: &Maker, entry: &Compared, units: Units) -> Element {
     let most = entry.before.as_ref().map_or(1.0, rate);
     let most = most.max(rate(&entry.after)).max(1.0);
     let sign = make.text(
         "span",
         &[("aria-hidden", "true")],
         report::change_icon(entry.change),
-    )?;
-    let word = make.text("span", &[], entry.change.name())?;
-    let change = make.group("td.change", &[], &[&sign, &word])?;
-    let cell = make.text("code", &[("dir", "auto")], &entry.cell.label)?;
-    let series = make.text("span.muted.series", &[], &place(entry))?;
-    let cell = make.group("th", &[("scope", "row")], &[&cell, &series])?;
-    let before = bar(make, "before", (entry.before.as_ref(), most), units)?;
-    let after = bar(make, "now", (Some(&entry.after), most), units)?;
-    let bars = make.group("td", &[], &[&before, &after])?;
+    );
+    let word = make.text("span", &[], entry.change.name());
+    let change = make.group("td.change", &[], &[&sign, &word]);
+    let cell = make.text("code", &[("dir", "auto")], &entry.cell.label);
+    let series = make.text("span.muted.series", &[], &place(entry));
+    let cell = make.group("th", &[("scope", "row")], &[&cell, &series]);
+    let before = bar(make, "before", (entry.before.as_ref(), most), units);
+    let after = bar(make, "now", (Some(&entry.after), most), units);
+    let bars = make.group("td", &[], &[&before, &after]);
     let off = match entry.uncertainty.get() {
         0 => String::new(),
         _ => format!(" ± {}", units.size(entry.uncertainty)),
@@ -109,7 +109,7 @@ fn row(make: &Maker, entry: &Compared, units: Units) -> Dom<Element> {
         ByteDelta::ZERO => "none".to_owned(),
         difference => format!("{}{off}", units.change(difference)),
     };
-    let difference = make.text("td.number", &[], &difference)?;
+    let difference = make.text("td.number", &[], &difference);
     make.group(
         "tr",
         &[("data-change", entry.change.name())],
@@ -133,14 +133,14 @@ fn bar(
     class: &str,
     (side, most): (Option<&GrowthSide>, f64),
     units: Units,
-) -> Dom<Element> {
+) -> Element {
     let figure = side.map_or_else(
         || "not there".to_owned(),
         |side| units.change(side.bytes_per_run),
     );
-    let fill: HtmlElement = make.typed("i", &[])?;
-    share(&fill, side.map_or(0.0, |side| rate(side).max(0.0) / most))?;
-    let track = make.group("span.share", &[], &[&fill])?;
-    let figure = make.text("span.figure", &[], &figure)?;
+    let fill: HtmlElement = make.typed("i", &[]);
+    share(&fill, side.map_or(0.0, |side| rate(side).max(0.0) / most));
+    let track = make.group("span.share", &[], &[&fill]);
+    let figure = make.text("span.figure", &[], &figure);
     make.group("div", &[("class", class)], &[&track, &figure])
 }

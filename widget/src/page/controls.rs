@@ -6,7 +6,7 @@ use gpumem_core::report;
 use gpumem_core::units::{ByteDelta, Units};
 use web_sys::{Element, HtmlElement, HtmlInputElement};
 
-use crate::dom::{Dom, Maker, add, describe, flag, refill, write};
+use crate::dom::{Maker, add, describe, flag, refill, set_attribute, set_bool, set_style, write};
 use crate::keys;
 use crate::model::Model;
 use crate::settings::{N_USUAL, Setting};
@@ -40,22 +40,22 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    pub(crate) fn build(make: &Maker) -> Dom<Self> {
-        let name = make.text("h2", &[], "GPU memory")?;
-        let subtitle = make.empty("span.muted", &[])?;
-        let running = make.empty("span.running", &[])?;
+    pub(crate) fn build(make: &Maker) -> Self {
+        let name = make.text("h2", &[], "GPU memory");
+        let subtitle = make.empty("span.muted", &[]);
+        let running = make.empty("span.running", &[]);
         let devices = make.empty(
             "div.segments",
             &[("role", "group"), ("aria-label", "device")],
-        )?;
-        let exports = make.empty("div.menu", &[])?;
+        );
+        let exports = make.empty("div.menu", &[]);
         for (argument, words) in EXPORTS {
-            add(&exports, &button(make, "export", argument, words)?)?;
+            add(&exports, &button(make, "export", argument, words));
         }
         // Where there is little room, the menu has the list of keys, too.
-        add(&exports, &button(make, "help", "", "Keys")?)?;
-        let summary = make.text("summary", &[], "Export")?;
-        let export = make.group("details.drop", &[], &[&summary, &exports])?;
+        add(&exports, &button(make, "help", "", "Keys"));
+        let summary = make.text("summary", &[], "Export");
+        let export = make.group("details.drop", &[], &[&summary, &exports]);
         let help_button = make.text(
             "button.plain",
             &[
@@ -64,23 +64,23 @@ impl Header {
                 ("title", "keys (?)"),
             ],
             "?",
-        )?;
-        let always = make.group("span.always", &[], &[&export, &help_button])?;
-        let tools = make.group("div.tools", &[], &[&devices, &always])?;
-        let line = make.group("div.line", &[], &[&name, &subtitle, &running, &tools])?;
-        let help = help(make)?;
-        let element = make.group("header", &[], &[&line, &help])?;
-        Ok(Self {
+        );
+        let always = make.group("span.always", &[], &[&export, &help_button]);
+        let tools = make.group("div.tools", &[], &[&devices, &always]);
+        let line = make.group("div.line", &[], &[&name, &subtitle, &running, &tools]);
+        let help = help(make);
+        let element = make.group("header", &[], &[&line, &help]);
+        Self {
             element,
             subtitle,
             running,
             devices,
             help_button,
             help,
-        })
+        }
     }
 
-    pub(crate) fn show(&self, make: &Maker, model: &Model) -> Dom<()> {
+    pub(crate) fn show(&self, make: &Maker, model: &Model) {
         let (recording, state) = (model.recording(), model.state());
         let device = recording.devices().get(state.device.get());
         let mut summaries = model.analysis().devices.iter();
@@ -95,7 +95,7 @@ impl Header {
             &format!("{label}{}", report::counts(recording)),
         );
         if let Some(device) = device {
-            describe(&self.subtitle, "title", &device.name)?;
+            describe(&self.subtitle, "title", &device.name);
         }
         write(
             &self.running,
@@ -103,19 +103,18 @@ impl Header {
         );
         let choices = choices(recording, state.device.0);
         if self.devices.child_element_count() as usize != choices.len() {
-            flag(&self.devices, "hidden", choices.len() < 2)?;
+            flag(&self.devices, "hidden", choices.len() < 2);
         }
         let mut buttons = Vec::new();
         for (words, device, is_pressed) in &choices {
-            let button = button(make, "device", &device.idx.0.to_string(), words)?;
-            describe(&button, "title", &device.name)?;
-            button.set_attribute("aria-pressed", if *is_pressed { "true" } else { "false" })?;
+            let button = button(make, "device", &device.idx.0.to_string(), words);
+            describe(&button, "title", &device.name);
+            set_bool(&button, "aria-pressed", *is_pressed);
             buttons.push(button);
         }
-        refill(&self.devices, &buttons)?;
-        flag(&self.help, "hidden", !state.help)?;
-        let expanded = if state.help { "true" } else { "false" };
-        Ok(self.help_button.set_attribute("aria-expanded", expanded)?)
+        refill(&self.devices, &buttons);
+        flag(&self.help, "hidden", !state.help);
+        set_bool(&self.help_button, "aria-expanded", state.help);
     }
 }
 
@@ -163,15 +162,15 @@ fn goes_on(model: &Model, units: Units) -> Option<String> {
     Some(format!("● {number} {how}{kept}"))
 }
 
-fn help(make: &Maker) -> Dom<Element> {
-    let list = make.empty("dl", &[])?;
+fn help(make: &Maker) -> Element {
+    let list = make.empty("dl", &[]);
     for (names, words) in keys::LIST {
-        let term = make.empty("dt", &[])?;
+        let term = make.empty("dt", &[]);
         for name in names.split(' ') {
-            add(&term, &make.text("kbd", &[], name)?)?;
+            add(&term, &make.text("kbd", &[], name));
         }
-        add(&list, &term)?;
-        add(&list, &make.text("dd", &[], words)?)?;
+        add(&list, &term);
+        add(&list, &make.text("dd", &[], words));
     }
     let attributes = [("role", "region"), ("aria-label", "keys"), ("hidden", "")];
     make.group("div.help", &attributes, &[&list])
@@ -190,13 +189,13 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// With the canvases of the samples over time.
-    pub(crate) fn build(make: &Maker, timeline: &Element, minimap: &Element) -> Dom<Self> {
-        let units = segments(make, "units", "units", &UNITS)?;
-        let paces = segments(make, "time runs", "pace", &PACES)?;
+    pub(crate) fn build(make: &Maker, timeline: &Element, minimap: &Element) -> Self {
+        let units = segments(make, "units", "units", &UNITS);
+        let paces = segments(make, "time runs", "pace", &PACES);
         let shown = make.empty(
             "span.layers",
             &[("role", "group"), ("aria-label", "timeline shows")],
-        )?;
+        );
         let mut layers = Vec::new();
         for layer in Layer::ALL {
             let input: HtmlInputElement = make.typed(
@@ -206,41 +205,41 @@ impl Settings {
                     ("data-input", "layer"),
                     ("data-argument", layer.name()),
                 ],
-            )?;
-            let words = make.text("span", &[], layer.words())?;
-            let swatch = make.empty("i", &[("class", layer.name())])?;
-            let label = make.group("label", &[], &[&input, &swatch, &words])?;
-            add(&shown, &label)?;
+            );
+            let words = make.text("span", &[], layer.words());
+            let swatch = make.empty("i", &[("class", layer.name())]);
+            let label = make.group("label", &[], &[&input, &swatch, &words]);
+            add(&shown, &label);
             layers.push((layer, input));
         }
-        let thresholds = Thresholds::build(make)?;
-        let dismissed = make.link("restore", "", "")?;
+        let thresholds = Thresholds::build(make);
+        let dismissed = make.link("restore", "", "");
         let whole = make.text(
             "button.plain",
             &[("data-action", "whole"), ("title", "Home, or double click")],
             "whole session",
-        )?;
-        let of_time = make.text("h3", &[], "Samples over time")?;
-        let line = make.group("div.line", &[], &[&of_time, &whole])?;
+        );
+        let of_time = make.text("h3", &[], "Samples over time");
+        let line = make.group("div.line", &[], &[&of_time, &whole]);
         let rows = [
             ("Sizes in", &units),
             ("Over time, one step is", &paces),
             ("Over time, show", &shown),
         ];
-        let element = make.empty("div.panel.settings", &[])?;
+        let element = make.empty("div.panel.settings", &[]);
         for (words, control) in rows {
-            let words = make.text("span.name", &[], words)?;
+            let words = make.text("span.name", &[], words);
             add(
                 &element,
-                &make.group("div.setting", &[], &[&words, control])?,
-            )?;
+                &make.group("div.setting", &[], &[&words, control]),
+            );
         }
         for part in [&thresholds.element, &dismissed, &line] {
-            add(&element, part)?;
+            add(&element, part);
         }
-        let charts = make.group("figure.samples", &[], &[timeline, minimap])?;
-        add(&element, &charts)?;
-        Ok(Self {
+        let charts = make.group("figure.samples", &[], &[timeline, minimap]);
+        add(&element, &charts);
+        Self {
             element,
             units,
             layers,
@@ -248,12 +247,12 @@ impl Settings {
             whole,
             thresholds,
             dismissed,
-        })
+        }
     }
 
-    pub(crate) fn show(&self, model: &Model) -> Dom<()> {
+    pub(crate) fn show(&self, model: &Model) {
         let state = model.state();
-        press(&self.units, state.units.name())?;
+        press(&self.units, state.units.name());
         let mut layers = state.layers;
         for (layer, input) in &self.layers {
             input.set_checked(*layer.of(&mut layers));
@@ -262,15 +261,15 @@ impl Settings {
             Pace::Runs => "runs",
             Pace::Clock => "clock",
         };
-        press(&self.paces, pace)?;
-        flag(&self.whole, "hidden", state.span.is_none())?;
+        press(&self.paces, pace);
+        flag(&self.whole, "hidden", state.span.is_none());
         let n_dismissed = state.dismissed.len();
         write(
             &self.dismissed,
             &format!("Show what was dismissed ({n_dismissed})"),
         );
-        flag(&self.dismissed, "disabled", n_dismissed == 0)?;
-        self.thresholds.show(model)
+        flag(&self.dismissed, "disabled", n_dismissed == 0);
+        self.thresholds.show(model);
     }
 }
 
@@ -291,41 +290,40 @@ struct Thresholds {
 }
 
 impl Thresholds {
-    fn build(make: &Maker) -> Dom<Self> {
+    fn build(make: &Maker) -> Self {
         let sliders = Setting::ALL
             .into_iter()
             .map(|setting| Slider::build(make, setting))
-            .collect::<Dom<Vec<_>>>()?;
-        let element = make.empty("div.sliders", &[])?;
+            .collect::<Vec<_>>();
+        let element = make.empty("div.sliders", &[]);
         let (usual, figures) = sliders.split_at(N_USUAL);
         for slider in usual {
-            add(&element, &slider.row)?;
+            add(&element, &slider.row);
         }
         let words = format!("{} more thresholds", figures.len());
-        let summary = make.text("summary", &[], &words)?;
-        let more = make.group("details", &[], &[&summary])?;
+        let summary = make.text("summary", &[], &words);
+        let more = make.group("details", &[], &[&summary]);
         for slider in figures {
-            add(&more, &slider.row)?;
+            add(&more, &slider.row);
         }
-        add(&element, &more)?;
-        Ok(Self { element, sliders })
+        add(&element, &more);
+        Self { element, sliders }
     }
 
-    fn show(&self, model: &Model) -> Dom<()> {
+    fn show(&self, model: &Model) {
         let is_of_device = |setting: Setting| match setting {
             Setting::Growth | Setting::HostGrowth => model.growth_setting() == setting,
             _ => true,
         };
         for slider in &self.sliders {
-            flag(&slider.row, "hidden", !is_of_device(slider.setting))?;
-            slider.show(model)?;
+            flag(&slider.row, "hidden", !is_of_device(slider.setting));
+            slider.show(model);
         }
-        Ok(())
     }
 }
 
 impl Slider {
-    fn build(make: &Maker, setting: Setting) -> Dom<Self> {
+    fn build(make: &Maker, setting: Setting) -> Self {
         let input: HtmlInputElement = make.typed(
             "input",
             &[
@@ -337,70 +335,62 @@ impl Slider {
                 ("data-input", "threshold"),
                 ("data-argument", setting.name()),
             ],
-        )?;
-        let mark: HtmlElement = make.typed("span.mark", &[])?;
-        let value = make.empty("output", &[])?;
-        let reset = make.link("reset", setting.name(), "")?;
-        let track = make.group("span.track", &[], &[&input, &mark])?;
-        let label = make.text("span.name", &[], setting.label())?;
-        let control = make.group("label.control", &[], &[&label, &track, &value])?;
-        let row = make.group("div.setting", &[], &[&control, &reset])?;
-        Ok(Self {
+        );
+        let mark: HtmlElement = make.typed("span.mark", &[]);
+        let value = make.empty("output", &[]);
+        let reset = make.link("reset", setting.name(), "");
+        let track = make.group("span.track", &[], &[&input, &mark]);
+        let label = make.text("span.name", &[], setting.label());
+        let control = make.group("label.control", &[], &[&label, &track, &value]);
+        let row = make.group("div.setting", &[], &[&control, &reset]);
+        Self {
             setting,
             row,
             input,
             mark,
             value,
             reset,
-        })
+        }
     }
 
-    fn show(&self, model: &Model) -> Dom<()> {
+    fn show(&self, model: &Model) {
         let (setting, rules) = (self.setting, model.rules());
         let (recorded, units) = (model.recorded_rules(), model.units());
         let shown = setting.shown(rules, units);
         let (position, recorded_position) = (setting.position(rules), setting.position(recorded));
         self.input.set_value(&position.to_string());
-        self.input.set_attribute("aria-valuetext", &shown)?;
+        set_attribute(&self.input, "aria-valuetext", &shown);
         self.value.set_text_content(Some(&shown));
         let share = f64::from(recorded_position) / f64::from(setting.last());
-        self.mark
-            .style()
-            .set_property("--at", &format!("{share:.4}"))?;
+        set_style(&self.mark, "--at", &format!("{share:.4}"));
         let words = setting.recorded(recorded, units);
         self.mark.set_title(&words);
         self.reset.set_text_content(Some(&words));
-        flag(&self.reset, "disabled", position == recorded_position)
+        flag(&self.reset, "disabled", position == recorded_position);
     }
 }
 
 /// Buttons of which one is pressed.
-pub(super) fn segments(
-    make: &Maker,
-    label: &str,
-    action: &str,
-    of: &[(&str, &str)],
-) -> Dom<Element> {
+pub(super) fn segments(make: &Maker, label: &str, action: &str, of: &[(&str, &str)]) -> Element {
     let attributes = [("role", "group"), ("aria-label", label)];
-    let group = make.empty("div.segments", &attributes)?;
+    let group = make.empty("div.segments", &attributes);
     for (argument, words) in of {
-        add(&group, &button(make, action, argument, words)?)?;
+        add(&group, &button(make, action, argument, words));
     }
-    Ok(group)
+    group
 }
 
-fn button(make: &Maker, action: &str, argument: &str, words: &str) -> Dom<Element> {
+fn button(make: &Maker, action: &str, argument: &str, words: &str) -> Element {
     let attributes = [("data-action", action), ("data-argument", argument)];
     make.text("button", &attributes, words)
 }
 
 /// Presses the button of that argument, and lets go of the others.
-pub(super) fn press(segments: &Element, argument: &str) -> Dom<()> {
+pub(super) fn press(segments: &Element, argument: &str) {
     let mut next = segments.first_element_child();
     while let Some(button) = next {
         let is_it = button.get_attribute("data-argument").as_deref() == Some(argument);
-        button.set_attribute("aria-pressed", if is_it { "true" } else { "false" })?;
+        set_bool(&button, "aria-pressed", is_it);
         next = button.next_element_sibling();
     }
-    Ok(())
 }

@@ -6,7 +6,7 @@ use gpumem_core::wording;
 use web_sys::Element;
 
 use crate::cards::{Card, Form, Linked, bring_back, keyboard_in};
-use crate::dom::{Dom, Maker, fill, put};
+use crate::dom::{Maker, fill, put};
 use crate::model::Model;
 use crate::settings::Setting;
 use crate::state::{Choice, Fold, Pointed};
@@ -20,34 +20,34 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    pub(crate) fn build(make: &Maker) -> Dom<Self> {
-        Ok(Self {
-            list: make.empty("section.findings", &[("aria-label", "findings")])?,
+    pub(crate) fn build(make: &Maker) -> Self {
+        Self {
+            list: make.empty("section.findings", &[("aria-label", "findings")]),
             cards: Vec::new(),
-            notes: make.empty("div.notes", &[])?,
-        })
+            notes: make.empty("div.notes", &[]),
+        }
     }
 
     /// Shows the findings of the model while somebody wants to see them; a card that stays is the same
     /// element.
-    pub(crate) fn show(&mut self, make: &Maker, model: &Model) -> Dom<()> {
+    pub(crate) fn show(&mut self, make: &Maker, model: &Model) {
         let notes = model
             .analysis()
             .warnings
             .iter()
             .map(|it| make.text("p", &[], &wording::warning(model.recording(), it)))
-            .collect::<Dom<Vec<_>>>()?;
-        fill(&self.notes, &notes)?;
+            .collect::<Vec<_>>();
+        fill(&self.notes, &notes);
         if !model.state().is_open(Fold::Findings) {
             self.cards.clear();
             return fill(&self.list, &[]);
         }
-        let at_keyboard = keyboard_in(&self.list)?;
+        let at_keyboard = keyboard_in(&self.list);
         let earlier = std::mem::take(&mut self.cards);
         for verdict in shown(model) {
             let form = (Form::Whole, &*earlier);
             self.cards
-                .push(Card::following(make, model, &verdict, form)?);
+                .push(Card::following(make, model, &verdict, form));
         }
         let mut elements: Vec<Element> = self
             .cards
@@ -55,18 +55,17 @@ impl Findings {
             .map(|card| card.element().clone())
             .collect();
         if model.analysis().findings.is_empty() && !model.recording().runs().is_empty() {
-            elements.push(nothing_found(make, model)?);
+            elements.push(nothing_found(make, model));
         }
-        elements.extend(dismissed(make, model)?);
-        put(&self.list, &elements)?;
-        match at_keyboard {
-            Some(stop) => bring_back(&self.list, &stop),
-            None => Ok(()),
+        elements.extend(dismissed(make, model));
+        put(&self.list, &elements);
+        if let Some(stop) = at_keyboard {
+            bring_back(&self.list, &stop);
         }
     }
 
     /// Marks the chosen cards, and those that are about what is pointed at.
-    pub(crate) fn mark(&self, model: &Model, open: Option<&Card>) -> Dom<()> {
+    pub(crate) fn mark(&self, model: &Model, open: Option<&Card>) {
         let state = model.state();
         let pointed = Linked {
             run: state.pointed.and_then(Pointed::run),
@@ -84,16 +83,14 @@ impl Findings {
                     .as_ref()
                     .is_some_and(|found| found.idx == *cell),
             };
-            card.mark(finding, is_chosen, &pointed)?;
+            card.mark(finding, is_chosen, &pointed);
         }
-        Ok(())
     }
 
     /// Brings the card of a finding into view, and the keyboard to it.
-    pub(crate) fn reveal(&self, finding: &str) -> Dom<()> {
-        match self.cards.iter().find(|card| card.finding() == finding) {
-            Some(card) => card.reveal(),
-            None => Ok(()),
+    pub(crate) fn reveal(&self, finding: &str) {
+        if let Some(card) = self.cards.iter().find(|card| card.finding() == finding) {
+            card.reveal();
         }
     }
 }
@@ -107,18 +104,18 @@ fn shown(model: &Model) -> Vec<Verdict<'_>> {
 }
 
 /// How many findings the reader is done with, and the way back to them.
-fn dismissed(make: &Maker, model: &Model) -> Dom<Option<Element>> {
+fn dismissed(make: &Maker, model: &Model) -> Option<Element> {
     let words = match model.analysis().verdicts().len() - shown(model).len() {
-        0 => return Ok(None),
+        0 => return None,
         1 => "1 finding dismissed".to_owned(),
         n => format!("{n} findings dismissed"),
     };
-    let words = make.text("span.muted", &[], &words)?;
-    let undo = make.link("restore", "", "undo")?;
-    make.group("div.dismissed", &[], &[&words, &undo]).map(Some)
+    let words = make.text("span.muted", &[], &words);
+    let undo = make.link("restore", "", "undo");
+    Some(make.group("div.dismissed", &[], &[&words, &undo]))
 }
 
-fn nothing_found(make: &Maker, model: &Model) -> Dom<Element> {
+fn nothing_found(make: &Maker, model: &Model) -> Element {
     let recording = model.recording();
     let labels = recording
         .devices()

@@ -4,7 +4,7 @@ use web_sys::Element;
 
 use super::findings::Findings;
 use super::runs;
-use crate::dom::{Dom, Maker, add, fill, flag, refill, write};
+use crate::dom::{Maker, add, fill, flag, refill, write};
 use crate::model::Model;
 use crate::state::Fold;
 
@@ -20,9 +20,9 @@ impl Folds {
     pub(crate) fn build(
         make: &Maker,
         (map, findings, settings): (&Element, &Findings, &Element),
-    ) -> Dom<Self> {
-        let runs = make.empty("div.panel.padded", &[])?;
-        let element = make.group("div.folds", &[], &[&findings.notes])?;
+    ) -> Self {
+        let runs = make.empty("div.panel.padded", &[]);
+        let element = make.group("div.folds", &[], &[&findings.notes]);
         let mut all = Vec::new();
         for fold in Fold::ALL {
             let (words, content) = match fold {
@@ -32,27 +32,27 @@ impl Folds {
                 Fold::Settings => ("Settings", settings),
             };
             let attributes = [("data-action", "fold"), ("data-argument", fold.name())];
-            let summary = make.text("summary", &attributes, words)?;
-            let details = make.group("details.fold", &[], &[&summary, content])?;
-            add(&element, &details)?;
+            let summary = make.text("summary", &attributes, words);
+            let details = make.group("details.fold", &[], &[&summary, content]);
+            add(&element, &details);
             all.push((fold, details, summary));
         }
-        Ok(Self { element, all, runs })
+        Self { element, all, runs }
     }
 
     /// Opens and closes what the reader wants; the table of runs is there only while it is open.
-    pub(crate) fn show(&self, make: &Maker, model: &Model) -> Dom<()> {
+    pub(crate) fn show(&self, make: &Maker, model: &Model) {
         let state = model.state();
         for (fold, details, summary) in &self.all {
             if *fold == Fold::Findings {
                 let n_findings = model.analysis().findings.len();
                 write(summary, &format!("All findings ({n_findings})"));
             }
-            flag(details, "open", state.is_open(*fold))?;
+            flag(details, "open", state.is_open(*fold));
         }
         if !state.is_open(Fold::Runs) {
             return fill(&self.runs, &[]);
         }
-        refill(&self.runs, &runs::all(make, model)?)
+        refill(&self.runs, &runs::all(make, model));
     }
 }

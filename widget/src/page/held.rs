@@ -7,7 +7,7 @@ use web_sys::Element;
 
 use super::controls::{press, segments};
 use super::picture::read_out;
-use crate::dom::{Dom, Maker, add, fill, flag, write};
+use crate::dom::{Maker, add, fill, flag, write};
 use crate::holder_list;
 use crate::model::Model;
 use crate::saved::moment_name;
@@ -32,21 +32,21 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    pub(crate) fn build(make: &Maker) -> Dom<Self> {
-        let heading = make.text("h2", &[], "Held by")?;
-        let subtitle = make.empty("span.muted", &[("dir", "auto")])?;
-        let moments = segments(make, "the map shows", "holders", &MOMENTS)?;
-        let tools = make.group("div.tools", &[], &[&moments])?;
-        let line = make.group("div.line", &[], &[&heading, &subtitle, &tools])?;
-        let crumbs = make.empty("nav.crumbs", &[("aria-label", "place in the map")])?;
-        let figure = make.empty("figure.panel", &[])?;
-        let reading = make.empty("p.reading", &[("dir", "auto")])?;
-        let list = make.empty("div", &[])?;
-        let summary = make.text("summary", &[], "as a list")?;
-        let as_list = make.group("details", &[], &[&summary, &list])?;
+    pub(crate) fn build(make: &Maker) -> Self {
+        let heading = make.text("h2", &[], "Held by");
+        let subtitle = make.empty("span.muted", &[("dir", "auto")]);
+        let moments = segments(make, "the map shows", "holders", &MOMENTS);
+        let tools = make.group("div.tools", &[], &[&moments]);
+        let line = make.group("div.line", &[], &[&heading, &subtitle, &tools]);
+        let crumbs = make.empty("nav.crumbs", &[("aria-label", "place in the map")]);
+        let figure = make.empty("figure.panel", &[]);
+        let reading = make.empty("p.reading", &[("dir", "auto")]);
+        let list = make.empty("div", &[]);
+        let summary = make.text("summary", &[], "as a list");
+        let as_list = make.group("details", &[], &[&summary, &list]);
         let label = [("aria-label", "who holds memory")];
-        let element = make.group("section.held", &label, &[&line, &crumbs, &figure])?;
-        Ok(Self {
+        let element = make.group("section.held", &label, &[&line, &crumbs, &figure]);
+        Self {
             element,
             subtitle,
             moments,
@@ -55,51 +55,50 @@ impl Held {
             reading,
             as_list,
             list,
-        })
+        }
     }
 
     /// Takes the map's canvas in.
-    pub(crate) fn place(&self, stage: &Element) -> Dom<()> {
-        add(&self.figure, stage)?;
-        add(&self.figure, &self.reading)?;
-        add(&self.figure, &self.as_list)?;
-        Ok(())
+    pub(crate) fn place(&self, stage: &Element) {
+        add(&self.figure, stage);
+        add(&self.figure, &self.reading);
+        add(&self.figure, &self.as_list);
     }
 
     /// Shows the way through the map, and what is in it as a list.
-    pub(crate) fn show(&self, make: &Maker, model: &Model) -> Dom<()> {
+    pub(crate) fn show(&self, make: &Maker, model: &Model) {
         let map = model.map();
-        flag(&self.reading, "hidden", map.is_none())?;
-        flag(&self.as_list, "hidden", map.is_none())?;
+        flag(&self.reading, "hidden", map.is_none());
+        flag(&self.as_list, "hidden", map.is_none());
         let choices = map.as_ref().and_then(|map| map.before);
-        flag(&self.moments, "hidden", choices.is_none())?;
+        flag(&self.moments, "hidden", choices.is_none());
         let Some(map) = map else {
             self.subtitle.set_text_content(None);
             return fill(&self.crumbs, &[]);
         };
         write(&self.subtitle, &subtitle(model, &map));
-        press(&self.moments, moment_name(map.moment))?;
-        fill(&self.crumbs, &crumbs(make, model, &map)?)?;
+        press(&self.moments, moment_name(map.moment));
+        fill(&self.crumbs, &crumbs(make, model, &map));
         fill(
             &self.list,
-            &[holder_list::tree(make, &map.fields, None, model.units())?],
-        )?;
-        self.read(make, model)
+            &[holder_list::tree(make, &map.fields, None, model.units())],
+        );
+        self.read(make, model);
     }
 
     /// Reads the field under the pointer below the map.
-    pub(crate) fn read(&self, make: &Maker, model: &Model) -> Dom<()> {
+    pub(crate) fn read(&self, make: &Maker, model: &Model) {
         let pointed = model.state().pointed.filter(|it| it.field().is_some());
         let Some(read) = pointed.and_then(|at| read_out(model, at)) else {
-            return fill(&self.reading, &[make.text("span", &[], HINT)?]);
+            return fill(&self.reading, &[make.text("span", &[], HINT)]);
         };
-        let mut parts = vec![make.text("code", &[], &read.name)?];
+        let mut parts = vec![make.text("code", &[], &read.name)];
         for (name, figure) in &read.figures {
             let tag = if *name == "path" { "code" } else { "span" };
-            parts.push(make.text(tag, &[("dir", "auto")], figure)?);
+            parts.push(make.text(tag, &[("dir", "auto")], figure));
         }
-        parts.push(make.text("span", &[], &read.place)?);
-        fill(&self.reading, &parts)
+        parts.push(make.text("span", &[], &read.place));
+        fill(&self.reading, &parts);
     }
 }
 
@@ -127,7 +126,7 @@ fn subtitle(model: &Model, map: &Map) -> String {
 }
 
 /// The fields around the one that is shown, each a way back to it.
-fn crumbs(make: &Maker, model: &Model, map: &Map) -> Dom<Vec<Element>> {
+fn crumbs(make: &Maker, model: &Model, map: &Map) -> Vec<Element> {
     let device = model.recording().devices().get(model.state().device.get());
     let label = device.map_or("device", |device| &device.label);
     let names = map.inside.iter().map(|field| field.name.as_str());
@@ -136,11 +135,11 @@ fn crumbs(make: &Maker, model: &Model, map: &Map) -> Dom<Vec<Element>> {
         if depth == map.inside.len() {
             let words = format!("{name} · {}", map.total(model.units()));
             let here = [("aria-current", "location"), ("dir", "auto")];
-            crumbs.push(make.text("span", &here, &words)?);
+            crumbs.push(make.text("span", &here, &words));
         } else {
-            crumbs.push(make.link("inside", &depth.to_string(), name)?);
-            crumbs.push(make.text("span", &[("aria-hidden", "true")], "›")?);
+            crumbs.push(make.link("inside", &depth.to_string(), name));
+            crumbs.push(make.text("span", &[("aria-hidden", "true")], "›"));
         }
     }
-    Ok(crumbs)
+    crumbs
 }

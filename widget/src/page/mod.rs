@@ -30,7 +30,7 @@ use tiles::Tiles;
 use verdict::Panel;
 
 use crate::canvas::Faces;
-use crate::dom::{Dom, Maker, add, flag, write};
+use crate::dom::{Maker, add, flag, set_attribute, write};
 use crate::gesture::Gesture;
 use crate::model::Model;
 use crate::state::{Chart, Pointed, State};
@@ -65,32 +65,32 @@ const PICTURES: [Chart; 5] = [
 
 impl Page {
     /// Builds the report under `root`, with charts that are not painted yet.
-    pub(crate) fn build(root: &Element, model: &Model) -> Dom<Self> {
-        let make = Maker::beside(root)?;
+    pub(crate) fn build(root: &Element, model: &Model) -> Self {
+        let make = Maker::beside(root);
         let pictures = PICTURES
             .into_iter()
             .map(|chart| Picture::build(&make, chart))
-            .collect::<Dom<Vec<_>>>()?;
+            .collect::<Vec<_>>();
         let [over_time, bar, timeline, minimap, map] =
             [0, 1, 2, 3, 4].map(|idx| &*pictures[idx].stage);
-        let held = Held::build(&make)?;
-        held.place(map)?;
-        let settings = Settings::build(&make, timeline, minimap)?;
-        let findings = Findings::build(&make)?;
+        let held = Held::build(&make);
+        held.place(map);
+        let settings = Settings::build(&make, timeline, minimap);
+        let findings = Findings::build(&make);
         let mut page = Self {
-            header: Header::build(&make)?,
-            tiles: Tiles::build(&make)?,
-            cells: Cells::build(&make, over_time)?,
-            now: Now::build(&make, bar)?,
-            folds: Folds::build(&make, (&held.element, &findings, &settings.element))?,
-            comparison: Comparison::build(&make)?,
+            header: Header::build(&make),
+            tiles: Tiles::build(&make),
+            cells: Cells::build(&make, over_time),
+            now: Now::build(&make, bar),
+            folds: Folds::build(&make, (&held.element, &findings, &settings.element)),
+            comparison: Comparison::build(&make),
             findings,
-            live: make.empty("div.unseen", &[("role", "status")])?,
+            live: make.empty("div.unseen", &[("role", "status")]),
             held,
             settings,
             pictures,
-            faces: faces(root)?,
-            verdict: Panel::build(&make)?,
+            faces: faces(root),
+            verdict: Panel::build(&make),
             make,
             root: root.clone(),
         };
@@ -104,53 +104,52 @@ impl Page {
             &page.folds.element,
             &page.live,
         ] {
-            add(root, part)?;
+            add(root, part);
         }
-        page.show_words(model)?;
-        Ok(page)
+        page.show_words(model);
+        page
     }
 
     /// Shows the model from top to bottom.
-    pub(crate) fn show(&mut self, model: &Model) -> Dom<()> {
-        self.show_words(model)?;
-        self.show_pictures(model)
+    pub(crate) fn show(&mut self, model: &Model) {
+        self.show_words(model);
+        self.show_pictures(model);
     }
 
     /// Shows all of it but the charts.
-    fn show_words(&mut self, model: &Model) -> Dom<()> {
+    fn show_words(&mut self, model: &Model) {
         flag(
             &self.root,
             "data-empty",
             model.recording().runs().is_empty(),
-        )?;
-        self.root
-            .set_attribute("data-layout", model.layout().name())?;
-        self.comparison.show(&self.make, model)?;
+        );
+        set_attribute(&self.root, "data-layout", model.layout().name());
+        self.comparison.show(&self.make, model);
         // What is waited for stands above.
         let is_waiting = model.compared().is_some() && model.recording().runs().is_empty();
-        flag(&self.verdict.element, "hidden", is_waiting)?;
-        self.verdict.show(&self.make, model)?;
-        self.findings.show(&self.make, model)?;
-        self.findings.mark(model, self.verdict.card())?;
-        self.show_charts(model)
+        flag(&self.verdict.element, "hidden", is_waiting);
+        self.verdict.show(&self.make, model);
+        self.findings.show(&self.make, model);
+        self.findings.mark(model, self.verdict.card());
+        self.show_charts(model);
     }
 
     /// The words around the charts, and the rows.
-    fn show_charts(&mut self, model: &Model) -> Dom<()> {
-        self.header.show(&self.make, model)?;
-        self.tiles.show(&self.make, model)?;
-        self.cells.show(&self.make, model, &self.faces)?;
-        self.now.show(&self.make, model)?;
-        self.folds.show(&self.make, model)?;
-        self.settings.show(model)?;
-        self.held.show(&self.make, model)
+    fn show_charts(&mut self, model: &Model) {
+        self.header.show(&self.make, model);
+        self.tiles.show(&self.make, model);
+        self.cells.show(&self.make, model, &self.faces);
+        self.now.show(&self.make, model);
+        self.folds.show(&self.make, model);
+        self.settings.show(model);
+        self.held.show(&self.make, model);
     }
 
     /// Shows what differs from the state `before`.
-    pub(crate) fn update(&mut self, before: &State, model: &Model) -> Dom<()> {
+    pub(crate) fn update(&mut self, before: &State, model: &Model) {
         let state = model.state();
         if before == state {
-            return Ok(());
+            return;
         }
         let is_zooming = State {
             span: state.span,
@@ -158,7 +157,7 @@ impl Page {
         } == *state;
         if is_zooming {
             // Some sixty times a second: no word but these is another.
-            self.settings.show(model)?;
+            self.settings.show(model);
             return self.show_pictures(model);
         }
         let is_pointing = State {
@@ -166,36 +165,35 @@ impl Page {
             ..before.clone()
         } == *state;
         if is_pointing {
-            self.cells.read(&self.make, model)?;
-            self.now.read(&self.make, model)?;
+            self.cells.read(&self.make, model);
+            self.now.read(&self.make, model);
         } else {
-            self.show_charts(model)?;
+            self.show_charts(model);
         }
-        self.held.read(&self.make, model)?;
+        self.held.read(&self.make, model);
         if before.dismissed != state.dismissed
             || before.device != state.device
             || before.folds != state.folds
         {
-            self.findings.show(&self.make, model)?;
+            self.findings.show(&self.make, model);
         }
         if verdict::is_another(before, state) {
-            self.verdict.show(&self.make, model)?;
+            self.verdict.show(&self.make, model);
         }
-        self.findings.mark(model, self.verdict.card())?;
-        self.show_pictures(model)
+        self.findings.mark(model, self.verdict.card());
+        self.show_pictures(model);
     }
 
     /// Shows the findings under a threshold that was moved.
-    pub(crate) fn judge(&mut self, model: &Model) -> Dom<()> {
-        self.comparison.show(&self.make, model)?;
-        self.verdict.show(&self.make, model)?;
-        self.findings.show(&self.make, model)?;
-        self.findings.mark(model, self.verdict.card())?;
-        self.show_charts(model)?;
-        self.show_pictures(model)?;
+    pub(crate) fn judge(&mut self, model: &Model) {
+        self.comparison.show(&self.make, model);
+        self.verdict.show(&self.make, model);
+        self.findings.show(&self.make, model);
+        self.findings.mark(model, self.verdict.card());
+        self.show_charts(model);
+        self.show_pictures(model);
         let n_findings = model.analysis().findings.len();
         self.say(&format!("findings: {n_findings}"));
-        Ok(())
     }
 
     /// What is at a point of a chart, in logical pixels.
@@ -227,31 +225,29 @@ impl Page {
     }
 
     /// Shows what a pointer that is held down marks.
-    pub(crate) fn mark(&self, gesture: &Gesture) -> Dom<()> {
-        match self.picture(gesture.chart) {
-            Some(picture) => picture.mark(gesture.range()),
-            None => Ok(()),
+    pub(crate) fn mark(&self, gesture: &Gesture) {
+        if let Some(picture) = self.picture(gesture.chart) {
+            picture.mark(gesture.range());
         }
     }
 
     /// The pointer was let go: nothing is being marked.
-    pub(crate) fn unmark(&mut self, gesture: &Gesture, model: &Model) -> Dom<()> {
+    pub(crate) fn unmark(&mut self, gesture: &Gesture, model: &Model) {
         if let Some(picture) = self.picture(gesture.chart) {
-            picture.mark(None)?;
+            picture.mark(None);
         }
-        self.show_pictures(model)
+        self.show_pictures(model);
     }
 
     /// The keyboard goes on at a chart.
-    pub(crate) fn focus(&self, chart: Chart) -> Dom<()> {
-        match self.picture(chart) {
-            Some(picture) => picture.focus(),
-            None => Ok(()),
+    pub(crate) fn focus(&self, chart: Chart) {
+        if let Some(picture) = self.picture(chart) {
+            picture.focus();
         }
     }
 
     /// The keyboard goes to another row; says whether there is one.
-    pub(crate) fn step_row(&self, by: isize) -> Dom<bool> {
+    pub(crate) fn step_row(&self, by: isize) -> bool {
         self.cells.step(by)
     }
 
@@ -261,13 +257,13 @@ impl Page {
     }
 
     /// The keyboard goes into the search field.
-    pub(crate) fn focus_search(&self) -> Dom<()> {
-        self.cells.focus_search()
+    pub(crate) fn focus_search(&self) {
+        self.cells.focus_search();
     }
 
     /// Brings the card of a finding into view.
-    pub(crate) fn reveal(&self, finding: &str) -> Dom<()> {
-        self.findings.reveal(finding)
+    pub(crate) fn reveal(&self, finding: &str) {
+        self.findings.reveal(finding);
     }
 
     /// Tells those who do not see the page.
@@ -287,23 +283,22 @@ impl Page {
     }
 
     /// Reads the page's style anew, and paints the charts whose picture is another by it.
-    pub(crate) fn restyle(&mut self, model: &Model) -> Dom<()> {
-        let faces = faces(&self.root)?;
+    pub(crate) fn restyle(&mut self, model: &Model) {
+        let faces = faces(&self.root);
         if self.faces != faces {
             self.faces = faces;
             self.forget_pictures();
         }
-        self.root
-            .set_attribute("data-layout", model.layout().name())?;
-        self.cells.repaint(&self.make, model, &self.faces)?;
-        self.cells.read(&self.make, model)?;
-        self.show_pictures(model)
+        set_attribute(&self.root, "data-layout", model.layout().name());
+        self.cells.repaint(&self.make, model, &self.faces);
+        self.cells.read(&self.make, model);
+        self.show_pictures(model);
     }
 
     /// Paints every chart.
-    pub(crate) fn repaint(&mut self, model: &Model) -> Dom<()> {
+    pub(crate) fn repaint(&mut self, model: &Model) {
         self.forget_pictures();
-        self.restyle(model)
+        self.restyle(model);
     }
 
     fn forget_pictures(&mut self) {
@@ -315,24 +310,19 @@ impl Page {
     }
 
     /// Paints the report as one picture.
-    pub(crate) fn paint_report(
-        &self,
-        canvas: &HtmlCanvasElement,
-        model: &Model,
-        extent: Extent,
-    ) -> Dom<()> {
+    pub(crate) fn paint_report(&self, canvas: &HtmlCanvasElement, model: &Model, extent: Extent) {
         let (scene, scale) = (model.picture(extent), model.scale_of_picture(extent));
-        paint_scene(canvas, &scene, model.theme, scale, &self.faces)
+        paint_scene(canvas, &scene, model.theme, scale, &self.faces);
     }
 
     fn picture(&self, chart: Chart) -> Option<&Picture> {
         self.pictures.iter().find(|picture| picture.chart == chart)
     }
 
-    fn show_pictures(&mut self, model: &Model) -> Dom<()> {
+    fn show_pictures(&mut self, model: &Model) {
         for picture in &mut self.pictures {
-            picture.show(&self.make, model, &self.faces)?;
+            picture.show(&self.make, model, &self.faces);
         }
-        self.verdict.draw(&self.make, model, &self.faces)
+        self.verdict.draw(&self.make, model, &self.faces);
     }
 }

@@ -5,7 +5,7 @@ use gpumem_core::units::Bytes;
 use web_sys::Element;
 
 use super::picture::read_out;
-use crate::dom::{Dom, Maker, fill, write};
+use crate::dom::{Maker, fill, write};
 use crate::model::Model;
 use crate::state::Chart;
 
@@ -18,47 +18,47 @@ pub(crate) struct Now {
 
 impl Now {
     /// The panel around the bar's canvas.
-    pub(crate) fn build(make: &Maker, bar: &Element) -> Dom<Self> {
-        let title = make.text("h2", &[], "Now")?;
-        let words = make.empty("p.usage", &[("dir", "auto")])?;
-        let line = make.group("div.line", &[], &[&title, &words])?;
+    pub(crate) fn build(make: &Maker, bar: &Element) -> Self {
+        let title = make.text("h2", &[], "Now");
+        let words = make.empty("p.usage", &[("dir", "auto")]);
+        let line = make.group("div.line", &[], &[&title, &words]);
         let label = [("aria-label", "what fills the device")];
-        let element = make.group("figure.panel.now", &label, &[&line, bar])?;
-        Ok(Self {
+        let element = make.group("figure.panel.now", &label, &[&line, bar]);
+        Self {
             element,
             title,
             words,
-        })
+        }
     }
 
-    pub(crate) fn show(&self, make: &Maker, model: &Model) -> Dom<()> {
+    pub(crate) fn show(&self, make: &Maker, model: &Model) {
         let devices = model.recording().devices();
         let n_accelerators = devices.iter().filter(|it| it.kind.is_accelerator()).count();
         let device = devices.get(model.state().device.get());
         let device = device.filter(|_| n_accelerators > 1);
         let of = device.map_or(String::new(), |device| format!(", {}", device.label));
         write(&self.title, &format!("Now{of}"));
-        self.read(make, model)
+        self.read(make, model);
     }
 
     /// What is pointed at, else how full the device is.
-    pub(crate) fn read(&self, make: &Maker, model: &Model) -> Dom<()> {
+    pub(crate) fn read(&self, make: &Maker, model: &Model) {
         let pointed = model.state().pointed.filter(|at| at.chart == Chart::Now);
         if let Some(read) = pointed.and_then(|at| read_out(model, at)) {
-            let name = make.text("b", &[], &read.name)?;
+            let name = make.text("b", &[], &read.name);
             let size = read.figures.first().map_or("", |(_, size)| size);
-            let words = make.text("span", &[], &format!("{size}, {}", read.place))?;
+            let words = make.text("span", &[], &format!("{size}, {}", read.place));
             return fill(&self.words, &[name, words]);
         }
         let (usage, units) = (in_use(&model.segments()), model.units());
         let mut parts = Vec::new();
         for words in usage.words(units) {
             if !parts.is_empty() {
-                parts.push(make.text("span", &[], "·")?);
+                parts.push(make.text("span", &[], "·"));
             }
             let (figure, rest) = split(&words);
-            parts.push(make.text("b", &[], figure)?);
-            parts.push(make.text("span", &[], rest)?);
+            parts.push(make.text("b", &[], figure));
+            parts.push(make.text("span", &[], rest));
         }
         if usage.is_limited {
             for (class, name, size) in [
@@ -68,13 +68,13 @@ impl Now {
             .into_iter()
             .filter(|(_, _, size)| *size > Bytes::ZERO)
             {
-                let swatch = make.empty("i", &[("class", class)])?;
-                let words = make.text("span", &[], name)?;
-                let size = make.text("b", &[], &units.size(size))?;
-                parts.push(make.group("span.key", &[], &[&swatch, &words, &size])?);
+                let swatch = make.empty("i", &[("class", class)]);
+                let words = make.text("span", &[], name);
+                let size = make.text("b", &[], &units.size(size));
+                parts.push(make.group("span.key", &[], &[&swatch, &words, &size]));
             }
         }
-        fill(&self.words, &parts)
+        fill(&self.words, &parts);
     }
 }
 

@@ -7,7 +7,7 @@ use gpumem_core::wording;
 use web_sys::Element;
 
 use super::runs;
-use crate::dom::{Dom, Maker};
+use crate::dom::Maker;
 use crate::full;
 use crate::model::Model;
 
@@ -15,7 +15,7 @@ use crate::model::Model;
 const MAX_RUNS: usize = 8;
 
 /// What stands below an open row.
-pub(crate) fn of(make: &Maker, model: &Model, row: &CellRow) -> Dom<Vec<Element>> {
+pub(crate) fn of(make: &Maker, model: &Model, row: &CellRow) -> Vec<Element> {
     let mut content = Vec::new();
     let mut in_full = None;
     for finding in findings(model, row) {
@@ -25,21 +25,21 @@ pub(crate) fn of(make: &Maker, model: &Model, row: &CellRow) -> Dom<Vec<Element>
             wording::icon(finding),
             words.title.replace('`', "")
         );
-        let link = make.link("card", &finding.id, &title)?;
-        content.push(make.group("p", &[], &[&link])?);
+        let link = make.link("card", &finding.id, &title);
+        content.push(make.group("p", &[], &[&link]));
         if in_full.is_none() {
-            in_full = Some(full::body(make, model, finding, &words)?);
+            in_full = Some(full::body(make, model, finding, &words));
         }
     }
     content.extend(in_full);
     let latest: Vec<RunIdx> = row.runs.iter().rev().take(MAX_RUNS).copied().collect();
-    content.push(runs::table(make, model, &latest)?);
+    content.push(runs::table(make, model, &latest));
     let n_more = row.runs.len().saturating_sub(MAX_RUNS);
     if n_more > 0 {
         let words = format!("{n_more} more in the table of runs");
-        content.push(make.text("p.muted", &[], &words)?);
+        content.push(make.text("p.muted", &[], &words));
     }
-    Ok(content)
+    content
 }
 
 /// The finding that an open row shows in full.

@@ -2,12 +2,12 @@
 
 use gpumem_core::chart::{self, Point, Scene, Target, Theme};
 use gpumem_page_kit::paint::{paint_scene, px};
-use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 
 use super::cells::Cells;
 use crate::canvas::Faces;
-use crate::dom::{Dom, Maker, add, describe, fill, flag};
+use crate::dom::{Maker, add, describe, fill, flag, focus, set_style};
 use crate::model::Model;
 use crate::readout::{self, Readout};
 use crate::state::{Chart, Pointed};
@@ -41,7 +41,7 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    pub(crate) fn build(make: &Maker, chart: Chart) -> Dom<Self> {
+    pub(crate) fn build(make: &Maker, chart: Chart) -> Self {
         let canvas: HtmlCanvasElement = make.typed(
             "canvas",
             &[
@@ -50,21 +50,21 @@ impl Picture {
                 ("role", "application"),
                 ("aria-roledescription", "chart"),
             ],
-        )?;
+        );
         let overlay = |tag: &str| make.typed::<HtmlElement>(tag, &[("hidden", "")]);
         let (band, cursor, brush) = (
-            overlay("div.band")?,
-            overlay("div.cursor")?,
-            overlay("div.brush")?,
+            overlay("div.band"),
+            overlay("div.cursor"),
+            overlay("div.brush"),
         );
-        let reading = make.empty("p.reading", &[("dir", "auto")])?;
-        let stage = make.group("div.stage", &[], &[&canvas, &band, &cursor, &brush])?;
+        let reading = make.empty("p.reading", &[("dir", "auto")]);
+        let stage = make.group("div.stage", &[], &[&canvas, &band, &cursor, &brush]);
         if chart == Chart::Timeline {
-            add(&stage, &reading)?;
+            add(&stage, &reading);
         }
-        Ok(Self {
+        Self {
             chart,
-            stage: stage.dyn_into().map_err(JsValue::from)?,
+            stage: stage.unchecked_into(),
             canvas,
             band,
             cursor,
@@ -73,17 +73,17 @@ impl Picture {
             scene: Scene::default(),
             painted: None,
             pointed: None,
-        })
+        }
     }
 
     /// Shows the model: paints only where the picture is another.
-    pub(crate) fn show(&mut self, make: &Maker, model: &Model, faces: &Faces) -> Dom<()> {
+    pub(crate) fn show(&mut self, make: &Maker, model: &Model, faces: &Faces) {
         if self
             .chart
             .fold()
             .is_some_and(|fold| !model.state().is_open(fold))
         {
-            return Ok(());
+            return;
         }
         let wanted = Painted {
             version: model.version(),
@@ -94,18 +94,17 @@ impl Picture {
         let is_another = self.painted.as_ref() != Some(&wanted);
         if is_another {
             self.scene = model.scene(self.chart);
-            describe(&self.canvas, "aria-label", &self.scene.description)?;
-            self.paint(model, faces)?;
+            describe(&self.canvas, "aria-label", &self.scene.description);
+            self.paint(model, faces);
             self.painted = Some(wanted);
         }
         if is_another || self.pointed != pointed {
-            self.show_pointed(make, model)?;
+            self.show_pointed(make, model);
             self.pointed = pointed;
         }
         if self.chart == Chart::Minimap {
-            self.show_view(model)?;
+            self.show_view(model);
         }
-        Ok(())
     }
 
     /// The faces or the pixels of the page are others: the next look paints.
@@ -147,71 +146,67 @@ impl Picture {
     }
 
     /// The keyboard goes on here.
-    pub(crate) fn focus(&self) -> Dom<()> {
-        Ok(self.canvas.focus()?)
+    pub(crate) fn focus(&self) {
+        focus(&self.canvas);
     }
 
     /// Marks a range; none takes the mark away.
-    pub(crate) fn mark(&self, range: Option<(f64, f64)>) -> Dom<()> {
-        flag(&self.brush, "hidden", range.is_none())?;
+    pub(crate) fn mark(&self, range: Option<(f64, f64)>) {
+        flag(&self.brush, "hidden", range.is_none());
         match range {
-            None => Ok(()),
+            None => {}
             Some((left, right)) => place(&self.brush, left, right - left),
         }
     }
 
-    fn show_view(&self, model: &Model) -> Dom<()> {
+    fn show_view(&self, model: &Model) {
         let in_view = model.with_window(|window| {
             let (left, right) = window.places();
             window.span.map(|_| (left, right.max(left + 2.0)))
         });
-        self.mark(in_view)
+        self.mark(in_view);
     }
 
-    fn paint(&self, model: &Model, faces: &Faces) -> Dom<()> {
-        let style = self.canvas.style();
-        style.set_property("width", &px(self.scene.width))?;
-        style.set_property("height", &px(self.scene.height))?;
-        paint_scene(&self.canvas, &self.scene, model.theme, model.scale, faces)
+    fn paint(&self, model: &Model, faces: &Faces) {
+        paint_scene(&self.canvas, &self.scene, model.theme, model.scale, faces);
     }
 
     /// The run stands out in every chart; it is read out where it was pointed at.
-    fn show_pointed(&self, make: &Maker, model: &Model) -> Dom<()> {
+    fn show_pointed(&self, make: &Maker, model: &Model) {
         let pointed = model.state().pointed;
         let hit = pointed.and_then(|pointed| {
             let mut hits = self.scene.hits.iter();
             hits.find(|hit| hit.target == pointed.target)
         });
         let is_shown = hit.is_some() && self.chart != Chart::Minimap;
-        flag(&self.band, "hidden", !is_shown)?;
+        flag(&self.band, "hidden", !is_shown);
         if let Some(hit) = hit.filter(|_| is_shown) {
-            place(&self.band, hit.rect.x, hit.rect.width.max(1.0))?;
-            let style = self.band.style();
-            style.set_property("top", &px(hit.rect.y))?;
-            style.set_property("height", &px(hit.rect.height))?;
+            place(&self.band, hit.rect.x, hit.rect.width.max(1.0));
+            set_style(&self.band, "top", &px(hit.rect.y));
+            set_style(&self.band, "height", &px(hit.rect.height));
         }
         let here = pointed.filter(|pointed| pointed.chart == self.chart);
         let at = here.and_then(|here| here.at).filter(|_| hit.is_some());
         let x = at.map(|at| model.time_scale().x(at));
-        flag(&self.cursor, "hidden", x.is_none())?;
+        flag(&self.cursor, "hidden", x.is_none());
         if let Some(x) = x {
-            place(&self.cursor, x, 1.0)?;
+            place(&self.cursor, x, 1.0);
         }
-        self.read(make, model, here)
+        self.read(make, model, here);
     }
 
     /// What is read out stands below, where it hides nothing.
-    fn read(&self, make: &Maker, model: &Model, here: Option<Pointed>) -> Dom<()> {
+    fn read(&self, make: &Maker, model: &Model, here: Option<Pointed>) {
         let read = here.filter(|here| here.chart == Chart::Timeline);
         let Some(read) = read.and_then(|here| read_out(model, here)) else {
             return fill(&self.reading, &[]);
         };
-        let mut parts = vec![make.text("code", &[], &read.name)?];
-        parts.push(make.text("span", &[], &read.place)?);
+        let mut parts = vec![make.text("code", &[], &read.name)];
+        parts.push(make.text("span", &[], &read.place));
         for (name, figure) in &read.figures {
-            parts.push(make.text("span", &[], &format!("{name} {figure}"))?);
+            parts.push(make.text("span", &[], &format!("{name} {figure}")));
         }
-        fill(&self.reading, &parts)
+        fill(&self.reading, &parts);
     }
 }
 
@@ -239,8 +234,7 @@ pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
     }
 }
 
-fn place(overlay: &HtmlElement, left: f64, width: f64) -> Dom<()> {
-    let style = overlay.style();
-    style.set_property("left", &px(left))?;
-    Ok(style.set_property("width", &px(width))?)
+fn place(overlay: &HtmlElement, left: f64, width: f64) {
+    set_style(overlay, "left", &px(left));
+    set_style(overlay, "width", &px(width));
 }

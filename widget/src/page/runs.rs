@@ -5,9 +5,10 @@ use std::cmp::Ordering;
 use gpumem_core::analyze::{Peak, RunRow};
 use gpumem_core::recording::{Run, RunIdx};
 use gpumem_core::units::{ByteDelta, Bytes, Nanos};
+use gpumem_core::wording::{others, together};
 use web_sys::Element;
 
-use crate::dom::{Dom, Maker, add};
+use crate::dom::{Maker, add, set_attribute};
 use crate::model::Model;
 use crate::readout;
 use crate::state::Order;
@@ -35,11 +36,12 @@ struct Line {
     after: Option<Bytes>,
     peak: Option<Bytes>,
     took: Option<Nanos>,
-    ended: &'static str,
+    /// How it ended, if not well, and what it kept together with others.
+    ended: String,
 }
 
 /// The table of all runs, sorted as the reader wants it.
-pub(crate) fn all(make: &Maker, model: &Model) -> Dom<Vec<Element>> {
+pub(crate) fn all(make: &Maker, model: &Model) -> Vec<Element> {
     let order = model.state().order;
     let runs = model.cells().slots.runs();
     let mut lines: Vec<Line> = lines(model, runs);
@@ -53,16 +55,16 @@ pub(crate) fn all(make: &Maker, model: &Model) -> Dom<Vec<Element>> {
     });
     let n_more = lines.len().saturating_sub(MOST);
     lines.truncate(MOST);
-    let mut content = vec![build(make, model, &lines, Some(order))?];
+    let mut content = vec![build(make, model, &lines, Some(order))];
     if n_more > 0 {
         let words = format!("{n_more} more: Export, Runs (CSV) has all");
-        content.push(make.text("p.muted", &[], &words)?);
+        content.push(make.text("p.muted", &[], &words));
     }
-    Ok(content)
+    content
 }
 
 /// A table of these runs.
-pub(crate) fn table(make: &Maker, model: &Model, runs: &[RunIdx]) -> Dom<Element> {
+pub(crate) fn table(make: &Maker, model: &Model, runs: &[RunIdx]) -> Element {
     build(make, model, &lines(model, runs), None)
 }
 
@@ -76,12 +78,13 @@ fn lines(model: &Model, runs: &[RunIdx]) -> Vec<Line> {
         let run = recording.run(*run);
         let mut cells = model.cells().rows.iter();
         let cell = cells.find(|row| row.cell == run.cell);
-        of(run, row, cell.map_or(String::new(), |row| row.name.clone()))
+        let name = cell.map_or(String::new(), |row| row.name.clone());
+        of(model, run, row, name)
     };
     runs.iter().map(line).collect()
 }
 
-fn of(run: &Run, row: Option<&RunRow>, cell: String) -> Line {
+fn of(model: &Model, run: &Run, row: Option<&RunRow>, cell: String) -> Line {
     let number = match run.execution_count {
         Some(n) => format!("In [{n}]"),
         None => format!("{}", run.idx.0 + 1),
@@ -90,12 +93,23 @@ fn of(run: &Run, row: Option<&RunRow>, cell: String) -> Line {
         run: run.idx,
         number,
         cell,
-        kept: row.and_then(|row| row.kept),
+        kept: row.and_then(RunRow::kept_alone),
         after: row.and_then(|row| row.after.or(row.so_far)),
         peak: row.and_then(|row| row.peak).map(Peak::low),
         took: run.ended.map(|ended| ended.since(run.started)),
-        ended: readout::unusual(run.status).unwrap_or_default(),
+        ended: ended(model, run, row),
     }
+}
+
+fn ended(model: &Model, run: &Run, row: Option<&RunRow>) -> String {
+    let unusual = readout::unusual(run.status).map(str::to_owned);
+    let overlap = row.and_then(|row| row.overlap);
+    let others = overlap.map(|it| {
+        let others = others(model.recording(), run);
+        together(it.moved, &others, model.units())
+    });
+    let parts = unusual.into_iter().chain(others);
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 fn compare(a: &Line, b: &Line, column: usize) -> Ordering {
@@ -105,39 +119,39 @@ fn compare(a: &Line, b: &Line, column: usize) -> Ordering {
         3 => a.after.cmp(&b.after),
         4 => a.peak.cmp(&b.peak),
         5 => a.took.cmp(&b.took),
-        6 => a.ended.cmp(b.ended),
+        6 => a.ended.cmp(&b.ended),
         _ => a.run.cmp(&b.run),
     }
 }
 
-fn build(make: &Maker, model: &Model, lines: &[Line], order: Option<Order>) -> Dom<Element> {
+fn build(make: &Maker, model: &Model, lines: &[Line], order: Option<Order>) -> Element {
     let units = model.units();
-    let names = make.empty("tr", &[])?;
+    let names = make.empty("tr", &[]);
     for (place, name) in COLUMNS.into_iter().enumerate() {
         let tag = if FIGURES.contains(&place) {
             "th.figure"
         } else {
             "th"
         };
-        let head = make.empty(tag, &[("scope", "col")])?;
+        let head = make.empty(tag, &[("scope", "col")]);
         match order {
             None => head.set_text_content(Some(name)),
             Some(order) => {
-                add(&head, &make.link("sort", &place.to_string(), name)?)?;
+                add(&head, &make.link("sort", &place.to_string(), name));
                 let sorted = if order.is_rising {
                     "ascending"
                 } else {
                     "descending"
                 };
                 if order.column == place {
-                    head.set_attribute("aria-sort", sorted)?;
+                    set_attribute(&head, "aria-sort", sorted);
                 }
             }
         }
-        add(&names, &head)?;
+        add(&names, &head);
     }
-    let head = make.group("thead", &[], &[&names])?;
-    let body = make.empty("tbody", &[])?;
+    let head = make.group("thead", &[], &[&names]);
+    let body = make.empty("tbody", &[]);
     for line in lines {
         let size = |size: Option<Bytes>| size.map_or(String::new(), |size| units.size(size));
         let figures = [
@@ -146,17 +160,17 @@ fn build(make: &Maker, model: &Model, lines: &[Line], order: Option<Order>) -> D
             size(line.peak),
             line.took.map_or(String::new(), |took| took.to_string()),
         ];
-        let row = make.empty("tr", &[])?;
-        add(&row, &make.text("th", &[("scope", "row")], &line.number)?)?;
-        let name = make.text("code", &[("dir", "auto")], &line.cell)?;
-        add(&row, &make.group("td", &[], &[&name])?)?;
+        let row = make.empty("tr", &[]);
+        add(&row, &make.text("th", &[("scope", "row")], &line.number));
+        let name = make.text("code", &[("dir", "auto")], &line.cell);
+        add(&row, &make.group("td", &[], &[&name]));
         for figure in &figures {
-            add(&row, &make.text("td.figure", &[], figure)?)?;
+            add(&row, &make.text("td.figure", &[], figure));
         }
-        add(&row, &make.text("td", &[], line.ended)?)?;
-        add(&body, &row)?;
+        add(&row, &make.text("td", &[], &line.ended));
+        add(&body, &row);
     }
-    let table = make.group("table", &[], &[&head, &body])?;
+    let table = make.group("table", &[], &[&head, &body]);
     let label = [("tabindex", "0"), ("role", "group"), ("aria-label", "runs")];
     make.group("div.scroll", &label, &[&table])
 }

@@ -3,7 +3,7 @@
 use gpumem_core::chart::device_tiles;
 use web_sys::{Element, HtmlElement};
 
-use crate::dom::{Dom, Maker, flag, refill, share};
+use crate::dom::{Maker, flag, refill, share};
 use crate::model::Model;
 
 /// The tiles, where there is a choice.
@@ -12,28 +12,28 @@ pub(crate) struct Tiles {
 }
 
 impl Tiles {
-    pub(crate) fn build(make: &Maker) -> Dom<Self> {
+    pub(crate) fn build(make: &Maker) -> Self {
         let label = [("role", "group"), ("aria-label", "devices"), ("hidden", "")];
-        Ok(Self {
-            element: make.empty("div.tiles", &label)?,
-        })
+        Self {
+            element: make.empty("div.tiles", &label),
+        }
     }
 
-    pub(crate) fn show(&self, make: &Maker, model: &Model) -> Dom<()> {
+    pub(crate) fn show(&self, make: &Maker, model: &Model) {
         let (device, units) = (model.state().device, model.units());
         let (tiles, n_more) = device_tiles(model.recording(), model.analysis(), device, units);
-        flag(&self.element, "hidden", tiles.is_empty())?;
+        flag(&self.element, "hidden", tiles.is_empty());
         let mut elements = Vec::new();
         for tile in tiles {
-            let name = make.text("b", &[], &tile.label)?;
-            let sign = make.text("span.sign", &[], if tile.leaks { "▲" } else { "" })?;
+            let name = make.text("b", &[], &tile.label);
+            let sign = make.text("span.sign", &[], if tile.leaks { "▲" } else { "" });
             let (leaks, rest): (HtmlElement, HtmlElement) =
-                (make.typed("i.leak", &[])?, make.typed("i", &[])?);
-            share(&leaks, tile.shares.0)?;
-            share(&rest, tile.shares.1)?;
-            flag(&leaks, "hidden", tile.shares.0 == 0.0)?;
-            let bar = make.group("span.fill", &[], &[&leaks, &rest])?;
-            let words = make.text("span.muted", &[], &tile.words)?;
+                (make.typed("i.leak", &[]), make.typed("i", &[]));
+            share(&leaks, tile.shares.0);
+            share(&rest, tile.shares.1);
+            flag(&leaks, "hidden", tile.shares.0 == 0.0);
+            let bar = make.group("span.fill", &[], &[&leaks, &rest]);
+            let words = make.text("span.muted", &[], &tile.words);
             let pressed = if tile.device == device {
                 "true"
             } else {
@@ -44,12 +44,12 @@ impl Tiles {
                 ("data-argument", &*tile.device.0.to_string()),
                 ("aria-pressed", pressed),
             ];
-            elements.push(make.group("button.tile", &attributes, &[&name, &sign, &bar, &words])?);
+            elements.push(make.group("button.tile", &attributes, &[&name, &sign, &bar, &words]));
         }
         if n_more > 0 {
             let words = format!("… and {n_more} more devices");
-            elements.push(make.text("span.muted", &[], &words)?);
+            elements.push(make.text("span.muted", &[], &words));
         }
-        refill(&self.element, &elements)
+        refill(&self.element, &elements);
     }
 }

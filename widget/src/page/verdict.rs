@@ -8,7 +8,7 @@ use web_sys::Element;
 
 use crate::canvas::Faces;
 use crate::cards::{Card, Form, bring_back, keyboard_in, place, sign, tone, tone_of};
-use crate::dom::{Dom, Maker, add, put};
+use crate::dom::{Maker, add, or_throw, put};
 use crate::full;
 use crate::model::Model;
 use crate::state::{Chart, State};
@@ -27,24 +27,24 @@ pub(crate) struct Panel {
 }
 
 impl Panel {
-    pub(crate) fn build(make: &Maker) -> Dom<Self> {
+    pub(crate) fn build(make: &Maker) -> Self {
         let label = [("aria-label", "verdict")];
-        Ok(Self {
-            element: make.empty("section.verdict", &label)?,
+        Self {
+            element: make.empty("section.verdict", &label),
             order: Vec::new(),
             open: None,
             drawn: None,
-        })
+        }
     }
 
     /// Shows what the model concludes; the keyboard stays where it is.
-    pub(crate) fn show(&mut self, make: &Maker, model: &Model) -> Dom<()> {
-        let at_keyboard = keyboard_in(&self.element)?;
-        let verdicts = self.ordered(model)?;
+    pub(crate) fn show(&mut self, make: &Maker, model: &Model) {
+        let at_keyboard = keyboard_in(&self.element);
+        let verdicts = self.ordered(model);
         let shown = Shown::of(model, &verdicts);
         let mut parts = Vec::new();
         if !shown.is_urgent {
-            parts.push(healthy(make, model)?);
+            parts.push(healthy(make, model));
         }
         let form = if model.state().in_full {
             Form::Unfolded
@@ -55,40 +55,38 @@ impl Panel {
         for line in &shown.lines {
             parts.push(match line {
                 Line::Open(verdict) => {
-                    let card = Card::following(make, model, verdict, (form, earlier.as_slice()))?;
+                    let card = Card::following(make, model, verdict, (form, earlier.as_slice()));
                     let element = card.element().clone();
                     self.open = Some(card);
                     element
                 }
-                Line::Row(verdict) => row(make, model, verdict)?,
-                Line::Undo(verdict) => undo(make, model, verdict)?,
+                Line::Row(verdict) => row(make, model, verdict),
+                Line::Undo(verdict) => undo(make, model, verdict),
             });
         }
         if !model.recording().runs().is_empty() {
-            parts.push(tallies(make, model, &shown)?);
+            parts.push(tallies(make, model, &shown));
         }
-        put(&self.element, &parts)?;
+        put(&self.element, &parts);
         self.drawn = None;
         self.order = verdicts.iter().map(|it| it.first().id.clone()).collect();
-        match at_keyboard {
-            Some(stop) => bring_back(&self.element, &stop),
-            None => Ok(()),
+        if let Some(stop) = at_keyboard {
+            bring_back(&self.element, &stop);
         }
     }
 
     /// Draws the charts of the card that is open, if they are not drawn yet.
-    pub(crate) fn draw(&mut self, make: &Maker, model: &Model, faces: &Faces) -> Dom<()> {
+    pub(crate) fn draw(&mut self, make: &Maker, model: &Model, faces: &Faces) {
         let drawn = (model.version(), model.view(Chart::Minimap), model.theme);
         let Some(card) = &self.open else {
-            return Ok(());
+            return;
         };
         if self.drawn.as_ref() != Some(&drawn)
             && let Some(finding) = model.analysis().finding(card.finding())
         {
-            full::draw(make, model, finding, (card.element(), faces))?;
+            full::draw(make, model, finding, (card.element(), faces));
             self.drawn = Some(drawn);
         }
-        Ok(())
     }
 
     /// What is drawn is to be drawn again.
@@ -102,10 +100,10 @@ impl Panel {
     }
 
     /// The verdicts; in the order of before, while a run goes on or the pointer is among them.
-    fn ordered<'a>(&self, model: &'a Model) -> Dom<Vec<Verdict<'a>>> {
+    fn ordered<'a>(&self, model: &'a Model) -> Vec<Verdict<'a>> {
         let mut verdicts = model.analysis().verdicts();
         let mut runs = model.recording().runs().iter();
-        if runs.any(|run| run.ended.is_none()) || self.element.matches(":hover")? {
+        if runs.any(|run| run.ended.is_none()) || or_throw(self.element.matches(":hover")) {
             let place = |verdict: &Verdict<'_>| {
                 let mut known = self.order.iter();
                 let place = known.position(|id| *id == verdict.first().id);
@@ -113,7 +111,7 @@ impl Panel {
             };
             verdicts.sort_by_key(place);
         }
-        Ok(verdicts)
+        verdicts
     }
 }
 
@@ -196,17 +194,17 @@ impl<'a> Shown<'a> {
 }
 
 /// A finding in a line, which opens it.
-fn row(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Dom<Element> {
+fn row(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Element {
     let finding = verdict.first();
     let words = wording::verdict_words(model.recording(), verdict, model.units());
-    let said = make.prose("span.said", &[("dir", "auto")], &words.row)?;
+    let said = make.prose("span.said", &[("dir", "auto")], &words.row);
     let attributes = [
         ("data-action", "open"),
         ("data-argument", &finding.id),
         ("data-tone", tone(finding)),
         ("aria-expanded", "false"),
     ];
-    let line = make.group("button.entry", &attributes, &[&sign(make, finding)?, &said])?;
+    let line = make.group("button.entry", &attributes, &[&sign(make, finding), &said]);
     let fix = match (&finding.fix, finding.release()) {
         (Some(fix), _) if fix.elsewhere => String::new(),
         (Some(fix), _) => wording::short_fix(fix),
@@ -214,51 +212,51 @@ fn row(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Dom<Element> {
         (None, None) => String::new(),
     };
     if !fix.is_empty() {
-        let fix = make.prose("span.short", &[], &format!("fix: {fix}"))?;
-        add(&line, &fix)?;
+        let fix = make.prose("span.short", &[], &format!("fix: {fix}"));
+        add(&line, &fix);
     }
     if let Some(place) = place(finding) {
-        add(&line, &make.text("span.place", &[], &place)?)?;
+        add(&line, &make.text("span.place", &[], &place));
     }
-    let arrow = make.text("span.arrow", &[("aria-hidden", "true")], "▸")?;
-    add(&line, &arrow)?;
-    Ok(line)
+    let arrow = make.text("span.arrow", &[("aria-hidden", "true")], "▸");
+    add(&line, &arrow);
+    line
 }
 
 /// In the place of what was dismissed: the way back.
-fn undo(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Dom<Element> {
+fn undo(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Element {
     let words = wording::verdict_words(model.recording(), verdict, model.units());
     let words = format!("Dismissed: {}", words.title);
-    let words = make.prose("span.said", &[], &words)?;
-    let undo = make.link("undo", "", "Undo")?;
+    let words = make.prose("span.said", &[], &words);
+    let undo = make.link("undo", "", "Undo");
     make.group("div.entry.gone", &[], &[&words, &undo])
 }
 
 /// What is said where nothing needs a change.
-fn healthy(make: &Maker, model: &Model) -> Dom<Element> {
+fn healthy(make: &Maker, model: &Model) -> Element {
     let (recording, device) = (model.recording(), model.state().device);
     let words = wording::healthy(recording, model.analysis(), device, model.units());
     let mark = wording::calm_sign(recording);
     let tone = tone_of(mark);
-    let mark = make.text("span.sign", &[("aria-hidden", "true")], mark)?;
-    let title = make.prose("h3", &[], &words.title)?;
-    let outlook = make.prose("p.outlook", &[], &words.outlook)?;
-    let head = make.group("div.head", &[], &[&mark, &title, &outlook])?;
+    let mark = make.text("span.sign", &[("aria-hidden", "true")], mark);
+    let title = make.prose("h3", &[], &words.title);
+    let outlook = make.prose("p.outlook", &[], &words.outlook);
+    let head = make.group("div.head", &[], &[&mark, &title, &outlook]);
     make.group("article.card.empty", &[("data-tone", tone)], &[&head])
 }
 
 /// How many findings are not shown yet; a click lists those of a sign.
-fn tallies(make: &Maker, model: &Model, shown: &Shown<'_>) -> Dom<Element> {
-    let bar = make.empty("div.tally", &[])?;
+fn tallies(make: &Maker, model: &Model, shown: &Shown<'_>) -> Element {
+    let bar = make.empty("div.tally", &[]);
     let n_fine = model.analysis().n_fine_cells(model.recording());
     for Tally { sign, words } in wording::tally(&shown.rest, n_fine) {
-        let mark = make.text("span", &[("aria-hidden", "true")], sign)?;
-        let words = make.text("span", &[], &words)?;
+        let mark = make.text("span", &[("aria-hidden", "true")], sign);
+        let words = make.text("span", &[], &words);
         if sign == "✓" {
             add(
                 &bar,
-                &make.group("span", &[("data-sign", sign)], &[&mark, &words])?,
-            )?;
+                &make.group("span", &[("data-sign", sign)], &[&mark, &words]),
+            );
             continue;
         }
         let is_listed = model.state().listed.as_deref() == Some(sign);
@@ -270,8 +268,8 @@ fn tallies(make: &Maker, model: &Model, shown: &Shown<'_>) -> Dom<Element> {
         ];
         add(
             &bar,
-            &make.group("button.chip", &attributes, &[&mark, &words])?,
-        )?;
+            &make.group("button.chip", &attributes, &[&mark, &words]),
+        );
     }
-    Ok(bar)
+    bar
 }

@@ -36,19 +36,6 @@ impl OomPart {
 
 /// What was requested and what there was when memory ran out. Unknown figures are `None`, or not among
 /// the parts.
-///
-/// ```
-/// use gpumem_core::analyze::{OomBreakdown, OomPart};
-/// use gpumem_core::units::Bytes;
-///
-/// let breakdown = OomBreakdown {
-///     wanted: Some(Bytes::gib(2)),
-///     parts: vec![(OomPart::Tensors, Bytes::gib(15)), (OomPart::Free, Bytes::gib(1))],
-///     ..OomBreakdown::default()
-/// };
-/// assert_eq!(breakdown.part(OomPart::Free), Some(Bytes::gib(1)));
-/// assert_eq!(breakdown.part(OomPart::Cache), None);
-/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OomBreakdown {
     /// The request that failed.

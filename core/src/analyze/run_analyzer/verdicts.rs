@@ -184,7 +184,7 @@ impl Verdicts {
             recording, paths, ..
         } = context;
         let rows = within.iter().flat_map(|run| context.rows.of_run(*run));
-        let rows = rows.filter(|row| row.kept.is_some());
+        let rows = rows.filter(|row| series::is_certain(row));
         let of_rows = rows.filter_map(|row| {
             let of = series::series_of(recording, paths, row);
             self.places.get(&of).copied()
@@ -208,9 +208,7 @@ impl Verdicts {
         idxs: impl Iterator<Item = &'b usize>,
     ) -> Vec<RunSeries<'a>> {
         let series = idxs.filter_map(|idx| joined(context, &self.of_runs[*idx]));
-        let mut series: Vec<RunSeries<'_>> = series.collect();
-        series.sort_by(|a, b| a.key.cmp(&b.key));
-        series
+        series::in_order_of_runs(series.collect())
     }
 
     fn steps<'b>(
@@ -219,9 +217,7 @@ impl Verdicts {
         of_steps: impl Iterator<Item = &'b StepsOf>,
     ) -> Vec<StepSeries> {
         let series = of_steps.filter_map(|of| steps_of(context, self.of_steps[of].run, of));
-        let mut series: Vec<StepSeries> = series.collect();
-        series.sort_by(|a, b| a.key.cmp(&b.key));
-        series
+        series::in_order_of_steps(series.collect())
     }
 }
 

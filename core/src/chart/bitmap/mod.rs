@@ -24,13 +24,6 @@ use super::scene::{Item, Scene};
 use super::theme::{Rgb, Theme};
 
 /// The scene as a PNG of indexed colours, with `scale` pixels per logical pixel.
-///
-/// ```
-/// use gpumem_core::chart::{Scene, Theme, png};
-///
-/// let scene = Scene { width: 8.0, height: 8.0, ..Scene::default() };
-/// assert!(png(&scene, Theme::Light, 2.0).starts_with(b"\x89PNG"));
-/// ```
 pub fn png(scene: &Scene, theme: Theme, scale: f64) -> Vec<u8> {
     let mut bitmap = Bitmap::new(scene.device_size(scale));
     paint(scene, theme, scale, &mut bitmap).expect("memory takes every pixel");

@@ -12,13 +12,6 @@ const WIDE: f64 = 752.0;
 const NARROW: f64 = 632.0;
 
 /// The columns of a panel of that width.
-///
-/// ```
-/// use gpumem_core::chart::Layout;
-///
-/// assert_eq!(Layout::new(900.0).chart_width(), 352.0);
-/// assert!(Layout::new(360.0).is_narrow());
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Layout {
     /// Of the panel, in logical pixels.

@@ -32,7 +32,7 @@ pub use reading::{Reading, ended};
 pub use row::CellRow;
 pub use slots::Slots;
 
-/// What the cells of a recording kept on one device. Example: [`cells`].
+/// What the cells of a recording kept on one device.
 #[derive(Debug, Clone)]
 pub struct Cells {
     /// A row for each cell: the worst finding first, then the largest total.
@@ -114,21 +114,6 @@ impl Cells {
 }
 
 /// What each cell kept on a device.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::chart::cells;
-/// use gpumem_core::recording::DeviceIdx;
-/// use gpumem_core::units::ByteDelta;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let cells = cells(&recording, &analyze(&recording, &Rules::default()), DeviceIdx(0));
-/// let leak = &cells.rows[0];
-/// assert_eq!((&*leak.name, &*leak.state), ("losses.append(step(batch))", "12 runs"));
-/// assert_eq!(leak.total, ByteDelta::new(24 << 20));
-/// ```
 pub fn cells(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> Cells {
     let session = DeviceView::new(recording, analysis, device);
     let slots = Slots::of(&session);

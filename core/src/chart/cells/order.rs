@@ -29,7 +29,7 @@ pub(super) fn sort(rows: &mut [CellRow]) {
     });
 }
 
-/// The rows that are not shown, in a line. Example: [`Rest::words`].
+/// The rows that are not shown, in a line.
 #[derive(Debug, Clone, Copy)]
 pub struct Rest<'a> {
     /// They are in the order of the rows.
@@ -40,20 +40,6 @@ pub struct Rest<'a> {
 
 impl Rest<'_> {
     /// `6 more cells: val_set +480 MiB, ema +192 MiB; 3 kept nothing`. Empty if there are none.
-    ///
-    /// ```
-    /// use gpumem_core::analyze::{Rules, analyze};
-    /// use gpumem_core::chart::{Rest, cells};
-    /// use gpumem_core::recording::DeviceIdx;
-    /// use gpumem_core::units::Units;
-    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-    /// # use example::leaking;
-    ///
-    /// let recording = leaking();
-    /// let cells = cells(&recording, &analyze(&recording, &Rules::default()), DeviceIdx(0));
-    /// let rest = Rest { rows: &cells.rows, n_cells: 1 };
-    /// assert_eq!(rest.words(Units::Binary), "1 more cell: ▲ losses.append(…) +24 MiB");
-    /// ```
     pub fn words(&self, units: Units) -> String {
         if self.rows.is_empty() {
             return String::new();

@@ -26,7 +26,7 @@ const NEAR: f64 = 0.86;
 const ABOVE: f64 = 1.1;
 const WIDEST_BLOCK: f64 = 10.0;
 
-/// A part of what the device holds now. Example: [`super::cells()`].
+/// A part of what the device holds now.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Band {
     /// `leaks`, `kept`, `cache`, `free`.

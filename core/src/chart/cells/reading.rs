@@ -3,8 +3,9 @@
 use super::Cells;
 use crate::recording::{RunIdx, Status};
 use crate::units::{ByteDelta, Units};
+use crate::wording::together;
 
-/// A run in words. Example: [`Cells::reading`].
+/// A run in words.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
     /// `In [47]`.
@@ -17,20 +18,6 @@ pub struct Reading {
 
 impl Cells {
     /// A run in words; `None` if it is no run of the axis.
-    ///
-    /// ```
-    /// use gpumem_core::analyze::{Rules, analyze};
-    /// use gpumem_core::chart::cells;
-    /// use gpumem_core::recording::{DeviceIdx, RunIdx};
-    /// use gpumem_core::units::Units;
-    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-    /// # use example::leaking;
-    ///
-    /// let recording = leaking();
-    /// let cells = cells(&recording, &analyze(&recording, &Rules::default()), DeviceIdx(0));
-    /// let reading = cells.reading(RunIdx(1), Units::Binary).expect("a run");
-    /// assert!(reading.words.starts_with("run 2 of 12: kept +2 MiB, 4 MiB so far"));
-    /// ```
     pub fn reading(&self, run: RunIdx, units: Units) -> Option<Reading> {
         let (row, place) = self.find(run)?;
         let mark = row.mark(place);
@@ -46,6 +33,10 @@ impl Cells {
             Some(kept) => format!("kept {}, {} so far", change(kept), size(mark.so_far)),
         };
         let mut parts = vec![format!("{of}{kept}")];
+        let together = mark
+            .overlap
+            .map(|it| together(it.moved, "other runs", units));
+        parts.extend(together);
         if mark.back > 0.0 {
             parts.push(format!("gave back {}", size(mark.back)));
         }
@@ -65,13 +56,6 @@ impl Cells {
 }
 
 /// What is said of a run that did not end well, or not yet.
-///
-/// ```
-/// use gpumem_core::chart::ended;
-/// use gpumem_core::recording::Status;
-///
-/// assert_eq!(ended(Status::Died), Some("the kernel died"));
-/// ```
 pub const fn ended(status: Status) -> Option<&'static str> {
     match status {
         Status::Ok => None,

@@ -9,7 +9,7 @@ const WITH_STEPS: f64 = 8.0;
 /// What a run that goes on takes at least, as a share of all others: it is hatched, and must be seen.
 const RUNNING: f64 = 0.05;
 
-/// Where runs are on the axis, from 0 to 1. Example: [`super::cells()`].
+/// Where runs are on the axis, from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Slots {
     runs: Vec<RunIdx>,

@@ -17,7 +17,7 @@ const LEAST: f64 = 1.5;
 const LEAST_WORDS: f64 = 24.0;
 const MAX_ROWS: usize = 64;
 
-/// What is shown of the frames. Example: [`icicle`].
+/// What is shown of the frames.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct IcicleView {
     /// In logical pixels.
@@ -30,7 +30,7 @@ pub struct IcicleView {
     pub units: Units,
 }
 
-/// A picture of frames, and where each is. Example: [`icicle`].
+/// A picture of frames, and where each is.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Icicle {
     /// The picture.
@@ -49,19 +49,6 @@ impl Icicle {
 }
 
 /// The root with what is above it, and what is below it to scale.
-///
-/// ```
-/// use gpumem_core::chart::explorer::{IcicleView, icicle};
-/// use gpumem_core::read::cell_files::CellFiles;
-/// use gpumem_core::read::torch_snapshot::{Explorer, Side};
-///
-/// let explorer = Explorer::open(b"].", &CellFiles::default())?;
-/// let flame = explorer.flame(0, 0, Side::Outside);
-/// let view = IcicleView { width: 600.0, ..IcicleView::default() };
-/// let icicle = icicle(&flame, explorer.names(), &view);
-/// assert_eq!(icicle.scene.description, "0 B in 0 blocks, by stack");
-/// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
-/// ```
 pub fn icicle(flame: &Flame, names: FlameNames<'_>, view: &IcicleView) -> Icicle {
     let root = view.root.min(flame.nodes.len() - 1);
     let mut drawing = Drawing {
@@ -92,7 +79,7 @@ pub fn icicle(flame: &Flame, names: FlameNames<'_>, view: &IcicleView) -> Icicle
     }
 }
 
-/// What a part of the tree is, in words. Example: [`icicle()`].
+/// What a part of the tree is, in words.
 pub fn part_words(part: FlamePart, names: FlameNames<'_>) -> String {
     match (part, part.frame().and_then(|frame| names.frames.get(frame))) {
         (_, Some(frame)) => frame.line.short(),

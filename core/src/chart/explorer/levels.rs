@@ -17,7 +17,7 @@ const MAX_TICKS: usize = 5;
 /// About so much room for each label below.
 const LABEL_ROOM: f64 = 150.0;
 
-/// What is shown of a trace. Example: [`trace_levels`].
+/// What is shown of a trace.
 #[derive(Clone)]
 #[expect(missing_debug_implementations, reason = "it lends a function")]
 pub struct TraceView<'a> {
@@ -38,27 +38,6 @@ pub struct TraceView<'a> {
 }
 
 /// The levels that are visible: the highest one of each pixel.
-///
-/// ```
-/// use gpumem_core::chart::Density;
-/// use gpumem_core::chart::explorer::{TraceView, trace_levels};
-/// use gpumem_core::read::torch_snapshot::Levels;
-/// use gpumem_core::units::{Bytes, Units};
-///
-/// let allocated = vec![Bytes::ZERO, Bytes::mib(8), Bytes::mib(4)];
-/// let levels = Levels { reserved: vec![Bytes::mib(20); 3], allocated };
-/// let view = TraceView {
-///     width: 600.0,
-///     density: Density(1.0),
-///     span: (0.0, 2.0),
-///     moment: 1,
-///     failures: &[],
-///     micros: &|_| None,
-///     units: Units::Binary,
-/// };
-/// let scene = trace_levels(&levels, &view);
-/// assert_eq!(scene.description, "In view: 8 MiB allocated and 20 MiB reserved at most");
-/// ```
 pub fn trace_levels(levels: &Levels, view: &TraceView<'_>) -> Scene {
     let mut scene = sheet(view.width, HEIGHT, Role::Panel);
     let plot = Plot::new(scene.width, TOP, HEIGHT - BELOW);
@@ -106,13 +85,6 @@ pub fn trace_levels(levels: &Levels, view: &TraceView<'_>) -> Scene {
 }
 
 /// After how many events it is at a place of the chart of that width; `None` beside the chart.
-///
-/// ```
-/// use gpumem_core::chart::explorer::event_at;
-///
-/// assert_eq!(event_at(66.0, 600.0, (0.0, 80.0)), Some(0.0), "the plot begins there");
-/// assert_eq!(event_at(10.0, 600.0, (0.0, 80.0)), None);
-/// ```
 pub fn event_at(x: f64, width: f64, span: (f64, f64)) -> Option<f64> {
     let plot = Plot::new(width, TOP, HEIGHT - BELOW);
     let reach = plot.left - 6.0..=plot.right + 6.0;

@@ -27,7 +27,7 @@ const LEAST_WORDS: f64 = 24.0;
 
 const LEAST_LIGHT: f64 = 4.0;
 
-/// What is shown of a trace. Example: [`profiler_chart`].
+/// What is shown of a trace.
 #[derive(Debug, Clone, Copy)]
 pub struct ProfilerView<'a> {
     /// In logical pixels.
@@ -50,7 +50,7 @@ pub struct ProfilerView<'a> {
     pub units: Units,
 }
 
-/// A picture of a trace, and where its ranges are. Example: [`profiler_chart`].
+/// A picture of a trace, and where its ranges are.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ProfilerChart {
     /// The picture.
@@ -71,23 +71,6 @@ impl ProfilerChart {
 
 /// In which lane each range lies, so that none covers another: as deep as it is, or deeper. Ranges beyond the
 /// eighth lane are not drawn.
-///
-/// ```
-/// use gpumem_core::chart::explorer::lanes;
-/// use gpumem_core::read::chrome_trace::Range;
-/// use gpumem_core::units::Nanos;
-///
-/// let range = |depth, start, duration| Range {
-///     name: "forward".to_owned(),
-///     is_step: false,
-///     parent_idx: None,
-///     depth,
-///     start: Nanos::new(start),
-///     duration: Nanos::new(duration),
-///     memory: Vec::new(),
-/// };
-/// assert_eq!(lanes(&[range(0, 0, 9), range(1, 2, 3), range(0, 4, 9)]), [0, 1, 2]);
-/// ```
 pub fn lanes(ranges: &[Range]) -> Vec<usize> {
     let mut ends = [Nanos::new(0); MAX_LANES];
     let lane = |range: &Range| {
@@ -102,32 +85,6 @@ pub fn lanes(ranges: &[Range]) -> Vec<usize> {
 }
 
 /// Levels over time with the columns marked in which a call runs, the calls, and the ranges.
-///
-/// ```
-/// use gpumem_core::chart::Density;
-/// use gpumem_core::chart::explorer::{ProfilerView, profiler_chart};
-/// use gpumem_core::read::chrome_trace::TraceLevels;
-/// use gpumem_core::units::{ByteDelta, Nanos, Units};
-///
-/// let levels = TraceLevels {
-///     times: vec![Nanos::new(100), Nanos::new(500)],
-///     allocated: vec![ByteDelta::new(8 << 20), ByteDelta::new(4 << 20)],
-///     ..TraceLevels::default()
-/// };
-/// let view = ProfilerView {
-///     width: 600.0,
-///     density: Density(1.0),
-///     span: (0.0, 1000.0),
-///     chosen: None,
-///     cursor: None,
-///     calls: &[(Nanos::new(50), Nanos::new(150))],
-///     ranges: &[],
-///     lanes: &[],
-///     units: Units::Binary,
-/// };
-/// let chart = profiler_chart(Some(&levels), &view);
-/// assert_eq!(chart.scene.description, "0 to 1 µs: allocated at most 8 MiB; 1 call marked");
-/// ```
 pub fn profiler_chart(levels: Option<&TraceLevels>, view: &ProfilerView<'_>) -> ProfilerChart {
     let n_lanes = view.lanes.iter().filter(|lane| **lane < MAX_LANES).max();
     let n_lanes = n_lanes.map_or(0, |lane| lane + 1);
@@ -158,25 +115,11 @@ pub fn profiler_chart(levels: Option<&TraceLevels>, view: &ProfilerView<'_>) -> 
 }
 
 /// When it is at a place of the chart of that width, in nanoseconds; `None` beside the chart.
-///
-/// ```
-/// use gpumem_core::chart::explorer::time_at;
-///
-/// assert_eq!(time_at(66.0, 600.0, (0.0, 80.0)), Some(0.0), "the plot begins there");
-/// assert_eq!(time_at(10.0, 600.0, (0.0, 80.0)), None);
-/// ```
 pub fn time_at(x: f64, width: f64, span: (f64, f64)) -> Option<f64> {
     super::event_at(x, width, span)
 }
 
 /// An instant after the trace's start, as exact as a step in nanoseconds is seen.
-///
-/// ```
-/// use gpumem_core::chart::explorer::instant_words;
-///
-/// assert_eq!(instant_words(1_234_567.0, 1000.0), "1.235 ms");
-/// assert_eq!(instant_words(2_000_000_000.0, 1e8), "2 s");
-/// ```
 pub fn instant_words(at: f64, step: f64) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
     let unit = units.into_iter().find(|(unit, _)| at >= *unit);

@@ -279,6 +279,14 @@ fn of_a_thousand_ranges_in_a_pixel_one_is_drawn() {
     assert!(profiler_chart(None, &view).ranges.len() <= 2);
 }
 
+#[test]
+fn an_instant_has_the_digits_that_its_step_shows() {
+    let check = |at, step, words| assert_eq!(instant_words(at, step), words);
+    check(1_234_567.0, 1000.0, "1.235 ms");
+    check(2_000_000_000.0, 1e8, "2 s");
+    check(7.0, 1.0, "7 ns");
+}
+
 proptest! {
     #[test]
     fn any_view_of_any_profile_is_drawn(

@@ -1,4 +1,28 @@
 //! Many processes as small charts of one scale: each level over time, in front of what all have in common.
+//!
+//! ```
+//! use gpumem_core::chart::Point;
+//! use gpumem_core::chart::multiples::{MultiplesView, multiples};
+//! use gpumem_core::process_page::{PageRow, ProcessPage};
+//! use gpumem_core::units::{Nanos, Units};
+//!
+//! let row = |name: &str| PageRow { name: name.to_owned(), ..PageRow::default() };
+//! let page = ProcessPage {
+//!     span: Nanos::millis(8),
+//!     rows: vec![row("rank 0"), row("rank 1")],
+//!     ..ProcessPage::default()
+//! };
+//! let view = MultiplesView {
+//!     width: 400.0,
+//!     rows: &[1, 0],
+//!     cursor: None,
+//!     pointed: None,
+//!     chosen: &[],
+//!     units: Units::Binary,
+//! };
+//! let multiples = multiples(&page, &[], &view);
+//! assert_eq!(multiples.at(Point::new(2.0, 40.0), page.span).map(|it| it.0), Some(1));
+//! ```
 
 mod cell;
 #[cfg(test)]
@@ -20,7 +44,7 @@ const ROW_GAP: f64 = 10.0;
 /// More charts than these are not described one by one.
 const MAX_DESCRIBED: usize = 8;
 
-/// What is shown of some processes. Example: [`multiples`].
+/// What is shown of some processes.
 #[derive(Debug, Clone, Copy)]
 pub struct MultiplesView<'a> {
     /// In logical pixels.
@@ -37,7 +61,7 @@ pub struct MultiplesView<'a> {
     pub units: Units,
 }
 
-/// A picture of processes, and where each is. Example: [`multiples`].
+/// A picture of processes, and where each is.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Multiples {
     /// The picture.
@@ -57,30 +81,6 @@ impl Multiples {
 }
 
 /// Small charts of one scale, as many beside each other as fit.
-///
-/// ```
-/// use gpumem_core::chart::Point;
-/// use gpumem_core::chart::multiples::{MultiplesView, multiples};
-/// use gpumem_core::process_page::{PageRow, ProcessPage};
-/// use gpumem_core::units::{Nanos, Units};
-///
-/// let row = |name: &str| PageRow { name: name.to_owned(), ..PageRow::default() };
-/// let page = ProcessPage {
-///     span: Nanos::millis(8),
-///     rows: vec![row("rank 0"), row("rank 1")],
-///     ..ProcessPage::default()
-/// };
-/// let view = MultiplesView {
-///     width: 400.0,
-///     rows: &[1, 0],
-///     cursor: None,
-///     pointed: None,
-///     chosen: &[],
-///     units: Units::Binary,
-/// };
-/// let multiples = multiples(&page, &[], &view);
-/// assert_eq!(multiples.at(Point::new(2.0, 40.0), page.span).map(|it| it.0), Some(1));
-/// ```
 pub fn multiples(page: &ProcessPage, bands: &[Band], view: &MultiplesView<'_>) -> Multiples {
     let n_columns = n_columns(view.width);
     let n_lines = view.rows.len().div_ceil(n_columns);
@@ -99,7 +99,7 @@ pub fn multiples(page: &ProcessPage, bands: &[Band], view: &MultiplesView<'_>) -
     Multiples { scene, cells }
 }
 
-/// How many charts stand beside each other. Example: [`multiples`].
+/// How many charts stand beside each other.
 fn n_columns(width: f64) -> usize {
     let fitting = |least: f64| ((width + GAP) / (least + GAP)) as usize;
     fitting(MIN_WIDTH).max(fitting(NARROW).min(2)).max(1)

@@ -36,19 +36,6 @@ const PAD: f64 = 5.0;
 const NARROW: f64 = 632.0;
 
 /// What fills the view's device, by the latest levels of the recording.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::chart::{Target, View, now};
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let view = View { width: 600.0, ..View::default() };
-/// let scene = now(&recording, &analyze(&recording, &Rules::default()), &view);
-/// assert!(scene.description.starts_with("What fills cuda:0 now: losses 24 MiB, cache 40 MiB"));
-/// assert!(scene.hits.iter().any(|hit| hit.target == Target::Part(0)));
-/// ```
 pub fn now(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     let mut scene = sheet(view.width, TOP + BAR, Role::Panel);
     let segments = segments(recording, analysis, view.device);
@@ -221,21 +208,6 @@ pub(super) fn draw_legend(
 
 /// What is said over the bar: `(in use, what can still be used, cache, free, capacity)`; a figure that is
 /// not known is `None`.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::chart::{in_use, segments};
-/// use gpumem_core::recording::DeviceIdx;
-/// use gpumem_core::units::Bytes;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let segments = segments(&recording, &analyze(&recording, &Rules::default()), DeviceIdx(0));
-/// let usage = in_use(&segments);
-/// assert_eq!(usage.cache, Bytes::mib(40));
-/// assert!(usage.used >= Bytes::mib(24), "what losses holds, and what others do");
-/// ```
 pub fn in_use(segments: &[Segment]) -> Usage {
     let sum = |is_it: &dyn Fn(&Segment) -> bool| -> Bytes {
         segments
@@ -254,7 +226,7 @@ pub fn in_use(segments: &[Segment]) -> Usage {
     }
 }
 
-/// How full a device is. Example: [`in_use`].
+/// How full a device is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// Neither cache nor free.

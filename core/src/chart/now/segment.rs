@@ -14,7 +14,7 @@ use crate::wording;
 /// Of less than this share of what is held, nobody wants to read.
 const TOO_LITTLE: u64 = 1000;
 
-/// A part of the bar. Example: [`segments`].
+/// A part of the bar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
     /// The name that holds it, or what it is.
@@ -33,7 +33,7 @@ pub struct Segment {
     pub purpose: Option<Purpose>,
 }
 
-/// Why a part of the bar stands out. Example: [`segments`].
+/// Why a part of the bar stands out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Alarm {
@@ -81,19 +81,6 @@ impl Segment {
 }
 
 /// What fills a device now, from what is held to what is free.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::chart::segments;
-/// use gpumem_core::recording::DeviceIdx;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let segments = segments(&recording, &analyze(&recording, &Rules::default()), DeviceIdx(0));
-/// let losses = segments.iter().find(|it| it.name == "losses").expect("a name that holds memory");
-/// assert!(losses.is_name && losses.size.get() > 0);
-/// ```
 pub fn segments(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> Vec<Segment> {
     let parts = analysis.parts(recording, device);
     let named = named(recording, analysis, device, &parts);

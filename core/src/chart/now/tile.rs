@@ -8,7 +8,7 @@ use crate::units::{Bytes, Units};
 /// Devices beyond these are only counted, because a page has an end.
 const MAX_DEVICES: usize = 32;
 
-/// One of several accelerators. Example: [`device_tiles`].
+/// One of several accelerators.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceTile {
     /// Which device.
@@ -25,20 +25,6 @@ pub struct DeviceTile {
 
 /// How full each accelerator is; nothing if there are fewer than two. The second figure is how many are left
 /// out.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::chart::device_tiles;
-/// use gpumem_core::recording::DeviceIdx;
-/// use gpumem_core::units::Units;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let analysis = analyze(&recording, &Rules::default());
-/// let (tiles, _) = device_tiles(&recording, &analysis, DeviceIdx(0), Units::Binary);
-/// assert!(tiles.is_empty(), "one device is no choice");
-/// ```
 pub fn device_tiles(
     recording: &Recording,
     analysis: &Analysis,

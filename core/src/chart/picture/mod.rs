@@ -21,7 +21,7 @@ const MIN_WIDTH: f64 = 320.0;
 /// Of a slide, in logical pixels.
 const SLIDE: (f64, f64) = (3200.0 / 3.0, 600.0);
 
-/// How much of the report a picture shows. Example: [`picture`].
+/// How much of the report a picture shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// The verdict with its fix, and what each cell kept.
@@ -37,18 +37,6 @@ impl Extent {
 
 /// The first screen on the device of [`default_device`], `width` logical pixels wide: the worst finding with
 /// its fix, the next ones, and what each cell kept.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::chart::{Theme, report, svg};
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let scene = report(&recording, &analyze(&recording, &Rules::default()), 600.0);
-/// let svg = svg(&scene, Theme::Light);
-/// assert!(svg.contains("<title>▲ losses.append(step(batch)) leaks 2 MiB a run."));
-/// ```
 pub fn report(recording: &Recording, analysis: &Analysis, width: f64) -> Scene {
     let view = View {
         width,
@@ -59,18 +47,6 @@ pub fn report(recording: &Recording, analysis: &Analysis, width: f64) -> Scene {
 }
 
 /// The report as the reader sees it: their device, units, and what the rows show.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::chart::{Extent, View, picture};
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let analysis = analyze(&recording, &Rules::default());
-/// let slide = picture(&recording, &analysis, &View::default(), Extent::Slide);
-/// assert_eq!(slide.device_size(Extent::SLIDE_SCALE), (1600, 900));
-/// ```
 pub fn picture(recording: &Recording, analysis: &Analysis, view: &View, extent: Extent) -> Scene {
     let is_slide = extent == Extent::Slide;
     let width = if is_slide { SLIDE.0 } else { view.width };

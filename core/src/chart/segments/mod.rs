@@ -61,19 +61,6 @@ pub struct Bar {
 }
 
 /// Where reserved memory lies.
-///
-/// ```
-/// use gpumem_core::chart::{Look, SegmentMap};
-/// use gpumem_core::segments::{Block, BlockState, Pool, Segment, Segments};
-/// use gpumem_core::units::{Bytes, Units};
-///
-/// let block = |state, mib| Block::new(state, Bytes::mib(mib));
-/// let blocks = vec![block(BlockState::Held, 12), block(BlockState::Free, 8)];
-/// let found = Segments::new(vec![Segment { pool: Pool::Large, stream: 0, blocks }]);
-/// let map = SegmentMap::new(&found, Units::Binary);
-/// let looks: Vec<Look> = map.shelves[0][0].blocks.iter().map(|block| block.look).collect();
-/// assert_eq!(looks, [Look::Held, Look::Hole]);
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct SegmentMap {
     /// The bytes that a whole shelf stands for.

@@ -1,7 +1,7 @@
 //! Samples reduced for zooming out.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use super::scale::Stretch;
 use crate::recording::{DeviceIdx, Points, Recording, RunIdx, Series};
@@ -14,10 +14,9 @@ const N_LEVELS: usize = 4;
 /// The samples of a recording at several levels of detail: about as many points as there are pixels draw
 /// the same picture as a million.
 ///
-/// A level of a series is computed when it is first drawn. An empty value draws every sample. Example:
-/// [`timeline_from`](super::timeline_from).
+/// A level of a series is computed when it is first drawn. An empty value draws every sample.
 #[derive(Debug, Default)]
-pub struct LevelsOfDetail(BTreeMap<(RunIdx, DeviceIdx, Series), [OnceCell<Points>; N_LEVELS]>);
+pub struct LevelsOfDetail(HashMap<(RunIdx, DeviceIdx, Series), [OnceCell<Points>; N_LEVELS]>);
 
 impl LevelsOfDetail {
     /// The levels of detail of a recording, none of them computed yet.

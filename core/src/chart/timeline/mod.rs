@@ -37,43 +37,17 @@ const FAR_ABOVE: f64 = 2.5;
 const COLUMN: f64 = 1.5;
 
 /// The time scale of the timeline that [`timeline`] draws.
-///
-/// ```
-/// use gpumem_core::chart::{View, time_scale};
-/// use gpumem_core::units::Nanos;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let scale = time_scale(&leaking(), &View { width: 600.0, ..View::default() });
-/// let second_run = Nanos::millis(3000);
-/// let (left, right) = scale.edges();
-/// assert!((left..right).contains(&scale.x(second_run)));
-/// assert_eq!(scale.instant(scale.x(second_run)), second_run);
-/// ```
 pub fn time_scale(recording: &Recording, view: &View) -> TimeScale {
     let plot = Plot::new(sheet(view.width, 0.0, Role::Panel).width, TOP, BOTTOM);
     TimeScale::new(recording, view.span, view.pace, (plot.left, plot.right))
 }
 
-/// The timeline of the view's device, from every sample. Example: [`timeline_from`].
+/// The timeline of the view's device, from every sample.
 pub fn timeline(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     timeline_from(&LevelsOfDetail::default(), recording, analysis, view)
 }
 
 /// The timeline of the view's device, from as many samples as can be seen.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::chart::{LevelsOfDetail, View, timeline, timeline_from};
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let (analysis, view) = (analyze(&recording, &Rules::default()), View::default());
-/// let detail = LevelsOfDetail::of(&recording);
-/// let scene = timeline_from(&detail, &recording, &analysis, &view);
-/// assert_eq!(scene, timeline(&recording, &analysis, &view), "few samples: all are drawn");
-/// ```
 pub fn timeline_from(
     detail: &LevelsOfDetail,
     recording: &Recording,

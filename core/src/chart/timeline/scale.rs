@@ -39,7 +39,7 @@ impl Stretch {
     }
 }
 
-/// Maps instants to positions and back. Example: [`time_scale`](super::time_scale).
+/// Maps instants to positions and back.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TimeScale {
     stretches: Vec<Stretch>,

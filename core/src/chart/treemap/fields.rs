@@ -10,7 +10,7 @@ use crate::units::{ByteDelta, Bytes, Units};
 /// The names that are not listed one by one.
 const FURTHER: &str = "further names";
 
-/// Part of what is held. Example: [`holder_map`].
+/// Part of what is held.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     /// The name, or the steps that lead to it from the field around it.
@@ -31,7 +31,7 @@ pub struct Field {
     pub fields: Vec<Field>,
 }
 
-/// Who held memory of a device at a run's end, or inside one field of that. Example: [`holder_map`].
+/// Who held memory of a device at a run's end, or inside one field of that.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Map {
     /// The run after which the holders were searched.
@@ -52,16 +52,6 @@ pub struct Map {
 /// after the latest of all; `None` if the holders were never searched.
 ///
 /// Of an older search only the growth is kept.
-///
-/// ```
-/// use gpumem_core::chart::{View, holder_map};
-/// use gpumem_core::units::Bytes;
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let map = holder_map(&leaking(), &View::default()).expect("a search after the last run");
-/// assert_eq!((&*map.fields[0].name, map.fields[0].n_bytes), ("losses", Bytes::mib(24)));
-/// ```
 pub fn holder_map(recording: &Recording, view: &View) -> Option<Map> {
     let (latest, _) = recording.latest_holders(view.device)?;
     let (run, look) = look(recording, view)?;

@@ -37,17 +37,6 @@ const ROOMY: (f64, f64) = (96.0, 76.0);
 const N_DESCRIBED: usize = 8;
 
 /// Who holds the view's device, as a treemap of [`holder_map`]; a sentence if that is not known.
-///
-/// ```
-/// use gpumem_core::chart::{View, treemap};
-/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
-/// # use example::leaking;
-///
-/// let recording = leaking();
-/// let view = View { width: 600.0, ..View::default() };
-/// let scene = treemap(&recording, &view);
-/// assert_eq!(scene.description, "What holds cuda:0: losses 24 MiB.");
-/// ```
 pub fn treemap(recording: &Recording, view: &View) -> Scene {
     let device = recording.devices().get(view.device.get());
     let label = device.map_or("this device", |device| &device.label);

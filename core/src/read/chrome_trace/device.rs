@@ -2,15 +2,7 @@
 
 use std::fmt;
 
-/// A device of `PyTorch`: its type and its number. Example:
-///
-/// ```
-/// use gpumem_core::read::chrome_trace::TraceDevice;
-///
-/// assert_eq!(TraceDevice { kind: 1, number: 3 }.to_string(), "cuda:3");
-/// assert_eq!(TraceDevice { kind: 0, number: -1 }.to_string(), "cpu");
-/// assert_eq!(TraceDevice { kind: 77, number: 0 }.to_string(), "device type 77:0");
-/// ```
+/// A device of `PyTorch`: its type and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceDevice {
     /// `PyTorch`'s number of the type: 0 is the CPU, 1 is CUDA.

@@ -10,7 +10,7 @@ use crate::read::cell_files::CellFiles;
 use crate::read::json_file::JsonError;
 use crate::units::{ByteDelta, Nanos};
 
-/// A trace with everything that was counted in it. Example: [`TraceExplorer::open`].
+/// A trace with everything that was counted in it.
 #[derive(Debug)]
 pub struct TraceExplorer {
     /// Its figures.
@@ -22,7 +22,7 @@ pub struct TraceExplorer {
     pub(super) start: i64,
 }
 
-/// A device's memory over time. Example: [`TraceExplorer::levels`].
+/// A device's memory over time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TraceLevels {
     /// Before the first change.
@@ -37,19 +37,6 @@ pub struct TraceLevels {
 
 impl TraceExplorer {
     /// Reads a trace's file, with the names of cells in place of their files.
-    ///
-    /// ```
-    /// use gpumem_core::read::cell_files::CellFiles;
-    /// use gpumem_core::read::chrome_trace::{GroupBy, TraceExplorer};
-    ///
-    /// let file = br#"{"traceEvents": [
-    ///     {"ph": "X", "cat": "cpu_op", "name": "aten::ones", "pid": 1, "tid": 1, "ts": 10, "dur": 4}
-    /// ]}"#;
-    /// let explorer = TraceExplorer::open(file, &CellFiles::default())?;
-    /// let table = explorer.table(GroupBy::Name, 0);
-    /// assert_eq!(table.name(&explorer, 0), "aten::ones");
-    /// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
-    /// ```
     ///
     /// # Errors
     ///
@@ -68,18 +55,6 @@ impl TraceExplorer {
     }
 
     /// The memory over time of a device, by its index in [`TraceSummary::devices`].
-    ///
-    /// ```
-    /// use gpumem_core::read::cell_files::CellFiles;
-    /// use gpumem_core::read::chrome_trace::TraceExplorer;
-    /// use gpumem_core::units::{ByteDelta, Nanos};
-    ///
-    /// let file = br#"{"traceEvents": [{"ph": "i", "name": "[memory]", "pid": 1, "tid": 1, "ts": 12, "args": {
-    ///     "Device Type": 1, "Device Id": 0, "Bytes": 512, "Total Allocated": 512}}]}"#;
-    /// let levels = TraceExplorer::open(file, &CellFiles::default())?.levels(0);
-    /// assert_eq!((levels.times, levels.allocated), (vec![Nanos::new(0)], vec![ByteDelta::new(512)]));
-    /// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
-    /// ```
     pub fn levels(&self, device_idx: usize) -> TraceLevels {
         let Some(course) = self.courses.get(device_idx) else {
             return TraceLevels::default();
@@ -104,7 +79,7 @@ impl TraceExplorer {
         }
     }
 
-    /// Its operators and kernels, grouped so; memory is that on one device. Example: [`Self::open`].
+    /// Its operators and kernels, grouped so; memory is that on one device.
     pub fn table(&self, by: GroupBy, device_idx: usize) -> OperatorTable {
         OperatorTable::of(self, by, device_idx)
     }
@@ -134,26 +109,13 @@ impl TraceLevels {
     }
 
     /// Allocated at an instant.
-    ///
-    /// ```
-    /// use gpumem_core::read::chrome_trace::TraceLevels;
-    /// use gpumem_core::units::{ByteDelta, Nanos};
-    ///
-    /// let levels = TraceLevels {
-    ///     times: vec![Nanos::new(5)],
-    ///     allocated: vec![ByteDelta::new(512)],
-    ///     ..TraceLevels::default()
-    /// };
-    /// assert_eq!(levels.allocated_at(Nanos::new(4)), ByteDelta::ZERO);
-    /// assert_eq!(levels.allocated_at(Nanos::new(5)), ByteDelta::new(512));
-    /// ```
     pub fn allocated_at(&self, at: Nanos) -> ByteDelta {
         let last = self.n_until(at).checked_sub(1);
         last.and_then(|last| self.allocated.get(last).copied())
             .unwrap_or(self.at_start)
     }
 
-    /// Reserved at an instant, if it was recorded before. Example: [`Self::allocated_at`].
+    /// Reserved at an instant, if it was recorded before.
     pub fn reserved_at(&self, at: Nanos) -> Option<ByteDelta> {
         let last = self.n_until(at).checked_sub(1)?;
         self.reserved.get(last).copied()

@@ -55,7 +55,7 @@ use read::TraceSeed;
 use super::cell_files::CellFiles;
 use super::json_file::{self, JsonError};
 
-/// Reads a trace's file and sums it up. Example: [the module](self).
+/// Reads a trace's file and sums it up.
 ///
 /// # Errors
 ///
@@ -64,7 +64,7 @@ pub fn summary(bytes: &[u8]) -> Result<TraceSummary, JsonError> {
     summary_in(bytes, &CellFiles::default())
 }
 
-/// The same, with the names of cells in place of their files. Example: [`CellFiles`].
+/// The same, with the names of cells in place of their files.
 ///
 /// # Errors
 ///

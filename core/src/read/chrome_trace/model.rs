@@ -73,7 +73,7 @@ pub(super) struct Change {
     pub(super) thread: u32,
 }
 
-/// Who wrote the trace, among several. Example: [`TraceSummary`](super::TraceSummary).
+/// Who wrote the trace, among several.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Worker {
     /// Its rank.

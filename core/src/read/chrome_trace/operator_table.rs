@@ -10,7 +10,7 @@ use super::nesting::NONE;
 use super::operators::{GroupBy, launches, nanos};
 use crate::units::{ByteDelta, Nanos};
 
-/// Rows of operators and kernels, and which call belongs to which. Example: [`TraceExplorer::open`].
+/// Rows of operators and kernels, and which call belongs to which.
 #[derive(Debug)]
 pub struct OperatorTable {
     /// Name, and shapes or module, by row.
@@ -26,7 +26,7 @@ pub struct OperatorTable {
     outer: Vec<u32>,
 }
 
-/// What a row is of. Example: [`OperatorTable::kind`].
+/// What a row is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowKind {
     /// An operator on the CPU.
@@ -37,7 +37,7 @@ pub enum RowKind {
     Kernel,
 }
 
-/// What the calls of a row took. Example: [`OperatorTable::figures`].
+/// What the calls of a row took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OperatorFigures {
     /// How often.
@@ -54,7 +54,7 @@ pub struct OperatorFigures {
     pub own_memory: ByteDelta,
 }
 
-/// What rows are sorted by. Example: [`OperatorTable::shown`].
+/// What rows are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperatorColumn {
     /// The name.
@@ -75,7 +75,7 @@ pub enum OperatorColumn {
     SelfMemory,
 }
 
-/// Which rows are shown, and in which order. Example: [`OperatorTable::shown`].
+/// Which rows are shown, and in which order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperatorView {
     /// Rows with these letters in name, shapes or module; all if empty. Upper case is lower case.
@@ -164,23 +164,12 @@ impl OperatorTable {
         table
     }
 
-    /// How many rows there are. Example: [`Self::shown`].
+    /// How many rows there are.
     pub fn n_rows(&self) -> usize {
         self.rows.len()
     }
 
     /// What a row is of.
-    ///
-    /// ```
-    /// use gpumem_core::read::cell_files::CellFiles;
-    /// use gpumem_core::read::chrome_trace::{GroupBy, RowKind, TraceExplorer};
-    ///
-    /// let file = br#"{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 2}]}"#;
-    /// let explorer = TraceExplorer::open(file, &CellFiles::default())?;
-    /// let table = explorer.table(GroupBy::Name, 0);
-    /// assert_eq!((table.name(&explorer, 0), table.kind(0)), ("gemm", RowKind::Kernel));
-    /// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
-    /// ```
     pub fn kind(&self, row: usize) -> RowKind {
         match self.rows[row].0 {
             Kind::Kernel => RowKind::Kernel,
@@ -189,37 +178,18 @@ impl OperatorTable {
         }
     }
 
-    /// What a row's calls are of. Example: [`Self::kind`].
+    /// What a row's calls are of.
     pub fn name<'t>(&self, explorer: &'t TraceExplorer, row: usize) -> &'t str {
         explorer.trace.names.text(self.rows[row].1)
     }
 
-    /// Shapes of inputs or the innermost module; empty if the rows are not by these, or without any. Example:
-    /// [`Self::kind`].
+    /// Shapes of inputs or the innermost module; empty if the rows are not by these, or without any.
     pub fn within<'t>(&self, explorer: &'t TraceExplorer, row: usize) -> &'t str {
         explorer.trace.names.text(self.rows[row].2)
     }
 
     /// What each row's calls took: all of them, or those that begin within two instants after the trace's
     /// start.
-    ///
-    /// ```
-    /// use gpumem_core::read::cell_files::CellFiles;
-    /// use gpumem_core::read::chrome_trace::{GroupBy, TraceExplorer};
-    /// use gpumem_core::units::Nanos;
-    ///
-    /// let file = br#"{"traceEvents": [
-    ///     {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 10, "dur": 4},
-    ///     {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 20, "dur": 5}
-    /// ]}"#;
-    /// let explorer = TraceExplorer::open(file, &CellFiles::default())?;
-    /// let table = explorer.table(GroupBy::Name, 0);
-    /// let figures = table.figures(&explorer, None)[0];
-    /// assert_eq!((figures.n_calls, figures.total), (2, Nanos::new(9000)));
-    /// let figures = table.figures(&explorer, Some((Nanos::new(5000), Nanos::new(10_000))))[0];
-    /// assert_eq!((figures.n_calls, figures.total), (1, Nanos::new(5000)));
-    /// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
-    /// ```
     pub fn figures(
         &self,
         explorer: &TraceExplorer,
@@ -251,19 +221,7 @@ impl OperatorTable {
         rows
     }
 
-    /// When each call of a row began and ended after the trace's start, in no order. Example:
-    ///
-    /// ```
-    /// use gpumem_core::read::cell_files::CellFiles;
-    /// use gpumem_core::read::chrome_trace::{GroupBy, TraceExplorer};
-    /// use gpumem_core::units::Nanos;
-    ///
-    /// let file = br#"{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 2}]}"#;
-    /// let explorer = TraceExplorer::open(file, &CellFiles::default())?;
-    /// let table = explorer.table(GroupBy::Name, 0);
-    /// assert_eq!(table.calls(&explorer, 0), [(Nanos::new(0), Nanos::new(2000))]);
-    /// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
-    /// ```
+    /// When each call of a row began and ended after the trace's start, in no order.
     pub fn calls(&self, explorer: &TraceExplorer, row: usize) -> Vec<(Nanos, Nanos)> {
         let spans = explorer.trace.spans.iter().zip(&self.row_of);
         let calls = spans.filter(|(_, of)| **of as usize == row);
@@ -272,28 +230,6 @@ impl OperatorTable {
     }
 
     /// The rows that are shown, in their order: those that match and have calls.
-    ///
-    /// ```
-    /// use gpumem_core::read::cell_files::CellFiles;
-    /// use gpumem_core::read::chrome_trace::{GroupBy, OperatorColumn, OperatorView, TraceExplorer};
-    ///
-    /// let file = br#"{"traceEvents": [
-    ///     {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 10, "dur": 4},
-    ///     {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 20, "dur": 5}
-    /// ]}"#;
-    /// let explorer = TraceExplorer::open(file, &CellFiles::default())?;
-    /// let table = explorer.table(GroupBy::Name, 0);
-    /// let view = OperatorView {
-    ///     search: "ADD".to_owned(),
-    ///     is_kernel: None,
-    ///     column: OperatorColumn::SelfTime,
-    ///     is_descending: true,
-    /// };
-    /// let shown = table.shown(&explorer, &table.figures(&explorer, None), &view);
-    /// assert_eq!(table.name(&explorer, shown[0]), "aten::add");
-    /// assert_eq!((shown.len(), table.n_rows()), (1, 2));
-    /// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
-    /// ```
     pub fn shown(
         &self,
         explorer: &TraceExplorer,

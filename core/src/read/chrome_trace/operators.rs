@@ -9,8 +9,7 @@ use super::model::Trace;
 use super::nesting::{NONE, Nesting};
 use crate::units::{ByteDelta, Bytes, Nanos};
 
-/// What the calls of one operator took, or the runs of one kernel. Example:
-/// [the module](super).
+/// What the calls of one operator took, or the runs of one kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Operator {
     /// Its name.
@@ -31,7 +30,7 @@ pub struct Operator {
     pub memory: Vec<OperatorMemory>,
 }
 
-/// What an operator allocated itself on a device. Example: [`Operator`].
+/// What an operator allocated itself on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperatorMemory {
     /// Its index in [`TraceSummary::devices`](super::TraceSummary::devices).
@@ -42,7 +41,7 @@ pub struct OperatorMemory {
     pub allocated: Bytes,
 }
 
-/// What rows are made of. Example: [`TraceSummary::operators`](super::TraceSummary).
+/// What rows are made of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum GroupBy {
     /// One for each name.
@@ -57,7 +56,7 @@ pub enum GroupBy {
 }
 
 impl Operator {
-    /// What it allocated itself on a device, if anything. Example: [`TraceSummary::devices`](super::TraceSummary).
+    /// What it allocated itself on a device, if anything.
     pub fn memory_on(&self, device_idx: usize) -> Option<&OperatorMemory> {
         let mut memory = self.memory.iter();
         memory.find(|memory| memory.device_idx == device_idx)

@@ -7,7 +7,7 @@ use super::model::Trace;
 use super::nesting::Nesting;
 use crate::units::Bytes;
 
-/// Bytes that calls of an operator allocated. Example: [`DeviceLevels`](super::DeviceLevels).
+/// Bytes that calls of an operator allocated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperatorOwner {
     /// The outermost operator; `None` outside of operators.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::summary::{Range, RangeMemory};
 use crate::units::{ByteDelta, Nanos};
 
-/// A step, or the ranges of one label inside of one step or range. Example: [`range_rows`].
+/// A step, or the ranges of one label inside of one step or range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeRow {
     /// Its label.
@@ -24,31 +24,6 @@ pub struct RangeRow {
 
 /// Rows of a trace's ranges, each before those inside of it. A range of another thread, which has none around
 /// it, is inside of the step during which it starts. Ranges that are inside of nothing have a row each.
-///
-/// ```
-/// use gpumem_core::read::chrome_trace::{Range, range_rows};
-/// use gpumem_core::units::Nanos;
-///
-/// let range = |name: &str, parent_idx, start, duration| Range {
-///     name: name.to_owned(),
-///     is_step: name == "step",
-///     parent_idx,
-///     depth: 0,
-///     start: Nanos::new(start),
-///     duration: Nanos::new(duration),
-///     memory: Vec::new(),
-/// };
-/// let ranges = [
-///     range("step", None, 0, 50),
-///     range("reduce", None, 10, 5),
-///     range("loss", Some(0), 20, 5),
-///     range("reduce", None, 30, 5),
-///     range("step", None, 50, 50),
-/// ];
-/// let rows = range_rows(&ranges);
-/// let rows: Vec<_> = rows.iter().map(|row| (&*row.name, row.depth, row.n_ranges)).collect();
-/// assert_eq!(rows, [("step", 0, 1), ("reduce", 1, 2), ("loss", 1, 1), ("step", 0, 1)]);
-/// ```
 pub fn range_rows(ranges: &[Range]) -> Vec<RangeRow> {
     let mut rows: Vec<RangeRow> = Vec::new();
     let mut inside: Vec<Vec<usize>> = Vec::new();

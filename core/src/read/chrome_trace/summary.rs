@@ -14,7 +14,7 @@ use crate::units::{ByteDelta, Bytes, Nanos};
 /// Levels within ranges are counted for this many devices, those with the highest peaks.
 const N_WITH_RANGES: usize = 8;
 
-/// What a trace shows. Example: [the module](super).
+/// What a trace shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TraceSummary {
     /// Who wrote it, among several.
@@ -43,7 +43,7 @@ pub struct TraceSummary {
     pub kernels: Vec<Operator>,
 }
 
-/// A process's memory on one device. Example: [`TraceSummary`].
+/// A process's memory on one device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceLevels {
     /// Which device.
@@ -79,7 +79,7 @@ pub struct DeviceLevels {
     pub growth: Option<Growth>,
 }
 
-/// Where a peak was reached. Example: [`TraceSummary`].
+/// Where a peak was reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeakPlace {
     /// Time after the trace's start.
@@ -96,7 +96,7 @@ pub struct PeakPlace {
     pub step: Option<String>,
 }
 
-/// A step or a labelled range. Example: [`TraceSummary`].
+/// A step or a labelled range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
     /// Its label.
@@ -115,7 +115,7 @@ pub struct Range {
     pub memory: Vec<RangeMemory>,
 }
 
-/// A device's levels within a range. Example: [`TraceSummary`].
+/// A device's levels within a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RangeMemory {
     /// Its index in [`TraceSummary::devices`].
@@ -126,7 +126,7 @@ pub struct RangeMemory {
     pub peak: ByteDelta,
 }
 
-/// A request that failed. Example: [`TraceSummary`].
+/// A request that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailedAllocation {
     /// Which device.
@@ -186,7 +186,7 @@ impl TraceSummary {
         }
     }
 
-    /// The operators by what is wanted: by name if nothing else was recorded. Example: [the module](super).
+    /// The operators by what is wanted: by name if nothing else was recorded.
     pub fn operators_by(&self, by: GroupBy) -> &[Operator] {
         match by {
             GroupBy::Name => &self.operators,

@@ -39,7 +39,7 @@ const MIN_UNPACKED: u64 = 16 << 20;
 /// So much of a packed file is unpacked to see what it holds.
 const HEAD: u64 = 4096;
 
-/// A profile summed up. Example: [the module](self).
+/// A profile summed up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceProfile {
     /// When it was taken, in nanoseconds since 1970, if it tells.
@@ -54,7 +54,7 @@ pub struct DeviceProfile {
     pub owners: Vec<ProfileOwner>,
 }
 
-/// The bytes of one kind on one device. Example: [`DeviceProfile`].
+/// The bytes of one kind on one device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfilePart {
     /// As JAX names it: `cuda:0`, `TFRT_CPU_0`; absent of executables.
@@ -67,7 +67,7 @@ pub struct ProfilePart {
     pub n_allocations: Option<u64>,
 }
 
-/// The bytes of one line. Example: [`DeviceProfile`].
+/// The bytes of one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileOwner {
     /// The innermost line of the stack in user code, else the innermost; `None` without a stack.
@@ -78,7 +78,7 @@ pub struct ProfileOwner {
     pub n_allocations: Option<u64>,
 }
 
-/// A profile that was not read. Example: [the module](self).
+/// A profile that was not read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("byte {offset}: {what}")]
 pub struct DeviceProfileError {
@@ -109,7 +109,7 @@ pub enum DeviceProfileFault {
     NoBytes(String),
 }
 
-/// Whether a file, packed or not, begins like a profile. Example: [`read`].
+/// Whether a file, packed or not, begins like a profile.
 pub fn is_profile(bytes: &[u8]) -> bool {
     if FileKind::of(bytes) != FileKind::Gzip {
         return profile::looks_like(bytes);
@@ -120,7 +120,7 @@ pub fn is_profile(bytes: &[u8]) -> bool {
     profile::looks_like(&head)
 }
 
-/// Reads a profile, packed or not. Example: [the module](self).
+/// Reads a profile, packed or not.
 ///
 /// # Errors
 ///

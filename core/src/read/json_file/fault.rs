@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::BUFFER;
 
-/// A file that was not read. Example: [the module](super).
+/// A file that was not read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("byte {offset}{}: {what}", if *.is_packed { " of what is packed" } else { "" })]
 pub struct JsonError {

@@ -5,15 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// A number, or nothing of use: a field of the wrong type is like a missing one. Example:
-///
-/// ```
-/// use gpumem_core::read::json_file::Scalar;
-///
-/// let found: Vec<Scalar> = serde_json::from_str(r#"[7, "8", -1.5, {"a": []}]"#)?;
-/// assert_eq!(found, [Scalar::Int(7), Scalar::Int(8), Scalar::Float(-1.5), Scalar::Other]);
-/// # Ok::<(), serde_json::Error>(())
-/// ```
+/// A number, or nothing of use: a field of the wrong type is like a missing one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scalar {
     /// A whole number; one in quotes, too.
@@ -100,17 +92,6 @@ impl<'de> Visitor<'de> for ScalarVisitor {
 
 /// Appends a value to a text: strings as they are, numbers and lists as JSON, nothing for the rest.
 /// Beyond its limit the text is cut.
-///
-/// ```
-/// use gpumem_core::read::json_file::TextInto;
-/// use serde::de::DeserializeSeed;
-///
-/// let mut dims = String::new();
-/// let mut json = serde_json::Deserializer::from_str("[[128, 256], [], 4]");
-/// TextInto(&mut dims, 99).deserialize(&mut json)?;
-/// assert_eq!(dims, "[[128, 256], [], 4]");
-/// # Ok::<(), serde_json::Error>(())
-/// ```
 pub struct TextInto<'t>(pub &'t mut String, pub usize);
 
 impl TextInto<'_> {

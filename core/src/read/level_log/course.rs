@@ -15,7 +15,7 @@ const SMALL: Bytes = Bytes::mib(16);
 /// Fewer readings have no shape but up and down.
 const N_FOR_TREND: usize = 8;
 
-/// A reading that is kept. Example: [the module](super).
+/// A reading that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
     /// Which reading of its series, counted from 0.
@@ -26,7 +26,7 @@ pub struct Point {
     pub level: Bytes,
 }
 
-/// The readings of one level. Example: [the module](super).
+/// The readings of one level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Course {
     /// Number of readings.
@@ -52,7 +52,7 @@ pub struct Course {
     bucket: u64,
 }
 
-/// How a level went over a log. Example: [the module](super).
+/// How a level went over a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// One reading, or the same level all the time.
@@ -70,7 +70,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// `rose_throughout`: its name in JSON. Example: [the module](super).
+    /// `rose_throughout`: its name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Flat => "flat",
@@ -137,24 +137,24 @@ impl Course {
         self.points.extend([low, high].into_iter().flatten());
     }
 
-    /// Readings in order, at most 512: no extreme is left out. Example: [the module](super).
+    /// Readings in order, at most 512: no extreme is left out.
     pub fn points(&self) -> &[Point] {
         &self.points
     }
 
-    /// From the first reading to the last. Example: [the module](super).
+    /// From the first reading to the last.
     pub fn duration(&self) -> Option<Nanos> {
         Some(self.last_at?.since(self.first_at?))
     }
 
     /// Smaller changes do not count: 16 MiB, or 1 % of the capacity (of the peak, if that is unknown) if that is
-    /// more. Example: [the module](super).
+    /// more.
     pub fn least_change(&self, capacity: Option<Bytes>) -> Bytes {
         SMALL.max(Bytes::new(capacity.unwrap_or(self.peak).get() / 100))
     }
 
     /// How it went. Changes below [`Course::least_change`] do not count, unless they add up to a rise that goes
-    /// on and stands out of the readings' scatter. Example: [the module](super).
+    /// on and stands out of the readings' scatter.
     pub fn shape(&self, capacity: Option<Bytes>) -> Shape {
         let small = self.least_change(capacity);
         let above = |high: Bytes, low: Bytes| high.saturating_sub(low) >= small;

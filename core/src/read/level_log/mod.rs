@@ -24,7 +24,7 @@ pub use wall_time::{WallTime, WallTimeKind};
 
 use crate::units::{Bytes, Nanos};
 
-/// A log of levels. Example: [the module](self).
+/// A log of levels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LevelLog {
     /// Who wrote it: `nvidia-smi log`.
@@ -41,7 +41,7 @@ pub struct LevelLog {
     pub notes: Vec<String>,
 }
 
-/// One device of a log. Example: [the module](self).
+/// One device of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceLog {
     /// `GPU 0`, or what else tells it from others.
@@ -58,7 +58,7 @@ pub struct DeviceLog {
     pub processes: Vec<ProcessLog>,
 }
 
-/// One process on one device. Example: [the module](self).
+/// One process on one device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessLog {
     /// Its number.
@@ -71,7 +71,7 @@ pub struct ProcessLog {
     pub missing: Vec<(String, usize)>,
 }
 
-/// Which level. Example: [the module](self).
+/// Which level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LevelKind {
     /// The driver's figure: for all processes, or for one.
@@ -89,7 +89,7 @@ pub enum LevelKind {
 }
 
 impl LevelKind {
-    /// `used`. Example: [the module](self).
+    /// `used`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Used => "used",
@@ -102,7 +102,7 @@ impl LevelKind {
     }
 }
 
-/// A level over the time of a log. Example: [the module](self).
+/// A level over the time of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedCourse {
     /// Which level.
@@ -112,14 +112,14 @@ pub struct NamedCourse {
 }
 
 impl DeviceLog {
-    /// The level to judge it by: the first of [`LevelKind`] that is known. Example: [the module](self).
+    /// The level to judge it by: the first of [`LevelKind`] that is known.
     pub fn main_level(&self) -> Option<&NamedCourse> {
         self.levels.iter().min_by_key(|level| level.kind)
     }
 }
 
 impl ProcessLog {
-    /// The level to judge it by: the first of [`LevelKind`] that is known. Example: [the module](self).
+    /// The level to judge it by: the first of [`LevelKind`] that is known.
     pub fn main_level(&self) -> Option<&NamedCourse> {
         self.levels.iter().min_by_key(|level| level.kind)
     }

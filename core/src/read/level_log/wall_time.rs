@@ -7,7 +7,7 @@ use crate::units::Nanos;
 const SECOND: i64 = 1_000_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
-/// What a time tells. Example: [`WallTime`].
+/// What a time tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WallTimeKind {
     /// Day and time in the log's own time zone.
@@ -19,16 +19,6 @@ pub enum WallTimeKind {
 }
 
 /// A time in a log, by the clock of the machine that wrote it.
-///
-/// ```
-/// use gpumem_core::read::level_log::WallTime;
-///
-/// let time = WallTime::parse("2024/01/17 12:34:56.789").unwrap();
-/// assert_eq!(time.to_string(), "2024-01-17 12:34:56");
-/// let later = WallTime::parse("2024-01-17T12:35:56.789+08:00").unwrap();
-/// assert_eq!(later.since(time).to_string(), "1 min 0 s");
-/// assert_eq!(WallTime::parse("1705494896").unwrap().to_string(), "2024-01-17 12:34:56 UTC");
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WallTime {
     /// Since 1970, or since midnight.
@@ -39,7 +29,6 @@ pub struct WallTime {
 impl WallTime {
     /// The time in a text, if it is one: `2024/01/17 12:34:56.789`, `2024-01-17T12:34:56+08:00`, `20240117
     /// 12:34:56`, `12:34:56`, or seconds, milliseconds, microseconds or nanoseconds since 1970.
-    /// Example: [`WallTime`].
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if let Some(nanos) = unix(text) {
@@ -59,19 +48,18 @@ impl WallTime {
         Some(Self { nanos, kind })
     }
 
-    /// Nanoseconds since 1970, in UTC. Example: [`WallTime`].
+    /// Nanoseconds since 1970, in UTC.
     pub const fn unix_nanos(nanos: i64) -> Self {
         let kind = WallTimeKind::Utc;
         Self { nanos, kind }
     }
 
     /// Nanoseconds since 1970 by the log's clock, or since the midnight before its first line.
-    /// Example: [`WallTime`].
     pub const fn nanos(self) -> i64 {
         self.nanos
     }
 
-    /// The time from `earlier` to this; zero if `earlier` is later. Example: [`WallTime`].
+    /// The time from `earlier` to this; zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Nanos {
         let nanos = self.nanos.saturating_sub(earlier.nanos);

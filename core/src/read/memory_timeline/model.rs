@@ -14,7 +14,7 @@ const CATEGORIES: [&str; 8] = [
     "unknown",
 ];
 
-/// A timeline of one device. Example: [the module](super).
+/// A timeline of one device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryTimeline {
     /// Number of rows.
@@ -33,7 +33,7 @@ pub struct MemoryTimeline {
     pub categories: Vec<CategoryLevels>,
 }
 
-/// The levels of one category. Example: [`MemoryTimeline`].
+/// The levels of one category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CategoryLevels {
     /// `activations`.

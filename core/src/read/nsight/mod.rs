@@ -33,11 +33,10 @@ use crate::units::{ByteDelta, Bytes, Nanos};
 /// What such a file is called in a report.
 pub const TITLE: &str = "Nsight Systems export";
 
-/// The first bytes of a `.nsys-rep` or `.qdrep`, which has to be exported first. Example:
-/// [`FileKind::of`](crate::read::file_kind::FileKind::of).
+/// The first bytes of a `.nsys-rep` or `.qdrep`, which has to be exported first.
 pub const REPORT_BEGINS: &[u8] = b"NVIDIA Tegra Profiler Report";
 
-/// The rows of an export that tell of memory. Example: [the module](self).
+/// The rows of an export that tell of memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Capture {
     /// Whether memory was recorded at all: the table is there.
@@ -60,7 +59,7 @@ pub struct Capture {
     pub processes: HashMap<u64, String>,
 }
 
-/// An allocation or a free. Example: [the module](self).
+/// An allocation or a free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryEvent {
     /// Since the capture's start.
@@ -81,7 +80,7 @@ pub struct MemoryEvent {
     pub is_free: bool,
 }
 
-/// A call that CUDA refused. Example: [the module](self).
+/// A call that CUDA refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedCall {
     /// Since the capture's start.
@@ -94,7 +93,7 @@ pub struct FailedCall {
     pub code: i64,
 }
 
-/// An NVTX range. Example: [the module](self).
+/// An NVTX range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
     /// Since the capture's start.
@@ -107,7 +106,7 @@ pub struct Range {
     pub name: std::sync::Arc<str>,
 }
 
-/// An export summed up. Example: [the module](self).
+/// An export summed up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NsightExport {
     /// Whether memory was recorded: if not, there are no levels.
@@ -124,7 +123,7 @@ pub struct NsightExport {
     pub n_ranges: usize,
 }
 
-/// A call that failed, and what was allocated then. Example: [the module](self).
+/// A call that failed, and what was allocated then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// When.
@@ -143,7 +142,7 @@ pub struct Failure {
     pub ranges: Vec<String>,
 }
 
-/// All ranges of one name as runs. Example: [the module](self).
+/// All ranges of one name as runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeTally {
     /// Their text.
@@ -163,7 +162,7 @@ pub struct RangeTally {
 }
 
 impl Capture {
-    /// Levels, failures and ranges. Example: [the module](self).
+    /// Levels, failures and ranges.
     pub fn summed_up(mut self) -> NsightExport {
         self.events.sort_by_key(|event| event.at_nanos);
         self.failed.sort_by_key(|failed| failed.at_nanos);

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// A log that was not read. Example: [the module](super).
+/// A log that was not read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("byte {offset}: {what}")]
 pub struct NvidiaSmiError {

@@ -58,7 +58,7 @@ pub(super) fn kind(head: &[u8]) -> Option<FileKind> {
     })
 }
 
-/// Reads a log. Example: [the module](self).
+/// Reads a log.
 ///
 /// # Errors
 ///

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::Kind;
 
-/// A pickle that was not read. Example: [the module](super).
+/// A pickle that was not read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("byte {offset}: {what}")]
 pub struct PickleError {

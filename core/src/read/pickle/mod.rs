@@ -32,7 +32,7 @@ mod tree;
 pub use fault::{Fault, PickleError};
 pub use tree::{Kind, Tree, View};
 
-/// Reads the first pickle in `bytes`; what follows its `STOP` is not read. Example: [the module](self).
+/// Reads the first pickle in `bytes`; what follows its `STOP` is not read.
 ///
 /// # Errors
 ///

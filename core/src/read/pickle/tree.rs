@@ -18,7 +18,7 @@ pub(super) enum Value {
     Dict(u32),
 }
 
-/// The type of a value. Example: [`View::kind`].
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `None`.
@@ -90,7 +90,6 @@ pub(super) struct Container {
 }
 
 /// The values of a pickle. Values that it shares are here once; it may contain itself.
-/// Example: [the module](super).
 #[derive(Debug)]
 pub struct Tree<'a> {
     pub(super) root: Value,
@@ -125,7 +124,7 @@ impl Tree<'_> {
     }
 }
 
-/// One value of a tree. Example: [the module](super).
+/// One value of a tree.
 #[derive(Clone, Copy)]
 pub struct View<'t> {
     tree: &'t Tree<'t>,
@@ -134,12 +133,6 @@ pub struct View<'t> {
 
 impl<'t> View<'t> {
     /// Its type.
-    ///
-    /// ```
-    /// use gpumem_core::read::pickle::{self, Kind};
-    ///
-    /// assert_eq!(pickle::parse(b"N.").unwrap().root().kind(), Kind::None);
-    /// ```
     pub const fn kind(self) -> Kind {
         self.value.kind()
     }

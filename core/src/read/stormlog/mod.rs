@@ -37,7 +37,7 @@ pub const TITLE: &str = "stormlog export";
 /// Events of further machines count for the first.
 const N_HOSTS: usize = 256;
 
-/// An export that was not read. Example: [the module](self).
+/// An export that was not read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("byte {offset}: {what}")]
 pub struct StormlogError {
@@ -59,7 +59,7 @@ pub enum StormlogFault {
     NoLevel,
 }
 
-/// Whether the beginning of a file looks like an export. Example: [`read`].
+/// Whether the beginning of a file looks like an export.
 pub fn is_export(head: &[u8]) -> bool {
     let has = |name: &[u8]| head.windows(name.len()).any(|at| at == name);
     let is_new = has(b"allocator_allocated_bytes") && has(b"timestamp_ns");
@@ -94,7 +94,7 @@ impl Events {
     }
 }
 
-/// Reads an export. Example: [the module](self).
+/// Reads an export.
 ///
 /// # Errors
 ///

@@ -12,24 +12,13 @@ use super::stacks::StackTotal;
 use super::summary::{DeviceSummary, Summary};
 
 /// What is other in a later snapshot of the same program.
-///
-/// ```
-/// use gpumem_core::read::torch_snapshot::{SnapshotChange, summary};
-/// use gpumem_core::units::Bytes;
-///
-/// // [{'device': 0, 'total_size': 2097152}], protocol 2
-/// let file = b"\x80\x02]}(X\x06\x00\x00\x00deviceK\x00X\x0a\x00\x00\x00total_sizeJ\x00\x00\x20\x00ua.";
-/// let change = SnapshotChange::between(&summary(b"].")?, &summary(file)?);
-/// assert_eq!(change.devices[0].reserved, (Bytes::ZERO, Bytes::mib(2)));
-/// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotChange {
     /// The devices of either, in order.
     pub devices: Vec<DeviceChange>,
 }
 
-/// What is other on one device: in the earlier snapshot, and in the later one. Example: [`SnapshotChange`].
+/// What is other on one device: in the earlier snapshot, and in the later one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceChange {
     /// Which one.
@@ -47,7 +36,7 @@ pub struct DeviceChange {
     pub holders: Vec<Change<String>>,
 }
 
-/// What one stack or holder had, and has. Example: [`SnapshotChange`].
+/// What one stack or holder had, and has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change<W> {
     /// Whose.
@@ -59,14 +48,14 @@ pub struct Change<W> {
 }
 
 impl<W> Change<W> {
-    /// What came to it. Example: [`SnapshotChange`].
+    /// What came to it.
     pub fn grown(&self) -> ByteDelta {
         self.bytes.1 - self.bytes.0
     }
 }
 
 impl SnapshotChange {
-    /// From an earlier snapshot to a later one. Example: [`SnapshotChange`].
+    /// From an earlier snapshot to a later one.
     pub fn between(before: &Summary, after: &Summary) -> Self {
         let mut devices: Vec<SnapshotDevice> = Vec::new();
         for device in before.devices.iter().chain(&after.devices) {

@@ -18,24 +18,6 @@ use super::model::{DeviceSnapshot, Frame, StackIdx, TorchSnapshot};
 use super::summary::{Owner, Summary, Tallies, code_line};
 
 /// A snapshot that answers questions about any moment of its trace.
-///
-/// ```
-/// use gpumem_core::read::cell_files::CellFiles;
-/// use gpumem_core::read::torch_snapshot::{Explorer, Side};
-/// use gpumem_core::units::Bytes;
-///
-/// // [{'device': 0, 'total_size': 2097152,
-/// //   'blocks': [{'size': 2097152, 'state': 'active_allocated'}]}], protocol 2
-/// let file = b"\x80\x02]}(X\x06\x00\x00\x00deviceK\x00X\x0a\x00\x00\x00total_sizeJ\x00\x00\x20\x00\
-///     X\x06\x00\x00\x00blocks]}(X\x04\x00\x00\x00sizeJ\x00\x00\x20\x00\
-///     X\x05\x00\x00\x00stateX\x10\x00\x00\x00active_allocateduaua.";
-/// let explorer = Explorer::open(file, &CellFiles::default())?;
-/// let levels = explorer.levels(0);
-/// assert_eq!(levels.allocated, [Bytes::mib(2)], "there is no trace: one level");
-/// let flame = explorer.flame(0, 0, Side::Outside);
-/// assert_eq!(flame.nodes[0].bytes, Bytes::mib(2));
-/// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explorer {
     /// What the text report says, too.
@@ -56,7 +38,7 @@ pub struct Explorer {
     patterns: Vec<u32>,
 }
 
-/// A frame, and whose it is. Example: [`Explorer`].
+/// A frame, and whose it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplorerFrame {
     /// Where it is.
@@ -128,15 +110,6 @@ impl Explorer {
     }
 
     /// What the parts of a flame are called.
-    ///
-    /// ```
-    /// use gpumem_core::read::cell_files::CellFiles;
-    /// use gpumem_core::read::torch_snapshot::Explorer;
-    ///
-    /// let explorer = Explorer::open(b"].", &CellFiles::default())?;
-    /// assert!(explorer.names().frames.is_empty());
-    /// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
-    /// ```
     pub fn names(&self) -> FlameNames<'_> {
         FlameNames {
             frames: &self.frames,

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::read::pickle::{self, Kind, PickleError};
 
-/// A snapshot that was not read. Example: [the module](super).
+/// A snapshot that was not read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("byte {offset}: {what}")]
 pub struct SnapshotError {

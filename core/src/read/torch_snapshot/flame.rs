@@ -17,8 +17,7 @@ pub enum Side {
     Inside,
 }
 
-/// A tree of frames with the bytes of the stacks that go through each. Example:
-/// [`Explorer`](super::Explorer).
+/// A tree of frames with the bytes of the stacks that go through each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flame {
     /// The first one is all stacks together; a node comes before its children.
@@ -50,7 +49,7 @@ impl FlamePart {
     }
 }
 
-/// What the parts of a [`Flame`] are called. Example: [`Explorer::names`](super::Explorer::names).
+/// What the parts of a [`Flame`] are called.
 #[derive(Debug, Clone, Copy)]
 pub struct FlameNames<'a> {
     /// The frames.

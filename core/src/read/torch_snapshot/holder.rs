@@ -12,7 +12,7 @@ use super::model::Block;
 /// Names: [`SnapshotHolder`].
 pub const HELD_BY: &str = "held by";
 
-/// Bytes that one name holds, or several that differ in indices only. Example: [`summary`](super::summary()).
+/// Bytes that one name holds, or several that differ in indices only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotHolder {
     /// `model.weight`, `losses[0 … 95].grad_fn`.

@@ -6,8 +6,7 @@ use crate::units::Bytes;
 
 use super::model::{DeviceSnapshot, Event};
 
-/// Allocated and reserved bytes before the first event of a trace and after each. Example:
-/// [`Explorer`](super::Explorer).
+/// Allocated and reserved bytes before the first event of a trace and after each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Levels {
     /// As requested, without the allocator's rounding.

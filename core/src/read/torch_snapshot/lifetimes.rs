@@ -15,7 +15,7 @@ use super::model::{DeviceSnapshot, Event, Frame};
 use super::summary::code_line;
 
 /// The blocks that one line allocated in the trace, and how long they lived. A block that nobody has freed
-/// lives until the trace's end. Example: [`summary`](super::summary()).
+/// lives until the trace's end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lifetimes {
     /// The innermost line of the stack in user code; `None` if no stack was recorded.
@@ -36,7 +36,7 @@ pub struct Lifetimes {
     pub longest_wait: Option<Lived>,
 }
 
-/// A part of a trace. Example: [`Lifetimes`].
+/// A part of a trace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lived {
     /// In microseconds; `None` if the trace has no times.

@@ -53,7 +53,7 @@ use super::cell_files::CellFiles;
 use super::file_kind::FileKind;
 use super::pickle;
 
-/// Reads a snapshot's file and sums it up. Example: [the module](self).
+/// Reads a snapshot's file and sums it up.
 ///
 /// # Errors
 ///
@@ -62,7 +62,7 @@ pub fn summary(bytes: &[u8]) -> Result<Summary, SnapshotError> {
     summary_in(bytes, &CellFiles::default())
 }
 
-/// The same, with the names of cells in place of their files. Example: [`CellFiles`].
+/// The same, with the names of cells in place of their files.
 ///
 /// # Errors
 ///

@@ -6,7 +6,7 @@ use crate::segments::BlockState;
 use crate::trace::Action;
 use crate::units::Bytes;
 
-/// A snapshot's devices. Example: [the module](super).
+/// A snapshot's devices.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TorchSnapshot<'t> {
     /// Devices with segments or events, in order; the host last.
@@ -23,7 +23,7 @@ pub struct TorchSnapshot<'t> {
     pub n_annotations: usize,
 }
 
-/// A device by its number, or the host's pinned memory. Example: [`summary`](super::summary()).
+/// A device by its number, or the host's pinned memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SnapshotDevice {
     /// `cuda:0`.
@@ -41,7 +41,7 @@ impl fmt::Display for SnapshotDevice {
     }
 }
 
-/// One device's segments at the end, and its allocator's latest events. Example: [`TorchSnapshot`].
+/// One device's segments at the end, and its allocator's latest events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceSnapshot {
     /// Which one.
@@ -54,7 +54,7 @@ pub struct DeviceSnapshot {
     pub failed_streams: Vec<Option<u64>>,
 }
 
-/// Memory that the allocator holds from the driver. Example: [`TorchSnapshot`].
+/// Memory that the allocator holds from the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
     /// Its size.
@@ -77,7 +77,7 @@ pub struct Segment {
     pub blocks: Vec<Block>,
 }
 
-/// A part of a segment. Example: [`TorchSnapshot`].
+/// A part of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     /// Its first byte; old files leave it to be counted.
@@ -94,11 +94,11 @@ pub struct Block {
     pub holder: Option<u32>,
 }
 
-/// A position in [`TorchSnapshot::stacks`]. Example: [`TorchSnapshot`].
+/// A position in [`TorchSnapshot::stacks`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackIdx(pub u32);
 
-/// A frame of a stack. Example: [`TorchSnapshot`].
+/// A frame of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Frame<'t> {
     /// The function.
@@ -109,7 +109,7 @@ pub struct Frame<'t> {
     pub line: Option<u32>,
 }
 
-/// One action. Example: [`TorchSnapshot`].
+/// One action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// What was done; `None` for a snapshot, an annotation, or what this reader does not know.

@@ -21,7 +21,7 @@ const KEYS: [&str; 4] = ["segments", "device_traces", "host_segments", "host_tra
 /// Not read yet, in the tables of what was.
 const UNREAD: u32 = u32::MAX;
 
-/// The snapshot in a pickle. Example: [`summary`](super::summary()) does both steps.
+/// The snapshot in a pickle. [`summary`](super::summary()) does both steps.
 ///
 /// # Errors
 ///

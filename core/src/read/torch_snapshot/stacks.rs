@@ -9,7 +9,7 @@ use crate::units::Bytes;
 use super::lines::{Rank, line_of, rank};
 use super::model::{DeviceSnapshot, Frame, StackIdx, TorchSnapshot};
 
-/// What the blocks of one stack have at the snapshot. Example: [`SnapshotChange`](super::SnapshotChange).
+/// What the blocks of one stack have at the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StackTotal {
     /// Its frames in user code, innermost first, as positions in [`Summary::frames`](super::Summary): if there

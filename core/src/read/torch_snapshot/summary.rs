@@ -17,7 +17,7 @@ use super::model::{Block, DeviceSnapshot, Frame, Segment, SnapshotDevice, TorchS
 use super::stacks::{Frames, StackTotal, stack_totals};
 use super::timeline::Timeline;
 
-/// A snapshot summed up. Example: [`summary`](super::summary()).
+/// A snapshot summed up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// In the order of their numbers, the host last.
@@ -30,7 +30,7 @@ pub struct Summary {
     pub n_annotations: usize,
 }
 
-/// One device of a snapshot. Example: [`summary`](super::summary()).
+/// One device of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceSummary {
     /// Which one.
@@ -73,7 +73,7 @@ pub struct DeviceSummary {
     pub lifetimes: Vec<Lifetimes>,
 }
 
-/// Bytes of one line of code. Example: [`summary`](super::summary()).
+/// Bytes of one line of code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
     /// The innermost line of the stack in user code; `None` if no stack was recorded.
@@ -84,7 +84,7 @@ pub struct Owner {
     pub n_blocks: usize,
 }
 
-/// A request that failed. Example: [`summary`](super::summary()).
+/// A request that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedRequest {
     /// How many bytes were wanted.
@@ -100,7 +100,7 @@ pub struct FailedRequest {
 }
 
 impl Summary {
-    /// Sums a snapshot up. Example: [`summary`](super::summary()).
+    /// Sums a snapshot up.
     pub fn of(snapshot: &TorchSnapshot<'_>) -> Self {
         let lives: Vec<_> = snapshot.devices.iter().map(lives).collect();
         Self::with(snapshot, &lives)

@@ -9,7 +9,6 @@ use super::model::{DeviceSnapshot, Frame};
 use super::summary::{Owner, Tallies, code_line};
 
 /// What a device's trace tells of its level. Sizes are as requested, without the allocator's rounding.
-/// Example: [`summary`](super::summary()).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline {
     /// Number of events.

@@ -7,8 +7,7 @@ mod ranges;
 
 use std::collections::BTreeSet;
 
-use super::{cut, in_parts, wrapped};
-use crate::printable::printable_lines;
+use super::{cut, in_parts, to_text, wrapped};
 use crate::read::chrome_trace::{DeviceLevels, GroupBy, OperatorOwner, TraceSummary};
 use crate::units::{ByteDelta, Bytes};
 use crate::wording::count;
@@ -21,40 +20,16 @@ const N_WORKERS: usize = 64;
 /// function.
 ///
 /// Lines are at most `width` columns long.
-///
-/// ```
-/// use gpumem_core::read::chrome_trace::{GroupBy, summary};
-/// use gpumem_core::report::torch_trace;
-///
-/// let empty = summary(br#"{"traceEvents": []}"#)?;
-/// let text = torch_trace(&empty, GroupBy::Name, 80);
-/// assert!(text.starts_with("PyTorch profiler trace · 0 events"));
-/// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
-/// ```
 pub fn torch_trace(summary: &TraceSummary, by: GroupBy, width: usize) -> String {
     let mut lines = vec![title(summary, width)];
     lines.extend(conclusion::lines(summary, width));
     lines.extend(devices::lines(summary, width));
     lines.extend(ranges::lines(summary, width));
     lines.extend(operators::lines(summary, by, width));
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 /// A line for each worker, and the report of the one with the highest peak.
-///
-/// ```
-/// use gpumem_core::read::chrome_trace::{GroupBy, summary};
-/// use gpumem_core::report::torch_traces;
-///
-/// let of_rank = |rank: u8| {
-///     let file = format!(r#"{{"traceEvents": [], "distributedInfo": {{"rank": {rank}}}}}"#);
-///     summary(file.as_bytes())
-/// };
-/// let workers = [("w0.json".to_owned(), of_rank(0)?), ("w1.json".to_owned(), of_rank(1)?)];
-/// let text = torch_traces(&workers, GroupBy::Name, 80);
-/// assert!(text.starts_with("PyTorch profiler traces · 2 workers"));
-/// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
-/// ```
 pub fn torch_traces(workers: &[(String, TraceSummary)], by: GroupBy, width: usize) -> String {
     if let [(_, summary)] = workers {
         return torch_trace(summary, by, width);
@@ -78,7 +53,7 @@ pub fn torch_traces(workers: &[(String, TraceSummary)], by: GroupBy, width: usiz
     {
         lines.push(format!("  and {more} more"));
     }
-    let text = printable_lines(&lines.join("\n"));
+    let text = to_text(&lines);
     let peak = |summary: &TraceSummary| summary.devices.first().map(|device| device.peak);
     let highest = workers
         .iter()
@@ -86,7 +61,7 @@ pub fn torch_traces(workers: &[(String, TraceSummary)], by: GroupBy, width: usiz
         .max_by_key(|(_, summary)| peak(summary));
     match highest {
         Some((name, summary)) => {
-            let heading = printable_lines(&cut(&format!("highest peak: {name}"), width));
+            let heading = cut(&format!("highest peak: {name}"), width);
             format!("{text}\n\n{heading}\n{}", torch_trace(summary, by, width))
         }
         None => text,
@@ -101,15 +76,6 @@ fn are_workers(traces: &[(String, TraceSummary)]) -> bool {
 }
 
 /// A worker among several: its rank, highest peak, and whether it grows.
-///
-/// ```
-/// use gpumem_core::read::chrome_trace::summary;
-/// use gpumem_core::report::torch_trace_worker;
-///
-/// let empty = summary(br#"{"traceEvents": [], "distributedInfo": {"rank": 1, "world_size": 2}}"#)?;
-/// assert_eq!(torch_trace_worker(&empty), ["rank 1 of 2", "no memory recorded"]);
-/// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
-/// ```
 pub fn torch_trace_worker(summary: &TraceSummary) -> Vec<String> {
     let mut parts = Vec::new();
     parts.extend(rank(summary));
@@ -122,30 +88,11 @@ pub fn torch_trace_worker(summary: &TraceSummary) -> Vec<String> {
 }
 
 /// The conclusion alone: peaks, growth, where the time goes. The first sentence is the most important one.
-///
-/// ```
-/// use gpumem_core::read::chrome_trace::summary;
-/// use gpumem_core::report::torch_trace_conclusion;
-///
-/// let empty = summary(br#"{"traceEvents": []}"#)?;
-/// let words = torch_trace_conclusion(&empty);
-/// assert_eq!(words, ["no memory recorded: profile with `profile_memory=True`"]);
-/// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
-/// ```
 pub fn torch_trace_conclusion(summary: &TraceSummary) -> Vec<String> {
     conclusion::lines(summary, usize::MAX)
 }
 
 /// What a trace is: its events, time, steps and rank.
-///
-/// ```
-/// use gpumem_core::read::chrome_trace::summary;
-/// use gpumem_core::report::torch_trace_parts;
-///
-/// let empty = summary(br#"{"traceEvents": [], "distributedInfo": {"rank": 1, "world_size": 2}}"#)?;
-/// assert_eq!(torch_trace_parts(&empty), ["0 events", "0 ns", "rank 1 of 2"]);
-/// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
-/// ```
 pub fn torch_trace_parts(summary: &TraceSummary) -> Vec<String> {
     let n_steps = summary.ranges.iter().filter(|range| range.is_step).count();
     let mut parts = vec![
@@ -174,44 +121,16 @@ fn rank(summary: &TraceSummary) -> Option<String> {
 }
 
 /// A device's name: `cuda:0`, and its process if there are several.
-///
-/// ```
-/// use gpumem_core::read::chrome_trace::summary;
-/// use gpumem_core::report::{torch_trace_device, torch_trace_level};
-///
-/// let file = br#"{"traceEvents": [{"ph": "i", "name": "[memory]", "pid": 1, "tid": 1, "ts": 12, "args": {
-///     "Device Type": 1, "Device Id": 0, "Bytes": 512, "Total Allocated": 512}}]}"#;
-/// let device = &summary(file)?.devices[0];
-/// assert_eq!(torch_trace_device(device), "cuda:0");
-/// assert_eq!(torch_trace_level(device, device.peak), "512 B");
-/// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
-/// ```
 pub fn torch_trace_device(device: &DeviceLevels) -> String {
     label(device)
 }
 
-/// A level of a device; with a sign if it is relative to the trace's start. Example: [`torch_trace_device`].
+/// A level of a device; with a sign if it is relative to the trace's start.
 pub fn torch_trace_level(device: &DeviceLevels, bytes: ByteDelta) -> String {
     level(device, bytes)
 }
 
 /// Which operator holds memory: `step (train.py:9) · aten::linear › aten::addmm in Linear_0`.
-///
-/// ```
-/// use gpumem_core::read::chrome_trace::OperatorOwner;
-/// use gpumem_core::report::torch_trace_owner;
-/// use gpumem_core::units::Bytes;
-///
-/// let owner = OperatorOwner {
-///     operator: Some("aten::linear".to_owned()),
-///     allocated_by: Some("aten::addmm".to_owned()),
-///     module: None,
-///     function: Some("step (train.py:9)".to_owned()),
-///     bytes: Bytes::mib(1),
-///     n_blocks: 1,
-/// };
-/// assert_eq!(torch_trace_owner(&owner), "step (train.py:9) · aten::linear › aten::addmm");
-/// ```
 pub fn torch_trace_owner(owner: &OperatorOwner) -> String {
     devices::words(owner)
 }

@@ -7,7 +7,6 @@ mod state;
 
 use gpumem_core::chart::{Point, Theme};
 use gpumem_core::process_page::{Band, PageError, ProcessPage, bands};
-use gpumem_page_kit::dom::Dom;
 use web_sys::Element;
 
 use crate::Shown;
@@ -40,10 +39,9 @@ impl Processes {
         })
     }
 
-    fn on_page(&mut self, act: impl FnOnce(&mut Page, &Known, &State) -> Dom<()>) -> Dom<()> {
-        match &mut self.page {
-            Some(page) => act(page, &self.known, &self.state),
-            None => Ok(()),
+    fn on_page(&mut self, act: impl FnOnce(&mut Page, &Known, &State)) {
+        if let Some(page) = &mut self.page {
+            act(page, &self.known, &self.state);
         }
     }
 
@@ -58,66 +56,62 @@ impl Shown for Processes {
         "gpumem"
     }
 
-    fn mount(&mut self, root: &Element, name: &str) -> Dom<()> {
-        let page = Page::build(root, &self.known, &self.state, name)?;
+    fn mount(&mut self, root: &Element, name: &str) {
+        let page = Page::build(root, &self.known, &self.state, name);
         self.page = Some(page);
-        Ok(())
     }
 
-    fn resize(&mut self, width: f64, scale: f64) -> Dom<()> {
+    fn resize(&mut self, width: f64, scale: f64) {
         (self.state.width, self.state.scale) = (width, scale);
-        self.on_page(Page::paint)
+        self.on_page(Page::paint);
     }
 
-    fn theme(&mut self, theme: Theme) -> Dom<()> {
+    fn theme(&mut self, theme: Theme) {
         self.state.theme = theme;
-        self.on_page(Page::restyle)
+        self.on_page(Page::restyle);
     }
 
-    fn repaint(&mut self) -> Dom<()> {
-        self.on_page(Page::paint)
+    fn repaint(&mut self) {
+        self.on_page(Page::paint);
     }
 
-    fn point(&mut self, pointed: Option<(&str, Point)>) -> Dom<()> {
+    fn point(&mut self, pointed: Option<(&str, Point)>) {
         let place = pointed.and_then(|(chart, at)| self.place(chart, at));
         self.state.point(place);
-        self.on_page(Page::read)
+        self.on_page(Page::read);
     }
 
-    fn click(&mut self, chart: &str, at: Point) -> Dom<()> {
+    fn click(&mut self, chart: &str, at: Point) {
         if let Some((row, _)) = self.place(chart, at) {
             self.state.choose_row(row);
-            return self.on_page(Page::show);
+            self.on_page(Page::show);
         }
-        Ok(())
     }
 
-    fn act(&mut self, action: &str, argument: &str) -> Dom<()> {
+    fn act(&mut self, action: &str, argument: &str) {
         if self.state.act(&self.known.page, action, argument) {
-            return self.on_page(Page::show);
+            self.on_page(Page::show);
         }
-        Ok(())
     }
 
-    fn input(&mut self, input: &str, value: &str) -> Dom<()> {
+    fn input(&mut self, input: &str, value: &str) {
         if input == "search" {
             self.state.search(value);
-            return self.on_page(Page::show_rows);
+            self.on_page(Page::show_rows);
         }
-        Ok(())
     }
 
-    fn press(&mut self, chart: &str, key: &str, _is_shifted: bool) -> Dom<bool> {
+    fn press(&mut self, chart: &str, key: &str, _is_shifted: bool) -> bool {
         let on_chart = self.page.as_ref().is_some_and(|page| page.has_chart(chart));
         let meant = self.state.press(&self.known.page, on_chart, key);
         if meant {
-            self.on_page(Page::show)?;
+            self.on_page(Page::show);
         }
-        Ok(meant)
+        meant
     }
 
-    fn hover(&mut self, row: &str) -> Dom<()> {
+    fn hover(&mut self, row: &str) {
         self.state.hover(row.parse().ok());
-        self.on_page(Page::read)
+        self.on_page(Page::read);
     }
 }

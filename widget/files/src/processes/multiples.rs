@@ -4,8 +4,8 @@ use gpumem_core::chart::Point;
 use gpumem_core::chart::multiples::{Multiples, MultiplesView, multiples};
 use gpumem_core::units::Nanos;
 use gpumem_page_kit::canvas::Faces;
-use gpumem_page_kit::dom::{Dom, Maker, add, describe, flag};
-use gpumem_page_kit::paint::{paint_scene, px};
+use gpumem_page_kit::dom::{Maker, add, describe, flag};
+use gpumem_page_kit::paint::paint_scene;
 use web_sys::{Element, HtmlCanvasElement};
 
 use super::Known;
@@ -32,11 +32,11 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    pub(crate) fn build(make: &Maker) -> Dom<Self> {
-        Ok(Self {
-            figure: make.empty("figure", &[])?,
+    pub(crate) fn build(make: &Maker) -> Self {
+        Self {
+            figure: make.empty("figure", &[]),
             parts: Vec::new(),
-        })
+        }
     }
 
     pub(crate) fn element(&self) -> &Element {
@@ -44,7 +44,7 @@ impl Grid {
     }
 
     /// As many canvases as the charts need.
-    pub(crate) fn fit(&mut self, make: &Maker, known: &Known, state: &State) -> Dom<()> {
+    pub(crate) fn fit(&mut self, make: &Maker, known: &Known, state: &State) {
         let n_parts = state.n_charts(&known.page).div_ceil(N_ON_CANVAS);
         while self.parts.len() > n_parts {
             if let Some(part) = self.parts.pop() {
@@ -57,27 +57,26 @@ impl Grid {
             // Keys go through the charts of all canvases: one of them takes the keyboard.
             let tab = if number == 0 { "0" } else { "-1" };
             let attributes = [("role", "img"), ("tabindex", tab), ("data-chart", &*name)];
-            let canvas: HtmlCanvasElement = make.typed("canvas", &attributes)?;
-            add(&self.figure, &canvas)?;
+            let canvas: HtmlCanvasElement = make.typed("canvas", &attributes);
+            add(&self.figure, &canvas);
             self.parts.push(Part {
                 canvas,
                 drawn: Multiples::default(),
                 has_cursor: false,
             });
         }
-        flag(&self.figure, "hidden", n_parts == 0)
+        flag(&self.figure, "hidden", n_parts == 0);
     }
 
     /// All of them.
-    pub(crate) fn paint(&mut self, known: &Known, state: &State, faces: &Faces) -> Dom<()> {
+    pub(crate) fn paint(&mut self, known: &Known, state: &State, faces: &Faces) {
         for number in 0..self.parts.len() {
-            self.paint_part(number, known, state, faces)?;
+            self.paint_part(number, known, state, faces);
         }
-        Ok(())
     }
 
     /// Those in view, and those that were and show an instant still.
-    pub(crate) fn follow(&mut self, known: &Known, state: &State, faces: &Faces) -> Dom<()> {
+    pub(crate) fn follow(&mut self, known: &Known, state: &State, faces: &Faces) {
         let height = web_sys::window().and_then(|window| window.inner_height().ok());
         let height = height.and_then(|it| it.as_f64()).unwrap_or(f64::MAX);
         for number in 0..self.parts.len() {
@@ -85,19 +84,12 @@ impl Grid {
             let place = part.canvas.get_bounding_client_rect();
             let is_seen = place.bottom() >= 0.0 && place.top() <= height;
             if is_seen || part.has_cursor {
-                self.paint_part(number, known, state, faces)?;
+                self.paint_part(number, known, state, faces);
             }
         }
-        Ok(())
     }
 
-    fn paint_part(
-        &mut self,
-        number: usize,
-        known: &Known,
-        state: &State,
-        faces: &Faces,
-    ) -> Dom<()> {
+    fn paint_part(&mut self, number: usize, known: &Known, state: &State, faces: &Faces) {
         let part = &mut self.parts[number];
         let first = number * N_ON_CANVAS;
         let end = (first + N_ON_CANVAS).min(state.n_charts(&known.page));
@@ -113,11 +105,8 @@ impl Grid {
         part.has_cursor = view.cursor.is_some() || view.pointed.is_some();
         part.drawn = multiples(&known.page, &known.bands, &view);
         let scene = &part.drawn.scene;
-        let style = part.canvas.style();
-        style.set_property("width", &px(scene.width))?;
-        style.set_property("height", &px(scene.height))?;
-        describe(&part.canvas, "aria-label", &scene.description)?;
-        paint_scene(&part.canvas, scene, state.theme, state.scale, faces)
+        describe(&part.canvas, "aria-label", &scene.description);
+        paint_scene(&part.canvas, scene, state.theme, state.scale, faces);
     }
 
     /// The row and the instant at a point of a canvas.

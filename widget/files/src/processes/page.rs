@@ -7,7 +7,7 @@ use gpumem_core::report::sign;
 use gpumem_core::units::Nanos;
 use gpumem_core::wording::capitalised;
 use gpumem_page_kit::canvas::Faces;
-use gpumem_page_kit::dom::{Dom, Maker, add, fill, flag, refill, write};
+use gpumem_page_kit::dom::{Maker, add, fill, flag, refill, set_attribute, write};
 use gpumem_page_kit::paint::faces;
 use web_sys::Element;
 
@@ -33,35 +33,35 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    pub(crate) fn build(root: &Element, known: &Known, state: &State, name: &str) -> Dom<Self> {
-        let make = Maker::beside(root)?;
+    pub(crate) fn build(root: &Element, known: &Known, state: &State, name: &str) -> Self {
+        let make = Maker::beside(root);
         let shown = &known.page;
-        let title = make.text("h2", &[], &capitalised(&shown.title))?;
-        let file = make.text("span.muted", &[], name)?;
-        let head = make.group("div.line.name", &[], &[&title, &file])?;
-        let causes = make.empty("section.verdict.causes", &[])?;
+        let title = make.text("h2", &[], &capitalised(&shown.title));
+        let file = make.text("span.muted", &[], name);
+        let head = make.group("div.line.name", &[], &[&title, &file]);
+        let causes = make.empty("section.verdict.causes", &[]);
 
-        let charts_title = make.text("h3", &[], "Memory over time")?;
-        let legend = legend(&make, known)?;
-        let line = make.group("div.line", &[], &[&charts_title, &legend])?;
-        let reading = make.empty("p.reading", &[("role", "status")])?;
-        let grid = Grid::build(&make)?;
-        let more = make.empty("div.more", &[])?;
+        let charts_title = make.text("h3", &[], "Memory over time");
+        let legend = legend(&make, known);
+        let line = make.group("div.line", &[], &[&charts_title, &legend]);
+        let reading = make.empty("p.reading", &[("role", "status")]);
+        let grid = Grid::build(&make);
+        let more = make.empty("div.more", &[]);
         let children = [&line, &reading, grid.element(), &more];
-        let charts = make.group("section.panel.multiples", &[], &children)?;
-        flag(&charts, "hidden", shown.rows.is_empty())?;
+        let charts = make.group("section.panel.multiples", &[], &children);
+        flag(&charts, "hidden", shown.rows.is_empty());
 
-        let rows = Rows::build(&make, shown)?;
-        flag(rows.panel(), "hidden", shown.rows.is_empty())?;
-        let notes = make.empty("div.notes", &[])?;
+        let rows = Rows::build(&make, shown);
+        flag(rows.panel(), "hidden", shown.rows.is_empty());
+        let notes = make.empty("div.notes", &[]);
         for note in &shown.notes {
-            add(&notes, &make.text("p.muted", &[], note)?)?;
+            add(&notes, &make.text("p.muted", &[], note));
         }
         for element in [&head, &causes, &charts, rows.panel(), &notes] {
-            add(root, element)?;
+            add(root, element);
         }
         let mut page = Self {
-            faces: faces(root)?,
+            faces: faces(root),
             root: root.clone(),
             causes,
             grid,
@@ -70,25 +70,25 @@ impl Page {
             rows,
             make,
         };
-        page.show(known, state)?;
-        Ok(page)
+        page.show(known, state);
+        page
     }
 
     /// Everything in words, and the charts.
-    pub(crate) fn show(&mut self, known: &Known, state: &State) -> Dom<()> {
-        self.show_causes(&known.page, state)?;
-        self.show_more(&known.page, state)?;
-        self.show_rows(known, state)?;
+    pub(crate) fn show(&mut self, known: &Known, state: &State) {
+        self.show_causes(&known.page, state);
+        self.show_more(&known.page, state);
+        self.show_rows(known, state);
         self.write_reading(known, state);
-        self.paint(known, state)
+        self.paint(known, state);
     }
 
-    pub(crate) fn show_rows(&mut self, known: &Known, state: &State) -> Dom<()> {
-        self.rows.show(&self.make, &known.page, state)
+    pub(crate) fn show_rows(&mut self, known: &Known, state: &State) {
+        self.rows.show(&self.make, &known.page, state);
     }
 
     /// The conclusion: the worst cause is the headline.
-    fn show_causes(&self, page: &ProcessPage, state: &State) -> Dom<()> {
+    fn show_causes(&self, page: &ProcessPage, state: &State) {
         let make = &self.make;
         if page.causes.is_empty() {
             let tone = if page.rows.is_empty() { "○" } else { "✓" };
@@ -97,26 +97,20 @@ impl Page {
             } else {
                 &page.healthy
             };
-            let sign = make.text("span.sign", &[("data-sign", tone)], tone)?;
-            let words = make.text("p.headline", &[], words)?;
-            let line = make.group("div.cause", &[], &[&sign, &words])?;
+            let sign = make.text("span.sign", &[("data-sign", tone)], tone);
+            let words = make.text("p.headline", &[], words);
+            let line = make.group("div.cause", &[], &[&sign, &words]);
             return fill(&self.causes, &[line]);
         }
         let lines = page.causes.iter().enumerate();
         let lines = lines.map(|(idx, cause)| self.cause(idx, cause, page, state));
-        refill(&self.causes, &lines.collect::<Dom<Vec<_>>>()?)
+        refill(&self.causes, &lines.collect::<Vec<_>>());
     }
 
-    fn cause(
-        &self,
-        idx: usize,
-        cause: &PageCause,
-        page: &ProcessPage,
-        state: &State,
-    ) -> Dom<Element> {
+    fn cause(&self, idx: usize, cause: &PageCause, page: &ProcessPage, state: &State) -> Element {
         let make = &self.make;
         let sign = sign(cause.severity);
-        let mark = make.text("span.sign", &[("data-sign", sign)], sign)?;
+        let mark = make.text("span.sign", &[("data-sign", sign)], sign);
         let words = if cause.words.starts_with(&page.noun) {
             capitalised(&cause.words)
         } else {
@@ -124,7 +118,7 @@ impl Page {
             cause.words.clone()
         };
         let tag = if idx == 0 { "p.headline" } else { "p" };
-        let words = make.text(tag, &[], &words)?;
+        let words = make.text(tag, &[], &words);
         let argument = idx.to_string();
         let is_chosen = state.row.is_none() && state.cause == Some(idx);
         let rows = make.text(
@@ -138,31 +132,30 @@ impl Page {
                 1 => "Show it".to_owned(),
                 n => format!("Show all {n}"),
             },
-        )?;
-        let line = make.group("div.cause", &[], &[&mark, &words, &rows])?;
+        );
+        let line = make.group("div.cause", &[], &[&mark, &words, &rows]);
         if idx == 0 && cause.severity == Severity::Critical {
-            line.set_attribute("data-tone", "leak")?;
+            set_attribute(&line, "data-tone", "leak");
         }
         // One command is enough: it is for the worst cause.
         if idx == 0 && !cause.command.is_empty() {
-            let code = make.text("code", &[], &cause.command)?;
+            let code = make.text("code", &[], &cause.command);
             let words = make.text(
                 "span.muted",
                 &[],
                 "Its own report, with holders and fixes: ",
-            )?;
-            add(&line, &make.group("p.command", &[], &[&words, &code])?)?;
+            );
+            add(&line, &make.group("p.command", &[], &[&words, &code]));
         }
-        Ok(line)
+        line
     }
 
     /// `… and 488 more alike`
-    fn show_more(&self, page: &ProcessPage, state: &State) -> Dom<()> {
+    fn show_more(&self, page: &ProcessPage, state: &State) {
         let n_more = page.rows.len().saturating_sub(N_FIRST);
-        flag(&self.more, "hidden", n_more == 0)?;
+        flag(&self.more, "hidden", n_more == 0);
         let link = if state.is_open {
-            self.make
-                .link("charts", "few", "Show only the first ones")?
+            self.make.link("charts", "few", "Show only the first ones")
         } else {
             let alike = if page.n_outliers() <= N_FIRST {
                 " alike"
@@ -170,32 +163,30 @@ impl Page {
                 ""
             };
             let words = format!("… and {n_more} more{alike}");
-            self.make.link("charts", "all", &words)?
+            self.make.link("charts", "all", &words)
         };
-        refill(&self.more, &[link])
+        refill(&self.more, &[link]);
     }
 
-    pub(crate) fn paint(&mut self, known: &Known, state: &State) -> Dom<()> {
-        self.grid.fit(&self.make, known, state)?;
+    pub(crate) fn paint(&mut self, known: &Known, state: &State) {
+        self.grid.fit(&self.make, known, state);
         if state.width > 0.0 {
-            self.grid.paint(known, state, &self.faces)?;
+            self.grid.paint(known, state, &self.faces);
         }
-        Ok(())
     }
 
     /// The theme is another one.
-    pub(crate) fn restyle(&mut self, known: &Known, state: &State) -> Dom<()> {
-        self.faces = faces(&self.root)?;
-        self.paint(known, state)
+    pub(crate) fn restyle(&mut self, known: &Known, state: &State) {
+        self.faces = faces(&self.root);
+        self.paint(known, state);
     }
 
     /// What is pointed at, in all charts and in words.
-    pub(crate) fn read(&mut self, known: &Known, state: &State) -> Dom<()> {
+    pub(crate) fn read(&mut self, known: &Known, state: &State) {
         self.write_reading(known, state);
         if state.width > 0.0 {
-            self.grid.follow(known, state, &self.faces)?;
+            self.grid.follow(known, state, &self.faces);
         }
-        Ok(())
     }
 
     fn write_reading(&self, known: &Known, state: &State) {
@@ -231,26 +222,26 @@ fn reading(page: &ProcessPage, row: usize, at: Nanos) -> Option<String> {
 }
 
 /// What the charts share: their scale, and what is behind each.
-fn legend(make: &Maker, known: &Known) -> Dom<Element> {
+fn legend(make: &Maker, known: &Known) -> Element {
     let page = &known.page;
     let scale = format!(
         "each from 0 to {}, over {}",
         UNITS.size(page.highest()),
         page.span
     );
-    let legend = make.empty("div.legend", &[])?;
-    add(&legend, &make.text("span.muted", &[], &scale)?)?;
+    let legend = make.empty("div.legend", &[]);
+    add(&legend, &make.text("span.muted", &[], &scale));
     if !known.bands.is_empty() {
         for (class, words) in [("median", "median of all"), ("middle", "middle half")] {
-            let swatch = make.empty("i", &[("class", class)])?;
-            let words = make.text("span", &[], words)?;
-            add(&legend, &make.group("span", &[], &[&swatch, &words])?)?;
+            let swatch = make.empty("i", &[("class", class)]);
+            let words = make.text("span", &[], words);
+            add(&legend, &make.group("span", &[], &[&swatch, &words]));
         }
     }
     let ended = page.rows.iter().filter(|row| row.end.is_some()).count();
     if ended > 0 {
         let words = format!("✕ {ended} ended badly");
-        add(&legend, &make.text("span", &[], &words)?)?;
+        add(&legend, &make.text("span", &[], &words));
     }
-    Ok(legend)
+    legend
 }

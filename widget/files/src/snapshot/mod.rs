@@ -7,7 +7,6 @@ mod state;
 use gpumem_core::chart::{Point, Theme};
 use gpumem_core::read::cell_files::CellFiles;
 use gpumem_core::read::torch_snapshot::{Explorer, SnapshotError};
-use gpumem_page_kit::dom::Dom;
 use web_sys::Element;
 
 use crate::Shown;
@@ -32,24 +31,22 @@ impl Snapshot {
         })
     }
 
-    fn read(&mut self) -> Dom<()> {
+    fn read(&mut self) {
         self.on_page(|page, explorer, state| {
             page.read(explorer, state);
-            Ok(())
-        })
+        });
     }
 
-    fn move_to(&mut self, x: f64) -> Dom<()> {
+    fn move_to(&mut self, x: f64) {
         if let Some(event) = self.state.event_at(x) {
             self.state.moment = event.round() as usize;
         }
-        self.on_page(Page::follow)
+        self.on_page(Page::follow);
     }
 
-    fn on_page(&mut self, act: impl FnOnce(&mut Page, &Explorer, &State) -> Dom<()>) -> Dom<()> {
-        match &mut self.page {
-            Some(page) => act(page, &self.explorer, &self.state),
-            None => Ok(()),
+    fn on_page(&mut self, act: impl FnOnce(&mut Page, &Explorer, &State)) {
+        if let Some(page) = &mut self.page {
+            act(page, &self.explorer, &self.state);
         }
     }
 }
@@ -59,81 +56,75 @@ impl Shown for Snapshot {
         "PyTorch memory snapshot"
     }
 
-    fn mount(&mut self, root: &Element, name: &str) -> Dom<()> {
-        let page = Page::build(root, &self.explorer, &self.state, name)?;
+    fn mount(&mut self, root: &Element, name: &str) {
+        let page = Page::build(root, &self.explorer, &self.state, name);
         self.page = Some(page);
-        Ok(())
     }
 
-    fn resize(&mut self, width: f64, scale: f64) -> Dom<()> {
+    fn resize(&mut self, width: f64, scale: f64) {
         (self.state.width, self.state.scale) = (width, scale);
-        self.on_page(Page::paint)
+        self.on_page(Page::paint);
     }
 
-    fn theme(&mut self, theme: Theme) -> Dom<()> {
+    fn theme(&mut self, theme: Theme) {
         self.state.theme = theme;
-        self.on_page(Page::restyle)
+        self.on_page(Page::restyle);
     }
 
-    fn repaint(&mut self) -> Dom<()> {
-        self.on_page(Page::paint)
+    fn repaint(&mut self) {
+        self.on_page(Page::paint);
     }
 
-    fn point(&mut self, pointed: Option<(&str, Point)>) -> Dom<()> {
+    fn point(&mut self, pointed: Option<(&str, Point)>) {
         self.state.pointed = pointed.and_then(|(chart, at)| Some((Chart::named(chart)?, at)));
-        self.read()
+        self.read();
     }
 
-    fn grab(&mut self, chart: &str, x: f64) -> Dom<()> {
+    fn grab(&mut self, chart: &str, x: f64) {
         if Chart::named(chart) == Some(Chart::Levels) {
             self.state.is_held = true;
-            self.move_to(x)?;
+            self.move_to(x);
         }
-        Ok(())
     }
 
-    fn drag(&mut self, x: f64) -> Dom<bool> {
+    fn drag(&mut self, x: f64) -> bool {
         if self.state.is_held {
-            self.move_to(x)?;
+            self.move_to(x);
         }
-        Ok(self.state.is_held)
+        self.state.is_held
     }
 
-    fn release(&mut self, _is_over: bool) -> Dom<()> {
+    fn release(&mut self, _is_over: bool) {
         if std::mem::take(&mut self.state.is_held) {
             self.state.root = 0;
-            return self.on_page(Page::show);
+            self.on_page(Page::show);
         }
-        Ok(())
     }
 
-    fn click(&mut self, chart: &str, at: Point) -> Dom<()> {
+    fn click(&mut self, chart: &str, at: Point) {
         if Chart::named(chart) == Some(Chart::Icicle) {
             let node = self.page.as_ref().and_then(|it| it.node_at(at));
             if let Some(node) = node {
                 self.state.root = node;
-                return self.on_page(Page::paint);
+                self.on_page(Page::paint);
             }
         }
-        Ok(())
     }
 
-    fn act(&mut self, action: &str, argument: &str) -> Dom<()> {
+    fn act(&mut self, action: &str, argument: &str) {
         if self.state.act(&self.explorer, action, argument) {
-            return self.on_page(Page::show);
+            self.on_page(Page::show);
         }
-        Ok(())
     }
 
-    fn zoom(&mut self, chart: &str, x: f64, factor: f64) -> Dom<()> {
+    fn zoom(&mut self, chart: &str, x: f64, factor: f64) {
         if Chart::named(chart) == Some(Chart::Levels) {
             self.state.zoom(self.state.event_at(x), factor);
-            return self.on_page(Page::paint);
+            self.on_page(Page::paint);
         }
-        Ok(())
     }
 
-    fn input(&mut self, input: &str, value: &str) -> Dom<()> {
+    fn input(&mut self, input: &str, value: &str) {
         match input {
             "search" => value.trim().clone_into(&mut self.state.search),
             "inside" => {
@@ -143,14 +134,14 @@ impl Shown for Snapshot {
             }
             _ => {}
         }
-        self.on_page(Page::paint)
+        self.on_page(Page::paint);
     }
 
-    fn press(&mut self, chart: &str, key: &str, is_shifted: bool) -> Dom<bool> {
+    fn press(&mut self, chart: &str, key: &str, is_shifted: bool) -> bool {
         let meant = self.state.press(Chart::named(chart), key, is_shifted);
         if meant {
-            self.on_page(Page::show)?;
+            self.on_page(Page::show);
         }
-        Ok(meant)
+        meant
     }
 }

@@ -12,8 +12,8 @@ use gpumem_core::report::{
 use gpumem_core::units::{Bytes, Nanos};
 use gpumem_core::wording::count;
 use gpumem_page_kit::canvas::Faces;
-use gpumem_page_kit::dom::{Dom, Maker, add, describe, fill, flag, write};
-use gpumem_page_kit::paint::{faces, paint_scene, px};
+use gpumem_page_kit::dom::{Maker, add, describe, fill, flag, write};
+use gpumem_page_kit::paint::{faces, paint_scene};
 use gpumem_page_kit::segments;
 use web_sys::{Element, HtmlCanvasElement};
 
@@ -62,46 +62,41 @@ struct Known {
 }
 
 impl Page {
-    pub(crate) fn build(
-        root: &Element,
-        explorer: &Explorer,
-        state: &State,
-        name: &str,
-    ) -> Dom<Self> {
-        let make = Maker::beside(root)?;
+    pub(crate) fn build(root: &Element, explorer: &Explorer, state: &State, name: &str) -> Self {
+        let make = Maker::beside(root);
         let devices = make.empty(
             "div.segments",
             &[("role", "group"), ("aria-label", "device")],
-        )?;
-        let title = make.text("h2", &[], "PyTorch memory snapshot")?;
-        let file = make.text("span.muted", &[], name)?;
-        let head = make.group("div.line.name", &[], &[&title, &file, &devices])?;
+        );
+        let title = make.text("h2", &[], "PyTorch memory snapshot");
+        let file = make.text("span.muted", &[], name);
+        let head = make.group("div.line.name", &[], &[&title, &file, &devices]);
 
-        let headline = make.empty("p.headline", &[])?;
-        let totals = make.empty("div", &[])?;
-        let failures = make.empty("div.failures", &[])?;
-        let verdict = make.group("section.panel", &[], &[&headline, &totals, &failures])?;
+        let headline = make.empty("p.headline", &[]);
+        let totals = make.empty("div", &[]);
+        let failures = make.empty("div.failures", &[]);
+        let verdict = make.group("section.panel", &[], &[&headline, &totals, &failures]);
 
-        let levels_canvas = chart(&make, "levels")?;
-        let levels_reading = make.empty("p.reading", &[])?;
-        let title = make.text("h3", &[], "Over the trace")?;
-        let legend = legend(&make)?;
+        let levels_canvas = chart(&make, "levels");
+        let levels_reading = make.empty("p.reading", &[]);
+        let title = make.text("h3", &[], "Over the trace");
+        let legend = legend(&make);
         let tools = make.group(
             "div.tools",
             &[],
             &[
-                &make.link("moment", "peak", "Peak")?,
-                &make.link("moment", "end", "End")?,
-                &make.link("zoom", "in", "Zoom in")?,
-                &make.link("zoom", "out", "Zoom out")?,
-                &make.link("whole", "", "All")?,
+                &make.link("moment", "peak", "Peak"),
+                &make.link("moment", "end", "End"),
+                &make.link("zoom", "in", "Zoom in"),
+                &make.link("zoom", "out", "Zoom out"),
+                &make.link("whole", "", "All"),
             ],
-        )?;
-        let line = make.group("div.line", &[], &[&title, &legend, &tools])?;
-        let figure = make.group("figure", &[], &[levels_canvas.as_ref()])?;
-        let trace = make.group("section.panel", &[], &[&line, &figure, &levels_reading])?;
+        );
+        let line = make.group("div.line", &[], &[&title, &legend, &tools]);
+        let figure = make.group("figure", &[], &[levels_canvas.as_ref()]);
+        let trace = make.group("section.panel", &[], &[&line, &figure, &levels_reading]);
 
-        let moment = make.empty("h3", &[])?;
+        let moment = make.empty("h3", &[]);
         let search = make.empty(
             "input.search",
             &[
@@ -110,37 +105,37 @@ impl Page {
                 ("placeholder", "find a function or file"),
                 ("aria-label", "find a function or file"),
             ],
-        )?;
-        let inside = make.empty("input", &[("type", "checkbox"), ("data-input", "inside")])?;
-        let words = make.text("span", &[], "from where memory is asked for")?;
-        let inside = make.group("label", &[], &[&inside, &words])?;
-        let tools = make.group("div.tools", &[], &[&inside, &search])?;
-        let line = make.group("div.line", &[], &[&moment, &tools])?;
-        let icicle_canvas = chart(&make, "icicle")?;
-        let figure = make.group("figure.icicle", &[], &[icicle_canvas.as_ref()])?;
-        let icicle_reading = make.empty("p.reading", &[])?;
-        let owners = make.empty("div.scroll", &[])?;
+        );
+        let inside = make.empty("input", &[("type", "checkbox"), ("data-input", "inside")]);
+        let words = make.text("span", &[], "from where memory is asked for");
+        let inside = make.group("label", &[], &[&inside, &words]);
+        let tools = make.group("div.tools", &[], &[&inside, &search]);
+        let line = make.group("div.line", &[], &[&moment, &tools]);
+        let icicle_canvas = chart(&make, "icicle");
+        let figure = make.group("figure.icicle", &[], &[icicle_canvas.as_ref()]);
+        let icicle_reading = make.empty("p.reading", &[]);
+        let owners = make.empty("div.scroll", &[]);
         let stacks = make.group(
             "section.panel",
             &[],
             &[&line, &figure, &icicle_reading, &owners],
-        )?;
+        );
 
-        let title = make.text("h3", &[], "How long blocks lived")?;
+        let title = make.text("h3", &[], "How long blocks lived");
         let order = "what took most memory for longest first";
-        let order = make.text("span.muted", &[], order)?;
-        let line = make.group("div.line", &[], &[&title, &order])?;
-        let lifetimes = make.empty("div.scroll", &[])?;
-        let lived = make.group("section.panel", &[], &[&line, &lifetimes])?;
+        let order = make.text("span.muted", &[], order);
+        let line = make.group("div.line", &[], &[&title, &order]);
+        let lifetimes = make.empty("div.scroll", &[]);
+        let lived = make.group("section.panel", &[], &[&line, &lifetimes]);
 
-        let title = make.text("h3", &[], "Where it lies, at the end")?;
-        let map = make.empty("div.box", &[])?;
-        let lies = make.group("section.panel", &[], &[&title, &map])?;
+        let title = make.text("h3", &[], "Where it lies, at the end");
+        let map = make.empty("div.box", &[]);
+        let lies = make.group("section.panel", &[], &[&title, &map]);
         for element in [&head, &verdict, &trace, &stacks, &lived, &lies] {
-            add(root, element)?;
+            add(root, element);
         }
         let mut page = Self {
-            faces: faces(root)?,
+            faces: faces(root),
             make,
             root: root.clone(),
             devices,
@@ -160,22 +155,22 @@ impl Page {
             known: None,
             icicle: Icicle::default(),
         };
-        page.show(explorer, state)?;
-        Ok(page)
+        page.show(explorer, state);
+        page
     }
 
     /// Everything in words, and the charts.
-    pub(crate) fn show(&mut self, explorer: &Explorer, state: &State) -> Dom<()> {
+    pub(crate) fn show(&mut self, explorer: &Explorer, state: &State) {
         let is_other = self
             .known
             .as_ref()
             .is_none_or(|it| it.device != state.device);
         self.know(explorer, state);
         if is_other {
-            self.show_device(explorer, state)?;
+            self.show_device(explorer, state);
         }
-        self.show_moment(explorer, state)?;
-        self.paint(explorer, state)
+        self.show_moment(explorer, state);
+        self.paint(explorer, state);
     }
 
     /// Finds out what is not known of the moment yet.
@@ -204,7 +199,7 @@ impl Page {
         }
     }
 
-    fn show_device(&self, explorer: &Explorer, state: &State) -> Dom<()> {
+    fn show_device(&self, explorer: &Explorer, state: &State) {
         let all = &explorer.summary.devices;
         let make = &self.make;
         let mut buttons = Vec::new();
@@ -216,42 +211,42 @@ impl Page {
                 ("data-argument", &idx),
                 ("aria-pressed", is_shown),
             ];
-            buttons.push(make.text("button", &attributes, &label)?);
+            buttons.push(make.text("button", &attributes, &label));
         }
-        fill(&self.devices, &buttons)?;
-        flag(&self.devices, "hidden", all.len() < 2)?;
+        fill(&self.devices, &buttons);
+        flag(&self.devices, "hidden", all.len() < 2);
         let Some(device) = all.get(state.device) else {
             write(&self.headline, "It has no memory in it.");
-            return Ok(());
+            return;
         };
         write(&self.headline, &torch_snapshot_headline(device));
         let mut totals = Vec::new();
         for parts in torch_snapshot_totals(device) {
-            totals.push(make.prose("p", &[], &parts.join(" · "))?);
+            totals.push(make.prose("p", &[], &parts.join(" · ")));
         }
-        fill(&self.totals, &totals)?;
+        fill(&self.totals, &totals);
         let mut failures = Vec::new();
         let at = self.known.iter().flat_map(|known| &known.failures);
         let failed: Vec<_> = device.failed.iter().zip(at).collect();
         for (failed, at) in failed.into_iter().rev().take(MAX_FAILURES) {
             let words = format!("✕ after event {at}");
-            let link = make.link("moment", &at.to_string(), &words)?;
+            let link = make.link("moment", &at.to_string(), &words);
             let words = torch_snapshot_failure(failed).join(" · ");
-            let words = make.prose("span", &[], &words)?;
-            failures.push(make.group("p", &[], &[&link, &words])?);
+            let words = make.prose("span", &[], &words);
+            failures.push(make.group("p", &[], &[&link, &words]));
             if let Some(hint) = torch_snapshot_hint(failed, device, &explorer.summary) {
-                failures.push(make.prose("p", &[], &hint)?);
+                failures.push(make.prose("p", &[], &hint));
             }
         }
-        fill(&self.failures, &failures)?;
-        flag(&self.trace, "hidden", state.n_events == 0)?;
-        flag(&self.lived, "hidden", device.lifetimes.is_empty())?;
-        fill(&self.lifetimes, &[self.lifetimes(device)?])?;
+        fill(&self.failures, &failures);
+        flag(&self.trace, "hidden", state.n_events == 0);
+        flag(&self.lived, "hidden", device.lifetimes.is_empty());
+        fill(&self.lifetimes, &[self.lifetimes(device)]);
         let found = explorer.segments(state.device);
-        fill(&self.map, &segments::map(make, &found, UNITS)?)
+        fill(&self.map, &segments::map(make, &found, UNITS));
     }
 
-    fn show_moment(&self, explorer: &Explorer, state: &State) -> Dom<()> {
+    fn show_moment(&self, explorer: &Explorer, state: &State) {
         let make = &self.make;
         let place = if state.n_events == 0 {
             "in the snapshot".to_owned()
@@ -264,11 +259,11 @@ impl Page {
         };
         write(&self.moment, &format!("Who holds what, {place}"));
         let Some(known) = &self.known else {
-            return Ok(());
+            return;
         };
         let (owners, all) = (&known.owners, known.flame.nodes[0].bytes);
-        let table = table(make, &["line", "bytes", "share", "blocks"])?;
-        let row = |line: &str, bytes: Bytes, n_blocks: usize| -> Dom<()> {
+        let table = table(make, &["line", "bytes", "share", "blocks"]);
+        let row = |line: &str, bytes: Bytes, n_blocks: usize| {
             let share = bytes.as_f64() / all.as_f64().max(1.0) * 100.0;
             let share = if share < 1.0 {
                 "< 1 %".to_owned()
@@ -279,18 +274,18 @@ impl Page {
                 0 => "–".to_owned(),
                 n => n.to_string(),
             };
-            row(make, &table, line, &[UNITS.size(bytes), share, n_blocks])
+            row(make, &table, line, &[UNITS.size(bytes), share, n_blocks]);
         };
         for owner in owners.iter().take(MAX_OWNERS) {
             let line = owner.line.as_ref().map(CodeLine::short);
             let line = line.unwrap_or_else(|| "no stack was recorded".to_owned());
-            row(&line, owner.bytes, owner.n_blocks)?;
+            row(&line, owner.bytes, owner.n_blocks);
         }
         let rest = owners.get(MAX_OWNERS..).unwrap_or_default();
         if !rest.is_empty() {
             let bytes = rest.iter().map(|owner| owner.bytes).sum();
             let n_blocks = rest.iter().map(|owner| owner.n_blocks).sum();
-            row(&count(rest.len(), "more line"), bytes, n_blocks)?;
+            row(&count(rest.len(), "more line"), bytes, n_blocks);
         }
         let listed = owners.iter().map(|owner| owner.bytes).sum();
         let before = all.saturating_sub(listed);
@@ -299,16 +294,16 @@ impl Page {
                 "allocated before the trace: who did is not known",
                 before,
                 0,
-            )?;
+            );
         }
-        fill(&self.owners, &[table])
+        fill(&self.owners, &[table]);
     }
 
     /// How long the blocks of each line lived.
-    fn lifetimes(&self, device: &DeviceSummary) -> Dom<Element> {
+    fn lifetimes(&self, device: &DeviceSummary) -> Element {
         let make = &self.make;
         let heads = ["line", "bytes", "blocks", "not freed", "median", "longest"];
-        let table = table(make, &heads)?;
+        let table = table(make, &heads);
         let figures = |n_blocks: usize, bytes: Bytes, left: Bytes| {
             [UNITS.size(bytes), n_blocks.to_string(), UNITS.size(left)]
         };
@@ -318,7 +313,7 @@ impl Page {
             let [bytes, n_blocks, left] = figures(lived.n_blocks, lived.bytes, lived.left);
             let (median, longest) = (lived.median.to_string(), lived.longest.to_string());
             let cells = [bytes, n_blocks, left, median, longest];
-            row(make, &table, &line, &cells)?;
+            row(make, &table, &line, &cells);
         }
         let rest = device.lifetimes.get(MAX_OWNERS..).unwrap_or_default();
         if !rest.is_empty() {
@@ -326,35 +321,33 @@ impl Page {
             let bytes = rest.iter().map(|it| it.bytes).sum();
             let left = rest.iter().map(|it| it.left).sum();
             let cells = figures(n_blocks, bytes, left);
-            row(make, &table, &count(rest.len(), "more line"), &cells)?;
+            row(make, &table, &count(rest.len(), "more line"), &cells);
         }
-        Ok(table)
+        table
     }
 
     /// The moment follows the pointer: the levels alone, the rest comes when it is let go.
-    pub(crate) fn follow(&mut self, explorer: &Explorer, state: &State) -> Dom<()> {
-        self.paint_levels(explorer, state)?;
+    pub(crate) fn follow(&mut self, explorer: &Explorer, state: &State) {
+        self.paint_levels(explorer, state);
         self.read(explorer, state);
-        Ok(())
     }
 
     /// Paints the charts.
-    pub(crate) fn paint(&mut self, explorer: &Explorer, state: &State) -> Dom<()> {
-        self.paint_levels(explorer, state)?;
-        self.paint_icicle(explorer, state)?;
+    pub(crate) fn paint(&mut self, explorer: &Explorer, state: &State) {
+        self.paint_levels(explorer, state);
+        self.paint_icicle(explorer, state);
         self.read(explorer, state);
-        Ok(())
     }
 
     /// The theme is another one.
-    pub(crate) fn restyle(&mut self, explorer: &Explorer, state: &State) -> Dom<()> {
-        self.faces = faces(&self.root)?;
-        self.paint(explorer, state)
+    pub(crate) fn restyle(&mut self, explorer: &Explorer, state: &State) {
+        self.faces = faces(&self.root);
+        self.paint(explorer, state);
     }
 
-    fn paint_levels(&self, explorer: &Explorer, state: &State) -> Dom<()> {
+    fn paint_levels(&self, explorer: &Explorer, state: &State) {
         let Some(known) = self.known.as_ref().filter(|_| state.n_events > 0) else {
-            return Ok(());
+            return;
         };
         let view = TraceView {
             width: state.width,
@@ -366,12 +359,12 @@ impl Page {
             units: UNITS,
         };
         let scene = trace_levels(&known.levels, &view);
-        self.put(&self.levels_canvas, &scene, state)
+        self.put(&self.levels_canvas, &scene, state);
     }
 
-    fn paint_icicle(&mut self, explorer: &Explorer, state: &State) -> Dom<()> {
+    fn paint_icicle(&mut self, explorer: &Explorer, state: &State) {
         let Some(known) = &self.known else {
-            return Ok(());
+            return;
         };
         let view = IcicleView {
             width: state.width,
@@ -380,18 +373,15 @@ impl Page {
             units: UNITS,
         };
         self.icicle = icicle(&known.flame, explorer.names(), &view);
-        self.put(&self.icicle_canvas, &self.icicle.scene, state)
+        self.put(&self.icicle_canvas, &self.icicle.scene, state);
     }
 
-    fn put(&self, canvas: &HtmlCanvasElement, scene: &Scene, state: &State) -> Dom<()> {
+    fn put(&self, canvas: &HtmlCanvasElement, scene: &Scene, state: &State) {
         if state.width <= 0.0 {
-            return Ok(());
+            return;
         }
-        let style = canvas.style();
-        style.set_property("width", &px(scene.width))?;
-        style.set_property("height", &px(scene.height))?;
-        describe(canvas, "aria-label", &scene.description)?;
-        paint_scene(canvas, scene, state.theme, state.scale, &self.faces)
+        describe(canvas, "aria-label", &scene.description);
+        paint_scene(canvas, scene, state.theme, state.scale, &self.faces);
     }
 
     /// What is pointed at, below the charts.
@@ -452,19 +442,19 @@ fn frame_words(explorer: &Explorer, flame: &Flame, node: usize) -> String {
     )
 }
 
-fn chart(make: &Maker, name: &str) -> Dom<HtmlCanvasElement> {
+fn chart(make: &Maker, name: &str) -> HtmlCanvasElement {
     make.typed(
         "canvas",
         &[("role", "img"), ("tabindex", "0"), ("data-chart", name)],
     )
 }
 
-fn legend(make: &Maker) -> Dom<Element> {
-    let legend = make.empty("div.legend", &[])?;
+fn legend(make: &Maker) -> Element {
+    let legend = make.empty("div.legend", &[]);
     for (class, words) in [("allocated", "allocated"), ("reserved", "reserved")] {
-        let swatch = make.empty("i", &[("class", class)])?;
-        let words = make.text("span", &[], words)?;
-        add(&legend, &make.group("span", &[], &[&swatch, &words])?)?;
+        let swatch = make.empty("i", &[("class", class)]);
+        let words = make.text("span", &[], words);
+        add(&legend, &make.group("span", &[], &[&swatch, &words]));
     }
-    Ok(legend)
+    legend
 }

@@ -10,7 +10,6 @@ use gpumem_core::chart::{Point, Theme};
 use gpumem_core::read::cell_files::CellFiles;
 use gpumem_core::read::chrome_trace::{RangeRow, TraceExplorer, range_rows};
 use gpumem_core::read::json_file::JsonError;
-use gpumem_page_kit::dom::Dom;
 use web_sys::Element;
 
 use crate::Shown;
@@ -37,20 +36,15 @@ impl Trace {
         })
     }
 
-    fn show(&mut self) -> Dom<()> {
-        match &mut self.page {
-            Some(page) => page.show(&self.explorer, &self.ranges, &self.state),
-            None => Ok(()),
+    fn show(&mut self) {
+        if let Some(page) = &mut self.page {
+            page.show(&self.explorer, &self.ranges, &self.state);
         }
     }
 
-    fn on_page(
-        &mut self,
-        act: impl FnOnce(&mut Page, &TraceExplorer, &State) -> Dom<()>,
-    ) -> Dom<()> {
-        match &mut self.page {
-            Some(page) => act(page, &self.explorer, &self.state),
-            None => Ok(()),
+    fn on_page(&mut self, act: impl FnOnce(&mut Page, &TraceExplorer, &State)) {
+        if let Some(page) = &mut self.page {
+            act(page, &self.explorer, &self.state);
         }
     }
 }
@@ -60,58 +54,54 @@ impl Shown for Trace {
         "PyTorch profiler trace"
     }
 
-    fn mount(&mut self, root: &Element, name: &str) -> Dom<()> {
-        let page = Page::build(root, &self.explorer, &self.ranges, &self.state, name)?;
+    fn mount(&mut self, root: &Element, name: &str) {
+        let page = Page::build(root, &self.explorer, &self.ranges, &self.state, name);
         self.page = Some(page);
-        Ok(())
     }
 
-    fn resize(&mut self, width: f64, scale: f64) -> Dom<()> {
+    fn resize(&mut self, width: f64, scale: f64) {
         (self.state.width, self.state.scale) = (width, scale);
-        self.on_page(Page::paint)
+        self.on_page(Page::paint);
     }
 
-    fn theme(&mut self, theme: Theme) -> Dom<()> {
+    fn theme(&mut self, theme: Theme) {
         self.state.theme = theme;
-        self.on_page(Page::restyle)
+        self.on_page(Page::restyle);
     }
 
-    fn repaint(&mut self) -> Dom<()> {
-        self.on_page(Page::paint)
+    fn repaint(&mut self) {
+        self.on_page(Page::paint);
     }
 
-    fn point(&mut self, pointed: Option<(&str, Point)>) -> Dom<()> {
+    fn point(&mut self, pointed: Option<(&str, Point)>) {
         self.state.pointed = pointed.map(|(_, at)| at);
         self.on_page(|page, explorer, state| {
             page.read(explorer, state);
-            Ok(())
-        })
+        });
     }
 
-    fn grab(&mut self, chart: &str, x: f64) -> Dom<()> {
+    fn grab(&mut self, chart: &str, x: f64) {
         if chart == CHART {
             self.state.grab(x);
         }
-        Ok(())
     }
 
-    fn drag(&mut self, x: f64) -> Dom<bool> {
+    fn drag(&mut self, x: f64) -> bool {
         let is_more = self.state.drag_to(x);
         if is_more {
             // The table follows when the chart is let go.
-            self.on_page(Page::paint)?;
+            self.on_page(Page::paint);
         }
-        Ok(is_more)
+        is_more
     }
 
-    fn release(&mut self, is_over: bool) -> Dom<()> {
+    fn release(&mut self, is_over: bool) {
         if self.state.release(is_over) {
-            return self.show();
+            self.show();
         }
-        Ok(())
     }
 
-    fn click(&mut self, _chart: &str, at: Point) -> Dom<()> {
+    fn click(&mut self, _chart: &str, at: Point) {
         let range = self.page.as_ref().and_then(|page| page.range_at(at));
         match range.and_then(|idx| self.explorer.summary.ranges.get(idx)) {
             Some(range) => {
@@ -120,42 +110,41 @@ impl Shown for Trace {
             }
             None => self.state.click(at.x),
         }
-        self.show()
+        self.show();
     }
 
-    fn act(&mut self, action: &str, argument: &str) -> Dom<()> {
+    fn act(&mut self, action: &str, argument: &str) {
         if self.state.act(&self.ranges, action, argument) {
-            return self.show();
+            self.show();
         }
-        Ok(())
     }
 
-    fn zoom(&mut self, _chart: &str, x: f64, factor: f64) -> Dom<()> {
+    fn zoom(&mut self, _chart: &str, x: f64, factor: f64) {
         self.state.zoom(self.state.time_at(x), factor);
-        self.on_page(Page::paint)
+        self.on_page(Page::paint);
     }
 
-    fn input(&mut self, input: &str, value: &str) -> Dom<()> {
+    fn input(&mut self, input: &str, value: &str) {
         if input == "search" {
             value.trim().clone_into(&mut self.state.rows.search);
             self.state.first_row = 0;
         }
-        self.show()
+        self.show();
     }
 
-    fn press(&mut self, chart: &str, key: &str, is_shifted: bool) -> Dom<bool> {
+    fn press(&mut self, chart: &str, key: &str, is_shifted: bool) -> bool {
         let meant = chart == CHART && self.state.press(key, is_shifted);
         if meant {
-            self.show()?;
+            self.show();
         }
-        Ok(meant)
+        meant
     }
 
-    fn hover(&mut self, row: &str) -> Dom<()> {
+    fn hover(&mut self, row: &str) {
         let row = row.parse().ok();
         if std::mem::replace(&mut self.state.hovered, row) == row {
-            return Ok(());
+            return;
         }
-        self.on_page(Page::paint)
+        self.on_page(Page::paint);
     }
 }

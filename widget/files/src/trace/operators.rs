@@ -6,7 +6,7 @@ use gpumem_core::read::chrome_trace::{
 };
 use gpumem_core::units::{ByteDelta, Nanos};
 use gpumem_core::wording::count;
-use gpumem_page_kit::dom::{Dom, Maker, add, flag, refill, write};
+use gpumem_page_kit::dom::{Maker, add, flag, refill, write};
 use web_sys::Element;
 
 use super::known::Known;
@@ -58,10 +58,10 @@ const FIGURES: [Column; 6] = [
 ];
 
 impl Operators {
-    pub(crate) fn build(make: &Maker, explorer: &TraceExplorer) -> Dom<Self> {
-        let title = make.text("h3", &[], "Operators and kernels")?;
+    pub(crate) fn build(make: &Maker, explorer: &TraceExplorer) -> Self {
+        let title = make.text("h3", &[], "Operators and kernels");
         let group = |label| make.empty("div.segments", &[("role", "group"), ("aria-label", label)]);
-        let (kinds, groups) = (group("rows")?, group("group by")?);
+        let (kinds, groups) = (group("rows"), group("group by"));
         let search = make.empty(
             "input.search",
             &[
@@ -70,22 +70,22 @@ impl Operators {
                 ("placeholder", "find an operator or kernel"),
                 ("aria-label", "find an operator or kernel"),
             ],
-        )?;
-        let tools = make.group("div.tools", &[], &[&kinds, &groups, &search])?;
-        let line = make.group("div.line", &[], &[&title, &tools])?;
-        let found = make.empty("p.muted", &[("role", "status")])?;
-        let pager = make.empty("div.tools", &[])?;
-        let below = make.group("div.line", &[], &[&found, &pager])?;
-        let rows = make.empty("div.scroll", &[])?;
-        Ok(Self {
-            panel: make.group("section.panel.operators", &[], &[&line, &below, &rows])?,
+        );
+        let tools = make.group("div.tools", &[], &[&kinds, &groups, &search]);
+        let line = make.group("div.line", &[], &[&title, &tools]);
+        let found = make.empty("p.muted", &[("role", "status")]);
+        let pager = make.empty("div.tools", &[]);
+        let below = make.group("div.line", &[], &[&found, &pager]);
+        let rows = make.empty("div.scroll", &[]);
+        Self {
+            panel: make.group("section.panel.operators", &[], &[&line, &below, &rows]),
             kinds,
             groups,
             pager,
             found,
             rows,
             has_kernels: !explorer.summary.kernels.is_empty(),
-        })
+        }
     }
 
     pub(crate) fn panel(&self) -> &Element {
@@ -98,21 +98,21 @@ impl Operators {
         explorer: &TraceExplorer,
         state: &State,
         known: &Known,
-    ) -> Dom<()> {
-        self.show_choices(make, explorer, state)?;
+    ) {
+        self.show_choices(make, explorer, state);
         self.show_found(explorer, state, known);
-        let pages = pager(make, "rows", state.first_row, known.shown.len(), N_ROWS)?;
-        refill(&self.pager, &pages)?;
+        let pages = pager(make, "rows", state.first_row, known.shown.len(), N_ROWS);
+        refill(&self.pager, &pages);
         let columns = self.columns(known);
-        let table = make.empty("table", &[])?;
-        add(&table, &heads(make, state, &columns)?)?;
+        let table = make.empty("table", &[]);
+        add(&table, &heads(make, state, &columns));
         for &row in known.shown.iter().skip(state.first_row).take(N_ROWS) {
-            add(&table, &self.row(make, explorer, state, known, row)?)?;
+            add(&table, &self.row(make, explorer, state, known, row));
         }
-        refill(&self.rows, &[table])
+        refill(&self.rows, &[table]);
     }
 
-    fn show_choices(&self, make: &Maker, explorer: &TraceExplorer, state: &State) -> Dom<()> {
+    fn show_choices(&self, make: &Maker, explorer: &TraceExplorer, state: &State) {
         let kind = match state.rows.is_kernel {
             None => "all",
             Some(false) => "operators",
@@ -123,9 +123,9 @@ impl Operators {
             ("operators", "Operators"),
             ("kernels", "Kernels"),
         ];
-        choices(make, &self.kinds, "kind", kind, &kinds)?;
+        choices(make, &self.kinds, "kind", kind, &kinds);
         let has_both = self.has_kernels && !explorer.summary.operators.is_empty();
-        flag(&self.kinds, "hidden", !has_both)?;
+        flag(&self.kinds, "hidden", !has_both);
         let groups = [
             (GroupBy::Name, "name", "By name"),
             (GroupBy::Shapes, "shapes", "By input shapes"),
@@ -135,8 +135,8 @@ impl Operators {
         let there = groups.into_iter().filter(|it| explorer.has(it.0));
         let there: Vec<_> = there.map(|it| (it.1, it.2)).collect();
         let by = groups.into_iter().find(|it| it.0 == state.by);
-        choices(make, &self.groups, "by", by.map_or("", |it| it.1), &there)?;
-        flag(&self.groups, "hidden", there.len() < 2)
+        choices(make, &self.groups, "by", by.map_or("", |it| it.1), &there);
+        flag(&self.groups, "hidden", there.len() < 2);
     }
 
     /// How many rows there are, and which calls are counted.
@@ -184,7 +184,7 @@ impl Operators {
         state: &State,
         known: &Known,
         number: usize,
-    ) -> Dom<Element> {
+    ) -> Element {
         let name = known.table.name(explorer, number);
         let is_marked = state.marked == Some(number);
         let argument = number.to_string();
@@ -194,38 +194,38 @@ impl Operators {
             ("aria-pressed", if is_marked { "true" } else { "false" }),
             ("title", name),
         ];
-        let code = make.text("code", &[], name)?;
-        let button = make.group("button.operator", &attributes, &[&code])?;
-        let called = make.group("div.called", &[], &[&button])?;
+        let code = make.text("code", &[], name);
+        let button = make.group("button.operator", &attributes, &[&code]);
+        let called = make.group("div.called", &[], &[&button]);
         let kind = match known.table.kind(number) {
             RowKind::Operator => None,
             RowKind::Runtime => Some("runtime call"),
             RowKind::Kernel => Some("kernel"),
         };
         if let Some(kind) = kind {
-            add(&called, &make.text("span.muted", &[], kind)?)?;
+            add(&called, &make.text("span.muted", &[], kind));
         }
-        let cell = make.group("td", &[], &[&called])?;
-        let row = make.group("tr", &[("data-row", &argument)], &[&cell])?;
-        flag(&row, "data-chosen", is_marked)?;
+        let cell = make.group("td", &[], &[&called]);
+        let row = make.group("tr", &[("data-row", &argument)], &[&cell]);
+        flag(&row, "data-chosen", is_marked);
         if state.by != GroupBy::Name {
             let within = match known.table.within(explorer, number) {
                 "" => "–",
                 within => within.strip_prefix("nn.Module: ").unwrap_or(within),
             };
-            let within = make.text("code", &[], within)?;
-            add(&row, &make.group("td.within", &[], &[&within])?)?;
+            let within = make.text("code", &[], within);
+            add(&row, &make.group("td.within", &[], &[&within]));
         }
         for (column, _, _) in self.columns(known) {
             let words = figure(column, &known.figures[number]);
-            add(&row, &make.text("td.figure", &[], &words)?)?;
+            add(&row, &make.text("td.figure", &[], &words));
         }
-        Ok(row)
+        row
     }
 }
 
-fn heads(make: &Maker, state: &State, columns: &[Column]) -> Dom<Element> {
-    let heads = make.empty("tr", &[])?;
+fn heads(make: &Maker, state: &State, columns: &[Column]) -> Element {
+    let heads = make.empty("tr", &[]);
     let within = match state.by {
         GroupBy::Name => None,
         GroupBy::Shapes => Some((OperatorColumn::Within, "Input shapes", "as recorded")),
@@ -242,9 +242,9 @@ fn heads(make: &Maker, state: &State, columns: &[Column]) -> Dom<Element> {
         let is_sorted = state.rows.column == column;
         let sorted = is_sorted.then_some(state.rows.is_descending);
         let button = [column_name(column), words, meaning];
-        add(&heads, &sorted_head(make, button, idx < n_texts, sorted)?)?;
+        add(&heads, &sorted_head(make, button, idx < n_texts, sorted));
     }
-    Ok(heads)
+    heads
 }
 
 fn figure(column: OperatorColumn, figures: &OperatorFigures) -> String {
@@ -268,13 +268,7 @@ fn figure(column: OperatorColumn, figures: &OperatorFigures) -> String {
 }
 
 /// Buttons of which one is pressed.
-fn choices(
-    make: &Maker,
-    list: &Element,
-    action: &str,
-    chosen: &str,
-    all: &[(&str, &str)],
-) -> Dom<()> {
+fn choices(make: &Maker, list: &Element, action: &str, chosen: &str, all: &[(&str, &str)]) {
     let mut buttons = Vec::new();
     for (argument, label) in all {
         let is_chosen = if *argument == chosen { "true" } else { "false" };
@@ -283,7 +277,7 @@ fn choices(
             ("data-argument", argument),
             ("aria-pressed", is_chosen),
         ];
-        buttons.push(make.text("button", &attributes, label)?);
+        buttons.push(make.text("button", &attributes, label));
     }
-    refill(list, &buttons)
+    refill(list, &buttons);
 }

@@ -12,7 +12,7 @@ use gpumem_core::report::{
 use gpumem_core::units::ByteDelta;
 use gpumem_core::wording::count;
 use gpumem_page_kit::canvas::Faces;
-use gpumem_page_kit::dom::{Dom, Maker, add, describe, fill, flag, refill, write};
+use gpumem_page_kit::dom::{Maker, add, describe, fill, flag, refill, set_style, write};
 use gpumem_page_kit::paint::{faces, paint_scene, px};
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 
@@ -59,56 +59,53 @@ impl Page {
         ranges: &[RangeRow],
         state: &State,
         name: &str,
-    ) -> Dom<Self> {
-        let make = Maker::beside(root)?;
+    ) -> Self {
+        let make = Maker::beside(root);
         let summary = &explorer.summary;
         let devices = make.empty(
             "div.segments",
             &[("role", "group"), ("aria-label", "device")],
-        )?;
-        let title = make.text("h2", &[], "PyTorch profiler trace")?;
-        let file = make.text("span.muted", &[], name)?;
-        let head = make.group("div.line.name", &[], &[&title, &file, &devices])?;
+        );
+        let title = make.text("h2", &[], "PyTorch profiler trace");
+        let file = make.text("span.muted", &[], name);
+        let head = make.group("div.line.name", &[], &[&title, &file, &devices]);
 
-        let verdict = make.empty("section.panel", &[])?;
+        let verdict = make.empty("section.panel", &[]);
         for (idx, words) in torch_trace_conclusion(summary).iter().enumerate() {
             let tag = if idx == 0 { "p.headline" } else { "p" };
-            add(&verdict, &make.prose(tag, &[], words)?)?;
+            add(&verdict, &make.prose(tag, &[], words));
         }
         let parts = torch_trace_parts(summary).join(" · ");
-        add(&verdict, &make.text("p.muted", &[], &parts)?)?;
+        add(&verdict, &make.text("p.muted", &[], &parts));
 
         let canvas: HtmlCanvasElement = make.typed(
             "canvas",
             &[("role", "img"), ("tabindex", "0"), ("data-chart", CHART)],
-        )?;
-        let title = make.empty("h3", &[])?;
-        let (legend, tools) = (
-            make.empty("div.legend", &[])?,
-            make.empty("div.tools", &[])?,
         );
-        let line = make.group("div.line", &[], &[&title, &legend, &tools])?;
-        let figure = make.group("figure", &[], &[canvas.as_ref()])?;
-        let reading = make.empty("p.reading", &[])?;
-        let over_time = make.group("section.panel", &[], &[&line, &figure, &reading])?;
+        let title = make.empty("h3", &[]);
+        let (legend, tools) = (make.empty("div.legend", &[]), make.empty("div.tools", &[]));
+        let line = make.group("div.line", &[], &[&title, &legend, &tools]);
+        let figure = make.group("figure", &[], &[canvas.as_ref()]);
+        let reading = make.empty("p.reading", &[]);
+        let over_time = make.group("section.panel", &[], &[&line, &figure, &reading]);
         let known = Known::of(explorer, state);
         let has_rows = known.table.n_rows() > 0;
         let is_empty = !has_rows && known.levels.is_none() && summary.ranges.is_empty();
-        flag(&over_time, "hidden", is_empty)?;
+        flag(&over_time, "hidden", is_empty);
 
-        let operators = Operators::build(&make, explorer)?;
-        flag(operators.panel(), "hidden", !has_rows)?;
+        let operators = Operators::build(&make, explorer);
+        flag(operators.panel(), "hidden", !has_rows);
 
-        let ranges_title = make.text("h3", &[], "Steps and labelled ranges")?;
-        let ranges_pager = make.empty("div.tools", &[])?;
-        let line = make.group("div.line", &[], &[&ranges_title, &ranges_pager])?;
-        let range_table = make.empty("div.scroll", &[])?;
-        let nested = make.group("section.panel", &[], &[&line, &range_table])?;
-        flag(&nested, "hidden", summary.ranges.is_empty())?;
+        let ranges_title = make.text("h3", &[], "Steps and labelled ranges");
+        let ranges_pager = make.empty("div.tools", &[]);
+        let line = make.group("div.line", &[], &[&ranges_title, &ranges_pager]);
+        let range_table = make.empty("div.scroll", &[]);
+        let nested = make.group("section.panel", &[], &[&line, &range_table]);
+        flag(&nested, "hidden", summary.ranges.is_empty());
 
-        let holds_title = make.text("h3", &[], "Who holds what, at the peak")?;
-        let owners = make.empty("div.scroll", &[])?;
-        let holds = make.group("section.panel", &[], &[&holds_title, &owners])?;
+        let holds_title = make.text("h3", &[], "Who holds what, at the peak");
+        let owners = make.empty("div.scroll", &[]);
+        let holds = make.group("section.panel", &[], &[&holds_title, &owners]);
         for element in [
             &head,
             &verdict,
@@ -117,10 +114,10 @@ impl Page {
             &nested,
             &holds,
         ] {
-            add(root, element)?;
+            add(root, element);
         }
         let mut page = Self {
-            faces: faces(root)?,
+            faces: faces(root),
             root: root.clone(),
             devices,
             title,
@@ -138,27 +135,22 @@ impl Page {
             chart: ProfilerChart::default(),
             make,
         };
-        page.show(explorer, ranges, state)?;
-        Ok(page)
+        page.show(explorer, ranges, state);
+        page
     }
 
     /// Everything in words, and the chart.
-    pub(crate) fn show(
-        &mut self,
-        explorer: &TraceExplorer,
-        ranges: &[RangeRow],
-        state: &State,
-    ) -> Dom<()> {
+    pub(crate) fn show(&mut self, explorer: &TraceExplorer, ranges: &[RangeRow], state: &State) {
         self.known.update(explorer, state);
-        self.show_device(explorer, state)?;
-        self.show_tools(state)?;
+        self.show_device(explorer, state);
+        self.show_tools(state);
         self.operators
-            .show(&self.make, explorer, state, &self.known)?;
-        self.show_ranges(explorer, ranges, state)?;
-        self.paint(explorer, state)
+            .show(&self.make, explorer, state, &self.known);
+        self.show_ranges(explorer, ranges, state);
+        self.paint(explorer, state);
     }
 
-    fn show_device(&self, explorer: &TraceExplorer, state: &State) -> Dom<()> {
+    fn show_device(&self, explorer: &TraceExplorer, state: &State) {
         let make = &self.make;
         let all = &explorer.summary.devices;
         let mut buttons = Vec::new();
@@ -170,10 +162,10 @@ impl Page {
                 ("data-argument", &*idx),
                 ("aria-pressed", is_shown),
             ];
-            buttons.push(make.text("button", &attributes, &label)?);
+            buttons.push(make.text("button", &attributes, &label));
         }
-        refill(&self.devices, &buttons)?;
-        flag(&self.devices, "hidden", all.len() < 2)?;
+        refill(&self.devices, &buttons);
+        flag(&self.devices, "hidden", all.len() < 2);
         let device = all.get(state.device);
         let title = match device {
             Some(device) => format!("Memory over time, on {}", torch_trace_device(device)),
@@ -192,29 +184,29 @@ impl Page {
             ("calls", "while a marked call runs", true),
         ] {
             if is_there {
-                let swatch = make.empty("i", &[("class", class)])?;
-                let words = make.text("span", &[], words)?;
-                entries.push(make.group("span", &[], &[&swatch, &words])?);
+                let swatch = make.empty("i", &[("class", class)]);
+                let words = make.text("span", &[], words);
+                entries.push(make.group("span", &[], &[&swatch, &words]));
             }
         }
-        fill(&self.legend, &entries)?;
+        fill(&self.legend, &entries);
         let owners = device.and_then(|device| Some((device, device.owners_at_peak.as_ref()?)));
         let owners = owners.filter(|(_, owners)| !owners.is_empty());
-        flag(&self.holds, "hidden", owners.is_none())?;
+        flag(&self.holds, "hidden", owners.is_none());
         let Some((device, owners)) = owners else {
-            return Ok(());
+            return;
         };
-        let table = table(make, &["Operator", "Memory", "Blocks"])?;
+        let table = table(make, &["Operator", "Memory", "Blocks"]);
         for owner in owners.iter().take(MAX_OWNERS) {
             let figures = [UNITS.size(owner.bytes), owner.n_blocks.to_string()];
-            row(make, &table, &torch_trace_owner(owner), &figures)?;
+            row(make, &table, &torch_trace_owner(owner), &figures);
         }
         let rest = owners.get(MAX_OWNERS..).unwrap_or_default();
         if !rest.is_empty() {
             let bytes = rest.iter().map(|owner| owner.bytes).sum();
             let n_blocks: usize = rest.iter().map(|owner| owner.n_blocks).sum();
             let figures = [UNITS.size(bytes), n_blocks.to_string()];
-            row(make, &table, &count(rest.len(), "more operator"), &figures)?;
+            row(make, &table, &count(rest.len(), "more operator"), &figures);
         }
         let known: i64 = owners
             .iter()
@@ -226,25 +218,25 @@ impl Page {
                 UNITS.size(ByteDelta::new(before).magnitude()),
                 "–".to_owned(),
             ];
-            row(make, &table, "allocated before the trace", &figures)?;
+            row(make, &table, "allocated before the trace", &figures);
         }
-        fill(&self.owners, &[table])
+        fill(&self.owners, &[table]);
     }
 
-    fn show_tools(&self, state: &State) -> Dom<()> {
+    fn show_tools(&self, state: &State) {
         let make = &self.make;
         let mut tools = Vec::new();
         if state.chosen.is_some() {
-            tools.push(make.link("clear", "calls", "Count all calls")?);
-            tools.push(make.link("zoom", "chosen", "Zoom to these")?);
+            tools.push(make.link("clear", "calls", "Count all calls"));
+            tools.push(make.link("zoom", "chosen", "Zoom to these"));
         }
-        tools.push(make.link("zoom", "in", "Zoom in")?);
-        tools.push(make.link("zoom", "out", "Zoom out")?);
-        tools.push(make.link("whole", "time", "All")?);
-        refill(&self.tools, &tools)
+        tools.push(make.link("zoom", "in", "Zoom in"));
+        tools.push(make.link("zoom", "out", "Zoom out"));
+        tools.push(make.link("whole", "time", "All"));
+        refill(&self.tools, &tools);
     }
 
-    fn show_ranges(&self, explorer: &TraceExplorer, ranges: &[RangeRow], state: &State) -> Dom<()> {
+    fn show_ranges(&self, explorer: &TraceExplorer, ranges: &[RangeRow], state: &State) {
         let make = &self.make;
         let device = explorer.summary.devices.get(state.device);
         let has_memory = ranges.iter().any(|range| !range.memory.is_empty());
@@ -255,7 +247,7 @@ impl Page {
                 .into_iter()
                 .flatten(),
         );
-        let table = table(make, &heads)?;
+        let table = table(make, &heads);
         let shown = ranges.iter().enumerate().skip(state.first_range);
         for (idx, range) in shown.take(N_ROWS) {
             let argument = idx.to_string();
@@ -268,10 +260,10 @@ impl Page {
                     ("data-argument", &argument),
                     ("aria-pressed", if is_chosen { "true" } else { "false" }),
                 ],
-            )?;
-            add(&name, &make.text("code", &[], &range.name)?)?;
+            );
+            add(&name, &make.text("code", &[], &range.name));
             let indent = range.depth.min(MOST_DEPTH) as f64 * INDENT;
-            name.style().set_property("margin-left", &px(indent))?;
+            set_style(&name, "margin-left", &px(indent));
             let mut figures = vec![
                 range.n_ranges.to_string(),
                 range.extent.0.to_string(),
@@ -280,21 +272,21 @@ impl Page {
             if has_memory {
                 figures.extend(range_memory(&range.memory, state.device, device));
             }
-            let name = make.group("div.called", &[], &[name.as_ref()])?;
-            let row = add_row(make, &table, &name, &figures)?;
-            flag(&row, "data-chosen", is_chosen)?;
+            let name = make.group("div.called", &[], &[name.as_ref()]);
+            let row = add_row(make, &table, &name, &figures);
+            flag(&row, "data-chosen", is_chosen);
         }
-        refill(&self.ranges, &[table])?;
-        let pager = pager(make, "ranges", state.first_range, ranges.len(), N_ROWS)?;
-        refill(&self.ranges_pager, &pager)
+        refill(&self.ranges, &[table]);
+        let pager = pager(make, "ranges", state.first_range, ranges.len(), N_ROWS);
+        refill(&self.ranges_pager, &pager);
     }
 
     /// Paints the chart.
-    pub(crate) fn paint(&mut self, explorer: &TraceExplorer, state: &State) -> Dom<()> {
+    pub(crate) fn paint(&mut self, explorer: &TraceExplorer, state: &State) {
         self.known.mark(explorer, state);
         self.read(explorer, state);
         if state.width <= 0.0 {
-            return Ok(());
+            return;
         }
         let view = ProfilerView {
             width: state.width,
@@ -309,17 +301,14 @@ impl Page {
         };
         self.chart = profiler_chart(self.known.levels.as_ref(), &view);
         let scene = &self.chart.scene;
-        let style = self.canvas.style();
-        style.set_property("width", &px(scene.width))?;
-        style.set_property("height", &px(scene.height))?;
-        describe(&self.canvas, "aria-label", &scene.description)?;
-        paint_scene(&self.canvas, scene, state.theme, state.scale, &self.faces)
+        describe(&self.canvas, "aria-label", &scene.description);
+        paint_scene(&self.canvas, scene, state.theme, state.scale, &self.faces);
     }
 
     /// The theme is another one.
-    pub(crate) fn restyle(&mut self, explorer: &TraceExplorer, state: &State) -> Dom<()> {
-        self.faces = faces(&self.root)?;
-        self.paint(explorer, state)
+    pub(crate) fn restyle(&mut self, explorer: &TraceExplorer, state: &State) {
+        self.faces = faces(&self.root);
+        self.paint(explorer, state);
     }
 
     /// What is pointed at, below the chart.
