@@ -156,7 +156,7 @@ fn a_picture_begins_with_the_verdict_and_its_fix() {
 
 #[test]
 fn the_picture_of_a_healthy_session_says_so() {
-    let (recording, analysis) = session(&[("model = build()", &[run(1200)])]);
+    let (recording, analysis) = session(&[("model.train()", &[run(0), run(0)])]);
     let picture = picture(&recording, &analysis, &view(880.0), Extent::FirstScreen);
     assert!(draw_log(&picture).contains("\"Nothing grows\""));
 }

@@ -1,20 +1,78 @@
 //! What the report says before and beside its findings.
 
+use std::collections::HashSet;
+
+use super::holders::held_by;
 use super::{Words, count};
 use crate::analyze::{Analysis, DeviceSummary, FindingKind, Peak, RunRow, Verdict};
-use crate::recording::{DeviceIdx, Recording, Run, Status};
-use crate::units::{Bytes, Units};
+use crate::holders::Holder;
+use crate::recording::{DeviceIdx, Recording, Run, Series, Status};
+use crate::units::{ByteDelta, Bytes, Units};
 
-/// What stands before the words of [`healthy`]: `○` where there is nothing, `◆` where the kernel died,
-/// else `✓`.
+/// A loop or marks of fewer points do not show growth.
+const N_STEPS: usize = 5;
+
+/// A run that kept as much of a device, and at least as many bytes, has its holder named.
+const MUCH_OF_A_DEVICE: u64 = 100;
+const MUCH: Bytes = Bytes::mib(64);
+
+/// What stands before the words of [`healthy`]: `○` where there is nothing or growth could not have been seen,
+/// `◆` where the kernel died, else `✓`.
 pub fn calm_sign(recording: &Recording) -> &'static str {
     if recording.runs().is_empty() {
         "○"
     } else if died_in(recording).is_some() {
         "◆"
-    } else {
+    } else if shows_growth(recording) {
         "✓"
+    } else {
+        "○"
     }
+}
+
+/// Something came again, so that growth would have been seen: a cell, a block, marked steps, or a loop whose
+/// levels were read.
+fn shows_growth(recording: &Recording) -> bool {
+    let mut seen = HashSet::new();
+    let mut runs = recording.runs().iter();
+    let mut series = recording.all_samples();
+    runs.any(|run| !seen.insert((run.revision, run.parent.is_some().then_some(&run.label))))
+        || series.any(|(run, _, series, points)| match series {
+            Series::Sampled => false,
+            Series::Marked(_) => points.len() > N_STEPS,
+            Series::Loop(_) => points.len() > N_STEPS && recording.run(run).ended.is_some(),
+        })
+}
+
+/// What the one run of a cell kept that kept the most, and who holds it, if that is much of a device.
+fn kept_in_one_run(
+    recording: &Recording,
+    analysis: &Analysis,
+    device: DeviceIdx,
+    units: Units,
+) -> Option<String> {
+    let rows = analysis.rows.iter().filter(|row| row.device == device);
+    let capacity = analysis
+        .devices
+        .iter()
+        .find(|it| it.device == device)?
+        .capacity;
+    let share = capacity.map_or(0, |it| it.get() / MUCH_OF_A_DEVICE);
+    let much = Bytes::new(share).max(MUCH).since(Bytes::ZERO);
+    let is_only = |row: &&RunRow| {
+        let run = recording.run(row.run);
+        let mut runs = recording.runs().iter();
+        run.parent.is_none() && runs.all(|it| it.idx == run.idx || it.cell != run.cell)
+    };
+    let kept = rows.filter(|row| row.kept_alone().is_some_and(|kept| kept >= much));
+    let row = kept.filter(is_only).max_by_key(|row| row.kept_alone())?;
+    let holders = recording.holders(row.run, device).map(|look| &look.roots);
+    let gained = |it: &&Holder| it.grown.is_some_and(|grown| grown > ByteDelta::ZERO);
+    let first = holders.and_then(|roots| roots.iter().filter(gained).max_by_key(|it| it.grown));
+    let held = first.map_or(String::new(), |it| format!(", {}", held_by(it)));
+    let place = place(recording.run(row.run), " of ");
+    let kept = units.change(row.kept_alone()?);
+    Some(format!("{kept} in one run{place}{held}"))
 }
 
 /// The run in which the kernel died.
@@ -53,12 +111,19 @@ pub fn healthy(
         return Words::new(format!("The kernel died{place}"), grown + &levels);
     }
     let grows = |verdict: &Verdict<'_>| verdict.first().kind == FindingKind::Growing;
-    let title = if analysis.verdicts().iter().any(grows) {
-        "No leak so far"
-    } else {
-        "Nothing grows"
-    };
-    Words::new(title, levels)
+    if analysis.verdicts().iter().any(grows) {
+        return Words::new("No leak so far", levels);
+    }
+    let kept = kept_in_one_run(recording, analysis, device, units);
+    match (shows_growth(recording), kept) {
+        (true, None) => Words::new("Nothing grows", levels),
+        (true, Some(kept)) => Words::new("Nothing grows", format!("{kept}. {levels}")),
+        (false, Some(kept)) => Words::new(kept, levels),
+        (false, None) => {
+            let outlook = format!("Growth shows when a cell runs again, or in a loop. {levels}");
+            Words::new("Every cell ran once", outlook)
+        }
+    }
 }
 
 fn place(run: &Run, before: &str) -> String {
@@ -168,7 +233,7 @@ pub fn sentence(clause: &str) -> String {
 mod tests {
     use super::*;
     use crate::analyze::{Rules, analyze};
-    use crate::testing::{run, session};
+    use crate::testing::{Play, run, session};
 
     #[test]
     fn a_session_that_died_is_not_called_well() {
@@ -179,5 +244,42 @@ mod tests {
         let words = healthy(&recording, &analysis, DeviceIdx(0), Units::Binary);
         assert_eq!(words.title, "The kernel died in In [2]");
         assert!(!words.outlook.contains("never needed"), "{}", words.outlook);
+    }
+
+    #[track_caller]
+    fn check(cells: &[(&str, &[Play])], sign: &str, title: &str) {
+        let (recording, _) = session(cells);
+        let analysis = analyze(&recording, &Rules::default());
+        let words = healthy(&recording, &analysis, DeviceIdx(0), Units::Binary);
+        assert_eq!((calm_sign(&recording), &*words.title), (sign, title));
+    }
+
+    #[test]
+    fn nothing_grows_only_where_growth_would_have_been_seen() {
+        check(&[("f()", &[run(0), run(0)])], "✓", "Nothing grows");
+        check(
+            &[("f()", &[run(0)]), ("g()", &[run(8)])],
+            "○",
+            "Every cell ran once",
+        );
+        let steps = run(0).steps_keeping(&[0; 9]);
+        check(
+            &[("for x in gpumem.steps(xs): f(x)", &[steps])],
+            "✓",
+            "Nothing grows",
+        );
+    }
+
+    #[test]
+    fn a_run_that_kept_much_names_its_holder() {
+        let kept = run(3840).held_by("losses", "list");
+        let title = "+3.75 GiB in one run of In [2], held by losses (list of tensors)";
+        check(&[("f()", &[run(0)]), ("g()", &[kept])], "○", title);
+        let kept = [run(3840).held_by("losses", "list")];
+        let (recording, _) = session(&[("f()", &[run(0), run(0)]), ("g()", &kept)]);
+        let analysis = analyze(&recording, &Rules::default());
+        let words = healthy(&recording, &analysis, DeviceIdx(0), Units::Binary);
+        let outlook = "+3.75 GiB in one run of In [3], held by losses (list of tensors). ";
+        assert!(words.outlook.starts_with(outlook), "{}", words.outlook);
     }
 }
