@@ -97,7 +97,7 @@ fn rises_in_steps(recording: &Recording, run: RunIdx, device: DeviceIdx) -> bool
     series.any(|(series, points)| {
         let ends = points.first().zip(points.last());
         let rises = ends.is_some_and(|(first, last)| last.allocated > first.allocated);
-        matches!(series, Series::Marked(_)) && rises
+        !matches!(series, Series::Sampled) && rises
     })
 }
 

@@ -224,6 +224,7 @@ fn growth(kept_mib: i64) -> GrowthDetails {
         statement: None,
         by: None,
         steps: false,
+        in_loop: None,
         of_names: false,
         n_grown: 1,
         n_known: 1,

@@ -268,8 +268,10 @@ pub(super) fn sides(
             side,
         ))
     }));
+    // Whether a loop is counted depends on how long it takes.
     let of_steps = series::of_steps(recording, &paths);
-    sides.extend(of_steps.iter().map(|series| {
+    let of_marks = of_steps.iter().filter(|series| series.in_loop.is_none());
+    sides.extend(of_marks.map(|series| {
         let run = recording.run(series.run);
         let least = rules.min_growth_on(recording.device(series.key.device).kind);
         let growth = stats.judged(&series.levels, least, rules);

@@ -1,6 +1,7 @@
 //! Figures that only one kind of finding has, as types.
 
 use super::growth::{Growth, Shape};
+use super::loops::LoopPlace;
 use super::oom::OomBreakdown;
 use crate::holders::RootKind;
 use crate::recording::{DeviceKind, RunIdx};
@@ -119,6 +120,8 @@ pub struct GrowthDetails {
     pub by: Option<String>,
     /// It counts steps inside a run, not runs.
     pub steps: bool,
+    /// The loop whose iterations it counts as steps, if the user has not marked them.
+    pub in_loop: Option<LoopPlace>,
     /// It is what names hold, whichever cells add to them: the cell's runs may have kept more.
     pub of_names: bool,
     /// In how many runs (or steps) it grew.

@@ -6,6 +6,7 @@ use super::cell::CellRef;
 use super::details::{Details, SeriesGrowth};
 use super::evidence::Evidence;
 use super::growth::State;
+use super::loops::LoopPlace;
 use super::oom::Cause;
 use super::row::Metric;
 use crate::holders::{Fix, Holder};
@@ -153,6 +154,14 @@ impl Finding {
     /// It counts steps inside a run, not runs.
     pub fn counts_steps(&self) -> bool {
         matches!(&self.details, Details::Growth(details) if details.steps)
+    }
+
+    /// The loop whose iterations it counts, if the user has not marked them as steps.
+    pub fn in_loop(&self) -> Option<&LoopPlace> {
+        match &self.details {
+            Details::Growth(details) => details.in_loop.as_ref(),
+            _ => None,
+        }
     }
 
     /// The command that frees what is kept, if there is one.

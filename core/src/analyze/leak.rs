@@ -12,6 +12,7 @@ use super::finding::{Finding, FindingKind, Withdrawn};
 use super::growth::{self, Growth, State};
 use super::held::{self, Growers};
 use super::levels::DeviceSummary;
+use super::loops::LoopPlace;
 use super::row::{Metric, Peak, RunRow};
 use super::rules::Rules;
 use super::series::{Key, RunSeries, StepSeries};
@@ -19,7 +20,7 @@ use super::stats_cache::StatsCache;
 use super::suggest;
 use super::traced;
 use super::trend;
-use crate::holders::{self, Holder};
+use crate::holders::{self, Holder, Uses};
 use crate::recording::{Recording, Run, RunIdx};
 use crate::severity::Severity;
 use crate::source_text;
@@ -47,6 +48,9 @@ const STILL_THERE: f64 = 0.5;
 
 /// A cell's growth of which the device shows less than this share is given back elsewhere.
 const SHOWS: f64 = 0.1;
+
+/// A collection of fewer tensors does not tell what each of them takes.
+const MANY: u64 = 6;
 
 /// A sparkline has at most this many points.
 const N_SPARKLINE: usize = 64;
@@ -90,12 +94,36 @@ pub(super) fn told(
 }
 
 fn found(context: Context<'_>, judged: Vec<Judged>) -> Vec<Finding> {
-    judged
-        .into_iter()
-        .filter_map(|judged| judged.told(context))
-        .map(|judged| judged.finding(context))
+    let judged = judged.into_iter();
+    let told = judged.filter_map(|judged| judged.told(context));
+    let findings = told.map(|judged| judged.finding(context));
+    let mut findings: Vec<Finding> = findings
         .filter(|finding| is_worth_telling(context, finding))
-        .collect()
+        .collect();
+    tell_once(&mut findings);
+    findings
+}
+
+/// What grows from run to run and from iteration to iteration is told once: of the runs, if they are enough.
+fn tell_once(findings: &mut Vec<Finding>) {
+    let cell = |it: &Finding| it.cell.as_ref().map(|cell| cell.idx);
+    let grows = |it: &Finding| matches!(it.state, Some(State::Leak | State::Suspected));
+    let of_runs = |it: &Finding| matches!(&it.details, Details::Growth(of) if !of.steps);
+    let is_same = |a: &Finding, b: &Finding| (cell(a), a.device) == (cell(b), b.device);
+    let (in_loops, others): (Vec<Finding>, Vec<Finding>) =
+        findings.drain(..).partition(|it| it.in_loop().is_some());
+    let is_told = |it: &&Finding| {
+        let mut of_runs = others.iter().filter(|other| of_runs(other) && grows(other));
+        of_runs.any(|other| is_same(it, other))
+    };
+    let told = in_loops.iter().filter(|it| !is_told(it)).cloned();
+    let told: Vec<Finding> = told.collect();
+    let is_early = |it: &Finding| it.state == Some(State::NotEnoughData) && of_runs(it);
+    let others = others
+        .into_iter()
+        .filter(|it| !is_early(it) || !told.iter().any(|of_loop| is_same(it, of_loop)));
+    findings.extend(others);
+    findings.extend(told);
 }
 
 /// What judging a series by itself comes to.
@@ -133,6 +161,8 @@ pub(super) struct Judged {
     /// Of how many it is known whether they grew.
     n_chances: usize,
     steps: bool,
+    /// The loop whose iterations the steps are, if the user has not marked them.
+    in_loop: Option<LoopPlace>,
     growth: Growth,
     /// What the series kept by itself, from `start` on.
     levels: Vec<Bytes>,
@@ -201,6 +231,7 @@ pub(super) fn of_runs(
         n_grown: n_positive(series.rows.iter().filter_map(|row| row.kept)),
         n_chances: own_levels.len(),
         steps: false,
+        in_loop: None,
         growth: scaled(growth, shown),
         stays,
         levels: own_levels,
@@ -247,15 +278,15 @@ fn judged_steps(
     }
     let growth = stats.judged(&series.levels, least, context.rules);
     let growth = scaled(growth, 1.0 / series.steps_per_point);
-    let course: Vec<Bytes> = series.start.iter().chain(&series.levels).copied().collect();
     Some(Judged {
         key: series.key.clone(),
         metric: series.metric,
         runs: vec![series.run],
         n_runs: series.n_steps,
-        n_grown: n_positive(course.windows(2).map(|pair| pair[1].since(pair[0]))),
-        n_chances: course.len() - 1,
+        n_grown: series.n_grown.0,
+        n_chances: series.n_grown.1,
         steps: true,
+        in_loop: series.in_loop.clone(),
         growth,
         stays,
         levels: series.levels.clone(),
@@ -343,7 +374,62 @@ impl Judged {
             }
             self.hear(&fact);
         }
-        self.weigh_meaning(context);
+        match self.in_loop {
+            Some(_) => self.weigh_loop(context, kept),
+            None => self.weigh_meaning(context),
+        }
+    }
+
+    /// The user has not asked about a loop, and it may be there to collect: only what nobody means to keep is
+    /// a leak. A graph that each iteration keeps is one always.
+    fn weigh_loop(&mut self, context: Context<'_>, kept: Bytes) {
+        let recording = context.recording;
+        let is_accelerator = recording.device(self.key.device).kind.is_accelerator();
+        let run = recording.run(*self.runs.last().expect("a series has runs"));
+        let first = self.growers.holders.first();
+        let is_most = first
+            .and_then(|holder| holder.grown)
+            .is_some_and(|grown| grown.as_f64() >= 0.5 * kept.as_f64());
+        let is_early = self.growth.state == State::NotEnoughData;
+        let is_steady = self.grew_each_time() && self.n_chances >= held::ENOUGH_RUNS;
+        if is_early && is_steady && is_most {
+            self.growth.state = State::Suspected;
+        }
+        let grows = matches!(self.growth.state, State::Leak | State::Suspected);
+        if !grows || self.decided_by.is_some() {
+            return;
+        }
+        // The host's memory may grow by what no program holds.
+        if !is_most && !is_accelerator {
+            self.growth.state = State::Stable;
+            return;
+        }
+        let Some(first) = first else {
+            self.growth.state = State::Suspected;
+            return;
+        };
+        if self.growers.wait_for_collector() {
+            self.growth.state = State::Suspected;
+            self.decided_by = Some(DecidedBy::WaitsForCollector);
+            return;
+        }
+        if let Some(each) = each_tensor(first, &self.growth) {
+            self.growth.bytes_per_run = each;
+            self.growth.interval = (each, each);
+        }
+        let uses = suggest::uses(recording, run, first);
+        let has_graph = first.traits.graph > Bytes::ZERO;
+        let is_accident = match uses {
+            Uses::GoesBack => false,
+            Uses::Whole | Uses::None => self.growers.is_accident(is_accelerator),
+            Uses::Little => true,
+        };
+        if is_accident && has_graph && is_most {
+            self.growth.state = State::Leak;
+        } else if !is_accident {
+            self.growth.state = State::Suspected;
+            self.decided_by = Some(DecidedBy::MayBeMeant);
+        }
     }
 
     /// On the host, when the series began, names had more than was in use, by as much as it grew since; and
@@ -449,8 +535,10 @@ impl Judged {
         let grew = reaches(self.kept(), self.least) && reaches(self.stays, self.least);
         let grew = grew && self.is_still_there(context.rows);
         let told = match self.growth.state {
-            _ if self.is_bounded() => grew && self.n_runs > 1,
+            _ if self.is_bounded() && self.in_loop.is_none() => grew && self.n_runs > 1,
             State::Leak | State::Suspected => grew,
+            // A loop that is over has no more iterations, and nobody asked whether it settles.
+            State::NotEnoughData | State::Stable if self.in_loop.is_some() => false,
             State::NotEnoughData => grew && self.n_runs > 1 && self.grew_each_time(),
             State::Stable => grew && self.settles(),
         };
@@ -540,6 +628,7 @@ impl Judged {
             statement: first.and_then(|holder| statement(recording, run, holder)),
             by: first.and_then(|holder| beside(holder, text)),
             steps: self.steps,
+            in_loop: self.in_loop.clone(),
             of_names: self.name.is_some(),
             n_grown: self.n_grown,
             n_known: self.n_chances,
@@ -597,11 +686,17 @@ impl Judged {
         }
     }
 
+    /// Nobody can mean it: of a loop's growth that must be known.
+    fn is_no_purpose(&self) -> bool {
+        self.growers.is_looked_at() && self.decided_by.is_none()
+    }
+
     fn severity(&self, headroom: Option<Bytes>, runs_to_oom: Option<u64>) -> Severity {
         let soon = if self.steps { SOON.1 } else { SOON.0 };
         let is_soon = runs_to_oom.is_none_or(|n| n <= soon);
         match (self.growth.state, self.decided_by) {
             _ if self.withdrawn.is_some() => Severity::Info,
+            _ if self.in_loop.is_some() && !self.is_no_purpose() => Severity::Info,
             (State::Leak, _) if is_soon => Severity::Critical,
             (State::Suspected, _) if is_soon => Severity::Warning,
             (State::Leak, _) => Severity::Warning,
@@ -617,6 +712,18 @@ impl Judged {
             _ => Severity::Info,
         }
     }
+}
+
+/// What each tensor of a holder has, if that is what each iteration keeps as far as its levels tell.
+fn each_tensor(holder: &Holder, growth: &Growth) -> Option<ByteDelta> {
+    let n = holder.traits.n_tensors;
+    if n < MANY {
+        return None;
+    }
+    let each = ByteDelta::new(i64::try_from(holder.retained.get() / n).ok()?);
+    let off = (each.as_f64() / growth.bytes_per_run.as_f64() - 1.0).abs();
+    let is_within = growth.interval.0 <= each && each <= growth.interval.1;
+    (off <= 0.2 || is_within && off <= 0.5).then_some(each)
 }
 
 /// What fills a holder beside the cells, unless the cell has the holder's name and may do so itself.

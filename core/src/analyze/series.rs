@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use super::loops::{self, LoopPlace};
 use super::overlaps;
 use super::paths::{BlockIdx, Paths};
 use super::row::{Metric, RunRow, of_sample};
 use crate::recording::{
     DeviceIdx, Points, Recording, Run, RunIdx, Sample, Series, SourceHash, Status,
 };
-use crate::units::Bytes;
+use crate::units::{ByteDelta, Bytes};
 
 /// What makes two runs runs of the same thing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -137,7 +138,7 @@ pub(super) fn joined<'a>(
     Some(RunSeries { key, rows })
 }
 
-/// Steps of one label inside one run on one device.
+/// Steps of one label, or iterations of one loop, inside one run on one device.
 #[derive(Debug)]
 pub(super) struct StepSeries {
     pub(super) key: Key,
@@ -147,40 +148,26 @@ pub(super) struct StepSeries {
     pub(super) start: Option<Bytes>,
     /// The metric after each step whose mark was kept.
     pub(super) levels: Vec<Bytes>,
+    /// In how many of them the metric rose since the one before, and of how many that is known.
+    pub(super) n_grown: (usize, usize),
     /// How many steps ended.
     pub(super) n_steps: usize,
     /// How many marks lie between two that were kept, on average.
     pub(super) steps_per_point: f64,
+    /// The loop whose iterations they are, if the user has not marked them.
+    pub(super) in_loop: Option<LoopPlace>,
 }
 
 /// Which steps follow each other: those of the same label, in the same blocks.
 pub(super) type StepsOf = (SourceHash, BlockIdx, String, DeviceIdx);
 
-/// The steps that a series of points is of; `None` where it is no series of marks.
-fn steps_in(
-    recording: &Recording,
-    paths: &Paths,
-    (run, device): (RunIdx, DeviceIdx),
-    series: &Series,
-) -> Option<StepsOf> {
-    let Series::Marked(label) = series else {
-        return None;
-    };
-    let revision = recording.run(run).revision;
-    Some((revision, paths.block(run), label.clone(), device))
-}
-
 /// The steps of the latest run of each cell's text: a loop that is run again
 /// starts anew.
 pub(super) fn of_steps(recording: &Recording, paths: &Paths) -> Vec<StepSeries> {
-    let all = recording.all_samples();
-    let latest: HashMap<StepsOf, StepSeries> = all
-        .filter_map(|(run, device, series, points)| {
-            let of = steps_in(recording, paths, (run, device), series)?;
-            let steps = steps(recording, paths, (run, device), series, points)?;
-            Some((of, steps))
-        })
-        .collect();
+    let runs = recording.runs().iter();
+    let all = runs.flat_map(|run| steps_of_run(recording, paths, run));
+    let latest: HashMap<StepsOf, StepSeries> =
+        all.filter_map(|(of, steps)| Some((of, steps?))).collect();
     in_order_of_steps(latest.into_values().collect())
 }
 
@@ -196,68 +183,146 @@ pub(super) fn in_order_of_steps(mut series: Vec<StepSeries>) -> Vec<StepSeries> 
     series
 }
 
-/// The marks of one run, series by series; `None` where they are no steps that can be judged.
+/// The marks of one run, series by series, `None` where they are no steps that can be judged; and the loops
+/// that grow.
 pub(super) fn steps_of_run<'a>(
     recording: &'a Recording,
     paths: &'a Paths,
     run: &'a Run,
 ) -> impl Iterator<Item = (StepsOf, Option<StepSeries>)> {
+    let of = move |label: &str, device: DeviceIdx| {
+        (run.revision, paths.block(run.idx), label.to_owned(), device)
+    };
     let all = recording.series_of(run.idx);
-    all.filter_map(move |(device, series, points)| {
-        let of = steps_in(recording, paths, (run.idx, device), series)?;
-        let steps = steps(recording, paths, (run.idx, device), series, points);
-        Some((of, steps))
-    })
+    let marked = all.filter_map(move |(device, series, points)| match series {
+        Series::Marked(label) => {
+            let steps = marked(recording, paths, (run, device), (label, points));
+            Some((of(label, device), steps))
+        }
+        Series::Sampled | Series::Loop(_) => None,
+    });
+    let has_loops = recording.loops(run.idx).next().is_some();
+    let devices = run.levels.iter().filter(move |_| has_loops);
+    let counted = devices.flat_map(move |levels| {
+        let device = levels.device;
+        let judged = loops::judged(recording, run, device);
+        let steps = move |course: &loops::Course<'_>| {
+            let steps = iterations(recording, paths, (run, device), course)?;
+            Some((of(&course.place().name(), device), Some(steps)))
+        };
+        judged.iter().filter_map(steps).collect::<Vec<_>>()
+    });
+    marked.chain(counted)
 }
 
 /// The steps of one run on one device; `None` where no metric is known of all of them.
+fn marked(
+    recording: &Recording,
+    paths: &Paths,
+    place: (&Run, DeviceIdx),
+    (label, points): (&str, &Points),
+) -> Option<StepSeries> {
+    let all: Vec<Sample> = points.iter().collect();
+    let n_begins = usize::from(all.first().is_some_and(|it| it.ordinal == 0));
+    let metric = metric_of(&all[n_begins..])?;
+    steps(recording, paths, place, label, (metric, &all, n_begins))
+}
+
+/// The iterations of a loop, from the first whose level was read.
+fn iterations(
+    recording: &Recording,
+    paths: &Paths,
+    place: (&Run, DeviceIdx),
+    course: &loops::Course<'_>,
+) -> Option<StepSeries> {
+    let in_loop = course.place();
+    let points = (course.metric, &course.points[..], 1);
+    let steps = steps(recording, paths, place, &in_loop.name(), points)?;
+    Some(StepSeries {
+        in_loop: Some(in_loop),
+        ..steps
+    })
+}
+
+/// As many levels, at even distances: a loop is read when there is time for it.
+fn even(ordinals: &[u64], levels: &[Bytes]) -> Vec<Bytes> {
+    let (Some(first), Some(last)) = (ordinals.first(), ordinals.last()) else {
+        return Vec::new();
+    };
+    let n_gaps = ordinals.len().max(2) - 1;
+    let distance = (last - first) as f64 / n_gaps as f64;
+    let level = |idx: usize| {
+        let at = *first as f64 + distance * idx as f64;
+        let next = ordinals.partition_point(|it| (*it as f64) < at);
+        let next = next.clamp(1, ordinals.len() - 1);
+        let (from, to) = (ordinals[next - 1] as f64, ordinals[next] as f64);
+        let (low, high) = (levels[next - 1], levels[next]);
+        let share = (at - from) / (to - from);
+        let more = ByteDelta::from_f64(high.since(low).as_f64() * share);
+        let level = i128::from(low.get()) + i128::from(more.get());
+        Bytes::new(u64::try_from(level).unwrap_or_default())
+    };
+    if ordinals.is_sorted_by(|a, b| a < b) && ordinals.len() > 1 {
+        (0..ordinals.len()).map(level).collect()
+    } else {
+        levels.to_vec()
+    }
+}
+
+/// The metric that is known of all points.
+pub(super) fn metric_of(points: &[Sample]) -> Option<Metric> {
+    let metrics = [Metric::Allocated, Metric::ProcessUsed, Metric::DeviceUsed];
+    let is_known = |metric: &Metric| {
+        let mut points = points.iter();
+        points.all(|point| of_sample(point, *metric).is_some())
+    };
+    metrics.into_iter().find(is_known)
+}
+
+/// The steps at these points, of which the first `n_begins` stand for the start.
 fn steps(
     recording: &Recording,
     paths: &Paths,
-    (idx, device): (RunIdx, DeviceIdx),
-    series: &Series,
-    points: &Points,
+    (run, device): (&Run, DeviceIdx),
+    label: &str,
+    (metric, all, n_begins): (Metric, &[Sample], usize),
 ) -> Option<StepSeries> {
-    let Series::Marked(label) = series else {
-        return None;
-    };
-    let all: Vec<Sample> = points.iter().collect();
-    let run = recording.run(idx);
-    let mut path = paths.names(idx);
-    path.push(label.clone());
-    let n_begins = usize::from(all.first().is_some_and(|it| it.ordinal == 0));
-    let points = &all[n_begins..];
-    let metrics = [Metric::Allocated, Metric::ProcessUsed, Metric::DeviceUsed];
-    let known = |metric: &Metric| {
-        points
-            .iter()
-            .all(|point| of_sample(point, *metric).is_some())
-    };
-    let (Some(metric), [first, .., last]) = (metrics.into_iter().find(known), points) else {
+    let mut path = paths.names(run.idx);
+    path.push(label.to_owned());
+    let (begins, points) = all.split_at(n_begins);
+    let [first, .., last] = points else {
         return None;
     };
     let mark = |point: &Sample| Some((point.at, of_sample(point, metric)?));
-    let begin = all[..n_begins].first().and_then(mark);
+    let begin = begins.first().and_then(mark);
     let marks = begin.into_iter().chain(points.iter().filter_map(mark));
     let alone = overlaps::alone(recording, run, &marks.collect::<Vec<_>>())?;
     let (start, levels) = alone.split_at(usize::from(begin.is_some()));
-    let levels: Vec<Bytes> = levels.iter().copied().flatten().collect();
+    let known = points.iter().zip(levels);
+    let known = known.filter_map(|(point, level)| Some((point.ordinal, (*level)?)));
+    let (ordinals, levels): (Vec<u64>, Vec<Bytes>) = known.unzip();
     if levels.len() < 2 {
         return None;
     }
+    let start = start.first().copied().flatten();
+    let course: Vec<Bytes> = start.into_iter().chain(levels.iter().copied()).collect();
+    let n_grown = course.windows(2).filter(|pair| pair[1] > pair[0]).count();
+    let n_before = begins.first().map_or(0, |it| it.ordinal);
     let n_gaps = (points.len() - 1) as f64;
     Some(StepSeries {
         key: Key {
-            first: idx,
+            first: run.idx,
             revision: run.revision,
             path,
             device,
         },
-        run: idx,
+        run: run.idx,
         metric,
-        start: start.first().copied().flatten(),
-        n_steps: usize::try_from(last.ordinal).unwrap_or(usize::MAX),
+        start,
+        n_grown: (n_grown, course.len() - 1),
+        n_steps: usize::try_from(last.ordinal - n_before).unwrap_or(usize::MAX),
         steps_per_point: last.ordinal.saturating_sub(first.ordinal) as f64 / n_gaps,
-        levels,
+        levels: even(&ordinals, &levels),
+        in_loop: None,
     })
 }

@@ -1,7 +1,7 @@
 //! What helps against growth, as far as the cell's text and the device tell.
 
 use super::details::Advice;
-use crate::holders::{self, Fix, Holder, RootKind};
+use crate::holders::{self, Fix, Holder, RootKind, Uses};
 use crate::recording::{DeviceIdx, DeviceKind, Recording, Run, Source};
 use crate::source_text::is_name_letter;
 use crate::units::Bytes;
@@ -31,6 +31,12 @@ pub(super) fn is_emptied(recording: &Recording, holder: &Holder) -> bool {
     let cells = recording.cells().iter();
     let mut texts = cells.filter_map(|cell| cell.revisions.last()?.text.as_deref());
     texts.any(|text| holders::is_emptied(holder, text))
+}
+
+/// How cells use what a holder collects.
+pub(super) fn uses(recording: &Recording, run: &Run, holder: &Holder) -> Uses {
+    let own = recording.text(run).unwrap_or_default();
+    holders::uses(holder, &sources(recording, own, run))
 }
 
 /// The text of a run's cell, and those of the others, the newest first.

@@ -21,13 +21,23 @@ const MAX_ROUNDS: usize = 64;
 const MADE_UP_BYTES: usize = 2 * (size_of::<Run>() + size_of::<RunIdx>());
 
 /// The kinds of frames, of which one stands in front of every payload that is worth looking for.
-const KINDS: [&str; 10] = [
-    "header", "device", "cell", "run", "samples", "trace", "holders", "segments", "missing",
+const KINDS: [&str; 12] = [
+    "header",
+    "device",
+    "cell",
+    "run",
+    "samples",
+    "loop",
+    "iterations",
+    "trace",
+    "holders",
+    "segments",
+    "missing",
     "finish",
 ];
 
 /// What `MessagePack` puts before texts as long as these.
-const MARKERS: RangeInclusive<u8> = 0xa3..=0xa8;
+const MARKERS: RangeInclusive<u8> = 0xa3..=0xaa;
 
 /// A recording of which a part may be missing: [`salvage`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use crate::source_text::is_name_letter;
 use crate::units::Bytes;
 use collected::Collected;
 use reads::Reads;
+pub(crate) use reads::Uses;
 use statement::{Code, Span};
 
 /// Longer cells are not parsed.
@@ -246,6 +247,13 @@ pub(crate) fn keeping_statement<'a>(holder: &Holder, source: &'a str) -> Option<
 pub(crate) fn is_emptied(holder: &Holder, source: &str) -> bool {
     let word = collection(&holder.path).rsplit('.').next();
     word.is_some_and(|word| !word.is_empty() && reads::is_emptied(word, source))
+}
+
+/// How cells use what a holder collects.
+pub(crate) fn uses(holder: &Holder, sources: &[&str]) -> Uses {
+    let word = collection(&holder.path).rsplit('.').next();
+    let word = word.filter(|word| !word.is_empty());
+    word.map_or(Uses::None, |word| reads::uses(word, sources))
 }
 
 /// What collects, on the way to the largest object: `trainer.losses` of

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::Number;
 use crate::analyze::{
-    DecidedBy, Details, GrowthDetails, OomBreakdown, RetentionDetails, SeriesGrowth, Shape,
+    DecidedBy, Details, GrowthDetails, LoopPlace, OomBreakdown, RetentionDetails, SeriesGrowth,
+    Shape,
 };
 use crate::recording::{Recording, RunIdx};
 use crate::units::Bytes;
@@ -66,6 +67,7 @@ pub(super) struct JsonGrowthDetails {
     series: JsonSeries,
     by: Option<String>,
     steps: bool,
+    r#loop: Option<String>,
     n_grown: usize,
     n_known: usize,
     n_missing: usize,
@@ -178,6 +180,7 @@ fn growth(details: &GrowthDetails) -> JsonGrowthDetails {
         series: of_series(&details.series),
         by: details.by.clone(),
         steps: details.steps,
+        r#loop: details.in_loop.as_ref().map(LoopPlace::name),
         n_grown: details.n_grown,
         n_known: details.n_known,
         n_missing: details.n_missing,

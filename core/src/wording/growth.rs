@@ -1,8 +1,9 @@
 //! A cell's runs, or the steps in one, that grow or settled.
 
 use super::{Teller, Words, advice, code, count, holders, joined, withdrawn};
-use crate::analyze::{DecidedBy, Finding, FindingKind, GrowthDetails, State};
+use crate::analyze::{DecidedBy, Finding, FindingKind, GrowthDetails, LoopPlace, State};
 use crate::holders::{Holder, RootKind};
+use crate::recording::LoopKind;
 use crate::source_text;
 use crate::units::{Bytes, Units};
 
@@ -38,14 +39,14 @@ struct Growth<'a> {
 impl Growth<'_> {
     /// Title, outlook, and both in one line.
     fn row(&self) -> Words {
-        let (unit, finding) = (self.unit(), self.teller.finding);
+        let (unit, finding) = (self.one(), self.teller.finding);
         let (each, on) = (self.each(), self.teller.on_device());
         let (place, name) = (self.place(), self.name());
         if let Some(reason) = finding.withdrawn {
             let until = self.until();
             let title = match finding.kind {
-                FindingKind::Leak => format!("{name} leaked {each} a {unit}{on}{until}"),
-                _ => format!("{place} grew {each} a {unit}{on}{until}"),
+                FindingKind::Leak => format!("{name} leaked {each} {unit}{on}{until}"),
+                _ => format!("{place} grew {each} {unit}{on}{until}"),
             };
             return Words::new(title, withdrawn(reason));
         }
@@ -62,17 +63,18 @@ impl Growth<'_> {
         };
         match self.state() {
             State::Leak => {
-                let title = format!("{name} leaks {each} a {unit}{on}");
+                let title = format!("{name} leaks {each} {unit}{on}");
                 with(title, "; ", both(long, "; "), both(short, ", "))
             }
             State::Suspected => {
                 let who = finding.holders.first().map_or(place, |_| name);
                 let why = self.doubt();
-                let title = format!("{who} grows {each} a {unit}{on}");
+                let title = format!("{who} grows {each} {unit}{on}");
                 let outlook = format!("{}; {why}", both(long, ", "));
                 with(title, ", ", outlook.clone(), format!("{so_far}; {why}"))
             }
             State::NotEnoughData => {
+                let unit = self.unit();
                 let n_runs = count(finding.n_runs, unit);
                 let more = match self.details.n_missing {
                     1 => format!("1 more {unit} tells whether it leaks"),
@@ -128,9 +130,9 @@ impl Growth<'_> {
         let each = self.details.series.bytes_per_run.magnitude();
         let (each, on) = (self.teller.units.size(each), self.teller.on_device());
         let often = if self.details.grew_each_time() {
-            format!("every {unit}")
+            format!("every {unit}{}", self.of_loop())
         } else {
-            format!("a {unit}")
+            self.one()
         };
         let mut parts = vec![format!(
             "{who} +{each} {often} ({n_grown} of {n_known}){on}"
@@ -254,17 +256,18 @@ impl Growth<'_> {
         let (n_runs, unit) = (self.teller.finding.n_runs, self.unit());
         let rate = rate(self.details, self.teller.units);
         if let Some(by) = self.while_it_ran() {
-            return format!("grew {rate} a {unit} {}", super::plain(&by));
+            return format!("grew {rate} {} {}", self.one(), super::plain(&by));
         }
         if self.details.grew_each_time() {
+            let of = self.of_text();
             return match n_runs {
-                2 => format!("grew in both {unit}s, {rate} each"),
+                2 => format!("grew in both {unit}s{of}, {rate} each"),
                 1 => format!("grew in its only {unit}, {rate}"),
-                n => format!("grew in all {n} {unit}s, {rate} each"),
+                n => format!("grew in all {n} {unit}s{of}, {rate} each"),
             };
         }
         let share = 100 * self.details.n_grown / self.details.n_known;
-        let n_runs = count(n_runs, unit);
+        let n_runs = count(n_runs, unit) + &self.of_text();
         format!("grew in {share} % of {n_runs}, {rate} each on average")
     }
 
@@ -304,6 +307,40 @@ impl Growth<'_> {
     fn unit(&self) -> &'static str {
         unit(self.details)
     }
+
+    /// `a run`, `an iteration of line 3`.
+    fn one(&self) -> String {
+        let unit = self.unit();
+        let article = if unit.starts_with('i') { "an" } else { "a" };
+        format!("{article} {unit}{}", self.of_loop())
+    }
+
+    /// `` of `for x in xs:` ``; empty if the text of the loop's line is not known.
+    fn of_text(&self) -> String {
+        let recording = self.teller.recording;
+        let text = self.details.in_loop.as_ref().and_then(|at| {
+            let mut runs = recording.runs().iter().rev();
+            let run = match at.execution_count {
+                None if !at.file.is_empty() => None,
+                None => self
+                    .teller
+                    .finding
+                    .runs
+                    .last()
+                    .map(|run| recording.run(*run)),
+                number => runs.find(|it| it.execution_count == number && it.parent.is_none()),
+            };
+            let line = source_text::line(recording.text(run?)?, at.line)?;
+            Some(source_text::abridged(line.trim()))
+        });
+        text.map_or_else(String::new, |line| format!(" of {}", code(&line)))
+    }
+
+    /// ` of line 3`; empty if it counts no loop's iterations.
+    fn of_loop(&self) -> String {
+        let of = self.details.in_loop.as_ref();
+        of.map_or_else(String::new, |it| format!(" of {}", it.name()))
+    }
 }
 
 /// It is called by its name, not by what it is.
@@ -324,7 +361,15 @@ fn two_digits(n: u64) -> u64 {
 }
 
 fn unit(details: &GrowthDetails) -> &'static str {
-    if details.steps { "step" } else { "run" }
+    match &details.in_loop {
+        Some(LoopPlace {
+            kind: LoopKind::Loop,
+            ..
+        }) => "iteration",
+        Some(_) => "call",
+        None if details.steps => "step",
+        None => "run",
+    }
 }
 
 fn decided_by(decided: DecidedBy, units: Units) -> String {

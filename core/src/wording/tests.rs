@@ -48,6 +48,7 @@ fn growth(n: usize) -> GrowthDetails {
         statement: None,
         by: None,
         steps: false,
+        in_loop: None,
         of_names: false,
         n_grown: n,
         n_known: n,

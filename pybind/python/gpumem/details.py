@@ -30,6 +30,8 @@ class Growth(SeriesGrowth):
     """What grew it while the cell ran, where that is not the cell: ``worker (thread)``."""
     steps: bool
     """It counts steps inside a run, not runs."""
+    loop: str | None
+    """The loop whose iterations it counts, if you have not marked them: ``line 3``."""
     n_grown: int
     """In how many runs (or steps) it grew."""
     n_known: int

@@ -98,6 +98,7 @@ fn judged_names(
         n_grown: n_positive(course.windows(2).map(|pair| pair[1].since(pair[0]))),
         n_chances: growing.runs.len(),
         steps: false,
+        in_loop: None,
         growth,
         levels: growing.levels.clone(),
         start: growing.start,

@@ -63,6 +63,79 @@ impl Reads {
     }
 }
 
+/// What cells do with a collection as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Uses {
+    /// Nothing so far.
+    None,
+    /// They count it, look up what is in it, or take the latest of it.
+    Little,
+    /// They iterate over it, index it, or hand it on.
+    Whole,
+    /// They go back through the graphs in it.
+    GoesBack,
+}
+
+/// How cells use what `word` collects.
+pub(super) fn uses(word: &str, sources: &[&str]) -> Uses {
+    if Reads::of(word, "", sources).graph {
+        return Uses::GoesBack;
+    }
+    let lines = sources.iter().flat_map(|source| source.lines());
+    let lines = lines.map(str::trim);
+    let lines = lines.filter(|line| !NAMES.iter().any(|it| line.starts_with(it)));
+    let uses = lines.flat_map(|line| {
+        let mut rest = line;
+        std::iter::from_fn(move || {
+            let (_, after) = around(rest, word)?;
+            rest = after;
+            Some(use_at(
+                line[..line.len() - after.len()].trim_end(),
+                after,
+                word,
+            ))
+        })
+    });
+    uses.max().unwrap_or(Uses::None)
+}
+
+/// How a line uses the word that `before` ends with.
+fn use_at(before: &str, after: &str, word: &str) -> Uses {
+    let before = before.strip_suffix(word).unwrap_or(before);
+    if writes(after) {
+        return Uses::None;
+    }
+    let head = before.trim_end();
+    let looked_up = head.strip_suffix(" in").is_some_and(|head| {
+        let since = head.rsplit("for ").next().unwrap_or_default();
+        !head.contains("for ") || since.contains(" in ")
+    });
+    if head.ends_with("len(") || looked_up || after.starts_with("[-") {
+        Uses::Little
+    } else {
+        Uses::Whole
+    }
+}
+
+/// Whether a word is only written to; `after` follows it.
+fn writes(after: &str) -> bool {
+    // What stands in the brackets may have some of its own.
+    let item = after.strip_prefix('[').and_then(|it| {
+        let mut ends = it
+            .match_indices(']')
+            .map(|(end, _)| it[end + 1..].trim_start());
+        ends.find(|rest| {
+            ["=", "+=", ".append("]
+                .iter()
+                .any(|sign| rest.starts_with(sign))
+        })
+    });
+    let written = item.unwrap_or(after);
+    let writes = [".append(", ".add(", ".extend(", "+=", ".clear(", "="];
+    after.starts_with('(')
+        || writes.iter().any(|it| written.starts_with(it)) && !written.starts_with("==")
+}
+
 /// Whether a line only writes to a word, or calls a method of the same name; `after` follows the word.
 fn is_written(after: &str, word: &str) -> bool {
     let item = after.strip_prefix('[').and_then(|it| it.split_once(']'));
@@ -158,6 +231,47 @@ mod tests {
         ] {
             assert!(!takes_results(cell), "{cell}");
         }
+    }
+
+    #[test]
+    fn a_collection_is_used_as_a_whole_or_hardly() {
+        let check = |cell: &str, expected: Uses| {
+            assert_eq!(
+                uses("kept", &["kept = []\nkept.append(f(x))", cell]),
+                expected,
+                "{cell}"
+            );
+        };
+        for cell in [
+            "",
+            "del kept",
+            "kept_too = 1",
+            "# kept",
+            "kept[name] = x",
+            "kept[f'{x}'].append(y)",
+        ] {
+            check(cell, Uses::None);
+        }
+        for cell in [
+            "print(len(kept), 'of them')",
+            "if node in kept:",
+            "rows = [x for x in xs if x not in kept]",
+            "print(f'{kept[-1]:.3f}')",
+            "sum(x for x in kept[-20:])",
+            "kept[f'call{len(kept)}'] = x",
+        ] {
+            check(cell, Uses::Little);
+        }
+        for cell in [
+            "result = torch.cat(kept)",
+            "for x in kept[:3]:",
+            "return kept",
+            "print(sum(x.nbytes for x in kept))",
+            "x = kept[i]",
+        ] {
+            check(cell, Uses::Whole);
+        }
+        check("torch.stack(kept).mean().backward()", Uses::GoesBack);
     }
 
     #[test]

@@ -1,0 +1,355 @@
+//! Which of a run's loops are judged: of nested ones the innermost that explains the growth.
+//!
+//! What is kept in each batch grows with the batches; what is kept in each epoch grows between them. A list
+//! that each epoch clears grows with the batches, and nothing of it is left: then neither explains anything.
+
+use super::row::{Metric, of_sample};
+use super::series::metric_of;
+use crate::recording::{
+    DeviceIdx, Loop, LoopIdx, LoopKind, Points, Recording, Run, Sample, Series,
+};
+use crate::trace::FrameOrigin;
+use crate::units::{ByteDelta, Bytes};
+
+/// A loop of so few iterations is not judged: nobody knows whether it goes on.
+const FEW: u64 = 5;
+
+/// An inner loop explains growth if its iterations alone come to a share of it in this range.
+const EXPLAINS: (f64, f64) = (0.4, 2.0);
+
+/// Loops that explain less than this share of what grew in the loop around them leave it to that one.
+const MOST: f64 = 0.5;
+
+/// Where the loop is that a series counts: [`GrowthDetails::in_loop`](super::GrowthDetails::in_loop).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoopPlace {
+    /// Whether iterations are counted, or calls.
+    pub kind: LoopKind,
+    /// The line of its header; of calls that of the function.
+    pub line: u32,
+    /// The function as Python qualifies it; `<module>` outside of any, empty if unknown.
+    pub function: String,
+    /// The name of its file, without the folder; empty in a cell.
+    pub file: String,
+    /// Jupyter's number of its cell, if that is another one than the run's.
+    pub execution_count: Option<u32>,
+}
+
+impl LoopPlace {
+    fn new(counted: &Loop) -> Self {
+        let file = counted.file.rsplit(['/', '\\']).next();
+        Self {
+            kind: counted.kind,
+            line: counted.line,
+            function: counted.function.clone(),
+            file: match counted.origin {
+                FrameOrigin::File => file.unwrap_or_default().to_owned(),
+                FrameOrigin::Own | FrameOrigin::Cell(_) => String::new(),
+            },
+            execution_count: match counted.origin {
+                FrameOrigin::Cell(number) => Some(number),
+                FrameOrigin::Own | FrameOrigin::File => None,
+            },
+        }
+    }
+
+    /// `line 3`, `line 3 of In [2]`, `line 88 of encoder.py`; of calls `explore`.
+    pub fn name(&self) -> String {
+        if self.kind == LoopKind::Calls && !self.function.is_empty() {
+            return self.function.clone();
+        }
+        match self.execution_count {
+            Some(number) => format!("line {} of In [{number}]", self.line),
+            None if self.file.is_empty() => format!("line {}", self.line),
+            None => format!("line {} of {}", self.line, self.file),
+        }
+    }
+}
+
+/// A loop, and the levels where its iterations ended.
+pub(super) struct Course<'a> {
+    counted: &'a Loop,
+    pub(super) metric: Metric,
+    pub(super) points: Vec<Sample>,
+}
+
+impl<'a> Course<'a> {
+    /// `None` if no metric is known at all of its points, or there are too few.
+    fn new(counted: &'a Loop, points: &Points) -> Option<Self> {
+        let points: Vec<Sample> = points.iter().collect();
+        let metric = metric_of(&points)?;
+        (points.len() > 1).then_some(Self {
+            counted,
+            metric,
+            points,
+        })
+    }
+
+    pub(super) fn place(&self) -> LoopPlace {
+        LoopPlace::new(self.counted)
+    }
+
+    fn level(&self, point: &Sample) -> Bytes {
+        of_sample(point, self.metric).unwrap_or_default()
+    }
+
+    fn gain(&self) -> ByteDelta {
+        match &self.points[..] {
+            [first, .., last] => self.level(last).since(self.level(first)),
+            _ => ByteDelta::ZERO,
+        }
+    }
+
+    /// Which share of its gain its own iterations come to, by what they keep in the median of the passes of
+    /// the loop around it: without what changed between two passes.
+    fn share_of_its_own(&self, around: Option<&Self>) -> f64 {
+        let Some(around) = around else { return 1.0 };
+        let pass = |point: &Sample| around.points.partition_point(|it| it.at < point.at);
+        let mut passes = self.points.chunk_by(|a, b| pass(a) == pass(b));
+        let rate = |points: &[Sample]| {
+            let (first, last) = (points.first()?, points.last()?);
+            let n = last.ordinal - first.ordinal;
+            let gain = self.level(last).since(self.level(first));
+            (n > 0).then(|| gain.as_f64() / n as f64)
+        };
+        let mut rates: Vec<f64> = passes.by_ref().filter_map(rate).collect();
+        rates.sort_unstable_by(f64::total_cmp);
+        let median = rates.get(rates.len() / 2).copied().unwrap_or_default();
+        let n_all = match &self.points[..] {
+            [first, .., last] => last.ordinal - first.ordinal,
+            _ => 0,
+        };
+        median * n_all as f64 / self.gain().as_f64()
+    }
+}
+
+/// The loops of an ended run whose series are judged on a device: those that grow.
+pub(super) fn judged<'a>(
+    recording: &'a Recording,
+    run: &Run,
+    device: DeviceIdx,
+) -> Vec<Course<'a>> {
+    let loops: Vec<&Loop> = recording.loops(run.idx).collect();
+    if run.ended.is_none() || loops.is_empty() || has_blocks(recording, run) {
+        return Vec::new();
+    }
+    let find = |idx: LoopIdx| loops.iter().copied().find(|it| it.idx == idx);
+    let mut courses: Vec<Course<'a>> = Vec::new();
+    for (series, points) in recording.samples_of(run.idx, device) {
+        if let Series::Loop(idx) = series {
+            courses.extend(find(*idx).and_then(|counted| Course::new(counted, points)));
+        }
+    }
+    // The loops around one, from the inside out.
+    let around = |counted: &'a Loop| {
+        let parent = |it: &&'a Loop| find(it.parent?);
+        std::iter::successors(Some(counted), parent)
+            .skip(1)
+            .take(loops.len())
+    };
+    let course = |idx: LoopIdx| courses.iter().find(|it| it.counted.idx == idx);
+    let explains = |it: &Course<'a>| {
+        let counted = it.counted;
+        // What the user has marked is judged by its marks.
+        let is_marked = counted.n_marks > 0 || around(counted).any(|outer| outer.n_marks > 0);
+        let grows = it.gain() > ByteDelta::ZERO;
+        let outer = around(counted).find_map(|outer| course(outer.idx));
+        let share = it.share_of_its_own(outer);
+        !is_marked
+            && counted.n_iterations > FEW
+            && grows
+            && share >= EXPLAINS.0
+            && share <= EXPLAINS.1
+    };
+    let explaining: Vec<bool> = courses.iter().map(explains).collect();
+    let is_in = |inner: &Course<'a>, outer: &Course<'a>| {
+        around(inner.counted).any(|it| it.idx == outer.counted.idx)
+    };
+    let is_left_to_inner = |outer: &Course<'a>| {
+        let inner = courses.iter().zip(&explaining);
+        let inner = inner.filter(|(it, explains)| **explains && is_in(it, outer));
+        let gain: f64 = inner.map(|(it, _)| it.gain().as_f64()).sum();
+        gain >= MOST * outer.gain().as_f64()
+    };
+    let left: Vec<bool> = courses.iter().map(is_left_to_inner).collect();
+    let is_chosen = |idx: usize| {
+        let mut outer = (0..courses.len()).filter(|it| explaining[*it] && !left[*it]);
+        explaining[idx] && !left[idx] && !outer.any(|it| is_in(&courses[idx], &courses[it]))
+    };
+    let chosen: Vec<bool> = (0..courses.len()).map(is_chosen).collect();
+    let mut chosen = chosen.into_iter();
+    courses.retain(|_| chosen.next().unwrap_or_default());
+    courses
+}
+
+/// The user has named parts of it, which are judged.
+fn has_blocks(recording: &Recording, run: &Run) -> bool {
+    let later = recording.runs()[run.idx.get() + 1..].iter();
+    let meanwhile = later.take_while(|it| run.ended.is_none_or(|ended| it.started <= ended));
+    meanwhile.filter(|it| it.parent == Some(run.idx)).count() > 1
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analyze::{FindingKind, Rules, analyze};
+    use crate::recording::{
+        DeviceIdx, Frame, Loop, LoopIdx, Recording, RunIdx, Sample, Samples, Series,
+    };
+    use crate::severity::Severity;
+    use crate::testing::{Play, run, session};
+    use crate::units::{Bytes, Nanos};
+    use crate::wording::words;
+
+    const CELL: &str = "for epoch in epochs:\n    for x in xs:\n        kept.append(f(x))";
+
+    /// The only run of a cell, and a loop in its first line with one in its second line, whose iterations
+    /// leave so many MiB.
+    fn nested(
+        (cell, play): (&str, Play),
+        (n_outer, n_inner): (u64, u64),
+        level: impl Fn(u64, u64) -> u64,
+    ) -> Recording {
+        let (mut recording, _) = session(&[(cell, &[play])]);
+        let begun = recording.run(RunIdx(0)).started.get();
+        let sample = |at: u64, ordinal: u64, mib: u64| Sample {
+            at: Nanos::new(begun + at * 1000),
+            ordinal,
+            allocated: Some(Bytes::mib(mib)),
+            ..Sample::default()
+        };
+        let (mut outer, mut inner) = (Vec::new(), Vec::new());
+        for pass in 0..n_outer {
+            for turn in 1..=n_inner {
+                let n = pass * n_inner + turn;
+                inner.push(sample(10 * n, n, level(pass, turn)));
+            }
+            let ended = 10 * (pass + 1) * n_inner + 5;
+            outer.push(sample(ended, pass + 1, level(pass + 1, 0)));
+        }
+        let loops = [
+            (0, None, n_outer, outer),
+            (1, Some(LoopIdx(0)), n_outer * n_inner, inner),
+        ];
+        for (idx, parent, n_iterations, points) in loops {
+            count(&mut recording, idx, parent, n_iterations);
+            let samples = Samples {
+                run: RunIdx(0),
+                device: DeviceIdx(0),
+                series: Series::Loop(LoopIdx(idx)),
+                points: points.into_iter().collect(),
+            };
+            recording.apply(Frame::Samples(samples)).expect("it fits");
+        }
+        recording
+    }
+
+    fn count(recording: &mut Recording, idx: u32, parent: Option<LoopIdx>, n_iterations: u64) {
+        let counted = Loop {
+            run: RunIdx(0),
+            idx: LoopIdx(idx),
+            parent,
+            origin: crate::trace::FrameOrigin::Own,
+            line: idx + 1,
+            n_iterations,
+            ..Loop::default()
+        };
+        let frame = Frame::Loop(Box::new(counted));
+        recording.apply(frame).expect("the run is there");
+    }
+
+    /// What is found in its loops: its title, and how much it matters.
+    #[track_caller]
+    fn check(recording: &Recording, expected: Option<(&str, Severity)>) {
+        let analysis = analyze(recording, &Rules::default());
+        let mut found = analysis.findings.iter();
+        let found = found.find(|it| it.in_loop().is_some());
+        let told = found.map(|it| (words(recording, it, Default::default()).title, it.severity));
+        let told = told.as_ref().map(|(title, severity)| (&**title, *severity));
+        assert_eq!(told, expected, "{found:#?}");
+    }
+
+    fn leaking() -> (&'static str, Play) {
+        (CELL, run(480).held_by("kept", "list").with_graph())
+    }
+
+    #[test]
+    fn the_innermost_loop_that_explains_the_growth_is_named() {
+        let each_batch = nested(leaking(), (6, 10), |pass, turn| 8 * (10 * pass + turn));
+        let title = "`kept` leaks 8 MiB an iteration of line 2";
+        check(&each_batch, Some((title, Severity::Critical)));
+        let each_epoch = nested(leaking(), (12, 10), |pass, _| 40 * pass);
+        let title = "`kept` leaks 40 MiB an iteration of line 1";
+        check(&each_epoch, Some((title, Severity::Critical)));
+    }
+
+    #[test]
+    fn what_each_epoch_clears_is_no_growth() {
+        check(&nested(leaking(), (12, 10), |_, turn| 40 * turn), None);
+    }
+
+    #[test]
+    fn five_epochs_are_never_a_leak() {
+        check(&nested(leaking(), (5, 40), |pass, _| 96 * pass), None);
+    }
+
+    #[test]
+    fn warm_up_and_plateau_are_none() {
+        check(
+            &nested(leaking(), (1, 60), |_, turn| 40 * turn.min(12)),
+            None,
+        );
+    }
+
+    #[test]
+    fn what_the_user_marks_is_left_to_the_marks() {
+        let mut recording = nested(leaking(), (1, 60), |_, turn| 8 * turn);
+        check(
+            &recording,
+            Some((
+                "`kept` leaks 8 MiB an iteration of line 2",
+                Severity::Critical,
+            )),
+        );
+        let mut marked = recording
+            .loops(RunIdx(0))
+            .last()
+            .expect("the inner one")
+            .clone();
+        marked.n_marks = 60;
+        recording
+            .apply(Frame::Loop(Box::new(marked)))
+            .expect("it is known");
+        check(&recording, None);
+    }
+
+    #[test]
+    fn what_is_used_as_a_whole_is_meant() {
+        let play = || run(480).held_by("kept", "list");
+        let of_cell = |text: &'static str| nested((text, play()), (1, 60), |_, turn| 8 * turn);
+        let title = "`kept` grows 8 MiB an iteration of line 2";
+        let meant = "for x in xs:\n    kept.append(f(x))\nresult = torch.cat(kept)";
+        check(&of_cell(meant), Some((title, Severity::Info)));
+        // A later cell may still use it.
+        let unread = "for x in xs:\n    kept.append(f(x))";
+        check(&of_cell(unread), Some((title, Severity::Info)));
+        let title = "`kept` leaks 8 MiB an iteration of line 2";
+        let counted = "for x in xs:\n    kept.append(f(x))\nprint(kept[-1], len(kept))";
+        check(&of_cell(counted), Some((title, Severity::Critical)));
+    }
+
+    #[test]
+    fn a_loop_of_a_run_that_goes_on_is_not_judged_yet() {
+        let mut recording = nested(leaking(), (1, 60), |_, turn| 8 * turn);
+        let mut run = recording.run(RunIdx(0)).clone();
+        run.ended = None;
+        recording.apply(Frame::Run(run)).expect("it is known");
+        let findings = analyze(&recording, &Rules::default()).findings;
+        let is_growth =
+            |kind: FindingKind| matches!(kind, FindingKind::Leak | FindingKind::Growing);
+        assert!(
+            !findings
+                .iter()
+                .any(|it| is_growth(it.kind) && it.in_loop().is_some())
+        );
+    }
+}
