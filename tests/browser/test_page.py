@@ -92,9 +92,9 @@ def test_it_fits_its_window(width: int, leak_page: str, open_page: Open) -> None
 def test_nothing_found_says_what_was_checked(
     recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
-    """One run cannot leak; the report says that it looked."""
+    """One run does not show growth; the report says what it kept."""
     report = ReportPage(open_page(saved(recordings["one"], tmp_path)).page)
-    assert "Nothing grows" in report.host.locator(".empty").inner_text()
+    assert "in one run" in report.host.locator(".empty").inner_text()
     report.unfold()
     assert "1 run of 1 cell" in report.host.locator(".checked").inner_text()
     screenshot(report.page, "page-one")

@@ -35,7 +35,7 @@ class Scene(NamedTuple):
 
 
 SCENES = [
-    Scene("one", "one", "Nothing grows", {}),
+    Scene("one", "one", "in one run", {}),
     Scene("quickstart", "quickstart", "masks, cached by length", {}),
     Scene("thousand", "thousand", "1000 runs of 2 cells", {}),
     Scene("dark", "quickstart", "leaks", {"color_scheme": "dark"}),

@@ -463,3 +463,57 @@ def test_a_setting_switches_it_off(recorded: Shell) -> None:
         recorded.run(cell)
         last = json.loads(gpumem.report().to_json())["runs"][-1]["run"]
         assert (loops()[-1:] != [] and loops()[-1]["run"] == last) == is_on
+
+
+# The lines after one cell that ran once. Nobody marked its loop.
+JUDGED = {
+    "a graph that each iteration keeps leaks": (
+        "weights = sim.tensor(4 << 20, requires_grad=True)\nlook()\nfor i in range(20):\n"
+        "    look() if i == 0 else time.sleep(0.03)\n"
+        "    kept.append((sim.tensor(4 << 20) * weights).sum())",
+        "▲ kept +4 MiB every iteration of line 3",
+    ),
+    "a list that is concatenated is meant": (
+        "for i in range(20):\n    look() if i == 0 else time.sleep(0.03)\n"
+        "    kept.append(sim.tensor(4 << 20))\nlast = list(kept)",
+        "○ kept +4 MiB every iteration of line 1",
+    ),
+    "five networks are no leak": (
+        "for i in range(5):\n    look() if i == 0 else time.sleep(0.03)\n"
+        "    kept.append(sim.tensor(16 << 20))\nprint(len(kept))",
+        "",
+    ),
+    "what is cleared is no growth": (
+        "for epoch in range(4):\n    for i in range(10):\n        look() if i == 0 else time.sleep(0.03)\n"
+        "        kept.append(sim.tensor(4 << 20))\n    kept.clear()",
+        "",
+    ),
+    "steps that are marked are judged by their marks": (
+        "weights = sim.tensor(4 << 20, requires_grad=True)\nfor i in gpumem.steps(range(20)):\n"
+        "    look() if i == 0 else time.sleep(0.03)\n"
+        "    kept.append((sim.tensor(4 << 20) * weights).sum())",
+        "▲ kept +4 MiB every step",
+    ),
+}
+
+
+@pytest.mark.parametrize("claim", JUDGED)
+def test_one_run_tells_of_its_loop(recorded: Shell, claim: str) -> None:
+    """The growth, the loop's line, and how much it matters."""
+    cell, expected = JUDGED[claim]
+    recorded.run(cell)
+    lines = "\n".join(recorded.lines).splitlines()
+    signed = [line for line in lines if line[:1] in ("▲", "◆", "○")]
+    assert len(signed) == bool(expected)
+    assert "".join(signed).startswith(expected)
+
+
+def test_growth_that_could_not_be_seen_is_not_denied(recorded: Shell) -> None:
+    """A cell that ran once names what it kept, and no report says that nothing grows."""
+    recorded.run("model = sim.tensor(256 << 20)")
+    text = gpumem.report().text(110)
+    assert "Nothing grows" not in text
+    assert "+256 MiB in one run of In [3], held by model" in text
+    recorded.run("model = model")
+    recorded.run("model = model")
+    assert "Nothing grows" in gpumem.report().text(110)

@@ -197,7 +197,7 @@ mod tests {
     };
     use crate::severity::Severity;
     use crate::testing::{Play, run, session};
-    use crate::units::{Bytes, Nanos};
+    use crate::units::{Bytes, Nanos, Units};
     use crate::wording::words;
 
     const CELL: &str = "for epoch in epochs:\n    for x in xs:\n        kept.append(f(x))";
@@ -263,7 +263,7 @@ mod tests {
         let analysis = analyze(recording, &Rules::default());
         let mut found = analysis.findings.iter();
         let found = found.find(|it| it.in_loop().is_some());
-        let told = found.map(|it| (words(recording, it, Default::default()).title, it.severity));
+        let told = found.map(|it| (words(recording, it, Units::Binary).title, it.severity));
         let told = told.as_ref().map(|(title, severity)| (&**title, *severity));
         assert_eq!(told, expected, "{found:#?}");
     }
