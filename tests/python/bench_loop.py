@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from statistics import median
 from types import FunctionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import gpumem
 from gpumem import _gpumem
@@ -94,7 +94,7 @@ def timed(body: Callable[[], object]) -> float:
 
 def slowdown(shell: InteractiveShell, name: str, cell: str, n_pairs: int) -> dict[str, float]:
     """Run a cell by turns bare and recorded."""
-    settings = next(it for it in shell.configurables if type(it).__name__ == "GpuMem")
+    settings: Any = next(it for it in shell.configurables if type(it).__name__ == "GpuMem")
 
     def seconds(*, is_recorded: bool) -> float:
         settings.record_all = is_recorded
@@ -117,11 +117,11 @@ def event_nanos() -> float:
     """Return what an iteration that is counted takes beyond a bare one."""
     look = _gpumem._testing.look_at_loops
     # Code that no look meets.
-    bare = FunctionType(nanos_after.__code__.replace(co_name="bare"), globals())
-    added = []
+    code = nanos_after.__code__.replace(co_name="bare")
+    bare: Callable[[Callable[[], object]], int] = FunctionType(code, globals())
     with gpumem.record("events"):
-        for _ in range(N_EVENT_ROUNDS):
-            added.append((nanos_after(look) - bare(time.time)) / N_EVENTS)
+        rounds = range(N_EVENT_ROUNDS)
+        added = [(nanos_after(look) - bare(time.time)) / N_EVENTS for _ in rounds]
     return median(added)
 
 

@@ -60,9 +60,15 @@ def counted(shell: Shell, cell: str) -> list[tuple[int, str, int]]:
 # Bodies of a function; `look()` stands where counting begins. The loops that turn then.
 SHAPES = {
     "for": ("for i in range(5):\n    look()", [(0, 5)]),
-    "for of several lines": ("for (i,\n     j) in zip(\n    range(5), range(5)\n):\n    look()", [(0, 5)]),
+    "for of several lines": (
+        "for (i,\n     j) in zip(\n    range(5), range(5)\n):\n    look()",
+        [(0, 5)],
+    ),
     "for with else": ("for i in range(5):\n    look()\nelse:\n    i = 0", [(0, 5)]),
-    "continue": ("for i in range(6):\n    look()\n    if i % 2:\n        continue\n    i += 1", [(0, 6)]),
+    "continue": (
+        "for i in range(6):\n    look()\n    if i % 2:\n        continue\n    i += 1",
+        [(0, 6)],
+    ),
     "if at the end": ("for i in range(6):\n    look()\n    if i % 2:\n        i += 1", [(0, 6)]),
     "if and else": (
         "for i in range(6):\n    look()\n    if i % 2:\n        i += 1\n    else:\n        i -= 1",
@@ -74,7 +80,10 @@ SHAPES = {
         [(0, 3), (2, 12)],
     ),
     "nested as the last of an if": (
-        "for i in range(3):\n    look()\n    if i >= 0:\n        for j in range(4):\n            i += j",
+        (
+            "for i in range(3):\n    look()\n    if i >= 0:\n"
+            "        for j in range(4):\n            i += j"
+        ),
         [(0, 3), (3, 12)],
     ),
     "while": ("k = 0\nwhile k < 5:\n    look()\n    k += 1", [(1, 4)]),
@@ -83,14 +92,19 @@ SHAPES = {
         [(1, 4)],
     ),
     "while with or": ("k = 0\nwhile k < 3 or k < 5:\n    look()\n    k += 1", [(1, 4)]),
-    "while true": ("k = 0\nwhile True:\n    look()\n    k += 1\n    if k == 5:\n        break", [(1, 4)]),
+    "while true": (
+        "k = 0\nwhile True:\n    look()\n    k += 1\n    if k == 5:\n        break",
+        [(1, 4)],
+    ),
     "while with continue": (
         "k = 0\nwhile k < 6:\n    look()\n    k += 1\n    if k % 2:\n        continue\n    j = k",
         [(1, 5)],
     ),
     "while with continue in except": (
-        "k = 0\nwhile k < 6:\n    look()\n    k += 1\n    try:\n        1 / (k % 2)\n"
-        "    except ZeroDivisionError:\n        continue\n    j = k",
+        (
+            "k = 0\nwhile k < 6:\n    look()\n    k += 1\n    try:\n        1 / (k % 2)\n"
+            "    except ZeroDivisionError:\n        continue\n    j = k"
+        ),
         [(1, 6)],
     ),
     "nested while": (
@@ -98,42 +112,65 @@ SHAPES = {
         [(1, 2), (5, 9)],
     ),
     "while as the first of a while": (
-        "a, b = 0, 4\nwhile a < 3:\n    while b > 0:\n        look()\n        b -= 1\n    a, b = a + 1, 4",
+        (
+            "a, b = 0, 4\nwhile a < 3:\n    while b > 0:\n        look()\n"
+            "        b -= 1\n    a, b = a + 1, 4"
+        ),
         [(1, 2), (2, 9)],
     ),
     "try": (
-        "for i in range(6):\n    look()\n    try:\n        1 / (i % 2)\n"
-        "    except ZeroDivisionError:\n        pass",
+        (
+            "for i in range(6):\n    look()\n    try:\n        1 / (i % 2)\n"
+            "    except ZeroDivisionError:\n        pass"
+        ),
         [(0, 6)],
     ),
     "code behind a handler": (
-        "for i in range(6):\n    look()\n    try:\n        1 / (i % 2)\n"
-        "    except ZeroDivisionError:\n        i = 1\n    i += 1\n    i += 2",
+        (
+            "for i in range(6):\n    look()\n    try:\n        1 / (i % 2)\n"
+            "    except ZeroDivisionError:\n        i = 1\n    i += 1\n    i += 2"
+        ),
         [(0, 6)],
     ),
     "handlers and no loop": (
-        "look()\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    i = 1\ni = 2\ntry:\n    1 / 0\n"
-        "except ZeroDivisionError:\n    i = 3\ni = 4",
+        (
+            "look()\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    i = 1\ni = 2\n"
+            "try:\n    1 / 0\n"
+            "except ZeroDivisionError:\n    i = 3\ni = 4"
+        ),
         [],
     ),
     "finally": (
-        "for i in range(5):\n    look()\n    try:\n        if i == 2:\n            continue\n"
-        "    finally:\n        j = 1",
+        (
+            "for i in range(5):\n    look()\n    try:\n        if i == 2:\n            continue\n"
+            "    finally:\n        j = 1"
+        ),
         [(0, 5)],
     ),
     "with": (
-        "for i in range(5):\n    look()\n    with contextlib.nullcontext():\n        if i == 2:\n"
-        "            continue\n        j = i",
+        (
+            "for i in range(5):\n    look()\n    with contextlib.nullcontext():\n"
+            "        if i == 2:\n"
+            "            continue\n        j = i"
+        ),
         [(0, 5)],
     ),
     "match": (
-        "for i in range(5):\n    look()\n    match i:\n        case 1:\n            j = 1\n"
-        "        case _:\n            j = 2",
+        (
+            "for i in range(5):\n    look()\n    match i:\n        case 1:\n            j = 1\n"
+            "        case _:\n            j = 2"
+        ),
         [(0, 5)],
     ),
     "comprehension": ("[look() for i in range(5)]", [(0, 5)]),
-    "comprehension of two loops": ("[look() for i in range(3) for j in range(4)]", [(0, 3), (0, 12)]),
-    "comprehension with a condition": ("[look() for i in range(6) if i % 2 or not look()]", [(0, 6)]),
+    "comprehension of two loops": (
+        "[look() for i in range(3) for j in range(4)]",
+        [(0, 3), (0, 12)],
+    ),
+    "comprehension with a condition": (
+        "[look() for i in range(6) if i % 2 or not look()]",
+        [(0, 6)],
+    ),
     "comprehension in a loop of one line": (
         "for i in range(3): look(); [j for j in range(4)]",
         [(0, 3), (0, 12)],
@@ -468,30 +505,41 @@ def test_a_setting_switches_it_off(recorded: Shell) -> None:
 # The lines after one cell that ran once. Nobody marked its loop.
 JUDGED = {
     "a graph that each iteration keeps leaks": (
-        "weights = sim.tensor(4 << 20, requires_grad=True)\nlook()\nfor i in range(20):\n"
-        "    look() if i == 0 else time.sleep(0.03)\n"
-        "    kept.append((sim.tensor(4 << 20) * weights).sum())",
+        (
+            "weights = sim.tensor(4 << 20, requires_grad=True)\nlook()\nfor i in range(20):\n"
+            "    look() if i == 0 else time.sleep(0.03)\n"
+            "    kept.append((sim.tensor(4 << 20) * weights).sum())"
+        ),
         "▲ kept +4 MiB every iteration of line 3",
     ),
     "a list that is concatenated is meant": (
-        "for i in range(20):\n    look() if i == 0 else time.sleep(0.03)\n"
-        "    kept.append(sim.tensor(4 << 20))\nlast = list(kept)",
+        (
+            "for i in range(20):\n    look() if i == 0 else time.sleep(0.03)\n"
+            "    kept.append(sim.tensor(4 << 20))\nlast = list(kept)"
+        ),
         "○ kept +4 MiB every iteration of line 1",
     ),
     "five networks are no leak": (
-        "for i in range(5):\n    look() if i == 0 else time.sleep(0.03)\n"
-        "    kept.append(sim.tensor(16 << 20))\nprint(len(kept))",
+        (
+            "for i in range(5):\n    look() if i == 0 else time.sleep(0.03)\n"
+            "    kept.append(sim.tensor(16 << 20))\nprint(len(kept))"
+        ),
         "",
     ),
     "what is cleared is no growth": (
-        "for epoch in range(4):\n    for i in range(10):\n        look() if i == 0 else time.sleep(0.03)\n"
-        "        kept.append(sim.tensor(4 << 20))\n    kept.clear()",
+        (
+            "for epoch in range(4):\n    for i in range(10):\n"
+            "        look() if i == 0 else time.sleep(0.03)\n"
+            "        kept.append(sim.tensor(4 << 20))\n    kept.clear()"
+        ),
         "",
     ),
     "steps that are marked are judged by their marks": (
-        "weights = sim.tensor(4 << 20, requires_grad=True)\nfor i in gpumem.steps(range(20)):\n"
-        "    look() if i == 0 else time.sleep(0.03)\n"
-        "    kept.append((sim.tensor(4 << 20) * weights).sum())",
+        (
+            "weights = sim.tensor(4 << 20, requires_grad=True)\nfor i in gpumem.steps(range(20)):\n"
+            "    look() if i == 0 else time.sleep(0.03)\n"
+            "    kept.append((sim.tensor(4 << 20) * weights).sum())"
+        ),
         "▲ kept +4 MiB every step",
     ),
 }

@@ -470,7 +470,11 @@ impl Counter {
         super::read(py, idx, n);
         // Waiting for a core is no cost of the reading.
         let took = cpu_time::spent().saturating_sub(spent);
-        let took = if took.is_zero() { began.elapsed() } else { took };
+        let took = if took.is_zero() {
+            began.elapsed()
+        } else {
+            took
+        };
         let cost = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         // One that took long says little of the next.
         LAST_COST.store(cost.min(MIN_PERIOD_NANOS), Relaxed);
