@@ -54,7 +54,7 @@ impl Opcodes {
 struct Line {
     from: u32,
     to: u32,
-    line: u32,
+    number: u32,
 }
 
 /// One loop. Offsets are bytes.
@@ -87,7 +87,7 @@ struct Head {
 const MAX_BYTES: usize = 1 << 18;
 
 /// The loops of a code object, outer ones before those in them. C code tells all that is asked for.
-pub(super) fn loops_of(code: &Bound<'_, PyAny>, opcodes: &Opcodes) -> PyResult<Vec<CodeLoop>> {
+pub(super) fn loops_of(code: &Bound<'_, PyAny>, opcodes: Opcodes) -> PyResult<Vec<CodeLoop>> {
     let py = code.py();
     let bytes = code.getattr(intern!(py, "co_code"))?;
     let bytes = bytes.cast_into::<PyBytes>()?;
@@ -102,7 +102,7 @@ pub(super) fn loops_of(code: &Bound<'_, PyAny>, opcodes: &Opcodes) -> PyResult<V
     Ok(loops(bytes.as_bytes(), &lines, opcodes))
 }
 
-fn loops(code: &[u8], lines: &[Line], opcodes: &Opcodes) -> Vec<CodeLoop> {
+fn loops(code: &[u8], lines: &[Line], opcodes: Opcodes) -> Vec<CodeLoop> {
     let (heads, mut behind) = heads(code, opcodes);
     let mut found: Vec<CodeLoop> = Vec::new();
     for (offset, head) in heads {
@@ -148,7 +148,7 @@ fn loops(code: &[u8], lines: &[Line], opcodes: &Opcodes) -> Vec<CodeLoop> {
 }
 
 /// Where backward jumps lead to; apart, where only those of exception handlers do.
-fn heads(code: &[u8], opcodes: &Opcodes) -> (BTreeMap<u32, Head>, Vec<u32>) {
+fn heads(code: &[u8], opcodes: Opcodes) -> (BTreeMap<u32, Head>, Vec<u32>) {
     let mut heads: BTreeMap<u32, Head> = BTreeMap::new();
     let mut behind = Vec::new();
     let mut is_behind = false;
@@ -187,7 +187,7 @@ fn offset(position: usize) -> u32 {
 }
 
 /// The instruction there, whose argument may be in front of it, asks an iterator for an item.
-fn is_for(code: &[u8], offset: u32, opcodes: &Opcodes) -> bool {
+fn is_for(code: &[u8], offset: u32, opcodes: Opcodes) -> bool {
     let mut at = offset as usize;
     while code.get(at) == Some(&opcodes.extended_arg) {
         at += 2;
@@ -199,7 +199,7 @@ fn is_for(code: &[u8], offset: u32, opcodes: &Opcodes) -> bool {
 /// The lowest line from an offset to another: what a header says stands before its body.
 fn header(lines: &[Line], from: u32, to: u32) -> u32 {
     let inside = lines.iter().filter(|it| it.from <= to && it.to > from);
-    inside.map(|it| it.line).min().unwrap_or_default()
+    inside.map(|it| it.number).min().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -226,7 +226,7 @@ mod tests {
         let lines = (0..).zip(lines).map(|(position, line)| Line {
             from: 2 * position,
             to: 2 * position + 2,
-            line: *line,
+            number: *line,
         });
         let lines: Vec<Line> = lines.collect();
         let found = loops(&bytes, &lines, &OPCODES);

@@ -134,7 +134,7 @@ impl Tool {
             c"gpumem",
             PyCodeInput::File,
         )?;
-        let loops = bytecode::loops_of(&code, &self.of.opcodes)?;
+        let loops = bytecode::loops_of(&code, self.of.opcodes)?;
         let [found] = loops.as_slice() else {
             return Ok(false);
         };

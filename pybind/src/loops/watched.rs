@@ -41,7 +41,7 @@ pub(super) struct Watched {
 
 /// A code object that was on a stack, which is kept until the run is over.
 struct Code {
-    code: Py<PyAny>,
+    object: Py<PyAny>,
     frame: StackFrame,
     is_library: bool,
     is_placed: bool,
@@ -231,7 +231,7 @@ impl Watched {
     fn known(&self, frame: &RunningCode) -> Option<usize> {
         self.codes
             .iter()
-            .position(|it| it.code.as_ptr() as usize == frame.address())
+            .position(|it| it.object.as_ptr() as usize == frame.address())
     }
 
     /// Counts the loops of a code from now on. `None` where there is no room.
@@ -246,7 +246,7 @@ impl Watched {
         if self.codes.len() == MAX_CODES || is_ours(py, &file)? {
             return Ok(None);
         }
-        let found = bytecode::loops_of(code, &self.monitoring.opcodes)?;
+        let found = bytecode::loops_of(code, self.monitoring.opcodes)?;
         let n_heads = found.iter().map(|it| it.heads.len()).sum::<usize>();
         // Room is left for calls.
         if self.loops.len() + found.len() > MAX_LOOPS || self.n_places + n_heads > MAX_PLACES {
@@ -279,7 +279,7 @@ impl Watched {
         self.n_places += n_heads;
         let Text(function) = code.getattr(intern!(py, "co_qualname"))?.extract()?;
         self.codes.push(Code {
-            code: frame.code.clone_ref(py),
+            object: frame.code.clone_ref(py),
             frame: StackFrame {
                 name: function,
                 file,
@@ -309,10 +309,10 @@ impl Watched {
             is_library: code.is_library,
             was_running: true,
         };
-        count::add_calls(idx, code.code.as_ptr() as usize, start);
+        count::add_calls(idx, code.object.as_ptr() as usize, start);
         code.calls = Some(idx);
         self.n_places += 1;
-        let line = code.code.getattr(py, intern!(py, "co_firstlineno"))?;
+        let line = code.object.getattr(py, intern!(py, "co_firstlineno"))?;
         self.loops.push(Counted {
             kind: LoopKind::Calls,
             code_idx,
@@ -339,7 +339,7 @@ impl Watched {
         let code = &self.codes[code_idx];
         let (jumps, calls) = (!code.loops.is_empty(), code.calls.is_some());
         match &self.tool {
-            Some(tool) if jumps || calls => tool.watch(code.code.bind(py), jumps, calls),
+            Some(tool) if jumps || calls => tool.watch(code.object.bind(py), jumps, calls),
             _ => Ok(()),
         }
     }
@@ -354,7 +354,7 @@ impl Watched {
             }
             if let Some(tool) = &self.tool {
                 // What a callback has switched off comes back with the events as a whole.
-                tool.watch(code.code.bind(py), false, false)?;
+                tool.watch(code.object.bind(py), false, false)?;
             }
             off.into_iter().for_each(count::resume);
             self.watch(py, code_idx)?;
@@ -374,7 +374,7 @@ impl Watched {
         }
         let watched = self.codes.iter();
         let watched = watched.filter(|code| !code.loops.is_empty() || code.calls.is_some());
-        let off = watched.map(|code| tool.watch(code.code.bind(py), false, false));
+        let off = watched.map(|code| tool.watch(code.object.bind(py), false, false));
         // One that fails keeps none of the others.
         let off = off.fold(Ok(()), PyResult::and);
         tool.give_back(py).and(off)

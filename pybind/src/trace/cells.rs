@@ -36,13 +36,12 @@ impl<'py> Cells<'py> {
             None => shell.getattr("execution_count")?.extract()?,
         };
         let format_code_name = compiler.getattr("format_code_name").ok();
-        let own_file = match &format_code_name {
-            // It would hash the source in Python.
-            Some(_) => None,
-            None => {
-                let name = compiler.call_method1("get_code_name", (source, source, own_number));
-                name.and_then(|name| name.extract()).ok()
-            }
+        // It would hash the source in Python.
+        let own_file = if format_code_name.is_none() {
+            let name = compiler.call_method1("get_code_name", (source, source, own_number));
+            name.and_then(|name| name.extract()).ok()
+        } else {
+            None
         };
         Ok(Self {
             format_code_name,
