@@ -1,7 +1,7 @@
 //! Figures that only one kind of finding has, as types.
 
 use super::growth::{Growth, Shape};
-use super::oom::OomBreakdown;
+use super::oom_breakdown::OomBreakdown;
 use crate::holders::RootKind;
 use crate::recording::{DeviceKind, RunIdx};
 use crate::units::{ByteDelta, Bytes};
