@@ -51,6 +51,12 @@ class ReportPage:
         self._unfold_around(chart)
         return self.host.locator(f"canvas[data-chart={chart}]")
 
+    def open_all(self) -> None:
+        """Open every fold."""
+        for summary in self.host.locator("details > summary").all():
+            if summary.is_visible() and summary.locator("xpath=..").get_attribute("open") is None:
+                summary.click()
+
     def cards(self) -> list[str]:
         """Return the titles of the cards that stand."""
         self.unfold()

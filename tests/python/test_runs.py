@@ -232,6 +232,7 @@ def fails_alone(shell: Shell, caplog: pytest.LogCaptureFixture, words: str) -> N
     assert "/issues" in record.getMessage()
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_a_ctrl_c_that_ends_a_callback_ends_the_cell(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,56 +11,18 @@ import sys
 import threading
 import types
 import weakref
-from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from gpumem import _gpumem, register_adapter, sim
+from gpumem import register_adapter, sim
+
+from tests.support.graph import Graph, path_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.python.conftest import Shell
-
-Pair = namedtuple("Pair", ["left", "right"])  # noqa: PYI024 (the walk must know both kinds)
-
-
-class Graph:
-    """What `object_graph` says, with the ways that lead from its roots."""
-
-    def __init__(self, namespace: dict[str, Any] | None = None) -> None:
-        nodes, edges, roots, self.n_objects, self.is_cut = _gpumem._testing.object_graph(namespace)
-        self.nodes = nodes
-        self.roots = roots
-        self._steps: dict[int, list[tuple[int, str]]] = {}
-        for source, target, step in edges:
-            self._steps.setdefault(source, []).append((target, step))
-
-    def paths(self) -> dict[int, str]:
-        """Return the shortest path to each storage, by its bytes."""
-        found: dict[int, str] = {}
-        seen = set()
-        open_ = deque((path, target) for _, _, path, target in self.roots)
-        while open_:
-            path, node = open_.popleft()
-            if node in seen:
-                continue
-            seen.add(node)
-            storage = self.nodes[node][2]
-            if storage is not None:
-                found[storage[1]] = path
-            for target, step in self._steps.get(node, []):
-                open_.append((path + step, target))
-        return found
-
-    def categories(self) -> set[str]:
-        """Return what the objects are for."""
-        return {category for _, category, _ in self.nodes if category is not None}
-
-
-def path_to(value: object) -> str | None:
-    """Return how the walk gets from a variable `x` to the one tensor of 777 bytes."""
-    return Graph({"x": value}).paths().get(777)
 
 
 class Plain:
@@ -71,14 +33,6 @@ class Slotted:
     """An instance with one slot."""
 
     __slots__ = ("kept",)
-
-
-class SlottedBelow(Slotted):
-    """An instance with a slot of its base and a dict."""
-
-
-class Own(list[Any]):
-    """A list with attributes."""
 
 
 def with_attributes(made: Any, **attributes: object) -> Any:
@@ -94,13 +48,6 @@ def closure(kept: object) -> Callable[[], object]:
 def default(kept: object) -> Callable[[], object]:
     def function(first: object = None, second: object = kept, *, third: object = 3) -> object:
         return first, second, third
-
-    return function
-
-
-def keyword_default(kept: object) -> Callable[[], object]:
-    def function(*, option: object = kept) -> object:
-        return option
 
     return function
 
@@ -127,81 +74,6 @@ def failed(kept: object) -> Exception:
         kept = None
         return error
     raise AssertionError
-
-
-def chained(kept: object) -> Exception:
-    error = KeyError("outer")
-    error.__cause__ = failed(kept)
-    del kept
-    return error
-
-
-def cached(kept: object) -> Callable[[int], object]:
-    values = [kept]
-    made = functools.lru_cache(lambda _: values.pop())
-    made(3)
-    return made
-
-
-def bound_method(kept: object) -> Callable[[], object]:
-    class Owner:
-        def method(self) -> None:
-            """Do nothing."""
-
-    method: Callable[[], object] = with_attributes(Owner(), kept=kept).method
-    return method
-
-
-async def coroutine(kept: object) -> object:
-    return kept
-
-
-@pytest.mark.parametrize(
-    ("hold", "path"),
-    [
-        (lambda t: t, "x"),
-        (lambda t: [0, t], "x[1]"),
-        (lambda t: (0, (t,)), "x[1][0]"),
-        (lambda t: {"loss": [t]}, "x['loss'][0]"),
-        (lambda t: {(1, "a"): t}, "x[(1, 'a')]"),
-        (lambda t: {t: 1}, "x.<key>"),
-        (lambda t: {t}, "x.<element>"),
-        (lambda t: frozenset([t]), "x.<element>"),
-        (lambda t: deque([0, 0, t]), "x[2]"),
-        (lambda t: OrderedDict(a=t), "x['a']"),
-        (lambda t: defaultdict(list, a=[t]), "x['a'][0]"),
-        (lambda t: Pair(1, t), "x[1]"),
-        (lambda t: with_attributes(Plain(), kept=t), "x.kept"),
-        (
-            lambda t: with_attributes(Plain(), deep=with_attributes(Plain(), kept=[t])),
-            "x.deep.kept[0]",
-        ),
-        (lambda t: with_attributes(Slotted(), kept=t), "x.kept"),
-        (lambda t: with_attributes(SlottedBelow(), kept=t), "x.kept"),
-        (lambda t: with_attributes(SlottedBelow(), other=t), "x.other"),
-        (lambda t: Own([t]), "x[0]"),
-        (lambda t: with_attributes(Own(), kept=t), "x.kept"),
-        (closure, "x.<closure>.kept"),
-        (default, "x.<defaults>.second"),
-        (keyword_default, "x.<defaults>.option"),
-        (lambda t: with_attributes(lambda: 0, kept=t), "x.kept"),
-        (generator, "x.<locals>.batch"),
-        (failed, "x.__traceback__.tb_next.tb_frame.<locals>.batch[0]"),
-        (chained, "x.__cause__.__traceback__.tb_next.tb_frame.<locals>.batch[0]"),
-        (bound_method, "x.__self__.kept"),
-        (lambda t: [t].append, "x.__self__[0]"),
-        (lambda t: functools.partial(print, t, end=""), "x.args[0]"),
-        (lambda t: functools.partial(print, end=t), "x.keywords['end']"),
-        (lambda t: types.SimpleNamespace(kept=t), "x.kept"),
-        (lambda t: type("Made", (), {"kept": t}), "x.kept"),
-        (lambda t: with_attributes(types.ModuleType("made"), kept=t), "x.kept"),
-        (cached, "x.<inside>"),
-        (lambda t: iter([t]), "x.<inside>[0]"),
-        (lambda t: types.MappingProxyType({"a": t}), "x.<inside>['a']"),
-    ],
-)
-def test_a_path_reads_as_python(hold: Callable[[Any], object], path: str) -> None:
-    assert path_to(hold(sim.tensor(777))) == path
 
 
 def test_a_class_reached_by_its_instance_is_found_last() -> None:

@@ -522,7 +522,7 @@ fn gpu(setting: &Setting<'_>) -> Result<Ran> {
     };
     environment.install(project, &setting.wheel(Use::Testing)?)?;
     let only = ["-rs", "-k", "gpu or cuda"];
-    let folders = ["tests/gpu", "tests/gallery"];
+    let folders = ["tests/cuda", "tests/gallery"];
     tests_in(setting, &environment, &only, &folders, &[]).map(Ran::Tests)
 }
 

@@ -25,7 +25,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
 #[cfg(feature = "testing")]
-pub(crate) use answers::latest_line;
+pub(crate) use answers::{latest_line, long_from};
 pub(crate) use answers::{NOTEBOOK_WIDTH, is_long_and_unmarked, line, n_ended, snapshot};
 pub(crate) use following::{Subscription, follow};
 pub(crate) use held::{collect_look, look_for_holders};
