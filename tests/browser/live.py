@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import gpumem
 
+from tests.support.in_process import with_root
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -241,8 +243,8 @@ def record(cells: list[str], path: Path, **environment: str) -> None:
     """Run cells in a shell of their own and save what was recorded."""
     script = (
         "import sys, gpumem\n"
-        "from IPython.core.interactiveshell import InteractiveShell\n"
-        "shell = InteractiveShell.instance(history_manager=None)\n"
+        "from tests.support.shell import open_shell\n"
+        "shell = open_shell(loaded=False)\n"
         "for cell in sys.stdin.read().split('\\0'):\n"
         "    outcome = shell.run_cell(cell, store_history=True)\n"
         "    if 'OutOfMemory' not in type(outcome.error_in_exec).__name__:\n"
@@ -255,7 +257,12 @@ def record(cells: list[str], path: Path, **environment: str) -> None:
         text=True,
         check=True,
         capture_output=True,
-        env={**os.environ, "IPYTHONDIR": str(path.parent / "ipython"), **environment},
+        env={
+            **os.environ,
+            **with_root(),
+            "IPYTHONDIR": str(path.parent / "ipython"),
+            **environment,
+        },
     )
 
 

@@ -94,7 +94,8 @@ def test_a_random_session_on_two_cards() -> None:
         for idx in range(2):
             seen[idx].append(torch.cuda.memory_allocated(idx))
     """
-    names()["seen"] = seen = [[], []]
+    seen: list[list[int]] = [[], []]
+    names()["seen"] = seen
     for _ in range(40):
         steps = []
         for _ in range(rng.randrange(1, 8)):

@@ -412,5 +412,6 @@ def test_a_history_that_a_library_begins_is_left_alone() -> None:
     assert is_recording()
     setting("flight_recorder", "")
     assert not is_recording()
-    assert all(sys.monitoring.get_tool(it) is None for it in range(6))
+    monitoring = vars(sys)["monitoring"]
+    assert all(monitoring.get_tool(it) is None for it in range(6))
     assert_quiet()

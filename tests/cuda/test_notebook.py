@@ -69,6 +69,7 @@ def test_the_example_of_the_readme() -> None:
     row = check()
     assert row["kept_bytes"] == 64 * MIB + 512, row
     [found] = [it for it in gpumem.report().findings if it.device == "cuda:0"]
+    assert found.fix is not None
     assert found.holders[0].name == "losses", found
     assert found.fix.before == cell[1], found.fix
     assert_quiet()

@@ -101,11 +101,9 @@ def test_levels_peak_and_lines_of_a_random_cell(n_cards: int, configuration: str
                 if segment["device"] == idx
                 for block in segment["blocks"]
             }
-            told = {n: size for n, size in retained(device).items() if size}
             expected = {n: blocks[address] for n, address in of_line.items()}
-            assert told.keys() == expected.keys(), (told, expected)
-            off = {n: (told[n], expected[n]) for n in told if told[n] != expected[n]}
-            assert not off, off
+            found_of_line = {n: size for n, size in retained(device).items() if size}
+            assert found_of_line == expected, (found_of_line, expected)
         run("del " + ", ".join(alive))
     assert_quiet()
 

@@ -36,6 +36,12 @@ def ctrl_c() -> Iterator[None]:
 
 
 @pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Return what a process of a test has in its environment."""
+    return {"IPYTHONDIR": str(tmp_path / "ipython")}
+
+
+@pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 

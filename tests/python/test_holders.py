@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
+pytestmark = pytest.mark.internals
+
 SETUP = "from gpumem import sim"
 FAILING = "def train():\n    batch = sim.tensor(PLANTED)\n    1 / 0\n"
 

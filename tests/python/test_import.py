@@ -11,6 +11,8 @@ from pathlib import Path
 import gpumem
 import pytest
 
+pytestmark = pytest.mark.internals
+
 # What the documentation says of a build that can run without the GIL.
 FREE_THREADED = """
 import sysconfig

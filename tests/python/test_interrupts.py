@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
+pytestmark = pytest.mark.internals
+
 
 @pytest.fixture
 def press(

@@ -16,6 +16,8 @@ from tests.support.graph import Graph
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
 
+pytestmark = pytest.mark.internals
+
 PLANTED = 3 << 20
 IMPORTS = "import asyncio, collections, dataclasses, functools, types\nfrom gpumem import sim"
 CLASS = "class A: pass\nit = A()\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import functools
 import gc
+import json
 import random
 import subprocess
 import sys
@@ -14,15 +15,21 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+import gpumem
 import pytest
-from gpumem import register_adapter, sim
+from gpumem import _gpumem, register_adapter, sim
 
+from tests.python.hostile import Lies, unbelieved
 from tests.support.graph import Graph, path_to
+from tests.support.in_process import in_process
+from tests.support.shell import open_shell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.python.conftest import Shell
+
+pytestmark = pytest.mark.internals
 
 
 class Plain:
@@ -484,107 +491,29 @@ def test_what_the_collector_sees_is_found_in_random_graphs(seed: int) -> None:
             assert found.nbytes == n_bytes, path
 
 
-HOSTILE = """
-import ctypes, gc, os, sys
-import gpumem
-from gpumem import _gpumem, sim
-gc.disable()  # a collection would believe the type
-
-def failed(*error):  # and so would the interpreter's last one, which may never end
-    sys.__excepthook__(*error)
-    sys.stderr.flush()
-    os._exit(1)
-sys.excepthook = failed
-
-TRAVERSE = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-VISIT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-class Slot(ctypes.Structure):
-    _fields_ = [("slot", ctypes.c_int), ("function", ctypes.c_void_p)]
-class Spec(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("size", ctypes.c_int), ("item", ctypes.c_int),
-                ("flags", ctypes.c_uint), ("slots", ctypes.POINTER(Slot))]
-
-class NoType(ctypes.Structure):  # an object that was freed, as debug builds leave it
-    _fields_ = [("count", ctypes.c_ssize_t), ("type", ctypes.c_void_p)]
-
-def lying(body):
-    # Instances tell the collector what `body(visit)` does; Py_tp_traverse is slot 71.
-    def traverse(own, visit, argument):
-        visit = VISIT(visit)
-        return body(lambda address: visit(address, argument)) or 0
-    kept.append(TRAVERSE(traverse))
-    slots = (Slot * 2)(Slot(71, ctypes.cast(kept[-1], ctypes.c_void_p).value), Slot(0, None))
-    have_gc = 1 << 14
-    size = object.__basicsize__
-    spec = Spec(b"wrong.Wrong", size, 0, have_gc, ctypes.cast(slots, ctypes.POINTER(Slot)))
-    kept.extend([slots, spec])
-    make = ctypes.pythonapi.PyType_FromSpec
-    make.restype = ctypes.py_object
-    return make(ctypes.byref(spec))()
-
-kept = []
-tensor = sim.tensor(777)
-freed = NoType(1, None)
-alive = [object(), {"k": tensor}]
-addresses = {
-    "null": [0, None],
-    "misaligned": [id(tensor) + 1, id(tensor) + 4],
-    "freed": [ctypes.addressof(freed)],
-    "itself": [],
-}
-
-def told(name):
-    def body(visit):
-        for address in addresses[name]:
-            if visit(address):
-                return 1
-        return visit(id(tensor))
-    return body
-
-def endless(visit):
-    while not visit(id(alive)):
-        pass
-    return 1
-"""
-
-
 @pytest.mark.parametrize("lie", ["null", "misaligned", "freed", "itself"])
+@in_process
 def test_a_wrong_traverse_does_no_harm(lie: str) -> None:
-    program = f"""{HOSTILE}
-sim_only = lying(told({lie!r}))
-addresses["itself"].append(id(sim_only))
-nodes, edges, roots, n, is_cut = _gpumem._testing.object_graph({{"it": sim_only}})
-assert [storage for *_, storage in nodes if storage] == [("sim:0", 777)], nodes
-assert not is_cut
-kinds = {{it.kind for it in gpumem.holders() if it.device == "sim:0"}}
-assert kinds <= {{"variable", "module_global"}}, kinds
-os._exit(0)
-"""
-    ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
+    with unbelieved():
+        lies = Lies()
+        graph = Graph({"it": lies.liar(lie)})
+        assert [storage for *_, storage in graph.nodes if storage] == [("sim:0", 777)], graph.nodes
+        assert not graph.is_cut
+        kinds = {it.kind for it in gpumem.holders() if it.device == "sim:0"}
+        assert kinds <= {"variable", "module_global", "thread_frame"}, kinds
 
 
+@in_process
 def test_a_traverse_that_never_ends_is_cut_short() -> None:
-    program = f"""{HOSTILE}
-from IPython.core.interactiveshell import InteractiveShell
-shell = InteractiveShell.instance()
-gpumem.load_ipython_extension(shell)
-shell.user_ns.update(first=tensor, trap=lying(endless), sim=sim)
-_gpumem._testing.look_for(5_000)  # the walk ends after half of that
-shell.run_cell("%%gpumem --quiet\\nkept = sim.tensor(5 << 20)")
-import json
-[looked] = [it for it in json.loads(gpumem.report().to_json())["holders"]]
-assert looked["is_cut"]
-assert shell.run_cell("1 + 1").success
-sys.stdout.flush()
-os._exit(0)
-"""
-    ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
+    with unbelieved():
+        lies = Lies()
+        shell = open_shell()
+        shell.user_ns.update(first=lies.tensor, trap=lies.endless(), sim=sim)
+        _gpumem._testing.look_for(5_000)  # the walk ends after half of that
+        shell.run("%%gpumem --quiet\nkept = sim.tensor(5 << 20)")
+        [looked] = json.loads(gpumem.report().to_json())["holders"]
+        assert looked["is_cut"]
+        assert shell.run("1 + 1").result == "2"
 
 
 TASKS = """

@@ -108,13 +108,19 @@ class Outcome:
 
 
 def open_shell(
-    *, folder: Path | None = None, store: Path | str | None = None, loaded: bool = True
+    *,
+    folder: Path | None = None,
+    store: Path | str | None = None,
+    loaded: bool = True,
+    **of_ours: Any,
 ) -> Shell:
     """Return a new shell in the place of the one before, with gpumem loaded if not told otherwise.
 
-    IPython keeps its own files in `folder`, gpumem its sessions in `store`.
+    IPython keeps its own files in `folder`, gpumem its sessions in `store`; other settings are
+    those of `%config GpuMem`.
     """
     config = Config()
+    config.GpuMem.update(of_ours)
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = "NoColor" if IPython.version_info < (9,) else "nocolor"
     if store is not None:
@@ -136,8 +142,9 @@ def shells(folder: Path) -> Iterator[Callable[..., Shell]]:
     main = sys.modules["__main__"]
     made: list[Shell] = []
 
-    def new(*, loaded: bool = True) -> Shell:
-        made.append(open_shell(folder=folder, store=folder / "sessions", loaded=loaded))
+    def new(*, loaded: bool = True, **of_ours: Any) -> Shell:
+        own = {"folder": folder, "store": folder / "sessions"}
+        made.append(open_shell(**own, loaded=loaded, **of_ours))
         return made[-1]
 
     yield new

@@ -388,8 +388,7 @@ fn oldest(setting: &Setting<'_>) -> Result<Ran> {
     oldest.install(project, &setting.wheel(Use::Testing)?)?;
     let ipython = oldest.installed_version("ipython")?;
     println!("IPython {ipython} on Python 3.{}", oldest.minor());
-    // One binary serves every Python, and drivers know of none.
-    in_shells(setting, &oldest, &["--ignore=tests/python/test_drivers.py"])
+    in_shells(setting, &oldest, &["-m", "internals"])
 }
 
 /// The newest versions of all that gpumem needs, on the newest Python that is here.
@@ -416,8 +415,8 @@ fn between(setting: &Setting<'_>) -> Result<Ran> {
     for environment in others {
         environment.install(project, &setting.wheel(Use::Testing)?)?;
         println!("Python 3.{}", environment.minor());
-        let files = ["tests/python/test_release.py", "tests/python/test_oom.py"];
-        sum += side_by_side(setting, &environment, &files, &[])?;
+        let selection = ["tests/python", "tests/gallery", "-m", "internals"];
+        sum += side_by_side(setting, &environment, &selection, &[])?;
     }
     Ok(Ran::Tests(sum))
 }
@@ -521,7 +520,7 @@ fn gpu(setting: &Setting<'_>) -> Result<Ran> {
         Environment::frameworks(project, &python::best()?)?
     };
     environment.install(project, &setting.wheel(Use::Testing)?)?;
-    let only = ["-rs", "-k", "gpu or cuda"];
+    let only = ["-rs", "-k", "cuda"];
     let folders = ["tests/cuda", "tests/gallery"];
     tests_in(setting, &environment, &only, &folders, &[]).map(Ran::Tests)
 }

@@ -61,7 +61,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Ran> {
         variables.push(("LD_LIBRARY_PATH", driver.libraries().as_os_str()));
         variables.push(("PATH", &path));
         let options = [&["-p", "tests.cuda.on_played", "-rs"], &SIDE_BY_SIDE[..]].concat();
-        let paths = [tests, &["-k", "gpu or cuda"]].concat();
+        let paths = [tests, &["-k", "cuda"]].concat();
         sum += tests_in(setting, environment, &options, &paths, &variables)?;
     }
     Ok(Ran::Tests(sum))
