@@ -28,11 +28,15 @@ TIMEOUT_SECONDS = 230
 def in_process(body: Callable[..., None]) -> Callable[..., None]:
     """Run the body of a test, with its parameters, in a process of its own."""
 
+    # pytest names it as it likes.
+    file = Path(inspect.getfile(body)).relative_to(ROOT)
+    module = ".".join(file.with_suffix("").parts)
+
     def test(environment: dict[str, str], tmp_path: Path, **parameters: Any) -> None:
         import pytest  # noqa: PLC0415 (the process itself does without)
 
         ran = subprocess.run(
-            [*COMMAND, body.__module__, body.__name__, json.dumps(parameters)],
+            [*COMMAND, module, body.__name__, json.dumps(parameters)],
             capture_output=True,
             check=False,
             cwd=tmp_path,
