@@ -1,4 +1,4 @@
-"""No test writes into the folder in which the user's Jupyter keeps its data."""
+"""Every test may order failures, and none writes where the user's Jupyter keeps its data."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+# Read once, when the extension is imported, here and in the processes that tests start.
+os.environ["GPUMEM_TESTING"] = "1"
 
 
 @pytest.fixture(scope="session", autouse=True)

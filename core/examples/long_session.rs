@@ -85,6 +85,7 @@ fn run(idx: u32, n_cells: u32, started: Nanos) -> Run {
         ended: Some(started + Nanos::millis(2000)),
         status: Status::Ok,
         oom: None,
+        overlaps: Vec::new(),
         levels: vec![RunLevels {
             device: DeviceIdx(0),
             before: reading(kept(idx, n_cells)),

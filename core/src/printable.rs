@@ -23,8 +23,7 @@
 /// The text on one line, without anything that would steer a terminal, break an SVG, change the
 /// direction of writing or hide text. Example: [the module](self).
 pub fn printable(text: &str) -> String {
-    // As most are.
-    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+    if is_plain(text) {
         return text.to_owned();
     }
     let mut shown = Shown::default();
@@ -36,6 +35,45 @@ pub fn printable(text: &str) -> String {
 pub fn printable_lines(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(printable).collect();
     lines.join("\n")
+}
+
+/// The same for a report that may be printed by a job of GitHub Actions. There a line that begins with `::` is a
+/// command, and so is `##[` anywhere in it.
+///
+/// ```
+/// use gpumem_core::printable::printable_report;
+///
+/// assert_eq!(printable_report("losses\n  ::add-mask::x"), "losses\n  ∷add-mask::x");
+/// assert_eq!(printable_report("std::vector ##[error]"), "std::vector # #[error]");
+/// ```
+pub fn printable_report(text: &str) -> String {
+    let lines = text.split('\n').map(|line| {
+        let line = printable(line).replace("##[", "# #[");
+        match line.trim_start().strip_prefix("::") {
+            Some(rest) => format!("{}∷{rest}", &line[..line.len() - rest.len() - 2]),
+            None => line,
+        }
+    });
+    lines.collect::<Vec<String>>().join("\n")
+}
+
+/// [`printable()`] in place.
+pub(crate) fn make_printable(text: &mut String) {
+    if !is_plain(text) {
+        *text = printable(text);
+    }
+}
+
+/// [`printable_lines`] in place.
+pub(crate) fn make_printable_lines(text: &mut String) {
+    if !text.split('\n').all(is_plain) {
+        *text = printable_lines(text);
+    }
+}
+
+/// As most texts are.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 /// What a character does where it is shown.

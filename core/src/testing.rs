@@ -398,6 +398,7 @@ impl Stage {
             status: play.status,
             levels: vec![levels],
             oom: None,
+            overlaps: Vec::new(),
         });
         self.recording.apply(frame).expect("a run that fits");
         self.analysis
@@ -585,6 +586,7 @@ fn row(run: RunIdx, play: &Play, before: i64, after: i64) -> RunRow {
         after: ended(after),
         so_far: begun(after).filter(|_| play.status == Status::Running),
         kept: ended(after).map(|after| after.since(mib(before))),
+        overlap: None,
         peak: begun(before + play.peak_mib).map(Peak::Exact),
         allocated: (begun(before), ended(after)),
         reserved: (None, None),

@@ -14,7 +14,7 @@ use pyo3::types::{PyInt, PyString};
 
 use crate::ending::Ending;
 use crate::guard;
-use crate::session::{self, BlockId};
+use crate::session::{self, RunId};
 
 /// Records a block or a function as a run of its own, nested in the cell's run.
 ///
@@ -53,8 +53,8 @@ pub(crate) struct Block {
 #[derive(Clone, Copy)]
 struct Entry {
     /// `None` where nothing is recorded.
-    id: Option<BlockId>,
-    around: Option<BlockId>,
+    id: Option<RunId>,
+    around: Option<RunId>,
 }
 
 #[pymethods]
@@ -115,7 +115,7 @@ impl Block {
     }
 
     /// The entry that this context is in; else the latest.
-    fn take_entry(&self, py: Python<'_>, current: Option<BlockId>) -> Option<Entry> {
+    fn take_entry(&self, py: Python<'_>, current: Option<RunId>) -> Option<Entry> {
         let mut entries = self.entries(py);
         let own = entries
             .iter()
@@ -138,14 +138,14 @@ impl Entry {
     };
 }
 
-/// The innermost block that this context knows of; it may have ended.
-pub(crate) fn current(py: Python<'_>) -> PyResult<Option<BlockId>> {
+/// The innermost block or cell that this context knows of; it may have ended.
+pub(crate) fn current(py: Python<'_>) -> PyResult<Option<RunId>> {
     let bits: Option<u64> = variable(py)?.call_method0("get")?.extract()?;
-    Ok(bits.map(BlockId::from_bits))
+    Ok(bits.map(RunId::from_bits))
 }
 
-fn set_current(py: Python<'_>, block: Option<BlockId>) -> PyResult<()> {
-    let bits = block.map(|block| PyInt::new(py, block.to_bits()));
+pub(crate) fn set_current(py: Python<'_>, run: Option<RunId>) -> PyResult<()> {
+    let bits = run.map(|run| PyInt::new(py, run.to_bits()));
     variable(py)?.call_method1("set", (bits,))?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::panic::{self, AssertUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 
-use gpumem_core::printable::printable_lines;
+use gpumem_core::printable::printable;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
@@ -47,14 +47,21 @@ pub(crate) fn caught<T>(
     }
 }
 
-/// Says `message` in Python's log under the name `gpumem`.
+/// Says `message` in Python's log under the name `gpumem`, on one line.
 pub(crate) fn log(py: Python<'_>, message: &str) {
     let said = py
         .import("logging")
         .and_then(|logging| logging.call_method1("getLogger", ("gpumem",)))
-        .and_then(|logger| logger.call_method1("warning", ("%s", printable_lines(message))));
+        .and_then(|logger| logger.call_method1("warning", ("%s", printable(message))));
     // A logger that fails leaves nobody to tell.
     drop(said);
+}
+
+/// The same for what Python code of ours says.
+#[pyfunction]
+#[pyo3(name = "_log")]
+pub(crate) fn log_from_python(py: Python<'_>, message: Text) {
+    log(py, &message.0);
 }
 
 /// Says it the first time only.

@@ -133,9 +133,9 @@ pub(crate) fn raise_in_cell(shell: &Bound<'_, PyAny>, error: PyErr) -> PyResult<
     Ok(())
 }
 
-/// Takes back what never came to be raised: the cell did not get so far.
+/// Takes back what never came to be raised: the cell did not get so far. Cells of other threads know of none.
 pub(crate) fn forget(shell: &Bound<'_, PyAny>) {
-    if !IS_POSTPONED.swap(false, Ordering::Relaxed) {
+    if !is_main_thread(shell.py()) || !IS_POSTPONED.swap(false, Ordering::Relaxed) {
         return;
     }
     let taken_back = || {
@@ -180,8 +180,11 @@ struct Postponed {
 
 #[pymethods]
 impl Postponed {
-    fn visit(&self, py: Python<'_>, node: &Bound<'_, PyAny>) -> PyResult<()> {
-        let _ = node;
+    fn visit(&self, py: Python<'_>, node: Py<PyAny>) -> PyResult<Py<PyAny>> {
+        // A cell in another thread comes by first.
+        if !is_main_thread(py) {
+            return Ok(node);
+        }
         forget(self.shell.bind(py));
         Err(PyErr::from_value(self.error.bind(py).clone()))
     }

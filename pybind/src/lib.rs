@@ -45,6 +45,7 @@ mod sources;
 mod still;
 mod store;
 mod stored;
+mod strand;
 #[cfg(feature = "testing")]
 mod testing;
 mod text;
@@ -85,13 +86,14 @@ mod _gpumem {
     use super::device_profile::DeviceProfile;
     #[pymodule_export]
     use super::extension::{
-        Extension, check_interval, load_ipython_extension, shown_text, stopped,
-        unload_ipython_extension,
+        Extension, check_interval, load_ipython_extension, stopped, unload_ipython_extension,
     };
     #[pymodule_export]
     use super::footprint::{Footprint, FootprintRow, of_model};
     #[pymodule_export]
     use super::growth::classify_growth_json;
+    #[pymodule_export]
+    use super::guard::log_from_python;
     #[pymodule_export]
     use super::holders::{Holders, find_holders};
     #[pymodule_export]
@@ -122,6 +124,8 @@ mod _gpumem {
         is_owner, look_after, note_missing, record_blocks, reset, roll, source_states,
         sources_text, use_sources,
     };
+    #[pymodule_export]
+    use super::text::{markdown_code, markdown_text, printable_text, report_text};
 
     #[pymodule_export]
     use super::stored::{
@@ -146,7 +150,9 @@ mod _gpumem {
         super::walk::resolve(module.py())?;
         super::sim::register(module)?;
         #[cfg(feature = "testing")]
-        super::testing::register(module)?;
+        if std::env::var_os("GPUMEM_TESTING").is_some_and(|it| it == "1") {
+            super::testing::register(module)?;
+        }
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

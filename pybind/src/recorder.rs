@@ -6,12 +6,13 @@
 mod follow;
 mod looks;
 mod oom;
+mod overlaps;
 mod points;
 mod rolled;
 mod storing;
 mod traced;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gpumem_core::downsample::Downsampler;
 use gpumem_core::holders::Allocated;
@@ -26,9 +27,11 @@ use gpumem_core::units::Nanos;
 
 use crate::clock::Clock;
 use crate::sources::Found;
+use crate::strand::Strand;
 use follow::Followed;
 pub(crate) use follow::Notifier;
 pub(crate) use oom::{Names, out_of_memory};
+use overlaps::OpenRun;
 use points::MAX_POINTS;
 pub(crate) use points::Mark;
 pub(crate) use rolled::{Task, bounded};
@@ -69,6 +72,37 @@ pub(crate) struct Launch {
     pub(crate) execution_count: Option<u32>,
 }
 
+/// What the code around something names as the run that it is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Around {
+    /// This run, which may have ended.
+    Run(RunIdx),
+    /// No run of this session.
+    Nothing,
+    /// It says nothing: a thread of the user's.
+    Unknown,
+}
+
+/// How a run begins.
+#[derive(Debug)]
+pub(crate) struct Start {
+    pub(crate) strand: Strand,
+    /// The runs that were open when the levels were asked for: some may have ended since.
+    pub(crate) beside: Vec<RunIdx>,
+    pub(crate) levels: Vec<(Found, Reading)>,
+}
+
+/// How a run ends.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) strand: Strand,
+    pub(crate) status: Status,
+    pub(crate) at: Nanos,
+    /// Jupyter's number, if it is known better than at the start.
+    pub(crate) execution_count: Option<u32>,
+    pub(crate) levels: Vec<(Found, Reading)>,
+}
+
 /// Where a run stands.
 #[derive(Debug, Clone, Copy)]
 struct Place {
@@ -89,9 +123,7 @@ pub(crate) struct Recorder {
     /// The numbers that stand for sources where not even a hash is kept.
     source_numbers: HashMap<SourceHash, SourceHash>,
     /// The runs that have begun and not ended.
-    open: BTreeSet<RunIdx>,
-    /// The open run of a cell: whatever else begins is nested in it.
-    cell_run: Option<RunIdx>,
+    open: BTreeMap<RunIdx, OpenRun>,
     /// Of all runs that have ended.
     n_points: usize,
     /// With so many points the oldest are downsampled.
@@ -117,8 +149,7 @@ impl Recorder {
             devices: HashMap::new(),
             cells: HashMap::new(),
             source_numbers: HashMap::new(),
-            open: BTreeSet::new(),
-            cell_run: None,
+            open: BTreeMap::new(),
             n_points: 0,
             thins_at: MAX_POINTS,
             marks: HashMap::new(),
@@ -166,8 +197,8 @@ impl Recorder {
         }
     }
 
-    /// A cell's run begins now: `before` has just been read.
-    pub(crate) fn begin(&mut self, launch: Launch, before: Vec<(Found, Reading)>) -> RunIdx {
+    /// A cell's run begins now.
+    pub(crate) fn begin(&mut self, launch: Launch, start: Start) -> RunIdx {
         let revision = self.revision(&launch.source);
         let cell = self.cell(launch.cell_id, &launch.source, revision);
         let place = Place {
@@ -176,21 +207,14 @@ impl Recorder {
             parent: None,
             execution_count: launch.execution_count,
         };
-        let idx = self.open(RunKind::Cell, place, launch.label, before);
-        self.cell_run = Some(idx);
-        idx
+        self.open(RunKind::Cell, place, launch.label, start)
     }
 
     /// A block begins now, nested in the innermost open run around it.
     ///
     /// Outside of every run it is an outermost run itself, of a cell that stands for
     /// its name: there it has a series of its own.
-    pub(crate) fn begin_block(
-        &mut self,
-        name: &str,
-        around: Option<RunIdx>,
-        before: Vec<(Found, Reading)>,
-    ) -> RunIdx {
+    pub(crate) fn begin_block(&mut self, name: &str, around: Around, start: Start) -> RunIdx {
         let place = if let Some(parent) = self.innermost(around) {
             let run = self.recording.run(parent);
             Place {
@@ -209,20 +233,26 @@ impl Recorder {
                 execution_count: None,
             }
         };
-        self.open(RunKind::Block, place, Some(name.to_owned()), before)
+        self.open(RunKind::Block, place, Some(name.to_owned()), start)
     }
 
-    /// The run that something in the block `around` belongs to: that block, the nearest
-    /// open one around it, or else the cell's run.
-    pub(crate) fn innermost(&self, around: Option<RunIdx>) -> Option<RunIdx> {
-        let mut candidate = around;
-        while let Some(run) = candidate {
-            if self.open.contains(&run) {
-                return candidate;
+    /// The run that something belongs to: the nearest open one around it. What names none, in a thread of
+    /// the user's, belongs to the cell that began last.
+    pub(crate) fn innermost(&self, around: Around) -> Option<RunIdx> {
+        match around {
+            Around::Nothing => None,
+            Around::Run(run) => self
+                .with_ancestors(run)
+                .find(|it| self.open.contains_key(it)),
+            Around::Unknown => {
+                let open = self.open.keys().rev().copied();
+                let mut cells = open.filter(|run| {
+                    let run = self.recording.run(*run);
+                    run.kind == RunKind::Cell && run.parent.is_none()
+                });
+                cells.next()
             }
-            candidate = self.recording.run(run).parent;
         }
-        self.cell_run
     }
 
     /// A run has begun that has not ended.
@@ -230,19 +260,9 @@ impl Recorder {
         !self.open.is_empty()
     }
 
-    /// The open run of a cell.
-    pub(crate) fn cell_run(&self) -> Option<RunIdx> {
-        self.cell_run
-    }
-
-    fn open(
-        &mut self,
-        kind: RunKind,
-        place: Place,
-        label: Option<String>,
-        before: Vec<(Found, Reading)>,
-    ) -> RunIdx {
-        let levels = before
+    fn open(&mut self, kind: RunKind, place: Place, label: Option<String>, start: Start) -> RunIdx {
+        let levels = start
+            .levels
             .into_iter()
             .map(|(found, reading)| RunLevels {
                 device: self.device(found),
@@ -265,8 +285,14 @@ impl Recorder {
             status: Status::Running,
             levels,
             oom: None,
+            overlaps: Vec::new(),
         }));
-        self.open.insert(idx);
+        let open = OpenRun {
+            strand: start.strand,
+            overlaps: Vec::new(),
+        };
+        self.open.insert(idx, open);
+        self.note_overlaps(idx, start.strand, &start.beside);
         idx
     }
 
@@ -292,26 +318,20 @@ impl Recorder {
             .collect()
     }
 
-    /// The run ended at `ended`; `after` tells of its devices. False where it is not open.
-    pub(crate) fn end(
-        &mut self,
-        idx: RunIdx,
-        status: Status,
-        ended: Nanos,
-        after: Vec<(Found, Reading)>,
-    ) -> bool {
-        if !self.open.remove(&idx) {
+    /// The run ended; `after` tells of its devices. False where it is not open.
+    pub(crate) fn end(&mut self, idx: RunIdx, end: End) -> bool {
+        let Some(open) = self.open.remove(&idx) else {
             return false;
-        }
-        if self.cell_run == Some(idx) {
-            self.cell_run = None;
-        }
+        };
+        self.note_turn(idx, end.strand);
         let ended_marks = self.marks.extract_if(|(run, ..), _| *run == idx);
         self.n_points += ended_marks.map(|(_, it)| it.points().len()).sum::<usize>();
         let mut run = self.recording.run(idx).clone();
-        run.status = status;
-        run.ended = Some(ended);
-        for (found, reading) in after {
+        run.status = end.status;
+        run.ended = Some(end.at);
+        run.execution_count = end.execution_count.or(run.execution_count);
+        run.overlaps = open.overlaps;
+        for (found, reading) in end.levels {
             let device = self.device(found);
             // A device that was not there when the run began has no level before it.
             let known = run.levels.iter().position(|it| it.device == device);

@@ -1,4 +1,4 @@
-//! The thread that reads driver levels while a run is open, without the GIL.
+//! The thread that reads driver levels while runs are open, without the GIL.
 
 use std::fmt;
 use std::io;
@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use gpumem_core::downsample::{Downsampler, Spacing};
-use gpumem_core::recording::{DeviceKey, DriverLevels, Sample};
+use gpumem_core::recording::{DeviceKey, DriverLevels, RunIdx, Sample};
 use gpumem_core::units::{Nanos, NotATime};
 
 use crate::clock::Clock;
@@ -57,7 +57,7 @@ impl FromStr for Interval {
     }
 }
 
-/// Samples the run that is open; asleep between runs.
+/// Samples the runs that are under way; asleep between runs.
 ///
 /// In a forked child its thread does not exist and its locks may be held by nobody: there every
 /// call does nothing.
@@ -77,27 +77,34 @@ struct Thread {
 
 #[derive(Default)]
 struct Shared {
-    state: Mutex<State>,
+    work: Mutex<Work>,
     changed: Condvar,
 }
 
+/// What the thread has to do.
 #[derive(Default)]
-struct State {
-    run: Option<Sampling>,
-    /// Tells one run from the next while a reading is under way.
-    n_begun: u64,
-    /// Its thread sleeps for longer than a new run would have it.
+struct Work {
+    runs: Vec<Sampling>,
+    /// It sleeps for longer than a new run would have it.
     is_asleep: bool,
     is_over: bool,
 }
 
-/// What has been sampled of the open run.
+/// What has been sampled of one run.
 struct Sampling {
+    run: RunIdx,
     began: Instant,
     shortest: Duration,
     interval: Duration,
+    /// When it was due to be read last; `None` before its first reading.
+    last: Option<Instant>,
+    /// The reading under way is for it.
+    is_due: bool,
     devices: Vec<Sampled>,
 }
+
+/// What was sampled of each device, by its key.
+pub(crate) type SampledDevices = Vec<(DeviceKey, Vec<Sample>)>;
 
 /// What has been sampled of one device.
 struct Sampled {
@@ -120,20 +127,23 @@ impl Sampler {
     }
 
     /// A run begins. An error means that no thread could be started: there will be no samples.
-    pub(crate) fn begin(&mut self, Interval(shortest): Interval) -> io::Result<()> {
+    pub(crate) fn begin(&mut self, run: RunIdx, Interval(shortest): Interval) -> io::Result<()> {
         if !self.is_here() {
             return Ok(());
         }
-        let mut state = self.shared.lock();
-        state.n_begun += 1;
-        state.run = Some(Sampling {
+        let mut work = self.shared.lock();
+        work.runs.retain(|it| it.run != run);
+        work.runs.push(Sampling {
+            run,
             began: Instant::now(),
             shortest,
             interval: shortest,
+            last: None,
+            is_due: false,
             devices: Vec::new(),
         });
-        let is_asleep = state.is_asleep;
-        drop(state);
+        let is_asleep = work.is_asleep;
+        drop(work);
         if is_asleep {
             self.shared.changed.notify_one();
         }
@@ -143,31 +153,45 @@ impl Sampler {
         Ok(())
     }
 
-    /// The run ends: its samples, by the device's key. The first is an interval after the start:
+    /// A run ends: its samples; nothing if it was not sampled. The first is an interval after the start:
     /// whoever begins and ends a run reads its ends.
-    pub(crate) fn end(&mut self) -> Vec<(DeviceKey, Vec<Sample>)> {
+    pub(crate) fn end(&mut self, run: RunIdx) -> SampledDevices {
         if !self.is_here() {
             return Vec::new();
         }
         // Nobody is woken for this: the thread finds no run when its interval is over.
-        let run = self.shared.lock().run.take();
-        let devices = run.into_iter().flat_map(|run| run.devices);
+        let mut work = self.shared.lock();
+        let place = work.runs.iter().position(|it| it.run == run);
+        let sampling = place.map(|place| work.runs.remove(place));
+        drop(work);
+        let devices = sampling.into_iter().flat_map(|it| it.devices);
         devices
             .map(|sampled| (sampled.key, sampled.points.into_points()))
             .collect()
     }
 
-    /// What has been sampled of the open run until now, by the device's key.
-    pub(crate) fn so_far(&self) -> Vec<(DeviceKey, Vec<Sample>)> {
+    /// The runs that are sampled.
+    pub(crate) fn runs(&self) -> Vec<RunIdx> {
         if !self.is_here() {
             return Vec::new();
         }
-        self.shared.so_far()
+        self.shared.lock().runs.iter().map(|it| it.run).collect()
     }
 
-    /// What is sampled from now on, for a thread of its own.
-    pub(crate) fn watched(&self) -> SoFar {
-        SoFar(Arc::clone(&self.shared))
+    /// What has been sampled of a run until now.
+    pub(crate) fn so_far(&self, run: RunIdx) -> SampledDevices {
+        if !self.is_here() {
+            return Vec::new();
+        }
+        self.shared.so_far(run)
+    }
+
+    /// What is sampled of a run from now on, for a thread of its own.
+    pub(crate) fn watched(&self, run: RunIdx) -> SoFar {
+        SoFar {
+            shared: Arc::clone(&self.shared),
+            run,
+        }
     }
 
     fn start(&self) -> io::Result<Thread> {
@@ -206,14 +230,17 @@ impl Drop for Sampler {
     }
 }
 
-/// What has been sampled of the open run, for another thread of this process.
+/// What has been sampled of a run, for another thread of this process.
 #[derive(Clone)]
-pub(crate) struct SoFar(Arc<Shared>);
+pub(crate) struct SoFar {
+    shared: Arc<Shared>,
+    run: RunIdx,
+}
 
 impl SoFar {
-    /// Until now, by the device's key.
-    pub(crate) fn get(&self) -> Vec<(DeviceKey, Vec<Sample>)> {
-        self.0.so_far()
+    /// Until now.
+    pub(crate) fn get(&self) -> SampledDevices {
+        self.shared.so_far(self.run)
     }
 }
 
@@ -224,123 +251,127 @@ impl fmt::Debug for SoFar {
 }
 
 impl Shared {
-    fn so_far(&self) -> Vec<(DeviceKey, Vec<Sample>)> {
-        let state = self.lock();
-        let devices = state.run.iter().flat_map(|run| &run.devices);
+    fn so_far(&self, run: RunIdx) -> SampledDevices {
+        let work = self.lock();
+        let sampling = work.runs.iter().find(|it| it.run == run);
+        let devices = sampling.into_iter().flat_map(|it| &it.devices);
         devices
             .map(|sampled| (sampled.key.clone(), sampled.points.points().to_vec()))
             .collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The thread's life. No lock is held while it reads.
     fn sample(&self, drivers: &Drivers, clock: Clock) {
         let mut expense = Expense::new(TURNS_PER_LOOK);
-        let mut beat = Beat::new();
-        while let Some(round) = self.wait(&mut beat, expense.per_turn()) {
+        let mut last = Instant::now();
+        while let Some(round) = self.wait(&mut last, expense.per_turn()) {
             let sampled = drivers.sample(round.since, round.rest);
-            let mut state = self.lock();
-            let is_same_run = state.n_begun == round.n_begun;
-            if let Some(run) = state.run.as_mut().filter(|_| is_same_run) {
-                for device in sampled {
+            let mut work = self.lock();
+            for run in work.runs.iter_mut().filter(|run| run.is_due) {
+                run.is_due = false;
+                // A driver may have answered before this run began.
+                let began = run.began;
+                for device in sampled.iter().filter(|device| device.at >= began) {
                     run.push(&device.key, point(clock.at(device.at), &device.levels));
                 }
             }
-            drop(state);
+            drop(work);
             expense.note_turn();
         }
     }
 
-    /// Sleeps until the next reading of a run is due; `None` when the session is over.
-    fn wait(&self, beat: &mut Beat, cost: Duration) -> Option<Round> {
-        let mut state = self.lock();
-        while !state.is_over {
-            let Some(run) = &state.run else {
-                state.is_asleep = true;
-                let woken = self.changed.wait(state);
-                state = woken.unwrap_or_else(PoisonError::into_inner);
-                state.is_asleep = false;
+    /// Sleeps until the next reading of a run is due; `None` when the session is over. `last` is when
+    /// the last reading was due.
+    fn wait(&self, last: &mut Instant, cost: Duration) -> Option<Round> {
+        let mut work = self.lock();
+        while !work.is_over {
+            let dues = work.runs.iter().map(|run| run.due(*last, cost));
+            let Some((due, rest)) = dues.min() else {
+                work.is_asleep = true;
+                let woken = self.changed.wait(work);
+                work = woken.unwrap_or_else(PoisonError::into_inner);
+                work.is_asleep = false;
                 continue;
             };
-            let rest = run.interval.max(cost * REST_PER_READING).min(LONGEST);
-            let (n_begun, since) = (state.n_begun, run.began);
-            let due = if beat.n_begun == n_begun {
-                beat.last + rest
-            } else {
-                // Short runs one after another wait no longer for a dear reading than a long one.
-                (since + run.interval).max(beat.last + rest)
-            };
             let left = due.saturating_duration_since(Instant::now());
-            state = if rest > SHORTEST {
-                state.is_asleep = true;
-                let woken = self.changed.wait_timeout(state, left);
-                let (mut state, _) = woken.unwrap_or_else(PoisonError::into_inner);
-                state.is_asleep = false;
-                state
+            work = if rest > SHORTEST {
+                work.is_asleep = true;
+                let woken = self.changed.wait_timeout(work, left);
+                let (mut work, _) = woken.unwrap_or_else(PoisonError::into_inner);
+                work.is_asleep = false;
+                work
             } else {
                 // Nobody need wake it from so short a sleep, and this one costs less.
-                drop(state);
+                drop(work);
                 thread::sleep(left);
                 self.lock()
             };
-            let is_same_run = state.run.is_some() && state.n_begun == n_begun;
-            if is_same_run && beat.strikes(n_begun, due, rest) {
-                return Some(Round {
-                    n_begun,
-                    since,
-                    rest,
-                });
+            if let Some(round) = work.round(last, cost) {
+                return Some(round);
             }
         }
         None
     }
 }
 
-/// One reading of a run.
+impl Work {
+    /// The runs are read that are due by now, if some are.
+    fn round(&mut self, last: &mut Instant, cost: Duration) -> Option<Round> {
+        let (now, before) = (Instant::now(), *last);
+        let mut round: Option<Round> = None;
+        for run in &mut self.runs {
+            let (due, rest) = run.due(before, cost);
+            if now < due {
+                continue;
+            }
+            run.is_due = true;
+            // At the shortest interval the next reading is counted from when this one was due, not from when
+            // it is done, so that neither reading nor waking late makes them fewer; a longer one is a pause
+            // that somebody asked for, and no reading comes sooner. What was missed is not made up for.
+            let is_on_beat = rest <= SHORTEST && now < due + rest;
+            let beat = if is_on_beat { due } else { now };
+            run.last = Some(beat);
+            *last = beat;
+            round = Some(match round {
+                None => Round {
+                    since: run.began,
+                    rest,
+                },
+                Some(round) => Round {
+                    since: round.since.min(run.began),
+                    rest: round.rest.min(rest),
+                },
+            });
+        }
+        round
+    }
+}
+
+/// One reading, for all runs that are due.
 struct Round {
-    n_begun: u64,
-    /// When the run began.
+    /// When the first of them began.
     since: Instant,
     /// The next one comes so long after it.
     rest: Duration,
 }
 
-/// When a run is read. At the shortest interval that is counted from when the last reading was
-/// due, not from when it was done, so that neither reading nor waking late makes the readings
-/// fewer; a longer one is a pause that somebody asked for, and no reading comes sooner.
-struct Beat {
-    /// The run that was read last.
-    n_begun: u64,
-    last: Instant,
-}
-
-impl Beat {
-    fn new() -> Self {
-        Self {
-            n_begun: 0,
-            last: Instant::now(),
-        }
-    }
-
-    /// It is read now, if it is time. What was missed is not made up for.
-    fn strikes(&mut self, n_begun: u64, due: Instant, rest: Duration) -> bool {
-        let now = Instant::now();
-        if now < due {
-            return false;
-        }
-        let is_on_beat = rest <= SHORTEST && now < due + rest;
-        *self = Self {
-            n_begun,
-            last: if is_on_beat { due } else { now },
-        };
-        true
-    }
-}
-
 impl Sampling {
+    /// When its next reading is due, and how long after the one before it at least. `last` is when
+    /// any run was read last.
+    fn due(&self, last: Instant, cost: Duration) -> (Instant, Duration) {
+        let rest = self.interval.max(cost * REST_PER_READING).min(LONGEST);
+        let due = match self.last {
+            Some(own) => own + rest,
+            // Short runs one after another wait no longer for a dear reading than a long one.
+            None => (self.began + self.interval).max(last + rest),
+        };
+        (due, rest)
+    }
+
     fn push(&mut self, key: &DeviceKey, point: Sample) {
         let known = self.devices.iter().position(|it| it.key == *key);
         let device_idx = known.unwrap_or_else(|| {
@@ -367,9 +398,12 @@ impl Sampling {
 #[pyo3::pyfunction]
 pub(crate) fn simulated_run(n_seconds: u64) -> (u64, usize) {
     let mut run = Sampling {
+        run: RunIdx::default(),
         began: Instant::now(),
         shortest: SHORTEST,
         interval: SHORTEST,
+        last: None,
+        is_due: false,
         devices: Vec::new(),
     };
     let (mut at, mut n_readings) = (Duration::ZERO, 0);

@@ -1,6 +1,7 @@
-//! What tests and benchmarks order, and users cannot: `gpumem._gpumem._testing`.
+//! Failures that tests order, and figures that benchmarks read: `gpumem._gpumem._testing`.
 //!
-//! The wheel that is released is built without the feature `testing`: nothing of this is in it.
+//! Every wheel carries this, so that what is published can be tested. The module exists only in a
+//! process with `GPUMEM_TESTING=1` in its environment when the extension is imported.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,7 @@
-//! Text of the user's, whatever it holds.
+//! Text of the user's, whatever it holds: on its way in, and made safe to show on its way out.
 
+use gpumem_core::printable::{printable, printable_report};
+use gpumem_core::report;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -29,4 +31,28 @@ impl From<Text> for String {
 /// Several of them.
 pub(crate) fn strings(texts: Vec<Text>) -> Vec<String> {
     texts.into_iter().map(String::from).collect()
+}
+
+/// A text on one line, as a terminal may show it.
+#[pyfunction(name = "_printable")]
+pub(crate) fn printable_text(text: Text) -> String {
+    printable(&text.0)
+}
+
+/// A text of several lines for a terminal, or for the log of a CI job.
+#[pyfunction(name = "_printable_report")]
+pub(crate) fn report_text(text: Text) -> String {
+    printable_report(&text.0)
+}
+
+/// A text as Markdown that shows it as it is.
+#[pyfunction(name = "_markdown_text")]
+pub(crate) fn markdown_text(text: Text) -> String {
+    report::markdown_text(&text.0)
+}
+
+/// A name or a line of code as Markdown.
+#[pyfunction(name = "_markdown_code")]
+pub(crate) fn markdown_code(text: Text) -> String {
+    report::markdown_code(&text.0)
 }

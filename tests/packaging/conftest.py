@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import subprocess
 from pathlib import Path
@@ -10,12 +9,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-def _as_long_as_it_takes() -> None:
-    """Take the limit of `.pytest.ini` away: a build from nothing is slow on a slow machine."""
-    faulthandler.cancel_dump_traceback_later()
 
 
 def built(variable: str) -> Path:

@@ -67,11 +67,14 @@ class Kernel:
         self.client = client
         self.unasked: list[dict[str, Any]] = []
 
-    def start(self, code: str, *, cell_id: str | None = None, **content: Any) -> str:
+    def start(
+        self, code: str, *, cell_id: str | None = None, subshell: str | None = None, **content: Any
+    ) -> str:
         """Send a cell as a frontend does and return the message's id."""
         request = {"code": code, "silent": False, "store_history": True, "allow_stdin": False}
         metadata = {} if cell_id is None else {"cellId": cell_id}
         message = self.client.session.msg("execute_request", request | content, metadata=metadata)
+        message["header"]["subshell_id"] = subshell
         self.client.shell_channel.send(message)
         return str(message["header"]["msg_id"])
 

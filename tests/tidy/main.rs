@@ -4,7 +4,7 @@ mod circles;
 mod pages;
 mod sources;
 
-use sources::{dependencies, files, lines, notebooks};
+use sources::{dependencies, files, lines, linked, notebooks, text};
 
 const MACHINE: [&str; 4] = ["pyo3", "cudarc", "nvml-wrapper", "rusqlite"];
 const PAGE: [&str; 3] = ["wasm-bindgen", "js-sys", "web-sys"];
@@ -74,6 +74,14 @@ fn the_widget_knows_no_machine() {
 #[test]
 fn modules_of_the_analysis_use_each_other_in_no_circle() {
     assert_eq!(circles::circles("core/src/analyze"), [""; 0]);
+}
+
+#[test]
+fn every_crate_in_the_wheel_has_its_notice() {
+    let notices = text("pybind/LICENSE-THIRD-PARTY");
+    for package in ["gpumem-pybind", "gpumem-widget", "gpumem-files-page"] {
+        linked(package).unless_named_in(&notices).none();
+    }
 }
 
 #[test]

@@ -55,35 +55,30 @@ pub(crate) fn notebooks() -> Found {
 
 /// Every package that one of ours is built from, on this machine.
 pub(crate) fn dependencies(package: &str) -> Found {
-    let tree = [
-        "tree",
-        "--locked",
-        "--all-features",
-        "--edges",
-        "normal",
-        "--prefix",
-        "none",
-    ];
-    let said = output(
-        Command::new(env!("CARGO"))
-            .args(tree)
-            .args(["--package", package]),
-    );
+    tree(package, &["--all-features", "--edges", "normal"])
+}
+
+/// Every package that is linked into one of ours, on any system.
+pub(crate) fn linked(package: &str) -> Found {
+    let edges = "normal,no-proc-macro";
+    tree(
+        package,
+        &["--all-features", "--target", "all", "--edges", edges],
+    )
+}
+
+fn tree(package: &str, options: &[&str]) -> Found {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["tree", "--locked", "--prefix", "none", "--package", package]);
+    let printed = output(cargo.args(options));
+    let name = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
     let place = |line: &str| Place {
-        path: format!(
-            "{package} depends on {}",
-            line.split(' ').next().unwrap_or_default()
-        ),
+        path: format!("{package} depends on {}", name(line)),
         line: None,
         text: line.to_owned(),
     };
-    Found(
-        said.lines()
-            .skip(1)
-            .filter(|line| !line.is_empty())
-            .map(place)
-            .collect(),
-    )
+    let lines = printed.lines().skip(1).filter(|line| !line.is_empty());
+    Found(lines.map(place).collect())
 }
 
 impl Found {
@@ -106,6 +101,17 @@ impl Found {
                 .split(' ')
                 .next()
                 .is_some_and(|name| names.contains(&name))
+        })
+    }
+
+    /// Packages of others that a text does not name with their version.
+    pub(crate) fn unless_named_in(self, text: &str) -> Self {
+        self.keep(|place| {
+            let mut words = place.text.split(' ');
+            let [name, version] = [words.next(), words.next()].map(Option::unwrap_or_default);
+            let named = format!("{name} {}", version.trim_start_matches('v'));
+            let is_ours = place.text.contains(" (/");
+            !is_ours && !text.contains(&named)
         })
     }
 
@@ -230,6 +236,11 @@ impl fmt::Display for Found {
 fn is_comment_or_attribute(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("//") || line.starts_with("#[")
+}
+
+/// What a file of the repository holds.
+pub(crate) fn text(path: &str) -> String {
+    fs::read_to_string(root().join(path)).expect("the file is in the repository")
 }
 
 pub(crate) fn root() -> &'static Path {

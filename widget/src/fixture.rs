@@ -49,6 +49,7 @@ pub(crate) fn recording_of_runs(cells: &[u32]) -> Recording {
                 peak_reset: false,
             }],
             oom: None,
+            overlaps: Vec::new(),
         }));
     }
     recording

@@ -1,21 +1,90 @@
 //! What gpumem costs, measured in one run with its floor.
+//!
+//! `xtask/benches.json` lists the benchmarks. Each is a script that writes its figures as JSON.
 
-mod catalogue;
-
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use serde::Deserialize;
 use serde_json::Value;
-
-use catalogue::{BENCHES, Bench, Row};
 
 use crate::played::{self, Driver};
 use crate::project::Project;
 use crate::python::Environment;
+use crate::test::GATES;
 use crate::wheel::Use;
 use crate::{run, wheel};
+
+/// One benchmark: a script, what its figures mean, and what is measured beside gpumem if it can be
+/// installed.
+#[derive(Deserialize)]
+struct Bench {
+    script: String,
+    rows: Vec<Row>,
+    #[serde(default)]
+    peers: Vec<String>,
+}
+
+/// The key of a figure, its meaning, its unit, and its budget. A key that ends in `?` may be missing:
+/// something else is not installed.
+#[derive(Deserialize)]
+struct Row(String, String, String, #[serde(default)] Option<f64>);
+
+impl Bench {
+    /// Whether it needs the real torch, on a played CUDA.
+    fn is_on_cuda(&self) -> bool {
+        self.script.starts_with("tests/cuda/")
+    }
+
+    fn is_of_the_page(&self) -> bool {
+        self.script.starts_with("tests/browser/")
+    }
+}
+
+/// Runs one benchmark or all, and prints each as a table.
+///
+/// Figures beyond their budget are no failure: another machine has other figures.
+pub(crate) fn measure(project: &Project, name: Option<&str>) -> Result<()> {
+    let catalogue = fs::read_to_string(project.path("xtask/benches.json"))?;
+    let mut benches: BTreeMap<String, Bench> = serde_json::from_str(&catalogue)?;
+    if let Some(name) = name {
+        let known = benches.keys().cloned().collect::<Vec<_>>().join(", ");
+        benches.retain(|it, _| it == name);
+        if benches.is_empty() {
+            bail!("no benchmark `{name}`\nthere is: {known}");
+        }
+    }
+    let environment = wheel::install(project, Use::Measure)?;
+    let driver = Driver::build(project)?;
+    for (name, bench) in &benches {
+        let figures = project.target("bench").join(name).with_extension("json");
+        let mut python = match (bench.is_on_cuda(), &driver) {
+            (false, _) => environment.python(),
+            (true, Some(driver)) if played::CAN_BE_LINKED => python_on_cuda(project, driver)?,
+            (true, _) => {
+                println!("{name}: torch for CUDA is for Linux on x86-64");
+                continue;
+            }
+        };
+        python
+            .arg(project.path(&bench.script))
+            .arg(&figures)
+            .env(GATES.0, GATES.1)
+            .envs(driver.iter().flat_map(Driver::variables))
+            .env("PYTHONPATH", peers(project, &environment, name, bench)?);
+        if bench.is_of_the_page() {
+            python.envs(sessions(project)?);
+        }
+        run::run(&mut python)?;
+        let text = fs::read_to_string(&figures)
+            .with_context(|| format!("reading {}", figures.display()))?;
+        println!("{}", table(name, bench, &serde_json::from_str(&text)?)?);
+    }
+    Ok(())
+}
 
 /// Sessions longer than a recorder keeps, for the report to show: by the name of
 /// the variable that tells where, how many runs, samples and cells.
@@ -26,135 +95,79 @@ const SESSIONS: [(&str, [&str; 3]); 4] = [
     ("GPUMEM_USUAL", ["60", "3000", "40"]),
 ];
 
-/// Writes them, where the report is to be measured.
-fn sessions(project: &Project, chosen: &[&Bench]) -> Result<Vec<(&'static str, PathBuf)>> {
-    if !chosen.iter().any(|bench| bench.name == "widget") {
-        return Ok(Vec::new());
-    }
-    let folder = project.target("bench");
+fn sessions(project: &Project) -> Result<Vec<(&'static str, PathBuf)>> {
     let write = |(name, counts): (&'static str, [&str; 3])| {
-        let path = folder.join(name.to_lowercase()).with_extension("recording");
-        let arguments = [
-            "--quiet",
-            "--locked",
-            "--package",
-            "gpumem-core",
-            "--example",
-        ];
+        let file = format!("bench/{}.recording", name.to_lowercase());
+        let path = project.target(&file);
         let mut example = project.cargo("run");
-        example.args(arguments).args(["long_session", "--"]);
+        example
+            .args(["--quiet", "--locked", "--package", "gpumem-core"])
+            .args(["--example", "long_session", "--"]);
         run::run(example.arg(&path).args(counts))?;
         Ok((name, path))
     };
     SESSIONS.into_iter().map(write).collect()
 }
 
-/// Runs one benchmark or all, and prints each as a table.
-///
-/// Figures beyond their budget are said, and are no failure: another machine
-/// has other figures.
-pub(crate) fn measure(
-    project: &Project,
-    environment: &Environment,
-    name: Option<&str>,
-) -> Result<()> {
-    let chosen: Vec<_> = BENCHES
-        .iter()
-        .filter(|bench| name.is_none_or(|name| name == bench.name))
-        .collect();
-    if chosen.is_empty() {
-        let known: Vec<_> = BENCHES.iter().map(|bench| bench.name).collect();
-        bail!(
-            "no benchmark `{}`\nthere is: {}",
-            name.unwrap_or_default(),
-            known.join(", ")
-        );
-    }
-    let folder = project.target("bench");
-    fs::create_dir_all(&folder)?;
-    let driver = Driver::build(project)?;
-    let sessions = sessions(project, &chosen)?;
-    for bench in chosen {
-        let figures = folder.join(bench.name).with_extension("json");
-        let mut python = match (bench.is_on_cuda(), &driver) {
-            (false, _) => environment.python(),
-            (true, Some(driver)) if played::CAN_BE_LINKED => {
-                python_on_cuda(project, environment, driver)?
-            }
-            (true, _) => {
-                println!("{}: torch for CUDA is for Linux on x86-64", bench.name);
-                continue;
-            }
-        };
-        run::run(
-            python
-                .arg(project.path(bench.script))
-                .arg(&figures)
-                .envs(driver.iter().flat_map(Driver::variables))
-                .envs(sessions.iter().map(|(name, path)| (*name, path)))
-                .env("PYTHONPATH", peers(project, environment, bench)?),
-        )?;
-        println!("{}", table(bench, &read(&figures)?)?);
-    }
-    Ok(())
-}
-
 /// The Python of an environment with the real torch, on a played CUDA.
-fn python_on_cuda(project: &Project, main: &Environment, driver: &Driver) -> Result<Command> {
+fn python_on_cuda(project: &Project, driver: &Driver) -> Result<Command> {
     let cuda = Environment::cuda(project)?;
-    cuda.install(project, &wheel::build(project, main, Use::Testing)?)?;
-    played::furnish(project, &cuda)?;
+    cuda.install(project, &wheel::build(project, Use::Measure)?)?;
+    driver.furnish(project, &cuda)?;
     let mut python = cuda.python();
     python.env("LD_LIBRARY_PATH", driver.libraries());
     Ok(python)
 }
 
-/// The folder with the peers of a benchmark: empty where they cannot be installed.
+/// The folder with the peers of a benchmark: empty if they cannot be installed.
 ///
 /// They are kept out of the environment that gpumem is tested in.
-fn peers(project: &Project, environment: &Environment, bench: &Bench) -> Result<PathBuf> {
-    let folder = project.target("bench").join(bench.name);
-    if bench.peers.is_empty() || folder.exists() {
+fn peers(
+    project: &Project,
+    environment: &Environment,
+    name: &str,
+    bench: &Bench,
+) -> Result<PathBuf> {
+    let folder = project.target("bench").join(name);
+    if folder.exists() {
         return Ok(folder);
     }
-    let mut install = environment.module("pip");
-    install
-        .args(["install", "--quiet", "--no-deps", "--target"])
-        .arg(&folder)
-        .args(bench.peers);
-    if let Err(error) = run::run(&mut install) {
-        println!("measured without {}: {error:#}", bench.peers.join(", "));
-        fs::create_dir_all(&folder)?;
+    fs::create_dir_all(&folder)?;
+    if !bench.peers.is_empty() {
+        let mut pip = environment.module("pip");
+        pip.args(["install", "--quiet", "--no-deps", "--target"])
+            .arg(&folder)
+            .args(&bench.peers);
+        if let Err(error) = run::run(&mut pip) {
+            println!("measured without {}: {error:#}", bench.peers.join(", "));
+        }
     }
     Ok(folder)
 }
 
-fn read(figures: &Path) -> Result<Value> {
-    let text =
-        fs::read_to_string(figures).with_context(|| format!("reading {}", figures.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("reading {}", figures.display()))
-}
-
-fn table(bench: &Bench, figures: &Value) -> Result<String> {
-    let mut lines = vec![format!("{}, medians", bench.name)];
-    for row in bench.rows {
-        if row.is_optional && figures[row.key].is_null() {
+fn table(name: &str, bench: &Bench, figures: &Value) -> Result<String> {
+    let mut lines = vec![format!("{name}, medians")];
+    for Row(key, meaning, unit, budget) in &bench.rows {
+        let (key, is_optional) = match key.strip_suffix('?') {
+            Some(key) => (key, true),
+            None => (key.as_str(), false),
+        };
+        if is_optional && figures[key].is_null() {
             continue;
         }
-        let figure = figures[row.key]
+        let figure = figures[key]
             .as_f64()
-            .with_context(|| format!("{} wrote no number `{}`", bench.script, row.key))?;
-        let budget = row.budget.map_or_else(String::new, |budget| {
+            .with_context(|| format!("{} wrote no number `{key}`", bench.script))?;
+        let budget = budget.map_or_else(String::new, |budget| {
             let verdict = match figure {
                 ..0.0 => "lost in the noise of a busy machine, not held against",
                 _ if figure <= budget => "within",
                 _ => "beyond",
             };
-            format!("   {verdict} the budget of {budget} {}", row.unit)
+            format!("   {verdict} the budget of {budget} {unit}")
         });
-        let Row { meaning, unit, .. } = row;
         // A share is below one, a count has no fraction; times and sizes are not read to the thousandth.
-        let n_decimals = match *unit {
+        let n_decimals = match unit.as_str() {
             "" if figure.fract() == 0.0 => 0,
             "" => 3,
             "%" => 2,
@@ -171,34 +184,22 @@ fn table(bench: &Bench, figures: &Value) -> Result<String> {
 mod tests {
     use super::*;
 
+    fn check(figures: &str, expected: &str) {
+        let bench: Bench = serde_json::from_str(
+            r#"{"script": "x.py", "rows": [["a", "added", "µs", 100], ["b?", "more", ""]]}"#,
+        )
+        .expect("it is a benchmark");
+        let figures = serde_json::from_str(figures).expect("they are JSON");
+        let table = table("x", &bench, &figures);
+        let text = table.unwrap_or_else(|error| error.to_string());
+        assert!(text.ends_with(expected), "{text}");
+    }
+
     #[test]
     fn a_table_says_whether_the_budget_is_kept() {
-        let check = |added_us: f64, verdict: &str| {
-            let figures = serde_json::json!({
-                "bare_us": 300.0, "recorded_us": 400.0, "added_us": added_us, "line_us": 500.0,
-            });
-            let table = table(&BENCHES[0], &figures).expect("complete figures");
-            assert!(table.contains(verdict), "{table}");
-        };
-        check(99.9, "within the budget of 100 µs");
-        check(100.1, "beyond the budget of 100 µs");
-        check(-3.0, "lost in the noise");
-    }
-
-    #[test]
-    fn a_table_leaves_out_what_is_not_installed() {
-        let rows = BENCHES[3].rows.iter().filter(|row| !row.is_optional);
-        let figures: Value = rows
-            .map(|row| (row.key.to_owned(), Value::from(1)))
-            .collect();
-        let table = table(&BENCHES[3], &figures).expect("complete figures");
-        assert!(!table.contains("gpu-memory-profiler"), "{table}");
-    }
-
-    #[test]
-    fn a_missing_figure_is_an_error_that_names_it() {
-        let error =
-            table(&BENCHES[0], &serde_json::json!({"bare_us": 1.0})).expect_err("incomplete");
-        assert!(error.to_string().contains("recorded_us"), "{error}");
+        check(r#"{"a": 99.9}"#, "99.9 µs   within the budget of 100 µs");
+        check(r#"{"a": 100.1}"#, "100.1 µs   beyond the budget of 100 µs");
+        check(r#"{"a": -3, "b": 2}"#, "2 ");
+        check(r#"{"b": 2}"#, "x.py wrote no number `a`");
     }
 }

@@ -6,7 +6,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use base64::Engine as _;
@@ -15,42 +14,48 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::project::Project;
 use crate::wasm::Module;
 
-/// Writes the report's files into the Python package.
-pub(crate) fn bundle(root: &Path, module: &Module) -> Result<()> {
-    let js = |name| source(root, name);
-    let report = [
-        glue(&module.glue_js)?,
-        joined(&js("theme.js")?),
-        joined(&js("unpack.js")?),
-        joined(&js("size.js")?),
-        joined(&js("picture.js")?),
-        joined(&js("export.js")?),
-        joined(&js("blocks.js")?),
-        joined(&js("cells.js")?),
-        joined(&js("input.js")?),
-        joined(&js("drop.js")?),
-        joined(&js("dropped.js")?),
-        joined(&js("report.js")?),
-    ]
-    .concat();
-    let report = report
-        .replace("\"__GPUMEM_STYLE__\"", &quoted(&js("style.css")?)?)
-        .replace("\"__GPUMEM_PAGE__\"", &kept(&js("standalone.html")?)?)
-        .replace(
-            "\"__GPUMEM_STANDALONE__\"",
-            &kept(&joined(&js("standalone.js")?))?,
-        )
-        .replace(
-            "__GPUMEM_MODULE__",
-            &STANDARD.encode(gzipped(&module.wasm)?),
-        );
+const REPORT: [&str; 11] = [
+    "theme.js",
+    "unpack.js",
+    "size.js",
+    "picture.js",
+    "export.js",
+    "blocks.js",
+    "cells.js",
+    "input.js",
+    "drop.js",
+    "dropped.js",
+    "report.js",
+];
+
+const FILES: [&str; 7] = [
+    "theme.js",
+    "unpack.js",
+    "size.js",
+    "blocks.js",
+    "drop.js",
+    "input.js",
+    "files.js",
+];
+
+/// Writes the page's files into the Python package: the report's, and the page of the files that
+/// other programs wrote.
+pub(crate) fn bundle(project: &Project, report: &Module, files: &Module) -> Result<()> {
+    let js = |name: &str| source(project, name);
     let (provider, thin) = (js("provider.js")?, js("thin.js")?);
+    let (page, starts) = (js("standalone.html")?, joined(&js("standalone.js")?));
+    let report = script(project, report, &REPORT, &js("style.css")?)?
+        .replace("\"__GPUMEM_PAGE__\"", &kept(&page)?)
+        .replace("\"__GPUMEM_STANDALONE__\"", &kept(&starts)?);
     let build_id = hash(&[report.as_bytes(), provider.as_bytes(), thin.as_bytes()]);
     let named = |text: &str| text.replace("__GPUMEM_BUILD_ID__", &build_id);
-    let standalone_script = [report.as_str(), &joined(&js("standalone.js")?)].concat();
-    let files = [
+    let filled = |page: &str, script: &str| page.replace("__GPUMEM_SCRIPT__", script.trim_end());
+    let style = [js("style.css")?, js("files.css")?].concat();
+    let files = script(project, files, &FILES, &style)?;
+    let written = [
         (
             "provider.js",
             named(&[report.as_str(), &without_imports(&provider)].concat()),
@@ -58,50 +63,32 @@ pub(crate) fn bundle(root: &Path, module: &Module) -> Result<()> {
         ("thin.js", named(&trimmed(&thin))),
         (
             "standalone.html",
-            js("standalone.html")?.replace("__GPUMEM_SCRIPT__", standalone_script.trim_end()),
+            filled(&page, &[report.as_str(), &starts].concat()),
         ),
+        ("files.html", filled(&js("files.html")?, &files)),
     ];
-    let folder = root.join("pybind/python/gpumem/static");
+    let folder = project.static_folder();
     fs::create_dir_all(&folder)?;
-    for (name, text) in files {
+    for (name, text) in written {
         fs::write(folder.join(name), text)?;
     }
     Ok(())
 }
 
-fn source(root: &Path, name: &str) -> Result<String> {
-    let file = root.join("js").join(name);
-    fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))
-}
-
-/// Writes the page of the files that other programs wrote into the Python package.
-pub(crate) fn bundle_files(root: &Path, module: &Module) -> Result<()> {
-    let js = |name| source(root, name);
-    let parts = [
-        "theme.js",
-        "unpack.js",
-        "size.js",
-        "blocks.js",
-        "drop.js",
-        "input.js",
-        "files.js",
-    ];
+/// A module, with all that it is called by.
+fn script(project: &Project, module: &Module, parts: &[&str], style: &str) -> Result<String> {
     let mut script = glue(&module.glue_js)?;
     for part in parts {
-        script += &joined(&js(part)?);
+        script += &joined(&source(project, part)?);
     }
-    let style = [js("style.css")?, js("files.css")?].concat();
-    let script = script
-        .replace("\"__GPUMEM_STYLE__\"", &quoted(&style)?)
-        .replace(
-            "__GPUMEM_MODULE__",
-            &STANDARD.encode(gzipped(&module.wasm)?),
-        );
-    let page = js("files.html")?.replace("__GPUMEM_SCRIPT__", script.trim_end());
-    Ok(fs::write(
-        root.join("pybind/python/gpumem/static/files.html"),
-        page,
-    )?)
+    let module = STANDARD.encode(gzipped(&module.wasm)?);
+    let script = script.replace("\"__GPUMEM_STYLE__\"", &quoted(style)?);
+    Ok(script.replace("__GPUMEM_MODULE__", &module))
+}
+
+fn source(project: &Project, name: &str) -> Result<String> {
+    let file = project.path("js").join(name);
+    fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))
 }
 
 /// What wasm-bindgen writes, closed in a scope of its own.

@@ -1,6 +1,5 @@
 //! The checks that read the code without running it.
 
-use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -9,71 +8,64 @@ use anyhow::Result;
 use crate::project::Project;
 use crate::python::Environment;
 use crate::tally::Tally;
-use crate::{licenses, portable, run, system, wasm};
+use crate::{run, step, system, wasm};
 
 /// Python that people write: the package, its build, its tests and our scripts.
 const PYTHON: &str = "pybind tests xtask/python";
 
-/// Lines from which on the length of a file is a question, not an error.
-const LONG: usize = 400;
+/// Systems that the extension has to compile for, too, by their names.
+const OTHERS: [(&str, &str); 2] = [
+    ("Windows", "x86_64-pc-windows-gnu"),
+    ("macOS", "aarch64-apple-darwin"),
+];
 
-/// A check and what came of it.
-pub(crate) enum Outcome {
-    Passed,
-    Failed(String),
-    /// Not run, with the reason.
-    Skipped(&'static str),
-}
-
-/// Runs every check, also after one has failed.
-pub(crate) fn outcomes(
-    project: &Project,
-    environment: &Environment,
-) -> Result<Vec<(&'static str, Outcome)>> {
-    wasm::add_target()?;
-    let mut outcomes: Vec<_> = commands(project, environment)
-        .into_iter()
-        .map(|(name, mut command)| {
-            eprintln!("lint: {name}");
-            (name, outcome(run::run(&mut command)))
-        })
-        .collect();
-    for (name, triple) in portable::SYSTEMS {
-        eprintln!("lint: {name}");
-        outcomes.push((name, check_system(project, triple)));
-    }
-    eprintln!("lint: licenses");
-    outcomes.push(("licenses", outcome(licenses::check(project))));
-    eprintln!("lint: js");
-    outcomes.push(("js", check_js(project)));
-    Ok(outcomes)
-}
-
-/// Runs every check and says which failed.
-pub(crate) fn check(project: &Project, environment: &Environment) -> Result<ExitCode> {
-    let tally = report(&outcomes(project, environment)?);
-    question_long_files(project)?;
+/// Runs every check and ends with failure if one failed.
+pub(crate) fn check(project: &Project) -> Result<ExitCode> {
+    let tally = run_all(project)?;
     println!("{tally}");
     Ok(tally.exit_code())
 }
 
-/// Prints what did not pass, and counts.
-pub(crate) fn report(outcomes: &[(&str, Outcome)]) -> Tally {
+/// Runs every check, also after one has failed, and counts them.
+pub(crate) fn run_all(project: &Project) -> Result<Tally> {
+    let environment = Environment::main(project)?;
+    wasm::add_target()?;
     let mut tally = Tally::default();
-    for (name, outcome) in outcomes {
-        match outcome {
-            Outcome::Passed => tally.passed += 1,
-            Outcome::Skipped(reason) => {
-                println!("{name}: skipped, {reason}");
-                tally.skipped += 1;
-            }
-            Outcome::Failed(reason) => {
-                println!("{name}: {reason}");
-                tally.failed += 1;
-            }
+    let mut note = |name: &str, check: &mut dyn FnMut() -> Result<()>| {
+        let name = format!("lint: {name}");
+        let outcome = step::timed(&name, check);
+        run::say(&match outcome {
+            Ok(()) => format!("{name}: passed"),
+            Err(ref error) => format!("{name}: {error:#}"),
+        });
+        tally += match outcome {
+            Ok(()) => Tally::ONE_PASSED,
+            Err(_) => Tally::ONE_FAILED,
+        };
+    };
+    for (name, mut command) in commands(project, &environment) {
+        note(name, &mut || run::run(&mut command));
+    }
+    // The standard libraries of other systems come by rustup only.
+    let has_rustup = system::find("rustup").is_some();
+    for (name, triple) in OTHERS.iter().filter(|_| has_rustup) {
+        note(name, &mut || check_for(project, &environment, triple));
+    }
+    // Node is needed here and in the tests of `js/` only.
+    let has_node = system::find("npm").is_some();
+    if has_node {
+        note("js", &mut || run_biome(&project.path("js")));
+    }
+    for (is_here, what) in [
+        (has_rustup, "rustup: other systems"),
+        (has_node, "Node: js"),
+    ] {
+        if !is_here {
+            run::say(&format!("lint: skipped without {what}"));
+            tally += Tally::ONE_SKIPPED;
         }
     }
-    tally
+    Ok(tally)
 }
 
 fn commands(project: &Project, environment: &Environment) -> Vec<(&'static str, Command)> {
@@ -100,7 +92,7 @@ fn commands(project: &Project, environment: &Environment) -> Vec<(&'static str, 
         "doc",
         &format!("{whole} --no-deps --document-private-items"),
     );
-    // Of a workspace that is not published as crates, what is private is what one reads.
+    // Nothing of this workspace is published as a crate: its readers read what is private.
     rustdoc.env(
         "RUSTDOCFLAGS",
         "--deny warnings --allow rustdoc::private-intra-doc-links",
@@ -113,11 +105,6 @@ fn commands(project: &Project, environment: &Environment) -> Vec<(&'static str, 
                 "clippy",
                 &format!("{whole} --all-targets -- --deny warnings"),
             ),
-        ),
-        (
-            // All packages: by itself, the extension's dependencies would have other features.
-            "clippy, of what is released",
-            cargo("clippy", "--quiet --locked --workspace -- --deny warnings"),
         ),
         (
             "clippy, for the page",
@@ -136,36 +123,20 @@ fn commands(project: &Project, environment: &Environment) -> Vec<(&'static str, 
     ]
 }
 
-/// Says which files have grown so long that one may ask whether they hold two things.
-fn question_long_files(project: &Project) -> Result<()> {
-    let list = ["ls-files", "*.rs", "*.py", "*.js"];
-    let listed = run::output(run::command("git").args(list).current_dir(project.root()))?;
-    for path in listed.lines() {
-        let n_lines = fs::read_to_string(project.path(path))
-            .unwrap_or_default()
-            .lines()
-            .count();
-        if n_lines > LONG {
-            println!("{path} has {n_lines} lines: does it hold two things?");
-        }
+/// Checks the extension for another system. C is not compiled: `true` stands in for its compiler.
+fn check_for(project: &Project, environment: &Environment, triple: &str) -> Result<()> {
+    system::add_target(triple)?;
+    let mut check = project.cargo("check");
+    check
+        .args(["--quiet", "--locked", "--package", "gpumem-pybind"])
+        .args(["--target", triple])
+        .env("PYO3_PYTHON", environment.python_path())
+        .env("RUSTFLAGS", "--deny warnings");
+    let triple = triple.replace('-', "_");
+    for tool in ["CC", "AR"] {
+        check.env(format!("{tool}_{triple}"), "true");
     }
-    Ok(())
-}
-
-/// The standard libraries of other systems come by rustup only.
-fn check_system(project: &Project, triple: &str) -> Outcome {
-    if system::find("rustup").is_none() {
-        return Outcome::Skipped("rustup is not installed");
-    }
-    outcome(portable::check(project, triple))
-}
-
-/// Node is wanted here and in the tests of `js/` only, so it may be missing.
-fn check_js(project: &Project) -> Outcome {
-    if system::find("npm").is_none() {
-        return Outcome::Skipped("Node is not installed");
-    }
-    outcome(run_biome(&project.path("js")))
+    run::run(&mut check)
 }
 
 /// Runs Biome at the one version that `package.json` names.
@@ -189,11 +160,4 @@ fn run_biome(js: &Path) -> Result<()> {
             .args(["ci", "--colors=off", "--error-on-warnings", "."])
             .current_dir(js),
     )
-}
-
-fn outcome(result: Result<()>) -> Outcome {
-    match result {
-        Ok(()) => Outcome::Passed,
-        Err(error) => Outcome::Failed(format!("{error:#}")),
-    }
 }

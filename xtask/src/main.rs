@@ -7,16 +7,14 @@ mod bench;
 mod bundle;
 mod demo;
 mod fuzz;
-mod licenses;
 mod lint;
 mod played;
-mod portable;
 mod project;
 mod python;
 mod release;
 mod run;
 mod site;
-mod stamp;
+mod step;
 mod system;
 mod tally;
 mod test;
@@ -49,8 +47,7 @@ enum Command {
         /// Build a wheel for each kind of Linux instead, with zig, into target/wheels-release
         #[arg(long)]
         release: bool,
-        /// Build only these, such as x86_64-unknown-linux-musl; with zig also aarch64-apple-darwin,
-        /// x86_64-apple-darwin and x86_64-pc-windows-gnu, which are not released from here
+        /// Build only these, such as x86_64-unknown-linux-musl
         #[arg(long, requires = "release")]
         target: Vec<String>,
     },
@@ -66,7 +63,7 @@ enum Command {
     Test {
         #[arg(value_parser = test::names())]
         suites: Vec<String>,
-        /// What pytest, cargo or Node is told by the one suite that is named, such as `-k NAME`
+        /// Arguments of pytest, cargo or Node for the one suite that is named, such as `-k NAME`
         #[arg(last = true, requires = "suites")]
         arguments: Vec<String>,
     },
@@ -102,7 +99,7 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
         }
         Command::Build { widget_only: true } => wasm::build(project)?,
         Command::Build { widget_only: false } => {
-            wheel::install(project, Use::Testing)?;
+            wheel::install(project, Use::Try)?;
         }
         Command::Wheel {
             release: true,
@@ -112,26 +109,27 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
                 println!("{}", wheel.display());
             }
         }
+        Command::Wheel { release: false, .. } => {
+            let published = wheel::publish(project)?;
+            println!("{}", published.wheel.display());
+            println!("{}", published.sources.display());
+        }
         Command::Site => {
-            let recorder = wheel::install(project, Use::Release)?;
+            let recorder = wheel::install(project, Use::Try)?;
             println!("{}", site::build(project, &recorder)?.display());
         }
-        Command::Wheel { release: false, .. } => {
-            let environment = Environment::main(project)?;
-            println!(
-                "{}",
-                wheel::build(project, &environment, Use::Release)?.display()
-            );
-            println!("{}", wheel::sources(project, &environment)?.display());
+        Command::Licenses => {
+            let script = project.path("xtask/python/notices.py");
+            run::run(Environment::main(project)?.python().arg(script))?;
         }
-        Command::Licenses => licenses::write(project)?,
         Command::Demo(options) => {
-            let environment = wheel::install(project, Use::Release)?;
+            let environment = wheel::install(project, Use::Try)?;
+            eprintln!("{}", step::times().join("\n"));
             return demo::show(project, &environment, options);
         }
         Command::Picture => {
             let script = project.path("xtask/python/take_picture.py");
-            let environment = wheel::install(project, Use::Release)?;
+            let environment = wheel::install(project, Use::Try)?;
             let picture = project.path("docs/report.png");
             run::run(environment.python().arg(script).arg(picture))?;
             let store = project.path("xtask/python/store_notebook.py");
@@ -140,12 +138,9 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
             run::run(environment.python().arg(store).args(notebooks))?;
         }
         Command::Test { suites, arguments } => return test::run(project, suites, arguments),
-        Command::Lint => return lint::check(project, &Environment::main(project)?),
+        Command::Lint => return lint::check(project),
         Command::Fuzz { reader, seconds } => fuzz::run(project, reader.as_deref(), *seconds)?,
-        Command::Bench { name } => {
-            let environment = wheel::install(project, Use::Testing)?;
-            bench::measure(project, &environment, name.as_deref())?;
-        }
+        Command::Bench { name } => bench::measure(project, name.as_deref())?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -64,21 +64,6 @@ impl Project {
         )
     }
 
-    /// What cargo knows about all packages of all platforms, as JSON.
-    pub(crate) fn cargo_metadata(&self) -> Command {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = run::command(cargo);
-        command
-            .args([
-                "metadata",
-                "--format-version=1",
-                "--locked",
-                "--all-features",
-            ])
-            .current_dir(&self.root);
-        command
-    }
-
     /// Cargo in this workspace, with one build folder for every step.
     pub(crate) fn cargo(&self, subcommand: &str) -> Command {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

@@ -1,22 +1,24 @@
-//! The Pythons of this machine, and the project's own environment.
+//! The Pythons of this machine, and the environments under `target/`.
 
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, Mutex};
 
 use anyhow::{Context, Result};
 
 use crate::project::Project;
-use crate::run;
-use crate::stamp::{self, Stamp};
-use crate::system;
+use crate::wheel::remove_folder;
+use crate::{run, step, system};
 
 const OLDEST_MINOR: u32 = 10;
 /// The pinned packages of the project's own environment are for this one and later.
 const OWN_MINOR: u32 = 11;
-const NEWEST_MINOR: u32 = 14;
+const NEWEST_MINOR: u32 = 15;
+
+/// The folder of the project's own environment.
+const MAIN: &str = "python";
 
 /// Prints the minor version of a CPython 3 that can make environments, and where it is.
 ///
@@ -35,10 +37,10 @@ pub(crate) struct Interpreter {
 }
 
 impl Interpreter {
-    /// Asks a program what it is; none where it is missing, too old or incomplete.
-    fn ask(program: &Path) -> Option<Self> {
-        let said = run::output(run::command(program).args(["-c", PROBE])).ok()?;
-        let (minor, program) = said.trim().split_once(' ')?;
+    /// None if the program is missing, too old or incomplete.
+    fn probe(program: &Path) -> Option<Self> {
+        let answer = run::output(run::command(program).args(["-c", PROBE])).ok()?;
+        let (minor, program) = answer.trim().split_once(' ')?;
         let minor = minor.parse().ok()?;
         (minor >= OLDEST_MINOR).then(|| Self {
             program: program.into(),
@@ -48,14 +50,9 @@ impl Interpreter {
 }
 
 /// Every suitable Python, newest first, one of each minor version.
-///
-/// Asked only once: a dozen programs are started for it.
-pub(crate) fn interpreters() -> Vec<Interpreter> {
-    static FOUND: OnceLock<Vec<Interpreter>> = OnceLock::new();
-    FOUND.get_or_init(search).clone()
-}
+static INTERPRETERS: LazyLock<Vec<Interpreter>> = LazyLock::new(search);
 
-/// Looks by name and among pyenv's versions, whose names on the path only work
+/// Searches by name and among pyenv's versions, whose names on the path only work
 /// once they are activated.
 fn search() -> Vec<Interpreter> {
     let named =
@@ -63,7 +60,7 @@ fn search() -> Vec<Interpreter> {
     let mut found: Vec<Interpreter> = named
         .chain(["python3".into(), "python".into()])
         .chain(pyenv_versions())
-        .filter_map(|program| Interpreter::ask(&program))
+        .filter_map(|program| Interpreter::probe(&program))
         .collect();
     found.sort_by_key(|interpreter| std::cmp::Reverse(interpreter.minor));
     found.dedup_by_key(|interpreter| interpreter.minor);
@@ -74,7 +71,7 @@ fn pyenv_versions() -> Vec<PathBuf> {
     let root = std::env::var_os("PYENV_ROOT")
         .map(PathBuf::from)
         .or_else(|| std::env::home_dir().map(|home| home.join(".pyenv")));
-    let versions = root.and_then(|root| stamp::entries(&root.join("versions")).ok());
+    let versions = root.and_then(|root| step::entries(&root.join("versions")).ok());
     versions
         .unwrap_or_default()
         .iter()
@@ -82,24 +79,24 @@ fn pyenv_versions() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The Python that the project's own environment is made from.
-pub(crate) fn best() -> Result<Interpreter> {
+/// The Python of the project's own environment: the newest, or the one that `GPUMEM_PYTHON` names.
+fn best() -> Result<Interpreter> {
     let is_recent = |found: &Interpreter| found.minor >= OWN_MINOR;
     if let Some(chosen) = std::env::var_os("GPUMEM_PYTHON") {
-        let asked = Interpreter::ask(Path::new(&chosen)).filter(is_recent);
-        return asked.with_context(|| {
+        let found = Interpreter::probe(Path::new(&chosen)).filter(is_recent);
+        return found.with_context(|| {
             format!(
                 "GPUMEM_PYTHON={} is not a CPython >= 3.{OWN_MINOR} with venv and pip",
                 chosen.display()
             )
         });
     }
-    let newest = |found: Vec<Interpreter>| found.into_iter().next().filter(is_recent);
-    if let Some(best) = newest(interpreters()) {
-        return Ok(best);
+    if let Some(best) = INTERPRETERS.first().filter(|found| is_recent(found)) {
+        return Ok(best.clone());
     }
     system::install("python3-venv")?;
-    newest(search()).with_context(|| {
+    let newest = search().into_iter().next().filter(is_recent);
+    newest.with_context(|| {
         format!(
             "no CPython >= 3.{OWN_MINOR} with venv and pip was found\n\
              install one, or name it: GPUMEM_PYTHON=/path/to/python3"
@@ -107,139 +104,88 @@ pub(crate) fn best() -> Result<Interpreter> {
     })
 }
 
-/// The newest Python before ours that the pinned packages are for.
-fn other_than(own: &Interpreter) -> Option<Interpreter> {
-    let is_older = |it: &Interpreter| (OWN_MINOR..own.minor).contains(&it.minor);
-    interpreters().into_iter().find(is_older)
-}
-
-/// Folders to search for programs before those of this process.
-fn joined(first: impl IntoIterator<Item = PathBuf>) -> OsString {
-    let usual = std::env::var_os("PATH").unwrap_or_default();
-    let folders = first.into_iter().chain(std::env::split_paths(&usual));
-    std::env::join_paths(folders).unwrap_or(usual.clone())
+fn oldest() -> Result<Interpreter> {
+    INTERPRETERS.last().cloned().map_or_else(best, Ok)
 }
 
 /// A private environment under `target/`, with pinned packages.
+#[derive(Clone)]
 pub(crate) struct Environment {
     folder: PathBuf,
     minor: u32,
 }
 
 impl Environment {
-    /// The environment that builds, tests and demonstrates.
+    /// The environment that builds, tests and demonstrates. It has the installer of the others.
     pub(crate) fn main(project: &Project) -> Result<Self> {
-        Self::prepare(project, "python", &best()?, "xtask/python/requirements.txt")
+        Self::prepare(project, MAIN, &best()?, "requirements", &[])
     }
 
     /// The oldest Python that is here, with exactly the versions that pyproject.toml declares.
     pub(crate) fn oldest(project: &Project) -> Result<Self> {
-        let oldest = interpreters().pop().map_or_else(best, Ok)?;
-        Self::prepare(
-            project,
-            "python-oldest",
-            &oldest,
-            "xtask/python/requirements-oldest.txt",
-        )
-    }
-
-    /// The same, if its Python is one that ours could have and has not.
-    pub(crate) fn oldest_of_ours(project: &Project) -> Result<Option<Self>> {
-        let own = best()?.minor;
-        let oldest = interpreters().pop();
-        oldest
-            .filter(|it| (OWN_MINOR..own).contains(&it.minor))
-            .map(|_| Self::oldest(project))
-            .transpose()
+        let name = "python-oldest";
+        Self::prepare(project, name, &oldest()?, "requirements-oldest", &[])
     }
 
     /// The newest Python, with the newest versions. Made anew each time.
     pub(crate) fn newest(project: &Project) -> Result<Self> {
         let name = "python-newest";
-        let old = project.target(name);
-        if old.exists() {
-            fs::remove_dir_all(&old)?;
-        }
-        Self::prepare(
-            project,
-            name,
-            &best()?,
-            "xtask/python/requirements-newest.txt",
-        )
-    }
-
-    /// With the real frameworks: torch, JAX and TensorFlow, on the CPU.
-    pub(crate) fn frameworks(project: &Project, interpreter: &Interpreter) -> Result<Self> {
-        Self::prepare(
-            project,
-            "python-frameworks",
-            interpreter,
-            "xtask/python/requirements-frameworks.txt",
-        )
+        remove_folder(&project.target(name))?;
+        Self::prepare(project, name, &best()?, "requirements-newest", &[])
     }
 
     /// One for every Python of this machine that is neither the oldest nor ours.
     pub(crate) fn between(project: &Project) -> Result<Vec<Self>> {
-        let own = best()?.minor;
-        let mut others = interpreters();
-        others.pop();
-        others.retain(|interpreter| interpreter.minor != own && interpreter.minor >= OWN_MINOR);
-        let requirements = "xtask/python/requirements-between.txt";
-        others
-            .iter()
-            .map(|it| {
-                let name = format!("python-3.{}", it.minor);
-                Self::prepare(project, &name, it, requirements)
-            })
-            .collect()
+        let (own, oldest) = (best()?.minor, oldest()?.minor);
+        let is_between =
+            |it: &&Interpreter| it.minor >= OWN_MINOR && it.minor != own && it.minor != oldest;
+        let others = INTERPRETERS.iter().filter(is_between);
+        let prepare = |it: &Interpreter| {
+            let name = format!("python-3.{}", it.minor);
+            Self::prepare(project, &name, it, "requirements-between", &[])
+        };
+        others.map(prepare).collect()
     }
 
-    /// What builds the site.
-    pub(crate) fn site(project: &Project) -> Result<Self> {
-        let requirements = "xtask/python/requirements-site.txt";
-        Self::prepare(project, "python-site", &best()?, requirements)
+    /// The same, if its Python is one that ours could have and has not.
+    pub(crate) fn oldest_of_ours(project: &Project) -> Result<Option<Self>> {
+        let could_be_ours = (OWN_MINOR..best()?.minor).contains(&oldest()?.minor);
+        could_be_ours.then(|| Self::oldest(project)).transpose()
     }
 
-    /// What builds the wheels of a release.
-    pub(crate) fn release(project: &Project) -> Result<Self> {
-        let requirements = "xtask/python/requirements-release.txt";
-        Self::prepare(project, "python-release", &best()?, requirements)
+    /// With the real frameworks: torch, JAX and TensorFlow, on the CPU.
+    pub(crate) fn frameworks(project: &Project) -> Result<Self> {
+        let name = "python-frameworks";
+        Self::prepare(project, name, &best()?, "requirements-frameworks", &[])
     }
 
     /// With the newest torch for CUDA, and nothing of NVIDIA's; and the newest JAX, on the CPU.
     pub(crate) fn cuda(project: &Project) -> Result<Self> {
-        let requirements = "xtask/python/requirements-cuda.txt";
-        Self::prepare_with(
-            project,
-            "python-cuda",
-            &best()?,
-            requirements,
-            &["--no-deps"],
-        )
+        let (name, requirements) = ("python-cuda", "requirements-cuda");
+        Self::prepare(project, name, &best()?, requirements, &["--no-deps"])
     }
 
-    /// The same with a torch for CUDA 12, on another Python than ours where there is one.
+    /// The same with a torch for CUDA 12, on another Python than ours if there is one.
     pub(crate) fn cuda_12(project: &Project) -> Result<Self> {
         let own = best()?;
-        Self::prepare_with(
-            project,
-            "python-cuda-12",
-            &other_than(&own).unwrap_or(own),
-            "xtask/python/requirements-cuda-12.txt",
-            &["--no-deps"],
-        )
+        let is_older = |it: &&Interpreter| (OWN_MINOR..own.minor).contains(&it.minor);
+        let python = INTERPRETERS.iter().find(is_older).unwrap_or(&own);
+        let (name, requirements) = ("python-cuda-12", "requirements-cuda-12");
+        Self::prepare(project, name, python, requirements, &["--no-deps"])
+    }
+
+    /// What builds the site.
+    pub(crate) fn site(project: &Project) -> Result<Self> {
+        Self::prepare(project, "python-site", &best()?, "requirements-site", &[])
+    }
+
+    /// What builds the wheels of a release.
+    pub(crate) fn release(project: &Project) -> Result<Self> {
+        let name = "python-release";
+        Self::prepare(project, name, &best()?, "requirements-release", &[])
     }
 
     fn prepare(
-        project: &Project,
-        name: &str,
-        interpreter: &Interpreter,
-        requirements: &str,
-    ) -> Result<Self> {
-        Self::prepare_with(project, name, interpreter, requirements, &[])
-    }
-
-    fn prepare_with(
         project: &Project,
         name: &str,
         interpreter: &Interpreter,
@@ -250,33 +196,86 @@ impl Environment {
             folder: project.target(name),
             minor: interpreter.minor,
         };
-        let made_from = interpreter.program.to_string_lossy();
-        let stamp = Stamp::of(project, name, &[requirements], &[&made_from])?;
-        if stamp.is_current() && environment.python_path().exists() {
+        // Two steps that run side by side may need it first.
+        static MAKING: Mutex<()> = Mutex::new(());
+        let _making = (name == MAIN).then(|| MAKING.lock());
+        let requirements = project.path(&format!("xtask/python/{requirements}.txt"));
+        let pins = fs::read_to_string(&requirements)
+            .with_context(|| format!("reading {}", requirements.display()))?;
+        let made_of = format!("{}\n{pins}", interpreter.program.display());
+        let note = environment.folder.join("made-of.txt");
+        if fs::read_to_string(&note).is_ok_and(|it| it == made_of) {
             return Ok(environment);
         }
-        eprintln!(
-            "making a Python 3.{} environment in target/{name} (once per change of {requirements})",
-            interpreter.minor
-        );
-        if environment.folder.exists() {
-            fs::remove_dir_all(&environment.folder)?;
-        }
-        run::run(
-            run::command(&interpreter.program)
-                .args(["-m", "venv"])
-                .arg(&environment.folder),
-        )?;
-        // What pip says belongs to its failure: another environment may be made at the same time.
-        run::output(
-            environment
-                .pip_install()
-                .args(options)
-                .arg("--requirement")
-                .arg(project.path(requirements)),
-        )?;
-        stamp.set()?;
+        let installer = if name == MAIN {
+            environment.clone()
+        } else {
+            Self::main(project)?
+        };
+        let step = format!("making target/{name} with Python 3.{}", interpreter.minor);
+        eprintln!("{step}");
+        step::timed(&step, || {
+            environment.make(interpreter, &installer, &requirements, options)
+        })?;
+        fs::write(note, made_of)?;
         Ok(environment)
+    }
+
+    fn make(
+        &self,
+        interpreter: &Interpreter,
+        installer: &Self,
+        requirements: &Path,
+        options: &[&str],
+    ) -> Result<()> {
+        remove_folder(&self.folder)?;
+        let mut venv = run::command(&interpreter.program);
+        venv.args(["-m", "venv"]).arg(&self.folder);
+        if installer.folder == self.folder {
+            run::run(&mut venv)?;
+            let mut pip = self.module("pip");
+            pip.args(["install", "--quiet", "--disable-pip-version-check"]);
+            run::output(pip.arg("--constraint").arg(requirements).arg("uv"))?;
+        } else {
+            run::run(venv.arg("--without-pip"))?;
+        }
+        let mut arguments: Vec<OsString> = options.iter().map(OsString::from).collect();
+        arguments.extend(["--requirement".into(), requirements.into()]);
+        self.add(installer, &arguments)
+    }
+
+    /// Installs packages with uv, which takes a ninth of pip's CPU time. If uv fails, pip tries: it
+    /// knows the indexes and certificates of its own configuration.
+    fn add(&self, installer: &Self, arguments: &[OsString]) -> Result<()> {
+        let mut uv = installer.program("uv");
+        uv.args(["pip", "install", "--quiet", "--python"])
+            .arg(self.python_path())
+            .args(arguments)
+            .env("UV_HTTP_TIMEOUT", "180");
+        let Err(error) = run::output(&mut uv) else {
+            return Ok(());
+        };
+        eprintln!("{error:#}\ntrying pip");
+        let mut pip = installer.module("pip");
+        pip.arg("--python")
+            .arg(self.python_path())
+            .args(["install", "--quiet", "--disable-pip-version-check"])
+            .args(arguments);
+        run::output(&mut pip).map(drop)
+    }
+
+    /// Installs a wheel in place of the one that may be there.
+    pub(crate) fn install(&self, project: &Project, wheel: &Path) -> Result<()> {
+        let name = format!("installing the wheel in {}", self.name());
+        let product = self.site_packages().join("gpumem");
+        let inputs = [&*wheel.to_string_lossy()];
+        step::unless_current(project, &name, &product, &inputs, || {
+            let mut arguments = ["--force-reinstall", "--no-deps", "--no-cache-dir"]
+                .map(OsString::from)
+                .to_vec();
+            arguments.push(wheel.into());
+            self.add(&Self::main(project)?, &arguments)
+        })
     }
 
     /// Its folder's name.
@@ -292,10 +291,10 @@ impl Environment {
     }
 
     /// The version of a package in it.
-    pub(crate) fn installed_version(&self, package: &str) -> Result<String> {
+    pub(crate) fn version_of(&self, package: &str) -> Result<String> {
         let ask = format!("import importlib.metadata as m; print(m.version({package:?}))");
-        let said = run::output(self.python().args(["-c", &ask]))?;
-        Ok(said.trim().to_owned())
+        let version = run::output(self.python().args(["-c", &ask]))?;
+        Ok(version.trim().to_owned())
     }
 
     /// The 12 of 3.12.
@@ -304,27 +303,23 @@ impl Environment {
     }
 
     pub(crate) fn python_path(&self) -> PathBuf {
-        let name = if cfg!(windows) {
+        self.programs().join(if cfg!(windows) {
             "python.exe"
         } else {
             "python"
-        };
-        self.programs().join(name)
+        })
     }
 
     fn programs(&self) -> PathBuf {
-        let name = if cfg!(windows) { "Scripts" } else { "bin" };
-        self.folder.join(name)
+        self.folder
+            .join(if cfg!(windows) { "Scripts" } else { "bin" })
     }
 
-    /// What a shell would search in this environment once it is activated.
-    fn search_path(&self) -> OsString {
-        joined([self.programs()])
-    }
-
-    /// The same after another folder.
-    pub(crate) fn search_path_after(&self, first: &Path) -> OsString {
-        joined([first.to_path_buf(), self.programs()])
+    /// Where programs are searched once the environment is activated.
+    pub(crate) fn search_path(&self) -> OsString {
+        let usual = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(self.programs()).chain(std::env::split_paths(&usual));
+        std::env::join_paths(folders).unwrap_or(usual.clone())
     }
 
     /// This environment's Python, apart from the user's own packages, kernels and settings.
@@ -357,40 +352,5 @@ impl Environment {
         let mut command = self.python();
         command.args(["-m", name]);
         command
-    }
-
-    fn pip_install(&self) -> Command {
-        let mut command = self.module("pip");
-        command.args([
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--no-input",
-        ]);
-        command
-    }
-
-    /// Installs a wheel in place of the one that may be there.
-    pub(crate) fn install(&self, project: &Project, wheel: &Path) -> Result<()> {
-        let name = self.name();
-        let relative = wheel
-            .strip_prefix(project.root())
-            .unwrap_or(wheel)
-            .to_string_lossy();
-        let stamp = Stamp::of(project, &format!("{name}-wheel"), &[&relative], &[])?;
-        if stamp.is_current() && self.has_gpumem() {
-            return Ok(());
-        }
-        run::run(
-            self.pip_install()
-                .args(["--force-reinstall", "--no-deps"])
-                .arg(wheel),
-        )?;
-        stamp.set()
-    }
-
-    fn has_gpumem(&self) -> bool {
-        let find = "import importlib.metadata as m; m.version('jupyter-gpumem')";
-        run::output(self.python().args(["-c", find])).is_ok()
     }
 }

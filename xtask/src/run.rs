@@ -1,7 +1,8 @@
 //! Starting other programs, and saying which one failed.
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -37,9 +38,38 @@ fn is_set_by_cargo(folder: &Path) -> bool {
         .any(|part| matches!(*part, "target" | "rustlib" | "toolchains"))
 }
 
+thread_local! {
+    /// What this thread's programs print, if it is kept for later.
+    static KEPT: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Runs `body` and returns what it and its programs print, so that it does not mix with what another
+/// thread prints.
+pub(crate) fn keeping<T>(body: impl FnOnce() -> T) -> (T, String) {
+    KEPT.set(Some(String::new()));
+    let outcome = body();
+    (outcome, KEPT.take().unwrap_or_default())
+}
+
+fn is_kept() -> bool {
+    KEPT.with_borrow(Option::is_some)
+}
+
+/// Prints a line, or keeps it.
+pub(crate) fn say(line: &str) {
+    KEPT.with_borrow_mut(|kept| match kept {
+        Some(text) => text.extend([line, "\n"]),
+        None => println!("{line}"),
+    });
+}
+
 /// Runs to the end with our own output; an exit status other than 0 is an error.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| start_failed(command))?;
+    let status = if is_kept() {
+        tee(command)?.0
+    } else {
+        command.status().with_context(|| start_failed(command))?
+    };
     if !status.success() {
         bail!("{} ended with {status}", line(command));
     }
@@ -64,25 +94,24 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs to the end, passing standard output on line by line and keeping a copy.
+/// Runs to the end, passing output on line by line and keeping a copy.
 pub(crate) fn tee(command: &mut Command) -> Result<(ExitStatus, String)> {
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .with_context(|| start_failed(command))?;
-    let mut kept = String::new();
-    if let Some(stdout) = child.stdout.take() {
-        for text in BufReader::new(stdout).split(b'\n') {
-            let text = text.with_context(|| format!("reading what {} prints", line(command)))?;
-            let text = String::from_utf8_lossy(&text);
-            println!("{text}");
-            kept.push_str(&text);
-            kept.push('\n');
-        }
-        std::io::stdout().flush()?;
+    let (reader, writer) = std::io::pipe()?;
+    if is_kept() {
+        command.stderr(writer.try_clone()?);
     }
-    Ok((child.wait()?, kept))
+    command.stdin(Stdio::null()).stdout(writer);
+    let mut child = command.spawn().with_context(|| start_failed(command))?;
+    // The command has ends of the pipe, too: with them, reading would never end.
+    command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    let mut copy = String::new();
+    for text in BufReader::new(reader).split(b'\n') {
+        let text = text.with_context(|| format!("reading what {} prints", line(command)))?;
+        let text = String::from_utf8_lossy(&text);
+        say(&text);
+        copy.extend([&*text, "\n"]);
+    }
+    Ok((child.wait()?, copy))
 }
 
 fn start_failed(command: &Command) -> String {

@@ -1,4 +1,4 @@
-//! What the test runners say that they ran.
+//! How many tests a runner ran, from what it prints.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -13,38 +13,37 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Adds up the `test result:` lines of `cargo test`.
-    pub(crate) fn of_cargo(said: &str) -> Self {
-        said.lines()
-            .filter(|line| line.starts_with("test result:"))
-            .map(counts)
-            .fold(Self::default(), |mut sum, counts| {
-                sum += counts;
-                sum
-            })
+    pub(crate) const ONE_PASSED: Self = Self {
+        passed: 1,
+        failed: 0,
+        skipped: 0,
+    };
+    pub(crate) const ONE_FAILED: Self = Self {
+        passed: 0,
+        failed: 1,
+        skipped: 0,
+    };
+    pub(crate) const ONE_SKIPPED: Self = Self {
+        passed: 0,
+        failed: 0,
+        skipped: 1,
+    };
+
+    /// Adds up the `test result:` lines of `cargo test`, one for each binary.
+    pub(crate) fn from_cargo(printed: &str) -> Self {
+        sum(printed
+            .lines()
+            .filter(|line| line.starts_with("test result:")))
     }
 
-    /// Reads pytest's last line.
-    pub(crate) fn of_pytest(said: &str) -> Self {
-        said.lines()
-            .rfind(|line| !line.trim().is_empty())
-            .map(counts)
-            .unwrap_or_default()
+    /// Reads the last line of pytest that says how long it took.
+    pub(crate) fn from_pytest(printed: &str) -> Self {
+        sum(printed.lines().rfind(|line| line.contains(" in ")))
     }
 
-    /// Reads the `# pass 3` lines of `node --test`.
-    pub(crate) fn of_node(said: &str) -> Self {
-        let count = |word: &str| {
-            let numbers = said.lines().filter_map(|line| line.strip_prefix(word));
-            numbers
-                .filter_map(|number| number.trim().parse::<u32>().ok())
-                .sum()
-        };
-        Self {
-            passed: count("# pass "),
-            failed: count("# fail "),
-            skipped: count("# skipped "),
-        }
+    /// Adds up the `# pass 3` lines of `node --test`.
+    pub(crate) fn from_node(printed: &str) -> Self {
+        sum(printed.lines().filter(|line| line.starts_with("# ")))
     }
 
     /// What the process that ran them ends with.
@@ -57,22 +56,21 @@ impl Tally {
     }
 }
 
-/// Every `12 passed` of a line, whatever stands between them.
-fn counts(line: &str) -> Tally {
+/// Every `12 passed` and `pass 12` of lines.
+fn sum<'a>(lines: impl IntoIterator<Item = &'a str>) -> Tally {
     let mut tally = Tally::default();
-    let words: Vec<&str> = line
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect();
-    for pair in words.windows(2) {
-        let Ok(n) = pair[0].parse::<u32>() else {
-            continue;
-        };
-        match pair[1] {
-            "passed" => tally.passed += n,
-            "failed" | "error" | "errors" => tally.failed += n,
-            "skipped" | "ignored" | "xfailed" => tally.skipped += n,
-            _ => {}
+    for line in lines {
+        let words = line.split(|c: char| !c.is_alphanumeric());
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        for pair in words.windows(2) {
+            let number = pair.iter().find_map(|word| word.parse::<u32>().ok());
+            let Some(n) = number else { continue };
+            match *pair {
+                [_, "passed"] | ["pass", _] => tally.passed += n,
+                [_, "failed" | "error" | "errors"] | ["fail", _] => tally.failed += n,
+                [_, "skipped" | "ignored" | "xfailed"] | ["skipped", _] => tally.skipped += n,
+                _ => {}
+            }
         }
     }
     tally
@@ -100,47 +98,20 @@ impl fmt::Display for Tally {
 mod tests {
     use super::*;
 
-    fn check(tally: Tally, expected: &str) {
-        assert_eq!(tally.to_string(), expected);
-    }
-
     #[test]
-    fn cargo_says_one_line_for_each_binary() {
-        let said = "running 2 tests\n\
-            test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
-            test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 7 filtered out; finished in 0.00s\n";
-        check(Tally::of_cargo(said), "5 passed, 1 failed, 1 skipped");
-        check(
-            Tally::of_cargo("error: could not compile"),
-            "0 passed, 0 failed",
-        );
-    }
-
-    #[test]
-    fn pytest_says_it_in_its_last_line() {
-        check(
-            Tally::of_pytest("..x\n12 passed in 0.50s\n"),
-            "12 passed, 0 failed",
-        );
-        check(
-            Tally::of_pytest("== 1 failed, 2 passed, 3 skipped, 1 xfailed, 2 errors in 1.0s =="),
-            "2 passed, 3 failed, 4 skipped",
-        );
-        check(
-            Tally::of_pytest("3 passed\nno tests ran in 0.01s\n\n"),
-            "0 passed, 0 failed",
-        );
-    }
-
-    #[test]
-    fn node_says_one_number_a_line() {
-        check(
-            Tally::of_node("# tests 4\n# pass 3\n# fail 1\n# skipped 0\n"),
-            "3 passed, 1 failed",
-        );
-        check(
-            Tally::of_node("Could not find 'js'\n"),
-            "0 passed, 0 failed",
-        );
+    fn every_runner_is_counted() {
+        let check = |tally: Tally, expected: &str| assert_eq!(tally.to_string(), expected);
+        let cargo = "running 2 tests\n\
+            test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; finished in 0.00s\n\
+            test result: FAILED. 3 passed; 1 failed; 0 ignored; 7 filtered out\n";
+        check(Tally::from_cargo(cargo), "5 passed, 1 failed, 1 skipped");
+        let broken = "error: could not compile";
+        check(Tally::from_cargo(broken), "0 passed, 0 failed");
+        let pytest = "3 passed in 1s\n1 failed, 2 passed, 3 skipped, 1 xfailed, 2 errors in 1.0s\n";
+        check(Tally::from_pytest(pytest), "2 passed, 3 failed, 4 skipped");
+        let none = "3 passed\nno tests ran in 0.01s\n\n";
+        check(Tally::from_pytest(none), "0 passed, 0 failed");
+        let node = "# tests 4\n# pass 3\n# fail 1\n# skipped 0\n";
+        check(Tally::from_node(node), "3 passed, 1 failed");
     }
 }

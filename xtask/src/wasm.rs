@@ -1,16 +1,14 @@
 //! Crates as modules for pages: compile, bind, bundle.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use wasm_bindgen_cli_support::Bindgen;
 
-use crate::bundle::{bundle, bundle_files};
+use crate::bundle::bundle;
 use crate::project::Project;
-use crate::run;
-use crate::stamp::Stamp;
-use crate::system;
+use crate::{run, step, system};
 
 /// What the page runs.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
@@ -38,18 +36,17 @@ pub(crate) fn add_target() -> Result<()> {
 
 /// Builds the page's files into the Python package, where they are not current.
 pub(crate) fn build(project: &Project) -> Result<()> {
-    let stamp = Stamp::of(project, "widget", &INPUTS, &[])?;
-    if stamp.is_current() && project.static_folder().is_dir() {
-        return Ok(());
-    }
-    add_target()?;
-    eprintln!("building the widget");
-    let report = module(project, "gpumem-widget")?;
-    let files = module(project, "gpumem-files-page")?;
-    remove_old(&project.static_folder())?;
-    bundle(project.root(), &report)?;
-    bundle_files(project.root(), &files)?;
-    stamp.set()
+    let folder = project.static_folder();
+    step::unless_current(project, "building the page", &folder, &INPUTS, || {
+        add_target()?;
+        // A file that the bundle no longer writes would stay in every wheel.
+        if folder.exists() {
+            fs::remove_dir_all(&folder)
+                .with_context(|| format!("removing {}", folder.display()))?;
+        }
+        let [report, files] = modules(project)?;
+        bundle(project, &report, &files)
+    })
 }
 
 /// What a page loads: the script that talks to a module, and the module.
@@ -58,34 +55,24 @@ pub(crate) struct Module {
     pub(crate) wasm: Vec<u8>,
 }
 
-fn module(project: &Project, package: &str) -> Result<Module> {
-    let compiled = compile(project, package)?;
-    let (glue_js, wasm) = bind(&compiled, &project.target("bindgen"))?;
-    Ok(Module { glue_js, wasm })
-}
-
-/// A file that the bundle no longer writes would stay in every wheel.
-fn remove_old(folder: &Path) -> Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
-    }
-    Ok(())
-}
-
-fn compile(project: &Project, package: &str) -> Result<PathBuf> {
+/// Compiles both side by side, as one of cargo's builds.
+fn modules(project: &Project) -> Result<[Module; 2]> {
     let mut build = project.cargo("build");
-    build.args(["--quiet", "--locked", "--package", package, "--lib"]);
+    build.args(["--quiet", "--locked", "--lib"]);
     build.args(["--profile", "wasm", "--target", TARGET]);
+    build.args(["--package", "gpumem-widget"]);
+    build.args(["--package", "gpumem-files-page"]);
     run::run(project.without_local_paths(&mut build))?;
-    let file = format!("wasm/{}.wasm", package.replace('-', "_"));
-    Ok(project.cargo_target().join(TARGET).join(file))
+    let built = project.cargo_target().join(TARGET).join("wasm");
+    let bind = |name| bind(&built.join(name), &project.target("bindgen"));
+    Ok([bind("gpumem_widget.wasm")?, bind("gpumem_files_page.wasm")?])
 }
 
 /// The JavaScript that talks to the module, and the module that it talks to.
 ///
 /// The page imports the glue from a `blob:` address, where a path relative to
 /// the module means nothing: so no default path.
-fn bind(module: &Path, folder: &Path) -> Result<(String, Vec<u8>)> {
+fn bind(module: &Path, folder: &Path) -> Result<Module> {
     let name = module.file_stem().unwrap_or_default().to_string_lossy();
     Bindgen::new()
         .input_path(module)
@@ -100,6 +87,8 @@ fn bind(module: &Path, folder: &Path) -> Result<(String, Vec<u8>)> {
         let file = folder.join(name);
         fs::read(&file).with_context(|| format!("reading {}", file.display()))
     };
-    let glue_js = String::from_utf8(read(&format!("{name}.js"))?)?;
-    Ok((glue_js, read(&format!("{name}_bg.wasm"))?))
+    Ok(Module {
+        glue_js: String::from_utf8(read(&format!("{name}.js"))?)?,
+        wasm: read(&format!("{name}_bg.wasm"))?,
+    })
 }

@@ -1,16 +1,14 @@
-//! What is published: one wheel for every Python, and the sources.
+//! The extension as a wheel: one that is quickly built, and what is published.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::project::Project;
 use crate::python::Environment;
-use crate::run;
-use crate::stamp::{self, Stamp};
-use crate::wasm;
+use crate::{run, step, wasm};
 
 const INPUTS: [&str; 8] = [
     "Cargo.toml",
@@ -23,104 +21,108 @@ const INPUTS: [&str; 8] = [
     "xtask/src/wheel.rs",
 ];
 
-/// What a wheel is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a wheel of this checkout is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// What users get.
-    Release,
-    /// The same with `gpumem._gpumem._testing`, by which tests order failures and give looks time.
-    Testing,
+    /// To be demonstrated and tested: compiled in cargo's `dev` profile, as Rust's tests are.
+    Try,
+    /// To be measured: optimised as what is published.
+    Measure,
 }
 
-impl Use {
-    /// The folder under `target/`, and the stamp.
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Release => ("wheels", "wheel"),
-            Self::Testing => ("wheels-testing", "wheel-testing"),
+/// Builds a wheel of this checkout, if it is not current.
+pub(crate) fn build(project: &Project, for_: Use) -> Result<PathBuf> {
+    let (folder, options) = match for_ {
+        Use::Try => ("wheels-dev", &[][..]),
+        Use::Measure => ("wheels-optimised", &["--release"][..]),
+    };
+    let maturin = |environment: &Environment, folder: &Path| {
+        let mut build = environment.module("maturin");
+        build
+            .args(["build", "--locked", "--quiet", "--interpreter"])
+            .arg(environment.python_path())
+            .args(options)
+            .arg("--manifest-path")
+            .arg(project.path("pybind/Cargo.toml"))
+            .arg("--target-dir")
+            .arg(project.cargo_target())
+            .arg("--out")
+            .arg(folder);
+        run::output(&mut build).map(drop)
+    };
+    let is_first = !project.static_folder().exists();
+    let environment = thread::scope(|scope| {
+        let page = scope.spawn(|| wasm::build(project));
+        let environment = Environment::main(project)?;
+        if is_first {
+            // The page goes into the wheel. It takes as long as the extension, compiled beside it.
+            let folder = project.target("wheels-no-page");
+            step::timed("compiling the extension", || maturin(&environment, &folder))?;
         }
-    }
-
-    fn features(self) -> &'static [&'static str] {
-        match self {
-            Self::Release => &[],
-            Self::Testing => &["--features", "testing"],
-        }
-    }
-}
-
-/// Builds the wheel, and the widget in it, where they are not current.
-pub(crate) fn build(project: &Project, environment: &Environment, for_: Use) -> Result<PathBuf> {
-    wasm::build(project)?;
-    let (folder, stamp) = for_.names();
+        let page = page.join();
+        page.unwrap_or_else(|_| bail!("the page's thread panicked"))?;
+        anyhow::Ok(environment)
+    })?;
+    let name = format!("building {folder}");
     let folder = project.target(folder);
-    let stamp = Stamp::of(project, stamp, &INPUTS, &[])?;
-    if let (true, Ok(wheel)) = (stamp.is_current(), only(&folder, ".whl")) {
-        return Ok(wheel);
-    }
-    eprintln!("building the wheel in {}", folder.display());
-    fs::create_dir_all(&folder)?;
-    remove(&folder, ".whl")?;
-    let mut build = maturin(project, environment, "build");
-    build
-        .args(["--release", "--locked", "--quiet", "--interpreter"])
-        .arg(environment.python_path())
-        .args(for_.features())
-        .arg("--target-dir")
-        .arg(project.cargo_target())
-        .arg("--out")
-        .arg(&folder);
-    run::output(project.without_local_paths(&mut build))?;
-    stamp.set()?;
+    step::unless_current(project, &name, &folder, &INPUTS, || {
+        remove_folder(&folder)?;
+        maturin(&environment, &folder)
+    })?;
     only(&folder, ".whl")
 }
 
-/// The private environment with the current wheel in it.
+/// The private environment with such a wheel in it.
 pub(crate) fn install(project: &Project, for_: Use) -> Result<Environment> {
+    let wheel = build(project, for_)?;
     let environment = Environment::main(project)?;
-    let wheel = build(project, &environment, for_)?;
     environment.install(project, &wheel)?;
     Ok(environment)
 }
 
-/// Packs the sources, with the built widget among them.
-pub(crate) fn sources(project: &Project, environment: &Environment) -> Result<PathBuf> {
+/// What is published of this system: the sources, and the wheel that is built from them alone.
+pub(crate) struct Published {
+    pub(crate) sources: PathBuf,
+    pub(crate) wheel: PathBuf,
+}
+
+/// Builds the source distribution, and from it the optimised wheel.
+pub(crate) fn publish(project: &Project) -> Result<Published> {
+    let environment = Environment::main(project)?;
     wasm::build(project)?;
     let folder = project.target("wheels");
-    let stamp = Stamp::of(project, "sdist", &INPUTS, &[])?;
-    if let (true, Ok(sdist)) = (stamp.is_current(), only(&folder, ".tar.gz")) {
-        return Ok(sdist);
-    }
-    remove(&folder, ".tar.gz")?;
-    run::output(
-        maturin(project, environment, "sdist")
-            .arg("--out")
-            .arg(&folder),
-    )?;
-    stamp.set()?;
-    only(&folder, ".tar.gz")
+    let name = "building the sources and their wheel";
+    step::unless_current(project, name, &folder, &INPUTS, || {
+        remove_folder(&folder)?;
+        let mut uv = environment.program("uv");
+        uv.args(["build", "--quiet", "--offline", "--no-build-isolation"])
+            .arg("--python")
+            .arg(environment.python_path())
+            .arg("--out-dir")
+            .arg(&folder)
+            .arg(project.path("pybind"))
+            // maturin's own default is a name that no index takes.
+            .env("MATURIN_PEP517_ARGS", "--locked --compatibility pypi")
+            .env("CARGO_TARGET_DIR", project.target("from-sources"));
+        run::output(project.without_local_paths(&mut uv)).map(drop)
+    })?;
+    Ok(Published {
+        sources: only(&folder, ".tar.gz")?,
+        wheel: only(&folder, ".whl")?,
+    })
 }
 
-fn maturin(project: &Project, environment: &Environment, subcommand: &str) -> Command {
-    let mut command = environment.module("maturin");
-    command
-        .arg(subcommand)
-        .arg("--manifest-path")
-        .arg(project.path("pybind/Cargo.toml"))
-        .current_dir(project.path("pybind"));
-    command
-}
-
-fn only(folder: &Path, ending: &str) -> Result<PathBuf> {
-    stamp::entries(folder)?
+pub(crate) fn only(folder: &Path, ending: &str) -> Result<PathBuf> {
+    step::entries(folder)?
         .into_iter()
         .find(|file| file.to_string_lossy().ends_with(ending))
         .with_context(|| format!("no *{ending} in {}", folder.display()))
 }
 
-fn remove(folder: &Path, ending: &str) -> Result<()> {
-    while let Ok(file) = only(folder, ending) {
-        fs::remove_file(&file).with_context(|| format!("removing {}", file.display()))?;
+/// An older version's files would stay beside the new ones.
+pub(crate) fn remove_folder(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Cells as people see them.
 
+use crate::printable::printable;
 use crate::recording::{CellIdx, Recording, Run};
 use crate::source_text;
 
@@ -35,9 +36,9 @@ impl CellRef {
 pub fn cell_label(recording: &Recording, run: &Run) -> String {
     let outermost = recording.run(recording.outermost(run.idx));
     let label = outermost.label.clone();
-    let text = recording.text(run);
+    let headline = || source_text::headline(recording.text(run)?);
     label
-        .or_else(|| text.and_then(source_text::headline))
+        .or_else(|| headline().map(|line| printable(&line)))
         .unwrap_or_else(|| match outermost.execution_count {
             Some(n) => format!("In [{n}]"),
             None => "a cell".to_owned(),

@@ -48,7 +48,9 @@ impl DeviceRows {
     /// A row that tells how its run ended; once, and most often after those of the runs before it.
     pub(super) fn take_in(&mut self, recording: &Recording, row: &RunRow) {
         let run = row.run;
+        // What another run needs for a moment is no level that one leaves.
         if let Some(level) = row.after
+            && row.overlap.is_none()
             && recording.run(run).parent.is_none()
         {
             put(&mut self.levels, (run, row.metric, level), |it| it.0);

@@ -11,7 +11,8 @@ use crate::units::{Bytes, Nanos};
 use super::device_rows::{DeviceRows, Rows};
 use super::limits::{Limit, limits};
 use super::ongoing::Ongoing;
-use super::row::{Metric, Peak, RunRow, of_points};
+use super::overlaps;
+use super::row::{Metric, Overlap, Peak, RunRow, of_points};
 
 /// The latest levels of one device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,10 +109,13 @@ pub(super) fn summaries(recording: &Recording, rows: Rows<'_>) -> Vec<DeviceSumm
     let ongoing = Ongoing::of(recording, open);
     let summary = |(of_device, last): (&DeviceRows, usize)| {
         let (row, idx) = rows.at(last);
-        let levels = recording.run(row.run).levels.get(idx)?;
+        let run = recording.run(row.run);
+        let levels = run.levels.get(idx)?;
         let known = levels.after.as_ref().unwrap_or(&levels.before);
         let inside = ongoing.reading(row.run, row.device, known);
-        let now = DeviceSummary::now(row.device, inside.as_ref().unwrap_or(known));
+        let later = read_later(recording, run, row.device).filter(|_| inside.is_none());
+        let now = later.or(inside.as_ref()).unwrap_or(known);
+        let now = DeviceSummary::now(row.device, now);
         // A driver does not always answer in time.
         let read_last = || rows.of(row.device).rev().find_map(|row| row.capacity);
         Some(DeviceSummary {
@@ -122,6 +126,14 @@ pub(super) fn summaries(recording: &Recording, rows: Rows<'_>) -> Vec<DeviceSumm
         })
     };
     rows.of_devices().filter_map(summary).collect()
+}
+
+/// The levels of a device at the end of a run that began earlier and ended later.
+fn read_later<'a>(recording: &'a Recording, run: &Run, device: DeviceIdx) -> Option<&'a Reading> {
+    let others = recording.overlapping(run).filter(|it| it.ended > run.ended);
+    let last = others.max_by_key(|it| it.ended)?;
+    let levels = last.levels.iter().find(|it| it.device == device)?;
+    levels.after.as_ref()
 }
 
 /// What could not be read. [`wording::warning`](crate::wording::warning) has the sentence.
@@ -249,6 +261,7 @@ fn row(recording: &Recording, ongoing: &Ongoing, run: &Run, levels: &RunLevels) 
         after: to,
         so_far: so_far(ongoing, run, levels.device, metric, from, &before),
         kept: from.zip(to).map(|(from, to)| to.since(from)),
+        overlap: overlap(recording, run, (levels.device, metric), [from, to]),
         peak: peak(recording, run, levels, metric, [from, to]),
         allocated: (before.allocated, after.allocated),
         reserved: (before.reserved, after.reserved),
@@ -317,6 +330,29 @@ fn start_of(metric: Metric, before: &Totals, after: &Totals) -> Option<Bytes> {
         return Some(Bytes::ZERO);
     }
     before.of_metric(metric)
+}
+
+/// What the metric moved by while other runs were under way, if some were.
+fn overlap(
+    recording: &Recording,
+    run: &Run,
+    (device, metric): (DeviceIdx, Metric),
+    ends: [Option<Bytes>; 2],
+) -> Option<Overlap> {
+    if run.overlaps.is_empty() {
+        return None;
+    }
+    let ends_of = |other: &Run| {
+        let levels = other.levels.iter().find(|it| it.device == device);
+        let Some(levels) = levels else {
+            return [None, None];
+        };
+        let before = Totals::of(&levels.before);
+        let after = levels.after.as_ref().map(Totals::of).unwrap_or_default();
+        [start_of(metric, &before, &after), after.of_metric(metric)]
+    };
+    let moved = overlaps::moved(recording, run, ends, ends_of);
+    Some(Overlap { moved })
 }
 
 fn peak(

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::holders::{DeviceHolders, RootKind};
 use crate::recording::{CellIdx, DeviceIdx, Recording, Run, RunIdx, RunKind, Status};
+use crate::source_text;
 use crate::units::{ByteDelta, Bytes};
 
 /// What a name has lost, as a share of all it had gained, when it begins anew.
@@ -135,7 +136,7 @@ impl Names {
             if !is_name || !is_told || !series.collects(least) {
                 continue;
             }
-            let adders = series.adders(recording);
+            let adders = series.adders(recording, text);
             let most = adders.iter().max_by_key(|(_, n)| *n);
             let is_asked = only.is_none_or(|only| adders.iter().any(|(cell, _)| *cell == only));
             if let Some((cell, _)) = most.filter(|_| is_asked) {
@@ -292,11 +293,11 @@ impl NameSeries {
     }
 
     /// The cells of which more than one run added to it, and how many.
-    fn adders(&self, recording: &Recording) -> Vec<(CellIdx, usize)> {
+    fn adders(&self, recording: &Recording, name: &str) -> Vec<(CellIdx, usize)> {
         let mut cells: BTreeMap<CellIdx, usize> = BTreeMap::new();
         for point in self.grown() {
-            let run = recording.run(recording.outermost(point.run));
-            if run.kind == RunKind::Cell {
+            let run = doer(recording, point.run, name);
+            if let Some(run) = run.filter(|run| run.kind == RunKind::Cell) {
                 *cells.entry(run.cell).or_default() += 1;
             }
         }
@@ -304,16 +305,37 @@ impl NameSeries {
     }
 }
 
+/// The run that changed what a look after `run` sees of a name. If others ran in its time, too, it is the only
+/// one of them whose code names it.
+fn doer<'a>(recording: &'a Recording, run: RunIdx, name: &str) -> Option<&'a Run> {
+    let run = recording.run(recording.outermost(run));
+    if run.overlaps.is_empty() {
+        return Some(run);
+    }
+    let names = |run: &&Run| {
+        let text = recording.text(run);
+        text.is_some_and(|text| source_text::has_word(text, trunk(name)))
+    };
+    let is_known = recording.overlapping(run).count() == run.overlaps.len();
+    let all = std::iter::once(run).chain(recording.overlapping(run));
+    let mut naming = all.filter(names);
+    let first = naming.next()?;
+    (is_known && naming.next().is_none()).then_some(first)
+}
+
 impl GrowingNames {
     fn of(recording: &Recording, device: DeviceIdx, names: &[(&NameKey, &NameSeries)]) -> Self {
         let adders = names
             .iter()
-            .flat_map(|(_, series)| series.adders(recording));
+            .flat_map(|((_, name), series)| series.adders(recording, name));
         let cells: HashSet<CellIdx> = adders.map(|(cell, _)| cell).collect();
         let is_of_them = |run: &Run| cells.contains(&run.cell) && run.parent.is_none();
-        let grown = names.iter().flat_map(|(_, series)| series.grown());
-        let of_cells = grown.filter(|point| is_of_them(recording.run(point.run)));
-        let first = of_cells.map(|point| point.run).min().unwrap_or_default();
+        let doers = names.iter().flat_map(|((_, name), series)| {
+            let grown = series.grown();
+            grown.filter_map(|point| doer(recording, point.run, name))
+        });
+        let of_cells = doers.filter(|run| is_of_them(run));
+        let first = of_cells.map(|run| run.idx).min().unwrap_or_default();
         let runs = recording.runs()[first.get()..].iter();
         let runs = runs.filter(|run| is_of_them(run));
         let sum = |run: &RunIdx| -> Bytes {

@@ -57,6 +57,13 @@ impl Peak {
     }
 }
 
+/// Other runs were under way in a part of a run's time: [`RunRow::overlap`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overlap {
+    /// What the metric moved by in that time, by whichever run; `None` if a level at its ends is not known.
+    pub moved: Option<ByteDelta>,
+}
+
 /// The levels of one device around one run, summed over its allocators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
@@ -75,6 +82,8 @@ pub struct RunRow {
     pub so_far: Option<Bytes>,
     /// What the run kept: after − before.
     pub kept: Option<ByteDelta>,
+    /// Other runs had a part in that, if some were under way.
+    pub overlap: Option<Overlap>,
     /// Its highest level inside the run.
     pub peak: Option<Peak>,
     /// Allocated, before and after.
@@ -91,6 +100,16 @@ pub struct RunRow {
     pub n_retries: Option<u64>,
     /// Live allocations, before and after.
     pub n_blocks: (Option<u64>, Option<u64>),
+}
+
+impl RunRow {
+    /// What the run kept for certain: without what the level moved by while other runs were under way.
+    pub fn kept_alone(&self) -> Option<ByteDelta> {
+        match self.overlap {
+            Some(overlap) => Some(self.kept? + -overlap.moved?),
+            None => self.kept,
+        }
+    }
 }
 
 /// A point of the metric that growth is judged on.

@@ -100,12 +100,20 @@ impl RunAnalyzer {
     ) -> Result<(), Outdated> {
         let runs = recording.runs();
         let new = runs.get(self.n_runs..).ok_or(Outdated)?;
-        let known = changed.iter().filter(|run| run.get() < self.n_runs);
+        let known = changed.iter().copied();
         let of_new = new.iter().filter(|run| run.parent.is_some());
-        let outermost: BTreeSet<RunIdx> = known
-            .copied()
-            .chain(of_new.map(|run| run.idx))
-            .map(|run| recording.outermost(run))
+        let touched: Vec<RunIdx> = known.chain(of_new.map(|run| run.idx)).collect();
+        // What a level moved by while both ran depends on the ends of both.
+        let beside = touched
+            .iter()
+            .filter_map(|run| recording.runs().get(run.get()))
+            .flat_map(|run| &run.overlaps);
+        let outermost: BTreeSet<RunIdx> = touched
+            .iter()
+            .chain(beside)
+            .filter(|run| run.get() < recording.runs().len())
+            .map(|run| recording.outermost(*run))
+            .filter(|run| run.get() < self.n_runs)
             .collect();
         self.of_devices
             .resize_with(recording.devices().len(), DeviceRows::default);
@@ -167,7 +175,7 @@ impl RunAnalyzer {
             return;
         }
         of_device.take_in(recording, row);
-        if row.kept.is_none() {
+        if !series::is_certain(row) {
             return;
         }
         let of = series::series_of(recording, &self.paths, row);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::overlaps;
 use super::paths::{BlockIdx, Paths};
 use super::row::{Metric, RunRow, of_sample};
 use crate::recording::{
@@ -101,15 +102,20 @@ pub(super) fn series_of(recording: &Recording, paths: &Paths, row: &RunRow) -> S
     (run.revision, paths.block(run.idx), row.device)
 }
 
+/// It tells for certain what its run kept.
+pub(super) fn is_certain(row: &RunRow) -> bool {
+    row.kept.is_some() && row.overlap.is_none()
+}
+
 /// The series of runs, in the order in which they began. Only rows whose metric
-/// is known at both ends and the same as in the latest run count.
+/// is known at both ends and the same as in the latest run count, and of those of overlapping runs none.
 pub(super) fn of_runs<'a>(
     recording: &Recording,
     paths: &Paths,
     rows: &'a [RunRow],
 ) -> Vec<RunSeries<'a>> {
     let mut all: HashMap<SeriesOf, Vec<&RunRow>> = HashMap::new();
-    for row in rows.iter().filter(|row| row.kept.is_some()) {
+    for row in rows.iter().filter(|row| is_certain(row)) {
         let of = series_of(recording, paths, row);
         all.entry(of).or_default().push(row);
     }
@@ -215,14 +221,12 @@ fn steps(
     let Series::Marked(label) = series else {
         return None;
     };
-    let points: Vec<Sample> = points.iter().collect();
+    let all: Vec<Sample> = points.iter().collect();
     let run = recording.run(idx);
     let mut path = paths.names(idx);
     path.push(label.clone());
-    let (begin, points) = match points.as_slice() {
-        [begin, steps @ ..] if begin.ordinal == 0 => (Some(begin), steps),
-        steps => (None, steps),
-    };
+    let n_begins = usize::from(all.first().is_some_and(|it| it.ordinal == 0));
+    let points = &all[n_begins..];
     let metrics = [Metric::Allocated, Metric::ProcessUsed, Metric::DeviceUsed];
     let known = |metric: &Metric| {
         points
@@ -232,11 +236,16 @@ fn steps(
     let (Some(metric), [first, .., last]) = (metrics.into_iter().find(known), points) else {
         return None;
     };
-    let levels: Vec<Bytes> = points
-        .iter()
-        .filter_map(|point| of_sample(point, metric))
-        .collect();
-    let n_gaps = (levels.len() - 1) as f64;
+    let mark = |point: &Sample| Some((point.at, of_sample(point, metric)?));
+    let begin = all[..n_begins].first().and_then(mark);
+    let marks = begin.into_iter().chain(points.iter().filter_map(mark));
+    let alone = overlaps::alone(recording, run, &marks.collect::<Vec<_>>())?;
+    let (start, levels) = alone.split_at(usize::from(begin.is_some()));
+    let levels: Vec<Bytes> = levels.iter().copied().flatten().collect();
+    if levels.len() < 2 {
+        return None;
+    }
+    let n_gaps = (points.len() - 1) as f64;
     Some(StepSeries {
         key: Key {
             first: idx,
@@ -246,7 +255,7 @@ fn steps(
         },
         run: idx,
         metric,
-        start: begin.and_then(|begin| of_sample(begin, metric)),
+        start: start.first().copied().flatten(),
         n_steps: usize::try_from(last.ordinal).unwrap_or(usize::MAX),
         steps_per_point: last.ordinal.saturating_sub(first.ordinal) as f64 / n_gaps,
         levels,

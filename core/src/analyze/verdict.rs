@@ -88,7 +88,7 @@ impl Analysis {
     }
 
     /// How many of the cells that ran are part of no finding that stands. One in which the kernel died is
-    /// not fine.
+    /// not fine, and of one that never ran alone nobody knows.
     pub fn n_fine_cells(&self, recording: &Recording) -> usize {
         let standing = self.findings.iter().filter(|it| it.withdrawn.is_none());
         let found: Vec<CellIdx> = standing
@@ -96,8 +96,17 @@ impl Analysis {
             .collect();
         let cells = recording.cells().iter();
         let is_whole = |run: &Run| run.status != Status::Died;
+        let mut ran_alone = vec![false; recording.cells().len()];
+        for run in recording
+            .runs()
+            .iter()
+            .filter(|run| run.overlaps.is_empty())
+        {
+            ran_alone[run.cell.get()] |= run.parent.is_none();
+        }
         let ran = cells.filter(|cell| recording.latest_run(cell.idx).is_some_and(is_whole));
-        ran.filter(|cell| !found.contains(&cell.idx)).count()
+        ran.filter(|cell| ran_alone[cell.idx.get()] && !found.contains(&cell.idx))
+            .count()
     }
 }
 

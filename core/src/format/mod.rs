@@ -185,6 +185,7 @@ fn shortened(frame: &Frame) -> Option<Frame> {
         Frame::Run(run) => Frame::Run(Run {
             levels: Vec::new(),
             oom: None,
+            overlaps: Vec::new(),
             ..run.clone()
         }),
         _ => return None,

@@ -363,6 +363,7 @@ prop_compose! {
         missing in prop::option::of(".*"),
         finish in any::<Option<u64>>(),
         oom in prop::option::of(oom()),
+        overlaps in prop::collection::vec(any::<u32>(), 0..3),
         (min_runs, share) in (3_u32.., 0.0..=1.0),
     ) -> Recording {
         let [session, label, text] = words;
@@ -405,6 +406,7 @@ prop_compose! {
                 status,
                 levels,
                 oom: oom.map(Box::new),
+                overlaps: overlaps.into_iter().map(RunIdx).collect(),
             }),
             Frame::Samples(Samples {
                 run: RunIdx(0),
@@ -555,6 +557,20 @@ fn check_device(name: &str, value: Option<&Value>, message: &str) {
     assert_eq!(error.what.to_string(), message);
 }
 
+/// The field has one of a few names.
+fn is_kind(name: &str) -> bool {
+    ["class", "status", "part", "source", "framework"].contains(&name)
+}
+
+/// The free texts in the value of a field.
+fn texts(value: &mut Value) -> Vec<&mut String> {
+    match value {
+        Value::String(text) if !["not_reported", "not_permitted"].contains(&&**text) => vec![text],
+        Value::Array(values) => values.iter_mut().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// The numbers at which arithmetic fails.
 fn number() -> impl Strategy<Value = u64> {
     prop::sample::select(vec![0, 1, 2, 7, 1 << 31, 1 << 53, u64::MAX >> 1, u64::MAX])
@@ -606,6 +622,28 @@ proptest! {
             }
         });
         prop_assert_eq!(decode(&later), Ok(recording));
+    }
+
+    #[test]
+    fn no_name_in_a_file_breaks_a_line_or_steers(recording in recording()) {
+        let steering = changed(&encode(&recording), |_, fields| {
+            for (name, value) in fields.iter_mut().filter(|(name, _)| !is_kind(name)) {
+                let added = if name == "message" { "\u{202e}\u{1b}x" } else { "\n\u{202e}\u{1b}x" };
+                for text in texts(value) {
+                    text.push_str(added);
+                }
+            }
+        });
+        let found = decode(&steering).expect("names hold any text");
+        changed(&encode(&found), |_, fields| {
+            let as_it_is = ["text", "id", "key", "session"];
+            let names = fields.iter_mut().filter(|(name, _)| !as_it_is.contains(&name.as_str()));
+            for (name, value) in names {
+                for text in texts(value) {
+                    assert_eq!(*text, printable(text), "{name}");
+                }
+            }
+        });
     }
 
     #[test]

@@ -200,6 +200,7 @@ wire! { Run {
     required "status" => status,
     "levels" => levels,
     sparse "oom" => oom,
+    sparse "overlaps" => overlaps,
 }}
 
 wire! { RunLevels {

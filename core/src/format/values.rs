@@ -184,6 +184,12 @@ impl Decode for Vec<u64> {
     }
 }
 
+impl Decode for Vec<RunIdx> {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+        reader.list_of(self, Some)
+    }
+}
+
 impl Decode for Vec<String> {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         reader.list_of(self, Some)

@@ -59,6 +59,7 @@ fn child(name: &str, pid: u32, from: Nanos, levels_mib: &[u64]) -> Child {
                 peak_reset: false,
             }],
             oom: None,
+            overlaps: Vec::new(),
         }),
         Frame::Samples(samples),
     ];

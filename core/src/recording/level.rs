@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::holders::Allocated;
+use crate::printable::make_printable;
 use crate::units::Bytes;
 
 /// Where levels come from.
@@ -90,7 +91,8 @@ impl Words {
 }
 
 impl From<String> for Words {
-    fn from(words: String) -> Self {
+    fn from(mut words: String) -> Self {
+        make_printable(&mut words);
         Self(Box::new(words))
     }
 }

@@ -27,6 +27,7 @@
 //! ```
 
 mod changes;
+mod clean;
 mod device_key;
 mod downsampled;
 mod frame;
@@ -255,6 +256,16 @@ pub struct Run {
     pub levels: Vec<RunLevels>,
     /// The last out-of-memory error that it met.
     pub oom: Option<Box<OutOfMemory>>,
+    /// The runs that were under way at the same time and are neither around it nor in it, at most
+    /// [`MAX_OVERLAPS`](Self::MAX_OVERLAPS). A run that is not in the recording may be among them.
+    ///
+    /// What a level moved by meanwhile belongs to none of them for certain.
+    pub overlaps: Vec<RunIdx>,
+}
+
+impl Run {
+    /// A run lists this many others; of one that lists as many, the times that it had alone are not known.
+    pub const MAX_OVERLAPS: usize = 256;
 }
 
 /// All runs of one kernel's life, with its devices.
@@ -287,7 +298,8 @@ const MAX_MISSING: usize = 16;
 
 impl Recording {
     /// An empty recording of the session that `header` describes.
-    pub fn new(header: Header) -> Self {
+    pub fn new(mut header: Header) -> Self {
+        header.clean();
         Self {
             header,
             ..Self::default()
@@ -344,6 +356,23 @@ impl Recording {
     /// The latest run of a cell that is not nested in another.
     pub(crate) fn latest_run(&self, cell: CellIdx) -> Option<&Run> {
         self.latest.get(cell.get())?.map(|idx| self.run(idx))
+    }
+
+    /// The runs of the recording that were under way at the same time as a run, beside it.
+    pub fn overlapping(&self, run: &Run) -> impl Iterator<Item = &Run> {
+        run.overlaps
+            .iter()
+            .filter_map(|idx| self.runs.get(idx.get()))
+    }
+
+    /// Of a run and those that overlap with it, the one that ended last, of those that are `wanted`: what was
+    /// read after it is the latest.
+    fn ended_last(&self, idx: RunIdx, wanted: impl Fn(RunIdx) -> bool) -> RunIdx {
+        let run = self.run(idx);
+        let others = self.overlapping(run).filter(|it| wanted(it.idx));
+        let last = others.max_by_key(|it| it.ended);
+        let later = last.filter(|it| run.ended.is_some() && it.ended > run.ended);
+        later.map_or(idx, |it| it.idx)
     }
 
     /// The text that a run executed, if it was kept.
@@ -420,7 +449,9 @@ impl Recording {
 
     /// The latest snapshot of a device's holders, and the run after which it was taken.
     pub fn latest_holders(&self, device: DeviceIdx) -> Option<(RunIdx, &DeviceHolders)> {
-        self.looks(device).next_back()
+        let (run, _) = self.looks(device).next_back()?;
+        let run = self.ended_last(run, |run| self.holders(run, device).is_some());
+        Some((run, self.holders(run, device)?))
     }
 
     /// Every snapshot of a device's holders, in the order of the runs.
@@ -448,8 +479,11 @@ impl Recording {
 
     /// The latest snapshot of a device's segments.
     pub fn latest_mapped(&self, device: DeviceIdx) -> Option<&SegmentSnapshot> {
-        let (_, latest) = of_device(&self.mapped, device).next_back()?;
-        Some(latest)
+        let (run, _) = of_device(&self.mapped, device).next_back()?;
+        self.mapped(
+            self.ended_last(run, |run| self.mapped(run, device).is_some()),
+            device,
+        )
     }
 
     /// When the session ended, if it ended in order.
@@ -473,12 +507,14 @@ impl Recording {
             .unwrap_or_default()
     }
 
-    /// Adds one frame, or replaces what a newer state of it replaces.
+    /// Adds one frame, or replaces what a newer state of it replaces. Names and messages in it are made
+    /// [printable](crate::printable).
     ///
     /// # Errors
     ///
     /// [`FrameError`] if the frame does not fit the frames before it; the recording is then unchanged.
-    pub fn apply(&mut self, frame: Frame) -> Result<(), FrameError> {
+    pub fn apply(&mut self, mut frame: Frame) -> Result<(), FrameError> {
+        frame.clean();
         match frame {
             Frame::Header(header) => self.header = header,
             Frame::Device(device) => {
@@ -564,10 +600,16 @@ impl Recording {
             let is_inside = range.contains(&idx.get());
             is_inside.then(|| RunIdx(idx.0 - range.start as u32))
         };
+        let elsewhere = RunIdx(u32::MAX);
         let runs = self.runs[range.clone()].iter().filter_map(|run| {
             Some(Run {
                 idx: renumbered(run.idx)?,
                 parent: run.parent.and_then(renumbered),
+                overlaps: run
+                    .overlaps
+                    .iter()
+                    .map(|idx| renumbered(*idx).unwrap_or(elsewhere))
+                    .collect(),
                 ..run.clone()
             })
         });

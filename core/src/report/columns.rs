@@ -2,6 +2,8 @@
 
 use unicode_width::UnicodeWidthStr;
 
+use crate::printable::printable;
+
 pub(crate) fn n_columns(text: &str) -> usize {
     text.width()
 }
@@ -12,10 +14,11 @@ pub(super) fn padded(text: &str, width: usize) -> String {
     format!("{text}{:blanks$}", "")
 }
 
-/// The text, or as much of its beginning as fits, with `…` after it.
+/// The text on one line, or as much of its beginning as fits, with `…` after it.
 pub(super) fn cut(line: &str, width: usize) -> String {
-    if n_columns(line) <= width {
-        return line.to_owned();
+    let line = printable(line);
+    if n_columns(&line) <= width {
+        return line;
     }
     let room = width.saturating_sub(1);
     let mut kept = String::new();

@@ -3,9 +3,8 @@
 use std::fmt::Write;
 
 use super::columns::{n_columns, padded};
-use super::wrapped;
+use super::{to_text, wrapped};
 use crate::company::{DeviceCompany, GpuProcesses, Kind, Member};
-use crate::printable::printable_lines;
 use crate::recording::Level;
 use crate::units::{Bytes, Nanos};
 
@@ -34,7 +33,7 @@ pub fn company(company: &GpuProcesses, width: usize) -> String {
     if lines.is_empty() {
         return "no GPU is read: `%gpumem status` says why".to_owned();
     }
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 fn on_device(device: &DeviceCompany, columns: &Columns, width: usize) -> Vec<String> {

@@ -1,8 +1,7 @@
 //! A comparison with a baseline, in words.
 
-use super::{cut, wrapped};
+use super::{cut, to_text, wrapped};
 use crate::analyze::{CellRef, Change, Compared, GrowthSide};
-use crate::printable::printable_lines;
 use crate::units::{ByteDelta, Units};
 use crate::wording::plain;
 
@@ -19,14 +18,15 @@ pub fn comparison(
 ) -> String {
     if compared.is_empty() {
         let outcome = plain(&outcome(compared, waiting, Units::Binary).1);
-        return printable_lines(&wrapped(&format!("Against {baseline}: {outcome}"), width));
+        let line = wrapped(&format!("Against {baseline}: {outcome}"), width);
+        return to_text(&[line]);
     }
-    let mut lines = vec![format!("Against {baseline}:")];
+    let mut lines = vec![cut(&format!("Against {baseline}:"), width)];
     lines.extend(compared.iter().map(|entry| cut(&line(entry), width)));
     if !waiting.is_empty() {
         lines.push(wrapped(&plain(&waits_for(waiting)), width));
     }
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 /// What a comparison comes to: a sign, and a sentence with code in backticks. What grows more comes first,

@@ -1,11 +1,13 @@
 //! The runs as a table with commas, for a spreadsheet.
 
 use crate::analyze::{Analysis, Peak, RunRow, cell_label};
-use crate::recording::Recording;
+use crate::printable::{printable, printable_report};
+use crate::recording::{Recording, Run};
 use crate::units::Bytes;
 
 const COLUMNS: &str = "run,cell,execution_count,device,status,started_nanos,ended_nanos,metric,\
-                       before_bytes,after_bytes,kept_bytes,peak_bytes,peak_exact,capacity_bytes";
+                       before_bytes,after_bytes,kept_bytes,peak_bytes,peak_exact,capacity_bytes,\
+                       overlaps,overlap_bytes";
 
 /// One line per run and device as CSV, with a header. Sizes are bytes, times nanoseconds since the
 /// recording's start; an unknown figure is empty.
@@ -35,14 +37,25 @@ fn line(recording: &Recording, row: &RunRow) -> String {
         row.peak
             .map_or(String::new(), |peak| peak.is_exact().to_string()),
         known(row.capacity),
+        overlaps(recording, run),
+        row.overlap
+            .and_then(|it| it.moved)
+            .map_or(String::new(), |moved| moved.get().to_string()),
     ];
     fields.join(",")
 }
 
+/// The runs that were under way at the same time, by their numbers.
+fn overlaps(recording: &Recording, run: &Run) -> String {
+    let numbers = recording.overlapping(run).map(|it| it.idx.0.to_string());
+    numbers.collect::<Vec<_>>().join(" ")
+}
+
 /// A text in one field. What a spreadsheet would take for a formula begins with a
-/// quote, so that the source of a cell is never run.
+/// quote, so that the source of a cell is never run. Some skip blanks before it.
 fn field(text: &str) -> String {
-    let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+    let text = printable_report(&printable(text));
+    let guard = if text.trim_start().starts_with(['=', '+', '-', '@']) {
         "'"
     } else {
         ""
@@ -63,7 +76,7 @@ mod tests {
             lines.lines().nth(1),
             Some(
                 "0,\"f(\"\"a\"\", b)\",1,\"sim:0\",ok,1000000000,2000000000,allocated,\
-                 0,1048576,1048576,1048576,true,17179869184"
+                 0,1048576,1048576,1048576,true,17179869184,,"
             )
         );
     }
@@ -71,6 +84,7 @@ mod tests {
     #[test]
     fn a_cell_is_never_a_formula() {
         assert_eq!(field("=HYPERLINK(1)"), "\"'=HYPERLINK(1)\"");
-        assert_eq!(field("x = 1"), "\"x = 1\"");
+        assert_eq!(field("\t@SUM(1)"), "\"' @SUM(1)\"");
+        assert_eq!(field("x = 1\r\ny"), "\"x = 1  y\"");
     }
 }

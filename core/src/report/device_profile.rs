@@ -1,7 +1,6 @@
 //! A device memory profile as text.
 
-use super::{cut, in_parts};
-use crate::printable::printable_lines;
+use super::{cut, in_parts, to_text};
 use crate::read::code_line::CodeLine;
 use crate::read::device_profile::{DeviceProfile, TITLE};
 use crate::read::level_log::WallTime;
@@ -59,5 +58,5 @@ pub fn device_profile(profile: &DeviceProfile, width: usize) -> String {
         let bytes = rest.iter().map(|owner| owner.bytes).sum();
         lines.push(row(bytes, None, &count(rest.len(), "more line")));
     }
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }

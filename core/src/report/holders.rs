@@ -1,8 +1,8 @@
 //! The holders of a device in words: one line per name, with its branches below it.
 
-use super::cut;
+use super::{cut, to_text};
 use crate::holders::{DeviceHolders, Holder, HolderBranch, Holders, Rest, SharedMemory};
-use crate::printable::{printable, printable_lines};
+use crate::printable::printable;
 
 /// The holders as text, at most `width` columns wide; `name` and `device` restrict it to one of them.
 pub fn holders(
@@ -15,7 +15,7 @@ pub fn holders(
     let wanted = devices.filter(|it| device.is_none_or(|label| label == it.device));
     let parts: Vec<String> = wanted.filter_map(|it| on_device(it, name, width)).collect();
     match (parts.is_empty(), name) {
-        (false, _) => printable_lines(&parts.join("\n")),
+        (false, _) => to_text(&parts),
         (true, Some(name)) => format!("{} holds no device memory", printable(name)),
         (true, None) => "no name holds device memory".to_owned(),
     }

@@ -1,7 +1,6 @@
 //! A log of memory levels as text.
 
-use super::{count_of, cut, in_parts, wrapped};
-use crate::printable::printable_lines;
+use super::{count_of, cut, in_parts, to_text, wrapped};
 use crate::read::level_log::{Course, DeviceLog, LevelLog, NamedCourse, ProcessLog, Shape};
 use crate::units::{Bytes, Nanos};
 use crate::wording::count;
@@ -45,7 +44,7 @@ pub fn level_log(log: &LevelLog, width: usize) -> String {
     if n_more > 0 {
         lines.push(format!("… and {}", count(n_more, "more device")));
     }
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 /// A device or process that rose, with the words for it.

@@ -1,8 +1,9 @@
 //! What each device holds now: one line of levels, and below it what they are for.
 
+use super::to_text;
 use crate::analyze::{DeviceSummary, Part, PartKind};
 use crate::holders::{DeviceHolders, Holders};
-use crate::printable::printable_lines;
+use crate::printable::printable;
 use crate::recording::{Device, Level, Reading, Unknown};
 use crate::units::{ByteDelta, Bytes};
 use crate::wording;
@@ -32,7 +33,8 @@ pub fn levels(devices: &[(Device, Reading)], held: Option<&Holders>) -> String {
         }
         lines
     });
-    printable_lines(&lines.collect::<Vec<_>>().join("\n"))
+    let lines = lines.map(|line| printable(&line));
+    to_text(&lines.collect::<Vec<_>>())
 }
 
 fn part_lines(device: &Device, reading: &Reading, held: Option<&DeviceHolders>) -> Vec<String> {

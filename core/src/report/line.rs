@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{in_parts, status_word, use_of_limit, verdict};
+use super::{in_parts, status_word, to_text, use_of_limit, verdict};
 use crate::analyze::{
     Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, Withdrawn,
 };
-use crate::printable::printable_lines;
 use crate::recording::{DeviceKind, Recording, RunIdx, Status};
-use crate::units::{ByteDelta, Bytes};
+use crate::units::{ByteDelta, Bytes, Units};
+use crate::wording::{others, together};
 
 /// Share of the capacity that a run must keep for `%gpumem on` to print a line.
 const WORTH_A_LINE: f64 = 0.01;
@@ -88,7 +88,7 @@ pub fn line(
             .filter(|finding| finding.cell.is_some() || is_new(finding))
             .map(|finding| verdict::below_cell(recording, finding, width)),
     );
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 /// The finding asks for attention, and rests on the run or on a block in it.
@@ -137,7 +137,7 @@ fn row_parts(
         parts.push(device.label.clone());
     }
     // First what the run did, then what that makes of the device.
-    parts.push(kept_words(row.kept));
+    parts.extend(kept_words(recording, row));
     parts.extend(row.peak.map(peak_words));
     let summary = analysis
         .devices
@@ -156,13 +156,26 @@ fn row_parts(
     parts
 }
 
-fn kept_words(kept: Option<ByteDelta>) -> String {
-    match kept {
+/// `+100 MiB kept`, and what other runs had a part in.
+fn kept_words(recording: &Recording, row: &RunRow) -> Vec<String> {
+    let words = |kept: Option<ByteDelta>| match kept {
         None => "kept: not known".to_owned(),
         Some(ByteDelta::ZERO) => "kept nothing".to_owned(),
         Some(kept) if kept < ByteDelta::ZERO => format!("gave back {}", kept.magnitude()),
         Some(kept) => format!("{kept} kept"),
-    }
+    };
+    let Some(overlap) = row.overlap else {
+        return vec![words(row.kept)];
+    };
+    let others = others(recording, recording.run(row.run));
+    let (alone, moved) = match row.kept_alone() {
+        Some(alone) => (Some(alone), overlap.moved),
+        None => (None, row.kept),
+    };
+    let alone = alone.filter(|alone| *alone != ByteDelta::ZERO);
+    let together = together(moved, &others, Units::Binary);
+    let alone = alone.map(|alone| words(Some(alone)));
+    alone.into_iter().chain([together]).collect()
 }
 
 fn peak_words(peak: Peak) -> String {

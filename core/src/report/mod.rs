@@ -58,7 +58,7 @@ pub use holders::holders;
 pub use level_log::level_log;
 pub use levels::levels;
 pub use line::{News, line, news};
-pub use markdown::markdown;
+pub use markdown::{markdown, markdown_code, markdown_text};
 pub use memory_timeline::memory_timeline;
 pub use nsight::nsight_export;
 pub use processes::{process_causes, process_findings, process_report, processes};
@@ -77,12 +77,12 @@ pub use torch_trace::{
 
 use self::columns::cut;
 pub(crate) use self::columns::n_columns;
-use crate::analyze::{Analysis, DeviceSummary, Peak, RunRow, cell_label};
-use crate::printable::printable_lines;
+use crate::analyze::{Analysis, DeviceSummary, Overlap, Peak, RunRow, cell_label};
+use crate::printable::{printable, printable_report};
 use crate::processes::Processes;
 use crate::recording::{Recording, Status};
 use crate::units::ByteDelta;
-use crate::wording::{count, gap, limited_by, warning};
+use crate::wording::{count, gap, limited_by, others, warning};
 
 /// The table of runs shows at most this many lines, the latest.
 const N_LINES: usize = 20;
@@ -145,7 +145,7 @@ pub fn text_with(
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 fn status_word(status: Status) -> Option<&'static str> {
@@ -229,7 +229,9 @@ fn run_lines(recording: &Recording, analysis: &Analysis, width: usize) -> Vec<St
         .collect();
     let same = |a: &&RunRow, b: &&RunRow| {
         let (of_a, of_b) = (recording.run(a.run), recording.run(b.run));
-        (a.device, of_a.revision, of_a.status) == (b.device, of_b.revision, of_b.status)
+        let is_alone = |row: &RunRow| row.overlap.is_none();
+        (a.device, of_a.revision, of_a.status, is_alone(a))
+            == (b.device, of_b.revision, of_b.status, is_alone(b))
     };
     let groups: Vec<&[&RunRow]> = rows.chunk_by(same).collect();
     if groups.is_empty() {
@@ -266,7 +268,7 @@ fn group_line(recording: &Recording, rows: &[&RunRow], is_one_of_many: bool) -> 
     };
     let kept = rows
         .iter()
-        .filter_map(|row| row.kept)
+        .filter_map(|row| row.kept_alone())
         .reduce(|sum, kept| sum + kept);
     let peaks = rows.iter().filter_map(|row| row.peak);
     let peak = peaks.max_by_key(|peak| (peak.low(), peak.is_exact()));
@@ -294,8 +296,26 @@ fn group_line(recording: &Recording, rows: &[&RunRow], is_one_of_many: bool) -> 
             ),
             &time.map_or_else(|| "…".to_owned(), |time| time.to_string()),
         ],
-        &format!("{device}{}{status}", cell_label(recording, run)),
+        &format!(
+            "{device}{}{}{status}",
+            beside(recording, rows),
+            cell_label(recording, run)
+        ),
     )
+}
+
+/// `+7 MiB with In [4] · `, where other runs were under way.
+fn beside(recording: &Recording, rows: &[&RunRow]) -> String {
+    let overlaps: Vec<Overlap> = rows.iter().filter_map(|row| row.overlap).collect();
+    let who = match rows {
+        _ if overlaps.is_empty() => return String::new(),
+        [row] => others(recording, recording.run(row.run)),
+        _ => "others".to_owned(),
+    };
+    let moved: Option<Vec<ByteDelta>> = overlaps.iter().map(|it| it.moved).collect();
+    let moved = moved.map(|moved| moved.into_iter().fold(ByteDelta::ZERO, |sum, it| sum + it));
+    let moved = moved.map_or_else(|| "?".to_owned(), |moved| moved.to_string());
+    format!("{moved} with {who} · ")
 }
 
 fn table_line([span, runs, kept, peak, time]: [&str; 5], cell: &str) -> String {
@@ -325,11 +345,17 @@ fn in_parts(parts: &[String], width: usize, indent: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Wrapped between words, the further lines indented by two more. Code
+/// Lines as a text. Each was made by [`wrapped`] or [`cut`], so that no name in it ends a line.
+fn to_text(lines: &[String]) -> String {
+    printable_report(&lines.join("\n"))
+}
+
+/// One line, wrapped between words, the further lines indented by two more. Code
 /// between backticks is one word.
 fn wrapped(line: &str, width: usize) -> String {
-    if n_columns(line) <= width {
-        return line.to_owned();
+    let line = printable(line);
+    if n_columns(&line) <= width {
+        return line;
     }
     let indent = line.chars().take_while(|c| *c == ' ').count();
     // A single one is no code, but a part of what the user wrote.

@@ -1,7 +1,6 @@
 //! An export of Nsight Systems as text.
 
-use super::{cut, in_parts, level_log, wrapped};
-use crate::printable::printable_lines;
+use super::{cut, in_parts, level_log, to_text, wrapped};
 use crate::read::nsight::{Failure, NsightExport, RangeTally, TITLE};
 use crate::units::ByteDelta;
 use crate::wording::count;
@@ -37,7 +36,7 @@ pub fn nsight_export(export: &NsightExport, width: usize) -> String {
         }
     }
     lines.extend(range_lines(export, width));
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 fn failed_lines(failed: &[Failure], width: usize) -> Vec<String> {

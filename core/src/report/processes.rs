@@ -2,9 +2,8 @@
 
 use super::cause::CauseLine;
 use super::columns::{cut, padded};
-use super::wrapped;
+use super::{to_text, wrapped};
 use crate::analyze::{Severity, State};
-use crate::printable::{printable, printable_lines};
 use crate::processes::{Ending, Per, ProcessFinding, ProcessRow, Processes};
 use crate::recording::Recording;
 use crate::units::{ByteDelta, Bytes, Nanos};
@@ -75,14 +74,10 @@ fn death_words(parent: &Recording, rows: &[ProcessRow], died: &[usize]) -> Strin
         let words = ended_words(parent, first, "was", "");
         let held = first.latest.map(|it| format!("; it held {it}"));
         let held = held.unwrap_or_default();
-        return format!(
-            "{} (pid {}) {words}{held}",
-            printable(&first.name),
-            first.pid
-        );
+        return format!("{} (pid {}) {words}{held}", first.name, first.pid);
     }
     let n_of_kind = rows.iter().filter(|row| row.kind() == first.kind()).count();
-    let kind = printable(&plural(first.kind()));
+    let kind = plural(first.kind());
     let numbers = numbers(died.iter().map(|idx| &rows[*idx]));
     let words = ended_words(parent, first, "were", ", the first");
     let held = died.iter().filter_map(|idx| rows[*idx].latest).max();
@@ -116,7 +111,7 @@ pub fn processes(processes: &Processes, width: usize) -> String {
     lines.extend((n_more > 0).then(|| format!("… and {n_more} more")));
     let mut lines: Vec<String> = lines.iter().map(|line| cut(line, width)).collect();
     lines.extend(copied_line(rows).map(|line| wrapped(&line, width)));
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 /// What children copied of their parent's memory, if that is much: many take it for a leak.
@@ -142,7 +137,7 @@ pub fn process_report(parent: &Recording, found: &Processes, width: usize) -> St
     }
     lines.push(String::new());
     lines.push(processes(found, width));
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 /// The findings, each wrapped.
@@ -191,7 +186,7 @@ fn growth_words(finding: &ProcessFinding, rows: &[ProcessRow]) -> String {
         _ => "may keep",
     };
     if finding.n_named == 1 {
-        let name = printable(&first.name);
+        let name = &first.name;
         let over = over(growth.per, growth.n_steps);
         return format!(
             "{name} (pid {}) {verb} {per_step} {step}: {total} more after {over}",
@@ -202,7 +197,7 @@ fn growth_words(finding: &ProcessFinding, rows: &[ProcessRow]) -> String {
         "{} of {} {}",
         finding.n_named,
         finding.n_of_kind,
-        printable(&plural(&finding.kind))
+        plural(&finding.kind)
     );
     let totals = grown.iter().filter_map(|row| row.growth.as_ref());
     let all = totals.fold(Bytes::ZERO, |sum, it| {
@@ -226,7 +221,7 @@ fn numbers<'a>(rows: impl Iterator<Item = &'a ProcessRow>) -> String {
     let n_more = names.len().saturating_sub(N_NAMES);
     names.truncate(N_NAMES);
     names.sort_by_key(|name| (name.len(), *name));
-    let named = printable(&names.join(", "));
+    let named = names.join(", ");
     match n_more {
         0 => named,
         n => format!("{named} and {n} more"),
@@ -266,7 +261,7 @@ fn over(per: Per, n_steps: usize) -> String {
 fn row_line(row: &ProcessRow, has_device: bool) -> String {
     let size = |level: Option<Bytes>| level.map_or_else(|| "?".to_owned(), |it| it.to_string());
     let cells = [
-        printable(&row.name),
+        row.name.clone(),
         row.pid.to_string(),
         size(row.latest),
         row.grew()

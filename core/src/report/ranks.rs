@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::cause::CauseLine;
 use super::columns::{cut, padded};
-use super::wrapped;
+use super::{to_text, wrapped};
 use crate::analyze::{Severity, State};
-use crate::printable::{printable, printable_lines};
+use crate::printable::printable;
 use crate::ranks::{Cause, Rank, RankEnding, RankFinding, RankRow, Ranks};
 use crate::units::{Bytes, Nanos};
 use crate::wording::count;
@@ -71,7 +71,7 @@ pub fn ranks(job: &[Rank], found: &Ranks, width: usize) -> String {
     let notes = notes(job, found);
     lines.extend((!notes.is_empty()).then(String::new));
     lines.extend(notes.iter().map(|line| wrapped(line, width)));
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 /// What is said if nothing is found.
@@ -108,7 +108,7 @@ pub(crate) fn title(job: &[Rank], found: &Ranks) -> String {
     }
     let jobs = job.iter().find_map(|rank| rank.fact("slurm_job"));
     match jobs {
-        Some(job) => format!("{title} · job {}", printable(job)),
+        Some(job) => format!("{title} · job {job}"),
         None => title,
     }
 }
@@ -215,7 +215,6 @@ fn growth_words(found: &Ranks, finding: &RankFinding, state: State) -> String {
             } else {
                 "may keep"
             };
-            let task = printable(task);
             format!("`{task}` {keeps} {most}{fastest} a task on {who}")
         }
         None => format!("{who} {verb} {most}{fastest} a {per}{each}"),
@@ -239,8 +238,8 @@ fn growth_words(found: &Ranks, finding: &RankFinding, state: State) -> String {
 /// What the user set on a worker is called by its name.
 fn holder_words(holder: &str) -> String {
     match holder.strip_prefix("get_worker().") {
-        Some(name) => format!("worker state `{}`", printable(name)),
-        None => printable(holder),
+        Some(name) => format!("worker state `{name}`"),
+        None => holder.to_owned(),
     }
 }
 
@@ -268,7 +267,7 @@ fn n_all(found: &Ranks) -> usize {
 }
 
 pub(crate) fn row_name(row: &RankRow) -> String {
-    printable(&row.called())
+    row.called()
 }
 
 /// `0, 1, 3 and 20 more`
@@ -320,10 +319,8 @@ fn row_cells(row: &RankRow) -> [String; 9] {
     let per_step = grows.filter(|it| it.counts_steps != row.steps_are_runs);
     [
         row_name(row),
-        printable(&row.node),
-        row.device
-            .as_deref()
-            .map_or_else(|| "?".to_owned(), printable),
+        row.node.clone(),
+        row.device.clone().unwrap_or_else(|| "?".to_owned()),
         size(row.latest),
         size(row.peak),
         row.outside

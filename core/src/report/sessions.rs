@@ -2,10 +2,9 @@
 
 use super::columns::{cut, n_columns, padded};
 use super::company::age;
-use super::wrapped;
+use super::{to_text, wrapped};
 use crate::analyze::{Analysis, Severity};
 use crate::history::{Ending, LastRun, StoredSession};
-use crate::printable::printable_lines;
 use crate::recording::Recording;
 use crate::units::Units;
 use crate::wording::{icon, plain, verdict_words};
@@ -56,7 +55,7 @@ pub fn sessions(sessions: &[StoredSession], width: usize) -> String {
         line.push_str(&row[HEADING.len() - 1]);
         cut(line.trim_end(), width)
     });
-    printable_lines(&lines.collect::<Vec<_>>().join("\n"))
+    to_text(&lines.collect::<Vec<_>>())
 }
 
 const HEADING: [&str; 6] = [
@@ -170,7 +169,7 @@ pub fn last_session(session: &StoredSession, width: usize) -> String {
         _ => format!("died{ago}{place}"),
     };
     let line = format!("the last session{of} {how}; `%gpumem_report --session last`");
-    printable_lines(&wrapped(&line, width))
+    to_text(&[wrapped(&line, width)])
 }
 
 fn base_name(path: &str) -> &str {

@@ -1,8 +1,7 @@
 //! The sources as a table: the devices of each, and what it reads or why it does not.
 
 use super::columns::{n_columns, padded};
-use super::wrapped;
-use crate::printable::printable_lines;
+use super::{to_text, wrapped};
 use crate::recording::{Source, SourceState};
 
 /// The minimum width of the last column.
@@ -49,7 +48,7 @@ pub fn sources(states: &[SourceState], width: usize) -> String {
         })
     });
     let lines: Vec<String> = lines.collect();
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 struct Row<'a> {

@@ -1,7 +1,6 @@
 //! Two memory snapshots of `PyTorch` compared, as text.
 
-use super::{cut, in_parts};
-use crate::printable::printable_lines;
+use super::{cut, in_parts, to_text};
 use crate::read::code_line::CodeLine;
 use crate::read::torch_snapshot::{Change, DeviceChange, SnapshotChange};
 use crate::units::{ByteDelta, Bytes};
@@ -23,7 +22,7 @@ pub fn torch_change(change: &SnapshotChange, width: usize) -> String {
         lines.push(String::new());
         lines.extend(device_lines(device, width));
     }
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 fn device_lines(device: &DeviceChange, width: usize) -> Vec<String> {

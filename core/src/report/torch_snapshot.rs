@@ -1,7 +1,6 @@
 //! A memory snapshot of `PyTorch` as text.
 
-use super::{cut, in_parts, wrapped};
-use crate::printable::printable_lines;
+use super::{cut, in_parts, to_text, wrapped};
 use crate::read::code_line::CodeLine;
 use crate::read::torch_snapshot::{
     DeviceSummary, FailedRequest, Lifetimes, Owner, SnapshotHolder, Summary, Timeline,
@@ -34,7 +33,7 @@ pub fn torch_snapshot(summary: &Summary, width: usize) -> String {
         lines.push(String::new());
         lines.extend(device_lines(device, summary, width));
     }
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 fn device_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<String> {

@@ -62,6 +62,8 @@ fn judged(table: &mut Table, rows: &[RunRow]) {
         Integer(|row: &RunRow| level(row.after)),
     );
     table.add("kept_bytes", rows, Integer(|row: &RunRow| change(row.kept)));
+    let moved = |row: &RunRow| change(row.overlap?.moved);
+    table.add("overlap_bytes", rows, Integer(moved));
     let peak = |row: &RunRow| level(row.peak.map(Peak::low));
     table.add("peak_bytes", rows, Integer(peak));
     table.add(

@@ -30,6 +30,7 @@ mod inefficient;
 mod levels;
 mod long_lived;
 mod oom;
+mod overlap;
 mod pressure;
 mod repeated;
 mod retention;
@@ -41,6 +42,7 @@ mod unattributed;
 mod verdict;
 
 use crate::analyze::{Details, Finding, FindingKind, Severity, State, Verdict, Withdrawn};
+use crate::printable::printable;
 use crate::recording::{Device, Recording, Run};
 use crate::source_text;
 use crate::units::Units;
@@ -52,6 +54,7 @@ pub use fix::{fix_reason, short_fix};
 pub(crate) use levels::{gap, limited_by};
 pub use levels::{metric, oom_part, part, warning};
 pub use oom::oom_holder;
+pub use overlap::{others, together};
 pub use ruled_out::ruled_out;
 pub use verdict::{Tally, calm_sign, capitalised, healthy, sentence, tally};
 
@@ -125,7 +128,7 @@ pub(crate) fn unmarked(words: &str) -> String {
 
 /// A name or a line of code as code.
 fn code(text: &str) -> String {
-    format!("`{}`", text.replace('`', "'"))
+    format!("`{}`", printable(text).replace('`', "'"))
 }
 
 /// The words for a finding of this recording, with sizes in `units`.

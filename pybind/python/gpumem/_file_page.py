@@ -8,9 +8,11 @@ from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING
 
+from gpumem import _gpumem
 from gpumem._gpumem import JobRanks, TorchSnapshot, TorchTrace
 from gpumem._session_processes import SessionProcesses
 from gpumem._static import built
+from gpumem._table import escaped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +35,7 @@ def html(found: OtherFile, path: Path) -> str:
     Of a folder of traces, all of them are in the page.
     """
     parts = {
-        "NAME": escape(_name(path)),
+        "NAME": escaped(_name(path)),
         "KIND": _title(found),
         "FILES": "\n".join(_files(found, path)),
         "TEXT": escape(found.text()),
@@ -75,8 +77,13 @@ def _packed(content: bytes, name: str, label: str = "", cells: str = "") -> str:
     # What is packed is only wrapped.
     level = 0 if content.startswith(b"\x1f\x8b") else 6
     packed = gzip.compress(content, compresslevel=level, mtime=0)
-    names = {"name": name, "label": label, "cells": cells, "size": len(content)}
-    attributes = "".join(f' data-{key}="{escape(str(value))}"' for key, value in names.items())
+    names = {
+        "name": escaped(name),
+        "label": escaped(label),
+        "cells": escape(cells),
+        "size": len(content),
+    }
+    attributes = "".join(f' data-{key}="{value}"' for key, value in names.items())
     text = b64encode(packed).decode("ascii")
     return f'<script type="text/plain" class="file"{attributes}>{text}</script>'
 
@@ -86,11 +93,11 @@ def mime_bundle(found: OtherFile, path: Path) -> dict[str, str]:
     text = found.text()
     page = html(found, path)
     if len(page) > _MOST_IN_NOTEBOOK:
-        command = f"jupyter gpumem report {path} --html {path.stem}.html"
+        command = _gpumem._printable(f"jupyter gpumem report {path} --html {path.stem}.html")
         note = f"{len(page) >> 20} MB are too much for a notebook; `{command}` writes the page"
         return {"text/plain": f"{text}\n\n{note}"}
     frame = (
-        f'<iframe title="{_title(found)} {escape(_name(path))}" sandbox="allow-scripts" '
+        f'<iframe title="{_title(found)} {escaped(_name(path))}" sandbox="allow-scripts" '
         f'style="width: 100%; height: {_HEIGHT}px; border: 0" srcdoc="{escape(page)}"></iframe>'
     )
     # Where pages are not shown, as on GitHub, the text is.

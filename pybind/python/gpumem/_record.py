@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 
 BLOCK: ContextVar[int | None] = ContextVar("gpumem_block", default=None)
-"""The innermost block of this thread or task."""
+"""The innermost block or cell of this thread or task."""
 
 
 def decorated(function: Any, name: str | None) -> Any:

@@ -29,6 +29,11 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return f"<table>{''.join(lines)}</table>"
 
 
+def escaped(text: str) -> str:
+    """Return a name as HTML, also for an attribute."""
+    return html.escape(_gpumem._printable(text))
+
+
 def preformatted(text: str) -> str:
     """Return a text whose columns stay aligned."""
     return f"<pre>{html.escape(text)}</pre>"
@@ -44,5 +49,5 @@ def data_frame(columns: dict[str, list[Any]]) -> Any:  # noqa: ANN401 (pandas is
 
 
 def _row(tag: str, texts: Sequence[object]) -> str:
-    plain = (html.escape(_gpumem._printable(str(text))) for text in texts)
-    return "<tr>" + "".join(f"<{tag}{LEFT}>{text}</{tag}>" for text in plain) + "</tr>"
+    cells = (f"<{tag}{LEFT}>{escaped(str(text))}</{tag}>" for text in texts)
+    return f"<tr>{''.join(cells)}</tr>"

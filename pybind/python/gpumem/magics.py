@@ -8,7 +8,6 @@ the cell begins.
 
 from __future__ import annotations
 
-import logging
 import os
 import platform
 import re
@@ -332,7 +331,7 @@ def _settings(shell: InteractiveShell) -> GpuMem:
         reason = _refused(name, value)
         if reason is not None:
             del given[name]
-            logging.getLogger("gpumem").warning("%s; the default is used", reason)
+            _gpumem._log(f"{reason}; the default is used")
     return GpuMem(parent=shell)
 
 

@@ -25,6 +25,7 @@ from IPython.display import publish_display_data
 
 from gpumem import _gpumem
 from gpumem._static import built
+from gpumem._table import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -269,10 +270,10 @@ def html(report: _Report, against: Against | None = None) -> str:
     text = _text(report, against)
     png = report.png(width=_WIDTH, scale=_SCALE, dark=False)
     parts = {
-        "ALT": escape(_alternative(text)),
+        "ALT": escaped(_alternative(text)),
         "BASELINE": "" if against is None else _in_base64(_packed(against.baseline)),
-        "NAME": "" if against is None else escape(against.name),
-        "NOTICE": escape(_notice(report, against)),
+        "NAME": "" if against is None else escaped(against.name),
+        "NOTICE": escaped(_notice(report, against)),
         "PICTURE": _in_base64(png),
         "RECORDING": _in_base64(_packed(report.recording)),
         "TEXT": escape(text),

@@ -284,6 +284,7 @@ impl Written {
                 peak_reset: false,
             }],
             oom: None,
+            overlaps: Vec::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gpumem_core::recording::{DeviceKey, DeviceKind, Reading, Sample};
+use gpumem_core::recording::{DeviceKey, DeviceKind, Reading, RunIdx, Sample};
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -14,6 +14,9 @@ use crate::sampler::{Interval, Sampler};
 use crate::sources::Found;
 use crate::text::Text;
 use crate::{guard, session};
+
+/// A probe's sampler has no other run than the call.
+const CALL: RunIdx = RunIdx(0);
 
 /// Reads one device before and after a call, and samples it between where its
 /// driver is all there is to ask. Resets nobody's peak. One call at a time.
@@ -51,7 +54,7 @@ impl Probe {
         let shown = (levels.label.clone(), levels.snapshot(py)?);
         let mut state = self.locked(py);
         if let Some(sampler) = state.sampler.as_mut().filter(|_| !levels.has_allocator)
-            && let Err(error) = sampler.begin(Interval::default())
+            && let Err(error) = sampler.begin(CALL, Interval::default())
         {
             guard::log_once(py, &format!("peaks are those of the ends: {error}"));
         }
@@ -63,7 +66,8 @@ impl Probe {
     /// highest that is certain, and the highest allocated is where the peak cannot be above.
     fn end(&self, py: Python<'_>, cpu: bool) -> PyResult<(MemorySnapshot, MemorySnapshot)> {
         let mut state = self.locked(py);
-        let sampled = state.sampler.as_mut().map(Sampler::end).unwrap_or_default();
+        let sampled = state.sampler.as_mut().map(|it| it.end(CALL));
+        let sampled = sampled.unwrap_or_default();
         let before = state.before.take().unwrap_or_default();
         drop(state);
         let mut after = Levels::now(py, before.label.as_deref(), None, cpu);

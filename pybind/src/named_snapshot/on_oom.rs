@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 use pyo3::prelude::*;
 
@@ -21,24 +22,39 @@ const STEM: &str = "out-of-memory";
 static STATE: Mutex<State> = Mutex::new(State {
     place: None,
     n_files: 0,
-    run: Run::None,
+    n_begun: 0,
+    runs: Vec::new(),
 });
 
 struct State {
     /// The file or folder that the user has named.
     place: Option<PathBuf>,
     n_files: u32,
-    run: Run,
+    n_begun: u64,
+    /// The recorded cells that are under way.
+    runs: Vec<Run>,
 }
 
-/// The recorded run that is under way.
-enum Run {
-    None,
-    /// Nothing was written in it.
-    Open,
-    /// What was, in words.
-    Said(String),
+struct Run {
+    number: u64,
+    thread: ThreadId,
+    /// What was written in it, in words, once something was; empty while that is done.
+    said: Option<String>,
 }
+
+impl State {
+    /// The run in this thread; else the one that began last, for which this thread may work.
+    fn run_here(&mut self) -> Option<&mut Run> {
+        let here = thread::current().id();
+        let place = self.runs.iter().rposition(|run| run.thread == here);
+        let place = place.or(self.runs.len().checked_sub(1))?;
+        self.runs.get_mut(place)
+    }
+}
+
+/// A recorded run, for as long as it goes on.
+#[derive(Debug)]
+pub(crate) struct Watched(u64);
 
 /// What `GpuMem.snapshot_on_oom` says now.
 #[pyfunction]
@@ -47,16 +63,30 @@ pub(crate) fn snapshot_on_oom(place: Option<PathBuf>) {
     state().place = place;
 }
 
-/// A recorded run begins.
-pub(crate) fn begin() {
-    state().run = Run::Open;
+/// A recorded run begins in this thread.
+pub(crate) fn begin() -> Watched {
+    let mut state = state();
+    state.n_begun += 1;
+    let number = state.n_begun;
+    state.runs.push(Run {
+        number,
+        thread: thread::current().id(),
+        said: None,
+    });
+    Watched(number)
 }
 
-/// The recorded run ends: what was written in it, in words.
-pub(crate) fn end() -> Option<String> {
-    match std::mem::replace(&mut state().run, Run::None) {
-        Run::Said(words) if !words.is_empty() => Some(words),
-        _ => None,
+/// The run ends: what was written in it, in words.
+pub(crate) fn end(run: &Watched) -> Option<String> {
+    let mut state = state();
+    let place = state.runs.iter().position(|it| it.number == run.0)?;
+    let words = state.runs.remove(place).said;
+    words.filter(|words| !words.is_empty())
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        end(self);
     }
 }
 
@@ -67,21 +97,23 @@ pub(crate) fn at_this_moment(py: Python<'_>) {
     if !matches!(Allocator::of_imported(py), Ok(Ok(_))) {
         return;
     }
-    let place = {
+    let (place, number) = {
         let mut state = state();
-        let is_wanted = matches!(state.run, Run::Open) && session::is_owner();
-        let Some(place) = state.place.clone().filter(|_| is_wanted) else {
+        let (place, is_full) = (state.place.clone(), state.n_files == MOST_FILES);
+        let is_wanted = |run: &&mut Run| run.said.is_none() && session::is_owner();
+        let Some((place, run)) = place.zip(state.run_here().filter(is_wanted)) else {
             return;
         };
         // What is looked at may run out of memory itself: nobody comes here twice.
-        if state.n_files == MOST_FILES {
+        if is_full {
             let words = format!("no memory snapshot: this session has written {MOST_FILES}");
-            state.run = Run::Said(words);
+            run.said = Some(words);
             return;
         }
+        run.said = Some(String::new());
+        let number = run.number;
         state.n_files += 1;
-        state.run = Run::Said(String::new());
-        place
+        (place, number)
     };
     let words = match guard::caught(py, || written(py, &place)) {
         Ok(Some(words)) => words,
@@ -89,8 +121,8 @@ pub(crate) fn at_this_moment(py: Python<'_>) {
         Err(error) => format!("no memory snapshot: {error}"),
     };
     let mut state = state();
-    if !matches!(state.run, Run::None) {
-        state.run = Run::Said(words);
+    if let Some(run) = state.runs.iter_mut().find(|run| run.number == number) {
+        run.said = Some(words);
     }
 }
 

@@ -14,22 +14,41 @@ use crate::{extension, guard};
 /// out of memory over and over.
 const SHARE: u32 = 20;
 
-/// The run in which an error is looked at as soon as its allocator tells of it.
+/// The runs in which an error is looked at as soon as its allocator tells of it.
 static WATCHED: Mutex<Option<Watch>> = Mutex::new(None);
 
 struct Watch {
+    n_runs: usize,
     since: Instant,
     /// What looking took so far.
     spent: Duration,
 }
 
-/// From now on an allocator's word is taken for a reason to look who holds memory; or no longer.
-pub(crate) fn watch(yes: bool) {
-    let watch = yes.then(|| Watch {
-        since: Instant::now(),
-        spent: Duration::ZERO,
-    });
-    *WATCHED.lock().unwrap_or_else(PoisonError::into_inner) = watch;
+/// As long as this lives, an allocator's word is a reason to look who holds memory.
+#[derive(Debug)]
+pub(crate) struct Watching(());
+
+impl Watching {
+    pub(crate) fn begin() -> Self {
+        let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let watch = watched.get_or_insert_with(|| Watch {
+            n_runs: 0,
+            since: Instant::now(),
+            spent: Duration::ZERO,
+        });
+        watch.n_runs += 1;
+        Self(())
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watch) = watched.as_mut() {
+            watch.n_runs -= 1;
+        }
+        watched.take_if(|watch| watch.n_runs == 0);
+    }
 }
 
 /// Who holds memory now, in the middle of the call that did not get any: the error may be caught.

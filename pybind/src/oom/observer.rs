@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ThreadId};
 
 use gpumem_core::recording::{Framework, OomFigures};
 use gpumem_core::segments::Segments;
@@ -19,23 +20,54 @@ use crate::{guard, session, sources};
 /// How many were seen since the process began.
 static N_SEEN: AtomicU64 = AtomicU64::new(0);
 
-/// The last one. Locked for a moment, with nothing called meanwhile.
-static LAST: Mutex<Option<OomReport>> = Mutex::new(None);
+/// The last one of each cell under way, and of all else. Locked for a moment, with nothing called meanwhile.
+static LAST: Mutex<Vec<Seen>> = Mutex::new(Vec::new());
+
+/// So many are kept: cells that run at the same time are few.
+const MAX_KEPT: usize = 16;
+
+#[derive(Clone)]
+struct Seen {
+    /// Its place in the course of all.
+    n: u64,
+    /// The thread, if a cell ran in it; other threads may work for any cell.
+    cell: Option<ThreadId>,
+    report: OomReport,
+}
 
 /// A point in the course of out-of-memory errors.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Mark(u64);
+pub(crate) struct Mark {
+    n: u64,
+    /// Of the cell in this thread alone; `None` for all.
+    cell: Option<ThreadId>,
+}
 
 /// Now.
 pub(crate) fn mark() -> Mark {
-    Mark(N_SEEN.load(Ordering::Acquire))
+    Mark {
+        n: N_SEEN.load(Ordering::Acquire),
+        cell: None,
+    }
+}
+
+/// Now, for a run in this thread.
+pub(crate) fn mark_of_run() -> Mark {
+    Mark {
+        cell: Some(thread::current().id()),
+        ..mark()
+    }
 }
 
 /// The last one since `mark`.
 pub(crate) fn since(mark: Mark) -> Option<OomReport> {
-    let is_new = N_SEEN.load(Ordering::Acquire) > mark.0;
-    let last = || LAST.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    is_new.then(last).flatten()
+    if N_SEEN.load(Ordering::Acquire) <= mark.n {
+        return None;
+    }
+    let seen = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_its_own = |it: &&Seen| mark.cell.is_none() || it.cell.is_none() || it.cell == mark.cell;
+    let new = seen.iter().filter(|it| it.n > mark.n).filter(is_its_own);
+    new.max_by_key(|it| it.n).map(|it| it.report.clone())
 }
 
 /// Memory ran out just now. No lock may be held that an adapter needs.
@@ -55,8 +87,15 @@ pub(crate) fn note(
         segments,
         ..OomReport::seen(framework, device, figures, holders)
     };
-    *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
-    N_SEEN.fetch_add(1, Ordering::Release);
+    let cell = session::has_cell_here(py).then(|| thread::current().id());
+    let mut seen = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    seen.retain(|it| it.cell != cell);
+    if seen.len() == MAX_KEPT {
+        seen.remove(0);
+    }
+    let n = N_SEEN.load(Ordering::Acquire) + 1;
+    seen.push(Seen { n, cell, report });
+    N_SEEN.store(n, Ordering::Release);
 }
 
 /// Lets one kind of device of torch's tell, once in the process; it must be initialised.

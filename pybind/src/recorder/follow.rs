@@ -114,7 +114,7 @@ impl Recorder {
 
     /// For how long the first of the open runs has gone on.
     pub(crate) fn open_for(&self) -> Option<Nanos> {
-        let first = self.open.first()?;
+        let (first, _) = self.open.first_key_value()?;
         let started = self.recording.run(*first).started;
         Some(self.clock.now().since(started))
     }

@@ -17,15 +17,14 @@ const MAX_HOLDERS: usize = 24;
 const HOST: &str = "host";
 
 impl Recorder {
-    /// Memory ran out in a run that has ended: an error was reported, or an allocator has counted it.
+    /// Memory ran out in a run that has ended: an error was reported, or an allocator has counted it, and no
+    /// other run can have been the cause.
     pub(crate) fn ran_out(&mut self, idx: RunIdx, mut report: Option<OomReport>) {
         let run = self.recording.run(idx);
         let segments = report.as_mut().and_then(|report| report.segments.take());
-        let Some(oom) =
-            report.map_or_else(|| counted(run), |report| Some(self.run_oom(run, report)))
-        else {
-            return;
-        };
+        let counted = || counted(run).filter(|_| run.overlaps.is_empty());
+        let oom = report.map_or_else(counted, |report| Some(self.run_oom(run, report)));
+        let Some(oom) = oom else { return };
         let device = oom.device;
         let run = Run {
             oom: Some(Box::new(oom)),

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use gpumem_core::downsample::{self, Downsampler, Spacing};
 use gpumem_core::recording::{DeviceKey, Frame, Reading, RunIdx, Sample, Samples, Series};
 
-use super::Recorder;
+use super::{Around, Recorder};
 use crate::sources::Found;
 
 /// At most so many marks of one series are kept of one run.
@@ -79,7 +79,7 @@ impl Recorder {
             if n_points <= enough {
                 break;
             }
-            if points.len() <= FEWEST_POINTS || self.open.contains(&run) {
+            if points.len() <= FEWEST_POINTS || self.open.contains_key(&run) {
                 continue;
             }
             let spacing = match series {
@@ -106,12 +106,7 @@ impl Recorder {
     /// A mark in the innermost open run: one point of its series on each device read.
     ///
     /// Where a second loop of one label begins, the first one's steps go on.
-    pub(crate) fn mark(
-        &mut self,
-        mark: Mark<'_>,
-        around: Option<RunIdx>,
-        readings: Vec<(Found, Reading)>,
-    ) {
+    pub(crate) fn mark(&mut self, mark: Mark<'_>, around: Around, readings: Vec<(Found, Reading)>) {
         let Some(run) = self.innermost(around) else {
             return;
         };

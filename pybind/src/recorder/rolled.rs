@@ -49,11 +49,8 @@ impl Recorder {
         }
     }
 
-    /// A task ran in the open run of a cell; it is a block of it.
-    pub(crate) fn ran(&mut self, task: Task) {
-        let Some(parent) = self.cell_run else {
-            return;
-        };
+    /// A task ran in this open run; it is a block of it.
+    pub(crate) fn ran(&mut self, task: Task, parent: RunIdx) {
         let after = |found: &Found| {
             let mut after = task.after.iter();
             let (_, reading) = after.find(|(it, _)| it.key == found.key)?;
@@ -80,6 +77,7 @@ impl Recorder {
             status: task.status,
             levels,
             oom: None,
+            overlaps: Vec::new(),
         };
         self.emit(Frame::Run(run));
     }
@@ -97,7 +95,7 @@ impl Recorder {
         let frames = changes.take(&self.recording);
         let is_open = |frame: &Frame| {
             let run = frame.run().map(|run| self.recording.outermost(run));
-            run.is_some_and(|run| self.open.contains(&run))
+            run.is_some_and(|run| self.open.contains_key(&run))
         };
         let (open, ended): (Vec<Frame>, Vec<Frame>) = frames.into_iter().partition(is_open);
         for frame in &open {

@@ -48,11 +48,18 @@ impl Recorder {
         self.storing.handover.as_ref()
     }
 
-    /// What is sampled in a run from now on is kept while the run is under way.
+    /// What is sampled in a run from now on is kept while the run is under way; of one run at a time.
     pub(crate) fn store_watches(&self, run: RunIdx, so_far: SoFar) {
         if let Some(handover) = &self.storing.handover {
             handover.watch(run, so_far, self.source_text == SourceText::Full);
         }
+    }
+
+    /// The same of a run that began a while ago.
+    pub(crate) fn store_watches_again(&mut self, run: RunIdx, so_far: SoFar) {
+        self.store_watches(run, so_far);
+        // The store learns anew of what run the samples are.
+        self.emit(Frame::Run(self.recording.run(run).clone()));
     }
 
     /// The session ends in order.

@@ -158,6 +158,7 @@ impl Recorder {
                 ended: Some(part.ended),
                 status: Status::Ok,
                 oom: None,
+                overlaps: around.overlaps.clone(),
                 levels: traces
                     .iter()
                     .map(|(source, trace)| ends(*source, trace))

@@ -73,8 +73,8 @@ impl Subscription {
 impl Session {
     /// With what has been sampled so far in the run that is open.
     fn news(&mut self, notifier: &Arc<Notifier>) -> Option<Vec<Frame>> {
-        if let Some(run) = self.sampled {
-            self.recorder.sampled_so_far(run, self.sampler.so_far());
+        for run in self.sampler.runs() {
+            self.recorder.sampled_so_far(run, self.sampler.so_far(run));
         }
         self.recorder.news(notifier)
     }

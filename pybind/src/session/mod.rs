@@ -8,6 +8,7 @@ mod reading;
 mod rolled;
 mod runs;
 mod segments;
+mod selection;
 mod storing;
 mod traced;
 
@@ -34,8 +35,9 @@ pub(crate) use reading::{
     sources_text, use_sources,
 };
 pub(crate) use rolled::{BegunTask, begin_interval, fetch, look_after, note_missing, roll, title};
-pub(crate) use runs::{BlockId, Selection, begin, begin_block, end, end_block, mark};
+pub(crate) use runs::{RunId, begin, begin_block, end, end_block, has_cell_here, is_in_cell, mark};
 pub(crate) use segments::{MAX_BLOCKS, look_for_segments, too_many};
+pub(crate) use selection::Selection;
 
 pub(crate) use storing::{
     archive, children, close_store, hurry_store, keep_in, store_state, store_trouble,
@@ -72,10 +74,10 @@ struct Session {
     sampler: Sampler,
     /// How often runs are sampled at the most, where they say nothing else.
     interval: Interval,
-    /// The run that is sampled: a cell's, else the first block outside of every run.
-    sampled: Option<RunIdx>,
-    /// What the open run of a cell reads.
-    devices: Vec<String>,
+    /// What each open run of a cell reads: labels of devices, none for all.
+    devices: HashMap<RunIdx, Vec<String>>,
+    /// The interval of a cluster's worker that goes on.
+    worker_interval: Option<RunIdx>,
     /// Where each open run stood among the out-of-memory errors when it began.
     ooms_before: HashMap<RunIdx, observer::Mark>,
     /// Judges after each run that has something to say.
@@ -183,8 +185,8 @@ impl Session {
             recorder,
             sampler,
             interval: Interval::default(),
-            sampled: None,
-            devices: Vec::new(),
+            devices: HashMap::new(),
+            worker_interval: None,
             ooms_before: HashMap::new(),
             incremental: RunAnalyzer::default(),
             shown: BTreeSet::new(),

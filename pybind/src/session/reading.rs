@@ -84,12 +84,6 @@ pub(super) fn drivers(py: Python<'_>) -> Drivers {
     locked(py, &SOURCES).drivers()
 }
 
-/// The levels of the devices that the cell's run reads.
-pub(super) fn readings_inside(py: Python<'_>) -> PyResult<Vec<(Found, Reading)>> {
-    let devices = with_session(py, |session| session.devices.clone())?;
-    Ok(readings(py, &devices))
-}
-
 /// The levels of these devices at the end of a run: unknown where nobody answers any more.
 pub(super) fn readings_after(
     py: Python<'_>,

@@ -12,9 +12,10 @@ use super::reading::{order, readings, readings_after, readings_as_ordered};
 use super::runs::warn_of_thread;
 use super::{is_owner, with_recorder, with_session};
 use crate::ending::Ending;
-use crate::recorder::{Launch, Task};
+use crate::recorder::{Launch, Start, Task};
 use crate::sampler::Interval;
 use crate::sources::Found;
+use crate::strand::Strand;
 use crate::text::Text;
 
 /// What a run is called: the source, the id, the label and the number of its cell.
@@ -54,12 +55,13 @@ pub(crate) fn roll(
         return Ok(None);
     }
     let stopped = with_session(py, |session| {
-        let run = session.recorder.cell_run()?;
+        let run = session.worker_interval?;
         Some(session.stopped(run))
     })?;
-    let Some((run, ended, sampled)) = stopped else {
+    let Some(stopped) = stopped else {
         return Ok(None);
     };
+    let run = stopped.run;
     let after = readings_after(py, run, &[])?;
     let launch = Launch {
         cell_id: cell_id.map(String::from),
@@ -68,9 +70,11 @@ pub(crate) fn roll(
         label: label.map(String::from),
     };
     let next = (!is_last).then(|| after.clone());
+    let strand = Strand::current(py);
     with_session(py, |session| {
+        session.worker_interval = None;
         session.recorder.retitle(run, launch);
-        session.end(run, Ending::OK, ended, after, sampled);
+        session.end(stopped, Ending::OK, None, strand, after);
     })?;
     next.map_or(Ok(()), |before| open(py, before))?;
     Ok(Some(run.0))
@@ -128,7 +132,11 @@ impl BegunTask {
             before: self.before.clone(),
             after: readings(py, &[]),
         };
-        with_recorder(py, |recorder| recorder.ran(task))
+        with_session(py, |session| {
+            if let Some(interval) = session.worker_interval {
+                session.recorder.ran(task, interval);
+            }
+        })
     }
 }
 
@@ -157,9 +165,15 @@ fn open(py: Python<'_>, before: Vec<(Found, Reading)>) -> PyResult<()> {
         source: OPEN.to_owned(),
         label: None,
     };
+    let start = Start {
+        strand: Strand::current(py),
+        beside: Vec::new(),
+        levels: before,
+    };
     let sampling = with_session(py, |session| {
-        let run = session.recorder.begin(launch, before);
-        session.opens(run)
+        let run = session.recorder.begin(launch, start);
+        session.worker_interval = Some(run);
+        session.opens(run, None)
     })?;
     warn_of_thread(py, sampling);
     Ok(())

@@ -3,32 +3,37 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use gpumem_core::recording::{DeviceKey, Reading, RunIdx, Sample};
+use gpumem_core::recording::{Reading, RunIdx, RunKind};
 use gpumem_core::units::Nanos;
 use pyo3::prelude::*;
 
 use super::held;
-use super::reading::{readings_after, readings_as_ordered, readings_inside, with_sources};
+use super::reading::{readings, readings_after, readings_as_ordered};
+use super::selection::Selection;
 use super::storing::note_device_used;
 use super::{IS_RUNNING, Session, is_owner, is_running, records_blocks, with_session};
 use crate::ending::Ending;
 use crate::oom::observer;
-use crate::recorder::{Launch, Mark};
-use crate::sampler::Interval;
+use crate::recorder::{Around, End, Launch, Mark, Start};
+use crate::sampler::{Interval, SampledDevices};
 use crate::sources::{Found, Ordered};
+use crate::strand::Strand;
 use crate::{guard, run_end};
 
-/// What was sampled of each device, by its key.
-type SampledDevices = Vec<(DeviceKey, Vec<Sample>)>;
-
-/// A block of a session: one of another session is not open.
+/// A run of a cell or block of a session: one of another session is not open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BlockId {
+pub(crate) struct RunId {
     session: u32,
-    run: RunIdx,
+    pub(super) run: RunIdx,
 }
 
-impl BlockId {
+impl RunId {
+    /// What code is in that is in no recorded run.
+    pub(crate) const NONE: Self = Self {
+        session: u32::MAX,
+        run: RunIdx(u32::MAX),
+    };
+
     /// As a number that a context keeps.
     pub(crate) fn to_bits(self) -> u64 {
         u64::from(self.session) << 32 | u64::from(self.run.0)
@@ -43,109 +48,82 @@ impl BlockId {
     }
 }
 
-/// What of the machine a run reads, for as long as this lives. No names stand for all that there is.
-#[derive(Debug, Default)]
-pub(crate) struct Selection {
-    /// Labels of devices.
-    devices: Vec<String>,
-    /// How often they are sampled at the most; `None` leaves it to the session.
-    interval: Option<Interval>,
-    /// What is read when the run is over; `None` where it is what is read anyway.
-    restored_sources: Option<Vec<String>>,
-}
-
-impl Selection {
-    /// Reads from `sources` alone; resets the peak counters first, if the user says so.
-    pub(crate) fn begin(
-        py: Python<'_>,
-        devices: Vec<String>,
-        sources: &[String],
-        reset_peak: bool,
-        interval: Option<Interval>,
-    ) -> Self {
-        let restored_sources = if sources.is_empty() {
-            None
-        } else {
-            with_sources(py, |asked| {
-                let before = asked.chosen();
-                asked.choose(sources).ok().map(|()| before)
-            })
-            .flatten()
-        };
-        if reset_peak {
-            let failures = with_sources(py, |asked| asked.reset_peaks(py, &devices));
-            for failure in failures.into_iter().flatten() {
-                guard::log_once(py, &failure);
-            }
-        }
-        Self {
-            devices,
-            interval,
-            restored_sources,
-        }
-    }
-}
-
-impl Drop for Selection {
-    /// However the run ended, and also where it did not: the session may have been reset inside it.
-    fn drop(&mut self) {
-        if let Some(before) = self.restored_sources.take() {
-            // These were chosen before, so they can be chosen again.
-            Python::try_attach(|py| with_sources(py, |sources| drop(sources.choose(&before))));
-        }
-    }
-}
-
-/// Begins a cell's run, whose levels were ordered just before.
+/// Begins a cell's run, whose levels were ordered just before. `None` where nothing is recorded.
 pub(crate) fn begin(
     py: Python<'_>,
     launch: Launch,
     ordered: Option<Ordered>,
     selection: &Selection,
     holders: bool,
-) -> PyResult<()> {
+) -> PyResult<Option<RunId>> {
     if !is_owner() {
-        return Ok(());
+        return Ok(None);
     }
-    let before = readings_as_ordered(py, ordered, &selection.devices);
+    let strand = Strand::current(py);
+    let beside = with_session(py, |session| session.recorder.open_beside(strand))?;
+    let levels = readings_as_ordered(py, ordered, &selection.devices);
     if holders {
-        held::look_before(py, &before)?;
+        held::look_before(py, &levels)?;
     }
-    let sampling = with_session(py, |session| {
-        let run = session.recorder.begin(launch, before);
-        session.ooms_before.insert(run, observer::mark());
-        session.devices.clone_from(&selection.devices);
-        session.sample(run, selection.interval)
+    let start = Start {
+        strand,
+        beside,
+        levels,
+    };
+    let (id, sampling) = with_session(py, |session| {
+        let run = session.recorder.begin(launch, start);
+        session.devices.insert(run, selection.devices.clone());
+        (session.id(run), session.opens(run, selection.interval))
     })?;
     warn_of_thread(py, sampling);
-    Ok(())
+    Ok(Some(id))
 }
 
-/// Ends the open run of a cell, if there is one, and what was selected for it.
+/// Ends a cell's run, and what was selected for it. The run; `None` where it is not open. The
+/// `execution_count` is given where it is known better than when the run began.
 pub(crate) fn end(
     py: Python<'_>,
+    id: RunId,
     ending: Ending,
+    execution_count: Option<u32>,
     selection: Selection,
 ) -> PyResult<Option<RunIdx>> {
-    if !is_owner() || !is_running() {
+    if !is_owner() {
         return Ok(None);
     }
-    let stopped = with_session(py, |session| {
-        let run = session.recorder.cell_run()?;
-        Some(session.stopped(run))
-    })?;
-    let Some((run, ended, sampled)) = stopped else {
+    let Some(stopped) = with_session(py, |session| session.stop(id))? else {
         return Ok(None);
     };
-    let after = readings_after(py, run, &selection.devices)?;
-    note_device_used(py, &after)?;
+    let run = stopped.run;
+    let levels = readings_after(py, run, &selection.devices)?;
+    note_device_used(py, &levels)?;
     drop(selection);
+    let strand = Strand::current(py);
+    let was_open = with_session(py, |session| {
+        session.is_own(id) && session.end(stopped, ending, execution_count, strand, levels)
+    })?;
+    Ok(was_open.then_some(run))
+}
+
+/// The context of that block is inside of a recorded cell that goes on.
+pub(crate) fn is_in_cell(py: Python<'_>, around: Option<RunId>) -> PyResult<bool> {
+    let Some(around) = around else {
+        return Ok(false);
+    };
     with_session(py, |session| {
-        session.devices.clear();
-        session
-            .end(run, ending, ended, after, sampled)
-            .then_some(run)
+        let run = session.recorder.innermost(session.around(Some(around)));
+        let recording = session.recorder.recording();
+        // A block may outlive its cell.
+        let outermost = run.map(|run| recording.run(recording.outermost(run)));
+        outermost.is_some_and(|run| run.kind == RunKind::Cell && run.ended.is_none())
     })
+}
+
+/// A recorded cell goes on in this thread.
+pub(crate) fn has_cell_here(py: Python<'_>) -> bool {
+    let strand = Strand::current(py);
+    is_running()
+        && with_session(py, |session| session.recorder.has_cell_in(strand)).unwrap_or(false)
 }
 
 /// Begins a block, nested in the block `around` as far as that is open, or in the
@@ -153,50 +131,61 @@ pub(crate) fn end(
 pub(crate) fn begin_block(
     py: Python<'_>,
     name: &str,
-    around: Option<BlockId>,
-) -> PyResult<Option<BlockId>> {
+    around: Option<RunId>,
+) -> PyResult<Option<RunId>> {
     if !is_owner() || !records_blocks() {
         return Ok(None);
     }
-    let before = readings_inside(py)?;
+    let strand = Strand::current(py);
+    let (beside, devices) = with_session(py, |session| {
+        let around = session.around(around);
+        let run = session.recorder.innermost(around);
+        (
+            session.recorder.open_beside(strand),
+            session.devices_of(run),
+        )
+    })?;
+    let levels = readings(py, &devices);
+    let start = Start {
+        strand,
+        beside,
+        levels,
+    };
     let (id, sampling) = with_session(py, |session| {
-        let around = session.own(around);
-        let run = session.recorder.begin_block(name, around, before);
-        session.ooms_before.insert(run, observer::mark());
-        let is_first = session.sampled.is_none() && session.recorder.cell_run().is_none();
-        let sampling = if is_first {
-            session.sample(run, None)
+        let around = session.around(around);
+        let run = session.recorder.begin_block(name, around, start);
+        let is_outermost = session.recorder.recording().run(run).parent.is_none();
+        let sampling = if is_outermost {
+            session.opens(run, None)
         } else {
+            session.opens_inside(run);
             Ok(())
         };
-        session.note_open();
-        let id = BlockId {
-            session: session.number,
-            run,
-        };
-        (id, sampling)
+        (session.id(run), sampling)
     })?;
     warn_of_thread(py, sampling);
     Ok(Some(id))
 }
 
 /// Ends a block. One of a session that was reset is forgotten already.
-pub(crate) fn end_block(py: Python<'_>, id: BlockId, ending: Ending) -> PyResult<()> {
+pub(crate) fn end_block(py: Python<'_>, id: RunId, ending: Ending) -> PyResult<()> {
     if !is_owner() {
         return Ok(());
     }
     let stopped = with_session(py, |session| {
-        let run = session.own(Some(id))?;
-        Some(session.stopped(run))
+        let stopped = session.stop(id)?;
+        let devices = session.devices_of(Some(stopped.run));
+        Some((stopped, devices))
     })?;
-    let Some((run, ended, sampled)) = stopped else {
+    let Some((stopped, devices)) = stopped else {
         return Ok(());
     };
-    let devices = with_session(py, |session| session.devices.clone())?;
-    let after = readings_after(py, run, &devices)?;
+    let run = stopped.run;
+    let levels = readings_after(py, run, &devices)?;
+    let strand = Strand::current(py);
     with_session(py, |session| {
-        if session.own(Some(id)).is_some() {
-            session.end(run, ending, ended, after, sampled);
+        if session.is_own(id) {
+            session.end(stopped, ending, None, strand, levels);
         }
     })?;
     run_end::tell(py, run);
@@ -204,13 +193,20 @@ pub(crate) fn end_block(py: Python<'_>, id: BlockId, ending: Ending) -> PyResult
 }
 
 /// Sets a mark in the block `around`, or in the cell's run.
-pub(crate) fn mark(py: Python<'_>, mark: Mark<'_>, around: Option<BlockId>) -> PyResult<()> {
+pub(crate) fn mark(py: Python<'_>, mark: Mark<'_>, around: Option<RunId>) -> PyResult<()> {
     if !is_owner() {
         return Ok(());
     }
-    let readings = readings_inside(py)?;
+    let devices = with_session(py, |session| {
+        let run = session.recorder.innermost(session.around(around));
+        run.map(|run| session.devices_of(Some(run)))
+    })?;
+    let Some(devices) = devices else {
+        return Ok(());
+    };
+    let readings = readings(py, &devices);
     with_session(py, |session| {
-        let around = session.own(around);
+        let around = session.around(around);
         session.recorder.mark(mark, around, readings);
     })
 }
@@ -224,67 +220,103 @@ pub(super) fn warn_of_thread(py: Python<'_>, sampling: io::Result<()>) {
     }
 }
 
+/// A run whose code is over, and what was sampled in it: no sample of it is later.
+pub(super) struct Stopped {
+    pub(super) run: RunIdx,
+    at: Nanos,
+    sampled: SampledDevices,
+}
+
 impl Session {
-    /// The run of an interval is open: it is sampled.
-    pub(super) fn opens(&mut self, run: RunIdx) -> io::Result<()> {
-        self.ooms_before.insert(run, observer::mark());
-        self.sample(run, None)
+    /// An outermost run is open: it is sampled.
+    pub(super) fn opens(&mut self, run: RunIdx, interval: Option<Interval>) -> io::Result<()> {
+        self.opens_inside(run);
+        self.recorder.store_watches(run, self.sampler.watched(run));
+        self.sampler.begin(run, interval.unwrap_or(self.interval))
     }
 
-    /// Samples from now on in `run`; the run that was sampled so far keeps what it has.
-    fn sample(&mut self, run: RunIdx, interval: Option<Interval>) -> io::Result<()> {
-        if let Some(other) = self.sampled.replace(run) {
-            let points = self.sampler.end();
-            self.recorder.sampled(other, points);
-        }
+    /// A run in another is open, in whose samples are its own.
+    fn opens_inside(&mut self, run: RunIdx) {
+        self.ooms_before.insert(run, observer::mark_of_run());
         self.note_open();
-        self.recorder.store_watches(run, self.sampler.watched());
-        self.sampler.begin(interval.unwrap_or(self.interval))
     }
 
-    /// What was sampled in `run`, which ends now: no sample of it is later.
-    pub(super) fn stopped(&mut self, run: RunIdx) -> (RunIdx, Nanos, SampledDevices) {
-        let sampled = self.samples_of(run);
-        (run, self.recorder.clock().now(), sampled)
+    /// The code of a run is over. `None` if it is of another session.
+    fn stop(&mut self, id: RunId) -> Option<Stopped> {
+        self.is_own(id).then(|| self.stopped(id.run))
     }
 
-    /// What was sampled in `run`.
-    fn samples_of(&mut self, run: RunIdx) -> SampledDevices {
-        if self.sampled != Some(run) {
-            return Vec::new();
+    pub(super) fn stopped(&mut self, run: RunIdx) -> Stopped {
+        Stopped {
+            run,
+            at: self.recorder.clock().now(),
+            sampled: self.sampler.end(run),
         }
-        self.sampled = None;
-        self.sampler.end()
     }
 
     /// False where it is not open.
     pub(super) fn end(
         &mut self,
-        run: RunIdx,
+        Stopped { run, at, sampled }: Stopped,
         ending: Ending,
-        ended: Nanos,
-        after: Vec<(Found, Reading)>,
-        sampled: SampledDevices,
+        execution_count: Option<u32>,
+        strand: Strand,
+        levels: Vec<(Found, Reading)>,
     ) -> bool {
+        self.devices.remove(&run);
         let seen = self.ooms_before.remove(&run).and_then(observer::since);
         let oom = match ending.oom {
             Some(report) => Some(report.completed_by(seen)),
             None => seen,
         };
-        let was_open = self.recorder.end(run, ending.status, ended, after);
+        let end = End {
+            strand,
+            status: ending.status,
+            at,
+            execution_count,
+            levels,
+        };
+        let was_open = self.recorder.end(run, end);
         if was_open {
             self.recorder.ran_out(run, oom);
             self.recorder.sampled(run, sampled);
         }
         self.note_open();
+        let is_outermost = was_open && self.recorder.recording().run(run).parent.is_none();
+        // Another cell may go on: should the process die, that is the one to know of.
+        if let Some(other) = self.sampler.runs().last().filter(|_| is_outermost) {
+            let so_far = self.sampler.watched(*other);
+            self.recorder.store_watches_again(*other, so_far);
+        }
         was_open
     }
 
-    /// The run of a block, if it is of this session.
-    fn own(&self, block: Option<BlockId>) -> Option<RunIdx> {
-        block
-            .filter(|block| block.session == self.number)
-            .map(|block| block.run)
+    fn id(&self, run: RunIdx) -> RunId {
+        RunId {
+            session: self.number,
+            run,
+        }
+    }
+
+    /// It is a run of this session.
+    pub(super) fn is_own(&self, id: RunId) -> bool {
+        id.session == self.number
+    }
+
+    /// What a context says of the run around it.
+    fn around(&self, named: Option<RunId>) -> Around {
+        match named {
+            None => Around::Unknown,
+            Some(id) if self.is_own(id) => Around::Run(id.run),
+            Some(_) => Around::Nothing,
+        }
+    }
+
+    /// What is read for a run: as its cell says.
+    fn devices_of(&self, run: Option<RunIdx>) -> Vec<String> {
+        let outermost = run.map(|run| self.recorder.recording().outermost(run));
+        let devices = outermost.and_then(|run| self.devices.get(&run));
+        devices.cloned().unwrap_or_default()
     }
 
     fn note_open(&self) {

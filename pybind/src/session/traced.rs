@@ -4,15 +4,15 @@ use gpumem_core::recording::{RunIdx, Source};
 use gpumem_core::trace::Annotation;
 use pyo3::prelude::*;
 
-use super::with_recorder;
+use super::{RunId, with_recorder, with_session};
 use crate::clock::Clock;
 use crate::recorder::{RunAsTraced, Traced};
 
-/// The clock of the open run of a cell, and whose allocators its devices have.
-pub(crate) fn traceable(py: Python<'_>) -> PyResult<(Clock, Vec<Source>)> {
-    with_recorder(py, |recorder| {
-        let run = recorder.cell_run();
-        let sources = run.map(|run| recorder.allocators_of(run));
+/// The clock of a cell's run, and whose allocators its devices have.
+pub(crate) fn traceable(py: Python<'_>, id: RunId) -> PyResult<(Clock, Vec<Source>)> {
+    with_session(py, |session| {
+        let recorder = &session.recorder;
+        let sources = session.is_own(id).then(|| recorder.allocators_of(id.run));
         (recorder.clock(), sources.unwrap_or_default())
     })
 }

@@ -140,6 +140,8 @@ pub(crate) struct Sources {
     frameworks: Vec<Box<dyn FrameworkSource>>,
     /// `None`: every source that answers.
     chosen: Option<Vec<Source>>,
+    /// What open runs ask for instead, by the number of each; the latest prevails.
+    chosen_for_runs: Vec<(u64, Option<Vec<Source>>)>,
     /// What CUDA shows, by the environment until CUDA itself can be asked.
     visibility: Visibility,
     answers: Vec<(Source, Answer)>,
@@ -168,6 +170,7 @@ impl Sources {
                 Box::new(sim::SimAllocator),
             ],
             chosen: None,
+            chosen_for_runs: Vec::new(),
             visibility: Visibility::default(),
             answers: Vec::new(),
             devices: Vec::new(),
@@ -181,6 +184,28 @@ impl Sources {
 
     /// Reads these sources alone (the host stays); `auto` or no name at all: every one that answers.
     pub(crate) fn choose(&mut self, names: &[String]) -> Result<(), UnknownSource> {
+        self.chosen = self.named(names)?;
+        Ok(())
+    }
+
+    /// The same for a run, until it is over.
+    pub(crate) fn choose_for_run(
+        &mut self,
+        number: u64,
+        names: &[String],
+    ) -> Result<(), UnknownSource> {
+        let chosen = self.named(names)?;
+        self.chosen_for_runs.push((number, chosen));
+        Ok(())
+    }
+
+    /// The run with that number is over.
+    pub(crate) fn run_is_over(&mut self, number: u64) {
+        self.chosen_for_runs.retain(|(it, _)| *it != number);
+    }
+
+    /// `None` for every one that answers.
+    fn named(&self, names: &[String]) -> Result<Option<Vec<Source>>, UnknownSource> {
         let known = self.names();
         let find = |name: &str| {
             let source = Source::from_name(name).filter(|source| known.contains(source));
@@ -196,14 +221,7 @@ impl Sources {
             crate::sim::ensure_device();
         }
         let is_automatic = chosen.is_empty() || !auto.is_empty();
-        self.chosen = (!is_automatic).then_some(chosen);
-        Ok(())
-    }
-
-    /// What `choose` takes to come back to what is read now.
-    pub(crate) fn chosen(&self) -> Vec<String> {
-        let names = self.chosen.iter().flatten();
-        names.map(|source| source.name().to_owned()).collect()
+        Ok((!is_automatic).then_some(chosen))
     }
 
     /// Sets the drivers to work on the levels of this instant, for `read` to collect: who has
@@ -425,7 +443,8 @@ impl Sources {
     }
 
     fn is_chosen(&self, source: Source) -> bool {
-        let chosen = self.chosen.as_ref();
+        let of_run = self.chosen_for_runs.last().map(|(_, chosen)| chosen);
+        let chosen = of_run.unwrap_or(&self.chosen).as_ref();
         source == Source::Host || chosen.is_none_or(|chosen| chosen.contains(&source))
     }
 

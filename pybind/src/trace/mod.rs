@@ -15,6 +15,7 @@ mod torch;
 mod walk;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use gpumem_core::recording::{RunIdx, Source};
 use gpumem_core::trace::Annotation;
@@ -23,7 +24,7 @@ use pyo3::types::PyString;
 
 use crate::clock::Clock;
 use crate::recorder::Traced;
-use crate::session;
+use crate::session::{self, RunId};
 use crate::sim::{Device, begin_traces};
 use cells::Cells;
 pub(crate) use sim::SimLog;
@@ -32,8 +33,15 @@ use torch::TorchTrace;
 const NOTHING: &str = "nothing to trace here: a history is kept by torch's CUDA allocator, once \
                        CUDA runs, and by the simulated device; host memory has none";
 
+const TAKEN: &str = "not traced: another cell is being traced";
+
+/// A run is traced: an allocator keeps one history.
+static IS_TRACED: AtomicBool = AtomicBool::new(false);
+
 /// What of the machine keeps a history of the open run.
 pub(crate) struct Tracing {
+    /// `None` while another run is traced.
+    turn: Option<Turn>,
     clock: Clock,
     sim: Vec<Arc<Device>>,
     torch: Option<TorchTrace>,
@@ -51,21 +59,43 @@ pub(crate) struct Traceable<'a, 'py> {
     pub(crate) source: &'a str,
 }
 
+/// The one run that is traced, for as long as this lives.
+struct Turn;
+
+impl Turn {
+    fn take() -> Option<Self> {
+        let is_free = !IS_TRACED.swap(true, Ordering::Relaxed);
+        is_free.then_some(Self)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        IS_TRACED.store(false, Ordering::Relaxed);
+    }
+}
+
 impl Tracing {
     /// Traces the run of a cell that has just begun.
     pub(crate) fn begin(
         py: Python<'_>,
+        run: RunId,
         source: &str,
         file: Option<Py<PyString>>,
     ) -> PyResult<Self> {
-        let (clock, sources) = session::traceable(py)?;
+        let (clock, sources) = session::traceable(py, run)?;
         let mut tracing = Self {
+            turn: Turn::take(),
             clock,
             sim: Vec::new(),
             torch: None,
             file,
             notes: Vec::new(),
         };
+        if tracing.turn.is_none() {
+            tracing.notes.push(TAKEN.to_owned());
+            return Ok(tracing);
+        }
         if sources.contains(&Source::Sim) {
             tracing.sim = begin_traces(clock);
         }

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use gpumem_core::analyze::{Peak, RunRow};
 use gpumem_core::recording::{Run, RunIdx};
 use gpumem_core::units::{ByteDelta, Bytes, Nanos};
+use gpumem_core::wording::{others, together};
 use web_sys::Element;
 
 use crate::dom::{Maker, add, set_attribute};
@@ -35,7 +36,8 @@ struct Line {
     after: Option<Bytes>,
     peak: Option<Bytes>,
     took: Option<Nanos>,
-    ended: &'static str,
+    /// How it ended, if not well, and what it kept together with others.
+    ended: String,
 }
 
 /// The table of all runs, sorted as the reader wants it.
@@ -76,12 +78,13 @@ fn lines(model: &Model, runs: &[RunIdx]) -> Vec<Line> {
         let run = recording.run(*run);
         let mut cells = model.cells().rows.iter();
         let cell = cells.find(|row| row.cell == run.cell);
-        of(run, row, cell.map_or(String::new(), |row| row.name.clone()))
+        let name = cell.map_or(String::new(), |row| row.name.clone());
+        of(model, run, row, name)
     };
     runs.iter().map(line).collect()
 }
 
-fn of(run: &Run, row: Option<&RunRow>, cell: String) -> Line {
+fn of(model: &Model, run: &Run, row: Option<&RunRow>, cell: String) -> Line {
     let number = match run.execution_count {
         Some(n) => format!("In [{n}]"),
         None => format!("{}", run.idx.0 + 1),
@@ -90,12 +93,23 @@ fn of(run: &Run, row: Option<&RunRow>, cell: String) -> Line {
         run: run.idx,
         number,
         cell,
-        kept: row.and_then(|row| row.kept),
+        kept: row.and_then(RunRow::kept_alone),
         after: row.and_then(|row| row.after.or(row.so_far)),
         peak: row.and_then(|row| row.peak).map(Peak::low),
         took: run.ended.map(|ended| ended.since(run.started)),
-        ended: readout::unusual(run.status).unwrap_or_default(),
+        ended: ended(model, run, row),
     }
+}
+
+fn ended(model: &Model, run: &Run, row: Option<&RunRow>) -> String {
+    let unusual = readout::unusual(run.status).map(str::to_owned);
+    let overlap = row.and_then(|row| row.overlap);
+    let others = overlap.map(|it| {
+        let others = others(model.recording(), run);
+        together(it.moved, &others, model.units())
+    });
+    let parts = unusual.into_iter().chain(others);
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 fn compare(a: &Line, b: &Line, column: usize) -> Ordering {
@@ -105,7 +119,7 @@ fn compare(a: &Line, b: &Line, column: usize) -> Ordering {
         3 => a.after.cmp(&b.after),
         4 => a.peak.cmp(&b.peak),
         5 => a.took.cmp(&b.took),
-        6 => a.ended.cmp(b.ended),
+        6 => a.ended.cmp(&b.ended),
         _ => a.run.cmp(&b.run),
     }
 }
@@ -153,7 +167,7 @@ fn build(make: &Maker, model: &Model, lines: &[Line], order: Option<Order>) -> E
         for figure in &figures {
             add(&row, &make.text("td.figure", &[], figure));
         }
-        add(&row, &make.text("td", &[], line.ended));
+        add(&row, &make.text("td", &[], &line.ended));
         add(&body, &row);
     }
     let table = make.group("table", &[], &[&head, &body]);

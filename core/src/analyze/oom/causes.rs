@@ -2,6 +2,7 @@
 
 use super::super::oom_breakdown::{Cause, HeldByError};
 use super::Case;
+use crate::analyze::row::RunRow;
 use crate::holders::RootKind;
 use crate::recording::{AllocatorLevels, DeviceKind, Framework, Source, Status};
 use crate::source_text::is_name_letter;
@@ -100,7 +101,7 @@ fn old_copy(case: &Case<'_>) -> Option<Cause> {
     });
     let kept = earlier
         .filter(|row| case.recording.run(row.run).status == Status::Ok)
-        .filter_map(|row| row.kept)
+        .filter_map(RunRow::kept_alone)
         .filter(|kept| *kept > ByteDelta::ZERO)
         .map(ByteDelta::magnitude)
         .next()?;
@@ -119,7 +120,8 @@ fn earlier_error(case: &Case<'_>) -> Option<Cause> {
     let mut outermost = runs.iter().rev().filter(|run| run.parent.is_none());
     let failed = outermost.find(|run| is_error(run.status))?;
     let row = case.rows.row(failed.idx, case.device)?;
-    let kept = row.kept.filter(|kept| *kept > ByteDelta::ZERO)?.magnitude();
+    let kept = row.kept_alone();
+    let kept = kept.filter(|kept| *kept > ByteDelta::ZERO)?.magnitude();
     let is_still_there = case.row()?.before? >= row.after?;
     (is_still_there && missing > Bytes::ZERO && kept >= missing).then_some(Cause::EarlierError {
         execution_count: failed.execution_count,
@@ -139,7 +141,11 @@ fn traceback(case: &Case<'_>) -> Option<Cause> {
     let kept = match case.held_as(RootKind::Traceback) {
         Some(held) if held > Bytes::ZERO => HeldByError::Exactly(held),
         Some(_) => return None,
-        None => match case.row().and_then(|row| row.kept) {
+        None => match case
+            .row()
+            .filter(|row| row.overlap.is_none())
+            .and_then(|row| row.kept)
+        {
             Some(kept) if kept > ByteDelta::ZERO => HeldByError::UpTo(kept.magnitude()),
             Some(_) => return None,
             None => HeldByError::Unknown,

@@ -9,7 +9,7 @@ use crate::recording::{
     RunLevels, Samples, Series, Source, SourceHash, Status,
 };
 use crate::testing::{Play, run, session};
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanos};
 
 const SOURCES: [&str; 4] = ["a()", "b()", "c()", "model(batch)"];
 
@@ -30,6 +30,8 @@ enum Also {
     IsSampled,
     /// Nobody tells of its end.
     GoesOn,
+    /// The run before it, if neither is nested, ends in the middle of it.
+    Overlaps,
     /// Afterwards an earlier run turns out to have left more.
     CorrectsTheFirst,
     /// Afterwards the samples of an earlier run are gone but for one.
@@ -51,7 +53,7 @@ struct Scripted {
 fn also() -> impl Strategy<Value = Also> {
     use Also::{
         CorrectsTheFirst, Displays, Fails, Flushes, GoesOn, IsNested, IsSampled, IsTraced,
-        IsUnknown, Names, Nothing, RenamesABlock, RunsOut, Steps, ThinsTheFirst,
+        IsUnknown, Names, Nothing, Overlaps, RenamesABlock, RunsOut, Steps, ThinsTheFirst,
     };
     prop_oneof![
         12 => Just(Nothing),
@@ -68,6 +70,7 @@ fn also() -> impl Strategy<Value = Also> {
         1 => Just(CorrectsTheFirst),
         1 => Just(ThinsTheFirst),
         1 => Just(GoesOn),
+        3 => Just(Overlaps),
         1 => Just(RenamesABlock),
     ]
 }
@@ -160,10 +163,48 @@ fn frames(script: &[Scripted]) -> (Recording, Vec<Vec<Frame>>) {
         ..Device::default()
     };
     begun.apply(Frame::Device(host)).expect("the next device");
-    for run in ends {
-        of_runs[run.idx.get()].push(Frame::Run(run));
+    for mut run in ends {
+        let place = run.idx.get();
+        let overlapping = script
+            .get(place + 1)
+            .is_some_and(|it| it.also == Also::Overlaps);
+        if overlapping && run.parent.is_none() {
+            overlap(&mut run, &mut of_runs[place + 1]);
+        } else {
+            of_runs[place].push(Frame::Run(run));
+        }
+    }
+    for of_run in &mut of_runs {
+        let overlaps = of_run.iter().find_map(|frame| match frame {
+            Frame::Run(run) if !run.overlaps.is_empty() => Some(run.idx),
+            _ => None,
+        });
+        let own = of_run.iter_mut().filter_map(|frame| match frame {
+            Frame::Run(run) if overlaps.is_some_and(|other| other < run.idx) => Some(run),
+            _ => None,
+        });
+        own.for_each(|run| run.overlaps.extend(overlaps));
     }
     (begun, of_runs)
+}
+
+/// A run ends in the middle of the next one, whose frames so far begin with its begin.
+fn overlap(run: &mut Run, of_next: &mut Vec<Frame>) {
+    let next = of_next.iter().find_map(|frame| match frame {
+        Frame::Run(next) => Some((next.idx, next.started)),
+        _ => None,
+    });
+    let (next, started) = next.expect("it has begun");
+    run.overlaps.push(next);
+    let mut goes_on = run.clone();
+    (goes_on.status, goes_on.ended, goes_on.oom) = (Status::Running, None, None);
+    goes_on
+        .levels
+        .iter_mut()
+        .for_each(|levels| levels.after = None);
+    run.ended = Some(started + Nanos::millis(300));
+    of_next.insert(1, Frame::Run(goes_on));
+    of_next.push(Frame::Run(run.clone()));
 }
 
 /// On the host as well, with a cache, and with what went wrong.

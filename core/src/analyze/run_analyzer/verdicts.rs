@@ -184,7 +184,7 @@ impl Verdicts {
             recording, paths, ..
         } = context;
         let rows = within.iter().flat_map(|run| context.rows.of_run(*run));
-        let rows = rows.filter(|row| row.kept.is_some());
+        let rows = rows.filter(|row| series::is_certain(row));
         let of_rows = rows.filter_map(|row| {
             let of = series::series_of(recording, paths, row);
             self.places.get(&of).copied()

@@ -2,6 +2,7 @@
 
 use super::super::device_view::DeviceView;
 use crate::analyze::{Details, Finding, cell_label};
+use crate::printable::printable;
 use crate::recording::Run;
 use crate::source_text;
 
@@ -9,11 +10,12 @@ use crate::source_text;
 pub(super) fn of(session: &DeviceView<'_>, runs: &[&Run], finding: Option<&Finding>) -> String {
     let latest = runs.last().expect("a cell with a row has runs");
     let label = latest.label.clone();
-    label
+    let name = label
         .or_else(|| finding.and_then(line_of))
         .or_else(|| kept_most(session, runs))
         .or_else(|| source_text::telling_line(session.recording.text(latest)?))
-        .unwrap_or_else(|| cell_label(session.recording, latest))
+        .unwrap_or_else(|| cell_label(session.recording, latest));
+    printable(&name)
 }
 
 /// The line that a finding is about.

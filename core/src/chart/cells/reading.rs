@@ -3,6 +3,7 @@
 use super::Cells;
 use crate::recording::{RunIdx, Status};
 use crate::units::{ByteDelta, Units};
+use crate::wording::together;
 
 /// A run in words.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -32,6 +33,10 @@ impl Cells {
             Some(kept) => format!("kept {}, {} so far", change(kept), size(mark.so_far)),
         };
         let mut parts = vec![format!("{of}{kept}")];
+        let together = mark
+            .overlap
+            .map(|it| together(it.moved, "other runs", units));
+        parts.extend(together);
         if mark.back > 0.0 {
             parts.push(format!("gave back {}", size(mark.back)));
         }

@@ -3,7 +3,7 @@
 use super::super::device_view::DeviceView;
 use super::super::scene::Role;
 use super::{Slots, marks, name, state};
-use crate::analyze::{Finding, FindingKind, Peak};
+use crate::analyze::{Finding, FindingKind, Overlap, Peak};
 use crate::recording::{CellIdx, Run, RunIdx, Status};
 use crate::severity::Severity;
 use crate::units::{ByteDelta, Bytes};
@@ -42,8 +42,10 @@ pub(super) struct Mark {
     pub(super) middle: f64,
     pub(super) extent: (f64, f64),
     pub(super) status: Status,
-    /// What it kept; `None` if that is not known.
+    /// What it kept alone; `None` if that is not known.
     pub(super) kept: Option<f64>,
+    /// What it kept together with other runs.
+    pub(super) overlap: Option<Overlap>,
     /// What the cell had kept before it, and with it.
     pub(super) before: f64,
     pub(super) so_far: f64,
@@ -125,6 +127,11 @@ fn mark(session: &DeviceView<'_>, slots: &Slots, run: &Run, so_far: f64) -> Mark
     let before = row.and_then(|row| row.before);
     let after = row.and_then(|row| row.after.or(row.so_far));
     let kept = before.zip(after).map(|(before, after)| after.since(before));
+    let overlap = row.and_then(|row| row.overlap);
+    let kept = match overlap {
+        Some(overlap) => kept.zip(overlap.moved).map(|(kept, moved)| kept + -moved),
+        None => kept,
+    };
     let kept = kept.map(ByteDelta::as_f64);
     let peak = row.and_then(|row| row.peak).map(Peak::low);
     let higher = before.max(after);
@@ -143,6 +150,7 @@ fn mark(session: &DeviceView<'_>, slots: &Slots, run: &Run, so_far: f64) -> Mark
         extent: (left, right),
         status: run.status,
         kept,
+        overlap,
         before: so_far,
         so_far: so_far + kept.unwrap_or_default(),
         back: back.map_or(0.0, Bytes::as_f64),

@@ -7,6 +7,12 @@ use crate::wording::count;
 /// What its worst finding says, else how many runs it had.
 pub(super) fn words(runs: &[&Run], finding: Option<&Finding>) -> String {
     let n_runs = count(runs.len(), "run");
+    let n_beside = runs.iter().filter(|run| !run.overlaps.is_empty()).count();
+    let alone = match n_beside {
+        0 => String::new(),
+        n if n == runs.len() => ", none alone".to_owned(),
+        n => format!(", {n} not alone"),
+    };
     let latest = runs.last().map(|run| run.status);
     let of_finding = finding.and_then(|finding| match (finding.kind, &finding.details) {
         (FindingKind::OutOfMemory, _) => Some("out of memory".to_owned()),
@@ -23,6 +29,6 @@ pub(super) fn words(runs: &[&Run], finding: Option<&Finding>) -> String {
         Some(Status::OutOfMemory) => "out of memory".to_owned(),
         Some(Status::Error) => format!("{n_runs}, failed"),
         Some(Status::Interrupted) => format!("{n_runs}, stopped"),
-        _ => n_runs,
+        _ => n_runs + &alone,
     }
 }

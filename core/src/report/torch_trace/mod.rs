@@ -7,8 +7,7 @@ mod ranges;
 
 use std::collections::BTreeSet;
 
-use super::{cut, in_parts, wrapped};
-use crate::printable::printable_lines;
+use super::{cut, in_parts, to_text, wrapped};
 use crate::read::chrome_trace::{DeviceLevels, GroupBy, OperatorOwner, TraceSummary};
 use crate::units::{ByteDelta, Bytes};
 use crate::wording::count;
@@ -27,7 +26,7 @@ pub fn torch_trace(summary: &TraceSummary, by: GroupBy, width: usize) -> String 
     lines.extend(devices::lines(summary, width));
     lines.extend(ranges::lines(summary, width));
     lines.extend(operators::lines(summary, by, width));
-    printable_lines(&lines.join("\n"))
+    to_text(&lines)
 }
 
 /// A line for each worker, and the report of the one with the highest peak.
@@ -54,7 +53,7 @@ pub fn torch_traces(workers: &[(String, TraceSummary)], by: GroupBy, width: usiz
     {
         lines.push(format!("  and {more} more"));
     }
-    let text = printable_lines(&lines.join("\n"));
+    let text = to_text(&lines);
     let peak = |summary: &TraceSummary| summary.devices.first().map(|device| device.peak);
     let highest = workers
         .iter()
@@ -62,7 +61,7 @@ pub fn torch_traces(workers: &[(String, TraceSummary)], by: GroupBy, width: usiz
         .max_by_key(|(_, summary)| peak(summary));
     match highest {
         Some((name, summary)) => {
-            let heading = printable_lines(&cut(&format!("highest peak: {name}"), width));
+            let heading = cut(&format!("highest peak: {name}"), width);
             format!("{text}\n\n{heading}\n{}", torch_trace(summary, by, width))
         }
         None => text,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-import logging
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from gpumem import _gpumem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,4 +35,4 @@ def failed(place: str, error: Exception) -> None:
         return
     SAID.add(place)
     words = f"{place} failed, the training goes on: {type(error).__name__}: {error}"
-    logging.getLogger("gpumem").warning(words)
+    _gpumem._log(words)

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import gc
 import inspect
-import logging
 import math
 import sys
 import threading
@@ -68,7 +67,7 @@ class GPUMemoryProfiler:
         self._monitor: _Monitor | None = None
         self._read_device, self._baseline = self._snapshot("baseline")
         if self._read_device == "host" and self._device is None:
-            logging.getLogger("gpumem").warning(
+            _gpumem._log(
                 "no GPU is in use yet: GPUMemoryProfiler measures this process's host memory"
             )
 

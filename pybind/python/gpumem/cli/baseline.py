@@ -41,7 +41,10 @@ def run(options: Namespace) -> int:
         if options.json:
             print(terminal.json_of(names))
         else:
-            print("\n".join(names) or "no baseline yet: `jupyter gpumem baseline NAME` sets one")
+            print(
+                "\n".join(map(terminal.line, names))
+                or "no baseline yet: `jupyter gpumem baseline NAME` sets one"
+            )
         return exits.OK
     name = _gpumem._printable(options.name)
     if not name.strip():
@@ -57,5 +60,5 @@ def run(options: Namespace) -> int:
         print(terminal.json_of({"baseline": name, "runs": n_runs}))
     else:
         runs = "1 run" if n_runs == 1 else f"{n_runs} runs"
-        print(f"baseline {name}: {runs} of {options.recording}")
+        print(terminal.line(f"baseline {name}: {runs} of {options.recording}"))
     return exits.OK

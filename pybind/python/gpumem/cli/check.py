@@ -154,15 +154,15 @@ def _checked(path: Path, ran: Ran, limits: Limits) -> Checked:
 
 
 def _lines(checked: Checked) -> list[str]:
-    n_found = len(checked.violations)
+    n_found, path = len(checked.violations), terminal.plain(str(checked.path))
     if checked.exit_code == exits.OK:
-        return [f"✓ {checked.path}: nothing found"]
+        return [f"✓ {path}: nothing found"]
     found = "1 finding" if n_found == 1 else f"{n_found} findings"
-    lines = [f"▲ {checked.path}: {found if n_found else 'not run to its end'}"]
+    lines = [f"▲ {path}: {found if n_found else 'not run to its end'}"]
     for violation in checked.violations:
         lines += [f"  {text}" for text in violation.lines()]
     if checked.broken is not None:
         lines.append(f"  {terminal.line(checked.broken)}")
         if checked.traceback:
-            print(checked.traceback, file=sys.stderr)
+            print(terminal.lines(checked.traceback), file=sys.stderr)
     return lines

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gpumem.cli import terminal
+
 OK = 0
 FOUND = 1
 """``check``: a finding, a peak above the limit, or growth that is worse than the baseline."""
@@ -24,3 +26,10 @@ EXPLAINED = """exit codes:
 
 class CommandError(Exception):
     """Ends a command with code 2: the text is one line, with a hint on a second one."""
+
+
+def told(error: Exception) -> str:
+    """Return what an error says in a terminal: names and paths in it may hold anything."""
+    said, is_hinted, hint = str(error).partition("\nhint: ")
+    hint = f"\nhint: {terminal.plain(hint)}" if is_hinted else ""
+    return f"{terminal.plain(said)}{hint}"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpumem import _gpumem
+from gpumem.cli import terminal
 from gpumem.cli.exits import CommandError
 
 if TYPE_CHECKING:
@@ -43,4 +44,4 @@ def write(path: str, content: bytes | str) -> None:
 
 def wrote(path: str) -> str:
     """Return the line that says so."""
-    return f"wrote {path}"
+    return terminal.plain(f"wrote {path}")

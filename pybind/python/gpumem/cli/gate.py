@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpumem import Cell, Fix, Recording, Report, _gpumem, compare
-from gpumem.cli.terminal import PLAIN_WIDTH
+from gpumem.cli import terminal
 
 if TYPE_CHECKING:
     from gpumem import Finding
@@ -56,7 +56,7 @@ class Violation:
         shown = [f"{self.kind}: {self.title}", f"  in       {self.place}"]
         about = [it for it in self.detail.split(" · ") if self._is_news(it)]
         wrapped = textwrap.wrap(
-            " · ".join(about), PLAIN_WIDTH - len(DETAIL), break_long_words=False
+            " · ".join(about), terminal.PLAIN_WIDTH - len(DETAIL), break_long_words=False
         )
         shown += [DETAIL + it for it in wrapped]
         if self.holder is not None:
@@ -67,7 +67,7 @@ class Violation:
                 f"+ {it}" for it in self.fix.after.splitlines()
             ]
             shown += [(DETAIL if idx else FIX) + it for idx, it in enumerate(changed)]
-        return [_gpumem._printable(text) for text in shown]
+        return [terminal.plain(text) for text in shown]
 
     def _is_news(self, words: str) -> bool:
         """Return whether it does not repeat the holder, which has a line of its own."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from gpumem import _gpumem
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -16,13 +18,14 @@ def commands(checked: Checked) -> Iterator[str]:
     """Return one line for each reason to fail."""
     for violation in checked.violations:
         line = _line(checked, violation)
-        message = "\n".join(violation.lines())
-        yield _error(str(checked.path), line, f"gpumem: {violation.title}", message)
+        title = _gpumem._printable(f"gpumem: {violation.title}")
+        yield _error(str(checked.path), line, title, "\n".join(violation.lines()))
     if checked.broken is not None:
-        yield _error(str(checked.path), 1, "gpumem", checked.broken)
+        yield _error(str(checked.path), 1, "gpumem", _gpumem._printable(checked.broken))
 
 
 def _error(file: str, line: int, title: str, message: str) -> str:
+    file = _gpumem._printable(file)
     about = f"file={_property(file)},line={line},title={_property(title)}"
     return f"::error {about}::{_escaped(message)}"
 

@@ -7,7 +7,7 @@ import platform
 from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem
-from gpumem.cli import exits, files, opened
+from gpumem.cli import exits, files, opened, terminal
 from gpumem.details import SeriesGrowth
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ file names; names of variables are in the paths. --source adds the labels of cel
 EXAMPLES = """examples:
   jupyter gpumem issue last
   jupyter gpumem issue last --source -o issue.md"""
+
+_text, _code = _gpumem._markdown_text, _gpumem._markdown_code
 
 N_FINDINGS = 10
 N_LEVELS = 40
@@ -43,7 +45,7 @@ def run(options: Namespace) -> int:
     files.check_targets(options, "output")
     shown = report(opened.recording(options.recording))
     content = _content(shown, with_source=options.source)
-    text = json.dumps(content, indent=2, ensure_ascii=False) if options.json else _markdown(content)
+    text = terminal.json_of(content) if options.json else terminal.lines(_markdown(content))
     if options.output is None:
         print(text)
     else:
@@ -101,8 +103,8 @@ def _markdown(content: dict[str, Any]) -> str:
     versions = ", ".join(
         f"{name} {it.partition(' ')[0]}" for name, it in content["versions"].items()
     )
-    lines = ["### GPU memory", "", f"- versions: {versions}"]
-    lines += [f"- device: {_device(it)}" for it in content["devices"]]
+    lines = ["### GPU memory", "", f"- versions: {_text(versions)}"]
+    lines += [f"- device: {_text(_device(it))}" for it in content["devices"]]
     lines.append(f"- runs: {content['n_runs']}, findings: {content['n_findings']}")
     for finding in content["findings"]:
         lines += _finding_lines(finding)
@@ -119,7 +121,7 @@ def _finding_lines(finding: dict[str, Any]) -> list[str]:
     state = "" if finding["state"] in {None, finding["kind"]} else f" ({finding['state']})"
     cell, rate = finding["cell"], finding["bytes_per_run"]
     places = [it for it in (cell, finding["device"]) if it is not None]
-    lines = ["", f"#### {finding['kind']}{state} · {' · '.join(places)}", ""]
+    lines = ["", f"#### {finding['kind']}{state} · {_text(' · '.join(places))}", ""]
     if rate is not None:
         each = _gpumem.bytes_text(abs(rate))
         sign = "-" if rate < 0 else "+"
@@ -128,16 +130,16 @@ def _finding_lines(finding: dict[str, Any]) -> list[str]:
         lines.append(f"- {finding['shape']}: {' '.join(map(str, finding['series']))}")
     for it in finding["held_by"]:
         size = _gpumem.bytes_text(it["bytes"])
-        lines.append(f"- held by {_code(it['path'])}: {it['what']}, {size} ({it['kind']})")
-    lines += [f"- {it}" for it in finding["evidence"]]
+        what = _text(it["what"])
+        lines.append(f"- held by {_code(it['path'])}: {what}, {size} ({it['kind']})")
+    lines += [f"- {_text(it)}" for it in finding["evidence"]]
     if finding.get("label"):
         lines.append(f"- cell: {_code(finding['label'])}")
     if finding.get("fix"):
         fix = finding["fix"]
-        before = [f"- {fix['before']}"] if fix["before"] else []
-        lines += ["", "```diff", *before, f"+ {fix['after']}", "```"]
+        sides = (("-", fix["before"] or ""), ("+", fix["after"]))
+        patch = [
+            f"{sign} {_gpumem._printable(it)}" for sign, code in sides for it in code.splitlines()
+        ]
+        lines += ["", "```diff", *patch, "```"]
     return lines
-
-
-def _code(text: str) -> str:
-    return f"`{text.replace('`', chr(39))}`"

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
+
+from gpumem import _gpumem
+from gpumem.cli import terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gpumem.cli.check import Checked
     from gpumem.cli.gate import Violation
-
-# Characters that XML 1.0 cannot hold.
-INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def document(checked: Iterable[Checked]) -> bytes:
@@ -27,12 +26,13 @@ def document(checked: Iterable[Checked]) -> bytes:
 
 
 def _suite(checked: Checked) -> ET.Element:
-    suite = ET.Element("testsuite", name=_valid(str(checked.path)))
+    path = _gpumem._printable(str(checked.path))
+    suite = ET.Element("testsuite", name=path)
     cases: dict[str, ET.Element] = {}
 
     def case(name: str) -> ET.Element:
         if name not in cases:
-            attributes = {"name": _valid(name), "classname": _valid(str(checked.path))}
+            attributes = {"name": _gpumem._printable(name), "classname": path}
             cases[name] = ET.SubElement(suite, "testcase", attributes)
         return cases[name]
 
@@ -41,8 +41,10 @@ def _suite(checked: Checked) -> ET.Element:
     for violation in checked.violations:
         _add(case(violation.place), violation)
     if checked.broken is not None:
-        error = ET.SubElement(case("runs to its end"), "error", message=_valid(checked.broken))
-        error.text = _valid(checked.traceback)
+        error = ET.SubElement(
+            case("runs to its end"), "error", message=_gpumem._printable(checked.broken)
+        )
+        error.text = terminal.lines(checked.traceback)
     suite.set("tests", str(len(cases)))
     suite.set("failures", str(sum(it.find("failure") is not None for it in cases.values())))
     suite.set("errors", str(sum(it.find("error") is not None for it in cases.values())))
@@ -50,9 +52,5 @@ def _suite(checked: Checked) -> ET.Element:
 
 
 def _add(case: ET.Element, violation: Violation) -> None:
-    about = {"message": _valid(violation.title), "type": violation.kind}
-    ET.SubElement(case, "failure", about).text = _valid("\n".join(violation.lines()))
-
-
-def _valid(text: str) -> str:
-    return INVALID.sub("\ufffd", text)
+    about = {"message": _gpumem._printable(violation.title), "type": violation.kind}
+    ET.SubElement(case, "failure", about).text = "\n".join(violation.lines())

@@ -125,7 +125,7 @@ def _run_notebook(options: Namespace) -> int:
 
         files.write(options.output, nbformat.writes(ran.notebook))
     if ran.recording is None:
-        print(f"there is no report: {ran.lost}", file=sys.stderr)
+        print(terminal.line(f"there is no report: {ran.lost}"), file=sys.stderr)
     else:
         _show(options, ran.recording, to_stderr=False)
     return _ended(ran)
@@ -137,7 +137,7 @@ def _ended(ran: Ran) -> int:
         return exits.KERNEL_DIED
     if ran.failed is not None:
         failed = ran.failed
-        print(f"\n{failed.traceback}", file=sys.stderr)
+        print(f"\n{terminal.lines(failed.traceback)}", file=sys.stderr)
         number, reason = failed.execution_count, f"{failed.error}: {failed.message}"
         print(terminal.line(f"In [{number}] failed: {reason}"), file=sys.stderr)
         return exits.CELL_FAILED

@@ -18,12 +18,22 @@ def width() -> int:
     return shutil.get_terminal_size().columns
 
 
+def plain(text: str) -> str:
+    """Return a text as one line that a terminal can show, and that is no command of a CI job."""
+    return _gpumem._printable_report(_gpumem._printable(text))
+
+
 def line(text: str, limit: int | None = None) -> str:
-    """Return a text as one line that a terminal can show, cut to a number of columns."""
-    shown = _gpumem._printable(" ".join(text.split()))
+    """Return the same with single blanks, cut to a number of columns."""
+    shown = plain(" ".join(text.split()))
     if limit is None or len(shown) <= limit:
         return shown
     return f"{shown[: limit - 1]}…"
+
+
+def lines(text: str) -> str:
+    """Return a text of several lines, such as a traceback."""
+    return _gpumem._printable_report(text)
 
 
 def json_of(content: object) -> str:

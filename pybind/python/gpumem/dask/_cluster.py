@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,6 @@ SHORT_PATIENCE = 0.5
 PATIENCE_OF_A_REPORT = 10.0
 """Seconds that a report waits for the searches for holders."""
 
-_LOG = logging.getLogger("gpumem")
 _CLUSTERS: list[Cluster] = []
 
 
@@ -245,7 +243,7 @@ class Cluster:
         if words not in self._said:
             self._said.add(words)
             reason = "" if error is None else f": {str(error) or type(error).__name__}"
-            _LOG.warning("%s%s", words, reason)
+            _gpumem._log(f"{words}{reason}")
 
 
 def register(client: Client, folder: str | None = None) -> Cluster:

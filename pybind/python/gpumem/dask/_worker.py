@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 import platform
 import shutil
@@ -50,7 +49,6 @@ AT_ONCE = (
     "growth is judged by cells there"
 )
 
-_LOG = logging.getLogger("gpumem")
 _SAID: set[str] = set()
 
 
@@ -63,7 +61,7 @@ def quietly(what: str) -> Iterator[None]:
         words = f"{what}: {type(error).__name__}: {error}"
         if words not in _SAID:
             _SAID.add(words)
-            _LOG.warning("%s", words)
+            _gpumem._log(words)
 
 
 class Recorder(Protocol):

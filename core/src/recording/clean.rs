@@ -1,0 +1,118 @@
+//! Names and messages in a recording are text of others: labels, devices, processes, what a walk through the
+//! heap calls things. Each is made printable once, when its frame is applied, so every output has clean ones.
+//! The sources of cells stay as they are.
+
+use super::{Frame, Header, HolderSnapshot, Run, Series, Trace};
+use crate::holders::{DeviceHolders, Holder, HolderBranch};
+use crate::printable::{make_printable, make_printable_lines};
+
+impl Header {
+    pub(super) fn clean(&mut self) {
+        for (name, value) in self.versions.iter_mut().chain(&mut self.process) {
+            make_printable(name);
+            make_printable(value);
+        }
+        for source in &mut self.sources {
+            make_printable(&mut source.reason);
+        }
+    }
+}
+
+impl Frame {
+    pub(super) fn clean(&mut self) {
+        match self {
+            Self::Header(header) => header.clean(),
+            Self::Device(device) => {
+                make_printable(&mut device.label);
+                make_printable(&mut device.name);
+            }
+            Self::Run(run) => run.clean(),
+            Self::Samples(samples) => {
+                if let Series::Marked(label) = &mut samples.series {
+                    make_printable(label);
+                }
+            }
+            Self::Trace(trace) => trace.clean(),
+            Self::Holders(held) => held.clean(),
+            Self::Segments(mapped) => {
+                if let Err(reason) = &mut mapped.found {
+                    make_printable(reason);
+                }
+            }
+            Self::Missing(missing) => make_printable(&mut missing.words),
+            Self::Cell(_) | Self::Finish(_) => {}
+        }
+    }
+}
+
+impl Run {
+    fn clean(&mut self) {
+        self.label.iter_mut().for_each(make_printable);
+        if let Some(oom) = &mut self.oom {
+            let names = oom.holders.iter_mut().map(|holder| &mut holder.name);
+            names.for_each(make_printable);
+            oom.message.iter_mut().for_each(make_printable_lines);
+        }
+    }
+}
+
+impl Trace {
+    fn clean(&mut self) {
+        for module in &mut self.modules {
+            make_printable(&mut module.path);
+        }
+        for stack in &mut self.stacks {
+            stack.frames.iter_mut().for_each(make_printable);
+        }
+    }
+}
+
+impl HolderSnapshot {
+    fn clean(&mut self) {
+        let DeviceHolders {
+            device,
+            roots,
+            sharing,
+            changed,
+            shared,
+            kept,
+            ..
+        } = &mut self.holders;
+        make_printable(device);
+        roots.iter_mut().chain(sharing).for_each(clean_holder);
+        for level in changed {
+            make_printable(&mut level.name);
+        }
+        for memory in shared {
+            memory.names.iter_mut().for_each(make_printable);
+            make_printable(&mut memory.path);
+            make_printable(&mut memory.what);
+        }
+        for place in kept {
+            make_printable(&mut place.name);
+            make_printable(&mut place.path);
+            make_printable(&mut place.what);
+        }
+    }
+}
+
+fn clean_holder(holder: &mut Holder) {
+    let traits = &mut holder.traits;
+    for text in [
+        &mut holder.name,
+        &mut holder.path,
+        &mut holder.what,
+        &mut traits.type_name,
+        &mut traits.tensor_type,
+        &mut traits.filled_by,
+    ] {
+        make_printable(text);
+    }
+    holder.branches.iter_mut().for_each(clean_branch);
+}
+
+fn clean_branch(branch: &mut HolderBranch) {
+    make_printable(&mut branch.step);
+    make_printable(&mut branch.what);
+    branch.branches.iter_mut().for_each(clean_branch);
+}

@@ -1,0 +1,354 @@
+//! The suites: which tests run where.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus};
+
+use anyhow::{Result, bail};
+
+use super::{GATES, Lane, Ran, Setting, Suite, Torch, without_frameworks};
+use crate::played::{self, Driver};
+use crate::python::Environment;
+use crate::tally::Tally;
+use crate::{lint, run, site, system, wheel};
+
+pub(super) const SUITES: [Suite; 16] = [
+    suite("js", Lane::Compiles, js),
+    suite("rust", Lane::Compiles, rust),
+    suite("lint", Lane::Compiles, lint),
+    suite("packaging", Lane::Compiles, packaging),
+    suite("stubs", Lane::Waits, stubs),
+    suite("python", Lane::Waits, python),
+    suite("oldest", Lane::Waits, oldest),
+    suite(NEWEST, Lane::Waits, newest),
+    suite("between", Lane::Waits, between),
+    suite("browser", Lane::Waits, browser),
+    suite("demo", Lane::Waits, demo),
+    suite("frameworks", Lane::Waits, frameworks),
+    suite("sessions", Lane::Waits, sessions),
+    suite("harm", Lane::Waits, harm),
+    suite("cuda", Lane::Waits, cuda),
+    suite("gpu", Lane::Waits, gpu),
+];
+
+const fn suite(name: &'static str, lane: Lane, run: fn(&Setting<'_>) -> Result<Ran>) -> Suite {
+    Suite { name, lane, run }
+}
+
+/// Runs only if it is named: what others release must not fail a change of ours.
+pub(super) const NEWEST: &str = "newest";
+
+fn lint(setting: &Setting<'_>) -> Result<Ran> {
+    lint::run_all(setting.without_arguments()?).map(Ran::Tests)
+}
+
+/// Units, properties, snapshots and doctests, and the rules of the repository.
+fn rust(setting: &Setting<'_>) -> Result<Ran> {
+    let environment = Environment::main(setting.project)?;
+    // Beside the other packages, xtask's dependencies would have other features than `cargo xtask`
+    // built them with, and be compiled a second time. A test that is named may be in either.
+    let selections: &[&[&str]] = if setting.arguments.is_empty() {
+        &[&["--workspace", "--exclude=xtask"], &["--package=xtask"]]
+    } else {
+        &[&["--workspace"]]
+    };
+    let mut sum = Tally::default();
+    for selection in selections {
+        let mut cargo = setting.project.cargo("test");
+        cargo
+            .args(["--quiet", "--locked", "--all-features", "--no-fail-fast"])
+            .args(*selection)
+            .args(setting.arguments)
+            .env("INSTA_UPDATE", "no")
+            .env("PYO3_PYTHON", environment.python_path());
+        sum += count(&mut cargo, Tally::from_cargo)?;
+    }
+    Ok(Ran::Tests(sum))
+}
+
+fn js(setting: &Setting<'_>) -> Result<Ran> {
+    if system::find("node").is_none() {
+        return Ok(Ran::Nothing("Node is not installed".to_owned()));
+    }
+    let mut node = run::command("node");
+    node.args(["--test", "--test-reporter=tap"])
+        .args(setting.arguments)
+        .current_dir(setting.project.path("js"));
+    count(&mut node, Tally::from_node).map(Ran::Tests)
+}
+
+/// What the stub promises against what the extension has.
+fn stubs(setting: &Setting<'_>) -> Result<Ran> {
+    let project = setting.without_arguments()?;
+    let mut stubtest = setting.installed()?.module("mypy.stubtest");
+    stubtest
+        .arg("gpumem._gpumem")
+        .env(GATES.0, GATES.1)
+        .current_dir(project.root());
+    run::run(&mut stubtest)?;
+    Ok(Ran::Tests(Tally::ONE_PASSED))
+}
+
+fn python(setting: &Setting<'_>) -> Result<Ran> {
+    in_shells(setting, &setting.installed()?, &[])
+}
+
+fn oldest(setting: &Setting<'_>) -> Result<Ran> {
+    in_shells_of_others(setting, Environment::oldest(setting.project)?, &INTERNALS)
+}
+
+/// The newest versions of all that gpumem needs, on the newest Python that is here.
+fn newest(setting: &Setting<'_>) -> Result<Ran> {
+    // One binary serves every Python, and drivers know of none.
+    let without = ["--ignore=tests/python/test_drivers.py"];
+    in_shells_of_others(setting, Environment::newest(setting.project)?, &without)
+}
+
+/// Selects what rests on the insides of Python and IPython.
+const INTERNALS: [&str; 2] = ["-m", "internals"];
+
+fn in_shells_of_others(
+    setting: &Setting<'_>,
+    environment: Environment,
+    selection: &[&str],
+) -> Result<Ran> {
+    let environment = setting.with_wheel(environment)?;
+    let (ipython, minor) = (environment.version_of("ipython")?, environment.minor());
+    run::say(&format!("IPython {ipython} on Python 3.{minor}"));
+    in_shells(setting, &environment, selection)
+}
+
+/// What rests on the insides of Python and IPython, on every Python between the oldest and ours.
+fn between(setting: &Setting<'_>) -> Result<Ran> {
+    let others = Environment::between(setting.project)?;
+    if others.is_empty() {
+        let reason = "there is no Python between the oldest and ours";
+        return Ok(Ran::Nothing(reason.to_owned()));
+    }
+    let mut sum = Tally::default();
+    for environment in others {
+        let environment = setting.with_wheel(environment)?;
+        run::say(&format!("Python 3.{}", environment.minor()));
+        let selection = [&["tests/python", "tests/gallery"], &INTERNALS[..]].concat();
+        sum += side_by_side(setting, &environment, &selection)?;
+    }
+    Ok(Ran::Tests(sum))
+}
+
+/// The tests in shells and kernels, with GPUs that are played.
+fn in_shells(setting: &Setting<'_>, environment: &Environment, selection: &[&str]) -> Result<Ran> {
+    // Whoever looks at all objects, as the gallery does in each test, is the slower the more
+    // tests the process has collected.
+    let mut sum = Tally::default();
+    for folder in ["tests/python", "tests/gallery"] {
+        sum += side_by_side(setting, environment, &[&[folder], selection].concat())?;
+    }
+    Ok(Ran::Tests(sum))
+}
+
+/// The observer and the gallery with the real torch, JAX and TensorFlow.
+fn frameworks(setting: &Setting<'_>) -> Result<Ran> {
+    let Some(environment) = setting.torch(Torch::Frameworks)? else {
+        return Ok(without_frameworks());
+    };
+    let folders = ["tests/frameworks", "tests/gallery"];
+    let mut sum = side_by_side(setting, &environment, &folders)?;
+    // The newest ones: torch for CUDA, which finds no driver here and runs on the CPU.
+    if played::CAN_BE_LINKED
+        && let Some(newest) = setting.torch(Torch::Cuda)?
+    {
+        run::say("the newest torch and JAX");
+        sum += side_by_side(setting, &newest, &["tests/frameworks"])?;
+    }
+    Ok(Ran::Tests(sum))
+}
+
+/// Sessions with known truth: those that import what is not installed are skipped.
+fn sessions(setting: &Setting<'_>) -> Result<Ran> {
+    let torch = setting.torch(Torch::Frameworks)?;
+    let environment = torch.map_or_else(|| setting.installed(), Ok)?;
+    side_by_side(setting, &environment, &["tests/sessions"]).map(Ran::Tests)
+}
+
+/// Sessions that ended a kernel once: on each Python from 3.11 on, and beside each torch.
+fn harm(setting: &Setting<'_>) -> Result<Ran> {
+    let project = setting.project;
+    let mut plain = vec![Environment::main(project)?];
+    plain.extend(Environment::between(project)?);
+    plain.extend(Environment::oldest_of_ours(project)?);
+    let mut sum = Tally::default();
+    for environment in plain {
+        let environment = setting.with_wheel(environment)?;
+        run::say(&format!("Python 3.{}", environment.minor()));
+        let apart = ["tests/harm", "--ignore=tests/harm/test_torch.py"];
+        sum += side_by_side(setting, &environment, &apart)?;
+    }
+    let mut torches = vec![Torch::Frameworks];
+    if played::CAN_BE_LINKED {
+        torches.extend([Torch::Cuda, Torch::Cuda12]);
+    }
+    for torch in torches {
+        let Some(environment) = setting.torch(torch)? else {
+            sum += Tally::ONE_SKIPPED;
+            continue;
+        };
+        say_torch(&environment)?;
+        sum += side_by_side(setting, &environment, &["tests/harm/test_torch.py"])?;
+    }
+    Ok(Ran::Tests(sum))
+}
+
+/// What runs on the older torch: nothing that needs the tensors that a graph keeps, which torch 2.8
+/// shows only to who unpacks them, nor torch's newer statistics.
+const ON_CUDA_12: [&str; 11] = [
+    "tests/cuda/test_faults.py",
+    "tests/cuda/test_fragmentation.py",
+    "tests/cuda/test_levels.py",
+    "tests/cuda/test_observer.py",
+    "tests/cuda/test_oom.py",
+    "tests/cuda/test_played.py",
+    "tests/cuda/test_trace.py",
+    "tests/cuda/test_others.py",
+    "tests/cuda/test_runs.py",
+    "tests/cuda/test_allocators.py::test_a_graph_keeps_its_pool_and_a_replay_keeps_nothing",
+    "tests/cuda/test_release.py::test_every_step_in_turn",
+];
+
+/// The real torch on a played CUDA: its allocator, its statistics and its errors, without a GPU.
+fn cuda(setting: &Setting<'_>) -> Result<Ran> {
+    run::say(
+        "the real torch on a played CUDA: levels and errors are torch's own, \
+         computed numbers are garbage\n\
+         it replaces no GPU: run `cargo xtask test gpu` on a machine that has one, too",
+    );
+    let driver = setting.driver()?.filter(|_| played::CAN_BE_LINKED);
+    let Some(driver) = driver else {
+        let reason = "torch for CUDA is for Linux on x86-64";
+        return Ok(Ran::Nothing(reason.to_owned()));
+    };
+    let newest: &[&str] = &["tests/cuda", "tests/gallery"];
+    let mut sum = Tally::default();
+    for (torch, paths) in [(Torch::Cuda, newest), (Torch::Cuda12, &ON_CUDA_12)] {
+        let Some(environment) = setting.torch(torch)? else {
+            return Ok(without_frameworks());
+        };
+        say_torch(&environment)?;
+        let mut pytest = pytest(setting, &environment)?;
+        let programs = [driver.programs().to_path_buf()].into_iter();
+        let search = environment.search_path();
+        let search = std::env::join_paths(programs.chain(std::env::split_paths(&search)))?;
+        pytest
+            .args(["-p", "tests.cuda.on_played", "-rs", "-k", "cuda"])
+            .args(SIDE_BY_SIDE)
+            .args(paths)
+            .env("LD_LIBRARY_PATH", driver.libraries())
+            .env("PATH", search);
+        sum += count_pytest(setting, &mut pytest)?;
+    }
+    Ok(Ran::Tests(sum))
+}
+
+fn say_torch(environment: &Environment) -> Result<()> {
+    let (torch, minor) = (environment.version_of("torch")?, environment.minor());
+    run::say(&format!("torch {torch} on Python 3.{minor}"));
+    Ok(())
+}
+
+/// The same claims on a real GPU, with whichever frameworks are there.
+fn gpu(setting: &Setting<'_>) -> Result<Ran> {
+    if system::find("nvidia-smi").is_none() {
+        let reason = "no NVIDIA driver was found: there is no nvidia-smi";
+        return Ok(Ran::Nothing(reason.to_owned()));
+    }
+    let torch = setting.torch(Torch::Frameworks)?;
+    let environment = torch.map_or_else(|| setting.installed(), Ok)?;
+    let mut pytest = pytest(setting, &environment)?;
+    pytest.args(["-rs", "-k", "cuda", "tests/cuda", "tests/gallery"]);
+    count_pytest(setting, &mut pytest).map(Ran::Tests)
+}
+
+fn browser(setting: &Setting<'_>) -> Result<Ran> {
+    let chromium = match system::chromium() {
+        Err(missing) if !system::may_install() => return Ok(Ran::Nothing(format!("{missing:#}"))),
+        found => found?,
+    };
+    let mut pytest = pytest(setting, &setting.installed()?)?;
+    // By file: the tests of one may share a server, or what they did to it.
+    pytest
+        .args(["--numprocesses=auto", "--dist=loadfile", "tests/browser"])
+        .env("GPUMEM_CHROMIUM", chromium);
+    count_pytest(setting, &mut pytest).map(Ran::Tests)
+}
+
+/// The demonstration, by the command that people type.
+fn demo(setting: &Setting<'_>) -> Result<Ran> {
+    let mut pytest = pytest(setting, &setting.installed()?)?;
+    pytest.arg("tests/demo").env("GPUMEM_XTASK", own_program()?);
+    count_pytest(setting, &mut pytest).map(Ran::Tests)
+}
+
+/// This program's path. Linux says that a file is deleted if the rust suite has built it anew since.
+fn own_program() -> Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    let text = path.to_string_lossy();
+    let is_replaced = text.strip_suffix(" (deleted)").map(PathBuf::from);
+    Ok(is_replaced.unwrap_or_else(|| path.clone()))
+}
+
+fn packaging(setting: &Setting<'_>) -> Result<Ran> {
+    let published = wheel::publish(setting.project)?;
+    let mut pytest = pytest(setting, &Environment::main(setting.project)?)?;
+    pytest
+        .arg("tests/packaging")
+        .env("GPUMEM_WHEEL", published.wheel)
+        .env("GPUMEM_SDIST", published.sources);
+    let mut tally = count_pytest(setting, &mut pytest)?;
+    // Arguments name tests of pytest's.
+    if setting.arguments.is_empty() {
+        site::build(setting.project, &setting.installed()?)?;
+        tally += Tally::ONE_PASSED;
+    }
+    Ok(Ran::Tests(tally))
+}
+
+/// In as many processes as the machine has cores.
+const SIDE_BY_SIDE: [&str; 2] = ["--numprocesses=auto", "--dist=worksteal"];
+
+fn side_by_side(setting: &Setting<'_>, environment: &Environment, paths: &[&str]) -> Result<Tally> {
+    let mut pytest = pytest(setting, environment)?;
+    count_pytest(setting, pytest.args(SIDE_BY_SIDE).args(paths))
+}
+
+/// pytest in an environment; tests find the played driver.
+fn pytest(setting: &Setting<'_>, environment: &Environment) -> Result<Command> {
+    let mut pytest = environment.module("pytest");
+    let variables = setting.driver()?.into_iter().flat_map(Driver::variables);
+    pytest
+        .args(["-c", ".pytest.ini", "--quiet", "--color=no"])
+        .envs(variables)
+        .current_dir(setting.project.root());
+    Ok(pytest)
+}
+
+/// As which pytest ends if it was to run no test.
+const NONE_SELECTED: i32 = 5;
+
+fn count_pytest(setting: &Setting<'_>, pytest: &mut Command) -> Result<Tally> {
+    let (status, printed) = run::tee(pytest.args(setting.arguments))?;
+    // The tests that are named may all be in another folder of the suite.
+    if !setting.arguments.is_empty() && status.code() == Some(NONE_SELECTED) {
+        return Ok(Tally::default());
+    }
+    checked(status, Tally::from_pytest(&printed))
+}
+
+fn count(runner: &mut Command, tally: fn(&str) -> Tally) -> Result<Tally> {
+    let (status, printed) = run::tee(runner)?;
+    checked(status, tally(&printed))
+}
+
+fn checked(status: ExitStatus, tally: Tally) -> Result<Tally> {
+    if !status.success() && tally.failed == 0 {
+        bail!("{tally}, but the runner ended with {status}");
+    }
+    Ok(tally)
+}
