@@ -61,7 +61,8 @@ pub(crate) fn log(py: Python<'_>, message: &str) {
 #[pyfunction]
 #[pyo3(name = "_log")]
 pub(crate) fn log_from_python(py: Python<'_>, message: Text) {
-    log(py, &message.0);
+    let Text(message) = message;
+    log(py, &message);
 }
 
 /// Says it the first time only.

@@ -36,23 +36,27 @@ pub(crate) fn strings(texts: Vec<Text>) -> Vec<String> {
 /// A text on one line, as a terminal may show it.
 #[pyfunction(name = "_printable")]
 pub(crate) fn printable_text(text: Text) -> String {
-    printable(&text.0)
+    let Text(text) = text;
+    printable(&text)
 }
 
 /// A text of several lines for a terminal, or for the log of a CI job.
 #[pyfunction(name = "_printable_report")]
 pub(crate) fn report_text(text: Text) -> String {
-    printable_report(&text.0)
+    let Text(text) = text;
+    printable_report(&text)
 }
 
 /// A text as Markdown that shows it as it is.
 #[pyfunction(name = "_markdown_text")]
 pub(crate) fn markdown_text(text: Text) -> String {
-    report::markdown_text(&text.0)
+    let Text(text) = text;
+    report::markdown_text(&text)
 }
 
 /// A name or a line of code as Markdown.
 #[pyfunction(name = "_markdown_code")]
 pub(crate) fn markdown_code(text: Text) -> String {
-    report::markdown_code(&text.0)
+    let Text(text) = text;
+    report::markdown_code(&text)
 }

@@ -22,6 +22,7 @@ STATIC = ["files.html", "provider.js", "standalone.html", "thin.js"]
 TESTING = {"GPUMEM_TESTING": "1"}
 LICENSES = {"LICENSE-APACHE", "LICENSE-MIT", "LICENSE-THIRD-PARTY"}
 
+
 def package_files(tracked: frozenset[str]) -> set[str]:
     """Return the packages' files as a wheel names them."""
     static = {f"gpumem/static/{name}" for name in STATIC}

@@ -88,7 +88,7 @@ def wanted(torch: Path) -> list[Library]:
         needed = re.findall(r"\(NEEDED\).*\[(.+)\]", output("readelf", "-dW", file))
         ours = [name for name in needed if name.startswith(tuple(PLAYED | STUBS))]
         found |= {name: Library(name) for name in ours if name not in found}
-        undefined = ["nm", "-D", "--undefined-only", "--with-symbol-versions", file]
+        undefined = ["nm", "-D", "--undefined-only", "--with-symbol-versions", str(file)]
         for symbol in output(*undefined).split("\n"):
             name, _, version = symbol.split(" ")[-1].partition("@")
             (functions[version] if version else unversioned).add(name)
@@ -129,11 +129,11 @@ def link(library: Library, archive: Path, version: int, folder: Path) -> None:
         head = f"const int played_cuda_version = {version};\nint played_missing(const char *);\n"
         stubs.write_text(head + "".join(weak), encoding="utf-8")
         exports.write_text(library.exports(), encoding="utf-8")
-        command = ["cc", "-shared", "-fPIC", "-O1", "-w", "-o", linked]
-        command += [f"-Wl,-soname,{library.name}", f"-Wl,--version-script={exports}", stubs]
+        command = ["cc", "-shared", "-fPIC", "-O1", "-w", "-o", str(linked)]
+        command += [f"-Wl,-soname,{library.name}", f"-Wl,--version-script={exports}", str(stubs)]
         if library.is_played:
             # Weak stubs give way to what is played, and what nobody wants is left out.
-            command += ["-Wl,--gc-sections,--whole-archive", archive, "-Wl,--no-whole-archive"]
+            command += ["-Wl,--gc-sections,--whole-archive", str(archive), "-Wl,--no-whole-archive"]
             command += ["-lgcc_s", "-lpthread", "-ldl", "-lm"]
         subprocess.run(command, check=True)
         linked.replace(folder / library.name)

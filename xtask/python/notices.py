@@ -24,7 +24,8 @@ report's WebAssembly module. The list covers every platform; a wheel contains th
 
 
 def cargo(*arguments: str) -> str:
-    command = ["cargo", *arguments, "--locked", "--all-features"]  # noqa: S607 (the one on the path)
+    """Return what cargo prints."""
+    command = ["cargo", *arguments, "--locked", "--all-features"]
     ran = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 (a fixed command)
     return ran.stdout
 
@@ -45,7 +46,10 @@ def tidy(file: Path) -> str:
 def texts(package: dict[str, Any]) -> str:
     """Return a package's licence, the MIT license if there is a choice, and its notices."""
     files = sorted(Path(package["manifest_path"]).parent.iterdir())
-    by_start = lambda *starts: [it for it in files if it.name.upper().startswith(starts)]  # noqa: E731
+
+    def by_start(*starts: str) -> list[Path]:
+        return [it for it in files if it.name.upper().startswith(starts)]
+
     licenses = sorted(by_start("LICENSE", "LICENCE"), key=lambda it: "MIT" not in it.name.upper())
     # A link that was packed as a file holds a path.
     found = [text for text in map(tidy, licenses) if text.count("\n") > 1]
@@ -59,6 +63,7 @@ def texts(package: dict[str, Any]) -> str:
 
 
 def wrapped(names: set[str]) -> str:
+    """Return names in lines of 79 characters."""
     # A name and its version stay on one line.
     one_word = ", ".join(sorted(names)).replace(" ", "\0").replace(",\0", ", ")
     return textwrap.fill(one_word, 79, break_on_hyphens=False).replace("\0", " ")
