@@ -25,9 +25,9 @@ use gpumem_core::rules::Rules;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
+pub(crate) use answers::{NOTEBOOK_WIDTH, is_long_and_unmarked, line, n_ended, snapshot};
 #[cfg(feature = "testing")]
 pub(crate) use answers::{latest_line, long_from};
-pub(crate) use answers::{NOTEBOOK_WIDTH, is_long_and_unmarked, line, n_ended, snapshot};
 pub(crate) use following::{Subscription, follow};
 pub(crate) use held::{collect_look, look_for_holders};
 pub(crate) use reading::{
