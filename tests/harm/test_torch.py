@@ -142,6 +142,4 @@ def test_a_graph_that_grows_over_many_cells(notebook: Notebook) -> None:
 
 def test_a_graph_that_a_thread_with_a_small_stack_frees(notebook: Notebook) -> None:
     lengthened = Step(LENGTHENED, times=6)
-    notebook.survives_looks(
-        "import torch", CHAINED, lengthened, FREED_IN_A_THREAD, holder="kept"
-    )
+    notebook.survives_looks("import torch", CHAINED, lengthened, FREED_IN_A_THREAD, holder="kept")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import gpumem
 import pytest
 
+from tests.python.played import command
 from tests.python.test_store import folder, kept
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ TIMEOUT_SECONDS = 230
 
 def in_process(body: Callable[..., None]) -> Callable[..., None]:
     """Run the body of a test, with its parameters, in a process of its own."""
-
-    # pytest names it as it likes.
+    # pytest names the module as it likes.
     file = Path(inspect.getfile(body)).relative_to(ROOT)
     module = ".".join(file.with_suffix("").parts)
 
