@@ -23,6 +23,7 @@ mod growth;
 mod guard;
 mod holders;
 mod interrupt;
+mod late_line;
 mod level_log;
 mod levels;
 mod look;
@@ -35,6 +36,8 @@ mod opened;
 mod other_file;
 #[cfg(target_os = "linux")]
 mod own_memory;
+#[cfg(target_os = "linux")]
+mod process_status;
 mod ranks;
 mod recorder;
 mod rules;
@@ -124,8 +127,8 @@ mod _gpumem {
     #[pymodule_export]
     use super::session::{
         BegunTask, Subscription, begin_interval, close_store, device_labels, fetch, follow,
-        is_owner, look_after, note_missing, record_blocks, reset, roll, source_states,
-        sources_text, use_sources,
+        is_owner, look_after, look_if_unseen, note_missing, record_blocks, reset, roll,
+        source_states, sources_text, use_sources,
     };
     #[pymodule_export]
     use super::text::{markdown_code, markdown_text, printable_text, report_text};
@@ -143,7 +146,7 @@ mod _gpumem {
     use super::trace::flight::flight_recorder;
 
     #[pymodule_export]
-    use super::workers::{is_further, left_behind, worker_recording, workers};
+    use super::workers::{delete_sessions, is_further, left_behind, worker_recording, workers};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
@@ -152,6 +155,7 @@ mod _gpumem {
         super::still::resolve(module.py())?;
         super::walk::resolve(module.py())?;
         super::sim::register(module)?;
+        super::threads::watch_forks(module)?;
         #[cfg(feature = "testing")]
         if std::env::var_os("GPUMEM_TESTING").is_some_and(|it| it == "1") {
             super::testing::register(module)?;

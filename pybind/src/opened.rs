@@ -1,6 +1,5 @@
 //! What a file holds, for Python.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +14,9 @@ use pyo3::prelude::*;
 use crate::api::{load_bytes, read_file};
 use crate::other_file::refused;
 use crate::text::Text;
-use crate::{device_profile, level_log, nsight, ranks, stored, torch_snapshot, torch_trace};
+use crate::{
+    device_profile, files, level_log, nsight, ranks, store, stored, torch_snapshot, torch_trace,
+};
 
 /// Reads a file of any kind that gpumem knows; its content tells which. A folder holds the recordings of a job's
 /// ranks, or the traces of several workers. A text that is no file's path may name a baseline or a session that is
@@ -52,20 +53,23 @@ fn load_file(
             None => torch_trace::read_folder(py, &path, notebook)?.into_py_any(py),
         };
     }
-    // A pipe can be read once only.
-    if path.is_file() {
-        let head = py.detach(|| beginning(&path));
-        match FileKind::of(&head) {
-            // An export of Nsight Systems may be larger than memory, and what nobody reads, too.
-            FileKind::Sqlite => {
-                return match ranks::session_in(py, &path)? {
-                    Some(session) => session.into_py_any(py),
-                    None => nsight::read(py, &path)?.into_py_any(py),
-                };
-            }
-            kind if !is_read(kind, &head) => return Err(unread(py, &path, &head)),
-            _ => (),
+    let head = py.detach(|| beginning(&path));
+    let kind = FileKind::of(&head);
+    if let Some(session) = ranks::session_in(py, &path)? {
+        return session.into_py_any(py);
+    }
+    match kind {
+        // A recording whose beginning is damaged.
+        FileKind::Unknown if py.detach(|| store::has_frames(&path)) => {
+            let (path, bytes) = read_file(py, path)?;
+            return load_bytes(py, &path, &bytes)?.into_py_any(py);
         }
+        // Whoever reads it says why it cannot be read.
+        FileKind::Empty => {}
+        // An export of Nsight Systems may be larger than memory, and what nobody reads, too.
+        FileKind::Sqlite => return nsight::read(py, &path)?.into_py_any(py),
+        kind if !is_read(kind, &head) => return Err(unread(py, &path, &head)),
+        _ => {}
     }
     let (path, bytes) = read_file(py, path)?;
     match FileKind::of(&bytes) {
@@ -160,6 +164,6 @@ fn refuse_memray(py: Python<'_>, path: &Path) -> PyErr {
 /// A file's first bytes; none if it cannot be read, which shows when it is read whole.
 fn beginning(path: &Path) -> Vec<u8> {
     let mut head = Vec::new();
-    drop(File::open(path).and_then(|file| file.take(LOOKED_AT as u64).read_to_end(&mut head)));
+    drop(files::open(path).and_then(|file| file.take(LOOKED_AT as u64).read_to_end(&mut head)));
     head
 }

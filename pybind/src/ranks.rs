@@ -10,13 +10,10 @@ use gpumem_core::ranks::{self, Rank, Ranks};
 use gpumem_core::report;
 use pyo3::prelude::*;
 
-use crate::api::{Recording, load_bytes, raised, read_file};
+use crate::api::{Recording, load_bytes, raised, read_file, warn_missing};
 use crate::other_file::{Content, OtherFile, object};
-use crate::store::{Archive, ArchiveError, Opened, Origin};
+use crate::store::{self, Archive, ArchiveError, Opened, Origin};
 use crate::workers::ending_of;
-
-/// Of files that `save` wrote.
-const RECORDING: &str = "gpumem";
 
 /// The ranks of a job, each with a recording of its own.
 #[pyclass(frozen, extends = OtherFile, module = "gpumem._gpumem")]
@@ -90,6 +87,9 @@ pub(crate) fn session_in(py: Python<'_>, path: &Path) -> PyResult<Option<Recordi
         return Ok(None);
     };
     let (opened, _) = opened.map_err(|error| failed(py, &error))?;
+    if let Some(words) = &opened.damage {
+        warn_missing(py, Some(path), words)?;
+    }
     Ok(Some(Recording::with_children(
         opened.recording,
         opened.children,
@@ -104,8 +104,8 @@ pub(crate) fn ranks_of(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Py<JobRa
     for path in paths {
         if path.is_dir() {
             found.extend(ranks_in(py, &path)?);
-        } else if is_beside(&path) {
-            // What SQLite keeps beside a session.
+        } else if path.file_name().is_some_and(|it| it == store::MARKER) {
+            // It says only that the sessions beside it are gpumem's.
         } else if let Some(opened) = py.detach(|| Archive::of_file(&path)) {
             let (opened, analysis) = opened.map_err(|error| failed(py, &error))?;
             found.push(rank_of(opened, analysis));
@@ -139,7 +139,8 @@ fn ranks_in(py: Python<'_>, folder: &Path) -> PyResult<Vec<Rank>> {
     let mut paths = Vec::new();
     for entry in folder.read_dir()? {
         let path = entry?.path();
-        if path.extension().is_some_and(|it| it == RECORDING) && path.is_file() {
+        let is_recording = path.extension().is_some_and(|it| it == store::EXTENSION);
+        if is_recording && path.is_file() && !store::is_session_name(&path) {
             paths.push(path);
         }
     }
@@ -165,13 +166,6 @@ fn saved(py: Python<'_>, path: PathBuf) -> PyResult<Rank> {
         let ending = ending_of(&recording).unwrap_or(Ending::InOrder);
         Rank::new(&id, recording, analysis, ending)
     }))
-}
-
-fn is_beside(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    ["-wal", "-shm", "-journal"]
-        .iter()
-        .any(|ending| name.ends_with(ending))
 }
 
 fn failed(py: Python<'_>, error: &ArchiveError) -> PyErr {

@@ -1,7 +1,11 @@
 //! What is kept on the disk, for Python.
 
 use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
+use gpumem_core::history::StoredSession;
 use gpumem_core::printable::printable;
 use gpumem_core::{json, report};
 use pyo3::create_exception;
@@ -9,9 +13,9 @@ use pyo3::exceptions::{PyFileNotFoundError, PyKeyError};
 use pyo3::prelude::*;
 
 use crate::api::{GpuMemError, Recording};
-use crate::session;
 use crate::store::{Archive, ArchiveError, Origin, Setting};
 use crate::text::{Text, strings};
+use crate::{look, session, threads};
 
 create_exception!(
     gpumem,
@@ -90,13 +94,43 @@ pub(crate) fn stored_recording(py: Python<'_>, which: Text) -> PyResult<Recordin
     Ok(Recording::with_children(opened.recording, opened.children))
 }
 
-/// One line about the last session of this notebook, if it died and sessions are kept.
-pub(crate) fn last_died(py: Python<'_>, width: usize) -> PyResult<Option<String>> {
-    let Some(archive) = session::archive(py)?.filter(|archive| archive.is_written) else {
-        return Ok(None);
+/// What came of the search for the last session of this notebook.
+static LAST_DIED: Mutex<Option<Receiver<StoredSession>>> = Mutex::new(None);
+
+/// Loading gpumem waits no longer than this for that search.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Begins to search for the last session of this notebook, if sessions are kept, and waits for a moment.
+pub(crate) fn search_last(py: Python<'_>) -> PyResult<()> {
+    let archive = session::archive(py)?.filter(|archive| archive.is_written);
+    let (Some(archive), Ok(())) = (archive, look::ensure_room()) else {
+        return Ok(());
     };
-    let died = py.detach(|| archive.last_that_died());
-    Ok(died.map(|session| report::last_session(&session, width)))
+    let (sender, found) = mpsc::channel();
+    let (done, is_done) = mpsc::channel::<()>();
+    let search = move || {
+        if let Some(session) = archive.last_that_died() {
+            // The process may have ended.
+            drop(sender.send(session));
+        }
+        drop(done);
+    };
+    if threads::start_once("gpumem-last", search).is_ok() {
+        // It never says anything, and ends when the search does.
+        let _ = py.detach(move || is_done.recv_timeout(PATIENCE));
+        *LAST_DIED.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+    }
+    Ok(())
+}
+
+/// The last session of this notebook, if it died: once, when that is known.
+pub(crate) fn last_died() -> Option<StoredSession> {
+    let mut last = LAST_DIED.lock().unwrap_or_else(PoisonError::into_inner);
+    let session = last.as_ref()?.try_recv();
+    if !matches!(session, Err(TryRecvError::Empty)) {
+        *last = None;
+    }
+    session.ok()
 }
 
 /// Everything of gpumem is off.

@@ -14,7 +14,7 @@ use pyo3::types::PyBytes;
 use crate::api::raised;
 use crate::ranks::{JobRanks, job_of};
 use crate::recorder::bounded;
-use crate::store::{Archive, Origin};
+use crate::store::{self, Archive, Origin};
 
 /// What a recording says of a process that did not end in order.
 const ENDING: &str = "ending";
@@ -88,6 +88,14 @@ pub(crate) fn left_behind<'py>(
         Some((format::encode_frames(frames), ending))
     })?;
     Some((PyBytes::new(py, &bytes), ending.name()))
+}
+
+/// Deletes the sessions in a folder that gpumem made, but for those under way, and the folder if it holds nothing
+/// else.
+#[pyfunction]
+#[pyo3(name = "_delete_sessions")]
+pub(crate) fn delete_sessions(py: Python<'_>, folder: PathBuf) {
+    py.detach(move || store::delete_sessions(&folder));
 }
 
 /// What a session says of a kernel that died, said of a worker.

@@ -54,6 +54,7 @@ __all__ = [
     "_classify_growth_json",
     "_close_store",
     "_default_rules",
+    "_delete_sessions",
     "_fetch",
     "_flight_recorder",
     "_follow",
@@ -64,6 +65,7 @@ __all__ = [
     "_left_behind",
     "_log",
     "_look_after",
+    "_look_if_unseen",
     "_looks",
     "_markdown_code",
     "_markdown_text",
@@ -218,6 +220,7 @@ def _ranks(paths: list[str]) -> JobRanks: ...
 def _workers(found: list[tuple[str, bytes, str | None]]) -> JobRanks: ...
 def _worker_recording(frames: bytes, ending: str | None) -> bytes: ...
 def _is_further(first: bytes, second: bytes) -> bool: ...
+def _delete_sessions(folder: str | os.PathLike[str]) -> None: ...
 def _left_behind(
     folder: str | os.PathLike[str], session: str, n_points: int
 ) -> tuple[bytes, str] | None: ...
@@ -383,6 +386,7 @@ def register_adapter(
     *,
     after_runs: bool = False,
 ) -> None: ...
+def _look_if_unseen() -> None: ...
 def _looks() -> tuple[int, int, dict[str, int]]: ...
 
 # For tests: only in a process whose environment has GPUMEM_TESTING=1.

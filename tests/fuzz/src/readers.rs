@@ -196,7 +196,8 @@ fn read_chrome_trace(bytes: &[u8]) {
 }
 
 fn read_memory_timeline(bytes: &[u8]) {
-    match within_size(n_read(bytes), AT_LEAST, || memory_timeline::timeline(bytes)) {
+    // Its lists may take 1 MiB in any case.
+    match within_size(bytes.len(), 2 << 20, || memory_timeline::timeline(bytes)) {
         Ok(timeline) => {
             json::memory_timeline_json(&timeline);
             report::memory_timeline(&timeline, width(bytes));
@@ -340,13 +341,17 @@ fn read_recording(bytes: &[u8]) {
     }
 }
 
+/// As they are, and with a byte between any two frames, behind which the next one has to be found.
 fn read_salvage(bytes: &[u8]) {
-    let bytes = sealed(bytes);
-    let rows = frames(&bytes);
-    let recording = within_size(bytes.len(), OF_RECORDING, || {
-        format::salvage(rows.into_iter(), 0)
-    });
-    show(&recording, &bytes);
+    let apart = frames(&sealed(bytes)).join(&0xa3);
+    for bytes in [bytes, &apart] {
+        let salvaged = within_size(bytes.len(), OF_RECORDING, || {
+            format::salvage(bytes, &mut || true)
+        });
+        if let Ok(salvaged) = salvaged {
+            show(&salvaged.recording, bytes);
+        }
+    }
 }
 
 fn read_found(bytes: &[u8]) {
