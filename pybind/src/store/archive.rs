@@ -125,7 +125,7 @@ impl Archive {
             Some(header) => says_so(facts_of(header)),
             // The end of a file says again what it is.
             None => {
-                Entry::from_path(&path).is_some()
+                Entry::from_path(path).is_some()
                     || file::has_frames(path)
                         && file::read(path, u64::MAX).is_ok_and(|it| says_so(it.facts))
             }
