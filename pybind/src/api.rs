@@ -1,7 +1,7 @@
 //! What Python holds of a recording: its bytes, its report, its pictures.
 
 use std::ffi::CString;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use gpumem_core::analyze::{Analysis, Compared, analyze, compare, waiting};
@@ -20,8 +20,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrow::Table;
+use crate::other_file::{Content, OtherFile, object};
 use crate::text::Text;
-use crate::{child, files, look, rules, session};
+use crate::{child, files, look, rules, session, store};
 
 create_exception!(gpumem, GpuMemError, PyException, "What gpumem raises.");
 create_exception!(
@@ -151,20 +152,15 @@ impl Recording {
         )
     }
 
-    /// The child processes as text.
-    fn _processes_text(&self, py: Python<'_>, width: usize) -> PyResult<String> {
+    /// The child processes as they are now.
+    fn _processes(slf: &Bound<'_, Self>) -> PyResult<Py<SessionProcesses>> {
         look::ensure_room()?;
-        Ok(py.detach(|| report::process_report(&self.inner, &self.processes(), width)))
-    }
-
-    /// How many child processes are kept, and what their page is made from.
-    fn _processes_page<'py>(&self, py: Python<'py>) -> PyResult<(usize, Bound<'py, PyBytes>)> {
-        look::ensure_room()?;
-        let (n, page) = py.detach(|| {
-            let page = ProcessPage::of_processes(&self.inner, &self.processes());
-            (page.rows.len(), page.to_bytes())
-        });
-        Ok((n, PyBytes::new(py, &page)))
+        let (py, recording) = (slf.py(), slf.clone().unbind());
+        let found = py.detach(|| recording.get().processes());
+        let n = found.rows.len();
+        object(py, Children { recording, found }, |_| SessionProcesses {
+            n,
+        })
     }
 
     /// The conclusion, for an issue.
@@ -268,6 +264,51 @@ impl Recording {
     }
 }
 
+/// The child processes that a session recorded.
+#[pyclass(frozen, extends = OtherFile, module = "gpumem._gpumem")]
+pub(crate) struct SessionProcesses {
+    n: usize,
+}
+
+#[pymethods]
+impl SessionProcesses {
+    fn __len__(&self) -> usize {
+        self.n
+    }
+}
+
+struct Children {
+    recording: Py<Recording>,
+    found: Processes,
+}
+
+impl Content for Children {
+    fn kind(&self) -> &'static str {
+        "a session's child processes"
+    }
+
+    fn text(&self, width: usize) -> String {
+        report::process_report(&self.recording.get().inner, &self.found, width)
+    }
+
+    fn json(&self) -> String {
+        json::processes_json(&self.recording.get().inner, &self.found)
+    }
+
+    fn repr(&self) -> String {
+        std::format!("<SessionProcesses {}>", self.found.rows.len())
+    }
+
+    fn page_title(&self) -> Option<&'static str> {
+        Some("child processes")
+    }
+
+    fn page(&self) -> Option<ProcessPage> {
+        let recording = &self.recording.get().inner;
+        Some(ProcessPage::of_processes(recording, &self.found))
+    }
+}
+
 fn theme(dark: bool) -> Theme {
     if dark { Theme::Dark } else { Theme::Light }
 }
@@ -282,25 +323,29 @@ pub(crate) fn recording_now(py: Python<'_>) -> PyResult<Recording> {
     })
 }
 
-/// A file's path and its bytes.
+/// A file's path and its bytes. Only a regular file is read.
 pub(crate) fn read_file(py: Python<'_>, path: PathBuf) -> PyResult<(PathBuf, Vec<u8>)> {
-    // Python's own reading of a pipe ends with Ctrl-C.
-    if std::fs::metadata(&path).is_ok_and(|it| !it.is_file() && !it.is_dir()) {
-        let content = py.import("pathlib")?.call_method1("Path", (&path,))?;
-        let content = content.call_method0("read_bytes")?.extract()?;
-        return Ok((path, content));
-    }
-    match py.detach(|| std::fs::read(&path)) {
+    let read = py.detach(|| {
+        let mut bytes = Vec::new();
+        files::open(&path)?.read_to_end(&mut bytes).map(|_| bytes)
+    });
+    match read {
         Ok(bytes) => Ok((path, bytes)),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            Err(raised(py, &std::format!("{}: {error}", path.display()), 0))
+        }
         Err(error) => Err(file_error(path, &error)),
     }
 }
 
-/// The recording that a file holds.
+/// The recording that a file holds; of a damaged one what is sound.
 pub(crate) fn load_bytes(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<Recording> {
     match FileKind::of(bytes) {
         FileKind::Recording | FileKind::Unknown => {
-            warned(py, Some(path), py.detach(|| format::decode(bytes)))
+            let read = py.detach(|| {
+                format::decode(bytes).or_else(|error| store::sound_part(bytes).ok_or(error))
+            });
+            warned(py, Some(path), read)
         }
         kind => Err(not_a_recording(py, path, kind)),
     }
@@ -331,14 +376,19 @@ fn warned(
 ) -> PyResult<Recording> {
     let read = read.map_err(|error| recording_error(py, path, &error))?;
     for words in read.missing() {
-        let words = match path {
-            Some(path) => std::format!("{}: {words}", path.display()),
-            None => words.to_owned(),
-        };
-        let words = CString::new(words.replace('\0', " "))?;
-        PyErr::warn(py, &py.get_type::<RecordingWarning>(), &words, 1)?;
+        warn_missing(py, path, words)?;
     }
     Ok(Recording::new(read))
+}
+
+/// Says that a part of a recording is missing.
+pub(crate) fn warn_missing(py: Python<'_>, path: Option<&Path>, words: &str) -> PyResult<()> {
+    let words = match path {
+        Some(path) => std::format!("{}: {words}", path.display()),
+        None => words.to_owned(),
+    };
+    let words = CString::new(words.replace('\0', " "))?;
+    PyErr::warn(py, &py.get_type::<RecordingWarning>(), &words, 1)
 }
 
 /// `error` with the file's name, as Python's own `open` says it.

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::{MutexExt, PyOnceLock};
 use pyo3::types::{PyInt, PyString};
 
+use crate::child;
 use crate::ending::Ending;
 use crate::guard;
 use crate::session::{self, RunId};
@@ -60,6 +61,7 @@ struct Entry {
 #[pymethods]
 impl Block {
     fn __enter__(slf: Py<Self>, py: Python<'_>) -> Py<Self> {
+        child::record_block();
         let entry = if session::records_blocks() {
             guarded(py, || slf.get().begin(py)).unwrap_or(Entry::UNRECORDED)
         } else {

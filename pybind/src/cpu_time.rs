@@ -45,7 +45,7 @@ impl Expense {
 /// What this thread has spent of a core.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the time of a thread is told by libc alone")]
-fn spent() -> Duration {
+pub(crate) fn spent() -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -62,6 +62,6 @@ fn spent() -> Duration {
 
 /// Elsewhere the interval alone bounds it.
 #[cfg(not(target_os = "linux"))]
-fn spent() -> Duration {
+pub(crate) fn spent() -> Duration {
     Duration::ZERO
 }

@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::adapters::own::Asks;
 use crate::api::GpuMemError;
-use crate::look::{self, Question, Reach, Taken};
+use crate::look::{self, Question, Reach, Taken, Urgency};
 use crate::text::Text;
 use crate::{extension, guard, session};
 
@@ -56,8 +56,9 @@ pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<holders::Holder
         before: None,
         asks: Asks::All,
         walk_time: WALK_TIME.max(look::walk_time()),
-        is_asked: true,
+        urgency: Urgency::Asked,
         reads_graph: true,
+        leaves_out: true,
     };
     // Whoever asked waits longer than a cell's end does, however long that is.
     let patience = (WALK_TIME * 2).max(look::patience());
@@ -69,7 +70,7 @@ pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<holders::Holder
             return Ok(found.holders);
         }
         Taken::Late(_) => "it took too long".to_owned(),
-        Taken::Missed(reason) => reason,
+        Taken::NoAnswer(reason) => reason.to_string(),
     };
     Err(GpuMemError::new_err(format!(
         "who holds memory is not known: {reason}"

@@ -23,6 +23,7 @@ mod growth;
 mod guard;
 mod holders;
 mod interrupt;
+mod late_line;
 mod level_log;
 mod levels;
 mod look;
@@ -32,8 +33,11 @@ mod named_snapshot;
 mod nsight;
 mod oom;
 mod opened;
+mod other_file;
 #[cfg(target_os = "linux")]
 mod own_memory;
+#[cfg(target_os = "linux")]
+mod process_status;
 mod ranks;
 mod recorder;
 mod rules;
@@ -66,8 +70,8 @@ mod _gpumem {
     use super::adapters::own::register_adapter;
     #[pymodule_export]
     use super::api::{
-        DeviceError, GpuMemError, Recording, RecordingError, RecordingWarning, recording_now,
-        write_file,
+        DeviceError, GpuMemError, Recording, RecordingError, RecordingWarning, SessionProcesses,
+        recording_now, write_file,
     };
     #[pymodule_export]
     use super::arrow::Table;
@@ -113,6 +117,8 @@ mod _gpumem {
     #[pymodule_export]
     use super::opened::load;
     #[pymodule_export]
+    use super::other_file::OtherFile;
+    #[pymodule_export]
     use super::ranks::{JobRanks, ranks_of};
     #[pymodule_export]
     use super::rules::{_check_rules, _default_rules};
@@ -121,16 +127,16 @@ mod _gpumem {
     #[pymodule_export]
     use super::session::{
         BegunTask, Subscription, begin_interval, close_store, device_labels, fetch, follow,
-        is_owner, look_after, note_missing, record_blocks, reset, roll, source_states,
-        sources_text, use_sources,
+        is_owner, look_after, look_if_unseen, note_missing, record_blocks, reset, roll,
+        source_states, sources_text, use_sources,
     };
     #[pymodule_export]
     use super::text::{markdown_code, markdown_text, printable_text, report_text};
 
     #[pymodule_export]
     use super::stored::{
-        StoreError, baseline_names, baseline_recording, is_disabled, keep_in, save_baseline,
-        sessions_json, sessions_text, store_status, stored_recording,
+        StoreError, baseline_names, is_disabled, keep_in, save_baseline, sessions_json,
+        sessions_text, store_status, stored_recording,
     };
     #[pymodule_export]
     use super::torch_snapshot::{TorchChange, TorchSnapshot};
@@ -140,7 +146,7 @@ mod _gpumem {
     use super::trace::flight::flight_recorder;
 
     #[pymodule_export]
-    use super::workers::{is_further, left_behind, worker_recording, workers};
+    use super::workers::{delete_sessions, is_further, left_behind, worker_recording, workers};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
@@ -149,6 +155,7 @@ mod _gpumem {
         super::still::resolve(module.py())?;
         super::walk::resolve(module.py())?;
         super::sim::register(module)?;
+        super::threads::watch_forks(module)?;
         #[cfg(feature = "testing")]
         if std::env::var_os("GPUMEM_TESTING").is_some_and(|it| it == "1") {
             super::testing::register(module)?;

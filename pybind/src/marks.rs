@@ -21,7 +21,7 @@ pub(crate) fn mark(py: Python<'_>, label: Option<Text>) {
 
 /// A mark never fails in the user's loop.
 fn set(py: Python<'_>, mark: Mark<'_>) {
-    if child::is_recording() && !(session::is_owner() && session::is_running()) {
+    if child::may_record() && !(session::is_owner() && session::is_running()) {
         if matches!(mark, Mark::StepEnded(_)) {
             child::mark();
         }

@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gpumem_core::units::Bytes;
 
-use crate::store;
-
 #[global_allocator]
 static COUNTED: Counted = Counted;
 
@@ -16,8 +14,7 @@ static HELD: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes that gpumem holds now.
 pub(crate) fn held() -> Bytes {
-    let of_rust = HELD.load(Ordering::Relaxed) as u64;
-    Bytes::new(of_rust + store::held().get())
+    Bytes::new(HELD.load(Ordering::Relaxed) as u64)
 }
 
 /// The system's allocator, counted.

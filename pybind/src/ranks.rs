@@ -9,34 +9,30 @@ use gpumem_core::process_page::ProcessPage;
 use gpumem_core::ranks::{self, Rank, Ranks};
 use gpumem_core::report;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
-use crate::api::{Recording, load_bytes, raised, read_file};
-use crate::store::{Archive, ArchiveError, Opened, Origin};
+use crate::api::{Recording, load_bytes, raised, read_file, warn_missing};
+use crate::other_file::{Content, OtherFile, object};
+use crate::store::{self, Archive, ArchiveError, Opened, Origin};
 use crate::workers::ending_of;
 
-/// Of files that `save` wrote.
-const RECORDING: &str = "gpumem";
-
 /// The ranks of a job, each with a recording of its own.
-#[pyclass(frozen, module = "gpumem._gpumem")]
-pub(crate) struct JobRanks {
-    job: Vec<Rank>,
+#[pyclass(frozen, extends = OtherFile, module = "gpumem._gpumem")]
+pub(crate) struct JobRanks;
+
+struct Job {
+    ranks: Vec<Rank>,
     found: Ranks,
     /// Recordings beside those of the job.
     n_others: usize,
 }
 
-#[pymethods]
-impl JobRanks {
-    /// What messages call them.
-    #[classattr]
-    const _KIND: &'static str = "a job of several ranks";
+impl Content for Job {
+    fn kind(&self) -> &'static str {
+        "a job of several ranks"
+    }
 
-    /// The report as text; lines are at most `width` columns long.
-    #[pyo3(signature = (width = 100))]
     fn text(&self, width: usize) -> String {
-        let text = report::ranks(&self.job, &self.found, width);
+        let text = report::ranks(&self.ranks, &self.found, width);
         match self.n_others {
             0 => text,
             1 => format!("{text}\n1 more recording here is not of this job."),
@@ -44,42 +40,45 @@ impl JobRanks {
         }
     }
 
-    /// Everything as JSON: sizes are bytes, times are nanoseconds.
-    fn to_json(&self) -> String {
-        ranks_json(&self.job, &self.found)
+    fn json(&self) -> String {
+        ranks_json(&self.ranks, &self.found)
     }
 
-    /// What each of them is called: `rank` or `worker`.
-    fn _noun(&self) -> &'static str {
-        self.found.noun()
+    fn repr(&self) -> String {
+        format!("<JobRanks {}>", self.ranks.len())
     }
 
-    /// What the page is made from.
-    fn _page<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let page = py.detach(|| ProcessPage::of_ranks(&self.job, &self.found).to_bytes());
-        PyBytes::new(py, &page)
+    fn page_title(&self) -> Option<&'static str> {
+        Some(match self.found.noun() {
+            "worker" => "workers of a cluster",
+            _ => "ranks of a job",
+        })
     }
 
-    fn __repr__(&self) -> String {
-        format!("<JobRanks {}>", self.job.len())
+    fn page(&self) -> Option<ProcessPage> {
+        Some(ProcessPage::of_ranks(&self.ranks, &self.found))
     }
 }
 
-impl JobRanks {
-    pub(crate) fn of(found: Vec<Rank>) -> Self {
-        let (job, n_others) = ranks::of_last_job(found);
-        Self {
-            found: ranks::ranks(&job),
-            job,
+/// The last job of those that the ranks are of.
+pub(crate) fn job_of(py: Python<'_>, found: Vec<Rank>) -> PyResult<Py<JobRanks>> {
+    let job = py.detach(|| {
+        let (ranks, n_others) = ranks::of_last_job(found);
+        Job {
+            found: ranks::ranks(&ranks),
+            ranks,
             n_others,
         }
-    }
+    });
+    object(py, job, |_| JobRanks)
 }
 
 /// The sessions in a folder and the recordings that were saved there; `None` if there is none.
-pub(crate) fn read_folder(py: Python<'_>, folder: &Path) -> PyResult<Option<JobRanks>> {
-    let found = ranks_in(py, folder)?;
-    Ok((!found.is_empty()).then(|| py.detach(|| JobRanks::of(found))))
+pub(crate) fn read_folder(py: Python<'_>, folder: &Path) -> PyResult<Option<Py<JobRanks>>> {
+    match ranks_in(py, folder)? {
+        found if found.is_empty() => Ok(None),
+        found => job_of(py, found).map(Some),
+    }
 }
 
 /// The session in a file of the store; `None` if that is none.
@@ -88,6 +87,9 @@ pub(crate) fn session_in(py: Python<'_>, path: &Path) -> PyResult<Option<Recordi
         return Ok(None);
     };
     let (opened, _) = opened.map_err(|error| failed(py, &error))?;
+    if let Some(words) = &opened.damage {
+        warn_missing(py, Some(path), words)?;
+    }
     Ok(Some(Recording::with_children(
         opened.recording,
         opened.children,
@@ -97,13 +99,13 @@ pub(crate) fn session_in(py: Python<'_>, path: &Path) -> PyResult<Option<Recordi
 /// Joins the ranks of one job: files of recordings, sessions, and folders with such.
 #[pyfunction]
 #[pyo3(name = "_ranks")]
-pub(crate) fn ranks_of(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<JobRanks> {
+pub(crate) fn ranks_of(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Py<JobRanks>> {
     let mut found = Vec::new();
     for path in paths {
         if path.is_dir() {
             found.extend(ranks_in(py, &path)?);
-        } else if is_beside(&path) {
-            // What SQLite keeps beside a session.
+        } else if path.file_name().is_some_and(|it| it == store::MARKER) {
+            // It says only that the sessions beside it are gpumem's.
         } else if let Some(opened) = py.detach(|| Archive::of_file(&path)) {
             let (opened, analysis) = opened.map_err(|error| failed(py, &error))?;
             found.push(rank_of(opened, analysis));
@@ -112,10 +114,10 @@ pub(crate) fn ranks_of(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<JobRanks
         }
     }
     if found.is_empty() {
-        let message = "there is no recording of gpumem in these folders".to_owned();
-        return Err(raised(py, &message, 0));
+        let message = "there is no recording of gpumem in these folders";
+        return Err(raised(py, message, 0));
     }
-    Ok(py.detach(|| JobRanks::of(found)))
+    job_of(py, found)
 }
 
 fn ranks_in(py: Python<'_>, folder: &Path) -> PyResult<Vec<Rank>> {
@@ -137,7 +139,8 @@ fn ranks_in(py: Python<'_>, folder: &Path) -> PyResult<Vec<Rank>> {
     let mut paths = Vec::new();
     for entry in folder.read_dir()? {
         let path = entry?.path();
-        if path.extension().is_some_and(|it| it == RECORDING) && path.is_file() {
+        let is_recording = path.extension().is_some_and(|it| it == store::EXTENSION);
+        if is_recording && path.is_file() && !store::is_session_name(&path) {
             paths.push(path);
         }
     }
@@ -163,13 +166,6 @@ fn saved(py: Python<'_>, path: PathBuf) -> PyResult<Rank> {
         let ending = ending_of(&recording).unwrap_or(Ending::InOrder);
         Rank::new(&id, recording, analysis, ending)
     }))
-}
-
-fn is_beside(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    ["-wal", "-shm", "-journal"]
-        .iter()
-        .any(|ending| name.ends_with(ending))
 }
 
 fn failed(py: Python<'_>, error: &ArchiveError) -> PyErr {

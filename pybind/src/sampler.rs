@@ -2,12 +2,11 @@
 
 use std::fmt;
 use std::io;
-use std::mem;
 use std::process;
 use std::str::FromStr;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use gpumem_core::downsample::{Downsampler, Spacing};
@@ -17,7 +16,7 @@ use gpumem_core::units::{Nanos, NotATime};
 use crate::clock::Clock;
 use crate::cpu_time::Expense;
 use crate::sources::Drivers;
-use crate::threads;
+use crate::threads::{self, Progress};
 
 /// At most so many points of a device are kept of one run.
 const MAX_POINTS: usize = 512;
@@ -66,13 +65,8 @@ pub(crate) struct Sampler {
     clock: Clock,
     drivers: Drivers,
     shared: Arc<Shared>,
-    thread: Option<Thread>,
-}
-
-struct Thread {
-    handle: JoinHandle<()>,
-    /// Hangs up when the thread ends.
-    ended: Receiver<()>,
+    /// Hangs up when the thread has ended.
+    thread: Option<Receiver<()>>,
 }
 
 #[derive(Default)]
@@ -194,14 +188,17 @@ impl Sampler {
         }
     }
 
-    fn start(&self) -> io::Result<Thread> {
+    fn start(&self) -> io::Result<Receiver<()>> {
         let (alive, ended) = mpsc::channel();
         let (shared, drivers, clock) = (Arc::clone(&self.shared), self.drivers.clone(), self.clock);
-        let handle = threads::start("gpumem-sampler", move || {
-            shared.sample(&drivers, clock);
-            drop(alive);
-        })?;
-        Ok(Thread { handle, ended })
+        let work = move || {
+            // Goes with the work.
+            let _alive = &alive;
+            shared.sample(&drivers, clock)
+        };
+        let shared = Arc::clone(&self.shared);
+        threads::start("gpumem-sampler", work, move || shared.wake())?;
+        Ok(ended)
     }
 
     fn is_here(&self) -> bool {
@@ -211,22 +208,14 @@ impl Sampler {
 
 impl Drop for Sampler {
     fn drop(&mut self) {
-        let is_here = self.is_here();
-        let Some(Thread { handle, ended }) = self.thread.take() else {
+        let Some(ended) = self.thread.take().filter(|_| self.is_here()) else {
             return;
         };
-        if !is_here {
-            // There is no such thread in this process, to be joined or detached.
-            mem::forget(handle);
-            return;
-        }
         self.shared.lock().is_over = true;
         self.shared.changed.notify_one();
-        // The thread never waits for the GIL, so it may be waited for with the GIL held.
-        if let Err(mpsc::RecvTimeoutError::Disconnected) = ended.recv_timeout(PATIENCE) {
-            // A panic in it has been printed already, and left the run without further samples.
-            let _ = handle.join();
-        }
+        // The thread never waits for the GIL, so it may be waited for with the GIL held. A panic in it
+        // left the run without further samples.
+        let _ = ended.recv_timeout(PATIENCE);
     }
 }
 
@@ -260,12 +249,18 @@ impl Shared {
             .collect()
     }
 
+    /// Out of a sleep.
+    fn wake(&self) {
+        drop(self.lock());
+        self.changed.notify_all();
+    }
+
     fn lock(&self) -> MutexGuard<'_, Work> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The thread's life. No lock is held while it reads.
-    fn sample(&self, drivers: &Drivers, clock: Clock) {
+    fn sample(&self, drivers: &Drivers, clock: Clock) -> Progress {
         let mut expense = Expense::new(TURNS_PER_LOOK);
         let mut last = Instant::now();
         while let Some(round) = self.wait(&mut last, expense.per_turn()) {
@@ -282,13 +277,18 @@ impl Shared {
             drop(work);
             expense.note_turn();
         }
+        if self.lock().is_over {
+            Progress::Done
+        } else {
+            Progress::Paused
+        }
     }
 
-    /// Sleeps until the next reading of a run is due; `None` when the session is over. `last` is when
-    /// the last reading was due.
+    /// Sleeps until the next reading of a run is due; `None` when the session is over, or threads pause.
+    /// `last` is when the last reading was due.
     fn wait(&self, last: &mut Instant, cost: Duration) -> Option<Round> {
         let mut work = self.lock();
-        while !work.is_over {
+        while !work.is_over && !threads::are_paused() {
             let dues = work.runs.iter().map(|run| run.due(*last, cost));
             let Some((due, rest)) = dues.min() else {
                 work.is_asleep = true;

@@ -1,16 +1,21 @@
 //! What is kept on the disk, for Python.
 
 use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
+use gpumem_core::history::StoredSession;
+use gpumem_core::printable::printable;
 use gpumem_core::{json, report};
 use pyo3::create_exception;
-use pyo3::exceptions::PyKeyError;
+use pyo3::exceptions::{PyFileNotFoundError, PyKeyError};
 use pyo3::prelude::*;
 
 use crate::api::{GpuMemError, Recording};
-use crate::session;
 use crate::store::{Archive, ArchiveError, Origin, Setting};
 use crate::text::{Text, strings};
+use crate::{look, session, threads};
 
 create_exception!(
     gpumem,
@@ -18,6 +23,9 @@ create_exception!(
     GpuMemError,
     "A stored session that cannot be read or written."
 );
+
+/// "No such file or directory", on every system.
+const ENOENT: i32 = 2;
 
 /// `GpuMem.store`.
 #[derive(FromPyObject)]
@@ -57,6 +65,9 @@ pub(crate) fn sessions_text(py: Python<'_>, n_shown: usize, width: usize) -> PyR
     let archive = archive(py)?;
     py.detach(|| {
         let (sessions, n_more) = archive.sessions(n_shown);
+        if sessions.is_empty() {
+            return Ok(archive.none_kept());
+        }
         let table = report::sessions(&sessions, width);
         Ok(match n_more {
             0 => table,
@@ -83,13 +94,43 @@ pub(crate) fn stored_recording(py: Python<'_>, which: Text) -> PyResult<Recordin
     Ok(Recording::with_children(opened.recording, opened.children))
 }
 
-/// One line about the last session of this notebook, if it died and sessions are kept.
-pub(crate) fn last_died(py: Python<'_>, width: usize) -> PyResult<Option<String>> {
-    let Some(archive) = session::archive(py)?.filter(|archive| archive.is_written) else {
-        return Ok(None);
+/// What came of the search for the last session of this notebook.
+static LAST_DIED: Mutex<Option<Receiver<StoredSession>>> = Mutex::new(None);
+
+/// Loading gpumem waits no longer than this for that search.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Begins to search for the last session of this notebook, if sessions are kept, and waits for a moment.
+pub(crate) fn search_last(py: Python<'_>) -> PyResult<()> {
+    let archive = session::archive(py)?.filter(|archive| archive.is_written);
+    let (Some(archive), Ok(())) = (archive, look::ensure_room()) else {
+        return Ok(());
     };
-    let died = py.detach(|| archive.last_that_died());
-    Ok(died.map(|session| report::last_session(&session, width)))
+    let (sender, found) = mpsc::channel();
+    let (done, is_done) = mpsc::channel::<()>();
+    let search = move || {
+        if let Some(session) = archive.last_that_died() {
+            // The process may have ended.
+            drop(sender.send(session));
+        }
+        drop(done);
+    };
+    if threads::start_once("gpumem-last", search).is_ok() {
+        // It never says anything, and ends when the search does.
+        let _ = py.detach(move || is_done.recv_timeout(PATIENCE));
+        *LAST_DIED.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+    }
+    Ok(())
+}
+
+/// The last session of this notebook, if it died: once, when that is known.
+pub(crate) fn last_died() -> Option<StoredSession> {
+    let mut last = LAST_DIED.lock().unwrap_or_else(PoisonError::into_inner);
+    let session = last.as_ref()?.try_recv();
+    if !matches!(session, Err(TryRecvError::Empty)) {
+        *last = None;
+    }
+    session.ok()
 }
 
 /// Everything of gpumem is off.
@@ -128,14 +169,35 @@ pub(crate) fn save_baseline(
         .map_err(raised)
 }
 
-/// The runs that were kept under a name.
-#[pyfunction]
-#[pyo3(name = "_baseline_recording")]
-pub(crate) fn baseline_recording(py: Python<'_>, name: Text) -> PyResult<Recording> {
-    let Text(name) = name;
-    let archive = archive(py)?;
-    let recording = py.detach(|| archive.baseline(&name)).map_err(raised)?;
-    Ok(Recording::new(recording))
+/// The baseline of that name, or else the session of that id; for the name of a folder only a baseline.
+pub(crate) fn named(py: Python<'_>, name: &str, is_folder: bool) -> PyResult<Option<Recording>> {
+    let Some(archive) = session::archive(py)? else {
+        return Ok(None);
+    };
+    let shown = printable(name);
+    let baselines = py.detach(|| archive.baseline_names());
+    if baselines.contains(&shown) {
+        let recording = py.detach(|| archive.baseline(&shown)).map_err(raised)?;
+        return Ok(Some(Recording::new(recording)));
+    }
+    if is_folder {
+        return Ok(None);
+    }
+    match py.detach(|| archive.open(name)) {
+        Ok(opened) => Ok(Some(Recording::with_children(
+            opened.recording,
+            opened.children,
+        ))),
+        Err(ArchiveError::Unknown(words)) => {
+            let known = match &*baselines {
+                [] => String::new(),
+                names => format!(" (there is {})", names.join(", ")),
+            };
+            let words = format!("neither a file nor a baseline{known}, and {words}");
+            Err(PyFileNotFoundError::new_err((ENOENT, words, shown)))
+        }
+        Err(error) => Err(raised(error)),
+    }
 }
 
 /// The names of all baselines that are kept.

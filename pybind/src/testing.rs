@@ -15,11 +15,11 @@ use crate::adapters::own::{self, Asks};
 use crate::extension;
 use crate::guard::panic_in_next_callback;
 #[cfg(target_os = "linux")]
-use crate::look::fail_look;
+use crate::look::{fail_look, fork_and_read, slow_copies};
 use crate::look::{look_for, look_in_process, looks_under_way};
 use crate::sampler::simulated_run;
 use crate::session::{latest_line, long_from};
-use crate::store::{store_nanos, store_on_network};
+use crate::store::store_nanos;
 use crate::walk::{self, Extent, Here, Limits, Places, Search};
 
 /// How long a walk that a test waits for may take.
@@ -29,6 +29,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let hooks = PyModule::new(module.py(), "_testing")?;
     #[cfg(target_os = "linux")]
     hooks.add_function(wrap_pyfunction!(fail_look, &hooks)?)?;
+    #[cfg(target_os = "linux")]
+    hooks.add_function(wrap_pyfunction!(fork_and_read, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(fix, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(latest_line, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(long_from, &hooks)?)?;
@@ -38,8 +40,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     hooks.add_function(wrap_pyfunction!(object_graph, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(panic_in_next_callback, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(simulated_run, &hooks)?)?;
+    #[cfg(target_os = "linux")]
+    hooks.add_function(wrap_pyfunction!(slow_copies, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(store_nanos, &hooks)?)?;
-    hooks.add_function(wrap_pyfunction!(store_on_network, &hooks)?)?;
     // `add` would name it in `__all__`, and the stub tells of what is released.
     module.setattr("_testing", hooks)
 }

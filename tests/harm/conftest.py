@@ -39,6 +39,8 @@ class Ended:
     errors: list[str | None]
     # How many lines gpumem logged in each cell.
     n_logged: list[int]
+    # What each cell took of its thread's time.
+    cpu_seconds: list[float]
     # What gpumem printed below the cells.
     lines: list[str]
     # What gpumem logged.
@@ -57,6 +59,9 @@ class Notebook:
     def __init__(self, folder: Path, sources: list[str]) -> None:
         self.folder = folder
         self.sources = sources
+        self.environment: dict[str, str] = {}
+        # What the kernel is started by: it replaces itself by the command in its arguments.
+        self.launcher: list[str] = []
 
     def plays(self, *steps: str | Step, is_loaded: bool = True) -> Ended:
         """Play a session to its end, which its kernel must reach."""
@@ -67,10 +72,14 @@ class Notebook:
             "steps": [asdict(step) for step in played],
         }
         kernel = subprocess.run(
-            [*PYTHON, str(KERNEL)],
+            [*self.launcher, *PYTHON, str(KERNEL)],
             check=False,
             cwd=self.folder,
-            env={**os.environ, "IPYTHONDIR": str(self.folder / "ipython")},
+            env={
+                **os.environ,
+                **self.environment,
+                "IPYTHONDIR": str(self.folder / "ipython"),
+            },
             input=json.dumps(session),
             capture_output=True,
             text=True,

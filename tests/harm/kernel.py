@@ -48,6 +48,7 @@ class Kernel:
         )
         self.errors: list[str | None] = []
         self.n_logged: list[int] = []
+        self.cpu_seconds: list[float] = []
         self.is_loaded = is_loaded
         self.log = Log()
         logger = logging.getLogger("gpumem")
@@ -72,11 +73,12 @@ class Kernel:
 
     def run(self, cell: str, cell_id: str | None = None) -> None:
         """Run a cell as a frontend does, and note what it raised."""
-        n_before = len(self.log.messages)
+        n_before, began = len(self.log.messages), time.thread_time()
         raised = self.shell.run_cell(cell, store_history=True, cell_id=cell_id)
         error = raised.error_before_exec or raised.error_in_exec
         self.errors.append(None if error is None else type(error).__name__)
         self.n_logged.append(len(self.log.messages) - n_before)
+        self.cpu_seconds.append(time.thread_time() - began)
 
     def play(self, step: dict[str, Any]) -> None:
         """Run a cell once, or so many times, or for a while."""
@@ -93,6 +95,7 @@ class Kernel:
         return {
             "errors": self.errors,
             "n_logged": self.n_logged,
+            "cpu_seconds": self.cpu_seconds,
             "lines": [line["data"]["text/plain"] for line in lines],
             "log": self.log.messages,
             "results": self.shell.user_ns.get("results"),
@@ -120,6 +123,7 @@ def main() -> None:
         kernel = Kernel(is_loaded=session["is_loaded"], sources=session["sources"])
         kernel.errors.clear()
         kernel.n_logged.clear()
+        kernel.cpu_seconds.clear()
         for step in session["steps"]:
             kernel.play(step)
     print(json.dumps(kernel.ended()), flush=True)

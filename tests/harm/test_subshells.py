@@ -11,7 +11,7 @@ ipykernel = pytest.importorskip("ipykernel")
 if ipykernel.version_info < (7,):
     pytest.skip("this ipykernel has no subshells", allow_module_level=True)
 
-from tests.python.test_subshells import Shells, new_shells  # noqa: E402 (needs subshells)
+from tests.python.test_subshells import Shells, new_shells  # noqa: E402 (skipped before)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

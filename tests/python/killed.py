@@ -120,9 +120,9 @@ def main(folder: Path, n_kills: int, *, fills: bool) -> None:
         kept = folder / f"kernel-{n}"
         if fills:
             with (folder / "filled").open("wb") as file:
-                # Room for a file, and for a part of what is to be written.
+                # Room for a folder and a file, and for a part of what is to be written.
                 free = shutil.disk_usage(folder).free
-                file.write(bytes(max(0, free - numbers.randrange(100, 400) * 1024)))
+                file.write(bytes(max(0, free - numbers.randrange(2, 5) * 4096)))
         printed, was_full = kill_one(kept, numbers)
         n_printed += len(printed)
         n_filled += was_full

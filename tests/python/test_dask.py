@@ -180,7 +180,7 @@ def test_a_killed_worker_is_handed_in(started: Started, tmp_path: Path) -> None:
     n_sent = n_runs_in(acknowledged[victim.epoch])
     # After the last roll it uses more: that is on its disk alone.
     client.submit(use_much, workers=[victim.address], pure=False).result()
-    (path,) = (tmp_path / "workers").glob(f"*-{victim.epoch[:8]}-*.sqlite3")
+    (path,) = (tmp_path / "workers").glob(f"*-{victim.epoch[:8]}-*.gpumem")
     until(lambda: highest(path) >= 500 * MIB)
     pids = client.run(os.getpid)
     os.kill(pids[victim.address], signal.SIGKILL)

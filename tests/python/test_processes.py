@@ -209,18 +209,42 @@ for n in range(200):
         os._exit(0)
     os.waitpid(pid, 0)
 """
-    # Python warns of forks in a process with threads, with and without children that record.
-    found = play(f"found = played({cell!r})", PYTHONWARNINGS="ignore")
+    found = play(f"found = played({cell!r})")
     assert children(found) == {}
     assert list((tmp_path / "store").glob("*.processes")) == []
 
 
+RECORDS = {
+    "nothing": "pass",
+    "a step": "gpumem.mark()",
+    "a block": "with gpumem.record('work'): pass",
+    "by name": "gpumem.worker()",
+}
+
+
+@pytest.mark.parametrize("act", RECORDS.values(), ids=RECORDS.keys())
+def test_a_bare_fork_is_recorded_once_it_records(play: Any, act: str) -> None:
+    cell = f"""
+import gpumem, os, time
+if not (pid := os.fork()):
+    time.sleep(0.15)
+    {act}
+    time.sleep(0.15)
+    os._exit(7)
+os.waitpid(pid, 0)
+"""
+    found = play(f"found = played({cell!r})")
+    codes = [child["exit_code"] for child in found.get("processes", [])]
+    assert codes == ([] if act == "pass" else [7])
+
+
 def test_forks_while_other_threads_allocate(play: Any) -> None:
     cell = """
-import os, time
+import gpumem, os, time
 pids = []
 for n in range(40):
     if not (pid := os.fork()):
+        gpumem.mark()
         time.sleep(0.15)
         os._exit(n % 3)
     pids.append(pid)

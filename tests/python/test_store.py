@@ -74,7 +74,7 @@ def test_a_session_without_runs_leaves_nothing(kept: Shell, folder: Path) -> Non
     end()
     assert not folder.exists()
     assert gpumem.sessions() == []
-    assert said_by(kept, "%gpumem sessions").startswith("no session is kept yet")
+    assert said_by(kept, "%gpumem sessions").startswith(f"no session is kept in {folder}")
 
 
 def test_nobody_else_can_read_it(kept: Shell, folder: Path) -> None:
@@ -91,7 +91,7 @@ def test_the_source_is_kept_only_if_it_may_be(kept: Shell, folder: Path, kept_te
     kept.run(f"%config GpuMem.source_text = {kept_text!r}")
     kept.run("%%gpumem\nsecret_name = sim.tensor(300 << 20)")
     end()
-    (path,) = folder.iterdir()
+    (path,) = folder.glob("*.gpumem")
     assert (b"secret_name" in path.read_bytes()) == (kept_text == "full")
 
 
@@ -251,7 +251,7 @@ def test_old_sessions_make_room_but_no_baseline_does(kept: Shell, folder: Path) 
         end()
         kept.run("%%gpumem\n1")
     end()
-    assert len(list(folder.glob("*.sqlite3"))) == 50
+    assert len(list(folder.glob("*.gpumem"))) == 50
     said = said_by(kept, "%gpumem sessions")
     assert "… and 30 more: %gpumem sessions --all" in said
     assert len(said_by(kept, "%gpumem sessions --all").splitlines()) == 51

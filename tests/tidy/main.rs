@@ -147,11 +147,10 @@ fn only_one_source_names_nvml_wrapper() {
 }
 
 #[test]
-fn only_the_stores_file_and_nsights_database_name_sqlite() {
+fn only_nsights_database_names_sqlite() {
     lines(".rs")
         .in_code()
         .with_any(&["rusqlite"])
-        .outside("pybind/src/store/file.rs")
         .outside("pybind/src/nsight/database.rs")
         .none();
 }

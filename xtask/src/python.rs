@@ -192,12 +192,12 @@ impl Environment {
         requirements: &str,
         options: &[&str],
     ) -> Result<Self> {
+        // Two steps that run side by side may need it first.
+        static MAKING: Mutex<()> = Mutex::new(());
         let environment = Self {
             folder: project.target(name),
             minor: interpreter.minor,
         };
-        // Two steps that run side by side may need it first.
-        static MAKING: Mutex<()> = Mutex::new(());
         let _making = (name == MAIN).then(|| MAKING.lock());
         let requirements = project.path(&format!("xtask/python/{requirements}.txt"));
         let pins = fs::read_to_string(&requirements)

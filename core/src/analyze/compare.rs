@@ -1,5 +1,7 @@
 //! Comparison with a baseline: what grew more or less than before.
 
+use serde::Serialize;
+
 use super::cell::CellRef;
 use super::finding::Finding;
 use super::growth::State;
@@ -9,40 +11,30 @@ use super::row::RunRow;
 use super::series::{self, Key};
 use super::stats_cache::StatsCache;
 use super::{Analysis, Rules};
+use crate::named;
 use crate::recording::{DeviceIdx, DeviceKey, Recording, Run};
 use crate::source_text;
 use crate::units::{ByteDelta, Bytes};
 
-/// How a cell's growth changed. The order is that of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
-    /// It grows more.
-    Worse,
-    /// It grows, and is not in the baseline.
-    New,
-    /// It grew, and no longer does.
-    Fixed,
-    /// It grows less.
-    Better,
-    /// It grows as much as before.
-    Same,
-}
-
-impl Change {
-    /// The name in JSON and in Python.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Worse => "worse",
-            Self::New => "new",
-            Self::Same => "same",
-            Self::Better => "better",
-            Self::Fixed => "fixed",
-        }
+named! {
+    /// How a cell's growth changed. The order is that of the report.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Change {
+        /// It grows more.
+        Worse = "worse",
+        /// It grows, and is not in the baseline.
+        New = "new",
+        /// It grew, and no longer does.
+        Fixed = "fixed",
+        /// It grows less.
+        Better = "better",
+        /// It grows as much as before.
+        Same = "same",
     }
 }
 
 /// A cell's (or a loop's) growth in one recording. A side of [`Compared`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GrowthSide {
     /// The verdict.
     pub state: State,
@@ -53,11 +45,12 @@ pub struct GrowthSide {
     /// Its 95 % confidence interval.
     pub interval: (ByteDelta, ByteDelta),
     /// The highest rise of the level inside a run, from its start.
+    #[serde(rename = "peak_bytes")]
     pub peak: Option<Bytes>,
 }
 
 /// One cell (or loop) on one device, before and after.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
     /// The cell as it is now.
     pub cell: CellRef,
@@ -74,8 +67,10 @@ pub struct Compared {
     /// How it changed.
     pub change: Change,
     /// Growth per run now, minus growth per run then.
+    #[serde(rename = "difference_bytes")]
     pub difference: ByteDelta,
     /// Half of the 95 % confidence interval of the difference.
+    #[serde(rename = "uncertainty_bytes")]
     pub uncertainty: Bytes,
 }
 

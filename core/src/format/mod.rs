@@ -37,7 +37,7 @@ mod v1;
 mod values;
 
 pub use found::{decode_found, encode_found};
-pub use salvage::salvage;
+pub use salvage::{Salvage, salvage};
 
 use serde::Serialize;
 use thiserror::Error;
@@ -270,6 +270,15 @@ fn apply_within(
         offset += PREFIX + payload.len();
     }
     Ok(())
+}
+
+/// The header at the beginning of a recording, which may be cut behind it; `None` if no whole one is there.
+pub fn decode_header(bytes: &[u8]) -> Option<Header> {
+    let payload = payload_at(bytes, 0).ok()?;
+    match frame_of(payload, PREFIX, &mut Budget::of(payload.len())) {
+        Ok(Some(Frame::Header(header))) => Some(header),
+        _ => None,
+    }
 }
 
 /// The kind of the first frame, with a clear word for input that is none at all.

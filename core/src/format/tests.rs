@@ -615,6 +615,17 @@ proptest! {
     }
 
     #[test]
+    fn bytes_between_frames_cost_no_frame(recording in recording()) {
+        let frames = recording.frames().flat_map(|frame| [vec![0xa3], encode_frames([frame])]);
+        let found = salvage(&frames.flatten().collect::<Vec<u8>>(), &mut || true);
+        let told = |of: &Recording| -> Vec<Frame> {
+            of.frames().filter(|it| !matches!(it, Frame::Missing(_))).collect()
+        };
+        let found = found.expect("it is of this version").recording;
+        prop_assert_eq!(told(&found), told(&recording));
+    }
+
+    #[test]
     fn what_a_later_gpumem_adds_is_passed_over(recording in recording()) {
         let later = changed(&encode(&recording), |name, fields| {
             if !matches!(name, "versions" | "process") {

@@ -117,7 +117,7 @@ fn the_rank_that_leaks_and_runs_out_is_named_first() {
 fn what_opens_a_rank_can_be_pasted() {
     let mut job = vec![rank(0, "n", 0, &leaking())];
     for (id, expected) in [
-        ("job/1-2.sqlite3", "report job/1-2.sqlite3"),
+        ("job/1-2.gpumem", "report job/1-2.gpumem"),
         ("my job/a", "report 'my job/a'"),
         ("ada's/a", r"report 'ada'\''s/a'"),
     ] {

@@ -25,6 +25,13 @@ impl News<'_> {
     pub fn is_worth_a_line(&self) -> bool {
         self.moved || !self.findings.is_empty()
     }
+
+    /// The new findings alone, for a line that was shown before they were known; empty if there are none.
+    pub fn findings(&self, recording: &Recording, width: usize) -> String {
+        let findings = self.findings.iter();
+        let found = findings.map(|it| verdict::below_cell(recording, it, width));
+        to_text(&found.collect::<Vec<_>>())
+    }
 }
 
 /// What is new with a run. `told` holds the findings that were shown before; those of this run are added.
@@ -42,13 +49,29 @@ pub fn news<'a>(
         let capacity = row.capacity.unwrap_or(Bytes::gib(8));
         kept.as_f64() >= WORTH_A_LINE * capacity.as_f64()
     });
-    let findings = analysis
-        .findings
-        .iter()
-        .filter(|finding| concerns(recording, finding, run))
+    let findings = concerning(recording, analysis, run)
         .filter(|finding| shown.insert(state_of(finding)))
         .collect();
     News { moved, findings }
+}
+
+/// Whether [`news`] of a run has a finding: what else is known of it soon should be waited for.
+pub fn has_new_finding(
+    recording: &Recording,
+    analysis: &Analysis,
+    run: RunIdx,
+    shown: &BTreeSet<String>,
+) -> bool {
+    concerning(recording, analysis, run).any(|finding| !shown.contains(&state_of(finding)))
+}
+
+fn concerning<'r, 'a>(
+    recording: &'r Recording,
+    analysis: &'a Analysis,
+    run: RunIdx,
+) -> impl Iterator<Item = &'a Finding> + use<'r, 'a> {
+    let findings = analysis.findings.iter();
+    findings.filter(move |finding| concerns(recording, finding, run))
 }
 
 /// The finding and its state: news if either changes.
@@ -81,10 +104,7 @@ pub fn line(
     }
     let is_new = |finding: &Finding| news.findings.iter().any(|it| it.id == finding.id);
     lines.extend(
-        analysis
-            .findings
-            .iter()
-            .filter(|finding| concerns(recording, finding, run))
+        concerning(recording, analysis, run)
             .filter(|finding| finding.cell.is_some() || is_new(finding))
             .map(|finding| verdict::below_cell(recording, finding, width)),
     );

@@ -144,10 +144,10 @@ fn only_what_moved_or_is_new_is_worth_a_line() {
     let mut check = |cells: &[(&str, Vec<Play>)], expected: bool| {
         let (recording, analysis) = reported(cells);
         let last = recording.runs().last().expect("a run").idx;
-        assert_eq!(
-            news(&recording, &analysis, last, &mut told).is_worth_a_line(),
-            expected
-        );
+        let has_finding = has_new_finding(&recording, &analysis, last, &told);
+        let news = news(&recording, &analysis, last, &mut told);
+        assert_eq!(has_finding, !news.findings(&recording, 80).is_empty());
+        assert_eq!(news.is_worth_a_line(), expected);
     };
     check(&[("x = f()", vec![run(420)])], true);
     check(&[("x = f()", vec![run(10)])], false);

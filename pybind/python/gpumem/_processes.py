@@ -45,8 +45,8 @@ def worker(*_: object) -> None:
     """Record this process into the session that started it, if it is a child of one.
 
     Pass it as it is: ``DataLoader(..., worker_init_fn=gpumem.worker)``,
-    ``Pool(initializer=gpumem.worker)``. A fork records itself without it. It never fails, and does
-    nothing where no session is kept.
+    ``Pool(initializer=gpumem.worker)``. A fork by ``multiprocessing`` records itself without it. It
+    never fails, and does nothing where no session is kept.
     """
     with contextlib.suppress(Exception):
         _read_place()
@@ -75,7 +75,7 @@ def begin_if_started() -> None:
         # The fork server itself only starts others.
         if _process_name() != "MainProcess" or "LOCAL_RANK" in os.environ:
             _begin(None)
-            _begin_anew()
+            _begin_with_work()
             atexit.register(_end)
 
 
@@ -124,8 +124,11 @@ def _begin_named() -> bool:
     return _gpumem._child_begin(name, known)
 
 
-def _begin_anew() -> None:
-    """Have multiprocessing call back once it knows what this process is for: its name, its end."""
+def _begin_with_work() -> None:
+    """Have multiprocessing call back once it knows what this process is for: its name, its end.
+
+    A fork that multiprocessing has no work for begins when it records a step or a block.
+    """
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
         util.register_after_fork(_ANCHOR, _begin)
@@ -134,7 +137,7 @@ def _begin_anew() -> None:
 def _forked() -> None:
     with contextlib.suppress(Exception):
         if _gpumem._child_forked():
-            _begin_anew()
+            _begin_with_work()
 
 
 @cache

@@ -323,8 +323,21 @@ def report(recording: _gpumem.Recording | None = None, *, rules: Rules | None = 
     ``rules`` replace those of the recording.
     """
     if recording is None:
+        _gpumem._look_if_unseen()
         return Report(judged_by(_gpumem.recording(), rules), _gpumem._stopped())
     return Report(judged_by(_checked(recording), rules))
+
+
+def processes_of(found: _gpumem.Recording | _gpumem.OtherFile) -> _gpumem.SessionProcesses:
+    """Return the child processes of a session.
+
+    Raises:
+        GpuMemError: it is something else.
+    """
+    if isinstance(found, _gpumem.Recording):
+        return found._processes()
+    message = f"{found._kind} has no --processes"
+    raise _gpumem.GpuMemError(message)
 
 
 def below(notice: str | None, text: str, width: int = NOTEBOOK_WIDTH) -> str:

@@ -14,6 +14,8 @@ pub(super) struct Block {
     pub(super) n_bytes: Bytes,
     /// Address of the object that owns the bytes.
     pub(super) owner: usize,
+    /// Plain data begins at the address, which no look reads.
+    pub(super) is_data: bool,
 }
 
 /// Tells that the object which is looked at holds this block.
@@ -22,7 +24,7 @@ pub(super) fn hold(block: &Block, sink: &mut Sink<'_, '_, '_>) {
         id: identity::of(block.address, block.n_bytes, block.owner),
         device: &block.device,
         n_bytes: block.n_bytes,
-        address: Some(block.address as u64),
+        address: block.is_data.then_some(block.address as u64),
     };
     sink.storage(sink.own(), storage, Step::Within);
 }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use gpumem_core::units::Bytes;
+use pyo3::ffi;
 
 use super::arrays::{self, Block};
 use super::{Adapter, ClassName, Sink, Unread};
@@ -45,14 +46,30 @@ impl Adapter for Buffers {
     fn look(&self, object: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Result<(), Unread> {
         let n_bytes = self.n_bytes(object);
         if let Some(n_bytes) = n_bytes.filter(|n_bytes| *n_bytes >= SMALLEST) {
+            let data = data(object);
             let block = Block {
                 device: "host".to_owned(),
-                address: object.address(),
+                address: data.unwrap_or(object.address()),
                 n_bytes,
                 owner: object.address(),
+                is_data: data.is_some(),
             };
             arrays::hold(&block, sink);
         }
         Ok(())
+    }
+}
+
+/// Where the bytes lie: in the object itself, if it cannot grow.
+#[expect(unsafe_code, reason = "the bytes of an object of a known type")]
+fn data(object: &Object<'_>) -> Option<usize> {
+    let pointer = object.as_ptr();
+    // SAFETY: a live object, of which the type is asked first.
+    unsafe {
+        if ffi::PyByteArray_Check(pointer) != 0 {
+            return Some(ffi::PyByteArray_AsString(pointer) as usize);
+        }
+        let is_one = ffi::PyBytes_Check(pointer) != 0 || ffi::PyUnicode_Check(pointer) != 0;
+        is_one.then_some(pointer as usize)
     }
 }

@@ -43,5 +43,6 @@ fn block(array: &Object<'_>) -> Option<Block> {
         address: usize::try_from(memory.read("ptr")?.number()?).ok()?,
         n_bytes: Bytes::new(memory.read("size")?.number()?),
         owner: memory.address(),
+        is_data: true,
     })
 }

@@ -47,7 +47,8 @@ impl Adapter for Jax {
 fn hold(part: &Object<'_>, array: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Option<()> {
     let n_bytes = part.call("on_device_size_in_bytes")?.number()?;
     // Its address is known once it is computed; asking before would wait for it.
-    let address = if part.call("is_ready")?.is_true()? {
+    let is_ready = part.call("is_ready")?.is_true()?;
+    let address = if is_ready {
         usize::try_from(part.call("unsafe_buffer_pointer")?.number()?).ok()?
     } else {
         array.address()
@@ -57,6 +58,7 @@ fn hold(part: &Object<'_>, array: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> O
         address,
         n_bytes: Bytes::new(n_bytes),
         owner: array.address(),
+        is_data: is_ready,
     };
     arrays::hold(&block, sink);
     Some(())

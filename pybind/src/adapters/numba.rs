@@ -38,6 +38,7 @@ impl Adapter for Numba {
             address: memory.address(),
             n_bytes: Bytes::new(size),
             owner: memory.address(),
+            is_data: false,
         };
         arrays::hold(&block, sink);
         Ok(())

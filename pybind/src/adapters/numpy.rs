@@ -119,10 +119,10 @@ impl NumPy {
         if let Some(base) = NonNull::new(fields.base) {
             // SAFETY: the array keeps its base.
             let base = unsafe { section.borrowed(base.as_ptr()) };
-            show(array, fields, n_bytes, &base, sink);
+            show(array, fields, n_bytes, &base, &dtype, sink);
         } else if fields.flags & OWNS_DATA != 0 {
             if !is_small {
-                hold(fields, n_bytes, array.address(), sink);
+                hold(fields, n_bytes, array.address(), &dtype, sink);
             }
             if dtype.is_object {
                 elements(fields, n_bytes, sink);
@@ -162,21 +162,23 @@ fn show(
     fields: &Fields,
     n_bytes: Bytes,
     base: &Object<'_>,
+    dtype: &Dtype,
     sink: &mut Sink<'_, '_, '_>,
 ) {
     if base.is_capsule() {
-        hold(fields, n_bytes, array.address(), sink);
+        hold(fields, n_bytes, array.address(), dtype, sink);
     } else {
         sink.object(sink.own(), base, Step::attribute("base"));
     }
 }
 
-fn hold(fields: &Fields, n_bytes: Bytes, owner: usize, sink: &mut Sink<'_, '_, '_>) {
+fn hold(fields: &Fields, n_bytes: Bytes, owner: usize, dtype: &Dtype, sink: &mut Sink<'_, '_, '_>) {
     let block = Block {
         device: HOST.to_owned(),
         address: fields.data as usize,
         n_bytes,
         owner,
+        is_data: !dtype.is_object,
     };
     arrays::hold(&block, sink);
 }

@@ -105,6 +105,7 @@ fn hold(
         address: address.unwrap_or(tensor.address()),
         n_bytes: Bytes::new(element_bytes.saturating_mul(n_elements)),
         owner: tensor.address(),
+        is_data: address.is_some(),
     };
     if block.n_bytes > Bytes::ZERO {
         arrays::hold(&block, sink);

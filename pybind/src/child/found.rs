@@ -1,20 +1,19 @@
 //! The files of a session's children: their names, what they hold, which have to go.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, OpenOptions};
+use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
-use gpumem_core::format;
 use gpumem_core::processes::{Child, Exit};
 use gpumem_core::units::{Bytes, Nanos};
 
-use crate::store;
+use crate::files;
+use crate::store::{self, EXTENSION, short_id};
 
 /// Of the folder of a session's children, behind the beginning of the session's id.
 const FOLDER: &str = "processes";
-const EXTENSION: &str = "gpumem";
 /// Of what a parent saw of a child's end, beside the child's file.
 const EXIT: &str = "exit";
 /// Of what the driver told a parent of a child's use of GPUs, beside the child's file: a line each time.
@@ -27,11 +26,12 @@ const UNKNOWN: &str = "?";
 const MAX_CHILDREN: usize = 256;
 /// As much as a child can have written.
 const MAX_BYTES: u64 = 32 << 20;
+/// Reading all children of a session ends after this.
+const MAX_TIME: Duration = Duration::from_secs(10);
 
 /// The folder of a session's children, beside its file.
 pub(crate) fn folder(sessions: &Path, session: &str) -> PathBuf {
-    let id: String = session.chars().take(8).collect();
-    sessions.join(format!("{id}.{FOLDER}"))
+    sessions.join(format!("{}.{FOLDER}", short_id(session)))
 }
 
 /// `4123-1795404830.gpumem`: the process and when it began.
@@ -39,16 +39,21 @@ pub(super) fn file(folder: &Path, pid: u32, began: Nanos) -> PathBuf {
     folder.join(format!("{pid}-{}.{EXTENSION}", began.get()))
 }
 
-/// The process of a child's file.
+/// The process of a child's file; `None` if the name is not exactly that of one.
 pub(super) fn pid(name: &str) -> Option<u32> {
-    let stem = name.strip_suffix(&format!(".{EXTENSION}"))?;
-    stem.split_once('-')?.0.parse().ok()
+    let stem = name.strip_suffix(EXTENSION)?.strip_suffix('.')?;
+    let (pid, began) = stem.split_once('-')?;
+    let (pid, began): (u32, u64) = (pid.parse().ok()?, began.parse().ok()?);
+    (format!("{pid}-{began}.{EXTENSION}") == name).then_some(pid)
 }
 
 /// The children that are kept in a folder.
 pub(crate) fn found(folder: &Path) -> Vec<Child> {
+    let began = Instant::now();
     files(folder)
         .iter()
+        .take(MAX_CHILDREN)
+        .take_while(|_| began.elapsed() < MAX_TIME)
         .filter_map(|path| child(path))
         .collect()
 }
@@ -56,53 +61,108 @@ pub(crate) fn found(folder: &Path) -> Vec<Child> {
 /// Deletes the oldest children if there is no room for another.
 pub(super) fn make_room(folder: &Path) {
     let files = files(folder);
-    if files.len() < MAX_CHILDREN {
+    if files.len() < MAX_CHILDREN || !is_deletable(folder) {
         return;
     }
     let written = |path: &PathBuf| {
-        let written = fs::metadata(path).and_then(|it| it.modified());
+        let written = fs::symlink_metadata(path).and_then(|it| it.modified());
         written.unwrap_or(SystemTime::UNIX_EPOCH)
     };
     let mut files: Vec<_> = files.into_iter().map(|it| (written(&it), it)).collect();
     files.sort();
     let n_doomed = files.len() + 1 - MAX_CHILDREN;
     for (_, path) in files.into_iter().take(n_doomed) {
-        // Another child may have done so.
-        drop(fs::remove_file(path.with_extension(EXIT)));
-        drop(fs::remove_file(path.with_extension(DEVICE)));
-        drop(fs::remove_file(path));
+        delete_child(&path);
     }
 }
 
 /// Deletes the children of a session that is deleted.
 pub(crate) fn delete(sessions: &Path, session: &str) {
-    drop(fs::remove_dir_all(folder(sessions, session)));
+    delete_folder(&folder(sessions, session));
 }
 
 /// Deletes the children of sessions that are not kept any more: those of `kept` are.
 pub(crate) fn prune(sessions: &Path, kept: &BTreeSet<String>) {
-    let entries = fs::read_dir(sessions).into_iter().flatten().flatten();
-    for path in entries.map(|entry| entry.path()) {
-        let is_ours = path.extension().is_some_and(|it| it == FOLDER);
-        let session = path.file_stem().map(|it| it.to_string_lossy().into_owned());
-        let is_kept = session.is_none_or(|session| kept.contains(&session));
-        if is_ours && !is_kept && !is_in_use(&path) {
-            drop(fs::remove_dir_all(path));
+    for path in store::names(sessions) {
+        let is_kept = session(&path).is_none_or(|id| kept.contains(id));
+        // The session's first run may not be on the disk yet.
+        if !is_kept && !found(&path).iter().any(|child| child.is_running) {
+            delete_folder(&path);
         }
     }
 }
 
-/// The session's first run is not on the disk yet.
-fn is_in_use(folder: &Path) -> bool {
-    found(folder).iter().any(|child| child.is_running)
+/// The session of a folder of children; `None` if its name is not exactly that of one.
+fn session(folder: &Path) -> Option<&str> {
+    let name = folder.file_name()?.to_str()?;
+    store::hex(name.strip_suffix(FOLDER)?.strip_suffix('.')?)
 }
 
+/// What is in it is deleted file by file, and the folder if nothing else is left.
+fn delete_folder(folder: &Path) {
+    if is_deletable(folder) {
+        for path in files(folder) {
+            delete_child(&path);
+        }
+        store::delete_unfinished(folder);
+        store::delete_empty(folder);
+    }
+}
+
+/// A folder of children that gpumem made for this user, and no link to one.
+fn is_deletable(folder: &Path) -> bool {
+    let is_own = |found: Metadata| found.is_dir() && store::is_of_this_user(&found);
+    session(folder).is_some()
+        && fs::symlink_metadata(folder).is_ok_and(is_own)
+        && store::is_marked(folder)
+}
+
+/// Deletes a child of this session, and what was noted of it. That another process has done so is no failure.
+fn delete_child(path: &Path) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let id = path.parent().and_then(session);
+    let (Some(pid), Some(id)) = (pid(&name), id) else {
+        return;
+    };
+    let is_own = |of: &str| of.starts_with(id) && of.ends_with(&format!("-{pid}"));
+    if store::is_own_file(path, |header| is_own(&header.session)) {
+        for noted in [path.with_extension(EXIT), path.with_extension(DEVICE)] {
+            let is_own = |found: Metadata| found.is_file() && store::is_of_this_user(&found);
+            if fs::symlink_metadata(&noted).is_ok_and(is_own) && is_note(&noted) {
+                drop(fs::remove_file(noted));
+            }
+        }
+        drop(fs::remove_file(path));
+    }
+}
+
+/// Each line is two numbers, of which the first may be unknown.
+fn is_note(path: &Path) -> bool {
+    let is_number = |text: &str| text == UNKNOWN || text.parse::<i64>().is_ok();
+    read_note(path).is_some_and(|text| {
+        let mut lines = text.lines();
+        lines.all(|line| {
+            line.split_once(' ')
+                .is_some_and(|(a, b)| is_number(a) && is_number(b))
+        })
+    })
+}
+
+fn read_note(path: &Path) -> Option<String> {
+    // The last line may be longer than the room for it.
+    let text = files::read_own(path, MAX_DEVICE_BYTES + 64).ok()?;
+    String::from_utf8(text).ok()
+}
+
+/// The files of children, in the order of their names.
 pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let paths = entries.map(|entry| entry.path());
-    paths
-        .filter(|path| path.extension().is_some_and(|it| it == EXTENSION))
-        .collect()
+    let is_child = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        pid(&name).is_some()
+    };
+    let mut files: Vec<PathBuf> = store::names(folder).filter(is_child).collect();
+    files.sort();
+    files
 }
 
 /// Notes when a child ended, and how if that is known: the exit code or, as a negative number, the signal.
@@ -132,7 +192,7 @@ pub(crate) fn note_codes(folder: &Path, codes: &[(u32, i32)], now: Nanos) {
 }
 
 pub(super) fn noted(file: &Path) -> Option<Exit> {
-    let words = fs::read_to_string(file.with_extension(EXIT)).ok()?;
+    let words = read_note(&file.with_extension(EXIT))?;
     let (code, at) = words.trim().split_once(' ')?;
     Some(Exit {
         code: (code != UNKNOWN).then(|| code.parse()).transpose().ok()?,
@@ -167,7 +227,7 @@ fn add_device_used(file: &Path, used: Bytes, now: Nanos) -> io::Result<()> {
 }
 
 fn device_used(file: &Path) -> Vec<(Nanos, Bytes)> {
-    let text = fs::read_to_string(file.with_extension(DEVICE)).unwrap_or_default();
+    let text = read_note(&file.with_extension(DEVICE)).unwrap_or_default();
     let noted = text.lines().filter_map(|line| {
         let (at, used) = line.split_once(' ')?;
         Some((Nanos::new(at.parse().ok()?), Bytes::new(used.parse().ok()?)))
@@ -176,15 +236,12 @@ fn device_used(file: &Path) -> Vec<(Nanos, Bytes)> {
 }
 
 fn child(path: &Path) -> Option<Child> {
-    if fs::metadata(path).ok()?.len() > MAX_BYTES {
-        return None;
-    }
-    let recording = format::decode(&fs::read(path).ok()?).ok()?;
+    let recording = store::read(path, MAX_BYTES).ok()?.recording;
     let facts = recording.header().process.iter().cloned().collect();
     let exit = noted(path);
     let ended = exit.is_some() || recording.finish().is_some();
     Some(Child {
-        is_running: !ended && store::is_process_running(path, &facts),
+        is_running: !ended && store::is_process_running(path, &facts) == Some(true),
         was_killed: store::process_was_killed(&facts),
         exit,
         device_used: device_used(path),

@@ -1,7 +1,9 @@
 //! Child processes record themselves, each into a file of its own beside the session's.
 //!
 //! A child knows from its `place` where: a fork inherits it, another process reads it from an
-//! environment variable. `record` is the child's thread, `level` what it reads, `found` reads the files
+//! environment variable. A fork begins once it shows what it is for: `multiprocessing` gives it work, or
+//! it records a step or a block. Until then no thread of ours is in it, in which the system would
+//! refuse some of its calls. `record` is the child's thread, `level` what it reads, `found` reads the files
 //! of all children, and `watch` is how their parent sees them end.
 //!
 //! A forked child may use nothing that another thread of its parent had locked when it forked: neither
@@ -28,7 +30,6 @@ pub(crate) use place::{Place, VARIABLE, move_to};
 use record::Shared;
 
 use crate::text::Text;
-use crate::threads;
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn watch(_: &std::path::Path, _: crate::clock::Clock) {}
@@ -53,14 +54,21 @@ fn here() -> Option<&'static Child> {
     child.filter(|child| child.pid == process::id())
 }
 
-/// This process is a child that records itself.
-pub(crate) fn is_recording() -> bool {
-    here().is_some()
+/// This process is a child that could record itself.
+pub(crate) fn may_record() -> bool {
+    place::current().is_some_and(|place| place.session_pid != process::id())
 }
 
-/// A step of a loop ended.
+/// A block begins, if this is a child: it records itself from now on.
+pub(crate) fn record_block() {
+    begin(None);
+}
+
+/// A step of a loop ended. The child records itself from now on.
 pub(crate) fn mark() {
-    if let Some(child) = here() {
+    if begin(None)
+        && let Some(child) = here()
+    {
         child.shared.mark();
     }
 }
@@ -72,11 +80,11 @@ pub(crate) fn end() {
     }
 }
 
-/// A fork has happened, and this is the child. True if it records itself.
+/// This process was forked from a session that children are recorded for.
 #[pyfunction]
 #[pyo3(name = "_child_forked")]
 pub(crate) fn forked() -> bool {
-    begin(None)
+    may_record()
 }
 
 /// Where the variable of the environment says that a child records itself.
@@ -127,8 +135,7 @@ fn begin(name: Option<&str>) -> bool {
     }
     let name = name.map_or_else(|| format!("process {pid}"), str::to_owned);
     let shared = Arc::new(Shared::new(name, place.clock));
-    let (place, its_own) = (place.clone(), Arc::clone(&shared));
-    if threads::start("gpumem-child", move || record::run(&its_own, &place)).is_err() {
+    if record::start(&shared, place).is_err() {
         return false;
     }
     let child = Box::leak(Box::new(Child { pid, shared }));

@@ -1,12 +1,11 @@
 //! The child's thread: reads its level and appends frames to its file.
 //!
-//! The file is a recording like any other. It is appended to with plain writes: what is written is there
-//! if the child is killed, and nothing is locked that a fork could find held.
+//! The file is like that of a session: what is written is there if the child is killed, and nothing is locked
+//! that a fork could find held.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gpumem_core::downsample::{Downsampler, Spacing};
@@ -21,7 +20,8 @@ use super::found;
 use super::level::Level;
 use super::place::Place;
 use crate::clock::Clock;
-use crate::store;
+use crate::store::{self, Fault, FrameFile, KEPT};
+use crate::threads::{self, Progress};
 
 /// A child that only starts another program has done so by then.
 const DELAY: Duration = Duration::from_millis(5);
@@ -32,6 +32,8 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// What is read is on the disk after this, or with the next reading.
 const BEAT: Duration = Duration::from_millis(250);
 const MAX_POINTS: usize = 512;
+/// So many bytes wait for a disk that takes none.
+const MAX_WAITING: usize = 1 << 20;
 
 /// What the child's threads share.
 pub(super) struct Shared {
@@ -98,11 +100,17 @@ impl Shared {
         }
     }
 
-    /// True where the child ends.
+    /// Out of a rest.
+    fn wake(&self) {
+        drop(self.lock());
+        self.changed.notify_all();
+    }
+
+    /// True where the child ends. Shorter if threads pause.
     fn rest(&self, pause: Duration) -> bool {
         let until = Instant::now() + pause;
         let mut state = self.lock();
-        while !state.is_over {
+        while !state.is_over && !threads::are_paused() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -118,57 +126,93 @@ impl Shared {
     }
 }
 
-/// The thread's life.
-pub(super) fn run(shared: &Shared, place: &Place) {
-    record(shared, place);
-    shared.lock().has_ended = true;
-    shared.changed.notify_all();
+/// Starts the child's thread.
+pub(super) fn start(shared: &Arc<Shared>, place: &Place) -> io::Result<()> {
+    let mut recorder = Recorder {
+        shared: Arc::clone(shared),
+        place: place.clone(),
+        began: place.clock.now(),
+        level: None,
+        points: Downsampler::new(MAX_POINTS, Spacing::Time),
+        interval: SHORTEST,
+        written: None,
+        written_at: Instant::now(),
+    };
+    let work = move || {
+        if recorder.record().is_some() {
+            return Progress::Paused;
+        }
+        recorder.shared.lock().has_ended = true;
+        recorder.shared.changed.notify_all();
+        Progress::Done
+    };
+    let shared = Arc::clone(shared);
+    threads::start("gpumem-child", work, move || shared.wake())
 }
 
-/// `None` where nothing can be read or written: the child runs on.
-fn record(shared: &Shared, place: &Place) -> Option<()> {
-    let began = place.clock.now();
-    if shared.rest(DELAY) {
-        return None;
+/// The thread's own.
+struct Recorder {
+    shared: Arc<Shared>,
+    place: Place,
+    began: Nanos,
+    level: Option<Level>,
+    points: Downsampler,
+    interval: Duration,
+    written: Option<Written>,
+    written_at: Instant,
+}
+
+impl Recorder {
+    /// The thread's life, until threads pause; `None` where nothing more is read or written: the child
+    /// runs on.
+    fn record(&mut self) -> Option<()> {
+        if self.level.is_none() {
+            if self.shared.rest(DELAY) {
+                return None;
+            }
+            self.level = Some(Level::open()?);
+        }
+        while !threads::are_paused() {
+            let levels = self.level.as_mut()?.read()?;
+            let is_thinned = self.points.push(Sample {
+                process_used: Some(levels.own),
+                allocated: levels.allocated,
+                at: self.place.clock.now(),
+                ..Sample::default()
+            });
+            if is_thinned {
+                self.interval = LONGEST.min(2 * self.interval);
+            }
+            // At its end the child has let go of what it kept: that is not read any more.
+            let is_over = self.shared.rest(self.interval);
+            let life = self.place.clock.now().since(self.began);
+            let is_short = life < nanos(SHORTEST_LIFE);
+            let beat = self.written.as_ref().map_or(Duration::ZERO, |_| BEAT);
+            if !is_short && (is_over || self.written_at.elapsed() >= beat) {
+                self.write(is_over)?;
+            }
+            if is_over {
+                return None;
+            }
+        }
+        Some(())
     }
-    let mut level = Level::open()?;
-    let mut points = Downsampler::new(MAX_POINTS, Spacing::Time);
-    let mut written: Option<Written> = None;
-    let mut interval = SHORTEST;
-    let mut written_at = Instant::now();
-    loop {
-        let levels = level.read()?;
-        let is_thinned = points.push(Sample {
-            process_used: Some(levels.own),
-            allocated: levels.allocated,
-            at: place.clock.now(),
-            ..Sample::default()
-        });
-        if is_thinned {
-            interval = LONGEST.min(2 * interval);
-        }
-        // At its end the child has let go of what it kept: that is not read any more.
-        let is_over = shared.rest(interval);
-        let life = place.clock.now().since(began);
-        let is_short = life < nanos(SHORTEST_LIFE);
-        let beat = written.as_ref().map_or(Duration::ZERO, |_| BEAT);
-        if !is_short && (is_over || written_at.elapsed() >= beat) {
-            written_at = Instant::now();
-            let to = match &mut written {
-                Some(written) => written,
-                place_of => place_of.insert(Written::begin(shared, place, began, points.points())?),
-            };
-            to.add(shared, place, points.points(), is_over)?;
-        }
-        if is_over {
-            return Some(());
-        }
+
+    fn write(&mut self, is_over: bool) -> Option<()> {
+        let (shared, place, points) = (&*self.shared, &self.place, self.points.points());
+        self.written_at = Instant::now();
+        let to = match &mut self.written {
+            Some(written) => written,
+            place_of => place_of.insert(Written::begin(shared, place, self.began, points)?),
+        };
+        to.add(shared, place, points, is_over)
     }
 }
 
 /// What is in the child's file.
 struct Written {
-    file: File,
+    file: FrameFile,
+    unwritten: Vec<u8>,
     began: Nanos,
     before: Option<Bytes>,
     points: Vec<Sample>,
@@ -179,15 +223,9 @@ impl Written {
     fn begin(shared: &Shared, place: &Place, began: Nanos, points: &[Sample]) -> Option<Self> {
         let pid = std::process::id();
         let path = found::file(&place.folder, pid, began);
+        store::create_folder(path.parent().unwrap_or(Path::new("."))).ok()?;
         found::make_room(&place.folder);
         let before = points.first().and_then(|point| point.process_used);
-        let mut written = Self {
-            file: create(&path).ok()?,
-            began,
-            before,
-            points: Vec::new(),
-            n_marks: 0,
-        };
         let mut state = shared.lock();
         state.is_renamed = false;
         let frames = [
@@ -204,11 +242,17 @@ impl Written {
                 id: format!("process:{pid}"),
                 revisions: Vec::new(),
             }),
-            Frame::Run(written.run(&state.name, None)),
+            Frame::Run(child_run(&state.name, began, before, None)),
         ];
         drop(state);
-        written.append(frames)?;
-        Some(written)
+        Some(Self {
+            file: FrameFile::create(&path, &format::encode_frames(frames)).ok()?,
+            unwritten: Vec::new(),
+            began,
+            before,
+            points: Vec::new(),
+            n_marks: 0,
+        })
     }
 
     /// What is new.
@@ -255,42 +299,54 @@ impl Written {
         if is_over {
             let at = place.clock.now();
             let used = points.last().and_then(|point| point.process_used);
-            frames.push(Frame::Run(self.run(&name, Some((at, used)))));
+            let ended = Some((at, used));
+            frames.push(Frame::Run(child_run(&name, self.began, self.before, ended)));
             frames.push(Frame::Finish(Finish { at }));
         }
         self.append(frames)
     }
 
-    fn run(&self, name: &str, ended: Option<(Nanos, Option<Bytes>)>) -> Run {
-        Run {
-            idx: RunIdx(0),
-            cell: CellIdx(0),
-            revision: SourceHash(0),
-            parent: None,
-            kind: RunKind::Block,
-            label: Some(name.to_owned()),
-            execution_count: None,
-            started: self.began,
-            ended: ended.map(|(at, _)| at),
-            status: if ended.is_some() {
-                Status::Ok
-            } else {
-                Status::Running
-            },
-            levels: vec![RunLevels {
-                device: DeviceIdx(0),
-                before: reading(self.before),
-                after: ended.map(|(_, used)| reading(used)),
-                peak_reset: false,
-            }],
-            oom: None,
-            overlaps: Vec::new(),
+    /// A reader sees all of it or nothing. What a full disk does not take comes with the next.
+    fn append(&mut self, frames: Vec<Frame>) -> Option<()> {
+        self.unwritten.extend(format::encode_frames(frames));
+        match self.file.append(&self.unwritten) {
+            Ok(()) => self.unwritten.clear(),
+            Err(Fault::Full) if self.unwritten.len() < MAX_WAITING => {}
+            Err(_) => return None,
         }
+        Some(())
     }
+}
 
-    /// In one write: a reader sees all of it or nothing.
-    fn append(&mut self, frames: impl IntoIterator<Item = Frame>) -> Option<()> {
-        self.file.write_all(&format::encode_frames(frames)).ok()
+fn child_run(
+    name: &str,
+    began: Nanos,
+    before: Option<Bytes>,
+    ended: Option<(Nanos, Option<Bytes>)>,
+) -> Run {
+    Run {
+        idx: RunIdx(0),
+        cell: CellIdx(0),
+        revision: SourceHash(0),
+        parent: None,
+        kind: RunKind::Block,
+        label: Some(name.to_owned()),
+        execution_count: None,
+        started: began,
+        ended: ended.map(|(at, _)| at),
+        status: if ended.is_some() {
+            Status::Ok
+        } else {
+            Status::Running
+        },
+        levels: vec![RunLevels {
+            device: DeviceIdx(0),
+            before: reading(before),
+            after: ended.map(|(_, used)| reading(used)),
+            peak_reset: false,
+        }],
+        oom: None,
+        overlaps: Vec::new(),
     }
 }
 
@@ -306,6 +362,7 @@ fn reading(used: Option<Bytes>) -> Reading {
 
 fn header(state: &State, place: &Place) -> Header {
     let known = [
+        (KEPT, "process".to_owned()),
         ("name", state.name.clone()),
         ("session", place.session.clone()),
         ("parent", parent_pid().to_string()),
@@ -331,16 +388,6 @@ fn parent_pid() -> u32 {
 #[cfg(not(unix))]
 fn parent_pid() -> u32 {
     0
-}
-
-/// For its owner alone.
-fn create(path: &Path) -> io::Result<File> {
-    store::create_folder(path.parent().unwrap_or(Path::new(".")))?;
-    let mut options = OpenOptions::new();
-    options.append(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
 
 fn nanos(duration: Duration) -> Nanos {

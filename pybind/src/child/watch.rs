@@ -11,13 +11,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gpumem_core::units::Nanos;
 
 use super::found;
 use crate::clock::Clock;
-use crate::{store, threads};
+use crate::store;
+use crate::threads::{self, Progress};
 
 /// More children than these are not watched at once.
 const MAX_WATCHED: usize = 512;
@@ -92,7 +93,11 @@ impl Watcher {
             inotify,
         };
         watcher.add(folder, clock);
-        threads::start("gpumem-children", move || run(&owned)).ok()?;
+        let awake = Arc::new(eventfd()?);
+        let waker = Arc::clone(&awake);
+        let mut watching = WatchedChildren::default();
+        let work = move || watching.run(&owned, &awake);
+        threads::start("gpumem-children", work, move || wake(&waker)).ok()?;
         Some(watcher)
     }
 
@@ -112,57 +117,95 @@ impl Watcher {
 
 fn add(inotify: i32, folder: &Path) -> Option<i32> {
     let path = CString::new(folder.as_os_str().as_bytes()).ok()?;
+    // A folder is created; a file gets its name when it has its first frames.
+    let events = libc::IN_CREATE | libc::IN_MOVED_TO;
     // SAFETY: the path ends with a zero and outlives the call.
-    let wd = unsafe { libc::inotify_add_watch(inotify, path.as_ptr(), libc::IN_CREATE) };
+    let wd = unsafe { libc::inotify_add_watch(inotify, path.as_ptr(), events) };
     (wd >= 0).then_some(wd)
 }
 
-/// The thread's life.
-fn run(inotify: &OwnedFd) {
-    let mut children: HashMap<u32, Watched> = HashMap::new();
-    let mut ended: Vec<Ended> = Vec::new();
-    loop {
-        let waiting = |fd: i32| libc::pollfd {
-            fd,
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        let pids: Vec<u32> = children.keys().copied().collect();
-        let mut polled = vec![waiting(inotify.as_raw_fd())];
-        polled.extend(
-            pids.iter()
-                .map(|pid| waiting(children[pid].pidfd.as_raw_fd())),
-        );
-        let patience = if ended.is_empty() { -1 } else { AGAIN };
-        let (first, n_polled) = (polled.as_mut_ptr(), polled.len() as libc::nfds_t);
-        // SAFETY: the pointer and the length are those of one vector.
-        let answer = unsafe { libc::poll(first, n_polled, patience) };
-        if answer < 0 {
-            if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted {
-                continue;
+/// What the thread knows.
+#[derive(Default)]
+struct WatchedChildren {
+    children: HashMap<u32, Watched>,
+    ended: Vec<Ended>,
+}
+
+impl WatchedChildren {
+    /// The thread's life. `awake` wakes it when threads pause.
+    fn run(&mut self, inotify: &OwnedFd, awake: &OwnedFd) -> Progress {
+        while !threads::are_paused() {
+            let waiting = |fd: i32| libc::pollfd {
+                fd,
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            let pids: Vec<u32> = self.children.keys().copied().collect();
+            let mut polled = vec![waiting(inotify.as_raw_fd()), waiting(awake.as_raw_fd())];
+            polled.extend(
+                pids.iter()
+                    .map(|pid| waiting(self.children[pid].pidfd.as_raw_fd())),
+            );
+            let patience = if self.ended.is_empty() { -1 } else { AGAIN };
+            let (first, n_polled) = (polled.as_mut_ptr(), polled.len() as libc::nfds_t);
+            // SAFETY: the pointer and the length are those of one vector.
+            let answer = unsafe { libc::poll(first, n_polled, patience) };
+            if answer < 0 {
+                if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted {
+                    continue;
+                }
+                return Progress::Done;
             }
-            return;
-        }
-        for (pid, polled) in pids.iter().zip(&polled[1..]) {
-            if polled.revents != 0
-                && let Some(child) = children.remove(pid)
-            {
-                let at = child.clock.now();
-                let n_tries = 0;
-                ended.push(Ended { child, at, n_tries });
-            }
-        }
-        ended.retain_mut(|ended| !ended.is_noted());
-        if polled[0].revents != 0 {
-            for (file, pid, clock) in created(inotify) {
-                if children.len() < MAX_WATCHED
-                    && let Some(pidfd) = pidfd(pid)
+            for (pid, polled) in pids.iter().zip(&polled[2..]) {
+                if polled.revents != 0
+                    && let Some(child) = self.children.remove(pid)
                 {
-                    children.insert(pid, Watched { pidfd, file, clock });
+                    let at = child.clock.now();
+                    let n_tries = 0;
+                    self.ended.push(Ended { child, at, n_tries });
                 }
             }
+            self.ended.retain_mut(|ended| !ended.is_noted());
+            if polled[0].revents != 0 {
+                for (file, pid, clock) in created(inotify) {
+                    if self.children.len() < MAX_WATCHED
+                        && let Some(pidfd) = pidfd(pid)
+                    {
+                        self.children.insert(pid, Watched { pidfd, file, clock });
+                    }
+                }
+            }
+            if polled[1].revents != 0 {
+                sleep_again(awake);
+            }
         }
+        Progress::Paused
     }
+}
+
+fn eventfd() -> Option<OwnedFd> {
+    // SAFETY: the call takes no pointer.
+    let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+    // SAFETY: it was opened just now and is nobody else's.
+    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn wake(awake: &OwnedFd) {
+    let one = 1_u64;
+    // SAFETY: eight bytes are borrowed for the call.
+    unsafe {
+        libc::write(
+            awake.as_raw_fd(),
+            (&raw const one).cast(),
+            size_of_val(&one),
+        )
+    };
+}
+
+fn sleep_again(awake: &OwnedFd) {
+    let mut n = 0_u64;
+    // SAFETY: there is room for eight bytes.
+    unsafe { libc::read(awake.as_raw_fd(), (&raw mut n).cast(), size_of_val(&n)) };
 }
 
 /// The files that children have made since this was last called.

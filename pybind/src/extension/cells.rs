@@ -13,6 +13,7 @@ use super::Extension;
 use super::options::{cell_options, is_control};
 use super::parsed_interval;
 use crate::ending::Ending;
+use crate::late_line;
 use crate::modules::imported;
 use crate::named_snapshot::on_oom;
 use crate::oom::holders::Watching;
@@ -67,6 +68,8 @@ impl Extension {
         let execution_count = self.next_count(py, info)?;
         self.end_stale(py)?;
         self.end_orphans(py)?;
+        late_line::say(py)?;
+        session::heap_changes(py)?;
         let around = blocks::current(py)?;
         let is_nested = session::is_in_cell(py, around)?;
         let cell = RunningCell {
@@ -200,10 +203,11 @@ impl Extension {
         let hint = self.hint_at_trainer(py, run, result)?;
         let is_hint = hint.is_some();
         notes.extend(hint);
-        let is_shown = self.say(py, &recorded, run, notes)?;
+        let is_shown = self.say(py, &recorded, run, count, notes)?;
         if is_hint && is_shown {
             self.state(py).hinted = Some(run);
         }
+        self.say_last_died(py)?;
         self.say_trouble_of_store(py, &recorded)
     }
 

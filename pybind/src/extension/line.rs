@@ -2,6 +2,7 @@
 
 use gpumem_core::printable::{printable, printable_lines};
 use gpumem_core::recording::RunIdx;
+use gpumem_core::report;
 use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -9,8 +10,10 @@ use pyo3::types::PyDict;
 
 use super::Extension;
 use super::cells::RecordedCell;
+use crate::late_line::{self, LateLine};
 use crate::modules::imported;
-use crate::{session, stored, trainers};
+use crate::session::{self, SessionRun};
+use crate::{stored, trainers};
 
 impl Extension {
     /// The line after a cell, and whether it was shown. Where the user's output takes none, the next
@@ -20,12 +23,15 @@ impl Extension {
         py: Python<'_>,
         cell: &RecordedCell,
         run: RunIdx,
+        execution_count: Option<u32>,
         notes: Vec<String>,
     ) -> PyResult<bool> {
         if self.is_quiet(py, cell) {
             return Ok(false);
         }
-        let line = session::line(py, run, cell.asked, self.width(py)?)?;
+        late_line::say(py)?;
+        let width = self.width(py)?;
+        let line = session::line(py, run, cell.asked, width)?;
         if line.is_none() && notes.is_empty() {
             return Ok(false);
         }
@@ -44,14 +50,31 @@ impl Extension {
         }
         let tag = PyDict::new(py);
         tag.set_item("run", run.0)?;
-        let (publish, output) = self.publication(py, &line, tag)?;
+        let text = late_line::take_unsaid(py) + &line;
+        let (publish, output) = self.publication(py, &text, tag)?;
+        let late = SessionRun::with_late_answer(py, run)?;
+        if let Some(run) = late {
+            output.set_item("transient", late_line::display_id(py, run)?)?;
+        }
         match publish.call((), Some(&output)) {
             Err(error) if error.is_instance_of::<PyException>(py) => {
                 self.state(py).unsaid = Some(error.to_string());
-                Ok(false)
+                return Ok(false);
             }
-            shown => shown.map(|_| true),
+            shown => shown?,
+        };
+        if let Some(run) = late {
+            let late = LateLine {
+                run,
+                shell: self.shell.clone_ref(py),
+                execution_count,
+                width,
+                output: output.unbind(),
+                text,
+            };
+            late.wait(py)?;
         }
+        Ok(true)
     }
 
     /// Until one was shown: the callback for a trainer that ran for long in a cell without a mark.
@@ -86,12 +109,13 @@ impl Extension {
         }
     }
 
-    /// What became of the last session of this notebook, if that died.
+    /// What became of the last session of this notebook, if that died: as soon as it is known.
     pub(super) fn say_last_died(&self, py: Python<'_>) -> PyResult<()> {
-        match stored::last_died(py, self.width(py)?)? {
-            Some(line) => self.publish(py, &line, PyDict::new(py)),
-            None => Ok(()),
-        }
+        let Some(session) = stored::last_died() else {
+            return Ok(());
+        };
+        let line = report::last_session(&session, self.width(py)?);
+        self.publish(py, &line, PyDict::new(py))
     }
 
     /// Shows `text` as display data.

@@ -20,7 +20,7 @@ use crate::modules::imported;
 use crate::recorder::SourceText;
 use crate::sampler::Interval;
 use crate::text::Text;
-use crate::{guard, interrupt, rules, session};
+use crate::{guard, interrupt, rules, session, stored};
 use cells::{RunningCell, count_of, end_flight};
 use failure::Stopped;
 
@@ -173,7 +173,11 @@ pub(crate) fn load_ipython_extension(py: Python<'_>, ip: &Bound<'_, PyAny>) -> P
         for event in ["pre_run_cell", "post_run_cell"] {
             events.call_method1("register", (event, extension.getattr(event)?))?;
         }
-        if let Err(failure) = guard::caught(py, || extension.get().say_last_died(py)) {
+        let say_last_died = || {
+            stored::search_last(py)?;
+            extension.get().say_last_died(py)
+        };
+        if let Err(failure) = guard::caught(py, say_last_died) {
             guard::log(
                 py,
                 &format!("what became of the last session is not known: {failure}"),

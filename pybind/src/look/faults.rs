@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "a process that is meant to fail")]
 
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, Ordering};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -91,4 +91,39 @@ pub(crate) fn at(point: u8) {
         // SAFETY: it waits for a signal, and all are blocked.
         unsafe { libc::pause() };
     }
+}
+
+static PAUSE_MICROS: AtomicU32 = AtomicU32::new(0);
+
+/// Lets so much time pass whenever a copy is made, while memory is left out of it.
+#[pyfunction]
+pub(crate) fn slow_copies(microseconds: u32) {
+    PAUSE_MICROS.store(microseconds, Ordering::Relaxed);
+}
+
+pub(super) fn pause_in_copy() {
+    // SAFETY: it only waits.
+    unsafe { libc::usleep(PAUSE_MICROS.load(Ordering::Relaxed)) };
+}
+
+/// Forks as C code does, over and over without the GIL; each copy reads a byte of every page of this
+/// memory. Returns how many did so to the end.
+#[pyfunction]
+pub(crate) fn fork_and_read(py: Python<'_>, address: usize, n_bytes: usize, times: u32) -> u32 {
+    let fork = |_| {
+        // SAFETY: the copy reads what this process has, and ends without running anything else.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            for offset in (0..n_bytes).step_by(4096) {
+                // SAFETY: the caller's memory.
+                unsafe { ((address + offset) as *const u8).read_volatile() };
+            }
+            process::leave();
+        }
+        let mut status = 1;
+        // SAFETY: a child of this thread, which nobody else waits for.
+        unsafe { libc::waitpid(pid, &raw mut status, 0) };
+        u32::from(status == 0)
+    };
+    py.detach(|| (0..times).map(fork).sum())
 }

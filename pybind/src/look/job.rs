@@ -1,5 +1,6 @@
 //! The work of a look: walk, work out, answer.
 
+use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::time::Instant;
 
@@ -12,7 +13,7 @@ use super::process::{self, Link};
 use super::serve::ANSWER_WITHIN;
 use super::{Question, Reach, faults};
 use crate::adapters::own::Registered;
-use crate::walk::{self, Asker, Extent, Limits, Places, Search, Told};
+use crate::walk::{self, Asker, Extent, Limits, Places, Search, Told, WalkedMemory};
 
 /// At most so many objects, parts and storages are met.
 const MAX_NODES: usize = 50_000_000;
@@ -40,11 +41,12 @@ pub(super) fn run_in_child(
         answer(py, places, question, search, registered, &mut asker)
     }));
     match looked {
-        Ok(Ok(found)) => {
+        Ok(Ok((found, touched))) => {
             faults::at(7);
             let bytes = format::encode_found(&found);
             message::send_by_halves(link, Tag::Found, &bytes, || faults::at(8));
             faults::at(9);
+            report(link, &touched);
         }
         Ok(Err(error)) => {
             message::send(link, Tag::Failed, error.to_string().as_bytes());
@@ -54,6 +56,17 @@ pub(super) fn run_in_child(
         }
     }
     process::leave()
+}
+
+/// What the next copy can do without, if the original wants to know.
+fn report(link: &Link, touched: &WalkedMemory) {
+    let until = Instant::now() + ANSWER_WITHIN;
+    let wanted = message::receive(link, &mut || link.wait_until(until));
+    if let Ok((Tag::Survey, _)) = wanted
+        && let Some(survey) = process::survey(touched)
+    {
+        message::send(link, Tag::Survey, &message::numbers_to_bytes(&survey));
+    }
 }
 
 pub(super) fn search_of(question: &Question) -> Search {
@@ -80,9 +93,10 @@ fn answer(
     search: Search,
     registered: &[Registered<'_>],
     asker: &mut dyn Asker,
-) -> PyResult<Found> {
-    let walked = walk::find(py, places, search, registered)?.asked(py, asker);
+) -> PyResult<(Found, WalkedMemory)> {
+    let mut walked = walk::find(py, places, search, registered)?.asked(py, asker);
     faults::at(6);
+    let mut touched = mem::take(&mut walked.touched);
     let held_by = walked.graph.by_preferred_name();
     let (mut found, hides) = work_out(walked, question);
     if hides && question.reach == Reach::NamesOrAll {
@@ -90,14 +104,15 @@ fn answer(
             extent: Extent::Everything,
             ..search
         };
-        let walked = walk::find(py, places, further, registered)?.asked(py, asker);
+        let mut walked = walk::find(py, places, further, registered)?.asked(py, asker);
+        touched = mem::take(&mut walked.touched);
         // What was cut short tells less than what is known.
         if !walked.graph.is_cut() {
             found = work_out(walked, question).0;
         }
     }
     found.held_by = held_by;
-    Ok(found)
+    Ok((found, touched))
 }
 
 /// Who holds what, and whether names leave growth unexplained.
@@ -106,6 +121,7 @@ pub(super) fn work_out(walked: walk::Found, question: &Question) -> (Found, bool
         mut graph,
         n_objects,
         notes,
+        ..
     } = walked;
     account(&mut graph, question);
     let analysis = Analysis::at(&graph);

@@ -31,15 +31,21 @@ pub(super) enum Tag {
     Found = 4,
     /// Why nothing was, in words.
     Failed = 5,
+    /// The address at which the child needed memory that was left out of it.
+    Lacks = 6,
+    /// What the next copy can do without: asked and answered.
+    Survey = 7,
 }
 
 impl Tag {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 7] = [
         Self::Ready,
         Self::Asked,
         Self::Told,
         Self::Found,
         Self::Failed,
+        Self::Lacks,
+        Self::Survey,
     ];
 }
 
@@ -143,6 +149,17 @@ impl Questions {
         }
         rest.is_empty().then_some(questions)
     }
+}
+
+/// Plain numbers, for the line.
+pub(super) fn numbers_to_bytes(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|it| it.to_le_bytes()).collect()
+}
+
+pub(super) fn numbers_from_bytes(bytes: &[u8]) -> Option<Vec<u64>> {
+    let (numbers, rest) = bytes.as_chunks();
+    let numbers = numbers.iter().map(|it| u64::from_le_bytes(*it));
+    rest.is_empty().then(|| numbers.collect())
 }
 
 /// What the original tells, for the line.

@@ -6,6 +6,7 @@
 //! its own objects, works out the answer, sends it and ends. Whatever happens to it happens to a
 //! copy. Where no copy can be made, [`in_process`] says whether a look is safe all the same.
 
+mod budget;
 #[cfg_attr(
     not(all(feature = "testing", target_os = "linux")),
     path = "no_faults.rs"
@@ -15,6 +16,7 @@ mod headroom;
 mod in_process;
 mod job;
 mod message;
+mod no_answer;
 #[cfg_attr(not(target_os = "linux"), path = "portable.rs")]
 mod process;
 mod serve;
@@ -33,13 +35,16 @@ use pyo3::prelude::*;
 
 use crate::adapters::own::{self, Asks, Registered};
 use crate::adapters::pools;
+use crate::cpu_time;
 use crate::walk::{Places, Told};
+pub(crate) use budget::{begin as begin_budget, is_due};
 pub(crate) use faults::at as fault;
 #[cfg(all(feature = "testing", target_os = "linux"))]
-pub(crate) use faults::fail_look;
+pub(crate) use faults::{fail_look, fork_and_read, slow_copies};
 #[cfg(feature = "testing")]
 pub(crate) use in_process::{look_in_process, looks_under_way};
 use message::Questions;
+pub(crate) use no_answer::NoAnswer;
 use serve::{Event, Turn};
 pub(crate) use tries::{_looks, Tries};
 
@@ -52,6 +57,17 @@ pub(crate) enum Reach {
     NamesOrAll,
     /// Everything: libraries, cyclic garbage, what nothing leads to.
     All,
+}
+
+/// Who waits for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// Nobody: a run has ended, and there is time for a look.
+    AfterRun,
+    /// An error that is about to be shown.
+    Error,
+    /// The user asked for it.
+    Asked,
 }
 
 /// What is asked.
@@ -68,15 +84,42 @@ pub(crate) struct Question {
     pub(crate) asks: Asks,
     /// How long the walk itself may take.
     pub(crate) walk_time: Duration,
-    /// The user asked for it, and waits.
-    pub(crate) is_asked: bool,
+    pub(crate) urgency: Urgency,
     /// What torch's autograd keeps is read: another thread's backward pass may be in the middle of
     /// changing it.
     pub(crate) reads_graph: bool,
+    /// Memory that looks do not read as a rule is left out of the copy.
+    pub(crate) leaves_out: bool,
+}
+
+impl Question {
+    fn patience(&self) -> Duration {
+        match self.urgency {
+            Urgency::AfterRun => moment(),
+            Urgency::Error => patience(),
+            Urgency::Asked => self.walk_time,
+        }
+    }
+
+    /// The one to try next, if a look in vain tells of one.
+    pub(crate) fn after(&self, missed: &NoAnswer) -> Option<Self> {
+        let is_worth = match missed {
+            NoAnswer::Busy => false,
+            NoAnswer::LacksMemory => self.leaves_out,
+            // A backward pass in another thread may have torn what the look met.
+            NoAnswer::Failed(_) => self.reads_graph,
+        };
+        let lacks_memory = matches!(missed, NoAnswer::LacksMemory);
+        is_worth.then(|| Self {
+            leaves_out: self.leaves_out && !lacks_memory,
+            reads_graph: self.reads_graph && lacks_memory,
+            ..self.clone()
+        })
+    }
 }
 
 /// What a look came to, or why to nothing.
-pub(crate) type Outcome = Result<Found, String>;
+pub(crate) type Outcome = Result<Found, NoAnswer>;
 
 /// A look that is under way. One that is dropped is ended.
 pub(crate) struct Look {
@@ -99,9 +142,6 @@ const READY_WITHIN: Duration = Duration::from_millis(250);
 /// So many children are made for one look.
 const MAX_CHILDREN: usize = 3;
 
-/// One look at a time: no failure, and not worth a line in the log.
-pub(crate) const BUSY: &str = "the look before it is still under way";
-
 /// What comes after the walk, in the child: a look that takes longer is given up.
 const REST_TIME: Duration = Duration::from_secs(3);
 
@@ -111,36 +151,35 @@ impl Look {
         py: Python<'_>,
         shells: &[Bound<'_, PyAny>],
         question: &Question,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, NoAnswer> {
         let looking = Looking::begin()?;
+        let before = cpu_time::spent();
         let places = Places::of_shells(py, shells);
         let begun = places
-            .map_err(|error| error.to_string())
+            .map_err(|error| NoAnswer::Failed(error.to_string()))
             .and_then(|places| Self::begun(py, &places, question));
         drop(looking);
+        if question.urgency == Urgency::AfterRun {
+            budget::spend(cpu_time::spent().saturating_sub(before));
+        }
         Tries::count(&begun);
         begun
     }
 
-    fn begun(py: Python<'_>, places: &Places<'_>, question: &Question) -> Result<Self, String> {
+    fn begun(py: Python<'_>, places: &Places<'_>, question: &Question) -> Result<Self, NoAnswer> {
         let registered = own::registered(py, question.asks);
         if in_process::is_ordered() {
             let found = in_process::look(py, places, question, &registered)?;
             return Ok(Self::over(Ok(found)));
         }
-        let turn_within = if question.is_asked {
-            question.walk_time
-        } else {
-            patience()
-        };
-        let turn = py.detach(|| Turn::take(turn_within));
-        let turn = Arc::new(turn.ok_or(BUSY)?);
-        let room = headroom::check(question.is_asked)?;
+        let turn = py.detach(|| Turn::take(question.patience()));
+        let turn = Arc::new(turn.ok_or(NoAnswer::Busy)?);
+        let room = headroom::check()?;
         let registered = own::registered(py, question.asks);
         let until = Instant::now() + question.walk_time + REST_TIME;
-        let mut reason = String::new();
+        let mut missed = NoAnswer::Busy;
         for _ in 0..MAX_CHILDREN {
-            let child = match process::split(room) {
+            let child = match process::split(room, question.leaves_out) {
                 Ok(process::Side::Child(link)) => {
                     job::run_in_child(py, places, question, &registered, &link)
                 }
@@ -150,7 +189,9 @@ impl Look {
                     return in_process::look(py, places, question, &registered)
                         .map(|found| Self::over(Ok(found)))
                         .map_err(|words| {
-                            format!("no process could be made for it ({error}), and {words}")
+                            let words =
+                                format!("no process could be made for it ({error}), and {words}");
+                            NoAnswer::Failed(words)
                         });
                 }
             };
@@ -160,11 +201,7 @@ impl Look {
             let first = if registered.is_empty() {
                 first_word(py, &mut events)
             } else {
-                let patience = if question.is_asked {
-                    question.walk_time
-                } else {
-                    patience()
-                };
+                let patience = question.patience().max(patience());
                 first_words_kept_still(py, &mut events, &registered, patience)
             };
             match first {
@@ -177,10 +214,10 @@ impl Look {
                     });
                 }
                 First::Over(outcome) => return Ok(Self::over(outcome)),
-                First::Failed(words) => reason = words,
+                First::Failed(why) => missed = why,
             }
         }
-        Err(reason)
+        Err(missed)
     }
 
     fn over(outcome: Outcome) -> Self {
@@ -195,7 +232,10 @@ impl Look {
         let until = Instant::now() + patience;
         let outcome = loop {
             let events = match &mut self.state {
-                State::Over(outcome) => return outcome.take(),
+                State::Over(outcome) => match outcome.take() {
+                    Some(outcome) => break outcome,
+                    None => return None,
+                },
                 State::Child { events, .. } => events,
             };
             match next(py, events, until) {
@@ -211,7 +251,7 @@ impl Look {
                 }
                 Ok(Event::Ready) => {}
                 Err(RecvTimeoutError::Timeout) => return None,
-                Err(RecvTimeoutError::Disconnected) => break Err("it was given up".to_owned()),
+                Err(RecvTimeoutError::Disconnected) => break Err(NoAnswer::given_up()),
             }
         };
         Tries::answered(&outcome);
@@ -229,10 +269,10 @@ struct Looking;
 
 impl Looking {
     /// An adapter of the user's that looks itself would have itself asked again, without end.
-    fn begin() -> Result<Self, String> {
+    fn begin() -> Result<Self, NoAnswer> {
         if IS_LOOKING.replace(true) {
             let words = "gpumem is looking for holders already: an adapter cannot look itself";
-            return Err(words.to_owned());
+            return Err(NoAnswer::Failed(words.to_owned()));
         }
         Ok(Self)
     }
@@ -249,11 +289,11 @@ pub(crate) enum Taken {
     Answered(Box<Found>),
     /// It is still under way.
     Late(Look),
-    Missed(String),
+    NoAnswer(NoAnswer),
 }
 
-/// Takes a look and waits for it at most for `patience`. One whose process was torn down is taken
-/// once more, without what a backward pass in another thread may have been changing.
+/// Takes a look and waits for it at most for `patience`. One in vain is taken again: with all memory,
+/// or without what a backward pass in another thread may have been changing.
 pub(crate) fn take(
     py: Python<'_>,
     shells: &[Bound<'_, PyAny>],
@@ -264,11 +304,12 @@ pub(crate) fn take(
     let left = || until.saturating_duration_since(Instant::now());
     let _faults = faults::for_one_look();
     let mut taken = once(py, shells, question, left());
-    if matches!(taken, Taken::Missed(_)) && question.reads_graph && !left().is_zero() {
-        let question = Question {
-            reads_graph: false,
-            ..question.clone()
-        };
+    let mut question = question.clone();
+    while let Taken::NoAnswer(missed) = &taken
+        && let Some(next) = question.after(missed)
+        && !left().is_zero()
+    {
+        question = next;
         taken = once(py, shells, &question, left());
     }
     taken
@@ -281,21 +322,32 @@ fn once(
     patience: Duration,
 ) -> Taken {
     match Look::begin(py, shells, question) {
-        Err(reason) => Taken::Missed(reason),
+        Err(reason) => Taken::NoAnswer(reason),
         Ok(mut look) => match look.wait(py, patience) {
             None => Taken::Late(look),
             Some(Ok(found)) => Taken::Answered(Box::new(found)),
-            Some(Err(reason)) => Taken::Missed(reason),
+            Some(Err(reason)) => Taken::NoAnswer(reason),
         },
     }
 }
 
-/// How long the end of a cell waits for a look, in milliseconds.
+/// How long somebody waits for a look, in milliseconds.
 static PATIENCE: AtomicU64 = AtomicU64::new(250);
 
-/// A cell has ended or failed: its user can wait for a moment, but not for long.
+/// Something that is about to be shown depends on the answer.
 pub(crate) fn patience() -> Duration {
     Duration::from_millis(PATIENCE.load(Ordering::Relaxed))
+}
+
+/// The end of a cell waits for answers that come at once: 20 ms. If the latest took longer, it does not
+/// wait at all.
+pub(crate) fn moment() -> Duration {
+    let moment = patience() * 2 / 25;
+    if budget::latest_answer() > moment {
+        Duration::ZERO
+    } else {
+        moment
+    }
 }
 
 /// How long the walk of a look may take that nobody waits for any more: it costs what the user's
@@ -304,7 +356,7 @@ pub(crate) fn walk_time() -> Duration {
     (patience() / 2).max(Duration::from_secs(2))
 }
 
-/// How long the end of a cell waits for a look: tests of what it finds run on slow machines, too.
+/// How long somebody waits for a look: tests of what it finds run on slow machines, too.
 #[cfg(feature = "testing")]
 #[pyfunction]
 pub(crate) fn look_for(milliseconds: u64) {
@@ -336,7 +388,7 @@ enum First {
     /// It has answered already.
     Over(Outcome),
     /// It ended, or it hangs.
-    Failed(String),
+    Failed(NoAnswer),
 }
 
 impl First {
@@ -344,11 +396,12 @@ impl First {
         match event {
             Ok(Event::Ready | Event::Asked(..)) => Self::Working,
             Ok(Event::Done(Ok(found))) => Self::Over(Ok(found)),
-            Ok(Event::Done(Err(words))) => Self::Failed(words),
+            Ok(Event::Done(Err(why))) => Self::Failed(why),
             Err(RecvTimeoutError::Timeout) => {
-                Self::Failed("its process did not come to begin".to_owned())
+                let words = "its process did not come to begin";
+                Self::Failed(NoAnswer::Failed(words.to_owned()))
             }
-            Err(RecvTimeoutError::Disconnected) => Self::Failed("it was given up".to_owned()),
+            Err(RecvTimeoutError::Disconnected) => Self::Failed(NoAnswer::given_up()),
         }
     }
 }

@@ -19,3 +19,5 @@ pub(super) fn begin(_line: c_int) {}
 
 /// Likewise.
 pub(crate) fn at(_point: u8) {}
+
+pub(super) fn pause_in_copy() {}

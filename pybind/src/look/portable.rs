@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use gpumem_core::units::Bytes;
 
+use crate::walk::WalkedMemory;
+
 /// As on Linux.
 pub(super) enum Side {
     /// Never, here.
@@ -23,6 +25,8 @@ pub(super) enum Link {}
 pub(super) struct Child {
     pub(super) process: Process,
     pub(super) link: Link,
+    pub(super) took: Duration,
+    pub(super) resident: usize,
 }
 
 /// Likewise.
@@ -34,9 +38,10 @@ pub(super) enum Silence {
     Late,
     Gone,
     Asleep,
+    Paused,
 }
 
-pub(super) fn split(_room: Option<Bytes>) -> io::Result<Side> {
+pub(super) fn split(_room: Option<Bytes>, _leaves_out: bool) -> io::Result<Side> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
@@ -46,9 +51,13 @@ pub(super) fn leave() -> ! {
     std::process::abort()
 }
 
-pub(super) fn cost() -> Option<Duration> {
+pub(super) fn survey(_touched: &WalkedMemory) -> Option<Vec<u64>> {
     None
 }
+
+pub(super) fn miss(_address: usize) {}
+
+pub(super) fn learn(_report: &[u64], _resident: usize) {}
 
 pub(super) fn address_space() -> Option<Bytes> {
     None
@@ -57,10 +66,6 @@ pub(super) fn address_space() -> Option<Bytes> {
 impl Process {
     pub(super) fn is_asleep(&self) -> bool {
         match *self {}
-    }
-
-    pub(super) fn end(self) -> String {
-        match self {}
     }
 
     pub(super) fn ended(self) -> String {

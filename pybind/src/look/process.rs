@@ -9,9 +9,15 @@
 //! that it works; one that says nothing is killed, and another is made.
 #![expect(unsafe_code, reason = "the system's own calls")]
 
+mod exclusions;
+mod gaps;
+mod mappings;
+mod ranges;
+mod window;
+
 use std::fs;
 use std::io;
-use std::mem::{self, MaybeUninit};
+use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::time::{Duration, Instant};
@@ -19,7 +25,13 @@ use std::time::{Duration, Instant};
 use gpumem_core::units::Bytes;
 
 use super::faults;
+use crate::cpu_time;
+use crate::process_status;
 use crate::sources::host;
+use crate::walk::WalkedMemory;
+use window::Window;
+
+pub(super) use exclusions::{learn, miss};
 
 /// Where the copy finds itself, and where the original does.
 pub(super) enum Side {
@@ -37,10 +49,15 @@ pub(super) struct Link {
 pub(super) struct Child {
     pub(super) process: Process,
     pub(super) link: Link,
+    /// What the copy took of the original's time.
+    pub(super) took: Duration,
+    /// What the original had in memory.
+    pub(super) resident: usize,
 }
 
-/// A process that whoever has it ends, so that nothing of it is left.
+/// A process that ends with this, so that nothing of it is left.
 pub(super) struct Process {
+    /// 0 once it was waited for.
     pid: libc::pid_t,
 }
 
@@ -52,26 +69,40 @@ pub(super) enum Silence {
     Gone,
     /// The other side sleeps, and nobody will wake it.
     Asleep,
+    /// This thread is to pause.
+    Paused,
 }
 
 /// Goes on twice: as the original, and as a copy of it.
 ///
 /// The GIL must be held by this thread, so that no Python object is in the middle of a change.
 /// The copy takes at most `room` of address space beyond what this process has.
-pub(super) fn split(room: Option<Bytes>) -> io::Result<Side> {
+pub(super) fn split(room: Option<Bytes>, leaves_out: bool) -> io::Result<Side> {
+    process_status::allows_copy()?;
     let (own, childs) = pair()?;
     let most = room.and_then(|room| Some(address_space_used()? + room));
     let parent = process_id();
-    let before = block_signals();
+    let resident = exclusions::resident_bytes().unwrap_or_default();
+    let signals = BlockedSignals::new();
     let malloc = host::keep_malloc_still();
+    let began = cpu_time::spent();
+    // Of the copy, too, as long as that lives.
+    let mut left_out = ManuallyDrop::new(if leaves_out {
+        exclusions::choose(resident)
+    } else {
+        ranges::AddressRanges::EMPTY
+    });
+    let window = Window::open(&mut left_out);
+    faults::pause_in_copy();
     let none = 0_usize;
     // SAFETY: with no flags this copies the process as `fork` does, and tells nobody. The child goes
     // on in this frame, on its copy of the stack.
     let pid = unsafe { libc::syscall(libc::SYS_clone, none, none, none, none, none) };
     if pid == 0 {
         // Closed with everything else.
-        mem::forget(own);
+        mem::forget((own, signals));
         let line = childs.socket.as_raw_fd();
+        gaps::watch(ManuallyDrop::new(window).left_out(), line);
         faults::begin(line);
         faults::at(0);
         isolate(parent, line, most);
@@ -79,8 +110,11 @@ pub(super) fn split(room: Option<Bytes>) -> io::Result<Side> {
         return Ok(Side::Child(childs));
     }
     let error = io::Error::last_os_error();
+    drop(window);
+    let took = cpu_time::spent().saturating_sub(began);
     drop(malloc);
-    restore_signals(before);
+    drop(signals);
+    drop(ManuallyDrop::into_inner(left_out));
     if pid < 0 {
         return Err(error);
     }
@@ -89,7 +123,14 @@ pub(super) fn split(room: Option<Bytes>) -> io::Result<Side> {
             pid: pid as libc::pid_t,
         },
         link: own,
+        took,
+        resident,
     }))
+}
+
+/// In a copy whose look is over: what the next copy can do without, for [`learn`].
+pub(super) fn survey(touched: &WalkedMemory) -> Option<Vec<u64>> {
+    exclusions::survey(touched)
 }
 
 impl Process {
@@ -105,31 +146,35 @@ impl Process {
     }
 
     /// How it ended, once it has.
-    fn wait(&self) -> Option<libc::c_int> {
+    fn wait(&mut self) -> String {
         let mut status = 0;
+        let pid = mem::take(&mut self.pid);
         loop {
             // SAFETY: a child of this process, which nobody else waits for: it sends no signal.
-            let waited = unsafe { libc::waitpid(self.pid, &raw mut status, libc::__WCLONE) };
-            if waited == self.pid {
-                return Some(status);
+            let waited = unsafe { libc::waitpid(pid, &raw mut status, libc::__WCLONE) };
+            if waited == pid {
+                return described(Some(status));
             }
             if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-                return None;
+                return described(None);
             }
         }
     }
 
-    /// Kills it if it still runs, and says how it ended.
-    pub(super) fn end(self) -> String {
-        // SAFETY: it is not waited for yet, so the number is still its own.
-        unsafe { libc::kill(self.pid, libc::SIGKILL) };
-        let status = self.wait();
-        described(status)
-    }
-
     /// Waits for a child whose line is closed, and says how it ended.
-    pub(super) fn ended(self) -> String {
-        described(self.wait())
+    pub(super) fn ended(mut self) -> String {
+        self.wait()
+    }
+}
+
+impl Drop for Process {
+    /// Kills it if it still runs.
+    fn drop(&mut self) {
+        if self.pid != 0 {
+            // SAFETY: it is not waited for yet, so the number is still its own.
+            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+            self.wait();
+        }
     }
 }
 
@@ -218,11 +263,28 @@ fn close_all_but(kept: RawFd) {
 
 const MOST_DESCRIPTORS: RawFd = 1 << 16;
 
-/// What the user allows this process of address space, and what it has of it.
+/// What this process can still get of address space, if that is limited.
 pub(super) fn address_space() -> Option<Bytes> {
     let limit = address_space_limit().rlim_cur;
     let is_limited = limit != libc::RLIM_INFINITY;
-    is_limited.then(|| Some(Bytes::new(limit).saturating_sub(address_space_used()?)))?
+    let left = is_limited.then(|| Some(Bytes::new(limit).saturating_sub(address_space_used()?)));
+    left.flatten().into_iter().chain(commit_left()).min()
+}
+
+/// What the system still promises to all processes, if it promises no more than it has
+/// (`vm.overcommit_memory = 2`).
+fn commit_left() -> Option<Bytes> {
+    let mode = fs::read_to_string("/proc/sys/vm/overcommit_memory").ok()?;
+    if mode.trim() != "2" {
+        return None;
+    }
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let bytes = |name| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+        Some(Bytes::new(kib << 10))
+    };
+    Some(bytes("CommitLimit:")?.saturating_sub(bytes("Committed_AS:")?))
 }
 
 fn address_space_limit() -> libc::rlimit {
@@ -248,20 +310,35 @@ fn process_id() -> libc::pid_t {
     unsafe { libc::getpid() }
 }
 
-fn block_signals() -> libc::sigset_t {
-    let (mut every, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    // SAFETY: both are places for a set of signals, and written by these calls.
-    unsafe {
-        libc::sigfillset(every.as_mut_ptr());
-        libc::sigemptyset(before.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, every.as_ptr(), before.as_mut_ptr());
-        before.assume_init()
+/// No signal is delivered to this thread as long as this lives.
+struct BlockedSignals {
+    before: libc::sigset_t,
+}
+
+impl BlockedSignals {
+    fn new() -> Self {
+        let (mut every, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        // SAFETY: both are places for a set of signals, and written by these calls.
+        unsafe {
+            libc::sigfillset(every.as_mut_ptr());
+            // A program may answer system calls itself.
+            libc::sigdelset(every.as_mut_ptr(), libc::SIGSYS);
+            libc::sigemptyset(before.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_SETMASK, every.as_ptr(), before.as_mut_ptr());
+            Self {
+                before: before.assume_init(),
+            }
+        }
     }
 }
 
-fn restore_signals(before: libc::sigset_t) {
-    // SAFETY: the set that this thread had.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
+impl Drop for BlockedSignals {
+    fn drop(&mut self) {
+        // SAFETY: the set that this thread had.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, ptr::null_mut());
+        }
+    }
 }
 
 fn pair() -> io::Result<(Link, Link)> {
@@ -361,15 +438,4 @@ fn is_interrupted() -> bool {
         error.kind(),
         io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
     )
-}
-
-/// What copying the page tables of this process takes, as far as its size tells: 88 ms for 6 GiB in
-/// pages of 4 KiB, which is 12 MiB of tables.
-pub(super) fn cost() -> Option<Duration> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmPTE:"))?;
-    let n_kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-    Some(Duration::from_micros(n_kib * 7))
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
-use super::{Look, Outcome};
+use super::{Look, NoAnswer, Outcome};
 
 static TRIES: Mutex<Tries> = Mutex::new(Tries {
     n_begun: 0,
@@ -23,7 +23,7 @@ pub(crate) struct Tries {
 }
 
 impl Tries {
-    pub(super) fn count(begun: &Result<Look, String>) {
+    pub(super) fn count(begun: &Result<Look, NoAnswer>) {
         let mut tries = Self::locked();
         tries.n_begun += 1;
         if let Err(reason) = begun {
@@ -39,11 +39,19 @@ impl Tries {
         }
     }
 
+    /// One was left out.
+    pub(super) fn rest() {
+        let mut tries = Self::locked();
+        tries.n_begun += 1;
+        tries.miss(&"the looks before it took more than 1 % of the time");
+    }
+
     /// Reasons may name figures: what was not met before has only so much room.
-    fn miss(&mut self, reason: &str) {
+    fn miss(&mut self, reason: &impl ToString) {
         const MOST: usize = 32;
-        if self.missed.len() < MOST || self.missed.contains_key(reason) {
-            *self.missed.entry(reason.to_owned()).or_default() += 1;
+        let reason = reason.to_string();
+        if self.missed.len() < MOST || self.missed.contains_key(&reason) {
+            *self.missed.entry(reason).or_default() += 1;
         }
     }
 

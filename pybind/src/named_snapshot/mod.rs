@@ -17,7 +17,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::adapters::own::Asks;
 use crate::api::{GpuMemError, write_file};
 use crate::extension;
-use crate::look::{self, Question, Reach, Taken};
+use crate::look::{self, Question, Reach, Taken, Urgency};
 use label::Labels;
 use torch::Allocator;
 
@@ -103,13 +103,14 @@ fn names(py: Python<'_>, asks: Asks) -> Result<BlockNames, String> {
         before: None,
         asks,
         walk_time: WALK_TIME,
-        is_asked: true,
+        urgency: Urgency::Asked,
         reads_graph: true,
+        leaves_out: true,
     };
     let patience = (WALK_TIME * 2).max(look::patience());
     match look::take(py, &extension::shells(py), &question, patience) {
         Taken::Answered(found) => Ok(found.block_names(&limits)),
         Taken::Late(_) => Err("the search took too long".to_owned()),
-        Taken::Missed(reason) => Err(reason),
+        Taken::NoAnswer(reason) => Err(reason.to_string()),
     }
 }

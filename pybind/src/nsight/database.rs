@@ -1,18 +1,22 @@
 //! The tables of an export. Opened read-only and immutable: SQLite makes no file beside it.
 //!
-//! The file is somebody else's. Only plain tables are read, only columns that are there, and no more rows
-//! than the file has room for: damaged pages may lead in circles.
+//! The file is somebody else's. Only plain tables are read, in the order of their rows: pages that lead in
+//! circles end at once. Nothing that a schema may compute is run, and time and memory are limited.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use gpumem_core::read::nsight::{Capture, FailedCall, MemoryEvent, Range};
 use gpumem_core::units::{Bytes, Nanos};
+use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, Row};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
+
+use crate::files;
 
 /// Every export has one of these.
 const KNOWN: [&str; 4] = [
@@ -21,35 +25,67 @@ const KNOWN: [&str; 4] = [
     "CUDA_GPU_MEMORY_USAGE_EVENTS",
     "CUPTI_ACTIVITY_KIND_RUNTIME",
 ];
-/// No value that is read is longer.
-const MAX_VALUE: i32 = 1 << 20;
-/// The least that a row takes in a file.
-const ROW_BYTES: u64 = 8;
+/// What a file may ask of SQLite: values that are read, texts of its schema, and what they may need.
+const LIMITS: [(Limit, i32); 7] = [
+    (Limit::SQLITE_LIMIT_LENGTH, 1 << 20),
+    (Limit::SQLITE_LIMIT_SQL_LENGTH, 1 << 16),
+    (Limit::SQLITE_LIMIT_COLUMN, 256),
+    (Limit::SQLITE_LIMIT_EXPR_DEPTH, 32),
+    (Limit::SQLITE_LIMIT_VDBE_OP, 10_000),
+    (Limit::SQLITE_LIMIT_ATTACHED, 0),
+    (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+];
+/// Memory of SQLite, in bytes.
+const MAX_HEAP: i64 = 128 << 20;
+/// How often SQLite looks whether the time is over, in steps of its machine.
+const STEPS: i32 = 10_000;
+/// The least that is read in a second, of a file that is not hostile.
+const BYTES_PER_SECOND: u64 = 4 << 20;
+/// A small file is read in this.
+const MIN_TIME: Duration = Duration::from_secs(10);
 /// Longer texts are cut.
 const MAX_TEXT: usize = 256;
 /// Ranges that were pushed and popped, and those that were started and ended.
 const RANGE_TYPES: [i64; 2] = [59, 60];
 
 pub(super) fn read(path: &Path) -> Result<Capture, String> {
-    let n_bytes = std::fs::metadata(path)
-        .map_err(|error| error.to_string())?
-        .len();
+    let connection = open(path)?;
+    Database {
+        tables: tables(&connection)?,
+        connection,
+    }
+    .capture()
+}
+
+/// Opens a file of which nothing is trusted.
+fn open(path: &Path) -> Result<Connection, String> {
+    let file = files::open(path).map_err(|error| error.to_string())?;
+    let n_bytes = file.metadata().map_err(|error| error.to_string())?.len();
+    let connection = guarded(path, n_bytes);
+    connection.map_err(|error| damaged(&error))
+}
+
+fn guarded(path: &Path, n_bytes: u64) -> rusqlite::Result<Connection> {
+    // SAFETY: it sets a number under SQLite's own lock. Nobody else uses this copy of SQLite.
+    #[expect(unsafe_code, reason = "rusqlite does not offer this limit")]
+    unsafe {
+        rusqlite::ffi::sqlite3_hard_heap_limit64(MAX_HEAP);
+    }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection =
-        Connection::open_with_flags(uri(path), flags).map_err(|error| damaged(&error))?;
-    let limited = connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE);
-    limited.map_err(|error| damaged(&error))?;
-    connection
-        .execute_batch("PRAGMA trusted_schema = OFF")
-        .map_err(|error| damaged(&error))?;
-    let database = Database {
-        tables: tables(&connection)?,
-        connection,
-        max_rows: n_bytes / ROW_BYTES + 1,
-    };
-    database.capture()
+    let mut connection = Connection::open_with_flags(uri(path), flags)?;
+    for (limit, value) in LIMITS {
+        connection.set_limit(limit, value)?;
+    }
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    let until = Instant::now() + MIN_TIME + Duration::from_secs(n_bytes / BYTES_PER_SECOND);
+    connection.progress_handler(STEPS, Some(move || Instant::now() > until))?;
+    connection.execute_batch("PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0")?;
+    Ok(connection)
 }
 
 /// `file:` with every byte that means something else in it as `%41`.
@@ -75,18 +111,30 @@ fn uri(path: &Path) -> String {
 }
 
 fn damaged(error: &rusqlite::Error) -> String {
-    format!("the SQLite database cannot be read ({error})")
+    match error.sqlite_error_code() {
+        Some(ErrorCode::OperationInterrupted) => {
+            "the SQLite database takes too long to read".to_owned()
+        }
+        Some(ErrorCode::OutOfMemory) => {
+            format!("the SQLite database needs more than {} MiB", MAX_HEAP >> 20)
+        }
+        _ => format!("the SQLite database cannot be read ({error})"),
+    }
 }
 
-/// The plain tables: a view or a virtual table could compute for ever.
+/// The plain tables. Views are off, and a virtual table could be any program of SQLite's.
 fn tables(connection: &Connection) -> Result<HashSet<String>, String> {
-    let sql =
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'";
+    let sql = "SELECT name, sql FROM sqlite_schema";
     let mut statement = connection.prepare(sql).map_err(|error| damaged(&error))?;
     let mut rows = statement.query([]).map_err(|error| damaged(&error))?;
     let mut tables = HashSet::new();
     while let Some(row) = rows.next().map_err(|error| damaged(&error))? {
-        tables.extend(text(row, 0));
+        let made_by = text(row, 1).unwrap_or_default();
+        if made_by.starts_with("CREATE TABLE") {
+            tables.extend(text(row, 0));
+        } else if made_by.starts_with("CREATE VIRTUAL") {
+            return Err("an SQLite database with virtual tables, which no export has".to_owned());
+        }
     }
     Ok(tables)
 }
@@ -94,7 +142,6 @@ fn tables(connection: &Connection) -> Result<HashSet<String>, String> {
 struct Database {
     connection: Connection,
     tables: HashSet<String>,
-    max_rows: u64,
 }
 
 impl Database {
@@ -134,9 +181,6 @@ impl Database {
     fn other_database(&self) -> String {
         let mut names: Vec<&str> = self.tables.iter().map(String::as_str).collect();
         names.sort_unstable();
-        if names.contains(&"frames") && names.contains(&"session") {
-            return "a session that gpumem keeps\nhint: `jupyter gpumem sessions` lists them by their ids".to_owned();
-        }
         let shown: Vec<&str> = names.iter().take(5).copied().collect();
         let tables = if shown.is_empty() {
             "none".to_owned()
@@ -166,28 +210,33 @@ impl Database {
                 "NULL".to_owned()
             });
         }
-        let sql = format!("SELECT {} FROM \"{table}\"", selected.join(", "));
+        let sql = format!(
+            "SELECT {}, _rowid_ FROM \"{table}\" NOT INDEXED",
+            selected.join(", ")
+        );
         let mut statement = self
             .connection
             .prepare(&sql)
             .map_err(|error| damaged(&error))?;
         let mut rows = statement.query([]).map_err(|error| damaged(&error))?;
-        let mut n_rows = 0;
+        let mut last = None;
         let in_table = |error| format!("table {table}: {}", damaged(&error));
         while let Some(row) = rows.next().map_err(in_table)? {
-            n_rows += 1;
-            if n_rows > self.max_rows {
+            let number = integer(row, columns.len());
+            if number.is_none() || number <= last {
                 return Err(format!(
-                    "table {table} has more rows than the file has room for: it is damaged"
+                    "table {table} is damaged: its rows are not in order"
                 ));
             }
+            last = number;
             take(row);
         }
         Ok(())
     }
 
+    /// The columns of a plain table.
     fn columns(&self, table: &str) -> Result<HashSet<String>, String> {
-        let sql = format!("PRAGMA table_info(\"{table}\")");
+        let sql = format!("PRAGMA table_xinfo(\"{table}\")");
         let mut statement = self
             .connection
             .prepare(&sql)
@@ -195,7 +244,13 @@ impl Database {
         let mut rows = statement.query([]).map_err(|error| damaged(&error))?;
         let mut columns = HashSet::new();
         while let Some(row) = rows.next().map_err(|error| damaged(&error))? {
-            columns.extend(text(row, 1));
+            let name = text(row, 1).unwrap_or_default();
+            if integer(row, 6) != Some(0) || name.eq_ignore_ascii_case("_rowid_") {
+                return Err(format!(
+                    "table {table} has computed columns, which no export has"
+                ));
+            }
+            columns.insert(name);
         }
         Ok(columns)
     }

@@ -7,7 +7,7 @@ use gpumem_core::holders::{self, HeldBy};
 use pyo3::prelude::*;
 
 use crate::adapters::own::Asks;
-use crate::look::{self, Question, Reach, Taken};
+use crate::look::{self, Question, Reach, Taken, Urgency};
 use crate::{extension, guard};
 
 /// Beyond the first moment, looking takes no more than this part of the time of a cell that runs
@@ -94,8 +94,9 @@ fn holders(py: Python<'_>) -> Vec<HeldBy> {
         // Something of the user's is under way.
         asks: Asks::Nobody,
         walk_time: look::walk_time(),
-        is_asked: false,
+        urgency: Urgency::Error,
         reads_graph: true,
+        leaves_out: true,
     };
     match look::take(py, &extension::shells(py), &question, look::patience()) {
         Taken::Answered(found) => found.held_by,
@@ -106,7 +107,7 @@ fn holders(py: Python<'_>) -> Vec<HeldBy> {
             );
             Vec::new()
         }
-        Taken::Missed(reason) => {
+        Taken::NoAnswer(reason) => {
             let message = format!("who held memory when it ran out is not known: {reason}");
             guard::log_once(py, &message);
             Vec::new()

@@ -1,15 +1,18 @@
 //! What others see of the session: a run's line, and the recording.
 
+use std::collections::BTreeSet;
+use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use gpumem_core::analyze::Analysis;
 use gpumem_core::inspection::has_news;
 use gpumem_core::recording::{Recording, RunIdx, Series};
 use gpumem_core::report;
 use gpumem_core::units::Nanos;
 use pyo3::prelude::*;
 
-use super::{collect_look, with_recorder, with_session};
+use super::{Session, collect_look, is_late, with_recorder, with_session};
 use crate::look;
 
 /// A notebook's columns, as in `_report.py`.
@@ -23,19 +26,75 @@ pub(crate) fn line(
     width: usize,
 ) -> PyResult<Option<String>> {
     collect_look(py, Duration::ZERO)?;
+    // Most cells move nothing: they are not worth an analysis.
+    if !asked && !with_recorder(py, |recorder| has_news(recorder.recording(), run))? {
+        return Ok(None);
+    }
+    if is_late(py, run)? && with_session(py, |session| session.has_new_finding(run))? {
+        collect_look(py, look::patience())?;
+    }
     with_session(py, |session| {
-        // Most cells move nothing: they are not worth an analysis.
-        if !asked && !has_news(session.recorder.recording(), run) {
-            return None;
-        }
-        let changed = session.recorder.take_changed();
-        let recording = session.recorder.recording();
-        let rules = &recording.header().rules;
-        let analysis = session.incremental.after(recording, &changed, run, rules);
-        let news = report::news(recording, &analysis, run, &mut session.shown);
+        let (recording, analysis, shown) = session.analysis_after(run);
+        let news = report::news(recording, &analysis, run, shown);
         (asked || news.is_worth_a_line())
             .then(|| report::line(recording, &analysis, run, &news, width))
     })
+}
+
+/// A run, told from those of sessions before this one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SessionRun {
+    session: u32,
+    run: RunIdx,
+}
+
+impl SessionRun {
+    /// The run, if the answer of its look is still to come.
+    pub(crate) fn with_late_answer(py: Python<'_>, run: RunIdx) -> PyResult<Option<Self>> {
+        let session = with_session(py, |session| session.number)?;
+        Ok(is_late(py, run)?.then_some(Self { session, run }))
+    }
+
+    /// By which its line can be shown anew.
+    pub(crate) fn display_id(self) -> String {
+        format!("gpumem-{}-{}-{}", process::id(), self.session, self.run.0)
+    }
+}
+
+/// What a late answer adds to the line of a run: empty if it adds nothing, `None` if it is still to come.
+pub(crate) fn late_findings(
+    py: Python<'_>,
+    SessionRun { session, run }: SessionRun,
+    width: usize,
+) -> PyResult<Option<String>> {
+    collect_look(py, Duration::ZERO)?;
+    if is_late(py, run)? {
+        return Ok(None);
+    }
+    with_session(py, |current| {
+        if current.number != session {
+            return Some(String::new());
+        }
+        let (recording, analysis, shown) = current.analysis_after(run);
+        let news = report::news(recording, &analysis, run, shown);
+        Some(news.findings(recording, width))
+    })
+}
+
+impl Session {
+    fn has_new_finding(&mut self, run: RunIdx) -> bool {
+        let (recording, analysis, shown) = self.analysis_after(run);
+        report::has_new_finding(recording, &analysis, run, shown)
+    }
+
+    /// What is known after a run, and the findings that lines have shown.
+    fn analysis_after(&mut self, run: RunIdx) -> (&Recording, Analysis, &mut BTreeSet<String>) {
+        let changed = self.recorder.take_changed();
+        let recording = self.recorder.recording();
+        let rules = &recording.header().rules;
+        let analysis = self.incremental.after(recording, &changed, run, rules);
+        (recording, analysis, &mut self.shown)
+    }
 }
 
 /// A training of fewer milliseconds is not worth a hint.

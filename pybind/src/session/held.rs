@@ -1,6 +1,7 @@
 //! Who holds what after a run that left more than it found, or let go of what was kept.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use gpumem_core::holders::{Allocated, Found, Inventory, Limits};
 use gpumem_core::recording::{DeviceIdx, Reading, RunIdx};
@@ -8,10 +9,10 @@ use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 
 use super::reading::handed_out_of;
-use super::{Session, is_owner, with_session};
+use super::{Session, is_owner, is_running, with_session};
 use crate::adapters::own::Asks;
 use crate::adapters::torch_is_imported;
-use crate::look::{self, Look, Question, Reach, Taken};
+use crate::look::{self, Look, NoAnswer, Question, Reach, Taken, Urgency};
 use crate::modules::imported;
 use crate::recorder::SourceText;
 use crate::sources;
@@ -21,6 +22,9 @@ use crate::{extension, guard};
 pub(super) struct Late {
     look: Look,
     wanted: Wanted,
+    question: Question,
+    /// The heap is still as it was: a look in vain can be taken again.
+    is_repeatable: bool,
 }
 
 /// What an answer is for.
@@ -61,7 +65,14 @@ pub(super) fn look_before(py: Python<'_>, before: &[(sources::Found, Reading)]) 
         is_of_oom: false,
     };
     match Look::begin(py, &extension::shells(py), &question) {
-        Ok(look) => with_session(py, |session| session.late = Some(Late { look, wanted })),
+        Ok(look) => with_session(py, |session| {
+            session.late = Some(Late {
+                look,
+                wanted,
+                question,
+                is_repeatable: false,
+            });
+        }),
         Err(reason) => {
             missed(py, &reason);
             Ok(())
@@ -80,9 +91,29 @@ fn holds_host_memory(py: Python<'_>) -> bool {
 ///
 /// If names do not explain most of the growth, everything else is looked at as well.
 pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
+    look_at(py, run, false)
+}
+
+/// Looks after the latest run if there was no time for it then: a report is about to be shown.
+#[pyfunction]
+#[pyo3(name = "_look_if_unseen")]
+pub(crate) fn look_if_unseen(py: Python<'_>) -> PyResult<()> {
+    if is_running() {
+        return Ok(());
+    }
+    let unseen = with_session(py, |session| session.unseen.take())?;
+    unseen.map_or(Ok(()), |run| look_at(py, run, true))
+}
+
+fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
     if !is_owner() {
         return Ok(());
     }
+    let patience = if is_shown {
+        look::patience()
+    } else {
+        look::moment()
+    };
     let asked = with_session(py, |session| {
         // Names are text of the user's, too.
         let keeps_names = session.recorder.source_text() == SourceText::Full;
@@ -104,24 +135,58 @@ pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
     };
     // The look before this one may still be under way: one at a time. Its answer is not lost, and
     // the next run has a look again.
-    if !collect_look(py, look::patience())? {
+    let is_free = collect_look(py, patience)?;
+    let is_due = is_shown || wanted.is_of_oom || look::is_due();
+    let unseen = (!is_free || !is_due).then_some(run);
+    with_session(py, |session| session.unseen = unseen)?;
+    if unseen.is_some() {
         return Ok(());
     }
     let before = with_session(py, |session| session.inventory.clone())?;
     let question = question(Reach::NamesOrAll, allocated, before);
-    match look::take(py, &extension::shells(py), &question, look::patience()) {
+    take(py, question, wanted, patience)
+}
+
+/// Takes a look, whose answer is recorded now or when it comes.
+fn take(py: Python<'_>, question: Question, wanted: Wanted, patience: Duration) -> PyResult<()> {
+    match look::take(py, &extension::shells(py), &question, patience) {
         Taken::Answered(found) => record(py, &wanted, *found),
-        Taken::Late(look) => with_session(py, |session| session.late = Some(Late { look, wanted })),
-        Taken::Missed(reason) => {
+        Taken::Late(look) => with_session(py, |session| {
+            session.late = Some(Late {
+                look,
+                wanted,
+                question,
+                is_repeatable: true,
+            });
+        }),
+        Taken::NoAnswer(reason) => {
             missed(py, &reason);
             Ok(())
         }
     }
 }
 
+/// The answer of a run's look is still to come.
+pub(super) fn is_late(py: Python<'_>, run: RunIdx) -> PyResult<bool> {
+    with_session(py, |session| {
+        let late = session.late.as_ref();
+        late.is_some_and(|late| late.wanted.run == Some(run))
+    })
+}
+
+/// A cell begins, recorded or not: from now on the heap is not as the run before left it.
+pub(crate) fn heap_changes(py: Python<'_>) -> PyResult<()> {
+    collect_look(py, Duration::ZERO)?;
+    with_session(py, |session| {
+        if let Some(late) = &mut session.late {
+            late.is_repeatable = false;
+        }
+    })
+}
+
 /// Records the answer of a look that was late, if it comes within `patience`. False where it is
 /// still under way.
-pub(crate) fn collect_look(py: Python<'_>, patience: std::time::Duration) -> PyResult<bool> {
+pub(crate) fn collect_look(py: Python<'_>, patience: Duration) -> PyResult<bool> {
     let Some(mut late) = with_session(py, |session| session.late.take())? else {
         return Ok(true);
     };
@@ -131,10 +196,16 @@ pub(crate) fn collect_look(py: Python<'_>, patience: std::time::Duration) -> PyR
             Ok(false)
         }
         Some(Ok(found)) => record(py, &late.wanted, found).map(|()| true),
-        Some(Err(reason)) => {
-            missed(py, &reason);
-            Ok(true)
-        }
+        Some(Err(reason)) => match late.question.after(&reason) {
+            Some(question) if late.is_repeatable => {
+                take(py, question, late.wanted, patience)?;
+                with_session(py, |session| session.late.is_none())
+            }
+            _ => {
+                missed(py, &reason);
+                Ok(true)
+            }
+        },
     }
 }
 
@@ -150,8 +221,9 @@ fn question(
         before,
         asks: Asks::AfterRuns,
         walk_time: look::walk_time(),
-        is_asked: false,
+        urgency: Urgency::AfterRun,
         reads_graph: true,
+        leaves_out: true,
     }
 }
 
@@ -177,8 +249,9 @@ impl Session {
     }
 }
 
-fn missed(py: Python<'_>, reason: &str) {
-    if reason == look::BUSY {
+fn missed(py: Python<'_>, reason: &NoAnswer) {
+    // The next look has both time and memory.
+    if matches!(reason, NoAnswer::Busy | NoAnswer::LacksMemory) {
         return;
     }
     guard::log_once(

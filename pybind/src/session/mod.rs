@@ -25,11 +25,13 @@ use gpumem_core::rules::Rules;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
-pub(crate) use answers::{NOTEBOOK_WIDTH, is_long_and_unmarked, line, n_ended, snapshot};
+pub(crate) use answers::{
+    NOTEBOOK_WIDTH, SessionRun, is_long_and_unmarked, late_findings, line, n_ended, snapshot,
+};
 #[cfg(feature = "testing")]
 pub(crate) use answers::{latest_line, long_from};
 pub(crate) use following::{Subscription, follow};
-pub(crate) use held::{collect_look, look_for_holders};
+pub(crate) use held::{collect_look, heap_changes, look_for_holders, look_if_unseen};
 pub(crate) use reading::{
     device_labels, handed_out, new_sampler, order, processes, readings, source_states,
     sources_text, use_sources,
@@ -44,13 +46,14 @@ pub(crate) use storing::{
     wait_for_store,
 };
 
+use crate::look;
 use crate::oom::observer;
 pub(crate) use traced::{run_as_traced, traceable, traced};
 
 use crate::recorder::{Recorder, SourceText};
 use crate::sampler::{Interval, Sampler};
 use crate::sources::PATIENCE_OF_A_START;
-use held::Late;
+use held::{Late, is_late};
 use reading::with_sources;
 use segments::Spent;
 
@@ -88,6 +91,8 @@ struct Session {
     inventory: Option<Arc<Inventory>>,
     /// A look whose answer is still to come.
     late: Option<Late>,
+    /// The latest run, if there was no time for its look.
+    unseen: Option<RunIdx>,
     /// What looking where memory lies took so far.
     spent: Spent,
 }
@@ -148,6 +153,7 @@ pub(crate) fn reset(py: Python<'_>) -> PyResult<()> {
     };
     session.recorder.judge_by(rules);
     session.recorder.keep_in(setting, origin);
+    look::begin_budget();
     IS_RUNNING.store(false, Ordering::Relaxed);
     // The old one's sampler is waited for when the lock is free again.
     let old = locked(py, &SESSION).replace(session);
@@ -192,6 +198,7 @@ impl Session {
             shown: BTreeSet::new(),
             inventory: None,
             late: None,
+            unseen: None,
             spent: Spent::default(),
         })
     }

@@ -8,8 +8,9 @@ use gpumem_core::units::{Bytes, Nanos};
 use pyo3::prelude::*;
 
 use super::reading::with_sources;
-use super::{is_disabled, is_owner, with_recorder};
+use super::{collect_look, is_disabled, is_owner, with_recorder};
 use crate::child::{self, Place};
+use crate::look;
 use crate::sources::Found;
 use crate::store::{Archive, Origin, Setting, State};
 
@@ -136,6 +137,7 @@ pub(crate) fn close_store(py: Python<'_>) -> PyResult<()> {
         child::end();
         return Ok(());
     }
+    collect_look(py, look::patience())?;
     let unfinished = with_recorder(py, |recorder| {
         recorder.finish();
         recorder.handover()?.end()

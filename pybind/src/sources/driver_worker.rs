@@ -13,7 +13,7 @@ use super::guarded::Guarded;
 use super::visible::Visibility;
 use super::{Answer, DriverSource, Unused, failed};
 use crate::cpu_time::Expense;
-use crate::threads;
+use crate::threads::{self, Progress};
 
 /// Longer than this a run's ends do not wait. A driver that takes longer every time is not waited
 /// for at all: what it says comes with the samples.
@@ -210,10 +210,17 @@ impl DriverWorker {
         }
     }
 
-    fn start(&mut self, guarded: Guarded) {
+    fn start(&mut self, mut guarded: Guarded) {
         let mailbox = Arc::clone(&self.mailbox);
         let name = format!("gpumem-{}", self.source.name());
-        let spawned = threads::start(&name, move || mailbox.attend(guarded));
+        let mut devices: Answer = Err(Unused("".into()));
+        let work = move || mailbox.attend(&mut guarded, &mut devices);
+        let mailbox = Arc::clone(&self.mailbox);
+        let wake = move || {
+            drop(mailbox.lock());
+            mailbox.ordered.notify_all();
+        };
+        let spawned = threads::start(&name, work, wake);
         if let Err(error) = spawned {
             let mut state = self.mailbox.lock();
             self.mailbox
@@ -362,20 +369,19 @@ impl Mailbox {
     }
 
     /// The thread's life, which is as long as the process's. No lock is held while it asks.
-    fn attend(&self, mut guarded: Guarded) {
-        let mut devices: Answer = Err(Unused("".into()));
+    fn attend(&self, guarded: &mut Guarded, devices: &mut Answer) -> Progress {
         let mut expense = Expense::new(1);
-        loop {
-            let (ticket, order) = match self.next() {
+        while let Some(work) = self.next() {
+            let (ticket, order) = match work {
                 Work::Request(ticket, order) => (ticket, order),
                 Work::Job(job) => {
-                    job(&mut guarded);
+                    job(guarded);
                     self.lock().busy_since = None;
                     continue;
                 }
             };
             if let Request::Everything(visibility) = &order {
-                devices = guarded
+                *devices = guarded
                     .run(|driver| driver.devices(visibility))
                     .unwrap_or_else(|words| Err(Unused(words.into())));
             }
@@ -404,16 +410,21 @@ impl Mailbox {
                 Request::Sample => state.sample_costs.push(cost),
             });
         }
+        Progress::Paused
     }
 
-    fn next(&self) -> Work {
+    /// Waits for something to do; `None` when threads pause.
+    fn next(&self) -> Option<Work> {
         let mut state = self.lock();
         loop {
+            if threads::are_paused() {
+                return None;
+            }
             let now = Instant::now();
             state = match state.due(now) {
                 Ok(work) => {
                     state.busy_since = Some(now);
-                    return work;
+                    return Some(work);
                 }
                 Err(None) => {
                     let woken = self.ordered.wait(state);

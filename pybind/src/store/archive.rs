@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 
 use gpumem_core::analyze::{Analysis, analyze};
+use gpumem_core::format;
 use gpumem_core::history::{Ending, LastRun, Remains, StoredSession};
 use gpumem_core::printable::printable;
 use gpumem_core::recording::{Frame, Missing, Recording, Run, Status};
@@ -12,18 +14,19 @@ use gpumem_core::report;
 use gpumem_core::source_text;
 use gpumem_core::units::{Bytes, Nanos};
 
-use super::file::{self, Changes, Facts, Fault, SessionFile, Stored, put_aside};
+use super::file::{self, Facts, Fault, Stored, facts_of};
 use super::folder::{self, Entry, notebook_hash};
-use super::origin::Origin;
+use super::origin::{BASELINE, KEPT, Origin, with_facts, without_facts};
 use super::remains;
-use super::row::{Place, encoded};
-use super::writer::{now_millis, now_nanos, now_seconds};
-use crate::child;
+use super::writer::{now_millis, now_nanos};
+use crate::{child, files};
 
 /// The folder of baselines, in that of the sessions.
 const BASELINES: &str = "baselines";
-/// The facts of a session are read of so many of the newest, to find the last one of a notebook.
+/// So many of the newest sessions are looked at to find the last one of a notebook.
 const N_SEARCHED: usize = 8;
+/// The last one of a notebook is not searched for any longer.
+const SEARCH: Duration = Duration::from_secs(2);
 
 /// What is kept in a folder, as seen by one process.
 pub(crate) struct Archive {
@@ -51,6 +54,8 @@ pub(crate) struct Opened {
     /// Where its child processes are kept.
     pub(crate) children: PathBuf,
     pub(crate) session: StoredSession,
+    /// What was damaged or cut off.
+    pub(crate) damage: Option<String>,
 }
 
 impl Archive {
@@ -79,21 +84,26 @@ impl Archive {
             entries.iter().find(named)
         };
         let Some(entry) = entry else {
-            let place = self.folder.display();
             let words = if entries.is_empty() {
-                format!("no session is kept in {place}")
+                self.none_kept()
             } else {
-                let which = printable(which);
+                let (which, place) = (printable(which), self.folder.display());
                 format!("no session '{which}' in {place}: %gpumem sessions lists them")
             };
             return Err(ArchiveError::Unknown(words));
         };
         // Nobody asks here what was found in it.
         let opened = self.open_entry(entry, |_| Analysis::default());
-        opened.map_err(|fault| {
-            let words = fault.words();
-            ArchiveError::Failed(format!("{}: {words}", entry.path.display()))
-        })
+        opened.map_err(|fault| failed(&entry.path, &fault))
+    }
+
+    /// That no session is kept, or none but this one.
+    pub(crate) fn none_kept(&self) -> String {
+        let own = self.own.as_deref().unwrap_or_default();
+        let entries = folder::entries(&self.folder, now_millis());
+        let is_kept = entries.iter().any(|entry| own.starts_with(&entry.id));
+        let but_own = if is_kept { " but this one" } else { "" };
+        format!("no session{but_own} is kept in {}", self.folder.display())
     }
 
     /// The sessions of a folder, the newest first, with what is found in them; those that cannot be read are
@@ -108,19 +118,30 @@ impl Archive {
 
     /// The session in a file; `None` if that is none.
     pub(crate) fn of_file(path: &Path) -> Option<Result<(Opened, Analysis), ArchiveError>> {
-        let facts = file::facts(path).ok()?;
-        let session = facts.get("session")?;
+        let path = &fs::canonicalize(path).ok()?;
+        let header = file::read_header(path);
+        let says_so = |facts: Facts| facts.get(KEPT).is_some_and(|it| it == "session");
+        let is_session = match &header {
+            Some(header) => says_so(facts_of(header)),
+            // The end of a file says again what it is.
+            None => {
+                Entry::from_path(path).is_some()
+                    || file::has_frames(path)
+                        && file::read(path, u64::MAX).is_ok_and(|it| says_so(it.facts))
+            }
+        };
+        if !is_session {
+            return None;
+        }
         let archive = Self {
             folder: path.parent()?.to_owned(),
             origin: Origin::default(),
             own: None,
             is_written: false,
         };
-        let opened = archive.with_analysis(&Entry::named(path, session));
-        Some(opened.map_err(|fault| {
-            let words = fault.words();
-            ArchiveError::Failed(format!("{}: {words}", path.display()))
-        }))
+        let session = header.map(|header| header.session).unwrap_or_default();
+        let opened = archive.with_analysis(&Entry::named(path, &session));
+        Some(opened.map_err(|fault| failed(path, &fault)))
     }
 
     fn with_analysis(&self, entry: &Entry) -> Result<(Opened, Analysis), Fault> {
@@ -132,38 +153,45 @@ impl Archive {
         Ok((opened, analysis))
     }
 
-    /// The last session of this notebook, if it died. Reads as little as that takes.
+    /// The last session of this notebook, if it died. Reads no more than both ends of a few files.
     pub(crate) fn last_that_died(&self) -> Option<StoredSession> {
+        let began = Instant::now();
         let notebook = notebook_hash(self.origin.notebook.as_deref());
         let entries = self.entries().into_iter();
         let mut of_notebook = entries
             .filter(|entry| entry.notebook == notebook)
-            .take(N_SEARCHED);
-        let (entry, facts) = of_notebook.find_map(|entry| {
-            let facts = file::facts(&entry.path).ok()?;
-            self.origin.is_of(&facts).then_some((entry, facts))
+            .take(N_SEARCHED)
+            .take_while(|_| began.elapsed() < SEARCH);
+        let (entry, stored) = of_notebook.find_map(|entry| {
+            let stored = file::read_ends(&entry.path).ok()?;
+            self.origin.is_of(&stored.facts).then_some((entry, stored))
         })?;
-        let ended_well =
-            facts.contains_key("ended") && facts.get("ran_out").is_none_or(|it| it != "true");
-        if ended_well {
-            return None;
-        }
-        let session = self.open_entry(&entry, judged).ok()?.session;
+        let analysis = judged(&stored.recording);
+        let session = self.session_of(&entry, &stored, &analysis);
         session.died().then_some(session)
     }
 
-    /// Keeps a recording under a name, in place of what had it.
+    /// Keeps a recording under a name, in place of the baseline that had it.
     pub(crate) fn save_baseline(
         &self,
         name: &str,
         recording: &Recording,
     ) -> Result<(), ArchiveError> {
         let path = self.baseline_path(name);
-        self.write_baseline(&path, name, recording)
-            .map_err(|fault| {
-                let words = fault.words();
-                ArchiveError::Failed(format!("{}: {words}", path.display()))
-            })
+        if fs::symlink_metadata(&path).is_ok() && baseline_name(&path).is_none() {
+            let words = "this file is no baseline, and is not replaced".to_owned();
+            return Err(failed(&path, &Fault::Other(words)));
+        }
+        let mut facts = self.origin.facts("baseline");
+        facts.insert(BASELINE.to_owned(), name.to_owned());
+        let header = with_facts(recording.header(), &facts);
+        let frames = recording.frames().map(|frame| match frame {
+            Frame::Header(_) => Frame::Header(header.clone()),
+            frame => frame,
+        });
+        let written = folder::create_folder(path.parent().unwrap_or(&self.folder))
+            .and_then(|()| files::write(&path, &format::encode_frames(frames)));
+        written.map_err(|error| failed(&path, &error.into()))
     }
 
     /// The recording that was kept under a name, of this notebook if there is one.
@@ -189,8 +217,9 @@ impl Archive {
                 "no baseline '{name}': there is {there_is}"
             )));
         };
-        let read = file::read(&path).map(|stored| stored.recording);
-        read.map_err(|fault| ArchiveError::Failed(format!("{}: {}", path.display(), fault.words())))
+        let read = file::read(&path, u64::MAX);
+        read.map(|stored| recorded(stored.recording))
+            .map_err(|fault| failed(&path, &fault))
     }
 
     /// The names of all baselines.
@@ -205,13 +234,9 @@ impl Archive {
         let mut entries = folder::entries(&self.folder, now_millis());
         let own = self.own.as_deref().unwrap_or_default();
         entries.retain(|entry| own.is_empty() || !own.starts_with(&entry.id));
-        // What was put aside says no more than the file that took its place.
-        let whole: BTreeSet<String> = entries
-            .iter()
-            .filter(|entry| !entry.is_aside())
-            .map(|entry| entry.id.clone())
-            .collect();
-        entries.retain(|entry| !(entry.is_aside() && whole.contains(&entry.id)));
+        // A file that was lost says no more than the one that took its place.
+        let mut known = BTreeSet::new();
+        entries.retain(|entry| known.insert((entry.started, entry.id.clone())));
         entries
     }
 
@@ -220,18 +245,14 @@ impl Archive {
         entry: &Entry,
         judge: impl FnOnce(&Recording) -> Analysis,
     ) -> Result<Opened, Fault> {
-        let mut path = entry.path.clone();
-        let stored = match file::read(&path) {
-            Err(Fault::Corrupt(words)) if !entry.is_aside() => {
-                path = put_aside(&path, now_seconds())?;
-                file::read(&path).map_err(|_| Fault::Corrupt(words))?
-            }
-            read => read?,
-        };
+        let mut stored = file::read(&entry.path, u64::MAX)?;
         let analysis = judge(&stored.recording);
-        let session = self.session_of(entry, &path, &stored, &analysis);
-        let mut recording = stored.recording;
-        if let Some(words) = report::cut_off(&session) {
+        let session = self.session_of(entry, &stored, &analysis);
+        let cut = stored.cut.take();
+        let cut = cut.filter(|_| session.ending != Ending::Running);
+        let mut recording = recorded(stored.recording);
+        let cut_off = report::cut_off(&session);
+        if cut_off.is_some() {
             let open = recording.runs().iter().filter(|run| run.ended.is_none());
             for run in open.cloned().collect::<Vec<_>>() {
                 // It refers to what it referred to.
@@ -240,41 +261,39 @@ impl Archive {
                     ..run
                 })));
             }
+        }
+        for words in cut_off.into_iter().chain(cut.clone()) {
             // It refers to nothing.
             drop(recording.apply(Frame::Missing(Missing { words })));
         }
         Ok(Opened {
-            path,
+            path: entry.path.clone(),
             recording,
             children: child::folder(&self.folder, &entry.id),
+            damage: session.damage.clone().or(cut),
             session,
         })
     }
 
-    fn session_of(
-        &self,
-        entry: &Entry,
-        path: &Path,
-        stored: &Stored,
-        analysis: &Analysis,
-    ) -> StoredSession {
+    fn session_of(&self, entry: &Entry, stored: &Stored, analysis: &Analysis) -> StoredSession {
         let (facts, recording) = (&stored.facts, &stored.recording);
-        let ended = facts.get("ended").and_then(|at| at.parse().ok());
+        let ended = recording.finish().map(|finish| finish.at);
+        let is_running = ended.is_none() && remains::is_running(&entry.path, facts) == Some(true);
         let remains = Remains {
-            is_running: ended.is_none() && remains::is_running(path, facts),
+            is_running,
             ended_in_order: ended.is_some(),
-            was_killed: ended.is_none() && remains::was_killed(facts),
+            was_killed: ended.is_none() && !is_running && remains::was_killed(facts),
         };
         let last = LastRun::judged(recording, analysis);
         let known_at = last.as_ref().map(|last| last.at);
-        let at = ended.map(Nanos::new).or(known_at).unwrap_or_default();
+        let at = ended.or(known_at).unwrap_or_default();
         let anchor = recording.header().wall_anchor.get();
         let ended_at = anchor.saturating_add(at.get());
-        let own_host = facts.get("host") == self.origin.host.as_ref();
+        let own_machine = facts.get("machine") == self.origin.machine.as_ref();
         StoredSession {
             id: entry.id.clone(),
             notebook: facts.get("notebook").cloned(),
-            host: facts.get("host").filter(|_| !own_host).cloned(),
+            host: facts.get("machine").filter(|_| !own_machine).cloned(),
             // The clock may have been set back since.
             age: now_nanos()
                 .checked_sub(ended_at)
@@ -288,7 +307,7 @@ impl Archive {
                 .count(),
             last,
             worst: report::worst_finding(recording, analysis),
-            baseline: facts.get("baseline").cloned(),
+            baseline: facts.get(BASELINE).cloned(),
             size: Bytes::new(entry.size()),
             damage: stored.damage.clone(),
         }
@@ -301,32 +320,13 @@ impl Archive {
         self.folder.join(BASELINES).join(file)
     }
 
-    fn write_baseline(&self, path: &Path, name: &str, recording: &Recording) -> Result<(), Fault> {
-        let header = recording.header();
-        let mut facts = self.origin.facts(&header.session, header.wall_anchor.get());
-        facts.insert("baseline".to_owned(), name.to_owned());
-        let beside = folder::beside(path, &format!(".{}.tmp", std::process::id()));
-        drop(fs::remove_file(&beside));
-        let written = write_whole(&beside, &facts, recording);
-        if let Err(fault) = written {
-            drop(fs::remove_file(&beside));
-            return Err(fault);
-        }
-        Ok(fs::rename(&beside, path)?)
-    }
-
     /// The newest first.
     fn baselines(&self) -> Vec<(String, PathBuf)> {
-        let files = fs::read_dir(self.folder.join(BASELINES));
-        let files = files.into_iter().flatten().flatten();
-        let mut found: Vec<(std::time::SystemTime, String, PathBuf)> = files
-            .filter_map(|file| {
-                let path = file.path();
-                if path.extension()? != folder::EXTENSION {
-                    return None;
-                }
-                let name = file::facts(&path).ok()?.get("baseline")?.clone();
-                Some((file.metadata().ok()?.modified().ok()?, name, path))
+        let folder = self.folder.join(BASELINES);
+        let mut found: Vec<(SystemTime, String, PathBuf)> = folder::names(&folder)
+            .filter_map(|path| {
+                let written = fs::symlink_metadata(&path).ok()?.modified().ok()?;
+                Some((written, baseline_name(&path)?, path))
             })
             .collect();
         found.sort_by(|a, b| b.cmp(a));
@@ -337,19 +337,28 @@ impl Archive {
     }
 }
 
-fn judged(recording: &Recording) -> Analysis {
-    analyze(recording, &recording.header().rules)
+/// The name of the baseline in a file; `None` if it is none.
+fn baseline_name(path: &Path) -> Option<String> {
+    if path.extension()? != folder::EXTENSION {
+        return None;
+    }
+    facts_of(&file::read_header(path)?).remove(BASELINE)
 }
 
-fn write_whole(path: &Path, facts: &Facts, recording: &Recording) -> Result<(), Fault> {
-    let mut file = SessionFile::create(path, facts)?;
-    let frames = recording.frames().zip(0..);
-    let changes: Changes = frames
-        .map(|(frame, n)| (Place::of(&frame, n), Some(encoded(frame))))
-        .collect();
-    file.write(&changes, &Facts::new())?;
-    file.close();
-    Ok(())
+/// As it was recorded, without what only its file says.
+fn recorded(mut recording: Recording) -> Recording {
+    let header = without_facts(recording.header());
+    // It refers to nothing.
+    drop(recording.apply(Frame::Header(header)));
+    recording
+}
+
+fn failed(path: &Path, fault: &Fault) -> ArchiveError {
+    ArchiveError::Failed(format!("{}: {}", path.display(), fault.words()))
+}
+
+fn judged(recording: &Recording) -> Analysis {
+    analyze(recording, &recording.header().rules)
 }
 
 fn unreadable(entry: &Entry, fault: &Fault) -> StoredSession {
@@ -358,11 +367,7 @@ fn unreadable(entry: &Entry, fault: &Fault) -> StoredSession {
         notebook: None,
         host: None,
         age: None,
-        ending: if matches!(fault, Fault::Locked) {
-            Ending::Running
-        } else {
-            Ending::Lost
-        },
+        ending: Ending::Lost,
         last: None,
         n_runs: 0,
         worst: None,

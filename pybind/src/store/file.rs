@@ -1,54 +1,52 @@
-//! The SQLite file of one session.
+//! The file of a session or a child process: frames, one behind the other, as in any recording.
+//!
+//! What `append` has written survives the death of this process. Nothing is locked that another program, or
+//! code in this process, could take away; the lock on the file only says that its writer is there.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::mem::{self, ManuallyDrop};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, mpsc};
+#[cfg(unix)]
+use std::thread;
+use std::time::{Duration, Instant};
 
-use gpumem_core::format;
-use gpumem_core::recording::Recording;
-use rusqlite::{Connection, ErrorCode, OpenFlags, params};
+use gpumem_core::format::{self, Salvage};
+use gpumem_core::recording::{Header, Recording};
 
-use super::folder;
-use super::network;
-use super::row::{Place, checksum};
+use crate::{files, look, threads};
 
-/// `gpum`: what `file` and others tell it by.
-const APPLICATION: i64 = 0x6770_756d;
-/// What every file of SQLite begins with.
-const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// Of the tables; the frames have a version of their own.
-const VERSION: i64 = 1;
-/// A file that somebody else has locked is waited for as long as this.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// KiB of pages that SQLite keeps in memory.
-const CACHE: i64 = 256;
-/// Rows that are damaged are skipped in steps that double; with so many steps none is left.
-const MAX_STEPS: u32 = 62;
+/// No session is read that is longer: the folder of all sessions is not larger.
+const MAX_BYTES: u64 = 512 << 20;
+/// Reading ends after this.
+const MAX_TIME: Duration = Duration::from_secs(10);
+/// A session that becomes longer is not made shorter again: that would take several times as much memory.
+const MAX_COMPACTED: u64 = 128 << 20;
+/// How much of both ends is read where there is no time for more.
+const BEGINNING: u64 = 64 << 10;
+const END: u64 = 256 << 10;
+/// So much of the beginning is compared before each write.
+const N_COMPARED: usize = 64;
 
-const SCHEMA: &str = "
-    CREATE TABLE IF NOT EXISTS session (name TEXT PRIMARY KEY, value TEXT, crc INTEGER);
-    CREATE TABLE IF NOT EXISTS frames (
-        id INTEGER PRIMARY KEY, kind INTEGER, run INTEGER, device INTEGER, series TEXT,
-        since INTEGER, crc INTEGER, bytes BLOB);
-    CREATE UNIQUE INDEX IF NOT EXISTS place ON frames (kind, run, device, series, since);
-";
-
-/// What is known of a session beside its frames, by name.
-pub(super) type Facts = BTreeMap<String, String>;
+/// What is known of a session beside its runs, by name.
+pub(crate) type Facts = BTreeMap<String, String>;
 
 /// Why a file cannot be read or written.
 #[derive(Debug)]
-pub(super) enum Fault {
-    /// It is no file of ours any more.
-    Corrupt(String),
-    /// Somebody else has locked it.
-    Locked,
+pub(crate) enum Fault {
     /// No byte fits on the disk.
     Full,
-    /// The file or its folder is gone.
-    Vanished,
+    /// The disk lost what it had taken.
+    Broken,
+    /// Somebody deleted it.
+    Deleted,
+    /// Somebody else wrote to it, or put another in its place.
+    Changed(&'static str),
+    /// It cannot be read as a whole, and why.
+    Unreadable(String),
     /// Anything else, in the system's words.
     Other(String),
 }
@@ -57,25 +55,11 @@ impl Fault {
     /// One sentence.
     pub(super) fn words(&self) -> String {
         match self {
-            Self::Corrupt(words) => format!("the file is damaged ({words})"),
-            Self::Locked => "another process has locked the file".to_owned(),
             Self::Full => "the disk is full".to_owned(),
-            Self::Vanished => "its file was deleted".to_owned(),
-            Self::Other(words) => words.clone(),
-        }
-    }
-}
-
-impl From<rusqlite::Error> for Fault {
-    fn from(error: rusqlite::Error) -> Self {
-        let words = error.to_string();
-        match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Corrupt(words),
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
-            Some(ErrorCode::DiskFull) => Self::Full,
-            Some(ErrorCode::ReadOnly) => Self::Other("the file cannot be written".to_owned()),
-            Some(ErrorCode::CannotOpen) => Self::Other("the file cannot be opened".to_owned()),
-            _ => Self::Other(words),
+            Self::Broken => "the disk fails".to_owned(),
+            Self::Deleted => "its file was deleted".to_owned(),
+            Self::Changed(words) => (*words).to_owned(),
+            Self::Unreadable(words) | Self::Other(words) => words.clone(),
         }
     }
 }
@@ -84,6 +68,10 @@ impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
+            #[cfg(unix)]
+            _ if error.raw_os_error() == Some(libc::EIO) => Self::Broken,
+            // Of a file on another machine.
+            io::ErrorKind::StaleNetworkFileHandle => Self::Deleted,
             _ => {
                 let words = error.to_string();
                 let words = words.split(" (os error").next().unwrap_or_default();
@@ -93,347 +81,448 @@ impl From<io::Error> for Fault {
     }
 }
 
-/// What is to be written: a frame's bytes in its place; `None` deletes what is there.
-pub(super) type Changes = BTreeMap<Place, Option<Vec<u8>>>;
+/// What makes a file this one and no other of its name: device and number.
+type Identity = (u64, u64);
 
-/// A session's file that is being written. For one thread of the process that opened it.
-pub(super) struct SessionFile {
-    connection: Connection,
-    /// The same file. It is closed after the connection: closing it gives back the locks of both.
-    bare: File,
-    path: PathBuf,
-    identity: Option<folder::Identity>,
-    next_id: i64,
+#[cfg(unix)]
+fn identity(found: &Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt;
+
+    (found.dev(), found.ino())
 }
 
-impl SessionFile {
-    /// Creates the file of a session, with what is known of it.
-    pub(super) fn create(path: &Path, facts: &Facts) -> Result<Self, Fault> {
-        let bare = folder::create_file(path)?;
-        let connection = Connection::open_with_flags(
-            path,
-            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-        )?;
-        connection.busy_timeout(PATIENCE)?;
-        begin_journal(&connection, path)?;
-        connection.execute_batch(&format!(
-            "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -{CACHE};
-             PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; {SCHEMA}"
-        ))?;
-        let mut file = Self {
-            connection,
-            bare,
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> Identity {
+    (0, 0)
+}
+
+/// An open file has a name somewhere.
+#[cfg(unix)]
+fn is_named(found: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    found.nlink() > 0
+}
+
+#[cfg(not(unix))]
+fn is_named(_: &Metadata) -> bool {
+    false
+}
+
+/// An open file. Code in this process may close every descriptor; then its number may be another file's, which
+/// is neither written nor closed here.
+struct Descriptor {
+    file: ManuallyDrop<File>,
+    identity: Identity,
+}
+
+impl Descriptor {
+    fn new(file: File) -> io::Result<Self> {
+        Ok(Self {
+            identity: identity(&file.metadata()?),
+            file: ManuallyDrop::new(file),
+        })
+    }
+
+    /// What is known of the file; `None` if it is another one by now.
+    fn metadata(&self) -> Option<Metadata> {
+        let found = self.file.metadata().ok()?;
+        (identity(&found) == self.identity).then_some(found)
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        if self.metadata().is_some() {
+            // SAFETY: it is dropped here alone, and not used again.
+            #[expect(unsafe_code, reason = "whether it is closed is decided here")]
+            unsafe {
+                ManuallyDrop::drop(&mut self.file);
+            }
+        }
+    }
+}
+
+/// A file that is being written, by one thread of the process that created it.
+pub(crate) struct FrameFile {
+    open: Descriptor,
+    path: PathBuf,
+    len: u64,
+    beginning: Vec<u8>,
+    /// A frame that was not written whole could not be cut off.
+    is_torn: bool,
+    sync: Arc<AtomicU8>,
+    /// When something was written that the disk may not have yet.
+    unsynced: Option<Instant>,
+}
+
+/// States of `FrameFile::sync`.
+const IDLE: u8 = 0;
+const UNDER_WAY: u8 = 1;
+const FAILED: u8 = 2;
+
+impl FrameFile {
+    /// A new file that begins with these frames, for its owner alone. Nobody sees it without them.
+    pub(crate) fn create(path: &Path, frames: &[u8]) -> Result<Self, Fault> {
+        if fs::symlink_metadata(path).is_ok() {
+            return Err(io::Error::from(io::ErrorKind::AlreadyExists).into());
+        }
+        let (beside, file) = files::create_in(path.parent().unwrap_or(Path::new(".")))?;
+        let mut created = Self::begin(file, &beside, frames)?;
+        if let Err(error) = fs::rename(&beside, path) {
+            drop(fs::remove_file(&beside));
+            return Err(error.into());
+        }
+        path.clone_into(&mut created.path);
+        Ok(created)
+    }
+
+    fn begin(file: File, path: &Path, frames: &[u8]) -> Result<Self, Fault> {
+        lock(&file);
+        let mut created = Self {
+            open: Descriptor::new(file)?,
             path: path.to_owned(),
-            identity: folder::identity(path),
-            next_id: 1,
+            len: 0,
+            beginning: frames[..frames.len().min(N_COMPARED)].to_vec(),
+            is_torn: false,
+            sync: Arc::default(),
+            unsynced: None,
         };
-        file.write(&Changes::new(), facts)?;
-        Ok(file)
+        let written = created.write(frames);
+        if written.is_err() {
+            // It was made just now, and holds nothing.
+            drop(fs::remove_file(path));
+        }
+        written.map(|()| created)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.len
     }
 
     /// Writes all of it or nothing.
-    pub(super) fn write(&mut self, changes: &Changes, facts: &Facts) -> Result<(), Fault> {
-        // SQLite would go on writing to a file that has no name any more.
-        if self.identity.is_none() || folder::identity(&self.path) != self.identity {
-            return Err(Fault::Vanished);
+    pub(crate) fn append(&mut self, frames: &[u8]) -> Result<(), Fault> {
+        self.check()?;
+        self.write(frames)
+    }
+
+    fn write(&mut self, frames: &[u8]) -> Result<(), Fault> {
+        let mut file: &File = &self.open.file;
+        if self.is_torn {
+            file.set_len(self.len)?;
+            self.is_torn = false;
         }
-        // Nor does it look at its first page again.
-        let mut first = [0; MAGIC.len()];
-        self.bare.rewind()?;
-        self.bare.read_exact(&mut first)?;
-        if first != *MAGIC {
-            return Err(Fault::Corrupt(
-                "another program has written to it".to_owned(),
-            ));
+        let at = SeekFrom::Start(self.len);
+        if let Err(error) = file.seek(at).and_then(|_| file.write_all(frames)) {
+            self.is_torn = file.set_len(self.len).is_err();
+            return Err(error.into());
         }
-        let mut next_id = self.next_id;
-        let transaction = self.connection.transaction()?;
-        {
-            let mut delete = transaction.prepare(
-                "DELETE FROM frames
-                 WHERE kind = ?1 AND run = ?2 AND device = ?3 AND series = ?4 AND since >= ?5",
-            )?;
-            let mut insert = transaction
-                .prepare("INSERT OR REPLACE INTO frames VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
-            let mut last_series: Option<&Place> = None;
-            for (place, bytes) in changes {
-                let of_place = params![
-                    place.kind,
-                    place.run,
-                    place.device,
-                    place.series,
-                    place.since.cast_signed()
-                ];
-                let is_next = last_series.is_some_and(|last| last.from(0) == place.from(0));
-                if bytes.is_none() || (place.holds_points() && !is_next) {
-                    delete.execute(of_place)?;
-                }
-                last_series = Some(place);
-                let Some(bytes) = bytes else { continue };
-                insert.execute(params![
-                    next_id,
-                    place.kind,
-                    place.run,
-                    place.device,
-                    place.series,
-                    place.since.cast_signed(),
-                    checksum(next_id, place, bytes),
-                    bytes
-                ])?;
-                next_id += 1;
-            }
-            for (name, value) in facts {
-                let crc = checksum(0, &fact_place(name), value.as_bytes());
-                transaction.execute(
-                    "INSERT OR REPLACE INTO session VALUES (?1, ?2, ?3)",
-                    params![name, value, crc],
-                )?;
-            }
-        }
-        transaction.commit()?;
-        self.next_id = next_id;
+        self.len += frames.len() as u64;
+        self.unsynced.get_or_insert_with(Instant::now);
         Ok(())
     }
 
-    /// Folds the log into the file: nothing stays beside it, and readers need nothing there.
-    pub(super) fn close(self) {
-        // A reader may hold the log; then it stays.
-        drop(
-            self.connection
-                .pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(())),
-        );
+    /// The descriptor and the path still lead to this file, and nobody else wrote to it.
+    fn check(&mut self) -> Result<(), Fault> {
+        if self.open.metadata().is_none() {
+            self.reopen();
+        }
+        let Some(found) = self.open.metadata() else {
+            return Err(Fault::Changed("code in this process closed its file"));
+        };
+        let named = fs::symlink_metadata(&self.path);
+        let is_here = named.as_ref().is_ok_and(|it| self.is_of(it));
+        // One that was moved is written where it is now.
+        if !is_here && !is_named(&found) {
+            return Err(match named {
+                Ok(_) => Fault::Changed("another file was put in the place of its file"),
+                Err(_) => Fault::Deleted,
+            });
+        }
+        let is_whole = found.len() == self.len || self.is_torn;
+        if !is_whole || self.read(0, N_COMPARED as u64)? != self.beginning {
+            return Err(Fault::Changed("another program wrote to its file"));
+        }
+        if self.sync.load(Ordering::Acquire) == FAILED {
+            return Err(Fault::Changed("the disk did not take all of its file"));
+        }
+        Ok(())
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    fn read(&self, from: u64, n_bytes: u64) -> io::Result<Vec<u8>> {
+        let mut file: &File = &self.open.file;
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(from))?;
+        file.take(n_bytes).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn is_of(&self, found: &Metadata) -> bool {
+        identity(found) == self.open.identity
+    }
+
+    /// By its path, if that leads to this file.
+    fn reopen(&mut self) {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        let opened = files::open_own_with(&mut options, &self.path).and_then(Descriptor::new);
+        if let Ok(opened) = opened
+            && opened.identity == self.open.identity
+        {
+            lock(&opened.file);
+            self.open = opened;
+        }
+    }
+
+    /// Has the disk keep what was written longer ago than `after`: until then a power failure may cost it. A
+    /// thread of its own waits for the disk.
+    pub(super) fn sync(&mut self, after: Duration) {
+        let is_due = self.unsynced.is_some_and(|since| since.elapsed() >= after);
+        if !is_due || self.sync.load(Ordering::Acquire) != IDLE || self.open.metadata().is_none() {
+            return;
+        }
+        let Ok(open) = self.open.file.try_clone().and_then(Descriptor::new) else {
+            return;
+        };
+        self.unsynced = None;
+        self.sync.store(UNDER_WAY, Ordering::Release);
+        let state = Arc::clone(&self.sync);
+        let started = threads::start_once("gpumem-sync", move || {
+            let synced = open.file.sync_data().map_err(Fault::from);
+            let is_lost = matches!(synced, Err(Fault::Full | Fault::Broken));
+            state.store(if is_lost { FAILED } else { IDLE }, Ordering::Release);
+        });
+        if started.is_err() {
+            self.sync.store(IDLE, Ordering::Release);
+        }
+    }
+
+    /// The disk may not have all of it yet.
+    pub(super) fn is_unsynced(&self) -> bool {
+        self.unsynced.is_some()
+    }
+
+    /// What is sound of it, and whether that is everything; `None` if nothing can be read, or not without more
+    /// memory than there is.
+    pub(super) fn sound(&self) -> Option<(Recording, bool)> {
+        self.open.metadata()?;
+        let bytes = self.read(0, self.len).ok()?;
+        let (recording, is_whole) = sound(&bytes)?;
+        Some((recording, is_whole && bytes.len() as u64 == self.len))
+    }
+
+    /// Begins to write a file beside this one, without what later frames replaced.
+    pub(super) fn compacted(&self) -> Compacting {
+        let (path, len, identity) = (self.path.clone(), self.len, self.open.identity);
+        let (sender, ready) = mpsc::channel();
+        let compact = move || {
+            let compacted = (|| {
+                let file = Descriptor::new(files::open_own(&path)?)?;
+                let mut bytes = Vec::new();
+                (&*file.file).take(len).read_to_end(&mut bytes)?;
+                let is_it = file.identity == identity && bytes.len() as u64 == len;
+                let sound = sound(&bytes).filter(|(_, is_whole)| is_it && *is_whole);
+                let (recording, _) = sound.ok_or(Fault::Changed("it cannot be read"))?;
+                drop(bytes);
+                let frames = format::encode(&recording);
+                let folder = path.parent().unwrap_or(Path::new("."));
+                let (beside, file) = files::create_in(folder)?;
+                let compacted = Self::begin(file, &beside, &frames)?;
+                compacted.open.file.sync_data()?;
+                Ok(Compacted {
+                    file: compacted,
+                    len,
+                })
+            })();
+            // Its session may be over.
+            drop(sender.send(compacted));
+        };
+        // If there is no thread, nothing will ever come.
+        drop(threads::start_once("gpumem-compact", compact));
+        Compacting { ready }
+    }
+
+    /// Puts a compacted file in the place of this one, with what was written to this one since.
+    pub(super) fn replace_by(&mut self, mut compacted: Compacted) -> Result<(), Fault> {
+        self.check()?;
+        // One that was moved is somebody else's affair.
+        if !self.is_of(&fs::symlink_metadata(&self.path)?) {
+            return Ok(());
+        }
+        let since = self.read(compacted.len, self.len - compacted.len)?;
+        compacted.file.append(&since)?;
+        fs::rename(&compacted.file.path, &self.path)?;
+        compacted.file.path.clone_from(&self.path);
+        mem::swap(self, &mut compacted.file);
+        Ok(())
     }
 }
 
-/// Bytes that SQLite holds for this process.
-pub(super) fn held() -> usize {
-    // SAFETY: it reads a counter under SQLite's own lock.
-    #[expect(unsafe_code, reason = "rusqlite does not offer this counter")]
-    let n_bytes = unsafe { rusqlite::ffi::sqlite3_memory_used() };
-    usize::try_from(n_bytes).unwrap_or_default()
+/// A file that takes the place of a longer one.
+pub(super) struct Compacted {
+    file: FrameFile,
+    /// How long the other one was.
+    len: u64,
 }
 
-fn fact_place(name: &str) -> Place {
-    Place {
-        kind: u8::MAX,
-        run: 0,
-        device: 0,
-        series: name.to_owned(),
-        since: 0,
+impl Drop for Compacted {
+    fn drop(&mut self) {
+        // If it took the other one's place, its name is that one's by now.
+        let named = fs::symlink_metadata(&self.file.path);
+        let name = self.file.path.file_name().unwrap_or_default();
+        if files::is_unfinished(&name.to_string_lossy())
+            && named.is_ok_and(|named| self.file.is_of(&named))
+        {
+            drop(fs::remove_file(&self.file.path));
+        }
     }
 }
 
-/// A log beside the file where the file system can share its index; else one for this process
-/// alone; else the oldest journal that SQLite has.
-fn begin_journal(connection: &Connection, path: &Path) -> Result<(), Fault> {
-    if network::is_on_network(path) {
-        connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
-    }
-    let mode = connection
-        .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0));
-    if !matches!(mode.as_deref(), Ok("wal")) {
-        connection.pragma_update_and_check(None, "journal_mode", "TRUNCATE", |_| Ok(()))?;
-    }
-    Ok(())
+/// A [`Compacted`] that is being written.
+pub(super) struct Compacting {
+    ready: mpsc::Receiver<Result<Compacted, Fault>>,
 }
+
+impl Compacting {
+    /// What came of it; `None` while it is under way.
+    pub(super) fn poll(&self) -> Option<Result<Compacted, Fault>> {
+        match self.ready.try_recv() {
+            Ok(compacted) => Some(compacted),
+            Err(mpsc::TryRecvError::Empty) => None,
+            Err(mpsc::TryRecvError::Disconnected) => Some(Err(Fault::Other(String::new()))),
+        }
+    }
+}
+
+/// What is sound in these bytes, and whether that is everything; `None` if there may be no memory for that.
+fn sound(bytes: &[u8]) -> Option<(Recording, bool)> {
+    if bytes.len() as u64 > MAX_COMPACTED || look::ensure_room().is_err() {
+        return None;
+    }
+    let salvaged = salvage(bytes).ok()?;
+    let is_whole = salvaged.damage().is_none() && salvaged.torn_at.is_none();
+    Some((salvaged.recording, is_whole))
+}
+
+/// Says to other processes that this file is being written. Where there are no locks, its facts say it.
+#[cfg(unix)]
+fn lock(file: &File) {
+    // Somebody may look at that moment whether it is.
+    for _ in 0..10 {
+        match file.try_lock() {
+            Err(fs::TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
+            Ok(()) | Err(fs::TryLockError::Error(_)) => return,
+        }
+    }
+}
+
+/// A lock would keep readers out.
+#[cfg(not(unix))]
+fn lock(_: &File) {}
 
 /// What a session's file holds.
 #[derive(Debug, Default)]
-pub(super) struct Stored {
+pub(crate) struct Stored {
     pub(super) facts: Facts,
-    pub(super) recording: Recording,
+    pub(crate) recording: Recording,
     /// What is missing, in words.
     pub(super) damage: Option<String>,
+    /// That the last frame is not whole: if nobody writes it any more.
+    pub(super) cut: Option<String>,
 }
 
-/// Reads what is known of a session beside its frames.
-pub(super) fn facts(path: &Path) -> Result<Facts, Fault> {
-    facts_in(&open(path)?)
-}
-
-/// Reads a session, also while another process writes it. Of a damaged one what is whole.
-pub(super) fn read(path: &Path) -> Result<Stored, Fault> {
-    let connection = open(path)?;
-    // All of it as it is at one instant.
-    connection.execute_batch("BEGIN")?;
-    let facts = facts_in(&connection);
-    let mut rows = Rows::default();
-    rows.read(&connection)?;
-    rows.whole.sort_by(|a, b| a.0.cmp(&b.0));
-    // Nobody knows how many rows were on a page that cannot be read.
-    let n_lost = rows.n_damaged + usize::from(rows.is_cut);
-    let payloads = rows.whole.iter().map(|(_, bytes)| bytes.as_slice());
-    let recording = format::salvage(payloads, n_lost);
-    let mut damage = recording
-        .missing()
-        .find(|it| it.starts_with("the session's file"))
-        .map(str::to_owned);
-    let facts = match facts {
-        Ok(facts) => facts,
-        Err(Fault::Corrupt(_)) => {
-            damage.get_or_insert_with(|| "the session's file was damaged".to_owned());
-            Facts::new()
+/// Reads a file, also while another process writes it; of a damaged one what is sound. No more than
+/// `max_bytes` are read.
+pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Stored, Fault> {
+    let bytes = match files::read_own(path, max_bytes.min(MAX_BYTES)) {
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+            let words = format!("a session has at most {} MiB", MAX_BYTES >> 20);
+            return Err(Fault::Unreadable(words));
         }
-        Err(fault) => return Err(fault),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Fault::Deleted),
+        bytes => bytes?,
     };
+    let salvaged = salvage(&bytes)?;
+    if salvaged.n_frames == 0 {
+        let words = if bytes.is_empty() {
+            "the file is empty".to_owned()
+        } else {
+            "the file is damaged: nothing in it can be read".to_owned()
+        };
+        return Err(Fault::Unreadable(words));
+    }
     Ok(Stored {
-        facts,
-        recording,
-        damage,
+        facts: facts_of(salvaged.recording.header()),
+        damage: salvaged.damage(),
+        cut: salvaged.cut(),
+        recording: salvaged.recording,
     })
 }
 
-fn open(path: &Path) -> Result<Connection, Fault> {
-    if !path.exists() {
-        return Err(Fault::Vanished);
-    }
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(PATIENCE)?;
-    let version = connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
-    let version = match version.map_err(Fault::from) {
-        // Where no index can be made beside it, it is read as it was when it was closed last.
-        Err(Fault::Other(_)) => return open_as_it_is(path),
-        version => version?,
-    };
-    if version > VERSION {
-        let words = "it was written by a newer gpumem: upgrade jupyter-gpumem";
-        return Err(Fault::Other(words.to_owned()));
-    }
-    Ok(connection)
+fn salvage(bytes: &[u8]) -> Result<Salvage, Fault> {
+    let began = Instant::now();
+    let salvaged = format::salvage(bytes, &mut || began.elapsed() < MAX_TIME);
+    salvaged.map_err(|error| Fault::Unreadable(error.what.to_string()))
 }
 
-/// In a folder that cannot be written.
-fn open_as_it_is(path: &Path) -> Result<Connection, Fault> {
-    let name = path.to_string_lossy();
-    let name = name
-        .replace('%', "%25")
-        .replace('?', "%3f")
-        .replace('#', "%23");
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_URI;
-    let connection = Connection::open_with_flags(format!("file:{name}?immutable=1"), flags)?;
-    connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))?;
-    Ok(connection)
+/// What both ends of a session's file say of it: how it began, its last runs and whether it is over. Of a long
+/// one there is no time to read more.
+pub(super) fn read_ends(path: &Path) -> Result<Stored, Fault> {
+    let mut file = files::open_own(path)?;
+    let len = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    (&mut file).take(BEGINNING).read_to_end(&mut bytes)?;
+    file.seek(SeekFrom::Start(len.saturating_sub(END).max(BEGINNING)))?;
+    file.take(END).read_to_end(&mut bytes)?;
+    let recording = salvage(&bytes)?.recording;
+    Ok(Stored {
+        facts: facts_of(recording.header()),
+        recording,
+        ..Stored::default()
+    })
 }
 
-fn facts_in(connection: &Connection) -> Result<Facts, Fault> {
-    let mut statement = connection.prepare("SELECT name, value, crc FROM session")?;
-    let rows = statement.query_map([], |row| {
-        let (name, value, crc): (String, String, u32) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok((checksum(0, &fact_place(&name), value.as_bytes()) == crc).then_some((name, value)))
-    })?;
-    let mut facts = Facts::new();
-    for row in rows {
-        match row {
-            Ok(fact) => facts.extend(fact),
-            Err(error) => match Fault::from(error) {
-                Fault::Other(_) => {}
-                fault => return Err(fault),
-            },
-        }
-    }
-    Ok(facts)
+/// The header that a file begins with; `None` if it does not begin with a whole one.
+pub(crate) fn read_header(path: &Path) -> Option<Header> {
+    let mut beginning = Vec::new();
+    let file = files::open_own(path).ok()?;
+    file.take(BEGINNING).read_to_end(&mut beginning).ok()?;
+    format::decode_header(&beginning)
 }
 
-/// The rows of a file that are as they were written.
-#[derive(Default)]
-struct Rows {
-    whole: Vec<(Place, Vec<u8>)>,
-    n_damaged: usize,
-    /// There were pages that cannot be read.
-    is_cut: bool,
+/// Near the beginning of a file is a frame that is sound.
+pub(crate) fn has_frames(path: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let read = files::open(path).and_then(|file| file.take(1 << 20).read_to_end(&mut beginning));
+    read.is_ok() && sound_part(&beginning).is_some()
 }
 
-impl Rows {
-    /// Goes through the table itself: an index that is damaged costs nothing. Behind a page that
-    /// cannot be read it goes on.
-    fn read(&mut self, connection: &Connection) -> Result<(), Fault> {
-        let (mut from, mut n_steps) = (i64::MIN, 0);
-        loop {
-            let n_before = self.whole.len();
-            match self.read_from(connection, &mut from) {
-                Err(Fault::Corrupt(_)) if n_steps < MAX_STEPS => {
-                    self.is_cut = true;
-                    n_steps = if self.whole.len() > n_before {
-                        0
-                    } else {
-                        n_steps + 1
-                    };
-                    from = from.max(0).saturating_add(1 << n_steps);
-                }
-                Ok(()) | Err(Fault::Corrupt(_)) => return Ok(()),
-                Err(fault) => return Err(fault),
-            }
-        }
-    }
+/// What can be read of a damaged recording; `None` if that is nothing.
+pub(crate) fn sound_part(bytes: &[u8]) -> Option<Recording> {
+    let salvaged = salvage(bytes).ok()?;
+    (salvaged.n_frames > 0).then_some(salvaged.recording)
+}
 
-    fn read_from(&mut self, connection: &Connection, from: &mut i64) -> Result<(), Fault> {
-        let mut statement = connection.prepare(
-            "SELECT id, kind, run, device, series, since, crc, bytes FROM frames NOT INDEXED
-             WHERE id >= ?1 ORDER BY id",
-        )?;
-        let mut rows = statement.query([*from])?;
-        while let Some(row) = rows.next()? {
-            let id: i64 = row.get(0)?;
-            *from = id.saturating_add(1);
-            match whole(id, row) {
-                Some(row) => self.whole.push(row),
-                None => self.n_damaged += 1,
-            }
-        }
-        Ok(())
+pub(super) fn facts_of(header: &Header) -> Facts {
+    header.process.iter().cloned().collect()
+}
+
+/// Whether the writer of a file has locked it; `None` if nobody can tell.
+#[cfg(unix)]
+pub(super) fn is_locked(path: &Path) -> Option<bool> {
+    let file = files::open_own(path).ok()?;
+    match file.try_lock_shared() {
+        Ok(()) => Some(false),
+        Err(fs::TryLockError::WouldBlock) => Some(true),
+        Err(fs::TryLockError::Error(_)) => None,
     }
 }
 
-/// A row that is as it was written.
-fn whole(id: i64, row: &rusqlite::Row<'_>) -> Option<(Place, Vec<u8>)> {
-    let since: i64 = row.get(5).ok()?;
-    let place = Place {
-        kind: row.get(1).ok()?,
-        run: row.get(2).ok()?,
-        device: row.get(3).ok()?,
-        series: row.get(4).ok()?,
-        since: since.cast_unsigned(),
-    };
-    let crc: u32 = row.get(6).ok()?;
-    let bytes: Vec<u8> = row.get(7).ok()?;
-    (checksum(id, &place, &bytes) == crc).then_some((place, bytes))
-}
-
-/// Puts a damaged file aside, with its log, and says where; nothing of it is overwritten.
-pub(super) fn put_aside(path: &Path, now_seconds: u64) -> io::Result<PathBuf> {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let aside = path.with_file_name(format!(
-        "{stem}{}{now_seconds}.{}",
-        folder::ASIDE,
-        folder::EXTENSION
-    ));
-    fs::rename(path, &aside)?;
-    for ending in folder::BESIDE {
-        // There may be none.
-        drop(fs::rename(
-            folder::beside(path, ending),
-            folder::beside(&aside, ending),
-        ));
-    }
-    Ok(aside)
-}
-
-/// The rows of a damaged file that are whole, as what is to be written.
-pub(super) fn salvaged(path: &Path) -> Result<(Changes, Facts), Fault> {
-    let connection = open(path)?;
-    let facts = facts_in(&connection).unwrap_or_default();
-    let mut rows = Rows::default();
-    rows.read(&connection)?;
-    let changes = rows.whole.into_iter();
-    Ok((
-        changes.map(|(place, bytes)| (place, Some(bytes))).collect(),
-        facts,
-    ))
+#[cfg(not(unix))]
+pub(super) fn is_locked(_: &Path) -> Option<bool> {
+    None
 }

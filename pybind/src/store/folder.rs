@@ -1,25 +1,32 @@
-//! The folder of the sessions: names of files, who may read them, which have to go.
+//! The folder of the sessions: names of files, who may read them, what may be deleted.
+//!
+//! Only what gpumem wrote is ever deleted: a regular file of this user with exactly such a name, whose header
+//! says the same as its name, in a folder that carries the marker. A folder gets the marker if gpumem makes it,
+//! or finds it empty: in one that has files of somebody else nothing is deleted.
 
 use std::cmp::Reverse;
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::fs::{self, Metadata};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use gpumem_core::recording::Header;
 use gpumem_core::source_text;
+use gpumem_core::units::Nanos;
 
-use crate::child;
+use super::file::{self, facts_of};
+use super::origin::KEPT;
+use super::remains;
 use crate::company::data_dir;
+use crate::{child, files};
 
 /// Of the files of sessions.
-pub(super) const EXTENSION: &str = "sqlite3";
-/// In the names of files that were damaged, before the time at which that was noticed.
-pub(super) const ASIDE: &str = "-corrupt-";
-/// What SQLite keeps beside a file.
-pub(super) const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
-
-/// What makes a file this one and no other of its name: device and number.
-pub(super) type Identity = (u64, u64);
+pub(crate) const EXTENSION: &str = "gpumem";
+/// The marker of a folder in which old sessions are deleted.
+pub(crate) const MARKER: &str = ".gpumem-folder";
+const MARKED: &[u8] =
+    b"gpumem keeps recordings in this folder and deletes the oldest of them, and nothing else.\n";
+/// No more names are read of a folder.
+const MAX_NAMES: usize = 100_000;
 
 /// Where sessions are kept if nobody says otherwise.
 pub(super) fn usual() -> Option<PathBuf> {
@@ -36,73 +43,117 @@ pub(super) struct Entry {
     pub(super) id: String,
     /// Of its notebook's path.
     pub(super) notebook: String,
+    /// Counts the files of one session: the first was lost.
+    pub(super) nth: u32,
 }
 
 impl Entry {
-    /// `1795404830123-3f9a1c2b-91ac02de.sqlite3`: the notebook can be told without opening the file.
-    pub(super) fn new(folder: &Path, started: u64, session: &str, notebook: Option<&str>) -> Self {
-        let id: String = session.chars().take(8).collect();
+    /// `1795404830123-3f9a1c2b-91ac02de.gpumem`: the notebook can be told without opening the file.
+    /// `…-91ac02de-2.gpumem` if the first was lost.
+    pub(super) fn new(
+        folder: &Path,
+        started: Nanos,
+        session: &str,
+        notebook: Option<&str>,
+        nth: u32,
+    ) -> Self {
+        let started = started.get() / Nanos::millis(1).get();
+        let id = short_id(session);
         let notebook = notebook_hash(notebook);
-        let name = format!("{started:013}-{id}-{notebook}.{EXTENSION}");
         Self {
-            path: folder.join(name),
+            path: folder.join(name_of(started, &id, &notebook, nth)),
             started,
             id,
             notebook,
+            nth,
         }
     }
 
     /// Of a session whose file may have been renamed.
     pub(super) fn named(path: &Path, session: &str) -> Self {
-        Self::of(path.to_owned()).unwrap_or_else(|| Self {
+        Self::from_path(path).unwrap_or_else(|| Self {
             path: path.to_owned(),
             started: 0,
-            id: session.chars().take(8).collect(),
+            id: short_id(session),
             notebook: String::new(),
+            nth: 1,
         })
     }
 
-    fn of(path: PathBuf) -> Option<Self> {
-        if path.extension()? != EXTENSION {
-            return None;
-        }
-        let mut parts = path.file_stem()?.to_str()?.split('-');
-        let started = parts.next()?.parse().ok()?;
-        let (id, notebook) = (parts.next()?.to_owned(), parts.next()?.to_owned());
-        Some(Self {
-            path,
+    /// `None` if the name is not exactly one that a session has.
+    pub(super) fn from_path(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?;
+        let mut fields = name
+            .strip_suffix(EXTENSION)?
+            .strip_suffix('.')?
+            .splitn(4, '-');
+        let started = fields.next()?.parse().ok()?;
+        let (id, notebook) = (hex(fields.next()?)?, hex(fields.next()?)?);
+        let nth = match fields.next() {
+            None => 1,
+            Some(again) => again.parse().ok()?,
+        };
+        // A number may be written in several ways.
+        (name_of(started, id, notebook, nth) == name).then(|| Self {
             started,
-            id,
-            notebook,
+            id: id.to_owned(),
+            notebook: notebook.to_owned(),
+            nth,
+            path: path.to_owned(),
         })
     }
 
-    /// It was damaged, and put aside.
-    pub(super) fn is_aside(&self) -> bool {
-        let name = self.path.file_name().unwrap_or_default();
-        name.to_string_lossy().contains(ASIDE)
-    }
-
-    /// The bytes of the file, and of what SQLite keeps beside it.
     pub(super) fn size(&self) -> u64 {
-        let files = BESIDE.map(|ending| beside(&self.path, ending));
-        let files = files.iter().chain([&self.path]);
-        files
-            .filter_map(|file| fs::metadata(file).ok())
-            .map(|it| it.len())
-            .sum()
+        fs::symlink_metadata(&self.path).map_or(0, |found| found.len())
     }
 
-    /// Deletes the session. That another process has done so is no failure.
+    /// A session of this user, as far as its file tells.
+    pub(super) fn is_own(&self) -> bool {
+        is_own_file(&self.path, |header| {
+            let mut facts = header.process.iter();
+            let notebook = facts.find(|(name, _)| name == "notebook");
+            let notebook = notebook.map(|(_, path)| path.as_str());
+            let folder = self.path.parent().unwrap_or(Path::new(""));
+            let expected = Self::new(
+                folder,
+                header.wall_anchor,
+                &header.session,
+                notebook,
+                self.nth,
+            );
+            expected.path == self.path
+        })
+    }
+
+    /// Deletes the session and its children. That another process has done so is no failure.
     pub(super) fn delete(&self) {
-        drop(fs::remove_file(&self.path));
-        for ending in BESIDE {
-            drop(fs::remove_file(beside(&self.path, ending)));
-        }
-        if let Some(folder) = self.path.parent() {
-            child::delete(folder, &self.id);
+        if self.is_own() {
+            drop(fs::remove_file(&self.path));
+            if let Some(folder) = self.path.parent() {
+                child::delete(folder, &self.id);
+            }
         }
     }
+}
+
+/// The first eight characters of a session's id.
+pub(crate) fn short_id(session: &str) -> String {
+    session.chars().take(8).collect()
+}
+
+fn name_of(started: u64, id: &str, notebook: &str, nth: u32) -> String {
+    let name = format!("{started:013}-{id}-{notebook}");
+    if nth > 1 {
+        format!("{name}-{nth}.{EXTENSION}")
+    } else {
+        format!("{name}.{EXTENSION}")
+    }
+}
+
+/// Eight hexadecimal digits.
+pub(crate) fn hex(text: &str) -> Option<&str> {
+    let is_hex = |it: u8| matches!(it, b'0'..=b'9' | b'a'..=b'f');
+    (text.len() == 8 && text.bytes().all(is_hex)).then_some(text)
 }
 
 /// Eight hexadecimal digits that stand for a notebook.
@@ -114,59 +165,110 @@ pub(super) fn notebook_hash(notebook: Option<&str>) -> String {
 /// The sessions in a folder, the newest first; none where there is no such folder. Those that began
 /// after `now` (milliseconds since 1970) come last: the clock was wrong then, or is now.
 pub(super) fn entries(folder: &Path, now: u64) -> Vec<Entry> {
-    let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut entries: Vec<Entry> = files.filter_map(|file| Entry::of(file.path())).collect();
-    entries.sort_by_key(|it| (it.started > now, Reverse((it.started, it.path.clone()))));
+    let mut entries: Vec<Entry> = names(folder)
+        .filter_map(|path| Entry::from_path(&path))
+        .collect();
+    entries.sort_by_key(|it| {
+        let latest = Reverse((it.started, it.nth));
+        (it.started > now, latest, it.path.clone())
+    });
     entries
 }
 
-/// `file.sqlite3-wal`
-pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(ending);
-    name.into()
+/// The paths in a folder, of a very full one only some.
+pub(crate) fn names(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let entries = entries.take(MAX_NAMES).flatten();
+    entries.map(|entry| entry.path())
 }
 
-/// An empty file, and the folders to it, which nobody but the user can read.
-pub(super) fn create_file(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        create_folder(folder)?;
-    }
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+/// A regular file of this user, no link, that begins with such a header.
+pub(crate) fn is_own_file(path: &Path, is_so: impl FnOnce(&Header) -> bool) -> bool {
+    let is_plain = |found: Metadata| found.is_file() && is_of_this_user(&found);
+    fs::symlink_metadata(path).is_ok_and(is_plain)
+        && file::read_header(path).is_some_and(|header| is_kept(&header) && is_so(&header))
 }
 
-/// A folder, and those to it, that nobody but the user can read.
-pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|error| {
-        let words = error.to_string();
-        let words = words.split(" (os error").next().unwrap_or_default();
-        let message = format!("the folder {} cannot be made: {words}", folder.display());
-        io::Error::new(error.kind(), message)
-    })
+fn is_kept(header: &Header) -> bool {
+    header.process.iter().any(|(name, _)| name == KEPT)
 }
 
-/// `None` where there is no such file.
 #[cfg(unix)]
-pub(super) fn identity(path: &Path) -> Option<Identity> {
+#[expect(unsafe_code, reason = "who this user is only libc tells")]
+pub(crate) fn is_of_this_user(found: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
 
-    let found = fs::metadata(path).ok()?;
-    Some((found.dev(), found.ino()))
+    // SAFETY: the call takes nothing and cannot fail.
+    found.uid() == unsafe { libc::geteuid() }
 }
 
-/// `None` where there is no such file; an open one cannot be deleted here.
 #[cfg(not(unix))]
-pub(super) fn identity(path: &Path) -> Option<Identity> {
-    fs::metadata(path).ok().map(|_| (0, 0))
+pub(crate) fn is_of_this_user(_: &Metadata) -> bool {
+    true
+}
+
+/// A folder, and those to it, that nobody but the user can read. It gets the marker if it is new or empty.
+pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
+    if !folder.is_dir() {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(folder).map_err(|error| {
+            let words = error.to_string();
+            let words = words.split(" (os error").next().unwrap_or_default();
+            let message = format!("the folder {} cannot be made: {words}", folder.display());
+            io::Error::new(error.kind(), message)
+        })?;
+    }
+    let is_ours = usual().is_some_and(|usual| usual == folder);
+    if is_ours || fs::read_dir(folder)?.next().is_none() {
+        mark(folder)?;
+    }
+    Ok(())
+}
+
+fn mark(folder: &Path) -> io::Result<()> {
+    match files::create(&folder.join(MARKER)) {
+        Ok(mut marker) => {
+            let written = marker.write_all(MARKED);
+            if written.is_err() {
+                // An unfinished one would never be completed.
+                drop(fs::remove_file(folder.join(MARKER)));
+            }
+            written
+        }
+        // Another process was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Old files of gpumem's may be deleted there. No link leads to it.
+pub(crate) fn is_marked(folder: &Path) -> bool {
+    let marker = folder.join(MARKER);
+    let is_own = |found: Metadata| found.is_file() && is_of_this_user(&found);
+    fs::symlink_metadata(&marker).is_ok_and(is_own)
+        && files::read_own(&marker, MARKED.len() as u64).is_ok_and(|content| content == MARKED)
+}
+
+/// Deletes the folder if nothing but the marker is left in it.
+pub(crate) fn delete_empty(folder: &Path) {
+    let marker = folder.join(MARKER);
+    if is_marked(folder) && names(folder).all(|path| path == marker) {
+        drop(fs::remove_file(marker));
+        drop(fs::remove_dir(folder));
+    }
+}
+
+/// Deletes what processes that are gone did not finish writing.
+pub(crate) fn delete_unfinished(folder: &Path) {
+    for path in names(folder) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_gone =
+            |header: &Header| remains::is_running(&path, &facts_of(header)) == Some(false);
+        if files::is_unfinished(&name) && is_own_file(&path, is_gone) {
+            drop(fs::remove_file(path));
+        }
+    }
 }

@@ -11,8 +11,9 @@ use gpumem_core::recording::{Frame, RunIdx};
 
 use crate::oom::observer;
 use crate::sampler::SoFar;
+use crate::threads;
 
-/// So many frames wait for a disk that does not answer; what comes then is not kept.
+/// So many frames wait for a disk that does not answer. What comes then is handed over again.
 const MAX_WAITING: usize = 50_000;
 
 /// That a cell has begun is on the disk soon: it may be the one that kills the kernel. Most cells
@@ -50,8 +51,8 @@ struct Queue {
     watched: Option<Watched>,
     n_handed: u64,
     n_stored: u64,
-    /// Frames that found no room.
-    n_dropped: u64,
+    /// Frames found no room.
+    lacks_frames: bool,
     /// The store's thread sleeps until it is woken.
     is_asleep: bool,
     /// A run has begun.
@@ -97,7 +98,8 @@ pub(super) struct Taken {
     pub(super) frames: Vec<Frame>,
     pub(super) watched: Option<Watched>,
     pub(super) n_handed: u64,
-    pub(super) n_dropped: u64,
+    /// Others found no room.
+    pub(super) lacks_frames: bool,
     pub(super) is_over: bool,
 }
 
@@ -121,7 +123,7 @@ impl Handover {
                 queue.frames.push(frame.clone());
                 queue.n_handed += 1;
             } else {
-                queue.n_dropped += 1;
+                queue.lacks_frames = true;
             }
             let begins =
                 matches!(frame, Frame::Run(run) if run.ended.is_none() && run.parent.is_none());
@@ -267,11 +269,17 @@ impl Unfinished {
 }
 
 impl Shared {
+    /// Out of a sleep.
+    pub(super) fn wake_up(&self) {
+        drop(self.lock());
+        self.filled.notify_all();
+    }
+
     /// Takes what is there, and waits for it first: no longer than `patience` where that is given.
     pub(super) fn take(&self, patience: Option<Duration>) -> Taken {
         let mut until = patience.map(|patience| Instant::now() + patience);
         let mut queue = self.lock();
-        while !queue.is_over && !queue.is_urgent {
+        while !queue.is_over && !queue.is_urgent && !threads::are_paused() {
             if mem::take(&mut queue.is_due_soon) {
                 let soon = Instant::now() + PAUSE;
                 until = Some(until.map_or(soon, |until| until.min(soon)));
@@ -302,7 +310,7 @@ impl Shared {
             frames: mem::take(&mut queue.frames),
             watched: queue.watched.take(),
             n_handed: queue.n_handed,
-            n_dropped: mem::take(&mut queue.n_dropped),
+            lacks_frames: mem::take(&mut queue.lacks_frames),
             is_over: queue.is_over,
         }
     }
@@ -333,11 +341,15 @@ impl Shared {
         self.stored.notify_all();
     }
 
-    /// The file was lost, in these words: with the next frame all others come again.
+    /// What happened to the file, though the session is kept.
     pub(super) fn note_lost(&self, words: String) {
-        let mut queue = self.lock();
-        queue.wants_all = true;
-        (queue.state.note, queue.state.is_said) = (Some(words), false);
+        let state = &mut self.lock().state;
+        (state.note, state.is_said) = (Some(words), false);
+    }
+
+    /// With the next frame all others come again.
+    pub(super) fn want_all(&self) {
+        self.lock().wants_all = true;
     }
 
     /// The thread ends.

@@ -1,42 +1,41 @@
-//! Sessions on the disk: one SQLite file for each, written as the session goes.
+//! Sessions on the disk: one file for each, to which frames are appended as the session goes.
 //!
-//! `handover` takes frames from the cell's thread, `writer` is the thread that writes them into a
-//! `file` of the `folder`, `archive` reads what is kept. A failure of the disk is said once, and the
-//! session is recorded on in memory.
+//! `handover` takes frames from the cell's thread, `writer` is the thread that writes them into a `file` of the
+//! `folder`, `archive` reads what is kept. A failure of the disk is said once, and the session is recorded on in
+//! memory. Child processes write files of the same kind (`crate::child`).
 
 mod archive;
+mod batch;
 mod file;
 mod folder;
 mod handover;
-mod network;
 mod origin;
-mod pending;
 mod remains;
-mod row;
 mod writer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gpumem_core::recording::Recording;
 
 pub(crate) use archive::{Archive, ArchiveError, Opened};
-pub(crate) use folder::create_folder;
+pub(crate) use file::{Fault, FrameFile, has_frames, read, sound_part};
+pub(crate) use folder::{
+    EXTENSION, MARKER, create_folder, delete_empty, delete_unfinished, hex, is_marked,
+    is_of_this_user, is_own_file, names, short_id,
+};
 #[cfg(feature = "testing")]
 pub(crate) use handover::store_nanos;
 pub(crate) use handover::{Handover, State};
-#[cfg(feature = "testing")]
-pub(crate) use network::store_on_network;
-pub(crate) use origin::Origin;
+pub(crate) use origin::{KEPT, Origin};
 pub(crate) use remains::{
     facts as process_facts, is_running as is_process_running, was_killed as process_was_killed,
 };
-#[cfg(target_os = "linux")]
-pub(crate) use writer::held;
 
 use crate::clock::Clock;
 use crate::{child, threads};
 use handover::Shared;
+pub(crate) use writer::delete_sessions;
 use writer::{Plan, Writer};
 
 /// Where sessions are kept.
@@ -62,6 +61,11 @@ impl Setting {
     }
 }
 
+/// The name is exactly that of a session's file.
+pub(crate) fn is_session_name(path: &Path) -> bool {
+    folder::Entry::from_path(path).is_some()
+}
+
 /// Begins to keep a session, of which there may be something already.
 pub(crate) fn begin(
     setting: &Setting,
@@ -81,8 +85,10 @@ pub(crate) fn begin(
     };
     child::watch(&child::folder(&plan.folder, &plan.session), clock);
     let shared = Arc::<Shared>::default();
-    let writer = Writer::new(Arc::clone(&shared), plan);
-    let started = threads::start("gpumem-store", move || writer.run());
+    let mut writer = Writer::new(Arc::clone(&shared), plan);
+    let woken = Arc::clone(&shared);
+    let wake = move || woken.wake_up();
+    let started = threads::start("gpumem-store", move || writer.run(), wake);
     if let Err(error) = started {
         shared.note_trouble(&format!(
             "this session is not kept: no thread was started: {error}"

@@ -2,27 +2,29 @@
 //!
 //! It never waits for the GIL and holds none of the session's locks.
 
-use std::path::PathBuf;
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use gpumem_core::format;
 use gpumem_core::history::{Kept, to_prune};
 use gpumem_core::recording::{
-    Device, DeviceIdx, Frame, Run, RunIdx, Sample, Samples, Series, Status,
+    Device, DeviceIdx, Finish, Frame, Header, Run, RunIdx, Sample, Samples, Series,
 };
 use gpumem_core::units::{Bytes, Nanos};
 
-use super::file::{self, Facts, Fault, SessionFile, put_aside, salvaged};
+use super::batch::coalesced;
+use super::file::{self, Compacting, Facts, Fault, FrameFile};
 use super::folder::{self, Entry};
 use super::handover::{PAUSE, Shared, Taken, Watched};
-use super::origin::Origin;
-use super::pending::Pending;
+use super::origin::{Origin, with_facts};
 use super::remains;
 use crate::child;
 use crate::clock::Clock;
 use crate::oom::observer;
 use crate::recorder::{Names, out_of_memory};
+use crate::threads::{self, Progress};
 
 /// What is under way is on the disk after so long at most.
 const BEAT: Duration = Duration::from_millis(500);
@@ -32,15 +34,14 @@ const LINGER: Duration = Duration::from_secs(30);
 /// After trouble the next try comes after this, and after twice as long each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-
-/// Bytes that SQLite holds: they are not the user's.
-static HELD: AtomicUsize = AtomicUsize::new(0);
-
-/// Bytes that SQLite held after the last write.
-#[cfg(target_os = "linux")]
-pub(crate) fn held() -> Bytes {
-    Bytes::new(HELD.load(Ordering::Relaxed) as u64)
-}
+/// A disk that takes nothing makes no more than this wait in memory, in bytes.
+const MAX_WAITING: usize = 32 << 20;
+/// A power failure costs no more than what was written in this time.
+const SYNC: Duration = Duration::from_secs(10);
+/// A file is compacted when it has doubled, and this more in bytes.
+const SLACK: u64 = 2 << 20;
+/// A session that loses its file again and again is not kept.
+const MAX_FILES: u32 = 9;
 
 /// What is to be kept, and where.
 #[derive(Debug)]
@@ -57,11 +58,17 @@ pub(super) struct Plan {
 pub(super) struct Writer {
     shared: Arc<Shared>,
     plan: Plan,
-    file: Option<SessionFile>,
-    pending: Pending,
+    facts: Facts,
+    file: Option<FrameFile>,
+    header: Header,
+    /// Frames that are not in the file yet.
+    unwritten: Vec<u8>,
+    /// Some were lost on the way: all have to be handed over again.
+    lacks_frames: bool,
+    compacting: Option<Compacting>,
+    /// The file is compacted when it is that long.
+    compacts_at: u64,
     devices: Vec<Device>,
-    /// The latest run that is nested in no other.
-    last: Option<Run>,
     watched: Option<Watching>,
     n_handed: u64,
     retry: Retry,
@@ -88,11 +95,15 @@ impl Writer {
     pub(super) fn new(shared: Arc<Shared>, plan: Plan) -> Self {
         Self {
             shared,
+            facts: plan.origin.facts("session"),
             plan,
             file: None,
-            pending: Pending::default(),
+            header: Header::default(),
+            unwritten: Vec::new(),
+            lacks_frames: false,
+            compacting: None,
+            compacts_at: SLACK,
             devices: Vec::new(),
-            last: None,
             watched: None,
             n_handed: 0,
             retry: Retry::default(),
@@ -101,37 +112,40 @@ impl Writer {
     }
 
     /// The thread's life.
-    pub(super) fn run(mut self) {
+    pub(super) fn run(&mut self) -> Progress {
         loop {
             let taken = self.shared.take(self.patience());
             let is_over = taken.is_over;
             self.receive(taken);
             self.look_into_open_run();
+            if is_over {
+                self.add_farewell();
+            }
             if self.retry.is_due() || is_over {
-                let facts = if is_over {
-                    self.farewell()
-                } else {
-                    Facts::new()
-                };
-                self.store(&facts);
+                self.store();
+            }
+            self.compact();
+            if let Some(file) = &mut self.file {
+                file.sync(if is_over { Duration::ZERO } else { SYNC });
             }
             if is_over {
                 break;
             }
+            if threads::are_paused() {
+                return Progress::Paused;
+            }
         }
-        if let Some(file) = self.file.take() {
-            file.close();
-        }
-        HELD.store(file::held(), Ordering::Relaxed);
         self.shared.note_end();
+        Progress::Done
     }
 
     /// How long to wait for more.
     fn patience(&self) -> Option<Duration> {
-        let is_waiting = !self.pending.is_empty() && !self.retry.is_given_up;
+        let is_waiting = !self.unwritten.is_empty() && !self.retry.is_given_up;
+        let is_unsynced = self.file.as_ref().is_some_and(FrameFile::is_unsynced);
         if self.watched.is_some() || is_waiting {
             Some(BEAT)
-        } else if self.active.elapsed() < LINGER {
+        } else if self.active.elapsed() < LINGER || is_unsynced {
             // The next cell may begin at any time.
             Some(PAUSE)
         } else {
@@ -141,7 +155,7 @@ impl Writer {
 
     fn receive(&mut self, taken: Taken) {
         self.n_handed = taken.n_handed;
-        self.pending.note_dropped(taken.n_dropped);
+        self.lacks_frames |= taken.lacks_frames;
         if !taken.frames.is_empty() {
             self.active = Instant::now();
         }
@@ -152,16 +166,15 @@ impl Writer {
                 known: Vec::new(),
             });
         }
-        for frame in taken.frames {
-            self.note(&frame);
-            if !self.retry.is_given_up {
-                self.pending.add(frame);
-            }
+        for frame in &taken.frames {
+            self.note(frame);
         }
+        self.add(taken.frames);
     }
 
     fn note(&mut self, frame: &Frame) {
         match frame {
+            Frame::Header(header) => self.header = with_facts(header, &self.facts),
             Frame::Device(device) => {
                 let idx = device.idx.get();
                 if idx < self.devices.len() {
@@ -171,10 +184,6 @@ impl Writer {
                 }
             }
             Frame::Run(run) => {
-                let is_latest = |last: &Run| last.idx <= run.idx;
-                if run.parent.is_none() && self.last.as_ref().is_none_or(is_latest) {
-                    self.last = Some(run.clone());
-                }
                 let is_watched = |it: &mut Watching| it.watched.run == run.idx;
                 if run.ended.is_some() {
                     self.watched.take_if(is_watched);
@@ -186,6 +195,32 @@ impl Writer {
             }
             _ => {}
         }
+    }
+
+    fn add(&mut self, frames: Vec<Frame>) {
+        if self.retry.is_given_up {
+            return;
+        }
+        for frame in coalesced(frames) {
+            let frame = match frame {
+                Frame::Header(_) => Frame::Header(self.header.clone()),
+                frame => frame,
+            };
+            self.unwritten.extend(format::encode_frames([frame]));
+        }
+        if self.unwritten.len() > MAX_WAITING {
+            self.unwritten.clear();
+            self.lacks_frames = true;
+        }
+    }
+
+    /// The session ends in order. A file whose beginning is damaged still says what it is.
+    fn add_farewell(&mut self) {
+        let header = [Frame::Header(self.header.clone())].into_iter();
+        let devices = self.devices.iter().cloned().map(Frame::Device);
+        let at = self.plan.clock.now();
+        let finish = [Frame::Finish(Finish { at })];
+        self.add(header.chain(devices).chain(finish).collect());
     }
 
     /// The run's samples so far, and the memory that ran out in it: should the process die now,
@@ -221,82 +256,120 @@ impl Writer {
                 ..run
             }));
         }
-        for frame in frames {
-            if !self.retry.is_given_up {
-                self.pending.add(frame);
-            }
-        }
+        self.add(frames);
     }
 
-    fn store(&mut self, facts: &Facts) {
-        if self.retry.is_given_up || (self.pending.is_empty() && facts.is_empty()) {
+    fn store(&mut self) {
+        if self.retry.is_given_up || self.unwritten.is_empty() {
             return;
         }
-        let stored = self.write(facts);
-        HELD.store(file::held(), Ordering::Relaxed);
-        match stored {
+        match self.write() {
             Ok(path) => {
-                self.pending.clear();
+                self.unwritten.clear();
                 self.retry = Retry::default();
-                self.shared.note_stored(self.n_handed, path);
+                if self.lacks_frames {
+                    self.lacks_frames = false;
+                    self.shared.want_all();
+                } else {
+                    self.shared.note_stored(self.n_handed, path);
+                }
             }
             Err(fault) => {
-                self.retry.put_off(matches!(fault, Fault::Vanished));
+                if matches!(fault, Fault::Deleted) {
+                    self.unwritten = Vec::new();
+                    self.retry.is_given_up = true;
+                }
+                self.retry.put_off();
                 let words = format!("this session is not kept: {}", fault.words());
                 self.shared.note_trouble(&words);
             }
         }
     }
 
-    fn write(&mut self, facts: &Facts) -> Result<String, Fault> {
-        match self.write_once(facts) {
-            Err(Fault::Corrupt(words)) => {
-                self.put_aside(&words)?;
-                self.write_once(facts)
-            }
-            written => written,
+    fn write(&mut self) -> Result<String, Fault> {
+        let appended = match &mut self.file {
+            Some(file) => file.append(&self.unwritten),
+            None => self.begin(),
+        };
+        if let Err(Fault::Changed(words)) = appended {
+            self.begin_again(words)?;
+        } else {
+            appended?;
         }
+        let file = self.file.as_ref();
+        Ok(file.map_or_else(String::new, |file| {
+            file.path().to_string_lossy().into_owned()
+        }))
     }
 
-    fn write_once(&mut self, facts: &Facts) -> Result<String, Fault> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            place => place.insert(begin(&self.plan)?),
-        };
-        file.write(self.pending.changes(), facts)?;
-        Ok(file.path().to_string_lossy().into_owned())
-    }
-
-    /// Goes on in a new file with what is whole in the damaged one.
-    fn put_aside(&mut self, words: &str) -> Result<(), Fault> {
-        let Some(file) = self.file.take() else {
+    /// Creates the session's file; older ones make room.
+    fn begin(&mut self) -> Result<(), Fault> {
+        let plan = &self.plan;
+        folder::create_folder(&plan.folder)?;
+        if !format::decode_header(&self.unwritten).is_some_and(|it| it == self.header) {
+            // What came before the rest was lost on the way.
+            let header = format::encode_frames([Frame::Header(self.header.clone())]);
+            self.unwritten.splice(0..0, header);
+        }
+        for nth in 1..=MAX_FILES {
+            let entry = Entry::new(
+                &plan.folder,
+                plan.clock.wall_anchor(),
+                &plan.session,
+                plan.origin.notebook.as_deref(),
+                nth,
+            );
+            if entry.path.symlink_metadata().is_ok() {
+                continue;
+            }
+            let file = FrameFile::create(&entry.path, &self.unwritten)?;
+            self.compacts_at = 2 * file.len() + SLACK;
+            self.file = Some(file);
+            if !plan.is_rank {
+                prune(plan, &entry);
+            }
             return Ok(());
-        };
-        let path = file.path().to_owned();
-        drop(file);
-        let aside = put_aside(&path, now_seconds())?;
-        // What cannot be read is lost; what comes is not.
-        let (rows, _) = salvaged(&aside).unwrap_or_default();
-        self.pending.add_older(rows);
+        }
+        Err(Fault::Changed("its file was changed again and again"))
+    }
+
+    /// Goes on in a new file with what is sound of the one that somebody else wrote to.
+    fn begin_again(&mut self, words: &str) -> Result<(), Fault> {
+        self.compacting = None;
+        if let Some(file) = self.file.take() {
+            let (sound, is_whole) = file.sound().unwrap_or_default();
+            let sound = sound
+                .frames()
+                .skip_while(|it| matches!(it, Frame::Header(_)));
+            self.unwritten.splice(0..0, format::encode_frames(sound));
+            self.lacks_frames |= !is_whole;
+        }
+        self.begin()?;
+        let file = self.file.as_ref();
+        let path = file.map_or(&*self.plan.folder, FrameFile::path);
         self.shared.note_lost(format!(
-            "the file of this session was damaged ({words}) and is now {}; a new one is written",
-            aside.display()
+            "{words}: this session goes on in {}",
+            path.display()
         ));
         Ok(())
     }
 
-    /// What the file says of a session that ends in order.
-    fn farewell(&self) -> Facts {
-        let ran_out = self.last.as_ref().is_some_and(|run| {
-            run.status == Status::OutOfMemory || run.oom.as_ref().is_some_and(|oom| !oom.survived)
-        });
-        let at = self.plan.clock.now();
-        [
-            ("ended", at.get().to_string()),
-            ("ran_out", ran_out.to_string()),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into()
+    /// Leaves out what was replaced, in a thread of its own: until it is done, the file grows on. If that is
+    /// impossible, there is nothing that the user could do.
+    fn compact(&mut self) {
+        let Some(file) = &mut self.file else {
+            return;
+        };
+        if let Some(compacting) = &self.compacting {
+            let Some(compacted) = compacting.poll() else {
+                return;
+            };
+            self.compacting = None;
+            drop(compacted.and_then(|compacted| file.replace_by(compacted)));
+            self.compacts_at = 2 * file.len() + SLACK;
+        } else if file.len() > self.compacts_at {
+            self.compacting = Some(file.compacted());
+        }
     }
 }
 
@@ -330,40 +403,26 @@ impl Retry {
         self.pause.is_none_or(|(at, _)| Instant::now() >= at)
     }
 
-    fn put_off(&mut self, for_good: bool) {
+    fn put_off(&mut self) {
         let pause = self.pause.map_or(FIRST_PAUSE, |(_, pause)| pause * 2);
         let pause = pause.min(LONGEST_PAUSE);
         self.pause = Some((Instant::now() + pause, pause));
-        self.is_given_up |= for_good;
     }
-}
-
-/// Creates the session's file; older ones make room.
-fn begin(plan: &Plan) -> Result<SessionFile, Fault> {
-    let started = plan.clock.wall_anchor();
-    let entry = Entry::new(
-        &plan.folder,
-        started.get() / Nanos::millis(1).get(),
-        &plan.session,
-        plan.origin.notebook.as_deref(),
-    );
-    let facts = plan.origin.facts(&plan.session, started.get());
-    let file = SessionFile::create(&entry.path, &facts)?;
-    if !plan.is_rank {
-        prune(plan, &entry);
-    }
-    Ok(file)
 }
 
 /// Deletes the sessions that are too many. Baselines lie in a folder of their own.
 fn prune(plan: &Plan, own: &Entry) {
-    let entries = folder::entries(&plan.folder, now_millis());
+    if !folder::is_marked(&plan.folder) {
+        return;
+    }
+    let mut entries = folder::entries(&plan.folder, now_millis());
+    entries.retain(|entry| entry.path == own.path || entry.is_own());
     let size = |entry: &Entry| Kept {
         size: Bytes::new(entry.size()),
         is_in_use: entry.path == own.path,
     };
     let mut kept: Vec<Kept> = entries.iter().map(size).collect();
-    // Only those that would go are opened.
+    // Only those that would go are read.
     for idx in to_prune(&kept) {
         kept[idx].is_in_use |= is_in_use(&entries[idx]);
     }
@@ -372,22 +431,37 @@ fn prune(plan: &Plan, own: &Entry) {
             entries[idx].delete();
         }
     }
-    let kept = entries.iter().filter(|entry| entry.path.exists());
-    let kept = kept.map(|entry| entry.id.clone()).chain([own.id.clone()]);
-    child::prune(&plan.folder, &kept.collect());
+    delete_left_over(&plan.folder);
+}
+
+/// Deletes the sessions in a folder that gpumem made, but for those under way, and the folder if it holds nothing
+/// else.
+pub(crate) fn delete_sessions(folder: &Path) {
+    let is_own = |found: Metadata| found.is_dir() && folder::is_of_this_user(&found);
+    if !fs::symlink_metadata(folder).is_ok_and(is_own) || !folder::is_marked(folder) {
+        return;
+    }
+    for entry in folder::entries(folder, now_millis()) {
+        if !is_in_use(&entry) {
+            entry.delete();
+        }
+    }
+    delete_left_over(folder);
+    folder::delete_empty(folder);
+}
+
+/// Deletes what sessions left that are not there any more.
+fn delete_left_over(folder: &Path) {
+    let there = folder::entries(folder, now_millis()).into_iter();
+    child::prune(folder, &there.map(|entry| entry.id).collect());
+    folder::delete_unfinished(folder);
 }
 
 fn is_in_use(entry: &Entry) -> bool {
-    match file::facts(&entry.path) {
-        Ok(facts) => !facts.contains_key("ended") && remains::is_running(&entry.path, &facts),
-        Err(Fault::Locked) => true,
-        Err(_) => false,
-    }
-}
-
-/// Of the wall's clock, since 1970.
-pub(super) fn now_seconds() -> u64 {
-    now_nanos() / Nanos::millis(1000).get()
+    file::read_ends(&entry.path).is_ok_and(|stored| {
+        let has_ended = stored.recording.finish().is_some();
+        !has_ended && remains::is_running(&entry.path, &stored.facts) != Some(false)
+    })
 }
 
 /// Of the wall's clock, since 1970.

@@ -13,6 +13,7 @@ use gpumem_core::units::Bytes;
 use pyo3::ffi;
 use pyo3::types::PyTypeMethods;
 
+use super::WalkedMemory;
 use super::classes::{Classes, Treatment};
 use super::limits::Limits;
 use super::sink::{Details, PoolId, Sink, Storage};
@@ -314,6 +315,30 @@ impl<'a, 's> Heap<'a, 's> {
             self.devices.len() - 1
         });
         position as u32
+    }
+
+    /// Where in memory it was.
+    pub(super) fn touched(&self) -> WalkedMemory {
+        const NEAR: usize = 1 << 12;
+        let object = |place: &Place| match place {
+            Place::Object(object) => Some(object.as_ptr() as usize / NEAR * NEAR),
+            _ => None,
+        };
+        let mut objects: Vec<usize> = self.places.iter().filter_map(object).collect();
+        objects.sort_unstable();
+        objects.dedup();
+        let on_host = |it: &&StorageNode| &*self.devices[it.device as usize] == "host";
+        let range = |it: &StorageNode| {
+            let start = usize::try_from(it.address?).ok()?;
+            Some(start..start.checked_add(usize::try_from(it.n_bytes.get()).ok()?)?)
+        };
+        let arrays = self
+            .storages
+            .iter()
+            .filter(on_host)
+            .filter_map(range)
+            .collect();
+        WalkedMemory { objects, arrays }
     }
 
     /// The object that a node stands for.

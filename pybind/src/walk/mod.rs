@@ -23,6 +23,7 @@ mod sink;
 mod table;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use gpumem_core::holders::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Step};
 use pyo3::prelude::*;
@@ -74,6 +75,16 @@ pub(crate) struct Found {
     pub(crate) n_objects: usize,
     /// What was passed over or left out, and why.
     pub(crate) notes: Vec<String>,
+    pub(crate) touched: WalkedMemory,
+}
+
+/// Where in this process's memory the walk was.
+#[derive(Debug, Default)]
+pub(crate) struct WalkedMemory {
+    /// Addresses of objects, in order; one of them stands for others near it.
+    pub(crate) objects: Vec<usize>,
+    /// Where arrays keep their data, which no walk reads.
+    pub(crate) arrays: Vec<Range<usize>>,
 }
 
 /// What a walk found, before anybody else is asked.
@@ -81,6 +92,7 @@ pub(crate) struct Walked {
     graph: GraphBuilder,
     n_objects: usize,
     notes: Vec<String>,
+    touched: WalkedMemory,
     /// Objects that keep a pool of an allocator's to themselves.
     pools: Vec<(NodeIdx, PoolId)>,
     /// Objects that an adapter of the user's tells of, their place, and which adapter.
@@ -143,6 +155,11 @@ fn walk<'s>(
         pools: heap.pools.iter().filter_map(pool).collect(),
         questions: heap.questions.iter().filter_map(question).collect(),
         n_objects: heap.n_objects(),
+        touched: if search.is_copy {
+            heap.touched()
+        } else {
+            WalkedMemory::default()
+        },
         notes: heap.notes.into_iter().collect(),
         graph: built.graph,
     }
@@ -158,6 +175,7 @@ impl Walked {
             graph: self.graph.build(),
             n_objects: self.n_objects,
             notes: self.notes,
+            touched: self.touched,
         }
     }
 

@@ -34,7 +34,7 @@ pub(crate) struct Storage<'a> {
     /// As people write it: `cuda:0`.
     pub(crate) device: &'a str,
     pub(crate) n_bytes: Bytes,
-    /// Of its first byte, where the device has addresses.
+    /// Of its first byte, where it is known. No walk reads what is there.
     pub(crate) address: Option<u64>,
 }
 

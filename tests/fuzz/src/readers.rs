@@ -6,7 +6,7 @@ use flate2::read::MultiGzDecoder;
 use gpumem_core::analyze::{Rules, analyze};
 use gpumem_core::chart::multiples::{MultiplesView, multiples};
 use gpumem_core::chart::{self, Theme};
-use gpumem_core::process_page::{BEGINS, ProcessPage, RowOrder, bands};
+use gpumem_core::process_page::{ProcessPage, RowOrder, bands};
 use gpumem_core::read::cell_files::CellFiles;
 use gpumem_core::read::chrome_trace::GroupBy;
 use gpumem_core::read::file_kind::FileKind;
@@ -147,13 +147,8 @@ fn width(bytes: &[u8]) -> usize {
     20 + bytes.iter().fold(bytes.len(), sum) % 181
 }
 
-/// Also with a checksum that fits, so that changed bytes reach what is behind it.
 fn read_process_page(bytes: &[u8]) {
-    drop(ProcessPage::from_bytes(bytes));
-    let payload = bytes.strip_prefix(BEGINS).and_then(|rest| rest.get(4..));
-    let payload = payload.unwrap_or_default();
-    let sealed = [BEGINS, &crc32fast::hash(payload).to_le_bytes(), payload].concat();
-    let page = within(&sealed, || ProcessPage::from_bytes(&sealed));
+    let page = within(bytes, || ProcessPage::from_bytes(bytes));
     let Ok(page) = page else {
         return;
     };
@@ -201,7 +196,8 @@ fn read_chrome_trace(bytes: &[u8]) {
 }
 
 fn read_memory_timeline(bytes: &[u8]) {
-    match within_size(n_read(bytes), AT_LEAST, || memory_timeline::timeline(bytes)) {
+    // Its lists may take 1 MiB in any case.
+    match within_size(bytes.len(), 2 << 20, || memory_timeline::timeline(bytes)) {
         Ok(timeline) => {
             json::memory_timeline_json(&timeline);
             report::memory_timeline(&timeline, width(bytes));
@@ -345,13 +341,17 @@ fn read_recording(bytes: &[u8]) {
     }
 }
 
+/// As they are, and with a byte between any two frames, behind which the next one has to be found.
 fn read_salvage(bytes: &[u8]) {
-    let bytes = sealed(bytes);
-    let rows = frames(&bytes);
-    let recording = within_size(bytes.len(), OF_RECORDING, || {
-        format::salvage(rows.into_iter(), 0)
-    });
-    show(&recording, &bytes);
+    let apart = frames(&sealed(bytes)).join(&0xa3);
+    for bytes in [bytes, &apart] {
+        let salvaged = within_size(bytes.len(), OF_RECORDING, || {
+            format::salvage(bytes, &mut || true)
+        });
+        if let Ok(salvaged) = salvaged {
+            show(&salvaged.recording, bytes);
+        }
+    }
 }
 
 fn read_found(bytes: &[u8]) {

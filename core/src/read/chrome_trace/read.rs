@@ -6,14 +6,8 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::event::{EventSeed, Fields};
 use super::model::{Properties, Trace, Worker};
-use crate::read::json_file::{Scalar, TextInto};
+use crate::read::json_file::{LARGEST_RATIO, Scalar, TextInto, max_memory};
 use crate::wording::count;
-
-/// What the events of a file may take, for each of its bytes.
-const LARGEST_RATIO: usize = 20;
-
-/// What a small file may take in any case.
-const FREE: usize = 1 << 20;
 
 /// Names of other fields that an error shows.
 const N_SHOWN: usize = 4;
@@ -131,7 +125,7 @@ impl<'de> Visitor<'de> for EventsSeed<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         let Self { trace, file_size } = self;
-        let budget = file_size.saturating_mul(LARGEST_RATIO).saturating_add(FREE);
+        let budget = max_memory(file_size);
         let mut fields = Fields::default();
         loop {
             let seed = EventSeed {

@@ -3,6 +3,8 @@
 //! Files of profilers are large and often not quite JSON: bare `nan` and `inf`, control characters and
 //! backslashes in strings. A file that is refused is read once more, with these replaced.
 //!
+//! A gzip file may hold a thousand times its size. Reading it takes at most 20 times its size of memory.
+//!
 //! ```
 //! use gpumem_core::read::json_file::{JsonFault, read};
 //! use std::marker::PhantomData;
@@ -38,6 +40,17 @@ const HEAD: u64 = 4096;
 
 /// How much of a packed file is unpacked at once.
 const BUFFER: usize = 1 << 16;
+
+/// What reading a file may take of memory for each of its bytes, packed or not, …
+pub(super) const LARGEST_RATIO: usize = 20;
+
+/// … and what a small file may take in any case.
+const FREE: usize = 1 << 20;
+
+/// What a file may take of memory while it is read.
+pub(super) const fn max_memory(file_size: usize) -> usize {
+    file_size.saturating_mul(LARGEST_RATIO).saturating_add(FREE)
+}
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 

@@ -72,6 +72,21 @@ fn a_gzip_file_holds_no_endless_list() {
     assert!(error.to_string().contains("200 times"), "{error}");
 }
 
+/// The parser holds a text in one piece.
+#[test]
+fn a_gzip_file_holds_no_endless_text() {
+    for part in ["x".repeat(1 << 21), "\\\"".repeat(1 << 20)] {
+        let file = packed(format!("[[\"{part}").as_bytes());
+        let error = read(&file, || PhantomData::<Lists>).expect_err("it is too large");
+        let JsonFault::Gzip(words) = error.what else {
+            panic!("{error}");
+        };
+        assert_eq!(words, "it holds a text of more than 20 times its size");
+    }
+    let texts = format!("[[{}\"\"]]", "\"\\\\\", ".repeat(1 << 17));
+    assert!(read(&packed(texts.as_bytes()), || PhantomData::<Lists>).is_ok());
+}
+
 #[test]
 fn what_is_not_quite_json_is_repaired() {
     check_repaired(

@@ -36,7 +36,8 @@ const PAGE: &[u8] = b"<title>GPU Memory Timeline HTML</title>";
 ///
 /// [`JsonError`] if the file is damaged or not a timeline, with the offset at which reading stopped.
 pub fn timeline(bytes: &[u8]) -> Result<MemoryTimeline, JsonError> {
-    json_file::read(bytes, || TimelineSeed)
+    let n_left = json_file::max_memory(bytes.len());
+    json_file::read(bytes, || TimelineSeed { n_left })
 }
 
 /// Whether a JSON file with this beginning may be a timeline: a list of lists.

@@ -2,17 +2,19 @@
 
 use std::fmt;
 
-use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
 
 use super::model::{Levels, MemoryTimeline, Tally};
-use crate::read::json_file::Scalar;
+use crate::read::json_file::{LARGEST_RATIO, Scalar};
 
 /// A row of the raw form: time in nanoseconds, action, bytes, category.
 const N_RAW: usize = 4;
 
 /// Reads a timeline: its second item tells which form it has.
-pub(super) struct TimelineSeed;
+pub(super) struct TimelineSeed {
+    /// The memory that lists of numbers may take.
+    pub(super) n_left: usize,
+}
 
 impl<'de> DeserializeSeed<'de> for TimelineSeed {
     type Value = MemoryTimeline;
@@ -31,17 +33,20 @@ impl<'de> Visitor<'de> for TimelineSeed {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<MemoryTimeline, A::Error> {
         let mut tally = Tally::default();
-        let Some(first) = items.next_element::<Vec<Scalar>>()? else {
+        let n_left = self.n_left;
+        let Some(first) = items.next_element_seed(Numbers { n_left })? else {
             return Ok(tally.finish());
         };
         let second = items.next_element_seed(Second {
+            n_left: n_left.saturating_sub(NUMBER * first.len()),
             first: &first,
             tally: &mut tally,
         })?;
         if second.is_none() {
             raw_row(&first, &mut tally)?;
         }
-        while let Some(row) = items.next_element::<Vec<Scalar>>()? {
+        drop(first);
+        while let Some(row) = items.next_element_seed(Numbers { n_left })? {
             raw_row(&row, &mut tally)?;
         }
         Ok(tally.finish())
@@ -50,6 +55,7 @@ impl<'de> Visitor<'de> for TimelineSeed {
 
 /// The second item: a row of the raw form, or the sizes at the times that came first.
 struct Second<'t> {
+    n_left: usize,
     first: &'t [Scalar],
     tally: &'t mut Tally,
 }
@@ -71,12 +77,13 @@ impl<'de> Visitor<'de> for Second<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         let mut numbers = Vec::new();
+        let n_left = self.n_left;
         let mut times = self.first.iter();
         // What was there before has the time of the first change.
         let mut is_before = self.first.first() == self.first.get(1);
-        while let Some(item) = items.next_element::<Item>()? {
+        while let Some(item) = items.next_element_seed(ItemSeed { n_left })? {
             match item {
-                Item::Number(number) => numbers.push(number),
+                Item::Number(number) => push(&mut numbers, number, n_left)?,
                 Item::List(sizes) => {
                     let at = times.next().and_then(|time| time.thousandfold());
                     let at = at.filter(|_| !std::mem::take(&mut is_before));
@@ -122,15 +129,20 @@ enum Item {
     List(Vec<Scalar>),
 }
 
-impl<'de> Deserialize<'de> for Item {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ItemVisitor)
+/// Reads an [`Item`].
+struct ItemSeed {
+    n_left: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for ItemSeed {
+    type Value = Item;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Item, D::Error> {
+        deserializer.deserialize_any(self)
     }
 }
 
-struct ItemVisitor;
-
-impl<'de> Visitor<'de> for ItemVisitor {
+impl<'de> Visitor<'de> for ItemSeed {
     type Value = Item;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -151,11 +163,51 @@ impl<'de> Visitor<'de> for ItemVisitor {
         Ok(Item::Number(Scalar::Float(number)))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Item, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(Item::List(list))
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Item, A::Error> {
+        let n_left = self.n_left;
+        Numbers { n_left }.visit_seq(items).map(Item::List)
     }
+}
+
+/// What a number takes in a list that grows to twice its size.
+const NUMBER: usize = 2 * size_of::<Scalar>();
+
+/// Reads a list of numbers.
+struct Numbers {
+    n_left: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Numbers {
+    type Value = Vec<Scalar>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Scalar>, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Numbers {
+    type Value = Vec<Scalar>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of numbers")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<Scalar>, A::Error> {
+        let mut numbers = Vec::new();
+        while let Some(number) = items.next_element()? {
+            push(&mut numbers, number, self.n_left)?;
+        }
+        Ok(numbers)
+    }
+}
+
+fn push<E: Error>(numbers: &mut Vec<Scalar>, number: Scalar, n_left: usize) -> Result<(), E> {
+    numbers.push(number);
+    if NUMBER * numbers.len() <= n_left {
+        return Ok(());
+    }
+    Err(E::custom(format_args!(
+        "a list of {} numbers needs more than {LARGEST_RATIO} times the memory of the file",
+        numbers.len()
+    )))
 }

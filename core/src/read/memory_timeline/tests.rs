@@ -1,3 +1,8 @@
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
 use super::{MemoryTimeline, timeline};
 use crate::read::json_file::JsonFault;
 use crate::units::{ByteDelta, Nanos};
@@ -54,6 +59,26 @@ fn another_list_is_refused() {
         words,
         "not a memory timeline of PyTorch: a row has 2 numbers, not 4"
     );
+}
+
+/// Packed, two bytes of a list may be one bit; in memory they are 16 bytes.
+#[test]
+fn a_packed_list_takes_no_more_memory_than_its_file_is_worth() {
+    let numbers = "1,".repeat(100_000);
+    for lists in [
+        format!("[[{numbers}1"),
+        format!("[[1], [{numbers}1"),
+        format!("[[1], [[{numbers}1"),
+        format!("[[1, 1, 1, 1], [1, 1, 1, 1], [{numbers}1"),
+    ] {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder
+            .write_all(lists.as_bytes())
+            .expect("it writes to memory");
+        let packed = encoder.finish().expect("it writes to memory");
+        let error = timeline(&packed).expect_err("it takes too much");
+        assert!(error.to_string().contains("20 times the memory"), "{error}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import platform
-import shutil
+import stat
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -278,13 +278,44 @@ class Side:
 def _folder(cluster: str, folder: str | None) -> str:
     if folder is not None:
         return folder
-    user = os.getuid() if hasattr(os, "getuid") else 0
-    place = Path(tempfile.gettempdir(), f"gpumem-workers-{user}")
+    place = _private_place()
     with contextlib.suppress(OSError):
-        folders = sorted(place.iterdir(), key=lambda it: it.stat().st_mtime, reverse=True)
+        folders = sorted(place.iterdir(), key=lambda it: it.lstat().st_mtime, reverse=True)
         for old in folders[N_CLUSTERS:]:
-            shutil.rmtree(old, ignore_errors=True)
+            _gpumem._delete_sessions(old)
     return str(place / cluster)
+
+
+def _private_place() -> Path:
+    """Return a folder that every worker of this user finds, and nobody else can have made."""
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    for base in (tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR")):
+        if base is not None:
+            place = Path(base, f"gpumem-workers-{user}")
+            with contextlib.suppress(OSError):
+                place.mkdir(mode=0o700, exist_ok=True)
+                if _is_private(place):
+                    return place
+    return Path(tempfile.mkdtemp(prefix="gpumem-workers-"))
+
+
+def _is_private(place: Path) -> bool:
+    """Whether nobody but this user can write to a folder, or put another in its place."""
+    if not hasattr(os, "getuid"):
+        # The temporary folder is the user's own.
+        return True
+    opened = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        found = os.fstat(opened)
+    finally:
+        os.close(opened)
+    around = place.parent.stat()
+    others_write = around.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    is_safe = around.st_uid in (0, os.geteuid()) and (
+        not others_write or around.st_mode & stat.S_ISVTX
+    )
+    is_own = found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == stat.S_IRWXU
+    return bool(is_safe and is_own)
 
 
 def _in_memory(results: Any) -> dict[Any, Any]:

@@ -1,0 +1,65 @@
+//! How much of a session's time looks may take: the time of the thread that makes the copy.
+
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Tries;
+
+/// Looks that nobody asked for take at most this part of the time: 1 %, …
+const SHARE: u32 = 100;
+/// … and this much before that.
+const ALLOWANCE: Duration = Duration::from_millis(250);
+
+struct Budget {
+    began: Instant,
+    spent: Duration,
+    /// How long the latest answer took.
+    latest_answer: Duration,
+}
+
+static BUDGET: LazyLock<Mutex<Budget>> = LazyLock::new(|| Mutex::new(Budget::begin()));
+
+impl Budget {
+    fn begin() -> Self {
+        Self {
+            began: Instant::now(),
+            spent: Duration::ZERO,
+            latest_answer: Duration::ZERO,
+        }
+    }
+
+    fn locked() -> MutexGuard<'static, Self> {
+        BUDGET.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A session begins.
+pub(crate) fn begin() {
+    *Budget::locked() = Budget::begin();
+}
+
+/// A look took so much.
+pub(super) fn spend(time: Duration) {
+    Budget::locked().spent += time;
+}
+
+/// An answer came so long after its copy was made.
+pub(super) fn answered_after(time: Duration) {
+    Budget::locked().latest_answer = time;
+}
+
+/// How long the latest answer took.
+pub(super) fn latest_answer() -> Duration {
+    Budget::locked().latest_answer
+}
+
+/// Whether there is time for a look that nobody asked for: after a slow one there is none for a while.
+pub(crate) fn is_due() -> bool {
+    let budget = Budget::locked();
+    let is_due = budget.spent <= ALLOWANCE + budget.began.elapsed() / SHARE;
+    drop(budget);
+    if !is_due {
+        Tries::rest();
+    }
+    is_due
+}
