@@ -17,7 +17,7 @@ START = f"""
 import os, signal, sys, time
 sys.path.append({str(ROOT)!r})
 from tests.support.shell import open_shell
-shell = open_shell(store=sys.argv[1])
+shell = open_shell(store=sys.argv[1], prints=True)
 import gpumem
 from gpumem import _gpumem, sim
 shell.user_ns.update(gpumem=gpumem, sim=sim, os=os, signal=signal, time=time)

@@ -144,15 +144,15 @@ def test_a_stream_that_nobody_reads_is_freed() -> None:
 
     gpumem._gpumem.use_sources(["host"])
     with gpumem.record("loop"):
-        for _ in range(20_000):
+        for _ in range(3000):
             gpumem.mark()
     table = gpumem.report().table("samples")
-    assert len(table) >= 20_000
+    assert len(table) > 2000
     before = 0
-    # The heap keeps what the first ones needed, and no more: one is a megabyte and more.
-    for n in range(220):
+    # The heap keeps what the first ones needed, and no more: one is 100 kB and more.
+    for n in range(1100):
         table.__arrow_c_stream__()
-        if n == 20:
+        if n == 100:
             before = resident_bytes()
     assert resident_bytes() - before < 50 * MIB
 

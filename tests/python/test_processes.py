@@ -54,7 +54,7 @@ SHELL = """
     import work
 
     def played(cell, **settings):
-        shell = open_shell(store=sys.argv[1], quiet=True, **settings)
+        shell = open_shell(**{"store": sys.argv[1], "quiet": True, **settings}, prints=True)
         shell.run_line_magic("gpumem", "on")
         shell.user_ns.update(work=work, multiprocessing=multiprocessing)
         assert shell.run_cell(cell, store_history=True).success

@@ -28,6 +28,14 @@ VARYING = re.compile(
 )
 
 
+class Printing(CapturingDisplayPublisher):
+    """Notes what is displayed, and prints its text as a terminal does."""
+
+    def publish(self, data: dict[str, Any], *arguments: Any, **options: Any) -> None:
+        super().publish(data, *arguments, **options)  # type: ignore[no-untyped-call]
+        print(data.get("text/plain", ""))
+
+
 class Shell(InteractiveShell):
     """A shell whose display data can be looked at."""
 
@@ -110,11 +118,12 @@ class Outcome:
 def open_shell(
     *,
     folder: Path | None = None,
-    store: Path | str | None = None,
+    store: Path | str | bool | None = None,
     loaded: bool = True,
+    prints: bool = False,
     **of_ours: Any,
 ) -> Shell:
-    """Return a new shell in the place of the one before, with gpumem loaded if not told otherwise.
+    """Return a new shell in the place of the one before, by default with gpumem loaded.
 
     IPython keeps its own files in `folder`, gpumem its sessions in `store`; other settings are
     those of `%config GpuMem`.
@@ -124,10 +133,11 @@ def open_shell(
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = "NoColor" if IPython.version_info < (9,) else "nocolor"
     if store is not None:
-        config.GpuMem.store = str(store)
+        config.GpuMem.store = store if isinstance(store, bool) else str(store)
     options = {} if folder is None else {"ipython_dir": str(folder)}
     Shell.clear_instance()
-    shell = Shell.instance(config=config, display_pub_class=CapturingDisplayPublisher, **options)
+    publisher = Printing if prints else CapturingDisplayPublisher
+    shell = Shell.instance(config=config, display_pub_class=publisher, **options)
     if loaded:
         shell.run_line_magic("load_ext", "gpumem")
     return shell
