@@ -12,6 +12,8 @@ from xml.etree import ElementTree as ET
 import nbformat
 import pytest
 
+pytestmark = pytest.mark.internals
+
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 SIM = "from gpumem import sim\nsim.use(8 << 30)"
 LOOP = "import gpumem\nkept = []\nfor _ in gpumem.steps(range(20)):\n"

@@ -3,12 +3,14 @@
 use serde::Serialize;
 
 use super::cell::CellRef;
+use super::finding::Finding;
 use super::growth::State;
+use super::incremental_analyzer::IncrementalAnalyzer;
 use super::paths::Paths;
 use super::row::RunRow;
 use super::series::{self, Key};
 use super::stats_cache::StatsCache;
-use super::{Analysis, Finding, IncrementalAnalyzer, Rules};
+use super::{Analysis, Rules};
 use crate::named;
 use crate::recording::{DeviceIdx, DeviceKey, Recording, Run};
 use crate::source_text;
@@ -80,7 +82,27 @@ pub fn compare(recording: &Recording, baseline: &Recording, rules: &Rules) -> Ve
     IncrementalAnalyzer::default().compare(recording, baseline, rules)
 }
 
-pub(super) fn compared(before: &[Entry], after: Vec<Entry>) -> Vec<Compared> {
+impl IncrementalAnalyzer {
+    /// As [`compare`](compare()).
+    pub fn compare(
+        &mut self,
+        recording: &Recording,
+        baseline: &Recording,
+        rules: &Rules,
+    ) -> Vec<Compared> {
+        self.stats.turn();
+        let before = self.sides(baseline, rules);
+        let after = self.sides(recording, rules);
+        compared(&before, after)
+    }
+
+    fn sides(&mut self, recording: &Recording, rules: &Rules) -> Vec<Entry> {
+        let analysis = self.derived(recording, rules);
+        sides(recording, &analysis, rules, &mut self.stats)
+    }
+}
+
+fn compared(before: &[Entry], after: Vec<Entry>) -> Vec<Compared> {
     let mut compared: Vec<Compared> = after
         .into_iter()
         .filter_map(|after| {
@@ -113,7 +135,7 @@ pub fn waiting(recording: &Recording, baseline: &Recording, rules: &Rules) -> Ve
 }
 
 /// A side with what it is found again by.
-pub(super) struct Entry {
+struct Entry {
     cell: CellRef,
     source: u64,
     headline: Option<String>,
@@ -212,7 +234,7 @@ fn is_growing(side: &GrowthSide, least: Bytes) -> bool {
 }
 
 /// The growth of each cell and loop, with the verdicts of this analysis of the recording.
-pub(super) fn sides(
+fn sides(
     recording: &Recording,
     analysis: &Analysis,
     rules: &Rules,

@@ -26,7 +26,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
 #[cfg(feature = "testing")]
-pub(crate) use answers::latest_line;
+pub(crate) use answers::{latest_line, long_from};
 pub(crate) use answers::{
     NOTEBOOK_WIDTH, SessionRun, is_long_and_unmarked, late_findings, line, n_ended, snapshot,
 };
