@@ -21,19 +21,39 @@
 //! assert_eq!((highest.ordinal, highest.device_used), (1_234, Some(Bytes::gib(3))));
 //! ```
 
+use serde::{Deserialize, Serialize};
+
 use crate::extremes::Extremes;
 use crate::recording::Sample;
 use crate::units::{Bytes, Nanos};
 
 /// The smallest limit: one bucket with two extremes per metric, twice, and both ends.
-const SMALLEST_LIMIT: usize = 2 * (2 * METRICS.len() + 2);
+const SMALLEST_LIMIT: usize = 2 * (2 * Sample::METRICS.len() + 2);
 
-const METRICS: [fn(&Sample) -> Option<Bytes>; 4] = [
-    |sample| sample.allocated,
-    |sample| sample.reserved,
-    |sample| sample.device_used,
-    |sample| sample.process_used,
-];
+/// A point of a series that can be downsampled.
+pub trait SeriesPoint: Sized + 'static {
+    /// Of each of these levels, the extremes are kept.
+    const METRICS: &[fn(&Self) -> Option<Bytes>];
+
+    /// Where the point is in its series.
+    fn position(&self, spacing: Spacing) -> u64;
+}
+
+impl SeriesPoint for Sample {
+    const METRICS: &[fn(&Self) -> Option<Bytes>] = &[
+        |sample| sample.allocated,
+        |sample| sample.reserved,
+        |sample| sample.device_used,
+        |sample| sample.process_used,
+    ];
+
+    fn position(&self, spacing: Spacing) -> u64 {
+        match spacing {
+            Spacing::Time => self.at.get(),
+            Spacing::Ordinal => self.ordinal,
+        }
+    }
+}
 
 /// What the buckets of a series are cut by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,15 +62,6 @@ pub enum Spacing {
     Time,
     /// Equal numbers of points as they came: for the steps of a loop.
     Ordinal,
-}
-
-impl Spacing {
-    fn position(self, point: &Sample) -> u64 {
-        match self {
-            Self::Time => point.at.get(),
-            Self::Ordinal => point.ordinal,
-        }
-    }
 }
 
 /// Points of one series in time order, at most as many as its limit.
@@ -116,8 +127,8 @@ impl Downsampler {
 }
 
 /// At most `limit` (at least 10) of these points, with their ends and every metric's extremes.
-pub fn downsampled(mut points: Vec<Sample>, limit: usize, spacing: Spacing) -> Vec<Sample> {
-    let limit = limit.max(2 * METRICS.len() + 2);
+pub fn downsampled<P: SeriesPoint>(mut points: Vec<P>, limit: usize, spacing: Spacing) -> Vec<P> {
+    let limit = limit.max(2 * P::METRICS.len() + 2);
     if points.len() > limit {
         downsample(&mut points, limit, spacing);
         points.shrink_to_fit();
@@ -126,12 +137,34 @@ pub fn downsampled(mut points: Vec<Sample>, limit: usize, spacing: Spacing) -> V
 }
 
 /// A level at an instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(Nanos, Bytes)", into = "(Nanos, Bytes)")]
 pub struct LevelPoint {
     /// When.
     pub at: Nanos,
     /// How much.
     pub level: Bytes,
+}
+
+impl SeriesPoint for LevelPoint {
+    const METRICS: &[fn(&Self) -> Option<Bytes>] = &[|point| Some(point.level)];
+
+    /// They have no ordinals.
+    fn position(&self, _: Spacing) -> u64 {
+        self.at.get()
+    }
+}
+
+impl From<(Nanos, Bytes)> for LevelPoint {
+    fn from((at, level): (Nanos, Bytes)) -> Self {
+        Self { at, level }
+    }
+}
+
+impl From<LevelPoint> for (Nanos, Bytes) {
+    fn from(point: LevelPoint) -> Self {
+        (point.at, point.level)
+    }
 }
 
 /// More points than these a small chart does not show.
@@ -140,24 +173,11 @@ pub const MAX_LEVELS: usize = 128;
 /// At most [`MAX_LEVELS`] of these points, in time order, with their ends and extremes.
 pub fn few_levels(mut points: Vec<LevelPoint>) -> Vec<LevelPoint> {
     points.sort_by_key(|point| point.at);
-    let samples = points.into_iter().map(|point| Sample {
-        at: point.at,
-        allocated: Some(point.level),
-        ..Sample::default()
-    });
-    let few = downsampled(samples.collect(), MAX_LEVELS, Spacing::Time);
-    let points = few.into_iter().filter_map(|sample| {
-        let level = sample.allocated?;
-        Some(LevelPoint {
-            at: sample.at,
-            level,
-        })
-    });
-    points.collect()
+    downsampled(points, MAX_LEVELS, Spacing::Time)
 }
 
 /// Keeps at most `target` points, with as many buckets as that allows.
-fn downsample(points: &mut Vec<Sample>, target: usize, spacing: Spacing) {
+fn downsample<P: SeriesPoint>(points: &mut Vec<P>, target: usize, spacing: Spacing) {
     let mut n_buckets = target;
     let mut is_kept = kept(points, n_buckets, spacing);
     while n_buckets > 1 && is_kept.iter().filter(|is_kept| **is_kept).count() > target {
@@ -169,20 +189,20 @@ fn downsample(points: &mut Vec<Sample>, target: usize, spacing: Spacing) {
 }
 
 /// Which points are kept: the ends, and each bucket's extremes per metric.
-fn kept(points: &[Sample], n_buckets: usize, spacing: Spacing) -> Vec<bool> {
+fn kept<P: SeriesPoint>(points: &[P], n_buckets: usize, spacing: Spacing) -> Vec<bool> {
     let mut is_kept = vec![false; points.len()];
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return is_kept;
     };
-    let start = spacing.position(first);
-    let span = u128::from(spacing.position(last).saturating_sub(start)) + 1;
-    let bucket = |point: &Sample| {
-        let way = u128::from(spacing.position(point).saturating_sub(start));
+    let start = first.position(spacing);
+    let span = u128::from(last.position(spacing).saturating_sub(start)) + 1;
+    let bucket = |point: &P| {
+        let way = u128::from(point.position(spacing).saturating_sub(start));
         way * n_buckets as u128 / span
     };
     let mut from_idx = 0;
     for points in points.chunk_by(|a, b| bucket(a) == bucket(b)) {
-        for metric in METRICS {
+        for metric in P::METRICS {
             let known = points.iter().zip(from_idx..);
             let known = known.filter_map(|(point, idx)| Some((metric(point)?, idx)));
             for idx in Extremes::of(known).iter().flat_map(Extremes::places) {
@@ -324,7 +344,7 @@ mod tests {
             prop_assert!(left.len() <= limit.max(SMALLEST_LIMIT));
             prop_assert_eq!(left.first(), all.first());
             prop_assert_eq!(left.last(), all.last());
-            for metric in METRICS {
+            for metric in Sample::METRICS {
                 prop_assert_eq!(
                     left.iter().filter_map(metric).min(),
                     all.iter().filter_map(metric).min()

@@ -1,5 +1,7 @@
 //! The lowest and the highest of the points in one bucket: what each way of downsampling keeps.
 
+use std::cmp::Ordering;
+
 /// The lowest and the highest level so far, each with its place in the series.
 ///
 /// Of equal levels the lowest is the earliest and the highest the latest: a plateau keeps its width.
@@ -40,6 +42,16 @@ impl<L: Copy + PartialOrd, P: Copy> Extremes<L, P> {
     /// Where they are: the lowest, the highest.
     pub(crate) fn places(&self) -> [P; 2] {
         [self.lowest.1, self.highest.1]
+    }
+
+    /// Where they are, in the order of the series; one place if both are there.
+    pub(crate) fn in_order<K: Ord>(&self, position: impl Fn(&P) -> K) -> [Option<P>; 2] {
+        let [lowest, highest] = self.places();
+        match position(&lowest).cmp(&position(&highest)) {
+            Ordering::Less => [Some(lowest), Some(highest)],
+            Ordering::Equal => [Some(lowest), None],
+            Ordering::Greater => [Some(highest), Some(lowest)],
+        }
     }
 }
 

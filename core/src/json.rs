@@ -41,28 +41,32 @@ pub use device_profile::device_profile_json;
 pub use level_log::level_log_json;
 pub use memory_timeline::memory_timeline_json;
 pub use nsight::nsight_json;
+pub use processes::processes_json;
 pub use ranks::ranks_json;
 pub use sessions::sessions_json;
 pub use torch_snapshot::{torch_change_json, torch_snapshot_json};
 pub use torch_trace::{torch_trace_json, torch_traces_json};
 
-use serde::ser::SerializeMap;
+use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 
 use details::JsonDetails;
-use holders::{JsonFix, JsonHolder, JsonHolders};
+use holders::{JsonFix, JsonHolders};
 use loops::JsonLoop;
-use processes::{JsonProcess, JsonProcessFinding};
+use processes::JsonProcesses;
 use segments::JsonMapped;
 use trace::JsonTrace;
 
 use crate::analyze::{
-    Analysis, CellRef, Compared, DeviceSummary, Evidence, Finding, Gap, Growth, GrowthSide, Peak,
-    RunRow, State, Withdrawn, cell_label,
+    Analysis, CellRef, Compared, DeviceSummary, Evidence, Finding, FindingKind, Gap, Growth,
+    Metric, State, Withdrawn,
 };
+use crate::figures::{RunOnDevice, run_figures, run_places};
+use crate::holders::Holder;
 use crate::processes::Processes;
-use crate::recording::{DeviceIdx, DeviceKind, Framework, OutOfMemory, Recording};
+use crate::recording::{DeviceIdx, DeviceKind, Recording, RunIdx};
 use crate::rules::{Rules, Threshold};
+use crate::severity::Severity;
 use crate::units::{ByteDelta, Bytes, Units};
 use crate::wording::{self, Words};
 
@@ -90,7 +94,7 @@ pub fn report_json_with(
         runs: analysis
             .rows
             .iter()
-            .map(|row| JsonRun::of(recording, row))
+            .map(|row| JsonRun(RunOnDevice::new(recording, row)))
             .collect(),
         findings: analysis
             .findings
@@ -109,102 +113,36 @@ pub fn report_json_with(
             .iter()
             .map(|warning| wording::warning(recording, warning))
             .collect(),
-        processes: children.rows.iter().map(JsonProcess::of).collect(),
-        process_findings: JsonProcessFinding::all(recording, children),
+        processes: JsonProcesses::of(recording, children),
     };
     serde_json::to_string(&report).expect("a report holds strings, numbers and lists only")
 }
 
 /// A comparison with a baseline as a JSON list, worst first.
 pub fn comparison_json(compared: &[Compared]) -> String {
-    let entries: Vec<JsonCompared<'_>> = compared.iter().map(JsonCompared::from).collect();
-    serde_json::to_string(&entries).expect("a comparison holds strings and numbers only")
+    serde_json::to_string(compared).expect("a comparison holds strings and numbers only")
 }
 
 /// The verdict on one series as JSON: the fields of a finding that belong to it.
 pub fn growth_json(growth: &Growth) -> String {
-    let growth = JsonGrowth::of(growth);
-    serde_json::to_string(&growth).expect("a verdict holds strings and numbers only")
+    serde_json::to_string(growth).expect("a verdict holds strings and numbers only")
 }
 
-#[derive(Serialize)]
-struct JsonGrowth {
-    state: &'static str,
-    shape: &'static str,
-    bytes_per_run: i64,
-    interval: [i64; 2],
-    total_bytes: i64,
-    n_missing: usize,
-    p: Number,
-    evidence: Vec<JsonEvidence>,
-}
-
-impl JsonGrowth {
-    fn of(growth: &Growth) -> Self {
-        Self {
-            state: growth.state.name(),
-            shape: growth.shape.name(),
-            bytes_per_run: growth.bytes_per_run.get(),
-            interval: [growth.interval.0.get(), growth.interval.1.get()],
-            total_bytes: growth.total.get(),
-            n_missing: growth.n_missing,
-            p: Number(growth.p),
-            evidence: growth
-                .evidence
-                .iter()
-                .map(|figure| JsonEvidence::of(figure, wording::figure(figure.name).to_owned()))
-                .collect(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct JsonCompared<'a> {
-    change: &'static str,
-    cell: JsonCell,
-    path: &'a [String],
-    device: &'a str,
-    steps: bool,
-    before: Option<JsonSide>,
-    after: JsonSide,
-    difference_bytes: i64,
-    uncertainty_bytes: u64,
-}
-
-#[derive(Serialize)]
-struct JsonSide {
-    state: &'static str,
-    n_runs: usize,
-    bytes_per_run: i64,
-    interval: [i64; 2],
-    peak_bytes: Option<u64>,
-}
-
-impl<'a> From<&'a Compared> for JsonCompared<'a> {
-    fn from(entry: &'a Compared) -> Self {
-        Self {
-            change: entry.change.name(),
-            cell: JsonCell::from(&entry.cell),
-            path: &entry.path,
-            device: &entry.device,
-            steps: entry.steps,
-            before: entry.before.as_ref().map(JsonSide::from),
-            after: JsonSide::from(&entry.after),
-            difference_bytes: entry.difference.get(),
-            uncertainty_bytes: entry.uncertainty.get(),
-        }
-    }
-}
-
-impl From<&GrowthSide> for JsonSide {
-    fn from(side: &GrowthSide) -> Self {
-        Self {
-            state: side.state.name(),
-            n_runs: side.n_runs,
-            bytes_per_run: side.bytes_per_run.get(),
-            interval: [side.interval.0.get(), side.interval.1.get()],
-            peak_bytes: side.peak.map(Bytes::get),
-        }
+/// The figures are explained.
+impl Serialize for Growth {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let figures = self.evidence.iter();
+        let evidence = figures.map(|it| JsonEvidence::of(it, wording::figure(it.name).to_owned()));
+        let mut fields = serializer.serialize_struct("Growth", 8)?;
+        fields.serialize_field("state", &self.state)?;
+        fields.serialize_field("shape", &self.shape)?;
+        fields.serialize_field("bytes_per_run", &self.bytes_per_run)?;
+        fields.serialize_field("interval", &self.interval)?;
+        fields.serialize_field("total_bytes", &self.total)?;
+        fields.serialize_field("n_missing", &self.n_missing)?;
+        fields.serialize_field("p", &Number(self.p))?;
+        fields.serialize_field("evidence", &evidence.collect::<Vec<_>>())?;
+        fields.end()
     }
 }
 
@@ -222,8 +160,8 @@ struct JsonReport<'a> {
     holders: Vec<JsonHolders<'a>>,
     maps: Vec<JsonMapped<'a>>,
     warnings: Vec<String>,
-    processes: Vec<JsonProcess<'a>>,
-    process_findings: Vec<JsonProcessFinding<'a>>,
+    #[serde(flatten)]
+    processes: JsonProcesses<'a>,
 }
 
 #[derive(Serialize)]
@@ -231,18 +169,18 @@ struct JsonDevice<'a> {
     label: &'a str,
     key: &'a str,
     name: &'a str,
-    kind: &'static str,
-    metric: &'static str,
-    allocated_bytes: Option<u64>,
-    reserved_bytes: Option<u64>,
-    inactive_split_bytes: Option<u64>,
-    largest_free_bytes: Option<u64>,
-    process_used_bytes: Option<u64>,
-    device_used_bytes: Option<u64>,
-    capacity_bytes: Option<u64>,
+    kind: DeviceKind,
+    metric: Metric,
+    allocated_bytes: Option<Bytes>,
+    reserved_bytes: Option<Bytes>,
+    inactive_split_bytes: Option<Bytes>,
+    largest_free_bytes: Option<Bytes>,
+    process_used_bytes: Option<Bytes>,
+    device_used_bytes: Option<Bytes>,
+    capacity_bytes: Option<Bytes>,
     limited_by: Option<&'static str>,
-    free_bytes: Option<u64>,
-    peak_bytes: Option<u64>,
+    free_bytes: Option<Bytes>,
+    peak_bytes: Option<Bytes>,
     cache_ratio: Option<Number>,
     gaps: Vec<JsonGap>,
 }
@@ -253,7 +191,7 @@ struct JsonGap {
     from: &'static str,
     to: &'static str,
     words: &'static str,
-    bytes: i64,
+    bytes: ByteDelta,
 }
 
 impl JsonGap {
@@ -262,100 +200,63 @@ impl JsonGap {
             from: gap.from,
             to: gap.to,
             words: wording::gap(gap),
-            bytes: gap.size.get(),
+            bytes: gap.size,
         }
     }
 }
 
-#[derive(Serialize)]
-struct JsonCell {
-    id: String,
-    label: String,
-    execution_count: Option<u32>,
-}
+/// A run on a device: its figures, with what is nested.
+struct JsonRun<'a>(RunOnDevice<'a>);
 
-#[derive(Serialize)]
-struct JsonRun<'a> {
-    run: u32,
-    device: &'a str,
-    cell: JsonCell,
-    parent: Option<u32>,
-    label: Option<&'a str>,
-    execution_count: Option<u32>,
-    status: &'static str,
-    started_nanos: u64,
-    ended_nanos: Option<u64>,
-    duration_nanos: Option<u64>,
-    metric: &'static str,
-    before_bytes: Option<u64>,
-    after_bytes: Option<u64>,
-    kept_bytes: Option<i64>,
-    overlaps: Vec<u32>,
-    overlap_bytes: Option<i64>,
-    peak_bytes: Option<u64>,
-    peak_high_bytes: Option<u64>,
-    peak_exact: bool,
-    allocated_before_bytes: Option<u64>,
-    allocated_after_bytes: Option<u64>,
-    reserved_before_bytes: Option<u64>,
-    reserved_after_bytes: Option<u64>,
-    process_used_before_bytes: Option<u64>,
-    process_used_after_bytes: Option<u64>,
-    device_used_before_bytes: Option<u64>,
-    device_used_after_bytes: Option<u64>,
-    capacity_bytes: Option<u64>,
-    gaps: Vec<JsonGap>,
-    n_retries: Option<u64>,
-    n_blocks_before: Option<u64>,
-    n_blocks_after: Option<u64>,
-    oom: Option<JsonOutOfMemory<'a>>,
-}
-
-/// The run's out-of-memory error, on this device or on one that it did not name.
-#[derive(Serialize)]
-struct JsonOutOfMemory<'a> {
-    at_nanos: u64,
-    framework: Option<&'static str>,
-    survived: bool,
-    wanted_bytes: Option<u64>,
-    free_bytes: Option<u64>,
-    total_bytes: Option<u64>,
-    limit_bytes: Option<u64>,
-    allocated_bytes: Option<u64>,
-    reserved_bytes: Option<u64>,
-    unallocated_bytes: Option<u64>,
-    private_pools_bytes: Option<u64>,
-    largest_free_bytes: Option<u64>,
-    this_process_bytes: Option<u64>,
-    others: Vec<JsonOther>,
-    holders: Vec<JsonOomHolder<'a>>,
-    message: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct JsonOther {
-    pid: u64,
-    used_bytes: Option<u64>,
+impl Serialize for JsonRun<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(it) = self;
+        let mut map = serializer.serialize_map(None)?;
+        for figure in run_places() {
+            figure.put(it, &mut map)?;
+        }
+        map.serialize_entry("cell", &it.cell())?;
+        for figure in run_figures() {
+            match figure.name {
+                "overlap_bytes" => {
+                    let overlaps = it.recording.overlapping(it.run);
+                    let overlaps: Vec<u32> = overlaps.map(|it| it.idx.0).collect();
+                    map.serialize_entry("overlaps", &overlaps)?;
+                }
+                "n_retries" => {
+                    let gaps: Vec<_> = it.row.gaps().iter().map(JsonGap::of).collect();
+                    map.serialize_entry("gaps", &gaps)?;
+                }
+                _ => {}
+            }
+            figure.put(it, &mut map)?;
+        }
+        // On this device, or on one that the error did not name.
+        let oom = it.run.oom.as_deref();
+        let oom = oom.filter(|oom| oom.device.is_none_or(|device| device == it.row.device));
+        map.serialize_entry("oom", &oom)?;
+        map.end()
+    }
 }
 
 #[derive(Serialize)]
 struct JsonFinding<'a> {
     id: &'a str,
-    kind: &'static str,
-    severity: &'static str,
-    state: Option<&'static str>,
-    withdrawn: Option<&'static str>,
-    cell: Option<JsonCell>,
+    kind: FindingKind,
+    severity: Severity,
+    state: Option<State>,
+    withdrawn: Option<Withdrawn>,
+    cell: Option<&'a CellRef>,
     path: &'a [String],
     device: Option<&'a str>,
-    metric: &'static str,
-    runs: Vec<u32>,
+    metric: Metric,
+    runs: &'a [RunIdx],
     n_runs: usize,
-    bytes_per_run: Option<i64>,
+    bytes_per_run: Option<ByteDelta>,
     title: String,
     detail: String,
     details: JsonDetails<'a>,
-    holders: Vec<JsonHolder<'a>>,
+    holders: &'a [Holder],
     fix: Option<JsonFix<'a>>,
     suggestions: Vec<String>,
     evidence: Vec<JsonEvidence>,
@@ -391,6 +292,11 @@ impl Serialize for JsonRules<'_> {
 /// A float that may not be finite.
 struct Number(f64);
 
+/// Of each number, which may not be finite.
+pub(crate) fn numbers<S: Serializer>(numbers: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(numbers.iter().copied().map(Number))
+}
+
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
@@ -409,123 +315,20 @@ impl<'a> JsonDevice<'a> {
             label: &device.label,
             key: device.key.as_str(),
             name: &device.name,
-            kind: match device.kind {
-                DeviceKind::Gpu => "gpu",
-                DeviceKind::Simulated => "simulated",
-                DeviceKind::Managed => "managed",
-                DeviceKind::Pinned => "pinned",
-                DeviceKind::Host => "host",
-            },
-            metric: summary.metric.name(),
-            allocated_bytes: summary.allocated.map(Bytes::get),
-            reserved_bytes: summary.reserved.map(Bytes::get),
-            inactive_split_bytes: summary.inactive_split.map(Bytes::get),
-            largest_free_bytes: summary.largest_free.map(Bytes::get),
-            process_used_bytes: summary.process_used.map(Bytes::get),
-            device_used_bytes: summary.device_used.map(Bytes::get),
-            capacity_bytes: summary.capacity.map(Bytes::get),
+            kind: device.kind,
+            metric: summary.metric,
+            allocated_bytes: summary.allocated,
+            reserved_bytes: summary.reserved,
+            inactive_split_bytes: summary.inactive_split,
+            largest_free_bytes: summary.largest_free,
+            process_used_bytes: summary.process_used,
+            device_used_bytes: summary.device_used,
+            capacity_bytes: summary.capacity,
             limited_by: summary.limits.first().map(|limit| limit.by.name()),
-            free_bytes: summary.free().map(Bytes::get),
-            peak_bytes: summary.peak.map(Bytes::get),
+            free_bytes: summary.free(),
+            peak_bytes: summary.peak,
             cache_ratio: summary.cache_ratio().map(Number),
             gaps: summary.gaps().iter().map(JsonGap::of).collect(),
-        }
-    }
-}
-
-impl<'a> JsonRun<'a> {
-    fn of(recording: &'a Recording, row: &RunRow) -> Self {
-        let run = recording.run(row.run);
-        let (low, high) = match row.peak {
-            Some(Peak::Between { low, high }) => (Some(low), Some(high)),
-            Some(Peak::Exact(peak)) => (Some(peak), Some(peak)),
-            Some(Peak::AtLeast(low)) => (Some(low), None),
-            None => (None, None),
-        };
-        let bytes = |level: Option<Bytes>| level.map(Bytes::get);
-        Self {
-            run: row.run.0,
-            device: label(recording, row.device),
-            cell: JsonCell {
-                id: recording.cell(run.cell).id.clone(),
-                label: cell_label(recording, run),
-                execution_count: run.execution_count,
-            },
-            parent: run.parent.map(|parent| parent.0),
-            label: run.label.as_deref(),
-            execution_count: run.execution_count,
-            status: run.status.name(),
-            started_nanos: run.started.get(),
-            ended_nanos: run.ended.map(crate::units::Nanos::get),
-            duration_nanos: run.ended.map(|ended| ended.since(run.started).get()),
-            metric: row.metric.name(),
-            before_bytes: bytes(row.before),
-            after_bytes: bytes(row.after),
-            kept_bytes: row.kept.map(ByteDelta::get),
-            overlaps: recording.overlapping(run).map(|it| it.idx.0).collect(),
-            overlap_bytes: row.overlap.and_then(|it| it.moved).map(ByteDelta::get),
-            peak_bytes: bytes(low),
-            peak_high_bytes: bytes(high),
-            peak_exact: row.peak.is_some_and(Peak::is_exact),
-            allocated_before_bytes: bytes(row.allocated.0),
-            allocated_after_bytes: bytes(row.allocated.1),
-            reserved_before_bytes: bytes(row.reserved.0),
-            reserved_after_bytes: bytes(row.reserved.1),
-            process_used_before_bytes: bytes(row.process_used.0),
-            process_used_after_bytes: bytes(row.process_used.1),
-            device_used_before_bytes: bytes(row.device_used.0),
-            device_used_after_bytes: bytes(row.device_used.1),
-            capacity_bytes: bytes(row.capacity),
-            gaps: row.gaps().iter().map(JsonGap::of).collect(),
-            n_retries: row.n_retries,
-            n_blocks_before: row.n_blocks.0,
-            n_blocks_after: row.n_blocks.1,
-            oom: run
-                .oom
-                .as_deref()
-                .filter(|oom| oom.device.is_none_or(|device| device == row.device))
-                .map(JsonOutOfMemory::from),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct JsonOomHolder<'a> {
-    name: &'a str,
-    kind: &'static str,
-    used_bytes: u64,
-}
-
-impl<'a> From<&'a OutOfMemory> for JsonOutOfMemory<'a> {
-    fn from(oom: &'a OutOfMemory) -> Self {
-        let bytes = |bytes: Option<Bytes>| bytes.map(Bytes::get);
-        let figures = &oom.figures;
-        let others = figures.others.iter().map(|other| JsonOther {
-            pid: other.pid,
-            used_bytes: bytes(other.used),
-        });
-        let holders = oom.holders.iter().map(|holder| JsonOomHolder {
-            name: &holder.name,
-            kind: holder.kind.name(),
-            used_bytes: holder.used.get(),
-        });
-        Self {
-            at_nanos: oom.at.get(),
-            framework: oom.framework.map(Framework::name),
-            survived: oom.survived,
-            wanted_bytes: bytes(figures.wanted),
-            free_bytes: bytes(figures.free),
-            total_bytes: bytes(figures.total),
-            limit_bytes: bytes(figures.limit),
-            allocated_bytes: bytes(figures.allocated),
-            reserved_bytes: bytes(figures.reserved),
-            unallocated_bytes: bytes(figures.unallocated),
-            private_pools_bytes: bytes(figures.private_pools),
-            largest_free_bytes: bytes(figures.largest_free),
-            this_process_bytes: bytes(figures.this_process),
-            others: others.collect(),
-            holders: holders.collect(),
-            message: oom.message.as_deref(),
         }
     }
 }
@@ -550,34 +353,24 @@ impl<'a> JsonFinding<'a> {
         });
         Self {
             id: &finding.id,
-            kind: finding.kind.name(),
-            severity: finding.severity.name(),
-            state: finding.state.map(State::name),
-            withdrawn: finding.withdrawn.map(Withdrawn::name),
-            cell: finding.cell.as_ref().map(JsonCell::from),
+            kind: finding.kind,
+            severity: finding.severity,
+            state: finding.state,
+            withdrawn: finding.withdrawn,
+            cell: finding.cell.as_ref(),
             path: &finding.path,
             device: finding.known_device().map(|it| label(recording, it)),
-            metric: finding.metric.name(),
-            runs: finding.runs.iter().map(|run| run.0).collect(),
+            metric: finding.metric,
+            runs: &finding.runs,
             n_runs: finding.n_runs,
-            bytes_per_run: finding.growth().map(|growth| growth.bytes_per_run.get()),
+            bytes_per_run: finding.growth().map(|growth| growth.bytes_per_run),
             title: wording::plain(&title),
             detail,
             details: JsonDetails::of(recording, &finding.details),
-            holders: finding.holders.iter().map(JsonHolder::from).collect(),
+            holders: &finding.holders,
             fix: finding.fix.as_ref().map(JsonFix::from),
             suggestions,
             evidence: evidence.collect(),
-        }
-    }
-}
-
-impl From<&CellRef> for JsonCell {
-    fn from(cell: &CellRef) -> Self {
-        Self {
-            id: cell.id.clone(),
-            label: cell.label.clone(),
-            execution_count: cell.execution_count,
         }
     }
 }

@@ -16,6 +16,7 @@
 
 use thiserror::Error;
 
+use crate::named;
 use crate::recording::DeviceKind;
 use crate::units::Bytes;
 
@@ -131,31 +132,33 @@ impl Rules {
 /// The smallest value of [`Rules::min_runs`]: two runs show no trend.
 pub const FEWEST_RUNS: u32 = 3;
 
-/// Names one of the [`Rules`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Threshold {
-    /// [`Rules::min_runs`].
-    MinRuns,
-    /// [`Rules::block_t`].
-    BlockT,
-    /// [`Rules::last_quarter_share`].
-    LastQuarterShare,
-    /// [`Rules::trend_z`].
-    TrendZ,
-    /// [`Rules::quarter_share`].
-    QuarterShare,
-    /// [`Rules::relative_rise`].
-    RelativeRise,
-    /// [`Rules::tail_block_t`].
-    TailBlockT,
-    /// [`Rules::tail_rise`].
-    TailRise,
-    /// [`Rules::min_growth`].
-    MinGrowth,
-    /// [`Rules::min_host_growth`].
-    MinHostGrowth,
-    /// [`Rules::fragmentation_ratio`].
-    FragmentationRatio,
+named! {
+    /// Names one of the [`Rules`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Threshold {
+        /// [`Rules::min_runs`].
+        MinRuns = "min_runs",
+        /// [`Rules::min_growth`].
+        MinGrowth = "min_growth",
+        /// [`Rules::min_host_growth`].
+        MinHostGrowth = "min_host_growth",
+        /// [`Rules::fragmentation_ratio`].
+        FragmentationRatio = "fragmentation_ratio",
+        /// [`Rules::block_t`].
+        BlockT = "block_t",
+        /// [`Rules::last_quarter_share`].
+        LastQuarterShare = "last_quarter_share",
+        /// [`Rules::trend_z`].
+        TrendZ = "trend_z",
+        /// [`Rules::quarter_share`].
+        QuarterShare = "quarter_share",
+        /// [`Rules::relative_rise`].
+        RelativeRise = "relative_rise",
+        /// [`Rules::tail_block_t`].
+        TailBlockT = "tail_block_t",
+        /// [`Rules::tail_rise`].
+        TailRise = "tail_rise",
+    }
 }
 
 /// The error of [`Rules::set`]: a value out of the threshold's range.
@@ -171,43 +174,6 @@ pub struct BadThreshold {
 }
 
 impl Threshold {
-    /// Every threshold, in the order in which the page shows them.
-    pub const ALL: [Self; 11] = [
-        Self::MinRuns,
-        Self::MinGrowth,
-        Self::MinHostGrowth,
-        Self::FragmentationRatio,
-        Self::BlockT,
-        Self::LastQuarterShare,
-        Self::TrendZ,
-        Self::QuarterShare,
-        Self::RelativeRise,
-        Self::TailBlockT,
-        Self::TailRise,
-    ];
-
-    /// The name on the wire, in Python and in the page.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::MinRuns => "min_runs",
-            Self::BlockT => "block_t",
-            Self::LastQuarterShare => "last_quarter_share",
-            Self::TrendZ => "trend_z",
-            Self::QuarterShare => "quarter_share",
-            Self::RelativeRise => "relative_rise",
-            Self::TailBlockT => "tail_block_t",
-            Self::TailRise => "tail_rise",
-            Self::MinGrowth => "min_growth",
-            Self::MinHostGrowth => "min_host_growth",
-            Self::FragmentationRatio => "fragmentation_ratio",
-        }
-    }
-
-    /// The threshold of that name, if there is one.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.name() == name)
-    }
-
     /// The threshold of total growth that applies to that kind of device.
     pub const fn of_growth(kind: DeviceKind) -> Self {
         match kind {

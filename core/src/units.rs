@@ -16,6 +16,10 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Neg, Sub};
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
+use crate::named;
+
 const KIB: f64 = 1024.0;
 const BINARY_UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 const DECIMAL_UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
@@ -24,7 +28,10 @@ const DECIMAL_UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
 ///
 /// `Display` uses binary units and three significant digits. Addition saturates, subtraction gives a
 /// [`ByteDelta`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
 pub struct Bytes(u64);
 
 impl Bytes {
@@ -104,7 +111,10 @@ impl fmt::Display for Bytes {
 }
 
 /// A signed difference of levels, in bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
 pub struct ByteDelta(i64);
 
 impl ByteDelta {
@@ -168,7 +178,10 @@ impl fmt::Display for ByteDelta {
 ///
 /// Instants are not epoch times, because epoch nanoseconds do not fit a JavaScript number exactly; a
 /// recording's [`Header`](crate::recording::Header) has the one wall-clock anchor.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
 pub struct Nanos(u64);
 
 impl Nanos {
@@ -272,36 +285,21 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// How sizes are shown. The reader chooses; binary is the default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Units {
-    /// Powers of 1024: `6.94 GiB`.
-    #[default]
-    Binary,
-    /// Powers of 1000: `7.45 GB`.
-    Decimal,
-    /// To the byte: `7451000000 B`.
-    Bytes,
+named! {
+    /// How sizes are shown. The reader chooses; binary is the default.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum Units {
+        /// Powers of 1024: `6.94 GiB`.
+        #[default]
+        Binary = "GiB",
+        /// Powers of 1000: `7.45 GB`.
+        Decimal = "GB",
+        /// To the byte: `7451000000 B`.
+        Bytes = "B",
+    }
 }
 
 impl Units {
-    /// Every unit, in the order in which the page offers them.
-    pub const ALL: [Self; 3] = [Self::Binary, Self::Decimal, Self::Bytes];
-
-    /// The name in the page and in saved settings.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Binary => "GiB",
-            Self::Decimal => "GB",
-            Self::Bytes => "B",
-        }
-    }
-
-    /// The units of that name, if there are any.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|units| units.name() == name)
-    }
-
     /// A size with three significant digits, or exact in [`Units::Bytes`].
     pub fn size(self, size: Bytes) -> String {
         match self {

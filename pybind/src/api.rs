@@ -20,6 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrow::Table;
+use crate::other_file::{Content, OtherFile, object};
 use crate::text::Text;
 use crate::{child, files, look, rules, session, store};
 
@@ -151,20 +152,15 @@ impl Recording {
         )
     }
 
-    /// The child processes as text.
-    fn _processes_text(&self, py: Python<'_>, width: usize) -> PyResult<String> {
+    /// The child processes as they are now.
+    fn _processes(slf: &Bound<'_, Self>) -> PyResult<Py<SessionProcesses>> {
         look::ensure_room()?;
-        Ok(py.detach(|| report::process_report(&self.inner, &self.processes(), width)))
-    }
-
-    /// How many child processes are kept, and what their page is made from.
-    fn _processes_page<'py>(&self, py: Python<'py>) -> PyResult<(usize, Bound<'py, PyBytes>)> {
-        look::ensure_room()?;
-        let (n, page) = py.detach(|| {
-            let page = ProcessPage::of_processes(&self.inner, &self.processes());
-            (page.rows.len(), page.to_bytes())
-        });
-        Ok((n, PyBytes::new(py, &page)))
+        let (py, recording) = (slf.py(), slf.clone().unbind());
+        let found = py.detach(|| recording.get().processes());
+        let n = found.rows.len();
+        object(py, Children { recording, found }, |_| SessionProcesses {
+            n,
+        })
     }
 
     /// The conclusion, for an issue.
@@ -265,6 +261,51 @@ impl Recording {
 
     fn scene(&self, width: f64) -> Scene {
         chart::report(&self.inner, &self.analysis(), width)
+    }
+}
+
+/// The child processes that a session recorded.
+#[pyclass(frozen, extends = OtherFile, module = "gpumem._gpumem")]
+pub(crate) struct SessionProcesses {
+    n: usize,
+}
+
+#[pymethods]
+impl SessionProcesses {
+    fn __len__(&self) -> usize {
+        self.n
+    }
+}
+
+struct Children {
+    recording: Py<Recording>,
+    found: Processes,
+}
+
+impl Content for Children {
+    fn kind(&self) -> &'static str {
+        "a session's child processes"
+    }
+
+    fn text(&self, width: usize) -> String {
+        report::process_report(&self.recording.get().inner, &self.found, width)
+    }
+
+    fn json(&self) -> String {
+        json::processes_json(&self.recording.get().inner, &self.found)
+    }
+
+    fn repr(&self) -> String {
+        std::format!("<SessionProcesses {}>", self.found.rows.len())
+    }
+
+    fn page_title(&self) -> Option<&'static str> {
+        Some("child processes")
+    }
+
+    fn page(&self) -> Option<ProcessPage> {
+        let recording = &self.recording.get().inner;
+        Some(ProcessPage::of_processes(recording, &self.found))
     }
 }
 

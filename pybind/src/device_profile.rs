@@ -3,48 +3,36 @@
 use std::path::Path;
 
 use gpumem_core::json::device_profile_json;
-use gpumem_core::read::device_profile::{DeviceProfile as Profile, read};
+use gpumem_core::read::device_profile;
 use gpumem_core::report;
 use pyo3::prelude::*;
 
-use crate::api::raised;
+use crate::other_file::{Content, OtherFile, object, refused};
 
 /// A device memory profile of JAX: what is alive on each device, and which lines allocated it.
-#[pyclass(frozen, module = "gpumem._gpumem")]
-pub(crate) struct DeviceProfile {
-    profile: Profile,
-}
+#[pyclass(frozen, extends = OtherFile, module = "gpumem._gpumem")]
+pub(crate) struct DeviceProfile;
 
-#[pymethods]
-impl DeviceProfile {
-    /// What messages call such a file.
-    #[classattr]
-    const _KIND: &'static str = "a device memory profile";
+impl Content for device_profile::DeviceProfile {
+    fn kind(&self) -> &'static str {
+        "a device memory profile"
+    }
 
-    /// The report as text; lines are at most `width` columns long.
-    #[pyo3(signature = (width = 100))]
     fn text(&self, width: usize) -> String {
-        report::device_profile(&self.profile, width)
+        report::device_profile(self, width)
     }
 
-    /// Everything as JSON: sizes are bytes.
-    fn to_json(&self) -> String {
-        device_profile_json(&self.profile)
+    fn json(&self) -> String {
+        device_profile_json(self)
     }
 
-    fn __repr__(&self) -> String {
-        format!("<DeviceProfile {}>", self.profile.bytes)
+    fn repr(&self) -> String {
+        format!("<DeviceProfile {}>", self.bytes)
     }
 }
 
-impl DeviceProfile {
-    pub(crate) fn of(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<Self> {
-        match py.detach(|| read(bytes)) {
-            Ok(profile) => Ok(Self { profile }),
-            Err(error) => {
-                let message = format!("{}: {error}", path.display());
-                Err(raised(py, &message, error.offset))
-            }
-        }
-    }
+pub(crate) fn read(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<Py<DeviceProfile>> {
+    let read = py.detach(|| device_profile::read(bytes));
+    let profile = read.map_err(|error| refused(py, path, error.offset, error))?;
+    object(py, profile, |_| DeviceProfile)
 }

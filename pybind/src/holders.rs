@@ -55,7 +55,7 @@ pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<holders::Holder
         allocated: session::handed_out(py),
         before: None,
         asks: Asks::All,
-        walk_time: WALK_TIME,
+        walk_time: WALK_TIME.max(look::walk_time()),
         urgency: Urgency::Asked,
         reads_graph: true,
         leaves_out: true,

@@ -34,6 +34,7 @@ mod named_snapshot;
 mod nsight;
 mod oom;
 mod opened;
+mod other_file;
 #[cfg(target_os = "linux")]
 mod own_memory;
 #[cfg(target_os = "linux")]
@@ -70,8 +71,8 @@ mod _gpumem {
     use super::adapters::own::register_adapter;
     #[pymodule_export]
     use super::api::{
-        DeviceError, GpuMemError, Recording, RecordingError, RecordingWarning, recording_now,
-        write_file,
+        DeviceError, GpuMemError, Recording, RecordingError, RecordingWarning, SessionProcesses,
+        recording_now, write_file,
     };
     #[pymodule_export]
     use super::arrow::Table;
@@ -119,6 +120,8 @@ mod _gpumem {
     #[pymodule_export]
     use super::opened::load;
     #[pymodule_export]
+    use super::other_file::OtherFile;
+    #[pymodule_export]
     use super::ranks::{JobRanks, ranks_of};
     #[pymodule_export]
     use super::rules::{_check_rules, _default_rules};
@@ -135,8 +138,8 @@ mod _gpumem {
 
     #[pymodule_export]
     use super::stored::{
-        StoreError, baseline_names, baseline_recording, is_disabled, keep_in, save_baseline,
-        sessions_json, sessions_text, store_status, stored_recording,
+        StoreError, baseline_names, is_disabled, keep_in, save_baseline, sessions_json,
+        sessions_text, store_status, stored_recording,
     };
     #[pymodule_export]
     use super::torch_snapshot::{TorchChange, TorchSnapshot};

@@ -11,18 +11,38 @@ use gpumem_core::read::memory_timeline::is_picture;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
-use crate::api::{load_bytes, raised, read_file};
-use crate::device_profile::DeviceProfile;
-use crate::level_log::LevelLog;
-use crate::nsight::{self, NsightExport};
-use crate::{files, ranks, store, torch_snapshot, torch_trace};
+use crate::api::{load_bytes, read_file};
+use crate::other_file::refused;
+use crate::text::Text;
+use crate::{
+    device_profile, files, level_log, nsight, ranks, store, stored, torch_snapshot, torch_trace,
+};
 
 /// Reads a file of any kind that gpumem knows; its content tells which. A folder holds the recordings of a job's
-/// ranks, or the traces of several workers. In a memory snapshot or a trace of `PyTorch`, cells of `notebook` are named,
-/// by default those of this session.
+/// ranks, or the traces of several workers. A text that is no file's path may name a baseline or a session that is
+/// kept: `"last"`, or the beginning of its id. In a memory snapshot or a trace of `PyTorch`, cells of `notebook` are
+/// named, by default those of this session.
 #[pyfunction]
 #[pyo3(signature = (path, *, notebook = None))]
 pub(crate) fn load(
+    path: &Bound<'_, PyAny>,
+    notebook: Option<Bound<'_, PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let py = path.py();
+    let file = path.extract::<PathBuf>();
+    let is_file = |file: &PathBuf| file.exists() && !file.is_dir();
+    if !file.as_ref().is_ok_and(is_file)
+        && let Ok(Text(name)) = path.extract()
+    {
+        let is_folder = file.as_ref().is_ok_and(|file| file.is_dir());
+        if let Some(kept) = stored::named(py, &name, is_folder)? {
+            return kept.into_py_any(py);
+        }
+    }
+    load_file(py, file?, notebook)
+}
+
+fn load_file(
     py: Python<'_>,
     path: PathBuf,
     notebook: Option<Bound<'_, PyAny>>,
@@ -47,7 +67,7 @@ pub(crate) fn load(
         // Whoever reads it says why it cannot be read.
         FileKind::Empty => {}
         // An export of Nsight Systems may be larger than memory, and what nobody reads, too.
-        FileKind::Sqlite => return NsightExport::of_sqlite(py, &path)?.into_py_any(py),
+        FileKind::Sqlite => return nsight::read(py, &path)?.into_py_any(py),
         kind if !is_read(kind, &head) => return Err(unread(py, &path, &head)),
         _ => {}
     }
@@ -56,11 +76,11 @@ pub(crate) fn load(
         FileKind::Recording => load_bytes(py, &path, &bytes)?.into_py_any(py),
         FileKind::Pickle => torch_snapshot::read(py, &path, &bytes, notebook)?.into_py_any(py),
         FileKind::NvidiaSmi | FileKind::Numbers => {
-            LevelLog::of_nvidia_smi(py, &path, &bytes)?.into_py_any(py)
+            level_log::of_nvidia_smi(py, &path, &bytes)?.into_py_any(py)
         }
-        FileKind::Stormlog => LevelLog::of_stormlog(py, &path, &bytes)?.into_py_any(py),
+        FileKind::Stormlog => level_log::of_stormlog(py, &path, &bytes)?.into_py_any(py),
         FileKind::Gzip | FileKind::Unknown if is_profile(&bytes) => {
-            DeviceProfile::of(py, &path, &bytes)?.into_py_any(py)
+            device_profile::read(py, &path, &bytes)?.into_py_any(py)
         }
         FileKind::Gzip if !is_json(&json_file::head(&bytes)) => {
             Err(refuse_packed(py, &path, &bytes))
@@ -100,41 +120,45 @@ fn is_json(head: &[u8]) -> bool {
 
 /// The error for a file that nothing reads.
 fn unread(py: Python<'_>, path: &Path, head: &[u8]) -> PyErr {
-    let name = path.display();
     let message = match FileKind::of(head) {
         FileKind::NsightReport => return nsight::not_exported(py, path),
         FileKind::Memray => return refuse_memray(py, path),
-        FileKind::Empty => format!("{name}: byte 0: an empty file"),
+        FileKind::Empty => "byte 0: an empty file".to_owned(),
         FileKind::Unknown => match format::decode(head) {
-            Err(error) => format!("{name}: {error}\n{READS}"),
-            Ok(_) => format!("{name}: byte 0: a file that changes while it is read"),
+            Err(error) => format!("{error}\n{READS}"),
+            Ok(_) => "byte 0: a file that changes while it is read".to_owned(),
         },
         kind => format!(
-            "{name}: byte 0: {}, which gpumem does not read\n{READS}",
+            "byte 0: {}, which gpumem does not read\n{READS}",
             kind.words()
         ),
     };
-    raised(py, &message, 0)
+    refused(py, path, 0, message)
 }
 
 /// The error for a packed file of another kind.
 fn refuse_packed(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyErr {
-    let name = path.display();
-    let words = FileKind::of(&json_file::head(bytes)).words();
-    let message = format!(
-        "{name}: byte 0: a gzip file with {words} in it\nhint: unpack it first, with `gunzip -k {name}`"
+    let (name, words) = (
+        path.display(),
+        FileKind::of(&json_file::head(bytes)).words(),
     );
-    raised(py, &message, 0)
+    let hint = format!("hint: unpack it first, with `gunzip -k {name}`");
+    refused(
+        py,
+        path,
+        0,
+        format!("byte 0: a gzip file with {words} in it\n{hint}"),
+    )
 }
 
 /// The error for a capture of memray, whose format is its own affair.
 fn refuse_memray(py: Python<'_>, path: &Path) -> PyErr {
     let name = path.display();
     let message = format!(
-        "{name}: a capture of memray, whose format is not public; it has host memory only\nhint: `memray table \
-         {name}` or `memray flamegraph {name}` shows it"
+        "a capture of memray, whose format is not public; it has host memory only\nhint: `memray table {name}` or \
+         `memray flamegraph {name}` shows it"
     );
-    raised(py, &message, 0)
+    refused(py, path, 0, message)
 }
 
 /// A file's first bytes; none if it cannot be read, which shows when it is read whole.

@@ -9,31 +9,30 @@ use gpumem_core::process_page::ProcessPage;
 use gpumem_core::ranks::{self, Rank, Ranks};
 use gpumem_core::report;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use crate::api::{Recording, load_bytes, raised, read_file, warn_missing};
+use crate::other_file::{Content, OtherFile, object};
 use crate::store::{self, Archive, ArchiveError, Opened, Origin};
 use crate::workers::ending_of;
 
 /// The ranks of a job, each with a recording of its own.
-#[pyclass(frozen, module = "gpumem._gpumem")]
-pub(crate) struct JobRanks {
-    job: Vec<Rank>,
+#[pyclass(frozen, extends = OtherFile, module = "gpumem._gpumem")]
+pub(crate) struct JobRanks;
+
+struct Job {
+    ranks: Vec<Rank>,
     found: Ranks,
     /// Recordings beside those of the job.
     n_others: usize,
 }
 
-#[pymethods]
-impl JobRanks {
-    /// What messages call them.
-    #[classattr]
-    const _KIND: &'static str = "a job of several ranks";
+impl Content for Job {
+    fn kind(&self) -> &'static str {
+        "a job of several ranks"
+    }
 
-    /// The report as text; lines are at most `width` columns long.
-    #[pyo3(signature = (width = 100))]
     fn text(&self, width: usize) -> String {
-        let text = report::ranks(&self.job, &self.found, width);
+        let text = report::ranks(&self.ranks, &self.found, width);
         match self.n_others {
             0 => text,
             1 => format!("{text}\n1 more recording here is not of this job."),
@@ -41,42 +40,45 @@ impl JobRanks {
         }
     }
 
-    /// Everything as JSON: sizes are bytes, times are nanoseconds.
-    fn to_json(&self) -> String {
-        ranks_json(&self.job, &self.found)
+    fn json(&self) -> String {
+        ranks_json(&self.ranks, &self.found)
     }
 
-    /// What each of them is called: `rank` or `worker`.
-    fn _noun(&self) -> &'static str {
-        self.found.noun()
+    fn repr(&self) -> String {
+        format!("<JobRanks {}>", self.ranks.len())
     }
 
-    /// What the page is made from.
-    fn _page<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let page = py.detach(|| ProcessPage::of_ranks(&self.job, &self.found).to_bytes());
-        PyBytes::new(py, &page)
+    fn page_title(&self) -> Option<&'static str> {
+        Some(match self.found.noun() {
+            "worker" => "workers of a cluster",
+            _ => "ranks of a job",
+        })
     }
 
-    fn __repr__(&self) -> String {
-        format!("<JobRanks {}>", self.job.len())
+    fn page(&self) -> Option<ProcessPage> {
+        Some(ProcessPage::of_ranks(&self.ranks, &self.found))
     }
 }
 
-impl JobRanks {
-    pub(crate) fn of(found: Vec<Rank>) -> Self {
-        let (job, n_others) = ranks::of_last_job(found);
-        Self {
-            found: ranks::ranks(&job),
-            job,
+/// The last job of those that the ranks are of.
+pub(crate) fn job_of(py: Python<'_>, found: Vec<Rank>) -> PyResult<Py<JobRanks>> {
+    let job = py.detach(|| {
+        let (ranks, n_others) = ranks::of_last_job(found);
+        Job {
+            found: ranks::ranks(&ranks),
+            ranks,
             n_others,
         }
-    }
+    });
+    object(py, job, |_| JobRanks)
 }
 
 /// The sessions in a folder and the recordings that were saved there; `None` if there is none.
-pub(crate) fn read_folder(py: Python<'_>, folder: &Path) -> PyResult<Option<JobRanks>> {
-    let found = ranks_in(py, folder)?;
-    Ok((!found.is_empty()).then(|| py.detach(|| JobRanks::of(found))))
+pub(crate) fn read_folder(py: Python<'_>, folder: &Path) -> PyResult<Option<Py<JobRanks>>> {
+    match ranks_in(py, folder)? {
+        found if found.is_empty() => Ok(None),
+        found => job_of(py, found).map(Some),
+    }
 }
 
 /// The session in a file of the store; `None` if that is none.
@@ -97,7 +99,7 @@ pub(crate) fn session_in(py: Python<'_>, path: &Path) -> PyResult<Option<Recordi
 /// Joins the ranks of one job: files of recordings, sessions, and folders with such.
 #[pyfunction]
 #[pyo3(name = "_ranks")]
-pub(crate) fn ranks_of(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<JobRanks> {
+pub(crate) fn ranks_of(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Py<JobRanks>> {
     let mut found = Vec::new();
     for path in paths {
         if path.is_dir() {
@@ -112,10 +114,10 @@ pub(crate) fn ranks_of(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<JobRanks
         }
     }
     if found.is_empty() {
-        let message = "there is no recording of gpumem in these folders".to_owned();
-        return Err(raised(py, &message, 0));
+        let message = "there is no recording of gpumem in these folders";
+        return Err(raised(py, message, 0));
     }
-    Ok(py.detach(|| JobRanks::of(found)))
+    job_of(py, found)
 }
 
 fn ranks_in(py: Python<'_>, folder: &Path) -> PyResult<Vec<Rank>> {

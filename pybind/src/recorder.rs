@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gpumem_core::downsample::Downsampler;
 use gpumem_core::holders::Allocated;
+use gpumem_core::named;
 use gpumem_core::recording::{
     AllocatorLevels, Cell, CellIdx, Changes, Device, DeviceIdx, DeviceKey, DriverLevels, Frame,
     Header, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Series,
@@ -39,26 +40,17 @@ pub(crate) use rolled::{Task, bounded};
 use storing::Storing;
 pub(crate) use traced::{RunAsTraced, Traced};
 
-/// How much of a cell's source is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum SourceText {
-    /// All of it.
-    #[default]
-    Full,
-    /// Its hash alone: runs can be told apart but not read.
-    Hash,
-    /// Not even a hash, against which a text could be tried: a number.
-    None,
-}
-
-impl SourceText {
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "full" => Some(Self::Full),
-            "hash" => Some(Self::Hash),
-            "none" => Some(Self::None),
-            _ => None,
-        }
+named! {
+    /// How much of a cell's source is kept.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub(crate) enum SourceText {
+        /// All of it.
+        #[default]
+        Full = "full",
+        /// Its hash alone: runs can be told apart but not read.
+        Hash = "hash",
+        /// Not even a hash, against which a text could be tried: a number.
+        None = "none",
     }
 }
 

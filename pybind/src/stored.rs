@@ -6,9 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use gpumem_core::history::StoredSession;
+use gpumem_core::printable::printable;
 use gpumem_core::{json, report};
 use pyo3::create_exception;
-use pyo3::exceptions::PyKeyError;
+use pyo3::exceptions::{PyFileNotFoundError, PyKeyError};
 use pyo3::prelude::*;
 
 use crate::api::{GpuMemError, Recording};
@@ -22,6 +23,9 @@ create_exception!(
     GpuMemError,
     "A stored session that cannot be read or written."
 );
+
+/// "No such file or directory", on every system.
+const ENOENT: i32 = 2;
 
 /// `GpuMem.store`.
 #[derive(FromPyObject)]
@@ -61,6 +65,9 @@ pub(crate) fn sessions_text(py: Python<'_>, n_shown: usize, width: usize) -> PyR
     let archive = archive(py)?;
     py.detach(|| {
         let (sessions, n_more) = archive.sessions(n_shown);
+        if sessions.is_empty() {
+            return Ok(archive.none_kept());
+        }
         let table = report::sessions(&sessions, width);
         Ok(match n_more {
             0 => table,
@@ -162,14 +169,35 @@ pub(crate) fn save_baseline(
         .map_err(raised)
 }
 
-/// The runs that were kept under a name.
-#[pyfunction]
-#[pyo3(name = "_baseline_recording")]
-pub(crate) fn baseline_recording(py: Python<'_>, name: Text) -> PyResult<Recording> {
-    let Text(name) = name;
-    let archive = archive(py)?;
-    let recording = py.detach(|| archive.baseline(&name)).map_err(raised)?;
-    Ok(Recording::new(recording))
+/// The baseline of that name, or else the session of that id; for the name of a folder only a baseline.
+pub(crate) fn named(py: Python<'_>, name: &str, is_folder: bool) -> PyResult<Option<Recording>> {
+    let Some(archive) = session::archive(py)? else {
+        return Ok(None);
+    };
+    let shown = printable(name);
+    let baselines = py.detach(|| archive.baseline_names());
+    if baselines.contains(&shown) {
+        let recording = py.detach(|| archive.baseline(&shown)).map_err(raised)?;
+        return Ok(Some(Recording::new(recording)));
+    }
+    if is_folder {
+        return Ok(None);
+    }
+    match py.detach(|| archive.open(name)) {
+        Ok(opened) => Ok(Some(Recording::with_children(
+            opened.recording,
+            opened.children,
+        ))),
+        Err(ArchiveError::Unknown(words)) => {
+            let known = match &*baselines {
+                [] => String::new(),
+                names => format!(" (there is {})", names.join(", ")),
+            };
+            let words = format!("neither a file nor a baseline{known}, and {words}");
+            Err(PyFileNotFoundError::new_err((ENOENT, words, shown)))
+        }
+        Err(error) => Err(raised(error)),
+    }
 }
 
 /// The names of all baselines that are kept.

@@ -19,7 +19,7 @@ use crate::look::{fail_look, fork_and_read, slow_copies};
 use crate::look::{look_for, look_in_process, looks_under_way};
 use crate::loops::look_at_loops;
 use crate::sampler::simulated_run;
-use crate::session::latest_line;
+use crate::session::{latest_line, long_from};
 use crate::store::store_nanos;
 use crate::walk::{self, Extent, Here, Limits, Places, Search};
 
@@ -34,6 +34,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     hooks.add_function(wrap_pyfunction!(fork_and_read, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(fix, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(latest_line, &hooks)?)?;
+    hooks.add_function(wrap_pyfunction!(long_from, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(look_at_loops, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(look_for, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(look_in_process, &hooks)?)?;

@@ -1,6 +1,7 @@
 //! Memory snapshots of `PyTorch`, for Python.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use gpumem_core::json::{torch_change_json, torch_snapshot_json};
 use gpumem_core::read::cell_files::CellFiles;
@@ -8,79 +9,73 @@ use gpumem_core::read::torch_snapshot::{SnapshotChange, Summary, summary_in};
 use gpumem_core::report;
 use pyo3::prelude::*;
 
-use crate::api::raised;
 use crate::cells::cells;
+use crate::other_file::{Content, OtherFile, object, refused};
 
 /// A memory snapshot of `PyTorch`: who holds what on each device, and who did at the peak.
-#[pyclass(frozen, module = "gpumem._gpumem")]
+#[pyclass(frozen, extends = OtherFile, module = "gpumem._gpumem")]
 pub(crate) struct TorchSnapshot {
-    summary: Summary,
+    summary: Arc<Summary>,
     cells: CellFiles,
+}
+
+impl Content for Summary {
+    fn kind(&self) -> &'static str {
+        "a memory snapshot of PyTorch"
+    }
+
+    fn text(&self, width: usize) -> String {
+        report::torch_snapshot(self, width)
+    }
+
+    fn json(&self) -> String {
+        torch_snapshot_json(self)
+    }
+
+    fn repr(&self) -> String {
+        let devices = self.devices.iter();
+        let devices = devices.map(|it| format!("{}: {} allocated", it.device, it.allocated));
+        let devices: Vec<_> = devices.collect();
+        format!("<TorchSnapshot {}>", devices.join(", "))
+    }
+
+    fn page_title(&self) -> Option<&'static str> {
+        Some("PyTorch memory snapshot")
+    }
 }
 
 #[pymethods]
 impl TorchSnapshot {
-    /// What messages call such a file.
-    #[classattr]
-    const _KIND: &'static str = "a memory snapshot of PyTorch";
-
-    /// The report as text; lines are at most `width` columns long.
-    #[pyo3(signature = (width = 100))]
-    fn text(&self, width: usize) -> String {
-        report::torch_snapshot(&self.summary, width)
-    }
-
-    /// Everything as JSON: sizes are bytes.
-    fn to_json(&self) -> String {
-        torch_snapshot_json(&self.summary)
-    }
-
     /// What changed since an earlier snapshot of the same program, by stack and by holder.
-    fn compare(&self, before: &Self) -> TorchChange {
-        TorchChange {
-            change: SnapshotChange::between(&before.summary, &self.summary),
-        }
+    fn compare(&self, py: Python<'_>, before: &Self) -> PyResult<Py<TorchChange>> {
+        let change = py.detach(|| SnapshotChange::between(&before.summary, &self.summary));
+        object(py, change, |_| TorchChange)
     }
 
     /// The names of cells, for the page.
     fn _cells(&self) -> String {
         self.cells.to_text()
     }
-
-    fn __repr__(&self) -> String {
-        let devices = self.summary.devices.iter();
-        let devices: Vec<_> = devices
-            .map(|device| format!("{}: {} allocated", device.device, device.allocated))
-            .collect();
-        format!("<TorchSnapshot {}>", devices.join(", "))
-    }
 }
 
 /// Two memory snapshots of `PyTorch` compared.
-#[pyclass(frozen, module = "gpumem._gpumem")]
-pub(crate) struct TorchChange {
-    change: SnapshotChange,
-}
+#[pyclass(frozen, extends = OtherFile, module = "gpumem._gpumem")]
+pub(crate) struct TorchChange;
 
-#[pymethods]
-impl TorchChange {
-    /// What messages call it.
-    #[classattr]
-    const _KIND: &'static str = "a comparison of memory snapshots";
+impl Content for SnapshotChange {
+    fn kind(&self) -> &'static str {
+        "a comparison of memory snapshots"
+    }
 
-    /// The levels before and after, and which stacks and holders grew or shrank; lines are at most `width`
-    /// columns long.
-    #[pyo3(signature = (width = 100))]
     fn text(&self, width: usize) -> String {
-        report::torch_change(&self.change, width)
+        report::torch_change(self, width)
     }
 
-    /// Everything as JSON: sizes are bytes, before and after.
-    fn to_json(&self) -> String {
-        torch_change_json(&self.change)
+    fn json(&self) -> String {
+        torch_change_json(self)
     }
 
-    fn __repr__(&self) -> String {
+    fn repr(&self) -> String {
         self.text(100)
     }
 }
@@ -92,13 +87,9 @@ pub(crate) fn read(
     path: &Path,
     bytes: &[u8],
     notebook: Option<Bound<'_, PyAny>>,
-) -> PyResult<TorchSnapshot> {
+) -> PyResult<Py<TorchSnapshot>> {
     let cells = cells(py, notebook)?;
-    match py.detach(|| summary_in(bytes, &cells)) {
-        Ok(summary) => Ok(TorchSnapshot { summary, cells }),
-        Err(error) => {
-            let message = format!("{}: {error}", path.display());
-            Err(raised(py, &message, error.offset))
-        }
-    }
+    let read = py.detach(|| summary_in(bytes, &cells));
+    let summary = read.map_err(|error| refused(py, path, error.offset, error))?;
+    object(py, summary, |summary| TorchSnapshot { summary, cells })
 }

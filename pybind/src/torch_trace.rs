@@ -1,58 +1,69 @@
 //! Traces and memory timelines of PyTorch's profiler, for Python.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gpumem_core::json::{memory_timeline_json, torch_trace_json, torch_traces_json};
 use gpumem_core::read::cell_files::CellFiles;
 use gpumem_core::read::chrome_trace::{GroupBy, TraceSummary, summary_in};
-use gpumem_core::read::json_file::{JsonError, head};
+use gpumem_core::read::json_file::head;
 use gpumem_core::read::memory_timeline::{self, is_timeline, timeline};
 use gpumem_core::report;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::api::{raised, read_file};
+use crate::api::read_file;
 use crate::cells::cells;
+use crate::other_file::{Content, OtherFile, object, refused};
+
+/// By file name; one for a single file.
+type Workers = Vec<(String, TraceSummary)>;
 
 /// A Chrome trace of PyTorch's profiler, or those of several workers.
-#[pyclass(frozen, module = "gpumem._gpumem")]
+#[pyclass(frozen, extends = OtherFile, module = "gpumem._gpumem")]
 pub(crate) struct TorchTrace {
-    /// By file name; one for a single file.
-    workers: Vec<(String, TraceSummary)>,
+    workers: Arc<Workers>,
     cells: CellFiles,
+}
+
+impl Content for Workers {
+    fn kind(&self) -> &'static str {
+        "a trace of PyTorch's profiler"
+    }
+
+    fn text(&self, width: usize) -> String {
+        report::torch_traces(self, GroupBy::Name, width)
+    }
+
+    fn json(&self) -> String {
+        match &**self {
+            [(_, summary)] => torch_trace_json(summary),
+            workers => torch_traces_json(workers),
+        }
+    }
+
+    fn repr(&self) -> String {
+        let names: Vec<_> = self.iter().map(|(name, _)| &**name).collect();
+        format!("<TorchTrace {}>", names.join(", "))
+    }
+
+    fn page_title(&self) -> Option<&'static str> {
+        Some("PyTorch profiler trace")
+    }
 }
 
 #[pymethods]
 impl TorchTrace {
-    /// What messages call such a file.
-    #[classattr]
-    const _KIND: &'static str = "a trace of PyTorch's profiler";
-
     /// The report as text; lines are at most `width` columns long. Operators are grouped by `"name"`,
     /// `"shapes"`, `"module"` or `"function"`.
     #[pyo3(signature = (width = 100, by = "name"))]
     fn text(&self, width: usize, by: &str) -> PyResult<String> {
-        let by = match by {
-            "name" => GroupBy::Name,
-            "shapes" => GroupBy::Shapes,
-            "module" => GroupBy::Module,
-            "function" => GroupBy::Function,
-            other => {
-                let message =
-                    format!("by is 'name', 'shapes', 'module' or 'function', not {other:?}");
-                return Err(PyValueError::new_err(message));
-            }
-        };
+        let by = GroupBy::from_name(by).ok_or_else(|| {
+            let names = "'name', 'shapes', 'module' or 'function'";
+            PyValueError::new_err(format!("by is {names}, not {by:?}"))
+        })?;
         Ok(report::torch_traces(&self.workers, by, width))
-    }
-
-    /// Everything as JSON: sizes are bytes, times are nanoseconds.
-    fn to_json(&self) -> String {
-        match &*self.workers {
-            [(_, summary)] => torch_trace_json(summary),
-            workers => torch_traces_json(workers),
-        }
     }
 
     /// File name and figures of each worker, for the page.
@@ -66,38 +77,27 @@ impl TorchTrace {
     fn _cells(&self) -> String {
         self.cells.to_text()
     }
-
-    fn __repr__(&self) -> String {
-        let names: Vec<_> = self.workers.iter().map(|(name, _)| &**name).collect();
-        format!("<TorchTrace {}>", names.join(", "))
-    }
 }
 
 /// Bytes by category over time, as PyTorch's `export_memory_timeline` writes them.
-#[pyclass(frozen, module = "gpumem._gpumem")]
-pub(crate) struct MemoryTimeline {
-    timeline: memory_timeline::MemoryTimeline,
-}
+#[pyclass(frozen, extends = OtherFile, module = "gpumem._gpumem")]
+pub(crate) struct MemoryTimeline;
 
-#[pymethods]
-impl MemoryTimeline {
-    /// What messages call such a file.
-    #[classattr]
-    const _KIND: &'static str = "a memory timeline of PyTorch";
+impl Content for memory_timeline::MemoryTimeline {
+    fn kind(&self) -> &'static str {
+        "a memory timeline of PyTorch"
+    }
 
-    /// The report as text; lines are at most `width` columns long.
-    #[pyo3(signature = (width = 100))]
     fn text(&self, width: usize) -> String {
-        report::memory_timeline(&self.timeline, width)
+        report::memory_timeline(self, width)
     }
 
-    /// Everything as JSON: sizes are bytes, times are nanoseconds.
-    fn to_json(&self) -> String {
-        memory_timeline_json(&self.timeline)
+    fn json(&self) -> String {
+        memory_timeline_json(self)
     }
 
-    fn __repr__(&self) -> String {
-        format!("<MemoryTimeline with {} rows>", self.timeline.n_rows)
+    fn repr(&self) -> String {
+        format!("<MemoryTimeline with {} rows>", self.n_rows)
     }
 }
 
@@ -110,14 +110,13 @@ pub(crate) fn read(
     notebook: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     if is_timeline(&head(bytes)) {
-        let timeline = py
-            .detach(|| timeline(bytes))
-            .map_err(|error| refused(py, path, &error))?;
-        return MemoryTimeline { timeline }.into_py_any(py);
+        let read = py.detach(|| timeline(bytes));
+        let timeline = read.map_err(|error| refused(py, path, error.offset, error))?;
+        return object(py, timeline, |_| MemoryTimeline)?.into_py_any(py);
     }
     let cells = cells(py, notebook)?;
     let workers = vec![worker(py, path, bytes, &cells)?];
-    TorchTrace { workers, cells }.into_py_any(py)
+    object(py, workers, |workers| TorchTrace { workers, cells })?.into_py_any(py)
 }
 
 /// Reads the traces in a folder, one for each worker.
@@ -125,7 +124,7 @@ pub(crate) fn read_folder(
     py: Python<'_>,
     folder: &Path,
     notebook: Option<Bound<'_, PyAny>>,
-) -> PyResult<TorchTrace> {
+) -> PyResult<Py<TorchTrace>> {
     let cells = cells(py, notebook)?;
     let mut workers = Vec::new();
     for path in traces_in(folder)? {
@@ -133,14 +132,11 @@ pub(crate) fn read_folder(
         workers.push(worker(py, &path, &bytes, &cells)?);
     }
     if workers.is_empty() {
-        let message = format!(
-            "{}: no trace in this folder: their names end in .json or .json.gz",
-            folder.display()
-        );
-        return Err(raised(py, &message, 0));
+        let message = "no trace in this folder: their names end in .json or .json.gz";
+        return Err(refused(py, folder, 0, message));
     }
     workers.sort_by_key(|(_, summary)| summary.worker.rank);
-    Ok(TorchTrace { workers, cells })
+    object(py, workers, |workers| TorchTrace { workers, cells })
 }
 
 /// In the order of their names.
@@ -170,20 +166,13 @@ fn worker(
         .into_owned();
     match py.detach(|| summary_in(bytes, cells)) {
         Ok(summary) => Ok((name, summary)),
-        Err(error) => Err(refused(py, path, &error)),
+        Err(error) => Err(refused(py, path, error.offset, error)),
     }
-}
-
-fn refused(py: Python<'_>, path: &Path, error: &JsonError) -> PyErr {
-    raised(py, &format!("{}: {error}", path.display()), error.offset)
 }
 
 /// A page of `export_memory_timeline` has nothing to read.
 pub(crate) fn refuse_picture(py: Python<'_>, path: &Path) -> PyErr {
-    let message = format!(
-        "{}: byte 0: a page of PyTorch's export_memory_timeline, which holds a picture and no figures\n\
-         hint: export to a name that ends in .json or .raw.json.gz",
-        path.display()
-    );
-    raised(py, &message, 0)
+    let message = "byte 0: a page of PyTorch's export_memory_timeline, which holds a picture and no figures\n\
+         hint: export to a name that ends in .json or .raw.json.gz";
+    refused(py, path, 0, message)
 }

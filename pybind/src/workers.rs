@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::api::raised;
-use crate::ranks::JobRanks;
+use crate::ranks::{JobRanks, job_of};
 use crate::recorder::bounded;
 use crate::store::{self, Archive, Origin};
 
@@ -25,7 +25,7 @@ const ENDING: &str = "ending";
 pub(crate) fn workers(
     py: Python<'_>,
     found: Vec<(String, Vec<u8>, Option<String>)>,
-) -> PyResult<JobRanks> {
+) -> PyResult<Py<JobRanks>> {
     let ranks = py.detach(|| {
         let rank = |(id, bytes, ending): (String, Vec<u8>, Option<String>)| {
             let recording = read(&bytes, ending.as_deref())?;
@@ -36,7 +36,7 @@ pub(crate) fn workers(
         found.into_iter().map(rank).collect::<Result<Vec<_>, _>>()
     });
     let ranks = ranks.map_err(|error: format::ReadError| failed(py, &error))?;
-    Ok(py.detach(|| JobRanks::of(ranks)))
+    job_of(py, ranks)
 }
 
 /// The same frames as one recording, which says how its process ended.
@@ -114,14 +114,7 @@ fn of_worker(frame: Frame) -> Frame {
 pub(crate) fn ending_of(recording: &Recording) -> Option<Ending> {
     let mut facts = recording.header().process.iter();
     let (_, name) = facts.find(|(name, _)| name == ENDING)?;
-    let all = [
-        Ending::Running,
-        Ending::InOrder,
-        Ending::OutOfMemory,
-        Ending::KilledBySystem,
-        Ending::Lost,
-    ];
-    all.into_iter().find(|ending| ending.name() == name)
+    Ending::from_name(name)
 }
 
 fn read(frames: &[u8], ending: Option<&str>) -> Result<Recording, format::ReadError> {

@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,8 +20,9 @@ from .sessions import Sessions, recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-    from playwright.sync_api import Browser, BrowserContext, Request
+    from playwright.sync_api import Browser, BrowserContext, Page, Request
 
 FLAGS = [
     "--no-sandbox",
@@ -76,6 +78,21 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Guarded]]:
     yield open_at
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def open_file(open_page: Callable[..., Guarded], tmp_path: Path) -> Callable[..., Page]:
+    """Write the page of a file or folder by the command, and open it."""
+
+    def open_it(source: Path, *options: str, **view: Any) -> Page:
+        target = tmp_path / "page.html"
+        command = [sys.executable, "-m", "gpumem", "report", source, *options, "--html", target]
+        subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
+        opened = open_page(target.as_uri(), **view)
+        opened.page.locator(".headline").wait_for()
+        return opened.page
+
+    return open_it
 
 
 def _belongs(url: str, host: str | None) -> bool:
@@ -137,3 +154,74 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
     """Record sessions in a shell of their own, by name."""
     with recording(tmp_path_factory.mktemp("recordings")) as sessions:
         yield sessions
+
+
+# A rank of a job, which begins to train when it is told to.
+RANK = """
+    import sys, time
+    import gpumem
+    from gpumem import sim
+
+    sim.use(total_bytes=1 << 30)
+    with gpumem.record("start"):
+        model, losses = sim.tensor(100 << 20), []
+    print("began", flush=True)
+    sys.stdin.readline()
+    with gpumem.record("train"):
+        for step in gpumem.steps(range(30)):
+            batch = sim.tensor((60 + step % 7) << 20)
+            if sys.argv[1] == "leaking":
+                losses.append(sim.tensor(24 << 20))
+            time.sleep(0.01)
+            del batch
+    gpumem.recording().save(sys.argv[2])
+"""
+
+
+@pytest.fixture(scope="session")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return a recording of a rank that leaks, and of one that does not."""
+    folder = tmp_path_factory.mktemp("ranks")
+    script = folder / "train.py"
+    script.write_text(textwrap.dedent(RANK))
+    around = {name: it for name, it in os.environ.items() if name != "GPUMEM_PROCESSES"}
+    saved = {kind: folder / f"{kind}.gpumem" for kind in ("leaking", "steady")}
+    started = []
+    for kind, path in saved.items():
+        process = subprocess.Popen(
+            [sys.executable, str(script), kind, str(path)],
+            env=around,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        # The one that leaks begins first, and both train at the same time.
+        assert process.stdout is not None
+        assert process.stdout.readline() == "began\n"
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("train\n")
+        process.stdin.flush()
+    for process in started:
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    return saved
+
+
+@pytest.fixture
+def job(ranks: dict[str, Path], tmp_path: Path) -> Callable[..., Path]:
+    """Return a folder with so many ranks, of which so many leak: the last ones.
+
+    Ranks without a number are numbered by when they began, the latest first.
+    """
+
+    def folder(n: int, leaking: int = 0) -> Path:
+        made = tmp_path / "job"
+        made.mkdir()
+        for rank in range(n):
+            kind = "leaking" if rank >= n - leaking else "steady"
+            shutil.copy(ranks[kind], made / f"{rank:03}.gpumem")
+        return made
+
+    return folder

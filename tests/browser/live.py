@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import gpumem
 
+from tests.support.in_process import with_root
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -50,6 +52,12 @@ class ReportPage:
         """Return the canvas of a chart, in a fold that is open."""
         self._unfold_around(chart)
         return self.host.locator(f"canvas[data-chart={chart}]")
+
+    def open_all(self) -> None:
+        """Open every fold."""
+        for summary in self.host.locator("details > summary").all():
+            if summary.is_visible() and summary.locator("xpath=..").get_attribute("open") is None:
+                summary.click()
 
     def cards(self) -> list[str]:
         """Return the titles of the cards that stand."""
@@ -235,8 +243,8 @@ def record(cells: list[str], path: Path, **environment: str) -> None:
     """Run cells in a shell of their own and save what was recorded."""
     script = (
         "import sys, gpumem\n"
-        "from IPython.core.interactiveshell import InteractiveShell\n"
-        "shell = InteractiveShell.instance(history_manager=None)\n"
+        "from tests.support.shell import open_shell\n"
+        "shell = open_shell(loaded=False)\n"
         "for cell in sys.stdin.read().split('\\0'):\n"
         "    outcome = shell.run_cell(cell, store_history=True)\n"
         "    if 'OutOfMemory' not in type(outcome.error_in_exec).__name__:\n"
@@ -249,7 +257,12 @@ def record(cells: list[str], path: Path, **environment: str) -> None:
         text=True,
         check=True,
         capture_output=True,
-        env={**os.environ, "IPYTHONDIR": str(path.parent / "ipython"), **environment},
+        env={
+            **os.environ,
+            **with_root(),
+            "IPYTHONDIR": str(path.parent / "ipython"),
+            **environment,
+        },
     )
 
 

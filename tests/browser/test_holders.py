@@ -8,7 +8,7 @@ import gpumem
 import pytest
 from playwright.sync_api import expect
 
-from .live import FITS, FRAMES, QUIET, SETUP, ReportPage, record, screenshot
+from .live import FRAMES, QUIET, SETUP, ReportPage, record, screenshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,18 +176,6 @@ def test_the_same_is_there_as_a_list(report: ReportPage) -> None:
     assert ".head Tensor 96 MiB" in " ".join(items.first.inner_text().split())
     items.first.get_by_role("button", name="copy path").focus()
     expect(items.first.get_by_role("button", name="copy path")).to_be_focused()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1000])
-def test_it_is_readable_in_each_theme_and_width(
-    held: gpumem.Recording, open_page: Open, tmp_path: Path, scheme: str, width: int
-) -> None:
-    """Nothing is cut off; screenshots for people."""
-    size = {"width": width, "height": 800}
-    report = _opened(held, open_page, tmp_path, viewport=size, color_scheme=scheme)
-    report.page.wait_for_function(FITS)
-    screenshot(report.page, f"holders-{scheme}-{width}")
 
 
 def test_a_card_leads_to_the_name_in_the_map(

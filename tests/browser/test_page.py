@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import gpumem
 import pytest
 
-from .live import FITS, SETUP, ReportPage, record, saved, screenshot
+from .live import SETUP, ReportPage, record, saved, screenshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,23 +70,6 @@ def test_it_is_crisp_in_both_themes(
     sheet = max(colours, key=colours.get)
     assert sheet == {"light": "255,255,255", "dark": "22,27,34"}[scheme]
     screenshot(opened.page, f"page-{scheme}-{scale}x")
-
-
-@pytest.mark.parametrize("width", [360, 1200])
-def test_it_fits_its_window(width: int, leak_page: str, open_page: Open) -> None:
-    """Nothing is cut off, and a window that changes takes the charts along."""
-    opened = open_page(leak_page, viewport={"width": 700, "height": 900})
-    report = ReportPage(opened.page)
-    opened.page.set_viewport_size({"width": width, "height": 900})
-    opened.page.wait_for_function(FITS)
-    opened.page.wait_for_function(
-        "([low, high]) => { const { width } = document.querySelector('.gpumem-report')"
-        ".shadowRoot.querySelector('canvas[data-chart=cells]').getBoundingClientRect();"
-        " return width > low && width <= high }",
-        arg=[width * 0.8, width],
-    )
-    report.assert_crisp()
-    screenshot(opened.page, f"page-{width}px")
 
 
 def test_nothing_found_says_what_was_checked(

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from base64 import b64encode
 from typing import TYPE_CHECKING
 
-import gpumem
 import pytest
-from gpumem import _file_page
 from playwright.sync_api import expect
 
 from tests.python.snapshots import segments, with_names, with_native_frames, with_settings
 
-from .live import FITS, FRAMES, screenshot
+from .live import FRAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,23 +19,17 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
-    from .live import Guarded
-
-    Open = Callable[..., Guarded]
+    Open = Callable[..., Page]
 
 
 @pytest.fixture
-def page_of(open_page: Open, tmp_path: Path) -> Callable[..., Page]:
-    """Write a snapshot's page by the command, and open it."""
+def page_of(open_file: Open, tmp_path: Path) -> Callable[..., Page]:
+    """Write a snapshot, and open its page."""
 
-    def page(snapshot: object, **view: object) -> Page:
-        source, target = tmp_path / "snapshot.pickle", tmp_path / "snapshot.html"
+    def page(snapshot: object) -> Page:
+        source = tmp_path / "snapshot.pickle"
         source.write_bytes(pickle.dumps(snapshot))
-        command = [sys.executable, "-m", "gpumem", "report", source, "--html", target]
-        subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
-        opened = open_page(target.as_uri(), **view)
-        opened.page.locator(".headline").wait_for()
-        return opened.page
+        return open_file(source)
 
     return page
 
@@ -94,28 +84,6 @@ def test_a_frame_fills_the_chart_and_escape_goes_back(page_of: Callable[..., Pag
     stacks.focus()
     page.keyboard.press("Escape")
     assert stacks.get_attribute("aria-label") == whole
-
-
-def test_a_notebook_shows_the_page_in_a_frame(open_page: Open, tmp_path: Path) -> None:
-    source, target = tmp_path / "snapshot.pickle", tmp_path / "output.html"
-    source.write_bytes(pickle.dumps(with_settings()))
-    shown = _file_page.mime_bundle(gpumem.load(source), source)
-    target.write_text(f"<!doctype html><meta charset=utf-8>{shown['text/html']}")
-    page = open_page(target.as_uri()).page
-    headline = page.frame_locator("iframe").locator(".headline")
-    expect(headline).to_contain_text("Out of memory: 25 MiB wanted")
-    page.get_by_text("as text").click()
-    expect(page.locator("pre")).to_contain_text("PyTorch memory snapshot")
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_cut_on_any_screen(page_of: Callable[..., Page], scheme: str) -> None:
-    page = page_of(with_settings(), color_scheme=scheme)
-    for width in (1200, 640, 380):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_function(FITS)
-        page.evaluate(FRAMES)
-        screenshot(page, f"snapshot-{scheme}-{width}")
 
 
 def test_a_snapshot_without_a_trace_shows_what_it_has(page_of: Callable[..., Page]) -> None:

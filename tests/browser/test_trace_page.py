@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from base64 import b64encode
 from typing import TYPE_CHECKING
 
-import gpumem
 import pytest
-from gpumem import _file_page
 from playwright.sync_api import expect
 
-from .live import FITS, FRAMES, screenshot
+from .live import FRAMES
 from .test_snapshot_page import DROP
 
 if TYPE_CHECKING:
@@ -22,10 +18,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Locator, Page
 
-    from .live import Guarded
-
     Event = dict[str, object]
-    Open = Callable[..., Guarded]
+    Open = Callable[..., Page]
 
 MIB = 1 << 20
 NOTHING = "\N{EN DASH}"
@@ -66,20 +60,15 @@ def steps(n: int = 2, rank: int | None = None) -> Event:
 
 
 @pytest.fixture
-def page_of(open_page: Open, tmp_path: Path) -> Callable[..., Page]:
-    """Write a trace's page by the command, and open it; of several traces, of their folder."""
+def page_of(open_file: Open, tmp_path: Path) -> Callable[..., Page]:
+    """Write a trace, and open its page; of several traces, of their folder."""
 
-    def page(*traces: object, **view: object) -> Page:
-        source, target = tmp_path / "traces", tmp_path / "trace.html"
-        source.mkdir()
+    def page(*traces: object) -> Page:
+        folder = tmp_path / "traces"
+        folder.mkdir()
         for number, trace in enumerate(traces):
-            (source / f"worker{number}.json").write_text(json.dumps(trace))
-        given = source if len(traces) > 1 else source / "worker0.json"
-        command = [sys.executable, "-m", "gpumem", "report", given, "--html", target]
-        subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
-        opened = open_page(target.as_uri(), **view)
-        opened.page.locator(".headline").wait_for()
-        return opened.page
+            (folder / f"worker{number}.json").write_text(json.dumps(trace))
+        return open_file(folder if len(traces) > 1 else folder / "worker0.json")
 
     return page
 
@@ -254,24 +243,3 @@ def test_a_trace_can_be_dropped_onto_a_trace(page_of: Callable[..., Page]) -> No
     page.evaluate(DROP, ["other.json", timeline])
     expect(page.locator("#note")).to_contain_text("other.json: ")
     expect(page.locator(".headline")).to_contain_text("cuda:0 peak: 6 MiB")
-
-
-def test_a_notebook_shows_the_page_in_a_frame(open_page: Open, tmp_path: Path) -> None:
-    source, target = tmp_path / "trace.json", tmp_path / "output.html"
-    source.write_text(json.dumps(steps()))
-    shown = _file_page.mime_bundle(gpumem.load(source), source)
-    target.write_text(f"<!doctype html><meta charset=utf-8>{shown['text/html']}")
-    page = open_page(target.as_uri()).page
-    headline = page.frame_locator("iframe").locator(".headline")
-    expect(headline).to_contain_text("cuda:0 peak: 3 MiB")
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_cut_on_any_screen(page_of: Callable[..., Page], scheme: str) -> None:
-    page = page_of(steps(), color_scheme=scheme)
-    page.get_by_role("button", name="aten::mm").click()
-    for width in (1200, 640, 380):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_function(FITS)
-        page.evaluate(FRAMES)
-        screenshot(page, f"trace-{scheme}-{width}")

@@ -25,7 +25,7 @@ OWN = pytest.StashKey[Machine]()
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Play a machine before anything looks for one, such as a `conftest.py` with torch."""
     machine = Machine(Path(tempfile.mkdtemp(prefix="played-cuda-")))
-    machine.cards(1, total_mib=16384, context_mib=300)
+    machine.cards(1, total_mib=16384)
     os.environ["PLAYED_CUDA_STATE"] = str(machine.state_file)
     early_config.stash[OWN] = machine
 

@@ -46,13 +46,19 @@ class Call(NamedTuple):
 
 
 class Machine:
-    """A machine with played cards. Every process with its `environment` shares it."""
+    """The machine of a folder, with played cards. Processes with its `environment` share it."""
 
     def __init__(self, folder: Path) -> None:
         self.state_file = folder / "state"
         self.log_file = folder / "calls"
         self._state: dict[str, object] = {}
-        self.cards(1)
+        if self.state_file.exists():
+            lines = self.state_file.read_text("utf-8").splitlines()
+            self._state.update(
+                (key, it) for key, _, it in (line.partition(" = ") for line in lines)
+            )
+        else:
+            self.cards(1)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -97,7 +103,7 @@ class Machine:
         yield
         self.put({**dict.fromkeys(self._state), **before})
 
-    def cards(self, n_cards: int, *, total_mib: int = 8192, context_mib: int = 0) -> None:
+    def cards(self, n_cards: int, *, total_mib: int = 8192, context_mib: int = 300) -> None:
         """Give the machine that many cards, each with this capacity and cost of a context."""
         self.put({"n_gpus": n_cards})
         for gpu in range(n_cards):

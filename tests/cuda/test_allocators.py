@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import os
+import random
+from typing import Any
 
+import gpumem
 import pytest
 
-if TYPE_CHECKING:
-    from .played import Machine
-    from .program import Program
+from tests.support.in_process import in_process
 
-STARTED = """
-    import torch
-    run("import torch\\nkept = [torch.empty(1, device='cuda')]")
-    run("%gpumem on")
-    def empty(n_mib, device="cuda"):
-        return f"torch.empty({n_mib} << 20, dtype=torch.uint8, device={device!r})"
-"""
+from .notebook import (
+    GIB,
+    MIB,
+    assert_quiet,
+    check,
+    configure,
+    empty,
+    findings,
+    held,
+    last,
+    machine,
+    names,
+    run,
+    started,
+)
 
 CONFIGURATIONS = {
     "expandable": "expandable_segments:True",
@@ -28,16 +38,15 @@ CONFIGURATIONS = {
 
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
-def test_a_configured_allocator_is_read_as_it_counts(program: Program, configuration: str) -> None:
-    program(
-        STARTED
-        + """
-    import random
-    rng = random.Random(3)
-    for n in range(40):
+@in_process
+def test_a_configured_allocator_is_read_as_it_counts(configuration: str) -> None:
+    configure(CONFIGURATIONS[configuration])
+    torch = started()
+    rng = random.Random(3)  # noqa: S311 (a test draws the same again)
+    for _ in range(40):
         size = int(2 ** rng.uniform(8, 29))
         before = torch.cuda.memory_allocated()
-        if rng.random() < 0.6 or len(names["kept"]) < 4:
+        if rng.random() < 0.6 or len(names()["kept"]) < 4:
             cell = f"kept.append(torch.empty({size}, dtype=torch.uint8, device='cuda'))"
         else:
             cell = f"del kept[{rng.randrange(3)}::3]"
@@ -49,16 +58,12 @@ def test_a_configured_allocator_is_read_as_it_counts(program: Program, configura
     run("torch.cuda.empty_cache()")
     check()
     assert_quiet()
-    """,
-        PYTORCH_CUDA_ALLOC_CONF=CONFIGURATIONS[configuration],
-        PYTORCH_ALLOC_CONF=CONFIGURATIONS[configuration],
-    )
 
 
-def test_cuda_s_own_pool_leaves_unknown_what_torch_does_not_count(program: Program) -> None:
-    program(
-        STARTED
-        + """
+@in_process
+def test_cuda_s_own_pool_leaves_unknown_what_torch_does_not_count() -> None:
+    configure("backend:cudaMallocAsync")
+    torch = started()
     assert torch.cuda.get_allocator_backend() == "cudaMallocAsync"
     for n_mib in (1, 100, 1000):
         before = torch.cuda.memory_allocated()
@@ -73,37 +78,34 @@ def test_cuda_s_own_pool_leaves_unknown_what_torch_does_not_count(program: Progr
         assert row["device_used_after_bytes"] == total - free, row
     assert run(f"x = {empty(20_000)}") == "OutOfMemoryError"
     assert (last()["status"], last()["oom"]["framework"]) == ("out_of_memory", "torch"), last()
-    run("%%gpumem --trace\\nkept.append(torch.empty(1 << 20, device='cuda'))")
+    run("%%gpumem --trace\nkept.append(torch.empty(1 << 20, device='cuda'))")
     assert last()["kept_bytes"] >= 4 * MIB
     assert gpumem.holders().roots[0].n_bytes >= 1101 * MIB
     gpumem.report().text()
     assert_quiet()
-    """,
-        PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync",
-        PYTORCH_ALLOC_CONF="backend:cudaMallocAsync",
-    )
 
 
-def test_a_fraction_is_the_capacity_and_the_report_says_so(program: Program) -> None:
-    program(
-        STARTED
-        + """
-    import json
+@in_process
+def test_a_fraction_is_the_capacity_and_the_report_says_so() -> None:
+    torch = started()
     run("torch.cuda.set_per_process_memory_fraction(0.25)")
     run(f"kept.append({empty(100)})")
     row = check()
     assert row["capacity_bytes"] == torch.cuda.mem_get_info()[1] // 4 == 2 * GIB, row
-    def device():
-        [it] = [it for it in json.loads(gpumem.report().to_json())["devices"]
-                if it["label"] == "cuda:0"]
-        return it
+
+    def device() -> dict[str, Any]:
+        [it] = [
+            it for it in json.loads(gpumem.report().to_json())["devices"] if it["label"] == "cuda:0"
+        ]
+        return dict(it)
+
     assert device()["limited_by"] == "torch", device()
     assert run(f"x = {empty(3000)}") == "OutOfMemoryError"
     row = last()
     assert row["status"] == "out_of_memory", row
     assert row["oom"]["wanted_bytes"] == 3000 * MIB, row["oom"]
     assert row["oom"]["limit_bytes"] == 2 * GIB, row["oom"]
-    [found] = [it for it in gpumem.report().findings if it.kind == "out_of_memory"]
+    [found] = findings("out_of_memory")
     # Of the card 8 GiB and most of it free; of the fraction what torch has not reserved.
     assert found.details.total_bytes == 8 * GIB, found.details
     left = 2 * GIB - 102 * MIB
@@ -113,10 +115,9 @@ def test_a_fraction_is_the_capacity_and_the_report_says_so(program: Program) -> 
     # A request that a fraction of the card refuses, and the card would not.
     assert run(f"kept.append({empty(1800)})") is None
     assert run(f"y = {empty(1000)}") == "OutOfMemoryError"
-    [found] = [it for it in gpumem.report().findings
-               if it.kind == "out_of_memory" and it.cell.label.startswith("y =")]
+    [found] = [it for it in findings("out_of_memory") if it.cell.label.startswith("y =")]
     assert any("may use only 2 GiB" in it for it in found.suggestions), found.suggestions
-    assert run(f"try:\\n    z = {empty(1000)}\\nexcept torch.OutOfMemoryError:\\n    pass") is None
+    assert run(f"try:\n    z = {empty(1000)}\nexcept torch.OutOfMemoryError:\n    pass") is None
     row = last()
     assert row["oom"]["survived"], row["oom"]
     assert row["oom"]["limit_bytes"] == 2 * GIB, row["oom"]
@@ -124,33 +125,27 @@ def test_a_fraction_is_the_capacity_and_the_report_says_so(program: Program) -> 
     run(f"kept.append({empty(100)})")
     assert check()["capacity_bytes"] == 8 * GIB
     assert_quiet()
-    """
-    )
 
 
-def test_a_block_that_awaits_a_stream_is_active_and_not_allocated(program: Program) -> None:
-    program(
-        STARTED
-        + """
+@in_process
+def test_a_block_that_awaits_a_stream_is_active_and_not_allocated() -> None:
+    started()
     run("side = torch.cuda.Stream()")
-    run(f"with torch.cuda.stream(side):\\n    t = {empty(64)}\\nkept.append({empty(32)})")
+    run(f"with torch.cuda.stream(side):\n    t = {empty(64)}\nkept.append({empty(32)})")
     assert check()["kept_bytes"] == 96 * MIB
-    run("t.record_stream(torch.cuda.current_stream())\\ndel t")
+    run("t.record_stream(torch.cuda.current_stream())\ndel t")
     row = check()
     assert row["kept_bytes"] == -64 * MIB, row
     run("torch.cuda.synchronize()")
     assert check()["kept_bytes"] == 0
     assert_quiet()
-    """
-    )
 
 
-def test_a_pool_of_ones_own_is_counted_and_is_no_cache(program: Program) -> None:
-    program(
-        STARTED
-        + """
+@in_process
+def test_a_pool_of_ones_own_is_counted_and_is_no_cache() -> None:
+    torch = started()
     run("pool = torch.cuda.MemPool()")
-    run(f"with torch.cuda.use_mem_pool(pool):\\n    a, b = {empty(50)}, {empty(30)}")
+    run(f"with torch.cuda.use_mem_pool(pool):\n    a, b = {empty(50)}, {empty(30)}")
     assert check()["kept_bytes"] == 80 * MIB
     run("del b")
     assert check()["kept_bytes"] == -30 * MIB
@@ -164,19 +159,21 @@ def test_a_pool_of_ones_own_is_counted_and_is_no_cache(program: Program) -> None
     released = gpumem.release("cache")
     assert released.freed.get("cuda:0", 0) == before - torch.cuda.memory_reserved(), released
     assert_quiet()
-    """
+
+
+@pytest.mark.any_card
+@in_process
+def test_a_graph_keeps_its_pool_and_a_replay_keeps_nothing() -> None:
+    torch = started()
+    run(
+        "x = torch.ones(16 << 20, device='cuda')\nside = torch.cuda.Stream()\n"
+        "with torch.cuda.stream(side):\n    (x + 1) * 2\ntorch.cuda.synchronize()"
     )
-
-
-def test_a_graph_keeps_its_pool_and_a_replay_keeps_nothing(program: Program) -> None:
-    program(
-        STARTED
-        + """
-    run("x = torch.ones(16 << 20, device='cuda')\\nside = torch.cuda.Stream()\\n"
-        "with torch.cuda.stream(side):\\n    (x + 1) * 2\\ntorch.cuda.synchronize()")
     check()
-    assert run("graph = torch.cuda.CUDAGraph()\\n"
-               "with torch.cuda.graph(graph):\\n    y = (x + 1) * 2") is None
+    assert (
+        run("graph = torch.cuda.CUDAGraph()\nwith torch.cuda.graph(graph):\n    y = (x + 1) * 2")
+        is None
+    )
     row = check()
     assert row["kept_bytes"] >= 64 * MIB, row
     pools = [it for it in torch.cuda.memory_snapshot() if it["segment_pool_id"] != (0, 0)]
@@ -191,21 +188,23 @@ def test_a_graph_keeps_its_pool_and_a_replay_keeps_nothing(program: Program) -> 
     assert released.freed.get("cuda:0", 0) == before - torch.cuda.memory_reserved(), released
     still = [it for it in torch.cuda.memory_snapshot() if it["segment_pool_id"] != (0, 0)]
     assert sum(it["total_size"] for it in still) == in_graph
+    # The graph still computes, where anything does.
+    run("graph.replay()\ntorch.cuda.synchronize()\nsame = bool((y == 4).all())")
+    assert names()["same"] or "PLAYED_CUDA_STATE" in os.environ
     assert_quiet()
-    """
-    )
 
 
-def test_pinned_memory_is_a_device_of_its_own(program: Program) -> None:
-    program(
-        STARTED
-        + """
+@in_process
+def test_pinned_memory_is_a_device_of_its_own() -> None:
+    torch = started()
     run("pinned = torch.empty(64 << 20, dtype=torch.uint8, pin_memory=True)")
     row, stats = last("pinned"), torch.cuda.host_memory_stats()
+
     # What torch calls allocated is what it has from the driver.
-    def agrees(row, stats):
+    def agrees(row: dict[str, Any], stats: dict[str, int]) -> None:
         assert row["allocated_after_bytes"] == stats["active_bytes.current"], (row, stats)
         assert row["reserved_after_bytes"] == stats["allocated_bytes.current"], (row, stats)
+
     agrees(row, stats)
     assert row["kept_bytes"] == 64 * MIB, row
     check()
@@ -217,33 +216,27 @@ def test_pinned_memory_is_a_device_of_its_own(program: Program) -> None:
     given = kept - torch.cuda.host_memory_stats()["allocated_bytes.current"]
     assert released.freed.get("pinned", 0) == given, (released, given)
     assert_quiet()
-    """
-    )
 
 
-def test_a_copy_to_a_peer_is_on_the_peer_alone(program: Program, machine: Machine) -> None:
-    machine.cards(2, total_mib=8192, context_mib=300)
-    program(
-        STARTED
-        + """
+@in_process
+def test_a_copy_to_a_peer_is_on_the_peer_alone() -> None:
+    machine().cards(2)
+    started()
     run(f"a = {empty(200)}")
     run("b = a.to('cuda:1')")
     assert (check(0)["kept_bytes"], check(1)["kept_bytes"]) == (0, 200 * MIB)
-    run("c = b.to('cuda:0', non_blocking=True)\\ndel b")
+    run("c = b.to('cuda:0', non_blocking=True)\ndel b")
     assert (check(0)["kept_bytes"], check(1)["kept_bytes"]) == (200 * MIB, -200 * MIB)
-    held = {(it.device, it.name): it.n_bytes for it in gpumem.holders().roots}
-    assert held[("cuda:0", "a")] == held[("cuda:0", "c")] == 200 * MIB, held
+    assert held()["a"] == held()["c"] == 200 * MIB, held()
     assert_quiet()
-    """
-    )
 
 
-def test_a_slice_of_a_card_is_the_card(program: Program, machine: Machine) -> None:
+@in_process
+def test_a_slice_of_a_card_is_the_card() -> None:
     parts = [(f"MIG-66616b65-6375-6461-0000-{idx:012x}", 4096) for idx in (1, 2)]
-    machine.divide(0, parts)
-    program(
-        STARTED
-        + """
+    machine().divide(0, parts)
+    os.environ["CUDA_VISIBLE_DEVICES"] = parts[1][0]
+    torch = started()
     assert torch.cuda.mem_get_info()[1] == 4 * GIB, torch.cuda.mem_get_info()
     run(f"kept.append({empty(1000)})")
     row = check()
@@ -251,6 +244,3 @@ def test_a_slice_of_a_card_is_the_card(program: Program, machine: Machine) -> No
     assert run(f"x = {empty(3500)}") == "OutOfMemoryError"
     assert last()["status"] == "out_of_memory"
     assert_quiet()
-    """,
-        CUDA_VISIBLE_DEVICES=parts[1][0],
-    )

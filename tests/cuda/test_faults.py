@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
-from typing import TYPE_CHECKING
+import os
+import sys
+import time
 
 import pytest
 
-from .played import LIBRARIES, Machine
+from tests.support.in_process import in_process
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-if LIBRARIES is None:
-    pytest.skip("CUDA is played by `cargo xtask test cuda`", allow_module_level=True)
+from .notebook import MIB, last, logged, machine, run, shell
 
 OURS = "gpumem-"
 """The start of the names of gpumem's threads."""
@@ -49,71 +46,30 @@ CALLS = [
     "nvmlSystemGetDriverVersion",
 ]
 
-# A recorded notebook on a machine whose state file it may change, and the log of Python.
-NOTEBOOK = """
-import logging, os, sys, time
-from pathlib import Path
-import gpumem
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
-MIB = 1 << 20
-logged = []
-
-class Log(logging.Handler):
-    def emit(self, record):
-        logged.append(record.getMessage())
-
-logging.getLogger().addHandler(Log())
-
-def put(*lines):
-    state = Path(os.environ["PLAYED_CUDA_STATE"])
-    new = state.with_suffix(".changed")
-    new.write_text("\\n".join([healthy, *lines]))
-    new.replace(state)
-
-healthy = Path(os.environ["PLAYED_CUDA_STATE"]).read_text()
-config = Config()
-config.HistoryManager.enabled = False
-shell = InteractiveShell.instance(config=config)
-shell.run_line_magic("load_ext", "gpumem")
-sys.stderr = sys.stdout = open(os.devnull, "w")
-
-def cell():
-    # What it returned, how long it took in seconds, and what torch has now.
+def cell() -> None:
+    """Run a cell in which gpumem asks for everything; nothing of a fault is to be seen in it."""
     start = time.monotonic()
-    ran = shell.run_cell(
-        "%%gpumem\\nkept = torch.zeros(32 << 20, dtype=torch.uint8, device='cuda')\\nlen(kept)",
-        store_history=True,
-    )
-    took = time.monotonic() - start
-    return [ran.success, ran.result, took < 5, torch.cuda.memory_allocated() >= 32 * MIB]
-
-def tell(answer):
-    sys.stdout = sys.__stdout__
-    print(json.dumps(answer), flush=True)
-    os._exit(0)
-
-shell.user_ns["torch"] = torch
-"""
-UNTOUCHED = [True, 32 << 20, True, True]
+    text = "%%gpumem\nkept = torch.zeros(32 << 20, dtype=torch.uint8, device='cuda')\nlen(kept)"
+    ran = shell().run_cell(text, store_history=True)  # type: ignore[no-untyped-call]
+    assert (ran.success, ran.result) == (True, 32 << 20), ran
+    assert time.monotonic() - start < 5
+    assert sys.modules["torch"].cuda.memory_allocated() >= 32 * MIB
 
 
-@pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    """Return a machine with two cards, of which torch uses one."""
-    machine = Machine(tmp_path)
-    machine.cards(2, context_mib=300)
-    return machine
+def start() -> None:
+    """Have two cards, of which torch uses one."""
+    machine().cards(2)
+    run("import torch")
 
 
-def notebook(script: str) -> str:
-    return NOTEBOOK + textwrap.dedent(script)
-
-
-def test_these_are_all_calls_of_gpumem_s(machine: Machine) -> None:
-    machine.run(notebook("cell()\nshell.run_cell('%gpumem status')\ncell()\ntell(0)"))
-    made = {call.name for call in machine.calls(OURS)}
+@in_process
+def test_these_are_all_calls_of_gpumem_s() -> None:
+    start()
+    cell()
+    run("%gpumem status")
+    cell()
+    made = {call.name for call in machine().calls(OURS)}
     # Asked only after an error, as between torch's loading of the driver and its `cuInit`.
     made.add("cuGetErrorName")
     assert made == set(CALLS) - {"created a context"}
@@ -122,48 +78,45 @@ def test_these_are_all_calls_of_gpumem_s(machine: Machine) -> None:
 @pytest.mark.parametrize(
     "fault", ["lost", "unlisted", "not_supported", "size 0", f"size {2**64 - 1}", f"size {2**50}"]
 )
-def test_a_fault_at_each_call_leaves_the_cell_alone(machine: Machine, fault: str) -> None:
-    script = f"""
-    ran = {{"before": cell()}}
-    for call in {CALLS}:
-        put(f"{{call}} = {fault}", "faults.thread = {OURS}")
-        ran[call] = cell()
-    put()
-    ran["after"] = cell()
-    row = [it for it in gpumem.report().runs if it["device"] == "cuda:0"][-1]
-    figures = [row["kept_bytes"], row["allocated_after_bytes"] == torch.cuda.memory_allocated()]
-    tell([ran, figures, logged])
-    """
-    ran, figures, logged = machine.run(notebook(script))
-    assert {call: it for call, it in ran.items() if it != UNTOUCHED} == {}
-    assert figures == [0, True], "it records on"
+@in_process
+def test_a_fault_at_each_call_leaves_the_cell_alone(fault: str) -> None:
+    start()
+    cell()
+    for call in CALLS:
+        with machine().restored():
+            machine().fail(call, fault, thread=OURS)
+            cell()
+    cell()
+    row = last()
+    assert row["kept_bytes"] == 0, row
+    assert row["allocated_after_bytes"] == sys.modules["torch"].cuda.memory_allocated(), row
     assert len(logged) <= 1, logged
 
 
 @pytest.mark.parametrize("fault", ["lost", "unlisted"])
-def test_a_fault_at_each_call_from_the_start(machine: Machine, fault: str) -> None:
-    machine.put({**dict.fromkeys(CALLS, fault), "faults.thread": OURS})
-    script = """
-    ran = [cell(), cell()]
-    row = [it for it in gpumem.report().runs if it["device"] == "cuda:0"][-1]
-    tell([ran, row["device_used_after_bytes"], row["allocated_after_bytes"] >> 20, logged])
-    """
-    ran, device_used, allocated_mib, logged = machine.run(notebook(script))
-    assert ran == [UNTOUCHED] * 2
-    assert (device_used, allocated_mib) == (None, 32)
+@in_process
+def test_a_fault_at_each_call_from_the_start(fault: str) -> None:
+    machine().put({**dict.fromkeys(CALLS, fault), "faults.thread": OURS})
+    start()
+    cell()
+    cell()
+    row = last()
+    assert row["device_used_after_bytes"] is None, row
+    assert row["allocated_after_bytes"] == 32 * MIB, row
     assert len(logged) <= 1, logged
 
 
 @pytest.mark.parametrize(
     "call", ["cuMemGetInfo_v2", "cuDevicePrimaryCtxGetState", "nvmlDeviceGetMemoryInfo_v2"]
 )
-def test_a_call_that_hangs_for_10_s_holds_no_cell_up(machine: Machine, call: str) -> None:
-    script = f"""
-    ran = [cell()]
-    put("{call} = wait 10000", "faults.thread = {OURS}")
-    ran += [cell(), cell()]
-    tell([ran, logged])
-    """
-    ran, logged = machine.run(notebook(script))
-    assert ran == [UNTOUCHED] * 3
+@in_process
+def test_a_call_that_hangs_for_10_s_holds_no_cell_up(call: str) -> None:
+    start()
+    cell()
+    machine().wait(call, 10_000, thread=OURS)
+    cell()
+    cell()
     assert len(logged) <= 1, logged
+    # Its thread still waits.
+    sys.stdout.flush()
+    os._exit(0)

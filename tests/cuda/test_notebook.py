@@ -2,69 +2,74 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from .program import Program
+import gpumem
+
+from tests.support.in_process import in_process
+
+from .notebook import (
+    MIB,
+    assert_quiet,
+    check,
+    findings,
+    last,
+    run,
+)
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "notebooks" / "pytorch.ipynb"
 README = ROOT / "README.md"
 
-SCRIPT = """
-    import json
-    from pathlib import Path
-    cells = json.loads(Path(PATH).read_text("utf-8"))["cells"]
-    cells = {it["id"]: "".join(it["source"]) for it in cells if it["cell_type"] == "code"}
+
+def leak() -> Any:
+    """Return the one leak of the card that the report names."""
+    [found] = [it for it in findings("leak") if it.device == "cuda:0" and it.withdrawn is None]
+    return found
+
+
+@in_process
+def test_the_leak_is_found_and_its_fix_cures() -> None:
+    listed = json.loads(NOTEBOOK.read_text("utf-8"))["cells"]
+    cells = {it["id"]: "".join(it["source"]) for it in listed if it["cell_type"] == "code"}
     assert list(cells)[:3] == ["load", "model", "leak"]
     for name in ("load", "model", "leak", "why", "report"):
         assert run(cells[name]) is None, name
-    device = "cuda:0"
-    [leak] = [it for it in gpumem.report().findings
-              if it.device == device and it.kind == "leak" and it.withdrawn is None]
-    assert leak.cell.label.startswith("for batch in gpumem.steps("), leak
-    assert leak.details.steps and leak.n_runs == 24, leak
+    found = leak()
+    assert found.cell.label.startswith("for batch in gpumem.steps("), found
+    assert (found.details.steps, found.n_runs) == (True, 24), found
     # Of each step three activations and what the loss keeps; 4 MiB each.
-    assert 12 * MIB <= leak.bytes_per_run <= 40 * MIB, leak
-    assert leak.holders[0].name == "losses", leak
-    assert leak.fix.before == "losses.append(loss)", leak.fix
-    assert leak.fix.after in cells["fixed"], (leak.fix, cells["fixed"])
+    assert 12 * MIB <= found.bytes_per_run <= 40 * MIB, found
+    assert found.holders[0].name == "losses", found
+    assert found.fix.before == "losses.append(loss)", found.fix
+    assert found.fix.after in cells["fixed"], (found.fix, cells["fixed"])
     for name in ("free", "fixed", "footprint"):
         assert run(cells[name]) is None, name
-    row = last(device)
+    row = last()
     # The last loss and its graph.
-    assert 0 < row["kept_bytes"] < leak.bytes_per_run + 8 * MIB, row
-    assert not [it for it in gpumem.report().findings if it.kind == "leak" and it.device == device
-                and it.runs and it.runs[-1] >= row["run"]]
+    assert 0 < row["kept_bytes"] < found.bytes_per_run + 8 * MIB, row
+    on_card = [it for it in findings("leak") if it.device == "cuda:0"]
+    assert not [it for it in on_card if it.runs and it.runs[-1] >= row["run"]]
     check()
     assert_quiet()
-"""
 
 
-def test_the_leak_is_found_and_its_fix_cures(program: Program) -> None:
-    program(f"    PATH = {str(NOTEBOOK)!r}\n" + SCRIPT)
-
-
-def test_the_example_of_the_readme(program: Program) -> None:
+@in_process
+def test_the_example_of_the_readme() -> None:
     text = README.read_text("utf-8")
     start = text.index("import torch\n")
     cell = re.search(r"`(losses.append\(\(torch[^`]*)`", text)
     assert cell
-    program(
-        f"""
-    START, CELL = {text[start : text.index("```", start)]!r}, {cell[1]!r}
-    """
-        """
-    assert run(START) is None
+    assert run(text[start : text.index("```", start)]) is None
     for _ in range(5):
-        said = printed("%%gpumem\\n" + CELL)
+        run(f"%%gpumem\n{cell[1]}")
     row = check()
     assert row["kept_bytes"] == 64 * MIB + 512, row
-    [leak] = [it for it in gpumem.report().findings if it.device == "cuda:0"]
-    assert leak.holders[0].name == "losses", leak
-    assert leak.fix.before == CELL, leak.fix
+    [found] = [it for it in gpumem.report().findings if it.device == "cuda:0"]
+    assert found.fix is not None
+    assert found.holders[0].name == "losses", found
+    assert found.fix.before == cell[1], found.fix
     assert_quiet()
-    """
-    )

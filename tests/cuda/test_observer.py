@@ -2,23 +2,65 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from .played import Machine
-    from .program import Program
+import gpumem
+import pytest
+
+from tests.support.in_process import in_process
+
+from . import nvidia
+from .notebook import (
+    GIB,
+    MIB,
+    assert_quiet,
+    check,
+    is_of_card,
+    last,
+    machine,
+    names,
+    rows,
+    run,
+    started,
+)
 
 
-def test_torch_is_not_started_and_a_fork_still_works(program: Program) -> None:
-    program(
-        """
-    import os
-    run("import torch\\n%gpumem on")
+@pytest.mark.any_card
+@in_process
+def test_loading_and_recording_take_nothing_of_the_card() -> None:
+    gpu = nvidia.first_visible()
+    before = gpu.used_bytes()
+    # This one waits for a driver that takes its time to start.
+    run("%gpumem status")
+    run("%gpumem on")
+    for n in range(10):
+        run(f"x = {n}")
+    run("%gpumem status\n%gpumem\n%gpumem_report --text")
+
+    # Other processes may come and go; a context would be this one's, and hundreds of MiB.
+    assert not gpu.used_by(os.getpid()), gpu.used_by(os.getpid())
+    assert gpu.used_bytes() - before < 64 * MIB, "somebody has a context now"
+    maps = Path("/proc/self/maps")
+    if maps.exists():
+        assert "libcuda.so" not in maps.read_text("utf-8")
+
+    recorded = [row for row in gpumem.report().runs if is_of_card(row)]
+    assert len(recorded) >= 10, recorded
+    for row in recorded:
+        assert row["process_used_after_bytes"] in (0, None), row
+        assert row["device_used_after_bytes"] is not None, row
+
+
+@in_process
+def test_torch_is_not_started_and_a_fork_still_works() -> None:
+    run("import torch\n%gpumem on")
     import torch
+
     # Not even whether there is a card is asked: no fork survives a driver that has started.
     for n in range(10):
-        run(f"%%gpumem --reset-peak\\nx = {n}")
-    run("%gpumem status\\n%gpumem\\n%gpumem why\\n%gpumem who\\n%gpumem_report --text")
+        run(f"%%gpumem --reset-peak\nx = {n}")
+    run("%gpumem status\n%gpumem\n%gpumem why\n%gpumem who\n%gpumem_report --text")
     gpumem.holders()
     gpumem.footprint(torch.nn.Linear(8, 8))
     gpumem.release("all")
@@ -37,16 +79,13 @@ def test_torch_is_not_started_and_a_fork_still_works(program: Program) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert not torch.cuda.is_initialized()
     assert_quiet()
-    """
-    )
 
 
-def test_once_it_runs_torch_itself_refuses_a_fork(program: Program) -> None:
-    program(
-        """
-    import os
-    run("import torch\\n%gpumem on\\nkept = torch.empty(1, device='cuda')")
+@in_process
+def test_once_it_runs_torch_itself_refuses_a_fork() -> None:
+    run("import torch\n%gpumem on\nkept = torch.empty(1, device='cuda')")
     import torch
+
     run("kept = torch.empty(8 << 20, device='cuda')")
     pid = os.fork()
     if pid == 0:
@@ -60,20 +99,20 @@ def test_once_it_runs_torch_itself_refuses_a_fork(program: Program) -> None:
     run("kept = torch.empty(9 << 20, device='cuda')")
     check()
     assert_quiet()
-    """
-    )
 
 
-def test_no_context_on_another_card(program: Program, machine: Machine) -> None:
-    machine.cards(4, total_mib=8192, context_mib=300)
-    program(
-        """
-    run("import torch\\n%gpumem on\\nkept = [torch.empty(1, device='cuda:2')]")
+@in_process
+def test_no_context_on_another_card() -> None:
+    machine().cards(4)
+    run("import torch\n%gpumem on\nkept = [torch.empty(1, device='cuda:2')]")
     import torch
+
     for n_mib in (1, 64, 300):
-        run(f"%%gpumem --trace --holders\\n"
-            f"kept.append(torch.empty({n_mib} << 20, dtype=torch.uint8, device='cuda:2'))")
-        run("%gpumem status\\n%gpumem\\n%gpumem why\\n%gpumem who\\n%gpumem_report --text")
+        run(
+            f"%%gpumem --trace --holders\n"
+            f"kept.append(torch.empty({n_mib} << 20, dtype=torch.uint8, device='cuda:2'))"
+        )
+        run("%gpumem status\n%gpumem\n%gpumem why\n%gpumem who\n%gpumem_report --text")
     assert run("x = torch.empty(9 << 30, dtype=torch.uint8, device='cuda:2')") == (
         "OutOfMemoryError"
     )
@@ -85,59 +124,65 @@ def test_no_context_on_another_card(program: Program, machine: Machine) -> None:
     assert (used[1], used[3]) == (0, 0), used
     assert torch.cuda.current_device() == 0
     assert_quiet()
-    """
-    )
 
 
-def test_the_peaks_of_the_user_are_the_users(program: Program) -> None:
-    program(
-        """
-    run("import torch\\nkept = [torch.empty(1, device='cuda')]\\n%gpumem on")
-    import torch
-    def peaks():
+@in_process
+def test_the_peaks_of_the_user_are_the_users() -> None:
+    torch = started()
+
+    def peaks() -> dict[str, int]:
         stats = torch.cuda.memory_stats()
         # Pieces come and go with what a cell itself allocates.
-        return {key: value for key, value in stats.items()
-                if key.endswith(".peak") and not key.startswith("inactive_split")}
-    run("t = torch.empty(1 << 30, dtype=torch.uint8, device='cuda')\\ndel t")
+        return {
+            key: value
+            for key, value in stats.items()
+            if key.endswith(".peak") and not key.startswith("inactive_split")
+        }
+
+    run("t = torch.empty(1 << 30, dtype=torch.uint8, device='cuda')\ndel t")
     before = peaks()
     assert before["allocated_bytes.all.peak"] == GIB + 512
-    for cell in ("x = 1", "%%gpumem\\nt = torch.empty(4 << 20, device='cuda')\\ndel t",
-                 "%%gpumem --trace\\nt = torch.empty(4 << 20, device='cuda')\\ndel t"):
+    for cell in (
+        "x = 1",
+        "%%gpumem\nt = torch.empty(4 << 20, device='cuda')\ndel t",
+        "%%gpumem --trace\nt = torch.empty(4 << 20, device='cuda')\ndel t",
+    ):
         run(cell)
-    run("%gpumem\\n%gpumem status\\n%gpumem_report --text")
+    run("%gpumem\n%gpumem status\n%gpumem_report --text")
     gpumem.holders()
-    assert peaks() == before, {key: (before[key], now) for key, now in peaks().items()
-                               if now != before[key]}
+    assert peaks() == before, {
+        key: (before[key], now) for key, now in peaks().items() if now != before[key]
+    }
     # On the user's own request alone.
-    run("%%gpumem --reset-peak\\nx = 1")
+    run("%%gpumem --reset-peak\nx = 1")
     assert torch.cuda.max_memory_allocated() == 512
     assert_quiet()
-    """
+
+
+@in_process
+def test_a_stream_and_a_capture_under_way_are_left_alone() -> None:
+    torch = started()
+    run(
+        "x = torch.ones(1 << 20, device='cuda')\nside = torch.cuda.Stream()\n"
+        "with torch.cuda.stream(side):\n    x + 1\ntorch.cuda.synchronize()\n"
+        "graph = torch.cuda.CUDAGraph()"
     )
-
-
-def test_a_stream_and_a_capture_under_way_are_left_alone(program: Program) -> None:
-    program(
-        """
-    run("import torch\\nkept = [torch.empty(1, device='cuda')]\\n%gpumem on")
-    import torch
-    run("x = torch.ones(1 << 20, device='cuda')\\nside = torch.cuda.Stream()\\n"
-        "with torch.cuda.stream(side):\\n    x + 1\\ntorch.cuda.synchronize()\\n"
-        "graph = torch.cuda.CUDAGraph()")
     # A capture that spans marks and blocks: a call that is not allowed in it would end it.
-    assert run("import gpumem\\n"
-               "with torch.cuda.graph(graph):\\n"
-               "    a = x + 1\\n    gpumem.mark()\\n"
-               "    with gpumem.record('inner'):\\n        b = a * 2\\n"
-               "    gpumem.mark()\\n"
-               "graph.replay()") is None
+    assert (
+        run(
+            "import gpumem\n"
+            "with torch.cuda.graph(graph):\n"
+            "    a = x + 1\n    gpumem.mark()\n"
+            "    with gpumem.record('inner'):\n        b = a * 2\n"
+            "    gpumem.mark()\n"
+            "graph.replay()"
+        )
+        is None
+    )
     row = check()
     assert row["status"] == "ok", row
     run("torch.cuda.set_stream(side)")
-    assert torch.cuda.current_stream() == names["side"]
+    assert torch.cuda.current_stream() == names()["side"]
     run("y = 1")
-    assert torch.cuda.current_stream() == names["side"]
+    assert torch.cuda.current_stream() == names()["side"]
     assert_quiet()
-    """
-    )

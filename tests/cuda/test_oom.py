@@ -3,40 +3,55 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import time
+from typing import Any
 
+import gpumem
 import pytest
 
-if TYPE_CHECKING:
-    from .played import Machine
-    from .program import Program
+from tests.support.in_process import in_process
 
-STARTED = """
-    import torch
-    run("import torch\\nkept = [torch.empty(1, device='cuda')]")
-    run("%gpumem on")
-    def empty(n_mib, device="cuda"):
-        return f"torch.empty({n_mib} << 20, dtype=torch.uint8, device={device!r})"
-    def found():
-        return [it for it in gpumem.report().findings if it.kind == "out_of_memory"]
-    def parts(details):
-        return {it.name: it.n_bytes for it in details.parts}
-"""
+from .notebook import (
+    MIB,
+    assert_quiet,
+    check,
+    empty,
+    findings,
+    held,
+    last,
+    machine,
+    names,
+    run,
+    started,
+)
 
 
-def test_every_figure_is_what_torch_and_the_driver_had(program: Program) -> None:
-    program(
-        STARTED
-        + """
-    seen = []
+def found() -> Any:
+    """Return the report's one finding about it."""
+    [finding] = findings("out_of_memory")
+    return finding
+
+
+def by_kind() -> dict[str, int]:
+    """Return what holders of each kind keep."""
+    return {it.kind: it.n_bytes for it in gpumem.holders().roots if it.device == "cuda:0"}
+
+
+def parts(finding: Any) -> dict[str, int]:
+    return {it.name: it.n_bytes for it in finding.details.parts}
+
+
+@in_process
+def test_every_figure_is_what_torch_and_the_driver_had() -> None:
+    torch = started()
+    seen: list[tuple[int, int, int, int]] = []
     torch._C._cuda_attach_out_of_memory_observer(lambda *a: seen.append(a))
-    run(f"kept.append({empty(3000)})\\nkept.append({empty(700)})\\ndel kept[-1]")
-    retries = torch.cuda.memory_stats()["num_alloc_retries"]
+    run(f"kept.append({empty(3000)})\nkept.append({empty(700)})\ndel kept[-1]")
     assert run(f"x = {empty(6000)}") == "OutOfMemoryError"
     row = check()
     stats, (free, total) = torch.cuda.memory_stats(), torch.cuda.mem_get_info()
     oom = row["oom"]
-    [(device, wanted, device_total, device_free)] = seen
+    [(_, wanted, device_total, device_free)] = seen
     assert (row["status"], oom["framework"], oom["survived"]) == ("out_of_memory", "torch", False)
     assert oom["wanted_bytes"] == wanted == 6000 * MIB, (oom, seen)
     assert oom["total_bytes"] == device_total == total, (oom, seen)
@@ -48,11 +63,11 @@ def test_every_figure_is_what_torch_and_the_driver_had(program: Program) -> None
     assert oom["message"].startswith("CUDA out of memory. Tried to allocate 5.86 GiB. GPU 0 has a")
     assert [(it["name"], it["used_bytes"]) for it in oom["holders"]] == [("kept", 3000 * MIB + 4)]
 
-    [finding] = found()
+    finding = found()
     details = finding.details
     assert finding.device == "cuda:0"
     assert details.missing_bytes == 6000 * MIB - free, details
-    shown = parts(details)
+    shown = parts(finding)
     assert shown["tensors"] == stats["allocated_bytes.all.current"], shown
     assert shown["free"] == free, shown
     assert shown["context"] == 300 * MIB, shown
@@ -64,68 +79,57 @@ def test_every_figure_is_what_torch_and_the_driver_had(program: Program) -> None
     assert run(f"x = {empty(6000)}") is None
     assert check()["kept_bytes"] == 6000 * MIB
     assert_quiet()
-    """
-    )
 
 
-def test_what_other_processes_hold_is_named(program: Program, machine: Machine) -> None:
+@in_process
+def test_what_other_processes_hold_is_named() -> None:
     # They live while this test runs.
-    ours, parent = os.getpid(), os.getppid()
-    machine.others(0, {ours: 2000, parent: 500})
-    program(
-        STARTED
-        + f"""
-    ours, parent = {ours}, {parent}
-    run(f"kept.append({{empty(2000)}})")
-    assert run(f"x = {{empty(4000)}}") == "OutOfMemoryError"
+    one, other = os.getppid(), 1
+    machine().others(0, {one: 2000, other: 500})
+    torch = started()
+    run(f"kept.append({empty(2000)})")
+    assert run(f"x = {empty(4000)}") == "OutOfMemoryError"
     row = check()
-    others = {{it["pid"]: it["used_bytes"] for it in row["oom"]["others"]}}
-    assert f"Process {{ours}} has 1.95 GiB memory in use" in row["oom"]["message"], row["oom"]
-    assert others.keys() == {{ours, parent}}, others
+    others = {it["pid"]: it["used_bytes"] for it in row["oom"]["others"]}
+    assert f"Process {one} has 1.95 GiB memory in use" in row["oom"]["message"], row["oom"]
+    assert others.keys() == {one, other}, others
     # The message rounds.
-    assert abs(others[ours] - 2000 * MIB) < 10 * MIB, others
-    [finding] = found()
-    shown = parts(finding.details)
+    assert abs(others[one] - 2000 * MIB) < 10 * MIB, others
+    finding = found()
+    shown = parts(finding)
     assert abs(shown["other_processes"] - 2500 * MIB) < 10 * MIB, shown
     assert abs(shown["context"] - 300 * MIB) < 10 * MIB, shown
     free, total = torch.cuda.mem_get_info()
     assert finding.details.free_bytes == free
     assert abs(sum(shown.values()) - total) < 30 * MIB, shown
     # Without them there would have been enough.
-    assert any(str(ours) in it for it in finding.suggestions), finding.suggestions
+    assert any(str(one) in it for it in finding.suggestions), finding.suggestions
     assert_quiet()
-    """
-    )
 
 
-def test_one_that_is_caught_is_seen_by_the_observer(program: Program) -> None:
-    program(
-        STARTED
-        + """
+@in_process
+def test_one_that_is_caught_is_seen_by_the_observer() -> None:
+    torch = started()
     run(f"kept.append({empty(2000)})")
-    assert run(f"try:\\n    x = {empty(7000)}\\nexcept torch.OutOfMemoryError:\\n"
-               "    x = 0") is None
+    assert run(f"try:\n    x = {empty(7000)}\nexcept torch.OutOfMemoryError:\n    x = 0") is None
     row = check()
     free, total = torch.cuda.mem_get_info()
     assert (row["status"], row["oom"]["survived"]) == ("ok", True), row
     assert row["oom"]["wanted_bytes"] == 7000 * MIB
     assert (row["oom"]["free_bytes"], row["oom"]["total_bytes"]) == (free, total), row["oom"]
     assert row["oom"]["allocated_bytes"] == torch.cuda.memory_allocated()
-    [finding] = found()
+    finding = found()
     assert finding.details.survived
     assert finding.severity == "warning"
-    shown = parts(finding.details)
+    shown = parts(finding)
     assert shown["tensors"] == torch.cuda.memory_allocated(), shown
     assert_quiet()
-    """
-    )
 
 
-def test_the_inner_one_of_two_leads_to_the_outer(program: Program) -> None:
-    program(
-        STARTED
-        + """
-    cell = '''
+@in_process
+def test_the_inner_one_of_two_leads_to_the_outer() -> None:
+    started()
+    cell = """
     def attempt(n):
         return torch.empty(n << 20, dtype=torch.uint8, device="cuda")
     try:
@@ -135,148 +139,140 @@ def test_the_inner_one_of_two_leads_to_the_outer(program: Program) -> None:
             x = attempt(10_000)
     except torch.OutOfMemoryError as error:
         raise RuntimeError("the step failed") from error
-    '''
+    """
     assert run(cell) == "RuntimeError"
     row = check()
     # The last is the one that ended it.
     assert row["status"] == "out_of_memory", row
     assert row["oom"]["wanted_bytes"] == 10_000 * MIB, row["oom"]
     assert "Tried to allocate 9.77 GiB" in row["oom"]["message"]
-    [finding] = found()
+    finding = found()
     assert "2 times" in finding.detail, finding.detail
     assert_quiet()
-    """
-    )
 
 
-def test_a_smaller_batch_after_emptying_the_cache_goes_through(program: Program) -> None:
-    program(
-        STARTED
-        + """
-    cell = '''
+@in_process
+def test_a_smaller_batch_after_emptying_the_cache_goes_through() -> None:
+    started()
+    cell = """
     for n in (9000, 4500, 2250):
         try:
             batch = torch.empty(n << 20, dtype=torch.uint8, device="cuda")
             break
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()
-    '''
+    """
     run(f"kept.append({empty(4000)})")
     assert run(cell) is None
     row = check()
     assert (row["status"], row["kept_bytes"]) == ("ok", 2250 * MIB), row
     assert row["oom"]["survived"]
     assert row["oom"]["wanted_bytes"] == 4500 * MIB
-    [finding] = found()
-    assert finding.details.survived and "2 times" in finding.detail, finding.detail
+    finding = found()
+    assert finding.details.survived
+    assert "2 times" in finding.detail, finding.detail
     assert_quiet()
-    """
-    )
 
 
-def test_one_in_a_thread_belongs_to_the_cell_that_waits(program: Program) -> None:
-    program(
-        STARTED
-        + """
-    cell = '''
+@in_process
+def test_one_in_a_thread_belongs_to_the_cell_that_waits() -> None:
+    started()
+    cell = """
     from concurrent.futures import ThreadPoolExecutor
     def work():
         mine = torch.empty(1000 << 20, dtype=torch.uint8, device="cuda")
         return mine, torch.empty(9000 << 20, dtype=torch.uint8, device="cuda")
     with ThreadPoolExecutor(1) as pool:
         result = pool.submit(work).result()
-    '''
+    """
     assert run(cell) == "OutOfMemoryError"
     row = check()
     assert (row["status"], row["oom"]["wanted_bytes"]) == ("out_of_memory", 9000 * MIB), row
     # The frame of the thread keeps its tensor, through the error.
     assert row["kept_bytes"] == 1000 * MIB, row
-    held = {it.kind: it.n_bytes for it in gpumem.holders().roots if it.device == "cuda:0"}
-    assert held.get("traceback") == 1000 * MIB, held
+    assert by_kind()["traceback"] == 1000 * MIB, by_kind()
     released = gpumem.release("traceback")
     assert released.freed == {"cuda:0": 1000 * MIB}, released
     # One that nobody waits for.
-    run("import threading\\ndef work():\\n    try:\\n"
-        "        torch.empty(9500 << 20, dtype=torch.uint8, device='cuda')\\n"
-        "    except torch.OutOfMemoryError:\\n        pass\\n"
-        "t = threading.Thread(target=work)\\nt.start()\\nt.join()")
+    run("""
+    import threading
+    def work():
+        try:
+            torch.empty(9500 << 20, dtype=torch.uint8, device='cuda')
+        except torch.OutOfMemoryError:
+            pass
+    t = threading.Thread(target=work)
+    t.start()
+    t.join()
+    """)
     row = check()
-    assert row["oom"]["survived"] and row["oom"]["wanted_bytes"] == 9500 * MIB, row
+    assert (row["oom"]["survived"], row["oom"]["wanted_bytes"]) == (True, 9500 * MIB), row
     assert_quiet()
-    """
-    )
 
 
-def test_one_of_a_data_loader_s_worker_is_understood(program: Program) -> None:
-    program(
-        STARTED
-        + """
-    run('''
+@in_process
+def test_one_of_a_data_loader_s_worker_is_understood() -> None:
+    started()
+    run("""
     class Large(torch.utils.data.Dataset):
         def __len__(self):
             return 4
         def __getitem__(self, idx):
             return torch.empty(1 << 56, dtype=torch.uint8)
     loader = torch.utils.data.DataLoader(Large(), num_workers=1)
-    ''')
+    """)
     assert run("next(iter(loader))") == "RuntimeError"
-    rows = [it for it in gpumem.report().runs if it["oom"]]
-    assert {(it["status"], it["oom"]["wanted_bytes"]) for it in rows} == {
-        ("out_of_memory", 1 << 56)
-    }, rows
+    failed = [it for it in gpumem.report().runs if it["oom"]]
+    found = {(it["status"], it["oom"]["wanted_bytes"]) for it in failed}
+    assert found == {("out_of_memory", 1 << 56)}, failed
     # A worker that touches the card is refused by torch itself, and that is no such error.
-    run('''
+    run("""
     class OnCard(Large):
         def __getitem__(self, idx):
             return torch.empty(10, device="cuda")
-    ''')
+    """)
     assert run("next(iter(torch.utils.data.DataLoader(OnCard(), num_workers=1)))") == "RuntimeError"
     row = last()
     assert (row["status"], row["oom"]) == ("error", None), row
     assert_quiet()
-    """
-    )
 
 
-def test_two_cards_and_the_one_that_was_full(program: Program, machine: Machine) -> None:
-    machine.cards(2, total_mib=8192, context_mib=300)
-    program(
-        STARTED
-        + """
-    run(f"kept.append({empty(3000, 'cuda:1')})\\nkept.append({empty(1000, 'cuda:0')})")
+@in_process
+def test_two_cards_and_the_one_that_was_full() -> None:
+    machine().cards(2)
+    torch = started()
+    run(f"kept.append({empty(3000, 'cuda:1')})\nkept.append({empty(1000, 'cuda:0')})")
     assert run(f"x = {empty(6000, 'cuda:1')}") == "OutOfMemoryError"
     on_first, on_second = check(0), check(1)
     oom = on_second["oom"] or on_first["oom"]
-    free, total = torch.cuda.mem_get_info(1)
-    assert oom["free_bytes"] == free, oom
-    [finding] = found()
+    assert oom["free_bytes"] == torch.cuda.mem_get_info(1)[0], oom
+    finding = found()
     assert finding.device == "cuda:1", finding
-    assert parts(finding.details)["tensors"] == 3000 * MIB, finding.details
+    assert parts(finding)["tensors"] == 3000 * MIB, finding.details
     assert [it.used_bytes for it in finding.details.holders] == [3000 * MIB]
     # The card that is current is still the user's.
     assert torch.cuda.current_device() == 0
     assert_quiet()
-    """
-    )
 
 
-def test_a_failed_step_is_held_by_its_error_until_it_is_released(program: Program) -> None:
-    program(
-        STARTED
-        + """
-    before = torch.cuda.memory_allocated()
-    run("def step():\\n"
-        "    batch = torch.empty(512 << 20, dtype=torch.uint8, device='cuda')\\n"
-        "    return torch.empty(9000 << 20, dtype=torch.uint8, device='cuda')")
+@pytest.mark.any_card
+@in_process
+def test_a_failed_step_is_held_by_its_error_until_it_is_released() -> None:
+    torch = started()
+    before, capacity = torch.cuda.memory_allocated(), torch.cuda.mem_get_info()[1]
+    run(f"def step():\n    batch = {empty(512)}\n    return {empty(2 * capacity // MIB)}")
     assert run("step()") == "OutOfMemoryError"
     assert check()["kept_bytes"] == 512 * MIB
-    [finding] = found()
+    finding = found()
+    assert finding.device == "cuda:0", finding
     assert any("release traceback" in it for it in finding.suggestions), finding
-    run("%gpumem release traceback")
+    assert by_kind()["traceback"] == 512 * MIB, by_kind()
+    released = gpumem.release("traceback")
+    assert released.freed == {"cuda:0": 512 * MIB}, released
     assert torch.cuda.memory_allocated() == before
+    run(f"batch = {empty(512)}")
+    assert (last()["status"], last()["kept_bytes"]) == ("ok", 512 * MIB), last()
     assert_quiet()
-    """
-    )
 
 
 BACKWARD = {
@@ -286,16 +282,12 @@ BACKWARD = {
 
 
 @pytest.mark.parametrize("cards", BACKWARD)
-def test_one_inside_backward(program: Program, machine: Machine, cards: str) -> None:
+@in_process
+def test_one_inside_backward(cards: str) -> None:
     n_cards, device = BACKWARD[cards]
-    machine.cards(n_cards, total_mib=8192, context_mib=300)
-    program(
-        STARTED
-        + f"""
-    device = {device!r}
-    """
-        + """
-    run(f'''
+    machine().cards(n_cards)
+    started()
+    run(f"""
     class Grows(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -309,37 +301,31 @@ def test_one_inside_backward(program: Program, machine: Machine, cards: str) -> 
     def step():
         loss = sum(Grows.apply(it * it).sum() for it in weights)
         loss.backward()
-    ''')
+    """)
     for _ in range(3):
         assert run("step()") == "OutOfMemoryError"
         row = check(int(device[-1]))
         assert row["status"] == "out_of_memory", row
         assert row["oom"]["wanted_bytes"] == 9000 * MIB, row["oom"]
         gpumem.holders()
-    [finding] = found()
+    finding = found()
     assert finding.device == device, finding
     run("%gpumem release traceback")
-    run("for it in weights:\\n    it.grad = None\\ndel it")
-    held = {it.name: it.n_bytes for it in gpumem.holders().roots if it.device == device}
-    assert held["weights"] == 32 * MIB, held
+    run("for it in weights:\n    it.grad = None\ndel it")
+    assert held(device)["weights"] == 32 * MIB, held(device)
     gpumem.report().text()
     assert_quiet()
-    """
-    )
 
 
-def test_a_kernel_survives_it_on_one_of_two_cards_at_work(
-    program: Program, machine: Machine
-) -> None:
+@in_process
+def test_a_kernel_survives_it_on_one_of_two_cards_at_work() -> None:
     """Backward runs on both cards at once; in one of its threads memory runs out, again and again.
 
     This session crashed a kernel: a search for holders met autograd's engine at work.
     """
-    machine.cards(2, total_mib=8192, context_mib=300)
-    program(
-        STARTED
-        + """
-    run('''
+    machine().cards(2)
+    started()
+    run("""
     a = torch.ones(100, device="cuda:0", requires_grad=True)
     b = torch.ones(100, device="cuda:1", requires_grad=True)
     n_ooms = 0
@@ -365,14 +351,11 @@ def test_a_kernel_survives_it_on_one_of_two_cards_at_work(
         except torch.cuda.OutOfMemoryError:
             n_ooms += 1
         a.grad = b.grad = None
-    ''')
-    import time
+    """)
     end, n = time.monotonic() + 8, 0
     while time.monotonic() < end:
         assert run("step()") is None
         n += 1
         assert last("cuda:1")["oom"]["survived"], last("cuda:1")["oom"]
-    assert n > 3 and names["n_ooms"] == n, (n, names["n_ooms"])
+    assert names()["n_ooms"] == n > 3, (n, names()["n_ooms"])
     assert_quiet()
-    """
-    )

@@ -2,62 +2,76 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pickle
+import random
+import sys
+from itertools import groupby
+from pathlib import Path
 
 import pytest
 
-if TYPE_CHECKING:
-    from .played import Machine
-    from .program import Program
+from tests.support.in_process import in_process
 
-STARTED = """
-    import pickle, random
-    from itertools import groupby
-    from pathlib import Path
-    import torch
-    run("import torch\\nkept = [torch.empty(1, device='cuda')]")
-    run("%gpumem on")
-    saved = Path("trace.pickle")
-    def retained(device="cuda:0"):
-        return {it["line"]: it["retained_bytes"] for it in trace(device)["lines"]}
-"""
+from .notebook import (
+    MIB,
+    assert_quiet,
+    check,
+    configure,
+    empty,
+    machine,
+    names,
+    rows,
+    run,
+    started,
+    trace,
+)
 
-# Sizes whose rest torch splits off, keeps whole, or shares a segment with.
-RANDOM = """
-    rng = random.Random({seed})
-    def program(n_steps):
-        lines, alive, n = ["%%gpumem --trace"], [], 0
-        for _ in range(n_steps):
-            if len(alive) > 2 and rng.random() < 0.45:
-                lines.append("del " + alive.pop(rng.randrange(len(alive))))
-            else:
-                n += 1
-                size = int(2 ** rng.uniform(0, 27.5))
-                device = f"cuda:{{rng.randrange(n_cards)}}"
-                empty = f"torch.empty({{size}}, dtype=torch.uint8, device='{{device}}')"
-                lines.append(f"v{{n}} = {{empty}}")
-                alive.append(f"v{{n}}")
-            lines.append("seen.append([torch.cuda.memory_allocated(i) for i in range(n_cards)])")
-        return "\\n".join(lines), alive
-    names["n_cards"] = n_cards = {n_cards}
-"""
+SAVED = Path("trace.pickle")
+
+
+def retained(device: str = "cuda:0") -> dict[int, int]:
+    """Return what each line of the latest run's cell has kept."""
+    return {it["line"]: it["retained_bytes"] for it in trace(device)["lines"]}
+
+
+def history() -> list[str]:
+    """Return the actions in torch's own history."""
+    events = sys.modules["torch"].cuda.memory._snapshot()["device_traces"][0]
+    return [it["action"] for it in events if it["action"] != "snapshot"]
+
+
+def random_cell(rng: random.Random, n_cards: int, n_steps: int) -> tuple[str, list[str]]:
+    """Return a cell, and the names that are alive at its end.
+
+    Of its sizes torch splits the rest off, keeps it whole, or lets it share a segment.
+    """
+    lines: list[str] = ["%%gpumem --trace"]
+    alive: list[str] = []
+    for n in range(n_steps):
+        if len(alive) > 2 and rng.random() < 0.45:
+            lines.append("del " + alive.pop(rng.randrange(len(alive))))
+        else:
+            size, card = int(2 ** rng.uniform(0, 27.5)), rng.randrange(n_cards)
+            lines.append(f"v{n} = torch.empty({size}, dtype=torch.uint8, device='cuda:{card}')")
+            alive.append(f"v{n}")
+        lines.append("seen.append([torch.cuda.memory_allocated(i) for i in range(n_cards)])")
+    return "\n".join(lines), alive
 
 
 @pytest.mark.parametrize("configuration", ["", "expandable_segments:True", "max_split_size_mb:30"])
 @pytest.mark.parametrize("n_cards", [1, 2])
-def test_levels_peak_and_lines_of_a_random_cell(
-    program: Program, machine: Machine, n_cards: int, configuration: str
-) -> None:
-    machine.cards(n_cards, total_mib=32_768, context_mib=300)
-    program(
-        STARTED
-        + RANDOM.format(seed=n_cards, n_cards=n_cards)
-        + """
+@in_process
+def test_levels_peak_and_lines_of_a_random_cell(n_cards: int, configuration: str) -> None:
+    machine().cards(n_cards, total_mib=32_768)
+    configure(configuration)
+    torch = started()
+    names()["n_cards"] = n_cards
+    rng = random.Random(n_cards)  # noqa: S311 (a test draws the same again)
     for _ in range(4):
-        cell, alive = program(60)
-        names["seen"] = seen = [[torch.cuda.memory_allocated(idx) for idx in range(n_cards)]]
+        cell, alive = random_cell(rng, n_cards, 60)
+        names()["seen"] = seen = [[torch.cuda.memory_allocated(idx) for idx in range(n_cards)]]
         assert run(cell) is None
-        lines = cell.split("\\n")
+        lines = cell.split("\n")
         for idx in range(n_cards):
             device = f"cuda:{idx}"
             row, found = check(idx), trace(device)
@@ -71,7 +85,7 @@ def test_levels_peak_and_lines_of_a_random_cell(
             assert steps["allocated_bytes"][-1] == seen[-1][idx] == row["after_bytes"]
             assert steps["reserved_bytes"][-1] == torch.cuda.memory_reserved(idx)
             assert peak["low_bytes"] == peak["high_bytes"] == truth, (peak, truth)
-            assert row["peak_exact"] and row["peak_bytes"] == truth, (row, truth)
+            assert (row["peak_exact"], row["peak_bytes"]) == (True, truth), (row, truth)
             changes = [level for level, _ in groupby(levels[idx] for levels in seen)]
             told = [level for level, _ in groupby(steps["allocated_bytes"])]
             assert told == changes, (changes, told)
@@ -80,37 +94,37 @@ def test_levels_peak_and_lines_of_a_random_cell(
             for n, line in enumerate(lines, 1):
                 name = line.split(" = ")[0]
                 if name in alive and f"'{device}'" in line:
-                    of_line[n] = names[name].untyped_storage().data_ptr()
-            blocks = {block["address"]: block["size"] for segment in torch.cuda.memory_snapshot()
-                      if segment["device"] == idx for block in segment["blocks"]}
-            told = {n: size for n, size in retained(device).items() if size}
+                    of_line[n] = names()[name].untyped_storage().data_ptr()
+            blocks = {
+                block["address"]: block["size"]
+                for segment in torch.cuda.memory_snapshot()
+                if segment["device"] == idx
+                for block in segment["blocks"]
+            }
             expected = {n: blocks[address] for n, address in of_line.items()}
-            assert told.keys() == expected.keys(), (told, expected)
-            off = {n: (told[n], expected[n]) for n in told if told[n] != expected[n]}
-            assert not off, off
+            found_of_line = {n: size for n, size in retained(device).items() if size}
+            assert found_of_line == expected, (found_of_line, expected)
         run("del " + ", ".join(alive))
     assert_quiet()
-    """,
-        PYTORCH_CUDA_ALLOC_CONF=configuration,
-        PYTORCH_ALLOC_CONF=configuration,
+
+
+@pytest.mark.any_card
+@in_process
+def test_a_saved_trace_is_torch_s_own_snapshot() -> None:
+    torch = started()
+    run(
+        f"%%gpumem --trace {SAVED}\n"
+        "for n in range(3):\n"
+        "    kept.append(torch.empty(64 << 20, dtype=torch.uint8, device='cuda'))\n"
+        "t = torch.empty(512 << 20, dtype=torch.uint8, device='cuda')\n"
+        "del t"
     )
-
-
-def test_a_saved_trace_is_torch_s_own_snapshot(program: Program) -> None:
-    program(
-        STARTED
-        + """
-    run(f"%%gpumem --trace {saved}\\n"
-        "for n in range(3):\\n"
-        "    kept.append(torch.empty(64 << 20, dtype=torch.uint8, device='cuda'))\\n"
-        "t = torch.empty(512 << 20, dtype=torch.uint8, device='cuda')\\n"
-        "del t")
     row, found = check(), trace()
     peak = torch.cuda.max_memory_allocated()
-    assert row["peak_exact"] and row["peak_bytes"] == peak, (row, peak)
+    assert (row["peak_exact"], row["peak_bytes"]) == (True, peak), (row, peak)
     assert (found["peak"]["low_bytes"], found["peak"]["high_bytes"]) == (peak, peak), found
     assert retained() == {3: 192 * MIB, 4: 0}, found["lines"]
-    snapshot = pickle.loads(saved.read_bytes())
+    snapshot = pickle.loads(SAVED.read_bytes())  # noqa: S301 (torch wrote it)
     assert sum(it["total_size"] for it in snapshot["segments"]) == torch.cuda.memory_reserved()
     assert sum(it["allocated_size"] for it in snapshot["segments"]) == torch.cuda.memory_allocated()
     events = snapshot["device_traces"][0]
@@ -121,15 +135,13 @@ def test_a_saved_trace_is_torch_s_own_snapshot(program: Program) -> None:
     # Nothing of it is left in torch's own history.
     assert torch.cuda.memory._snapshot()["device_traces"][0] == []
     assert_quiet()
-    """
-    )
 
 
-def test_of_a_long_cell_the_old_events_go_and_what_is_left_is_exact(program: Program) -> None:
-    program(
-        STARTED
-        + """
-    cell = '''%%gpumem --trace
+@in_process
+def test_of_a_long_cell_the_old_events_go_and_what_is_left_is_exact() -> None:
+    torch = started()
+    cell = """
+    %%gpumem --trace
     first = torch.empty(300 << 20, dtype=torch.uint8, device="cuda")
     del first
     small = torch.empty(10 << 20, dtype=torch.uint8, device="cuda")
@@ -138,7 +150,7 @@ def test_of_a_long_cell_the_old_events_go_and_what_is_left_is_exact(program: Pro
         del t
     last = torch.empty(20 << 20, dtype=torch.uint8, device="cuda")
     kept.append(torch.empty(70 << 20, dtype=torch.uint8, device="cuda"))
-    '''
+    """
     run("torch.cuda.reset_peak_memory_stats()")
     assert run(cell) is None
     row, found = check(), trace()
@@ -149,89 +161,77 @@ def test_of_a_long_cell_the_old_events_go_and_what_is_left_is_exact(program: Pro
     assert row["peak_bytes"] <= truth <= row["peak_high_bytes"], row
     assert found["steps"]["allocated_bytes"][-1] == torch.cuda.memory_allocated()
     told = {line: size for line, size in retained().items() if size}
-    assert told[8] == 20 * MIB and told[9] == 70 * MIB, told
+    assert (told[8], told[9]) == (20 * MIB, 70 * MIB), told
     assert told.get(4, 10 * MIB) == 10 * MIB, told
     assert_quiet()
-    """
-    )
 
 
-def test_a_history_of_the_users_own_is_read_and_left_alone(program: Program) -> None:
-    program(
-        STARTED
-        + """
+@in_process
+def test_a_history_of_the_users_own_is_read_and_left_alone() -> None:
+    torch = started()
     run("torch.cuda.memory._record_memory_history(max_entries=1000, stacks='python')")
-    run("kept.append(torch.empty(5 << 20, dtype=torch.uint8, device='cuda'))")
-    def history():
-        return [it["action"] for it in torch.cuda.memory._snapshot()["device_traces"][0]
-                if it["action"] != "snapshot"]
+    run(f"kept.append({empty(5)})")
     n_before = len(history())
     assert n_before > 0
-    run("%%gpumem --trace\\nkept.append(torch.empty(30 << 20, dtype=torch.uint8, device='cuda'))")
+    run(f"%%gpumem --trace\nkept.append({empty(30)})")
     assert retained() == {2: 30 * MIB}, trace()
     assert torch._C._cuda_isHistoryEnabled()
     now = history()
     assert now[n_before:] == ["segment_alloc", "alloc"], now[n_before:]
-    run("%%gpumem --trace\\nkept.append(torch.empty(40 << 20, dtype=torch.uint8, device='cuda'))")
+    run(f"%%gpumem --trace\nkept.append({empty(40)})")
     assert retained() == {2: 40 * MIB}, trace()
     assert trace()["peak"]["low_bytes"] == torch.cuda.max_memory_allocated()
     # One that is short: of 2000 events in the cell it keeps the last 1000.
-    run("%%gpumem --trace\\nfor _ in range(1000):\\n"
-        "    t = torch.empty(1 << 20, dtype=torch.uint8, device='cuda')\\n    del t\\n"
-        "kept.append(torch.empty(50 << 20, dtype=torch.uint8, device='cuda'))")
+    run(
+        "%%gpumem --trace\nfor _ in range(1000):\n"
+        "    t = torch.empty(1 << 20, dtype=torch.uint8, device='cuda')\n    del t\n"
+        "kept.append(torch.empty(50 << 20, dtype=torch.uint8, device='cuda'))"
+    )
     assert trace()["is_cut"], trace()
     assert retained()[5] == 50 * MIB, retained()
     assert len(torch.cuda.memory._snapshot()["device_traces"][0]) == 1000
     # One that the user has ended, but not dropped.
     run("torch.cuda.memory._record_memory_history(None)")
     assert_quiet()
-    """
-    )
 
 
-def test_modules_and_labels_of_a_training_step(program: Program) -> None:
-    program(
-        STARTED
-        + """
-    run('''
+@in_process
+def test_modules_and_labels_of_a_training_step() -> None:
+    torch = started()
+    run("""
     layers = [torch.nn.Linear(512, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 8)]
     model = torch.nn.Sequential(*layers).cuda()
     inputs = torch.empty(4096, 512, device="cuda")
-    ''')
-    run('''%%gpumem --trace
+    """)
+    run("""
+    %%gpumem --trace
     with torch.profiler.record_function("forward"):
         hidden = model[0](inputs)
         out = model[2](model[1](hidden))
     with torch.profiler.record_function("backward"):
         out.sum().backward()
-    ''')
+    """)
     row, found = check(), trace()
     nested = {it["label"]: it for it in rows() if it["parent"] == row["run"]}
     assert set(nested) == {"forward", "backward"}, nested
-    grads = sum(it.grad.untyped_storage().nbytes() for it in names["model"].parameters())
     assert nested["forward"]["kept_bytes"] >= 2 * 16 * MIB, nested
     assert nested["forward"]["after_bytes"] == nested["backward"]["before_bytes"]
     assert nested["forward"]["kept_bytes"] + nested["backward"]["kept_bytes"] == row["kept_bytes"]
-    modules = {it["path"][-1] if isinstance(it["path"], list) else it["path"]
-               for it in found["modules"]}
+    modules = {
+        it["path"][-1] if isinstance(it["path"], list) else it["path"] for it in found["modules"]
+    }
     assert any("Linear" in it for it in modules), found["modules"]
     assert row["peak_bytes"] == torch.cuda.max_memory_allocated(), row
     assert_quiet()
-    """
-    )
 
 
-def test_an_error_in_a_traced_cell_ends_the_history(program: Program) -> None:
-    program(
-        STARTED
-        + """
-    assert run("%%gpumem --trace\\nkept.append(torch.empty(64 << 20, dtype=torch.uint8,"
-               " device='cuda'))\\nx = torch.empty(9000 << 20, dtype=torch.uint8, device='cuda')"
-               ) == "OutOfMemoryError"
+@in_process
+def test_an_error_in_a_traced_cell_ends_the_history() -> None:
+    torch = started()
+    cell = f"%%gpumem --trace\nkept.append({empty(64)})\nx = {empty(9000)}"
+    assert run(cell) == "OutOfMemoryError"
     row = check()
     assert row["status"] == "out_of_memory"
     assert retained()[2] == 64 * MIB, trace()
     assert not torch._C._cuda_isHistoryEnabled()
     assert_quiet()
-    """
-    )

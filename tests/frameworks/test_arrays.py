@@ -85,14 +85,10 @@ def test_arrays_that_are_kept_are_told_with_their_name() -> None:
     in_fresh_python("""
         import gpumem
         from gpumem import _gpumem
-        from IPython.core.interactiveshell import InteractiveShell
-        from traitlets.config import Config
+        from tests.support.shell import open_shell
 
-        config = Config()
-        config.HistoryManager.enabled = False
-        shell = InteractiveShell.instance(config=config)
         _gpumem._testing.look_for(60_000)
-        shell.run_line_magic("load_ext", "gpumem")
+        shell = open_shell()
         shell.run_line_magic("gpumem", "on")
         shell.run_cell("import numpy as np\\nkept = []")
         for _ in range(9):

@@ -10,12 +10,9 @@ from importlib.util import find_spec
 import pytest
 
 RECORDED = """
-    from IPython.core.interactiveshell import InteractiveShell
-    from traitlets.config import Config
+    from tests.support.shell import open_shell
 
-    config = Config()
-    config.HistoryManager.enabled = False
-    shell = InteractiveShell.instance(config=config)
+    shell = open_shell(loaded=False)
 
     def reason(source):
         from gpumem import _gpumem

@@ -12,12 +12,9 @@ import pytest
 SHELL = """
     import contextlib, gc, io, weakref
     import gpumem
-    from IPython.core.interactiveshell import InteractiveShell
-    from traitlets.config import Config
+    from tests.support.shell import open_shell
 
-    config = Config()
-    config.HistoryManager.enabled = False
-    shell = InteractiveShell.instance(config=config)
+    shell = open_shell(loaded=False)
     shell.run_line_magic("load_ext", "gpumem")
     gc.disable()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -10,6 +11,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.support.in_process import with_root
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,17 +61,11 @@ for batch in gpumem.steps(loader):
 """
 SESSION = """
     import json, sys
-    from IPython.core.interactiveshell import InteractiveShell
-    from traitlets.config import Config
     import data
 
     if __name__ == "__main__":
-        config = Config()
-        config.HistoryManager.enabled = False
-        config.GpuMem.store = sys.argv[1]
-        config.GpuMem.quiet = True
-        shell = InteractiveShell.instance(config=config)
-        shell.run_line_magic("load_ext", "gpumem")
+        from tests.support.shell import open_shell
+        shell = open_shell(store=sys.argv[1], quiet=True)
         shell.run_line_magic("gpumem", "on")
         import gpumem
         import torch
@@ -89,7 +86,10 @@ def play(folder: Path, cell: str, method: str = "") -> dict[str, Any]:
     script = folder / "session.py"
     script.write_text(textwrap.dedent(SESSION))
     command = [sys.executable, str(script), str(folder / "store"), method, cell]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    around = {**os.environ, **with_root()}
+    ran = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, check=False, env=around
+    )
     assert ran.returncode == 0, ran.stderr
     found: dict[str, Any] = json.loads(ran.stdout.rpartition("FOUND")[2])
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import gc
 import io
@@ -10,12 +9,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import gpumem
-import IPython
 import pytest
 from gpumem import _gpumem
-from IPython.core.displaypub import CapturingDisplayPublisher
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
+
+from tests.support.shell import shells
 
 from .cases import DEVICES, PRELUDES, WORLDS
 
@@ -24,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gpumem import Finding
+    from IPython.core.interactiveshell import InteractiveShell
 
 ALARMS = {"leak", "suspected"}
 
@@ -62,14 +60,6 @@ def notebook(world: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.chdir(tmp_path)
     # A case may put its own there, for the debugger.
     monkeypatch.setattr(sys, "stdin", sys.stdin)
-    main = sys.modules["__main__"]
-    config = Config()
-    config.HistoryManager.enabled = False
-    config.InteractiveShell.colors = "NoColor" if IPython.version_info < (9,) else "nocolor"
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(
-        config=config, display_pub_class=CapturingDisplayPublisher, ipython_dir=str(tmp_path)
-    )
     _gpumem.reset()
     # Of libraries alone a test's process may have a million objects, and others beside it.
     # A wheel that was released gives them the time that users have.
@@ -77,22 +67,13 @@ def notebook(world: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
         _gpumem._testing.look_for(60_000)
     # A simulated device stays: where the host is all there is, it must not be looked at.
     _gpumem.use_sources(["torch", "host"] if world == "torch" else ["auto"])
-    shell.run_line_magic("load_ext", "gpumem")
-    made = Notebook(shell, world)
-    made.run(PRELUDES[world])
-    shell.run_line_magic("gpumem", "on")
-    yield made
-    gpumem.unload_ipython_extension(shell)
-    InteractiveShell.clear_instance()
-    # A shell takes the place of `__main__`, and keeps what had it: the shell before.
-    sys.modules["__main__"] = main
-    atexit.unregister(shell.atexit_operations)
-    # Some library may hold on to the shell, or to the module that it ran the cells in.
-    shell.reset(new_session=False)
-    vars(shell.user_module).clear()
+    with shells(tmp_path) as new:
+        made = Notebook(new(), world)
+        made.run(PRELUDES[world])
+        made.shell.run_line_magic("gpumem", "on")
+        yield made
+        # Some library may hold on to the shell, or to the module that it ran the cells in.
+        made.shell.reset(new_session=False)
     gc.enable()
-    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
-        with contextlib.suppress(AttributeError):
-            delattr(sys, name)
-    del shell, made
+    del made
     gc.collect()

@@ -1,4 +1,7 @@
-"""Where IPython and Python keep what a cell made, each with what gives it back."""
+"""Where IPython and Python keep what a cell made, each with what gives it back.
+
+Containers that the user fills are in `tests/python/test_paths.py`.
+"""
 
 from __future__ import annotations
 
@@ -58,45 +61,6 @@ KEPT = [
         holder=Holder("opened", "variable", "^opened$"),
     ),
     Kept(
-        name="a closure",
-        truth="A function keeps the variables of the function around it.",
-        setup="""
-def make():
-    batch = tensor()
-
-    def inner():
-        return batch
-
-    return inner
-""",
-        cell="inner = make()",
-        fix="del inner",
-        holder=Holder("inner", "variable", "batch"),
-    ),
-    Kept(
-        name="a default argument",
-        truth="It is made once and kept with the function.",
-        cell="def with_default(batch=tensor()):\n    pass",
-        fix="del with_default",
-        holder=Holder("with_default", "variable", "with_default.*(default|batch)"),
-    ),
-    Kept(
-        name="a suspended generator",
-        truth="Its frame waits with all its variables.",
-        setup="def batches():\n    batch = tensor()\n    yield 1\n    del batch",
-        cell="waiting = batches()\nnext(waiting);",
-        fix="waiting.close()",
-        holder=Holder("waiting", "variable", "waiting.*batch"),
-    ),
-    Kept(
-        name="a cache of results",
-        truth="lru_cache keeps what it returned.",
-        setup="import functools\n\n\n@functools.lru_cache\ndef table(n):\n    return tensor()",
-        cell="table(3);",
-        fix="table.cache_clear()",
-        holder=Holder("table", "variable", "table"),
-    ),
-    Kept(
         name="the exception of a future",
         truth="A future keeps the exception that it ended with, and so its frames.",
         setup="import concurrent.futures\n" + FAILS,
@@ -138,42 +102,6 @@ logging.getLogger("gallery").handlers = []
 """,
         fix="handler.records.clear()",
         holder=Holder("handler", "variable", "handler.records"),
-    ),
-    Kept(
-        name="an attribute of a function",
-        truth="A function is an object, with room for attributes.",
-        cell="def step():\n    pass\n\n\nstep.last = tensor()",
-        fix="del step.last",
-        holder=Holder("step", "variable", r"step\.last"),
-    ),
-    Kept(
-        name="a bound method as callback",
-        truth="It keeps its object.",
-        setup="""
-class Model:
-    def __init__(self):
-        self.weights = tensor()
-
-    def forward(self):
-        return self.weights
-""",
-        cell="callbacks = [Model().forward]",
-        fix="callbacks.clear()",
-        holder=Holder("callbacks", "variable", r"callbacks\[0\].*weights"),
-    ),
-    Kept(
-        name="a class attribute",
-        truth="It lives as long as the class.",
-        cell="class Config:\n    table = tensor()",
-        fix="del Config",
-        holder=Holder("Config", "variable", r"Config\.table"),
-    ),
-    Kept(
-        name="a set and a tuple",
-        truth="Containers inside containers.",
-        cell="bag = ({tensor()}, 1)",
-        fix="del bag",
-        holder=Holder("bag", "variable", r"bag\[0\]"),
     ),
     Kept(
         name="what the debugger looked at",

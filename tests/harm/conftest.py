@@ -49,6 +49,8 @@ class Ended:
     results: Any
     # Why recording stopped, if it did.
     stopped: str | None
+    # The names that the latest look at each device found.
+    holders: list[str]
 
 
 class Notebook:
@@ -97,6 +99,12 @@ class Notebook:
         may_be_said = ("who held memory after a run", "a look for holders is not whole")
         said = [line for line in ended.log if not line.startswith(may_be_said)]
         assert (ended.stopped, said) == (None, [])
+        return ended
+
+    def survives_looks(self, *steps: str | Step, holder: str) -> Ended:
+        """Play such a session in which looks are answered, not all of them missed."""
+        ended = self.survives(*steps)
+        assert holder in ended.holders, ended.log
         return ended
 
     def is_left_alone(self, *steps: str | Step) -> Any:

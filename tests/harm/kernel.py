@@ -100,7 +100,17 @@ class Kernel:
             "log": self.log.messages,
             "results": self.shell.user_ns.get("results"),
             "stopped": self.stopped,
+            "holders": self.holders(),
         }
+
+    def holders(self) -> list[str]:
+        """Return the names that the latest look at each device found."""
+        if not self.is_loaded:
+            return []
+        import gpumem  # noqa: PLC0415 (a session may be played without it)
+
+        looks = json.loads(gpumem.report().to_json())["holders"]
+        return sorted({root["name"] for look in looks for root in look["roots"]})
 
 
 def main() -> None:

@@ -132,7 +132,7 @@ leak = []
 
 def test_a_producer_and_a_consumer_beside_a_list_that_grows(notebook: Notebook) -> None:
     appended = Step("losses.append(model[0].weight + 1)", times=20, seconds=SECONDS)
-    notebook.survives(PREFETCH, appended, JOINED)
+    notebook.survives_looks(PREFETCH, appended, JOINED, holder="losses")
 
 
 @pytest.mark.parametrize("switch_seconds", [0.005, 1e-5])
@@ -141,12 +141,14 @@ def test_threads_that_replace_what_leads_to_tensors(
 ) -> None:
     switched = f"import sys; sys.setswitchinterval({switch_seconds})"
     grown = "kept.append(sim.tensor(1 << 20)); slot = Slot(); slot.tensor = kept[-1]"
-    notebook.survives(switched, REPLACED, Step(grown, times=20, seconds=SECONDS), JOINED)
+    repeated = Step(grown, times=20, seconds=SECONDS)
+    notebook.survives_looks(switched, REPLACED, repeated, JOINED, holder="kept")
 
 
 @pytest.mark.parametrize("tasks", [TASKS, SETS_OF_TASKS], ids=["waiting", "coming and going"])
 def test_tasks_of_another_thread_beside_the_first_cells(notebook: Notebook, tasks: str) -> None:
-    notebook.survives(tasks, Step("leak.append(sim.tensor(8 << 20))", times=20), JOINED)
+    grown = Step("leak.append(sim.tensor(8 << 20))", times=20)
+    notebook.survives_looks(tasks, grown, JOINED, holder="leak")
 
 
 def test_threads_of_a_function_that_a_cell_starts_and_joins(notebook: Notebook) -> None:

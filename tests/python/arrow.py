@@ -93,7 +93,9 @@ class Reader:
         assert not stream.release
 
     def _values(self, field: Schema, column: Array) -> list[Any]:
-        known = _bits(column.buffers[0], self.n_rows)
+        # Without a validity buffer, every value is known.
+        validity = column.buffers[0]
+        known = _bits(validity, self.n_rows) if validity else [True] * self.n_rows
         assert column.null_count == known.count(False)
         assert field.flags & 2, "nullable"
         values = getattr(self, f"_{self.READERS[field.format]}")(column)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.in_process import with_root
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -50,64 +52,13 @@ MIG = {
     "gpu0.mig2.used_mib": 1024,
 }
 
-# What a script finds: a framework's share of the driver, and the machine that is played.
+# What a script finds.
 PRELUDE = """
 import ctypes, json, os, subprocess, sys, time
 from pathlib import Path
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 from gpumem import _gpumem
 import gpumem
-
-state_file, log_file = (Path(os.environ[f"PLAYED_CUDA_{it}"]) for it in ("STATE", "LOG"))
-
-def put(**changes):
-    # Replaced in one step: it is read at any time.
-    new = state_file.with_suffix(".new")
-    lines = [f"{key.replace('__', '.')} = {value}" for key, value in changes.items()]
-    new.write_text("\\n".join([state_file.read_text(), *lines]))
-    new.replace(state_file)
-
-def n_calls(name):
-    return log_file.read_text().split().count(name)
-
-def wait_for_calls(name, n):
-    deadline, aim = time.monotonic() + 60, n_calls(name) + n
-    while n_calls(name) < aim:
-        assert time.monotonic() < deadline, log_file.read_text()
-        time.sleep(0.001)
-
-def start_cuda(*contexts):
-    driver = ctypes.CDLL("libcuda.so.1")
-    assert driver.cuInit(0) == 0
-    for device in contexts:
-        assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), device) == 0
-    return driver
-
-def status(source):
-    return next(reason for name, _, reason in _gpumem.source_states() if name == source)
-
-def levels():
-    # The question waits for a driver that is loaded only now.
-    _gpumem.source_states()
-    lines = _gpumem.levels_text().splitlines()
-    return [" ".join(line.split()) for line in lines if not line.startswith((" ", "host "))]
-
-def shell():
-    config = Config()
-    config.HistoryManager.enabled = False
-    made = InteractiveShell.instance(config=config)
-    made.run_line_magic("load_ext", "gpumem")
-    made.user_ns.update(put=put, wait_for_calls=wait_for_calls, n_calls=n_calls)
-    return made
-
-def last_row(device):
-    rows = [row for row in gpumem.report().runs if row["device"] == device]
-    return {key: value >> 20 if key.endswith("_bytes") and value is not None else value
-            for key, value in rows[-1].items()}
-
-def tell(answer):
-    print(json.dumps(answer))
+from tests.python.on_machine import *
 """
 
 
@@ -136,6 +87,7 @@ class Machine:
         self.state_file.write_text("\n".join(lines), encoding="utf-8")
         environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith("CUDA_")},
+            **with_root(),
             "LD_LIBRARY_PATH": str(self.libraries),
             "PLAYED_CUDA_STATE": str(self.state_file),
             "PLAYED_CUDA_LOG": str(self.log_file),

@@ -8,19 +8,16 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING
 
+from tests.support.in_process import ROOT
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-START = """
+START = f"""
 import os, signal, sys, time
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
-
-config = Config()
-config.HistoryManager.enabled = False
-config.GpuMem.store = sys.argv[1]
-shell = InteractiveShell.instance(config=config)
-shell.run_line_magic("load_ext", "gpumem")
+sys.path.append({str(ROOT)!r})
+from tests.support.shell import open_shell
+shell = open_shell(store=sys.argv[1], prints=True)
 import gpumem
 from gpumem import _gpumem, sim
 shell.user_ns.update(gpumem=gpumem, sim=sim, os=os, signal=signal, time=time)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
+pytestmark = pytest.mark.internals
+
 MIB = 1 << 20
 
 

@@ -178,7 +178,7 @@ def test_one_of_several_processes_writes(
     assert any(it.path == ("step",) for it in gpumem.report().findings)
 
 
-def test_nothing_is_needed_where_nothing_is_recorded() -> None:
+def test_a_callback_outside_of_any_run_raises_nothing() -> None:
     callback = callbacks.TrainerCallback()
     callback.on_step_end(None, STATE, None)
     callback.on_train_end(None, STATE, None)
@@ -346,16 +346,18 @@ def test_a_hint_names_the_callback_of_the_trainer_that_is_called(
 
 
 def test_a_hint_comes_once_and_after_a_long_cell(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.setattr(Trainer, "__module__", "transformers.trainer")
     sim.use()
     shell.user_ns.update(trainer=Trainer())
-    shell.run("import gpumem, time")
+    shell.run("import gpumem")
     shell.run("%%gpumem\ntrainer.train()")
-    shell.run("%%gpumem\ngpumem.mark()\ntime.sleep(5.1)\ntrainer.train()")
+    gpumem._gpumem._testing.long_from(0)
+    request.addfinalizer(lambda: gpumem._gpumem._testing.long_from(5000))
+    shell.run("%%gpumem\ngpumem.mark()\ntrainer.train()")
     assert not any("! trainer.train" in line for line in shell.lines)
     for _ in range(2):
-        shell.run("%%gpumem\ntime.sleep(5.1)\ntrainer.train()")
+        shell.run("%%gpumem\ntrainer.train()")
     [line] = [line for line in shell.lines if "! trainer.train" in line]
     assert HINT in line

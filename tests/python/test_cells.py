@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Outcome
 
+pytestmark = pytest.mark.internals
+
 CELLS = {
     "assignment": "x = 1",
     "last expression": "x = 20\nx + 1",

@@ -198,7 +198,7 @@ def test_a_baseline_is_kept_listed_and_compared_with(
     assert "fixed" not in gpumem("compare", "as is", fixed).stdout
     missing = gpumem("baseline", "other", "nope")
     assert missing.returncode == exits.WRONG
-    assert "there is no file 'nope'" in missing.stderr
+    assert "cannot read nope: neither a file nor a baseline (there is as is)" in missing.stderr
 
 
 def test_an_issue_has_figures_and_paths_but_no_source(saved: Path, tmp_path: Path) -> None:

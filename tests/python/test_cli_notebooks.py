@@ -12,6 +12,8 @@ from xml.etree import ElementTree as ET
 import nbformat
 import pytest
 
+pytestmark = pytest.mark.internals
+
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 SIM = "from gpumem import sim\nsim.use(8 << 30)"
 LOOP = "import gpumem\nkept = []\nfor _ in gpumem.steps(range(20)):\n"
@@ -170,7 +172,7 @@ def test_an_extension_that_the_notebook_loads_prints_what_it_always_does(tmp_pat
         (["check", "no-such.ipynb"], "there is no notebook no-such.ipynb"),
         (["check", "{written}", "--fail-on", "pressure"], "unknown pressure: there is leak"),
         (["check", "{written}", "--peak", "6GB/s"], "'6GB/s' is not a size: write 6GiB"),
-        (["check", "{written}", "--against", "no-such"], "there is no file 'no-such', and no"),
+        (["check", "{written}", "--against", "no-such"], "cannot read no-such: neither a file"),
         (["run", "{written}", "--kernel", "no-such"], "the kernel no-such cannot start"),
         (["run", "{written}", "--loop", "a.py:3"], "--loop is for scripts"),
         (["run", "{written}", "--repeat", "3"], "has no cell to repeat"),

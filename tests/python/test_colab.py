@@ -16,6 +16,8 @@ from tests.python.test_pages import README, TIME, blocks
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.internals
+
 MANAGER = "https://colab.example/manager.js"
 OUTPUT = f"""
 from types import SimpleNamespace

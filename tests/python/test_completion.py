@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
+pytestmark = pytest.mark.internals
+
 README = Path(__file__).parents[2] / "README.md"
 
 ACTIONS = {

@@ -178,11 +178,8 @@ def test_what_a_child_uses_of_a_gpu_is_noted_at_the_end_of_runs(
     machine: Machine, tmp_path: Path
 ) -> None:
     script = f"""
-config = Config()
-config.HistoryManager.enabled = False
-config.GpuMem.store = {str(tmp_path / "store")!r}
-ip = InteractiveShell.instance(config=config)
-ip.run_line_magic("load_ext", "gpumem")
+store = Path({str(tmp_path / "store")!r})
+ip = open_shell(store=store)
 read, write = os.pipe()
 def fork():
     pid = os.fork()
@@ -197,7 +194,7 @@ def use(mib):
 ip.user_ns.update(fork=fork, use=use)
 ip.run_cell("%%gpumem --quiet\\npid = fork()")
 # The child's file is there once it has lived for a moment.
-while not list(Path(config.GpuMem.store).glob("*.processes/*.gpumem")):
+while not list(store.glob("*.processes/*.gpumem")):
     time.sleep(0.01)
 for mib in (64, 96, 32):
     ip.user_ns["mib"] = mib

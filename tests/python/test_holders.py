@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +19,14 @@ import gpumem
 import pytest
 from gpumem import _gpumem, sim
 
+from tests.support.graph import Graph
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.python.conftest import Shell
+
+pytestmark = pytest.mark.internals
 
 SETUP = "from gpumem import sim"
 FAILING = "def train():\n    batch = sim.tensor(PLANTED)\n    1 / 0\n"
@@ -41,15 +43,12 @@ class Planted:
 
 
 @pytest.fixture
-def notebook(shell: Shell) -> Iterator[Shell]:
-    """Return a shell with an empty device, and leave no exception behind."""
+def notebook(shell: Shell) -> Shell:
+    """Return a shell with an empty device."""
     sim.use()
     Planted.n_bytes = next(Planted.sizes)
     shell.run(SETUP)
-    yield shell
-    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
-        with contextlib.suppress(AttributeError):
-            delattr(sys, name)
+    return shell
 
 
 def run(shell: Shell, cell: str) -> None:
@@ -61,42 +60,7 @@ def run(shell: Shell, cell: str) -> None:
 
 def places(n_bytes: int | None = None) -> dict[tuple[str, str], set[str]]:
     """Return the paths to one storage, by the kind and name of the root that they begin at."""
-    n_bytes = n_bytes or Planted.n_bytes
-    nodes, edges, roots, *_ = _gpumem._testing.object_graph()
-    steps: dict[int, list[tuple[int, str]]] = {}
-    for source, target, step in edges:
-        steps.setdefault(source, []).append((target, step))
-    planted = {idx for idx, (*_, storage) in enumerate(nodes) if storage and storage[1] == n_bytes}
-    leading = leading_to(planted, edges)
-    found: dict[tuple[str, str], set[str]] = {}
-    for name, kind, start, target in roots:
-        open_, seen = deque([(start, target)] if target in leading else []), {target}
-        while open_:
-            path, node = open_.popleft()
-            if node in planted:
-                found.setdefault((kind, name), set()).add(path)
-                break
-            new = [
-                (held, step)
-                for held, step in steps.get(node, [])
-                if held in leading and held not in seen
-            ]
-            seen.update(held for held, _ in new)
-            open_.extend((path + step, held) for held, step in new)
-    return found
-
-
-def leading_to(nodes: set[int], edges: list[tuple[int, int, str]]) -> set[int]:
-    """Return all that leads to these: a few of the thousands of objects of a shell."""
-    holders: dict[int, list[int]] = {}
-    for source, target, _ in edges:
-        holders.setdefault(target, []).append(source)
-    leading, open_ = set(nodes), list(nodes)
-    while open_:
-        new = [source for source in holders.get(open_.pop(), []) if source not in leading]
-        leading.update(new)
-        open_.extend(new)
-    return leading
+    return Graph().places(n_bytes or Planted.n_bytes)
 
 
 def kinds() -> set[str]:
@@ -107,39 +71,6 @@ def kinds() -> set[str]:
 def test_a_variable_is_named(notebook: Shell) -> None:
     run(notebook, "model = {'head': [sim.tensor(PLANTED)]}")
     assert places() == {("variable", "model"): {"model['head'][0]"}}
-
-
-@pytest.mark.parametrize(
-    ("cell", "path"),
-    [
-        ("for batch in [sim.tensor(PLANTED)]: pass", "batch"),
-        ("_hidden = sim.tensor(PLANTED)", "_hidden"),
-        ("_ = sim.tensor(PLANTED)", "_"),
-        ("def f(x=sim.tensor(PLANTED)): pass", "f.<defaults>.x"),
-        ("def make(t):\n    return lambda: t\ng = make(sim.tensor(PLANTED))", "g.<closure>.t"),
-        (
-            "def batches():\n    kept = sim.tensor(PLANTED)\n    yield 1\nit = batches(); next(it)",
-            "it.<locals>.kept",
-        ),
-        (
-            "import functools as ft\n@ft.lru_cache\ndef f(n): return sim.tensor(n)\nf(PLANTED);",
-            "f.<inside>",
-        ),
-        (
-            f"{FAILING}\ntry:\n    train()\nexcept ZeroDivisionError as e:\n    err = e",
-            "err.__traceback__.tb_next.tb_frame.<locals>.batch",
-        ),
-        (
-            "class Net:\n    def __init__(s):\n        s.w = sim.tensor(PLANTED)\nnet = Net()",
-            "net.w",
-        ),
-        ("class Cache:\n    kept = sim.tensor(PLANTED)", "Cache.kept"),
-    ],
-)
-def test_what_a_cell_leaves_is_named(notebook: Shell, cell: str, path: str) -> None:
-    run(notebook, cell)
-    name = path.split(".", maxsplit=1)[0].split("[", maxsplit=1)[0]
-    assert places() == {("variable", name): {path}}
 
 
 def test_a_displayed_value_is_in_every_place(notebook: Shell) -> None:

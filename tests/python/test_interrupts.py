@@ -15,16 +15,20 @@ import gpumem
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tests.python.conftest import Shell
 
+pytestmark = pytest.mark.internals
+
 
 @pytest.fixture
-def press(monkeypatch: pytest.MonkeyPatch, shell: Shell) -> Iterator[Callable[[int], None]]:
+def press(
+    ctrl_c: None,  # noqa: ARG001 (has the handler that is pressed)
+    monkeypatch: pytest.MonkeyPatch,
+    shell: Shell,
+) -> Callable[[int], None]:
     """Return what has Ctrl-C pressed when torch is asked for the n-th time from now."""
-    # Python's own handler, which a job in the background starts without.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     asked = SimpleNamespace(n_left=0)
 
     def is_initialized() -> bool:
@@ -41,8 +45,7 @@ def press(monkeypatch: pytest.MonkeyPatch, shell: Shell) -> Iterator[Callable[[i
         asked.n_left = n
 
     shell.user_ns.update(press=press_in, gpumem=gpumem)
-    yield press_in
-    signal.signal(signal.SIGINT, before)
+    return press_in
 
 
 def last_status() -> str:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from jupyter_client.blocking import BlockingKernelClient
     from jupyter_client.manager import KernelManager
 
+pytestmark = pytest.mark.internals
+
 WIDGET = "application/vnd.jupyter.widget-view+json"
 # A signal that comes just before Python calls the system's sleep does not end that: naps are short.
 NAPS = "import time\nprint('running', flush=True)\nfor _ in range(12_000):\n    time.sleep(0.01)"

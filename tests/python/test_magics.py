@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import gpumem
 import IPython
 import pytest
-from gpumem import _gpumem
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
+
+from tests.support.shell import shells
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.python.conftest import Shell
+
+pytestmark = pytest.mark.internals
 
 SOURCES = "cuda, nvml, torch, cupy, jax, tensorflow, rmm, numba, bitsandbytes, host, sim"
 
@@ -298,22 +299,11 @@ def test_report_as_a_page(shell: Shell, tmp_path: Path, name: str) -> None:
 
 
 def test_a_profile_sets_the_defaults(tmp_path: Path) -> None:
-    config = Config()
-    config.HistoryManager.enabled = False
-    config.GpuMem.record_all = True
-    config.GpuMem.quiet = True
-    config.GpuMem.source_text = "none"
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(config=config, ipython_dir=str(tmp_path))
-    try:
-        _gpumem.reset()
-        shell.run_line_magic("load_ext", "gpumem")
-        shell.run_cell("secret = 1", store_history=True)
+    with shells(tmp_path) as new:
+        shell = new(record_all=True, quiet=True, source_text="none")
+        shell.run("secret = 1")
         assert "secret" not in gpumem.report().to_json()
         assert n_runs() == 1
-    finally:
-        gpumem.unload_ipython_extension(shell)
-        InteractiveShell.clear_instance()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -12,10 +11,15 @@ import gpumem
 import pytest
 from gpumem import sim
 
+from tests.support.in_process import in_process
+from tests.support.shell import open_shell
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.python.conftest import Shell
+
+pytestmark = pytest.mark.internals
 
 ROOT = Path(__file__).parents[2]
 MIB = 1 << 20
@@ -331,31 +335,23 @@ class FakeTorch(ModuleType):
         )
 
 
-def test_torch_tells_of_what_the_cell_caught(shell: Shell) -> None:
-    """In a process of its own: torch is asked to tell only once."""
-    del shell
-    program = r"""
-import gpumem, sys
-from tests.python.test_oom import FakeTorch
-from IPython.core.interactiveshell import InteractiveShell
-sys.modules["torch"] = torch = FakeTorch()
-shell = InteractiveShell.instance()
-gpumem.load_ipython_extension(shell)
-shell.user_ns["torch"] = torch
-for _ in range(3):
-    shell.run_cell("%%gpumem --quiet\npass")
-assert len(torch.observers) == 1, torch.observers
-shell.run_cell("%%gpumem --quiet\ntorch.observers[0](0, 7 << 20, 1 << 30, 5 << 20)")
-# Torch may call it in other ways one day: nothing comes out.
-shell.run_cell("%%gpumem --quiet\ntorch.observers[0]('no', number=1)\ntorch.observers[0]()")
-rows = [row for row in gpumem.report().runs if row["device"] == "cuda:0"]
-told = rows[3]["oom"]
-names = ("framework", "survived", "wanted_bytes", "free_bytes", "total_bytes", "allocated_bytes")
-assert [told[name] for name in names] == ["torch", True, 7 << 20, 5 << 20, 1 << 30, 96 << 20], told
-assert [row["status"] for row in rows] == ["ok"] * 5
-assert rows[4]["oom"] is None
-"""
-    ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    assert (ran.returncode, ran.stderr) == (0, "")
+@in_process
+def test_torch_tells_of_what_the_cell_caught() -> None:
+    """Torch is asked to tell only once in a process."""
+    torch = FakeTorch()
+    sys.modules["torch"] = torch
+    shell = open_shell()
+    shell.user_ns["torch"] = torch
+    for _ in range(3):
+        shell.run("%%gpumem --quiet\npass")
+    assert len(torch.observers) == 1, torch.observers
+    shell.run("%%gpumem --quiet\ntorch.observers[0](0, 7 << 20, 1 << 30, 5 << 20)")
+    # Torch may call it in other ways one day: nothing comes out.
+    shell.run("%%gpumem --quiet\ntorch.observers[0]('no', number=1)\ntorch.observers[0]()")
+    rows = [row for row in gpumem.report().runs if row["device"] == "cuda:0"]
+    told = rows[3]["oom"]
+    figures = ("wanted_bytes", "free_bytes", "total_bytes", "allocated_bytes")
+    assert (told["framework"], told["survived"]) == ("torch", True), told
+    assert [told[name] for name in figures] == [7 << 20, 5 << 20, 1 << 30, 96 << 20], told
+    assert [row["status"] for row in rows] == ["ok"] * 5
+    assert rows[4]["oom"] is None

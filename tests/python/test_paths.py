@@ -1,38 +1,56 @@
-"""How the way to a tensor reads: as Python that a person knows."""
+"""Every way to a tensor: found by the walk, and printed as Python that a person knows."""
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
+import re
 from typing import TYPE_CHECKING
 
 import gpumem
 import pytest
 from gpumem import sim
 
+from tests.support.graph import Graph
+
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
 
-# What a cell leaves under the name `it`, the path to its tensor, and what it is said to be.
+pytestmark = pytest.mark.internals
+
+PLANTED = 3 << 20
+IMPORTS = "import asyncio, collections, dataclasses, functools, types\nfrom gpumem import sim"
+CLASS = "class A: pass\nit = A()\n"
+FAILING = """
+def train(batch):
+    rows = [batch]
+    1 / 0
+"""
+
+# What a cell leaves of the tensor `t`, its path from the name, and what the name is said to be.
 PATHS = [
-    ("it = [t]", "it[0]", "list of 1 tensor"),
+    ("it = t", "it", "Tensor"),
+    ("for batch in [t]: pass", "batch", "Tensor"),
+    ("_hidden = t", "_hidden", "Tensor"),
+    ("_ = t", "_", "Tensor"),
+    ("it = [0, t]", "it[1]", "list of 1 tensor"),
+    ("it = (0, (t,))", "it[1][0]", "tuple of 1 tensor"),
     ("it = {'loss': [t]}", "it['loss'][0]", "dict of 1 tensor"),
     ("it = {(0, 'a'): t}", "it[(0, 'a')]", "dict of 1 tensor"),
+    ("it = {t: 1}", "it.<key>", "dict of 1 tensor"),
     ("it = {1, t}", "it.<element>", "set of 1 tensor"),
+    ("it = frozenset([t])", "it.<element>", "frozenset of 1 tensor"),
     ("it = collections.deque([1, t], maxlen=3)", "it[1]", "deque of 1 tensor"),
     ("it = collections.defaultdict(list, a=[t])", "it['a'][0]", "defaultdict of 1 tensor"),
     ("it = collections.OrderedDict(a=t)", "it['a']", "OrderedDict of 1 tensor"),
-    (
-        "P = collections.namedtuple('P', 'x y')\nit = P(1, t)\ndel P",
-        "it[1]",
-        "P of 1 tensor",
-    ),
+    ("P = collections.namedtuple('P', 'x y')\nit = P(1, t)\ndel P", "it[1]", "P of 1 tensor"),
     (
         "def make(t):\n    return lambda: t\nit = make(t)\ndel make",
         "it.<closure>.t",
         "function of 1 tensor",
     ),
-    ("def it(x, y=t): pass", "it.<defaults>.y", "function of 1 tensor"),
+    ("def it(w=0, x=t, *, y=1): pass", "it.<defaults>.x", "function of 1 tensor"),
     ("def it(*, y=t): pass", "it.<defaults>.y", "function of 1 tensor"),
     ("def it(): pass\nit.last = t", "it.last", "function of 1 tensor"),
     (
@@ -65,17 +83,43 @@ PATHS = [
         "cache of 1 tensor",
     ),
     (
-        "@dataclasses.dataclass(slots=True)\nclass D:\n    x: object\nit = D(t)\ndel D",
-        "it.x",
-        "D of 1 tensor",
+        FAILING + "try:\n    train(t)\nexcept ZeroDivisionError as e:\n    it = e\ndel train",
+        "it.__traceback__.tb_next.tb_frame.<locals>.batch",
+        "ZeroDivisionError of 1 tensor",
     ),
+    (
+        FAILING + "it = KeyError()\ntry:\n    train(t)\nexcept ZeroDivisionError as e:\n"
+        "    it.__cause__ = e\ndel train",
+        "it.__cause__.__traceback__.tb_next.tb_frame.<locals>.batch",
+        "KeyError of 1 tensor",
+    ),
+    (CLASS + "it.kept = t\ndel A", "it.kept", "A of 1 tensor"),
+    (CLASS + "it.deep = A()\nit.deep.kept = [t]\ndel A", "it.deep.kept[0]", "A of 1 tensor"),
     (
         "class S:\n    __slots__ = ('a', 'b')\nit = S()\nit.b = t\ndel S",
         "it.b",
         "S of 1 tensor",
     ),
+    (
+        "class S:\n    __slots__ = ('a',)\nclass B(S): pass\nit = B()\nit.a = t\ndel B, S",
+        "it.a",
+        "B of 1 tensor",
+    ),
+    (
+        "class S:\n    __slots__ = ('a',)\nclass B(S): pass\nit = B()\nit.b = t\ndel B, S",
+        "it.b",
+        "B of 1 tensor",
+    ),
+    (
+        "@dataclasses.dataclass(slots=True)\nclass D:\n    x: object\nit = D(t)\ndel D",
+        "it.x",
+        "D of 1 tensor",
+    ),
+    ("class L(list): pass\nit = L([t])\ndel L", "it[0]", "L of 1 tensor"),
+    ("class L(list): pass\nit = L()\nit.kept = t\ndel L", "it.kept", "L of 1 tensor"),
     ("class it:\n    kept = t", "it.kept", "type of 1 tensor"),
     ("it = types.SimpleNamespace(a=t)", "it.a", "SimpleNamespace of 1 tensor"),
+    ("it = types.ModuleType('made')\nit.kept = t", "it.kept", "module of 1 tensor"),
     ("it = types.MappingProxyType({'a': t})", "it.<inside>['a']", "mappingproxy of 1 tensor"),
     ("it = iter([t])", "it.<inside>[0]", "list_iterator of 1 tensor"),
     (
@@ -94,18 +138,26 @@ def run(shell: Shell, cell: str) -> None:
         shell.run_cell(cell)  # type: ignore[no-untyped-call]
 
 
+def found() -> list[tuple[str, str, str, str]]:
+    """Return who keeps a tensor of the planted size alone."""
+    roots = [it for it in gpumem.holders() if (it.device, it.n_bytes) == ("sim:0", PLANTED)]
+    return [(it.kind, it.name, it.path, it.what) for it in roots]
+
+
 @pytest.mark.parametrize(("cell", "path", "what"), PATHS, ids=[path for _, path, _ in PATHS])
-def test_the_way_reads_as_python(shell: Shell, cell: str, path: str, what: str) -> None:
+def test_a_path_is_found_and_reads_as_python(shell: Shell, cell: str, path: str, what: str) -> None:
+    cell, path = (text.replace("PLANTED", str(PLANTED)) for text in (cell, path))
+    [name] = re.findall(r"^\w+", path)
     sim.use()
-    planted = 3 << 20
-    run(
-        shell,
-        "import asyncio, collections, dataclasses, functools, types\nfrom gpumem import sim",
-    )
-    cell = cell.replace("PLANTED", str(planted))
-    run(shell, cell if "sim.tensor" in cell else f"t = sim.tensor({planted})\n{cell}\ndel t")
-    found = [(it.path, it.what) for it in gpumem.holders().roots if it.name == "it"]
+    run(shell, IMPORTS)
+    run(shell, cell if "sim.tensor" in cell else f"t = sim.tensor({PLANTED})\n{cell}\ndel t")
+    # The words for a cache come later: to the walk it is the inside of an object.
+    walked = path.replace("<cache>", "<inside>")
+    assert Graph({name: shell.user_ns[name]}).paths()[PLANTED] == walked
+    assert found() == [("variable", name, path, what)]
     if "coroutine" in what:
         run(shell, "it.close()")
-    run(shell, "del it")
-    assert found == [(path.replace("PLANTED", str(planted)), what)]
+    run(shell, f"del {name}")
+    # A class is part of a circle.
+    gc.collect()
+    assert found() == []

@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.in_process import with_root
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="shares of memory are told there")
+pytestmark = [
+    pytest.mark.internals,
+    pytest.mark.skipif(sys.platform != "linux", reason="shares of memory are told there"),
+]
 
 # What a spawned child finds: functions of a module that imports gpumem.
 WORK = """
@@ -45,18 +50,11 @@ WORK = """
 SHELL = """
     import json, multiprocessing, os, sys, threading, time
     from pathlib import Path
-    from IPython.core.interactiveshell import InteractiveShell
-    from traitlets.config import Config
+    from tests.support.shell import Shell, open_shell
     import work
 
     def played(cell, **settings):
-        config = Config()
-        config.HistoryManager.enabled = False
-        config.GpuMem.store = sys.argv[1]
-        config.GpuMem.quiet = True
-        config.GpuMem.update(settings)
-        shell = InteractiveShell.instance(config=config)
-        shell.run_line_magic("load_ext", "gpumem")
+        shell = open_shell(**{"store": sys.argv[1], "quiet": True, **settings}, prints=True)
         shell.run_line_magic("gpumem", "on")
         shell.user_ns.update(work=work, multiprocessing=multiprocessing)
         assert shell.run_cell(cell, store_history=True).success
@@ -87,7 +85,7 @@ def play(tmp_path: Path) -> Any:
             text=True,
             timeout=120,
             check=False,
-            env={**around, **environment},
+            env={**around, **with_root(), **environment},
             cwd=tmp_path,
         )
         assert ran.returncode == 0, ran.stderr
@@ -165,7 +163,7 @@ def test_a_report_says_that_there_are_children_and_how_to_see_them(play: Any) ->
     cell = textwrap.dedent(STARTED.format(method="spawn"))
     found = play(f"""
         found = played({cell!r})
-        shell = InteractiveShell.instance()
+        shell = Shell.instance()
         shell.run_line_magic("gpumem_report", "")
         shell.run_line_magic("gpumem_report", "--processes --text")
         shell.run_line_magic("gpumem_report", "--processes --html children")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
+pytestmark = pytest.mark.internals
+
 MIB = 1 << 20
 
 
@@ -232,6 +234,7 @@ def fails_alone(shell: Shell, caplog: pytest.LogCaptureFixture, words: str) -> N
     assert "/issues" in record.getMessage()
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_a_ctrl_c_that_ends_a_callback_ends_the_cell(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -165,14 +165,13 @@ needs_mallinfo2 = pytest.mark.skipif(
 HOST_ALONE = """
 import json, os, sys
 import gpumem
-from IPython.core.interactiveshell import InteractiveShell
+from tests.support.shell import open_shell
 
 def resident():
     with open("/proc/self/statm") as statm:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
-shell = InteractiveShell.instance()
-shell.run_line_magic("load_ext", "gpumem")
+shell = open_shell()
 told = []
 for cell in json.loads(sys.argv[1]):
     before = resident()
@@ -572,12 +571,8 @@ def run_python(script: str) -> str:
 
 IN_A_SHELL = """
     import os, sys, threading, time
-    from IPython.core.interactiveshell import InteractiveShell
-    from traitlets.config import Config
-    config = Config()
-    config.HistoryManager.enabled = False
-    shell = InteractiveShell.instance(config=config)
-    shell.run_line_magic("load_ext", "gpumem")
+    from tests.support.shell import open_shell
+    shell = open_shell()
 
     def names_of_threads():
         for task in os.listdir("/proc/self/task"):

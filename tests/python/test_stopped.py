@@ -11,10 +11,14 @@ import gpumem
 import pytest
 from gpumem import _gpumem, widget
 
+from tests.support.in_process import with_root
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.python.conftest import Shell
+
+pytestmark = pytest.mark.internals
 
 WORDS = "panic: a test asked for this panic"
 GO_ON = "Your cells are not affected. `%gpumem on` records again."
@@ -116,13 +120,8 @@ def test_what_goes_on_has_no_notice(shell: Shell, tmp_path: Path) -> None:
 
 
 FIRST = """
-from IPython.core.interactiveshell import InteractiveShell
-from IPython.core.displaypub import CapturingDisplayPublisher
-from traitlets.config import Config
-config = Config()
-config.HistoryManager.enabled = False
-shell = InteractiveShell.instance(config=config, display_pub_class=CapturingDisplayPublisher)
-shell.run_line_magic("load_ext", "gpumem")
+from tests.support.shell import open_shell
+shell = open_shell()
 from gpumem import _gpumem, report
 _gpumem._testing.panic_in_next_callback()
 
@@ -153,7 +152,7 @@ def test_a_failure_in_the_very_first_run_is_told_and_got_over(tmp_path: Path) ->
         text=True,
         check=False,
         cwd=tmp_path,
-        env={**os.environ, "IPYTHONDIR": str(tmp_path)},
+        env={**os.environ, **with_root(), "IPYTHONDIR": str(tmp_path)},
     )
     assert ran.stdout.endswith("went on\n"), ran.stderr
     assert ran.stderr.startswith(f"recording stopped: {WORDS}")

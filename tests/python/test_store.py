@@ -74,7 +74,7 @@ def test_a_session_without_runs_leaves_nothing(kept: Shell, folder: Path) -> Non
     end()
     assert not folder.exists()
     assert gpumem.sessions() == []
-    assert said_by(kept, "%gpumem sessions").startswith("no session is kept yet")
+    assert said_by(kept, "%gpumem sessions").startswith(f"no session is kept in {folder}")
 
 
 def test_nobody_else_can_read_it(kept: Shell, folder: Path) -> None:

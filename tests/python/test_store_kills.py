@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import gpumem
 import pytest
 
+from tests.python.played import command
 from tests.python.test_store import folder, kept
 
 if TYPE_CHECKING:
@@ -77,24 +78,16 @@ def small_group() -> Iterator[Path]:
 
 
 GREEDY = """
-import os, sys
-open(sys.argv[2], "w").write(str(os.getpid()))
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
-config = Config()
-config.HistoryManager.enabled = False
-config.GpuMem.store = sys.argv[1]
-shell = InteractiveShell.instance(config=config)
-shell.run_cell("%load_ext gpumem\\n%gpumem on\\nimport time; kept = []", store_history=True)
-grow = "while True:\\n    kept.append(b'x' * (20 << 20)); time.sleep(0.05)"
-shell.run_cell(grow, store_history=True)
+    open(sys.argv[2], "w").write(str(os.getpid()))
+    run("%gpumem on\\nkept = []")
+    run("while True:\\n    kept.append(b'x' * (20 << 20)); time.sleep(0.05)")
 """
 
 
 @pytest.mark.usefixtures("kept")
 def test_what_the_system_killed_is_told_apart(folder: Path, small_group: Path) -> None:
-    command = [sys.executable, "-c", GREEDY, str(folder), str(small_group / "cgroup.procs")]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    greedy = [*command(folder, GREEDY), str(small_group / "cgroup.procs")]
+    assert subprocess.run(greedy, check=False).returncode == -signal.SIGKILL
     (session,) = gpumem.sessions()
     assert (session.ending, session.n_runs) == ("killed_by_system", 1)
     text = gpumem.report(gpumem.open_session(session.id)).text()

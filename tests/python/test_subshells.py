@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from jupyter_client.blocking import BlockingKernelClient
     from jupyter_client.manager import KernelManager
 
-pytestmark = pytest.mark.skipif(
-    ipykernel.version_info < (7,), reason="this ipykernel has no subshells"
-)
+pytestmark = [
+    pytest.mark.internals,
+    pytest.mark.skipif(ipykernel.version_info < (7,), reason="this ipykernel has no subshells"),
+]
 
 MIB = 1 << 20
 

@@ -125,7 +125,7 @@ def test_a_file_may_have_any_name(
     assert names == [f"{LONE}.gpumem", f"{LONE}.html", f"{LONE}.pickle"]
 
 
-def test_texts_beside_the_recording_may_be_anything(recorded: Shell) -> None:
+def test_a_lone_surrogate_beside_the_recording_raises_nothing(recorded: Shell) -> None:
     profiler = gpumem.GPUMemoryProfiler()
     ask: list[Callable[[], object]] = [
         lambda: _gpumem.sources_text([LONE]),

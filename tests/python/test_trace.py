@@ -16,6 +16,8 @@ import IPython
 import pytest
 from gpumem import sim
 
+pytestmark = pytest.mark.internals
+
 MIB = 1 << 20
 REAL_DATA = Path(os.environ.get("GPUMEM_REAL_DATA", Path(__file__).parents[3] / "shared/data"))
 SNAPSHOTS = sorted((REAL_DATA / "pytorch_snapshots").glob("*.pickle"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import json
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -13,10 +12,15 @@ import gpumem
 import pytest
 from gpumem import sim
 
+from tests.support.in_process import in_process
+from tests.support.shell import open_shell
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.python.conftest import Shell
+
+pytestmark = pytest.mark.internals
 
 MIB = 1 << 20
 
@@ -89,30 +93,24 @@ def test_a_device_without_a_tensor_of_pythons_is_told(notebook: Shell) -> None:
     assert roots() == {"outside Python": ("unnamed", 5 * MIB)}
 
 
+@in_process
 def test_growth_without_a_name_is_looked_for_after_a_run() -> None:
-    """In a process of its own: among the objects of all tests a look would be cut."""
+    """Among the objects of all tests a look would be cut."""
+    gc.disable()
+    shell = open_shell()
+    shell.run(f"import ctypes\nfrom gpumem import sim\nhidden = []\n{HIDE}")
+    shell.run("sim.use(1 << 30)")
+    shell.run("class Node: pass\nkept = sim.tensor(100 << 20)")
     cell = "a = Node(); a.me = a; a.kept = sim.tensor(30 << 20); del a; hide(2 << 20)"
-    program = f"""
-import gc, gpumem
-from IPython.core.interactiveshell import InteractiveShell
-gc.disable()
-shell = InteractiveShell.instance()
-gpumem.load_ipython_extension(shell)
-shell.run_cell('''import ctypes\\nfrom gpumem import sim\\nhidden = []\\n{HIDE}''')
-shell.run_cell("sim.use(1 << 30)")
-shell.run_cell("class Node: pass\\nkept = sim.tensor(100 << 20)")
-for _ in range(10):
-    shell.run_cell("%%gpumem --quiet\\n{cell}")
-[found] = [it for it in gpumem.report().findings if it.bytes_per_run == 32 << 20]
-grown = {{it.kind: it.grown_bytes for it in found.holders}}
-# The first of ten looks is compared with names alone; one for which time was short does not count.
-assert grown["cyclic_garbage"] in range(30 << 20, (9 * 30 << 20) + 1, 30 << 20), grown
-assert found.fix.after == "%gpumem release cycles"
-"""
-    ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
+    for _ in range(10):
+        shell.run(f"%%gpumem --quiet\n{cell}")
+    [found] = [it for it in gpumem.report().findings if it.bytes_per_run == 32 << 20]
+    grown = {it.kind: it.grown_bytes for it in found.holders}
+    # The first of ten looks is compared with names alone; one for which time was short does not
+    # count.
+    assert grown["cyclic_garbage"] in range(30 << 20, (9 * 30 << 20) + 1, 30 << 20), grown
+    assert found.fix is not None
+    assert found.fix.after == "%gpumem release cycles"
 
 
 def test_names_are_enough_where_they_tell_of_the_growth(notebook: Shell) -> None:

@@ -138,7 +138,7 @@ def test_what_the_line_of_a_baseline_says_can_be_typed(shell: Shell, name: str) 
 
 def test_a_baseline_that_is_not_there_is_named(shell: Shell) -> None:
     outcome = shell.run("%gpumem_report --compare monday")
-    assert "no baseline 'monday'" in outcome.stdout + outcome.stderr
+    assert "cannot read 'monday': neither a file nor a baseline" in outcome.stdout + outcome.stderr
     outcome = shell.run("%gpumem baseline")
     assert "baseline needs a name" in outcome.stdout + outcome.stderr
 

@@ -5,62 +5,31 @@ from __future__ import annotations
 import array
 import functools
 import gc
+import json
 import random
 import subprocess
 import sys
 import threading
 import types
 import weakref
-from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
+import gpumem
 import pytest
 from gpumem import _gpumem, register_adapter, sim
+
+from tests.python.hostile import Lies, unbelieved
+from tests.support.graph import Graph, path_to
+from tests.support.in_process import in_process
+from tests.support.shell import open_shell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.python.conftest import Shell
 
-Pair = namedtuple("Pair", ["left", "right"])  # noqa: PYI024 (the walk must know both kinds)
-
-
-class Graph:
-    """What `object_graph` says, with the ways that lead from its roots."""
-
-    def __init__(self, namespace: dict[str, Any] | None = None) -> None:
-        nodes, edges, roots, self.n_objects, self.is_cut = _gpumem._testing.object_graph(namespace)
-        self.nodes = nodes
-        self.roots = roots
-        self._steps: dict[int, list[tuple[int, str]]] = {}
-        for source, target, step in edges:
-            self._steps.setdefault(source, []).append((target, step))
-
-    def paths(self) -> dict[int, str]:
-        """Return the shortest path to each storage, by its bytes."""
-        found: dict[int, str] = {}
-        seen = set()
-        open_ = deque((path, target) for _, _, path, target in self.roots)
-        while open_:
-            path, node = open_.popleft()
-            if node in seen:
-                continue
-            seen.add(node)
-            storage = self.nodes[node][2]
-            if storage is not None:
-                found[storage[1]] = path
-            for target, step in self._steps.get(node, []):
-                open_.append((path + step, target))
-        return found
-
-    def categories(self) -> set[str]:
-        """Return what the objects are for."""
-        return {category for _, category, _ in self.nodes if category is not None}
-
-
-def path_to(value: object) -> str | None:
-    """Return how the walk gets from a variable `x` to the one tensor of 777 bytes."""
-    return Graph({"x": value}).paths().get(777)
+pytestmark = pytest.mark.internals
 
 
 class Plain:
@@ -71,14 +40,6 @@ class Slotted:
     """An instance with one slot."""
 
     __slots__ = ("kept",)
-
-
-class SlottedBelow(Slotted):
-    """An instance with a slot of its base and a dict."""
-
-
-class Own(list[Any]):
-    """A list with attributes."""
 
 
 def with_attributes(made: Any, **attributes: object) -> Any:
@@ -94,13 +55,6 @@ def closure(kept: object) -> Callable[[], object]:
 def default(kept: object) -> Callable[[], object]:
     def function(first: object = None, second: object = kept, *, third: object = 3) -> object:
         return first, second, third
-
-    return function
-
-
-def keyword_default(kept: object) -> Callable[[], object]:
-    def function(*, option: object = kept) -> object:
-        return option
 
     return function
 
@@ -127,81 +81,6 @@ def failed(kept: object) -> Exception:
         kept = None
         return error
     raise AssertionError
-
-
-def chained(kept: object) -> Exception:
-    error = KeyError("outer")
-    error.__cause__ = failed(kept)
-    del kept
-    return error
-
-
-def cached(kept: object) -> Callable[[int], object]:
-    values = [kept]
-    made = functools.lru_cache(lambda _: values.pop())
-    made(3)
-    return made
-
-
-def bound_method(kept: object) -> Callable[[], object]:
-    class Owner:
-        def method(self) -> None:
-            """Do nothing."""
-
-    method: Callable[[], object] = with_attributes(Owner(), kept=kept).method
-    return method
-
-
-async def coroutine(kept: object) -> object:
-    return kept
-
-
-@pytest.mark.parametrize(
-    ("hold", "path"),
-    [
-        (lambda t: t, "x"),
-        (lambda t: [0, t], "x[1]"),
-        (lambda t: (0, (t,)), "x[1][0]"),
-        (lambda t: {"loss": [t]}, "x['loss'][0]"),
-        (lambda t: {(1, "a"): t}, "x[(1, 'a')]"),
-        (lambda t: {t: 1}, "x.<key>"),
-        (lambda t: {t}, "x.<element>"),
-        (lambda t: frozenset([t]), "x.<element>"),
-        (lambda t: deque([0, 0, t]), "x[2]"),
-        (lambda t: OrderedDict(a=t), "x['a']"),
-        (lambda t: defaultdict(list, a=[t]), "x['a'][0]"),
-        (lambda t: Pair(1, t), "x[1]"),
-        (lambda t: with_attributes(Plain(), kept=t), "x.kept"),
-        (
-            lambda t: with_attributes(Plain(), deep=with_attributes(Plain(), kept=[t])),
-            "x.deep.kept[0]",
-        ),
-        (lambda t: with_attributes(Slotted(), kept=t), "x.kept"),
-        (lambda t: with_attributes(SlottedBelow(), kept=t), "x.kept"),
-        (lambda t: with_attributes(SlottedBelow(), other=t), "x.other"),
-        (lambda t: Own([t]), "x[0]"),
-        (lambda t: with_attributes(Own(), kept=t), "x.kept"),
-        (closure, "x.<closure>.kept"),
-        (default, "x.<defaults>.second"),
-        (keyword_default, "x.<defaults>.option"),
-        (lambda t: with_attributes(lambda: 0, kept=t), "x.kept"),
-        (generator, "x.<locals>.batch"),
-        (failed, "x.__traceback__.tb_next.tb_frame.<locals>.batch[0]"),
-        (chained, "x.__cause__.__traceback__.tb_next.tb_frame.<locals>.batch[0]"),
-        (bound_method, "x.__self__.kept"),
-        (lambda t: [t].append, "x.__self__[0]"),
-        (lambda t: functools.partial(print, t, end=""), "x.args[0]"),
-        (lambda t: functools.partial(print, end=t), "x.keywords['end']"),
-        (lambda t: types.SimpleNamespace(kept=t), "x.kept"),
-        (lambda t: type("Made", (), {"kept": t}), "x.kept"),
-        (lambda t: with_attributes(types.ModuleType("made"), kept=t), "x.kept"),
-        (cached, "x.<inside>"),
-        (lambda t: iter([t]), "x.<inside>[0]"),
-        (lambda t: types.MappingProxyType({"a": t}), "x.<inside>['a']"),
-    ],
-)
-def test_a_path_reads_as_python(hold: Callable[[Any], object], path: str) -> None:
-    assert path_to(hold(sim.tensor(777))) == path
 
 
 def test_a_class_reached_by_its_instance_is_found_last() -> None:
@@ -612,107 +491,29 @@ def test_what_the_collector_sees_is_found_in_random_graphs(seed: int) -> None:
             assert found.nbytes == n_bytes, path
 
 
-HOSTILE = """
-import ctypes, gc, os, sys
-import gpumem
-from gpumem import _gpumem, sim
-gc.disable()  # a collection would believe the type
-
-def failed(*error):  # and so would the interpreter's last one, which may never end
-    sys.__excepthook__(*error)
-    sys.stderr.flush()
-    os._exit(1)
-sys.excepthook = failed
-
-TRAVERSE = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-VISIT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-class Slot(ctypes.Structure):
-    _fields_ = [("slot", ctypes.c_int), ("function", ctypes.c_void_p)]
-class Spec(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("size", ctypes.c_int), ("item", ctypes.c_int),
-                ("flags", ctypes.c_uint), ("slots", ctypes.POINTER(Slot))]
-
-class NoType(ctypes.Structure):  # an object that was freed, as debug builds leave it
-    _fields_ = [("count", ctypes.c_ssize_t), ("type", ctypes.c_void_p)]
-
-def lying(body):
-    # Instances tell the collector what `body(visit)` does; Py_tp_traverse is slot 71.
-    def traverse(own, visit, argument):
-        visit = VISIT(visit)
-        return body(lambda address: visit(address, argument)) or 0
-    kept.append(TRAVERSE(traverse))
-    slots = (Slot * 2)(Slot(71, ctypes.cast(kept[-1], ctypes.c_void_p).value), Slot(0, None))
-    have_gc = 1 << 14
-    size = object.__basicsize__
-    spec = Spec(b"wrong.Wrong", size, 0, have_gc, ctypes.cast(slots, ctypes.POINTER(Slot)))
-    kept.extend([slots, spec])
-    make = ctypes.pythonapi.PyType_FromSpec
-    make.restype = ctypes.py_object
-    return make(ctypes.byref(spec))()
-
-kept = []
-tensor = sim.tensor(777)
-freed = NoType(1, None)
-alive = [object(), {"k": tensor}]
-addresses = {
-    "null": [0, None],
-    "misaligned": [id(tensor) + 1, id(tensor) + 4],
-    "freed": [ctypes.addressof(freed)],
-    "itself": [],
-}
-
-def told(name):
-    def body(visit):
-        for address in addresses[name]:
-            if visit(address):
-                return 1
-        return visit(id(tensor))
-    return body
-
-def endless(visit):
-    while not visit(id(alive)):
-        pass
-    return 1
-"""
-
-
 @pytest.mark.parametrize("lie", ["null", "misaligned", "freed", "itself"])
+@in_process
 def test_a_wrong_traverse_does_no_harm(lie: str) -> None:
-    program = f"""{HOSTILE}
-sim_only = lying(told({lie!r}))
-addresses["itself"].append(id(sim_only))
-nodes, edges, roots, n, is_cut = _gpumem._testing.object_graph({{"it": sim_only}})
-assert [storage for *_, storage in nodes if storage] == [("sim:0", 777)], nodes
-assert not is_cut
-kinds = {{it.kind for it in gpumem.holders() if it.device == "sim:0"}}
-assert kinds <= {{"variable", "module_global"}}, kinds
-os._exit(0)
-"""
-    ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
+    with unbelieved():
+        lies = Lies()
+        graph = Graph({"it": lies.liar(lie)})
+        assert [storage for *_, storage in graph.nodes if storage] == [("sim:0", 777)], graph.nodes
+        assert not graph.is_cut
+        kinds = {it.kind for it in gpumem.holders() if it.device == "sim:0"}
+        assert kinds <= {"variable", "module_global", "thread_frame"}, kinds
 
 
+@in_process
 def test_a_traverse_that_never_ends_is_cut_short() -> None:
-    program = f"""{HOSTILE}
-from IPython.core.interactiveshell import InteractiveShell
-shell = InteractiveShell.instance()
-gpumem.load_ipython_extension(shell)
-shell.user_ns.update(first=tensor, trap=lying(endless), sim=sim)
-_gpumem._testing.look_for(5_000)  # the walk ends after half of that
-shell.run_cell("%%gpumem --quiet\\nkept = sim.tensor(5 << 20)")
-import json
-[looked] = [it for it in json.loads(gpumem.report().to_json())["holders"]]
-assert looked["is_cut"]
-assert shell.run_cell("1 + 1").success
-sys.stdout.flush()
-os._exit(0)
-"""
-    ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
+    with unbelieved():
+        lies = Lies()
+        shell = open_shell()
+        shell.user_ns.update(first=lies.tensor, trap=lies.endless(), sim=sim)
+        _gpumem._testing.look_for(5_000)  # the walk ends after half of that
+        shell.run("%%gpumem --quiet\nkept = sim.tensor(5 << 20)")
+        [looked] = json.loads(gpumem.report().to_json())["holders"]
+        assert looked["is_cut"]
+        assert shell.run("1 + 1").result == "2"
 
 
 TASKS = """

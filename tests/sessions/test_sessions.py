@@ -1,7 +1,7 @@
 """Every session, judged by its truth.
 
 What gpumem gets wrong stands in ``wrong.txt``. A session that is better than its line there
-fails, too: the line has to go.
+fails, too: the line has to go. What is right in some runs only has to be right in one of a few.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ASPECTS = {"found", "holder", "bytes", "fix", "clean", "quiet"}
 WRONG = read_list()
+N_TRIES = 5
 
 
 @pytest.mark.parametrize("path", sessions(), ids=lambda path: path.stem)
@@ -30,6 +31,11 @@ def test_session(path: Path, record_property: Callable[[str, object], None]) -> 
     listed = WRONG.get(path.stem, Listed())
     new = judged.wrong - listed.always - listed.at_times
     assert not new, f"wrong: {', '.join(sorted(new))}\n{judged.row}\n{details(judged)}"
+    never_right = judged.wrong & listed.at_times
+    for _ in range(N_TRIES - 1):
+        if never_right:
+            never_right &= judge(path, fixes=True).wrong
+    assert not never_right, f"wrong in {N_TRIES} runs: {', '.join(sorted(never_right))}"
     better = listed.always - judged.wrong
     assert not better, f"right now, take it from {LIST.name}: {', '.join(sorted(better))}"
 

@@ -76,7 +76,7 @@ pub(crate) fn of_part(part: &Segment, parts: &[Segment], units: Units) -> Readou
     Readout {
         name: part.name.clone(),
         place: match category {
-            Some(category) => format!("{}, {place}", category.words()),
+            Some(category) => format!("{}, {place}", category.name()),
             None => place,
         },
         figures: vec![("size", units.size(part.size))],

@@ -4,54 +4,30 @@ use std::collections::HashSet;
 
 use gpumem_core::analyze::Analysis;
 use gpumem_core::chart::{Layers, Measure, Moment, Pace, Target, default_device};
+use gpumem_core::named;
 use gpumem_core::recording::{CellIdx, DeviceIdx, Recording, RunIdx};
 use gpumem_core::units::{Nanos, Units};
 
-/// One of the pictures, or a row of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Chart {
-    /// What one cell kept.
-    Row,
-    /// What all cells kept, over time.
-    Cells,
-    /// What fills the device.
-    Now,
-    /// Levels over time, as they were sampled.
-    Timeline,
-    /// The whole session, and the part of it that is looked at.
-    Minimap,
-    /// Who holds what.
-    Holders,
+named! {
+    /// One of the pictures, or a row of them.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Chart {
+        /// What one cell kept.
+        Row = "row",
+        /// What all cells kept, over time.
+        Cells = "cells",
+        /// What fills the device.
+        Now = "now",
+        /// Levels over time, as they were sampled.
+        Timeline = "timeline",
+        /// The whole session, and the part of it that is looked at.
+        Minimap = "minimap",
+        /// Who holds what.
+        Holders = "holders",
+    }
 }
 
 impl Chart {
-    /// All, from top to bottom.
-    pub(crate) const ALL: [Self; 6] = [
-        Self::Row,
-        Self::Cells,
-        Self::Now,
-        Self::Timeline,
-        Self::Minimap,
-        Self::Holders,
-    ];
-
-    /// The name in the page's `data-chart`.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Row => "row",
-            Self::Cells => "cells",
-            Self::Now => "now",
-            Self::Timeline => "timeline",
-            Self::Minimap => "minimap",
-            Self::Holders => "holders",
-        }
-    }
-
-    /// The chart of that name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|chart| chart.name() == name)
-    }
-
     /// It has time to zoom into.
     pub(crate) const fn has_time(self) -> bool {
         matches!(self, Self::Timeline | Self::Minimap)
@@ -75,36 +51,18 @@ impl Chart {
     }
 }
 
-/// What is closed until somebody opens it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fold {
-    /// Who holds what.
-    Map,
-    /// Every finding in full.
-    Findings,
-    /// Every run in a line.
-    Runs,
-    /// Units, thresholds, and the samples over time.
-    Settings,
-}
-
-impl Fold {
-    /// In the order of the page.
-    pub(crate) const ALL: [Self; 4] = [Self::Map, Self::Findings, Self::Runs, Self::Settings];
-
-    /// The name in the page and in what is saved.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Map => "map",
-            Self::Findings => "findings",
-            Self::Runs => "runs",
-            Self::Settings => "settings",
-        }
-    }
-
-    /// The fold of that name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|fold| fold.name() == name)
+named! {
+    /// What is closed until somebody opens it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Fold {
+        /// Who holds what.
+        Map = "map",
+        /// Every finding in full.
+        Findings = "findings",
+        /// Every run in a line.
+        Runs = "runs",
+        /// Units, thresholds, and the samples over time.
+        Settings = "settings",
     }
 }
 
@@ -151,33 +109,22 @@ pub(crate) enum Choice {
 /// From when to when.
 pub(crate) type Span = (Nanos, Nanos);
 
-/// One of the things that the timeline draws.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Layer {
-    /// The use of every process.
-    Device,
-    /// This process's use.
-    Process,
-    /// What growth is judged on.
-    Held,
-    /// Peaks.
-    Peaks,
+named! {
+    /// One of the things that the timeline draws.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Layer {
+        /// The use of every process.
+        Device = "device",
+        /// This process's use.
+        Process = "process",
+        /// What growth is judged on.
+        Held = "allocated",
+        /// Peaks.
+        Peaks = "peaks",
+    }
 }
 
 impl Layer {
-    /// In the order of the page.
-    pub(crate) const ALL: [Self; 4] = [Self::Device, Self::Process, Self::Held, Self::Peaks];
-
-    /// The name in the page and in what is saved.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Device => "device",
-            Self::Process => "process",
-            Self::Held => "allocated",
-            Self::Peaks => "peaks",
-        }
-    }
-
     /// As people read it.
     pub(crate) const fn words(self) -> &'static str {
         match self {
@@ -186,11 +133,6 @@ impl Layer {
             Self::Held => "allocated",
             Self::Peaks => "peaks",
         }
-    }
-
-    /// The layer of that name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|layer| layer.name() == name)
     }
 
     /// Whether it is drawn.

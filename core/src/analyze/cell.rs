@@ -1,14 +1,17 @@
 //! Cells as people see them.
 
+use serde::Serialize;
+
 use crate::printable::printable;
 use crate::recording::{CellIdx, Recording, Run};
 use crate::source_text;
 
 /// A cell as people see it: the first line of its source, and Jupyter's latest number.
 /// [`Finding::cell`](super::Finding::cell) names one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CellRef {
     /// Its position in the recording.
+    #[serde(skip)]
     pub idx: CellIdx,
     /// The frontend's id, or the hash of its source.
     pub id: String,
@@ -19,15 +22,23 @@ pub struct CellRef {
 }
 
 impl CellRef {
-    /// The cell of a run, with the number of its latest run.
-    pub(super) fn of(recording: &Recording, run: &Run) -> Self {
+    /// The cell of a run, with the number of that run.
+    pub(crate) fn at(recording: &Recording, run: &Run) -> Self {
         let cell = recording.cell(run.cell);
-        let latest = recording.latest_run(run.cell).unwrap_or(run);
         Self {
             idx: cell.idx,
             id: cell.id.clone(),
             label: cell_label(recording, run),
+            execution_count: run.execution_count,
+        }
+    }
+
+    /// The cell of a run, with the number of its latest run.
+    pub(super) fn of(recording: &Recording, run: &Run) -> Self {
+        let latest = recording.latest_run(run.cell).unwrap_or(run);
+        Self {
             execution_count: latest.execution_count,
+            ..Self::at(recording, run)
         }
     }
 }

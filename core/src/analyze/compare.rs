@@ -1,46 +1,40 @@
 //! Comparison with a baseline: what grew more or less than before.
 
+use serde::Serialize;
+
 use super::cell::CellRef;
+use super::finding::Finding;
 use super::growth::State;
+use super::incremental_analyzer::IncrementalAnalyzer;
 use super::paths::Paths;
 use super::row::RunRow;
 use super::series::{self, Key};
 use super::stats_cache::StatsCache;
-use super::{Analysis, Finding, IncrementalAnalyzer, Rules};
+use super::{Analysis, Rules};
+use crate::named;
 use crate::recording::{DeviceIdx, DeviceKey, Recording, Run};
 use crate::source_text;
 use crate::units::{ByteDelta, Bytes};
 
-/// How a cell's growth changed. The order is that of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
-    /// It grows more.
-    Worse,
-    /// It grows, and is not in the baseline.
-    New,
-    /// It grew, and no longer does.
-    Fixed,
-    /// It grows less.
-    Better,
-    /// It grows as much as before.
-    Same,
-}
-
-impl Change {
-    /// The name in JSON and in Python.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Worse => "worse",
-            Self::New => "new",
-            Self::Same => "same",
-            Self::Better => "better",
-            Self::Fixed => "fixed",
-        }
+named! {
+    /// How a cell's growth changed. The order is that of the report.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Change {
+        /// It grows more.
+        Worse = "worse",
+        /// It grows, and is not in the baseline.
+        New = "new",
+        /// It grew, and no longer does.
+        Fixed = "fixed",
+        /// It grows less.
+        Better = "better",
+        /// It grows as much as before.
+        Same = "same",
     }
 }
 
 /// A cell's (or a loop's) growth in one recording. A side of [`Compared`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GrowthSide {
     /// The verdict.
     pub state: State,
@@ -51,11 +45,12 @@ pub struct GrowthSide {
     /// Its 95 % confidence interval.
     pub interval: (ByteDelta, ByteDelta),
     /// The highest rise of the level inside a run, from its start.
+    #[serde(rename = "peak_bytes")]
     pub peak: Option<Bytes>,
 }
 
 /// One cell (or loop) on one device, before and after.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
     /// The cell as it is now.
     pub cell: CellRef,
@@ -72,8 +67,10 @@ pub struct Compared {
     /// How it changed.
     pub change: Change,
     /// Growth per run now, minus growth per run then.
+    #[serde(rename = "difference_bytes")]
     pub difference: ByteDelta,
     /// Half of the 95 % confidence interval of the difference.
+    #[serde(rename = "uncertainty_bytes")]
     pub uncertainty: Bytes,
 }
 
@@ -85,7 +82,27 @@ pub fn compare(recording: &Recording, baseline: &Recording, rules: &Rules) -> Ve
     IncrementalAnalyzer::default().compare(recording, baseline, rules)
 }
 
-pub(super) fn compared(before: &[Entry], after: Vec<Entry>) -> Vec<Compared> {
+impl IncrementalAnalyzer {
+    /// As [`compare`](compare()).
+    pub fn compare(
+        &mut self,
+        recording: &Recording,
+        baseline: &Recording,
+        rules: &Rules,
+    ) -> Vec<Compared> {
+        self.stats.turn();
+        let before = self.sides(baseline, rules);
+        let after = self.sides(recording, rules);
+        compared(&before, after)
+    }
+
+    fn sides(&mut self, recording: &Recording, rules: &Rules) -> Vec<Entry> {
+        let analysis = self.derived(recording, rules);
+        sides(recording, &analysis, rules, &mut self.stats)
+    }
+}
+
+fn compared(before: &[Entry], after: Vec<Entry>) -> Vec<Compared> {
     let mut compared: Vec<Compared> = after
         .into_iter()
         .filter_map(|after| {
@@ -118,7 +135,7 @@ pub fn waiting(recording: &Recording, baseline: &Recording, rules: &Rules) -> Ve
 }
 
 /// A side with what it is found again by.
-pub(super) struct Entry {
+struct Entry {
     cell: CellRef,
     source: u64,
     headline: Option<String>,
@@ -217,7 +234,7 @@ fn is_growing(side: &GrowthSide, least: Bytes) -> bool {
 }
 
 /// The growth of each cell and loop, with the verdicts of this analysis of the recording.
-pub(super) fn sides(
+fn sides(
     recording: &Recording,
     analysis: &Analysis,
     rules: &Rules,

@@ -1,9 +1,12 @@
 //! Figures that only one kind of finding has, as types.
 
+use serde::{Serialize, Serializer};
+
 use super::growth::{Growth, Shape};
 use super::loops::LoopPlace;
-use super::oom::OomBreakdown;
+use super::oom_breakdown::OomBreakdown;
 use crate::holders::RootKind;
+use crate::json;
 use crate::recording::{DeviceKind, RunIdx};
 use crate::units::{ByteDelta, Bytes};
 
@@ -82,17 +85,20 @@ impl Details {
 }
 
 /// How a series of levels grows. [`Finding::growth`](super::Finding::growth) returns it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SeriesGrowth {
     /// The course of the series.
     pub shape: Shape,
     /// What each run (or step) keeps: the Theil-Sen slope (Sen, 1968).
+    #[serde(skip)]
     pub bytes_per_run: ByteDelta,
     /// Its 95 % confidence interval, in bytes.
     pub interval: (ByteDelta, ByteDelta),
     /// What it kept over all of these runs (or steps).
+    #[serde(rename = "total_bytes")]
     pub total: ByteDelta,
     /// The judged series in bytes, for a sparkline; of a cell's series at most 64 points.
+    #[serde(serialize_with = "json::numbers")]
     pub sparkline: Vec<f64>,
 }
 
@@ -110,37 +116,45 @@ impl SeriesGrowth {
 }
 
 /// How the runs of a cell, or the steps in one, grow: [`Details::Growth`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GrowthDetails {
     /// The series that was judged.
+    #[serde(flatten)]
     pub series: SeriesGrowth,
     /// The line of the cell that keeps it, where its holder tells; not of a cell that the user labelled.
+    #[serde(skip)]
     pub statement: Option<String>,
     /// What grew it while the cell ran, where that is not the cell: `worker (thread)`.
     pub by: Option<String>,
     /// It counts steps inside a run, not runs.
     pub steps: bool,
     /// The loop whose iterations it counts as steps, if the user has not marked them.
+    #[serde(rename = "loop")]
     pub in_loop: Option<LoopPlace>,
     /// It is what names hold, whichever cells add to them: the cell's runs may have kept more.
+    #[serde(skip)]
     pub of_names: bool,
     /// In how many runs (or steps) it grew.
     pub n_grown: usize,
     /// Of how many runs (or steps) that is known.
     pub n_known: usize,
     /// In how many of the first runs it changed, if it has stayed since.
+    #[serde(skip)]
     pub n_moving: Option<usize>,
     /// How many more are needed for a verdict, if there are too few.
     pub n_missing: usize,
     /// Bytes left for growth on the device.
+    #[serde(rename = "headroom_bytes")]
     pub headroom: Option<Bytes>,
     /// How many more runs (or steps) fit at this rate, counted from the peak.
     pub runs_to_oom: Option<u64>,
     /// What decided between a leak and growth, besides the series itself.
     pub decided_by: Option<DecidedBy>,
     /// What the latest traced run kept.
+    #[serde(skip)]
     pub traced: Option<TracedRun>,
     /// What to do, the most promising first.
+    #[serde(skip)]
     pub advice: Vec<Advice>,
 }
 
@@ -194,6 +208,20 @@ pub enum DecidedBy {
     WaitsForCollector,
 }
 
+impl Serialize for DecidedBy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(match self {
+            Self::AllocationsGrew { .. } => "allocations_grew",
+            Self::AllocationsStayed { .. } => "allocations_stayed",
+            Self::OneTensor => "one_tensor",
+            Self::Fills { .. } => "fills",
+            Self::MayBeMeant => "may_be_meant",
+            Self::FirstWrites => "first_writes",
+            Self::WaitsForCollector => "waits_for_collector",
+        })
+    }
+}
+
 impl DecidedBy {
     /// It grows no further than its input, or its container, lets it.
     pub(crate) const fn is_bound(self) -> bool {
@@ -239,43 +267,54 @@ pub enum Advice {
 }
 
 /// Free memory between held blocks: [`Details::Fragmentation`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FragmentationDetails {
     /// Free inside partly used segments.
+    #[serde(rename = "inactive_split_bytes")]
     pub inactive_split: Bytes,
     /// Reserved by the allocator.
+    #[serde(rename = "reserved_bytes")]
     pub reserved: Bytes,
     /// The largest free block, if that is known.
+    #[serde(rename = "largest_free_bytes")]
     pub largest_free: Option<Bytes>,
     /// In segments that are entirely free: what `empty_cache()` returns.
+    #[serde(rename = "reclaimable_bytes")]
     pub reclaimable: Bytes,
     /// The run of which the recording tells where memory lay.
+    #[serde(skip)]
     pub mapped: Option<RunIdx>,
     /// What kind of device it is.
+    #[serde(skip)]
     pub device_kind: DeviceKind,
 }
 
 /// The latest re-run that held two copies: [`Details::Doubling`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct DoublingDetails {
     /// What earlier runs had left.
+    #[serde(rename = "old_bytes")]
     pub old: Bytes,
     /// What it built.
+    #[serde(rename = "new_bytes")]
     pub new: Bytes,
     /// How far it rose above its start.
+    #[serde(rename = "rose_bytes")]
     pub rose: Bytes,
     /// How many re-runs there were.
     pub n_reruns: usize,
 }
 
 /// What a part of IPython or Python keeps: [`Details::Retention`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RetentionDetails {
     /// Which place.
     pub place: RootKind,
     /// What nothing else keeps.
+    #[serde(rename = "n_bytes")]
     pub kept: Bytes,
     /// The run that left it there.
+    #[serde(rename = "since_run")]
     pub since: RunIdx,
     /// The name that keeps the largest object.
     pub name: String,

@@ -7,92 +7,63 @@ use super::details::{Details, SeriesGrowth};
 use super::evidence::Evidence;
 use super::growth::State;
 use super::loops::LoopPlace;
-use super::oom::Cause;
+use super::oom_breakdown::Cause;
 use super::row::Metric;
 use crate::holders::{Fix, Holder};
+use crate::named;
 use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::severity::Severity;
 use crate::units::Bytes;
 
-/// What a finding is about. [`FindingKind::name`] is its name in JSON and Python.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FindingKind {
-    /// Every run, or every step, keeps more memory, beyond reasonable doubt.
-    Leak,
-    /// It grows, but its holder is unknown, or it is not clear whether it continues.
-    Growing,
-    /// It grows no further than its input, or the container that collects it, lets it.
-    Bounded,
-    /// It grew and stopped: a warm-up, a cache, a plateau.
-    Settled,
-    /// Memory that is free in the allocator, but in pieces that cannot be used or returned.
-    Fragmentation,
-    /// Allocations that succeed only after the cache was flushed: the device is nearly full.
-    Pressure,
-    /// A run whose peak stands far above that of the others.
-    Spike,
-    /// Every run reserves memory from the driver and returns it.
-    Repeated,
-    /// Runs that reserve much more than they ever use.
-    Inefficient,
-    /// A run builds its new result while the old one is still alive.
-    Doubling,
-    /// What this process holds outside the allocator grows.
-    Gap,
-    /// The results of a line live through most of a run, and are freed in it.
-    LongLived,
-    /// A request that could not be served.
-    OutOfMemory,
-    /// Memory that IPython or Python keeps after the user let go of it.
-    Retention,
-}
-
-impl FindingKind {
-    /// The name in JSON and in Python.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Leak => "leak",
-            Self::Growing => "growing",
-            Self::Bounded => "bounded",
-            Self::Settled => "settled",
-            Self::Fragmentation => "fragmentation",
-            Self::Pressure => "pressure",
-            Self::Spike => "spike",
-            Self::Repeated => "repeated_allocation",
-            Self::Inefficient => "inefficient_allocation",
-            Self::Doubling => "rerun_doubling",
-            Self::Gap => "growing_gap",
-            Self::LongLived => "long_lived_intermediates",
-            Self::OutOfMemory => "out_of_memory",
-            Self::Retention => "retention",
-        }
+named! {
+    /// What a finding is about. [`FindingKind::name`] is its name in JSON and Python.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum FindingKind {
+        /// Every run, or every step, keeps more memory, beyond reasonable doubt.
+        Leak = "leak",
+        /// It grows, but its holder is unknown, or it is not clear whether it continues.
+        Growing = "growing",
+        /// It grows no further than its input, or the container that collects it, lets it.
+        Bounded = "bounded",
+        /// It grew and stopped: a warm-up, a cache, a plateau.
+        Settled = "settled",
+        /// Memory that is free in the allocator, but in pieces that cannot be used or returned.
+        Fragmentation = "fragmentation",
+        /// Allocations that succeed only after the cache was flushed: the device is nearly full.
+        Pressure = "pressure",
+        /// A run whose peak stands far above that of the others.
+        Spike = "spike",
+        /// Every run reserves memory from the driver and returns it.
+        Repeated = "repeated_allocation",
+        /// Runs that reserve much more than they ever use.
+        Inefficient = "inefficient_allocation",
+        /// A run builds its new result while the old one is still alive.
+        Doubling = "rerun_doubling",
+        /// What this process holds outside the allocator grows.
+        Gap = "growing_gap",
+        /// The results of a line live through most of a run, and are freed in it.
+        LongLived = "long_lived_intermediates",
+        /// A request that could not be served.
+        OutOfMemory = "out_of_memory",
+        /// Memory that IPython or Python keeps after the user let go of it.
+        Retention = "retention",
     }
 }
 
-/// Why a finding no longer matters: [`Finding::withdrawn`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Withdrawn {
-    /// The device fell back to its level before the growth.
-    GivenBack,
-    /// The cell was edited.
-    Edited,
-    /// A later run of the cell had enough memory.
-    HadEnough,
-    /// What was kept has been freed.
-    LetGo,
-}
-
-impl Withdrawn {
-    /// The name in JSON and in Python.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::GivenBack => "given_back",
-            Self::Edited => "edited",
-            Self::HadEnough => "had_enough",
-            Self::LetGo => "let_go",
-        }
+named! {
+    /// Why a finding no longer matters: [`Finding::withdrawn`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum Withdrawn {
+        /// The device fell back to its level before the growth.
+        GivenBack = "given_back",
+        /// The cell was edited.
+        Edited = "edited",
+        /// A later run of the cell had enough memory.
+        HadEnough = "had_enough",
+        /// What was kept has been freed.
+        LetGo = "let_go",
     }
 }
 

@@ -18,6 +18,7 @@
 use super::evidence::Evidence;
 use super::rules::Rules;
 use super::trend::{self, MAX_POINTS};
+use crate::named;
 use crate::units::{ByteDelta, Bytes};
 
 /// Growing series have risen for good more often than this.
@@ -31,30 +32,22 @@ const LATE_SHARE: f64 = 0.4;
 /// The second half of a slow leak is straight: its last third has more than this share.
 const LATE_SHARE_OF_TAIL: f64 = 0.75;
 
-/// The verdict on a series. The order is that of the cards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum State {
-    /// Both parts of the evidence rule agree that it grows, on enough runs.
-    Leak,
-    /// One part says that it grows: not yet beyond doubt.
-    Suspected,
-    /// It does not grow; the shape says what it does.
-    Stable,
-    /// Too few runs to tell.
-    NotEnoughData,
+named! {
+    /// The verdict on a series. The order is that of the cards.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum State {
+        /// Both parts of the evidence rule agree that it grows, on enough runs.
+        Leak = "leak",
+        /// One part says that it grows: not yet beyond doubt.
+        Suspected = "suspected",
+        /// It does not grow; the shape says what it does.
+        Stable = "stable",
+        /// Too few runs to tell.
+        NotEnoughData = "not_enough_data",
+    }
 }
 
 impl State {
-    /// The name in JSON and in Python.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Leak => "leak",
-            Self::Suspected => "suspected",
-            Self::Stable => "stable",
-            Self::NotEnoughData => "not_enough_data",
-        }
-    }
-
     /// The more cautious of two verdicts on the same growth.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -62,44 +55,29 @@ impl State {
     }
 }
 
-/// The course of a series: [`Growth::shape`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Shape {
-    /// No significant change.
-    Flat,
-    /// Rises in the first runs, then stays.
-    WarmUp,
-    /// One jump, flat before and after.
-    Step,
-    /// Rises and falls back to where it was.
-    Sawtooth,
-    /// Flat except for single high readings.
-    Spikes,
-    /// Several jumps, flat between them.
-    Staircase,
-    /// Grows throughout.
-    Growth,
-    /// Flat first, grows at the end.
-    LateGrowth,
-    /// Reserved grows, allocated does not: the allocator cannot reuse what it holds.
-    ReservedOnly,
-}
-
-impl Shape {
-    /// The name in JSON and in Python.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Flat => "flat",
-            Self::WarmUp => "warm-up",
-            Self::Step => "step",
-            Self::Sawtooth => "sawtooth",
-            Self::Spikes => "spikes",
-            Self::Staircase => "staircase",
-            Self::Growth => "growth",
-            Self::LateGrowth => "late growth",
-            Self::ReservedOnly => "reserved-only",
-        }
+named! {
+    /// The course of a series: [`Growth::shape`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum Shape {
+        /// No significant change.
+        Flat = "flat",
+        /// Rises in the first runs, then stays.
+        WarmUp = "warm-up",
+        /// One jump, flat before and after.
+        Step = "step",
+        /// Rises and falls back to where it was.
+        Sawtooth = "sawtooth",
+        /// Flat except for single high readings.
+        Spikes = "spikes",
+        /// Several jumps, flat between them.
+        Staircase = "staircase",
+        /// Grows throughout.
+        Growth = "growth",
+        /// Flat first, grows at the end.
+        LateGrowth = "late growth",
+        /// Reserved grows, allocated does not: the allocator cannot reuse what it holds.
+        ReservedOnly = "reserved-only",
     }
 }
 

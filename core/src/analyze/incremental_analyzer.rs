@@ -1,5 +1,6 @@
 //! Judging again: results that no threshold changes are kept between calls.
 
+use super::Analysis;
 use super::context::Context;
 use super::device_rows::{DeviceRows, Rows};
 use super::names::Names;
@@ -7,9 +8,8 @@ use super::paths::Paths;
 use super::rules::Rules;
 use super::series;
 use super::stats_cache::StatsCache;
-use super::{Analysis, Compared};
 use super::{
-    compare, finding, fragmentation, leak, levels, long_lived, oom, peaks, reserve, retention,
+    finding, fragmentation, leak, levels, long_lived, oom, peaks, reserve, retention,
     unattributed_growth,
 };
 use crate::recording::Recording;
@@ -20,7 +20,7 @@ use crate::recording::Recording;
 /// of unchanged series are reused.
 #[derive(Debug, Default)]
 pub struct IncrementalAnalyzer {
-    stats: StatsCache,
+    pub(super) stats: StatsCache,
 }
 
 impl IncrementalAnalyzer {
@@ -30,7 +30,7 @@ impl IncrementalAnalyzer {
         self.derived(recording, rules)
     }
 
-    fn derived(&mut self, recording: &Recording, rules: &Rules) -> Analysis {
+    pub(super) fn derived(&mut self, recording: &Recording, rules: &Rules) -> Analysis {
         let rows = levels::rows(recording);
         let of_devices = DeviceRows::all(recording, &rows);
         let mut analysis = Analysis {
@@ -79,23 +79,5 @@ impl IncrementalAnalyzer {
         findings.extend(retained);
         finding::sort(&mut findings);
         analysis.findings = findings;
-    }
-
-    /// Holds each growing cell of `recording` against `baseline`, worst first.
-    pub fn compare(
-        &mut self,
-        recording: &Recording,
-        baseline: &Recording,
-        rules: &Rules,
-    ) -> Vec<Compared> {
-        self.stats.turn();
-        let before = self.sides(baseline, rules);
-        let after = self.sides(recording, rules);
-        compare::compared(&before, after)
-    }
-
-    pub(super) fn sides(&mut self, recording: &Recording, rules: &Rules) -> Vec<compare::Entry> {
-        let analysis = self.derived(recording, rules);
-        compare::sides(recording, &analysis, rules, &mut self.stats)
     }
 }

@@ -3,6 +3,8 @@
 //! What is kept in each batch grows with the batches; what is kept in each epoch grows between them. A list
 //! that each epoch clears grows with the batches, and nothing of it is left: then neither explains anything.
 
+use serde::{Serialize, Serializer};
+
 use super::row::{Metric, of_sample};
 use super::series::metric_of;
 use crate::recording::{
@@ -63,6 +65,12 @@ impl LoopPlace {
             None if self.file.is_empty() => format!("line {}", self.line),
             None => format!("line {} of {}", self.line, self.file),
         }
+    }
+}
+
+impl Serialize for LoopPlace {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.name())
     }
 }
 

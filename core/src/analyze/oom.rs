@@ -14,6 +14,7 @@ use super::device_rows::Rows;
 use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind, Withdrawn};
 use super::levels::DeviceSummary;
+use super::oom_breakdown::Cause;
 use super::row::RunRow;
 use crate::holders::{Fix, RootKind};
 use crate::recording::{
@@ -22,8 +23,6 @@ use crate::recording::{
 };
 use crate::severity::Severity;
 use crate::units::Bytes;
-pub use breakdown::{OomBreakdown, OomPart};
-pub use causes::{Cause, HeldByError};
 
 /// A finding for each cell and device where memory ran out, about the last time.
 pub(super) fn findings(context: Context<'_>) -> Vec<Finding> {

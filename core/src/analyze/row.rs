@@ -1,28 +1,20 @@
 //! One row per (run, device): the levels of a device around a run.
 
+use crate::named;
 use crate::recording::{Column, DeviceIdx, Points, RunIdx, Sample};
 use crate::units::{ByteDelta, Bytes};
 
-/// The level of a device that growth is judged on: the first one known.
-/// [`wording::metric`](crate::wording::metric) has its words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Metric {
-    /// Bytes in blocks held by tensors, summed over the allocators.
-    Allocated,
-    /// The driver's figure for this process.
-    ProcessUsed,
-    /// The driver's figure for all processes.
-    DeviceUsed,
-}
-
-impl Metric {
-    /// The name in JSON and in Python.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Allocated => "allocated",
-            Self::ProcessUsed => "process_used",
-            Self::DeviceUsed => "device_used",
-        }
+named! {
+    /// The level of a device that growth is judged on: the first one known.
+    /// [`wording::metric`](crate::wording::metric) has its words.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Metric {
+        /// Bytes in blocks held by tensors, summed over the allocators.
+        Allocated = "allocated",
+        /// The driver's figure for this process.
+        ProcessUsed = "process_used",
+        /// The driver's figure for all processes.
+        DeviceUsed = "device_used",
     }
 }
 
@@ -48,6 +40,14 @@ impl Peak {
         match self {
             Self::Exact(bytes) | Self::AtLeast(bytes) => bytes,
             Self::Between { low, .. } => low,
+        }
+    }
+
+    /// What it is at most, if anything bounds it.
+    pub(crate) const fn high(self) -> Option<Bytes> {
+        match self {
+            Self::Exact(high) | Self::Between { high, .. } => Some(high),
+            Self::AtLeast(_) => None,
         }
     }
 

@@ -2,48 +2,37 @@
 
 use crate::analyze::{Part, PartContent, PartKind};
 use crate::holders::Part as Purpose;
+use crate::named;
 
-/// What a part of a device is for, in the order in which parts are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Category {
-    /// Parameters and buffers of models.
-    Parameters,
-    /// Their gradients.
-    Gradients,
-    /// What optimizers keep.
-    Optimizer,
-    /// What autograd keeps, and caches of keys and values.
-    Graphs,
-    /// Other tensors that have names.
-    Names,
-    /// What only `IPython` keeps.
-    Ipython,
-    /// No name reaches it.
-    Unnamed,
-    /// Free in the allocator.
-    Cache,
-    /// Of the driver and of libraries.
-    Context,
-    /// Of other processes.
-    Others,
+named! {
+    /// What a part of a device is for, in the order in which parts are shown.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[non_exhaustive]
+    pub enum Category {
+        /// Parameters and buffers of models.
+        Parameters = "parameters",
+        /// Their gradients.
+        Gradients = "gradients",
+        /// What optimizers keep.
+        Optimizer = "optimizer",
+        /// What autograd keeps, and caches of keys and values.
+        Graphs = "graphs",
+        /// Other tensors that have names.
+        Names = "your names",
+        /// What only `IPython` keeps.
+        Ipython = "IPython",
+        /// No name reaches it.
+        Unnamed = "unnamed",
+        /// Free in the allocator.
+        Cache = "cache",
+        /// Of the driver and of libraries.
+        Context = "context",
+        /// Of other processes.
+        Others = "other processes",
+    }
 }
 
 impl Category {
-    /// All, in the order in which they are shown.
-    pub const ALL: [Self; 10] = [
-        Self::Parameters,
-        Self::Gradients,
-        Self::Optimizer,
-        Self::Graphs,
-        Self::Names,
-        Self::Ipython,
-        Self::Unnamed,
-        Self::Cache,
-        Self::Context,
-        Self::Others,
-    ];
-
     /// Where memory of that purpose belongs.
     pub const fn of_purpose(purpose: Purpose) -> Self {
         match purpose {
@@ -74,22 +63,6 @@ impl Category {
     /// It is drawn with stripes: whose it is nobody can say, or it is nobody's here.
     pub(super) const fn is_striped(self) -> bool {
         matches!(self, Self::Unnamed | Self::Others)
-    }
-
-    /// As people read it.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Parameters => "parameters",
-            Self::Gradients => "gradients",
-            Self::Optimizer => "optimizer",
-            Self::Graphs => "graphs",
-            Self::Names => "your names",
-            Self::Ipython => "IPython",
-            Self::Unnamed => "unnamed",
-            Self::Cache => "cache",
-            Self::Context => "context",
-            Self::Others => "other processes",
-        }
     }
 
     /// On light and on dark.

@@ -89,14 +89,12 @@ impl Column {
     }
 
     fn put_extremes(self, kept: &mut Vec<Point>) {
-        let [lowest, highest] = self.extremes.places();
-        let (earlier, later) = if lowest.0 < highest.0 {
-            (lowest, highest)
-        } else {
-            (highest, lowest)
-        };
+        let [earlier, later] = self.extremes.in_order(|(idx, _)| *idx);
         let mut last = None;
-        for (idx, point) in [self.first, earlier, later, self.last] {
+        for (idx, point) in [Some(self.first), earlier, later, Some(self.last)]
+            .into_iter()
+            .flatten()
+        {
             if last != Some(idx) {
                 kept.push(point);
             }

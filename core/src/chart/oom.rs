@@ -122,8 +122,8 @@ impl Chart<'_> {
         } else {
             first
         };
+        bottom += NAMES;
         if self.end > Bytes::ZERO {
-            bottom += NAMES;
             self.draw_request(&scale, (bottom, REQUEST));
             self.write_request(&scale, bottom);
             bottom += REQUEST;
@@ -377,6 +377,21 @@ mod tests {
         // Stripes are many.
         let lines = log.lines().filter(|line| !line.ends_with(", 2 points"));
         insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"));
+    }
+
+    #[test]
+    fn names_below_the_bar_stand_above_the_legend_without_a_request() {
+        let narrow = Filled {
+            tensors: 0,
+            names: &[("losses", RootKind::Variable, 0)],
+            cache: 0,
+            context: 1,
+            free: 6,
+            wanted: 0,
+        };
+        let scene = drawn(&narrow, 300.0).expect("it is known");
+        assert!(texts(&scene).contains(&"context and libraries 1 MiB"));
+        assert_sound(&scene);
     }
 
     #[test]

@@ -1,37 +1,29 @@
 //! Values of the colour roles.
 
 use super::scene::Role;
+use crate::named;
 
 /// A colour in sRGB; a [`Theme`] maps roles to these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Rgb(pub u8, pub u8, pub u8);
 
-/// A set of colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Theme {
-    /// Dark on light.
-    #[default]
-    Light,
-    /// Light on dark.
-    Dark,
-    /// Black on white, for those who ask for more contrast.
-    LightContrast,
-    /// White on black, for the same readers.
-    DarkContrast,
+named! {
+    /// A set of colours.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum Theme {
+        /// Dark on light.
+        #[default]
+        Light = "light",
+        /// Light on dark.
+        Dark = "dark",
+        /// Black on white, for those who ask for more contrast.
+        LightContrast = "light-contrast",
+        /// White on black, for the same readers.
+        DarkContrast = "dark-contrast",
+    }
 }
 
 impl Theme {
-    /// The theme of that name: `light`, `dark`, `light-contrast`, `dark-contrast`.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "light" => Self::Light,
-            "dark" => Self::Dark,
-            "light-contrast" => Self::LightContrast,
-            "dark-contrast" => Self::DarkContrast,
-            _ => return None,
-        })
-    }
-
     /// The value of a role.
     pub(super) fn colour(self, role: Role) -> Rgb {
         let [light, dark] = match role {

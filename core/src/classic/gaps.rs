@@ -4,6 +4,8 @@ use super::calls::is_usable;
 use super::statistics::{mean, regression, sample_deviation};
 use super::{Figure, Figures, MB, Severity, Thresholds};
 
+use crate::named;
+
 const MIN_SAMPLES: usize = 3;
 const MIN_FOR_DRIFT: usize = 5;
 /// Multiples of the threshold of z.
@@ -35,25 +37,16 @@ impl GapSample {
     }
 }
 
-/// What a gap looks like: [`HiddenGap::kind`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GapKind {
-    /// It stood out for a moment.
-    TransientSpike,
-    /// It grows.
-    PersistentDrift,
-    /// Much of reserved is not allocated.
-    FragmentationLike,
-}
-
-impl GapKind {
-    /// The name in Python and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::TransientSpike => "transient_spike",
-            Self::PersistentDrift => "persistent_drift",
-            Self::FragmentationLike => "fragmentation_like",
-        }
+named! {
+    /// What a gap looks like: [`HiddenGap::kind`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum GapKind {
+        /// It stood out for a moment.
+        TransientSpike = "transient_spike",
+        /// It grows.
+        PersistentDrift = "persistent_drift",
+        /// Much of reserved is not allocated.
+        FragmentationLike = "fragmentation_like",
     }
 }
 

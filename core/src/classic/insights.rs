@@ -7,6 +7,8 @@ use super::calls::is_usable;
 use super::statistics::{correlation, mean, quantile, regression, sample_deviation};
 use super::{Calls, Figure, Figures, MB, Thresholds};
 
+use crate::named;
+
 const N_NAMED: usize = 5;
 const MANY_SLOW: usize = 3;
 const VARIABLE: f64 = 0.5;
@@ -17,22 +19,14 @@ const TREND_R: f64 = 0.5;
 const TREND_P: f64 = 0.05;
 const FAST_GROWTH: f64 = 1e6;
 
-/// How much an [`Insight`] matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Impact {
-    /// Somewhat.
-    Medium,
-    /// Much.
-    High,
-}
-
-impl Impact {
-    /// The name in Python and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
+named! {
+    /// How much an [`Insight`] matters.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Impact {
+        /// Somewhat.
+        Medium = "medium",
+        /// Much.
+        High = "high",
     }
 }
 

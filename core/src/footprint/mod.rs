@@ -25,33 +25,24 @@ mod text;
 
 use std::collections::BTreeMap;
 
+use crate::named;
 use crate::units::Bytes;
 
 pub use optimizers::Options;
 use optimizers::Rule;
 
-/// A kind of memory that a model takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
-    /// Trained and frozen parameters.
-    Parameters,
-    /// Tensors of the modules that are not parameters, such as running means.
-    Buffers,
-    /// One for each parameter that requires grad, from the first backward pass on.
-    Gradients,
-    /// What the optimizer keeps for each parameter, from its first step on.
-    OptimizerState,
-}
-
-impl Part {
-    /// The name in JSON and Python.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Parameters => "parameters",
-            Self::Buffers => "buffers",
-            Self::Gradients => "gradients",
-            Self::OptimizerState => "optimizer_state",
-        }
+named! {
+    /// A kind of memory that a model takes.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Part {
+        /// Trained and frozen parameters.
+        Parameters = "parameters",
+        /// Tensors of the modules that are not parameters, such as running means.
+        Buffers = "buffers",
+        /// One for each parameter that requires grad, from the first backward pass on.
+        Gradients = "gradients",
+        /// What the optimizer keeps for each parameter, from its first step on.
+        OptimizerState = "optimizer_state",
     }
 }
 

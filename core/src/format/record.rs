@@ -108,29 +108,25 @@ macro_rules! says {
     };
 }
 
-/// Lists the names of an enumeration; any other name is refused.
+/// Enums that are written by their names; any other name is refused.
 macro_rules! wire_names {
-    ($type:ty { $($name:literal => $value:ident),+ $(,)? }) => {
-        const _: () = {
-            use $crate::format::messagepack::{Outcome, Reader};
-            use $crate::format::record::{Decode, Encode};
-            use serde::ser::Serializer;
-
-            impl Encode for $type {
-                fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                    serializer.serialize_str(match self {
-                        $(Self::$value => $name),+
-                    })
-                }
+    ($($type:ty)*) => {$(
+        impl $crate::format::record::Encode for $type {
+            fn encode<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
             }
+        }
 
-            impl Decode for $type {
-                fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-                    reader.named(&[$(($name, Self::$value)),+], self)
-                }
+        impl $crate::format::record::Decode for $type {
+            fn fill(
+                &mut self,
+                reader: &mut $crate::format::messagepack::Reader<'_>,
+            ) -> $crate::format::messagepack::Outcome<()> {
+                *self = reader.named(Self::from_name)?;
+                Ok(())
             }
-        };
-    };
+        }
+    )*};
 }
 
 pub(super) use {says, wire, wire_names};
@@ -164,17 +160,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// One of the values that have a name.
-    pub(super) fn named<T: Copy>(&mut self, names: &[(&str, T)], place: &mut T) -> Outcome<()> {
+    /// What has a name; any other name is refused.
+    pub(super) fn named<T>(&mut self, from_name: fn(&str) -> Option<T>) -> Outcome<T> {
         let name = self.string()?;
-        let Some((_, value)) = names.iter().find(|(it, _)| *it == name) else {
-            return Err(Refused(format!(
-                "nothing is named \"{}\" here",
-                printable(name)
-            )));
-        };
-        *place = *value;
-        Ok(())
+        from_name(name).ok_or_else(|| {
+            let name = printable(name);
+            Refused(format!("nothing is named \"{name}\" here"))
+        })
     }
 
     /// What has a name; nothing for a name that only a later gpumem knows.

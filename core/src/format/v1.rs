@@ -36,27 +36,7 @@ pub(super) use trace::WireTrace;
 /// The version that this file reads and writes.
 const VERSION: u32 = 1;
 
-wire_names! { DeviceKind {
-    "gpu" => Gpu,
-    "simulated" => Simulated,
-    "managed" => Managed,
-    "pinned" => Pinned,
-    "host" => Host,
-}}
-
-wire_names! { RunKind {
-    "cell" => Cell,
-    "block" => Block,
-}}
-
-wire_names! { Status {
-    "running" => Running,
-    "ok" => Ok,
-    "error" => Error,
-    "interrupted" => Interrupted,
-    "out_of_memory" => OutOfMemory,
-    "died" => Died,
-}}
+wire_names! { DeviceKind RunKind Status }
 
 /// A header, and the version of what follows it.
 #[derive(Default)]

@@ -1,11 +1,13 @@
 //! What came last in a session.
 
+use serde::{Serialize, Serializer};
+
 use crate::analyze::{Analysis, RunRow, analyze, cell_label};
 use crate::recording::{Recording, Status};
 use crate::units::{Bytes, Nanos};
 
 /// The last run of a session that is nested in no other.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct LastRun {
     /// Jupyter's number: `In [12]`.
     pub execution_count: Option<u32>,
@@ -16,8 +18,10 @@ pub struct LastRun {
     /// Memory ran out in it, and it did not go on.
     pub ran_out: bool,
     /// The last instant that is known of the session, since the recording's start.
+    #[serde(skip)]
     pub at: Nanos,
     /// The device of which the largest part was used last.
+    #[serde(flatten, serialize_with = "or_unknown")]
     pub fullest: Option<Fullest>,
 }
 
@@ -30,6 +34,24 @@ pub struct Fullest {
     pub used: Bytes,
     /// The smallest limit that applies.
     pub capacity: Bytes,
+}
+
+#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+fn or_unknown<S: Serializer>(fullest: &Option<Fullest>, to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Known<'a> {
+        device: Option<&'a str>,
+        used_bytes: Option<Bytes>,
+        capacity_bytes: Option<Bytes>,
+    }
+
+    let fullest = fullest.as_ref();
+    Known {
+        device: fullest.map(|it| &*it.device),
+        used_bytes: fullest.map(|it| it.used),
+        capacity_bytes: fullest.map(|it| it.capacity),
+    }
+    .serialize(to)
 }
 
 impl LastRun {

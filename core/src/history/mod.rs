@@ -20,21 +20,26 @@ mod pruning;
 pub use last_run::{Fullest, LastRun};
 pub use pruning::{Kept, MAX_SESSIONS, MAX_SIZE, to_prune};
 
+use serde::{Serialize, Serializer};
+
+use crate::named;
 use crate::units::{Bytes, Nanos};
 
-/// How a session ended. [`Ending::of`] concludes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// Its process is there.
-    Running,
-    /// The kernel was shut down or restarted.
-    InOrder,
-    /// Memory ran out in its last run. The kernel may have been restarted afterwards.
-    OutOfMemory,
-    /// The system ran out of memory and killed it.
-    KilledBySystem,
-    /// It ended without a word: nobody knows why.
-    Lost,
+named! {
+    /// How a session ended. [`Ending::of`] concludes it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Ending {
+        /// Its process is there.
+        Running = "running",
+        /// The kernel was shut down or restarted.
+        InOrder = "in_order",
+        /// Memory ran out in its last run. The kernel may have been restarted afterwards.
+        OutOfMemory = "out_of_memory",
+        /// The system ran out of memory and killed it.
+        KilledBySystem = "killed_by_system",
+        /// It ended without a word: nobody knows why.
+        Lost = "lost",
+    }
 }
 
 /// What is left of a session's process.
@@ -63,33 +68,10 @@ impl Ending {
             Self::Lost
         }
     }
-
-    /// The name in JSON and in Python.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::InOrder => "in_order",
-            Self::OutOfMemory => "out_of_memory",
-            Self::KilledBySystem => "killed_by_system",
-            Self::Lost => "lost",
-        }
-    }
-
-    /// The ending of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let all = [
-            Self::Running,
-            Self::InOrder,
-            Self::OutOfMemory,
-            Self::KilledBySystem,
-            Self::Lost,
-        ];
-        all.into_iter().find(|ending| ending.name() == name)
-    }
 }
 
 /// A session as a list shows it: [`report::sessions`](crate::report::sessions()).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoredSession {
     /// What people type to open it.
     pub id: String,
@@ -98,21 +80,31 @@ pub struct StoredSession {
     /// The machine, if it is another one.
     pub host: Option<String>,
     /// For how long it is over, or else for how long it has been going on.
+    #[serde(rename = "age_nanos", serialize_with = "as_text")]
     pub age: Option<Nanos>,
     /// How it ended.
     pub ending: Ending,
     /// Its last run; none if it cannot be read.
+    #[serde(rename = "last_run")]
     pub last: Option<LastRun>,
     /// The number of its runs.
     pub n_runs: usize,
     /// Its worst finding in words, with its sign.
     pub worst: Option<String>,
     /// The baseline that it is.
+    #[serde(skip)]
     pub baseline: Option<String>,
     /// The size of its file.
+    #[serde(rename = "size_bytes")]
     pub size: Bytes,
     /// Why it cannot be read, or what is missing.
     pub damage: Option<String>,
+}
+
+/// As text: it may not fit a JavaScript number.
+#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+fn as_text<S: Serializer>(age: &Option<Nanos>, serializer: S) -> Result<S::Ok, S::Error> {
+    age.map(|age| age.get().to_string()).serialize(serializer)
 }
 
 impl StoredSession {

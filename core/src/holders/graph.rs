@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::Allocated;
 use super::root::Root;
 use super::step::Step;
+use crate::named;
 use crate::units::Bytes;
 
 /// The position of a node in its graph, from [`GraphBuilder::node`].
@@ -21,60 +22,28 @@ impl NodeIdx {
     }
 }
 
-/// What a tensor is for. A storage takes the first category that applies: a parameter that a graph has
-/// saved as well is a parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Category {
-    /// What a model learns, and its buffers.
-    Parameter,
-    /// The gradient of a parameter.
-    Gradient,
-    /// What an optimizer keeps for each parameter.
-    OptimizerState,
-    /// Keys and values of the tokens so far.
-    KvCache,
-    /// Reserved for one owner, and free: the pool of a captured graph.
-    Workspace,
-    /// Any other tensor.
-    Tensor,
-    /// An array of a library that knows no graph, such as `NumPy`.
-    Array,
-    /// A node of the autograd graph: what it reaches is saved for the backward pass.
-    Graph,
-}
-
-impl Category {
-    /// Every category, in order of preference.
-    pub const ALL: [Self; 8] = [
-        Self::Parameter,
-        Self::Gradient,
-        Self::OptimizerState,
-        Self::KvCache,
-        Self::Workspace,
-        Self::Tensor,
-        Self::Array,
-        Self::Graph,
-    ];
-
-    /// The name in JSON and in Python.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Parameter => "parameter",
-            Self::Gradient => "gradient",
-            Self::OptimizerState => "optimizer_state",
-            Self::KvCache => "kv_cache",
-            Self::Workspace => "workspace",
-            Self::Tensor => "tensor",
-            Self::Array => "array",
-            Self::Graph => "graph",
-        }
-    }
-
-    /// The category of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let is_it = |category: &Self| category.name() == name;
-        Self::ALL.into_iter().find(is_it)
+named! {
+    /// What a tensor is for. A storage takes the first category that applies: a parameter that a graph has
+    /// saved as well is a parameter.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[non_exhaustive]
+    pub enum Category {
+        /// What a model learns, and its buffers.
+        Parameter = "parameter",
+        /// The gradient of a parameter.
+        Gradient = "gradient",
+        /// What an optimizer keeps for each parameter.
+        OptimizerState = "optimizer_state",
+        /// Keys and values of the tokens so far.
+        KvCache = "kv_cache",
+        /// Reserved for one owner, and free: the pool of a captured graph.
+        Workspace = "workspace",
+        /// Any other tensor.
+        Tensor = "tensor",
+        /// An array of a library that knows no graph, such as `NumPy`.
+        Array = "array",
+        /// A node of the autograd graph: what it reaches is saved for the backward pass.
+        Graph = "graph",
     }
 }
 

@@ -73,6 +73,8 @@ pub use root::{Root, RootKind};
 pub use step::Step;
 pub use storage_names::StorageName;
 
+use serde::Serialize;
+
 use crate::units::{ByteDelta, Bytes};
 
 /// How much of a graph [`Holders`] lists; the rest is summed up. The defaults fill one screen.
@@ -251,29 +253,35 @@ impl Rest {
 }
 
 /// A name, and what would be free without it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Holder {
     /// As the user knows it: `losses`, `Out[3]`.
     pub name: String,
     /// What kind of name it is.
     pub kind: RootKind,
     /// Retained size: freed when this name lets go, and only then.
+    #[serde(rename = "n_bytes")]
     pub retained: Bytes,
     /// How much more it holds than at the last search; `None` without one. Bytes that only moved from
     /// another name do not count.
+    #[serde(rename = "grown_bytes")]
     pub grown: Option<ByteDelta>,
     /// What it holds that was not there at the last search. A loop that collects its results anew in every
     /// run has `fresh` bytes and no growth.
+    #[serde(skip)]
     pub fresh: Option<Bytes>,
     /// The Python expression of the largest object: `losses[3].grad_fn._saved_self`.
     pub path: String,
     /// What it is, in words: `list of 96 tensors, each with its graph`.
     pub what: String,
     /// The facts behind the words.
+    #[serde(skip)]
     pub traits: Traits,
     /// What it holds, the most first.
+    #[serde(rename = "children")]
     pub branches: Vec<HolderBranch>,
     /// Further branches.
+    #[serde(skip)]
     pub more: Rest,
 }
 
@@ -335,7 +343,7 @@ pub struct NameLevel {
 }
 
 /// Part of what a name retains. An entry of [`Holder::branches`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct HolderBranch {
     /// The step from its holder: `[3]`, `.grad_fn`; of several `[0] … [95]`.
     pub step: String,
@@ -346,14 +354,16 @@ pub struct HolderBranch {
     /// What it alone keeps, together.
     pub n_bytes: Bytes,
     /// What it holds in turn.
+    #[serde(rename = "children")]
     pub branches: Vec<HolderBranch>,
     /// Further branches.
+    #[serde(skip)]
     pub more: Rest,
 }
 
 /// What several names retain together: freed only when all of them let go. An entry of
 /// [`DeviceHolders::shared`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SharedMemory {
     /// The first few of the names, in the order in which paths prefer them.
     pub names: Vec<String>,
@@ -366,5 +376,6 @@ pub struct SharedMemory {
     /// What it is, in words.
     pub what: String,
     /// What most of its bytes are for, where that is known.
+    #[serde(skip)]
     pub part: Option<Part>,
 }

@@ -5,70 +5,39 @@ use std::sync::Arc;
 
 use super::graph::NodeIdx;
 
-/// What kind of name keeps an object alive. The order is that in which paths prefer them: first what
-/// the user can see and change.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum RootKind {
-    /// A variable of the notebook.
-    Variable,
-    /// A variable of a module of the user's own.
-    ModuleGlobal,
-    /// A local variable of a function that runs in a thread, or of a suspended task.
-    ThreadFrame,
-    /// What a `%run` script left.
-    RunModule,
-    /// Displayed results: `Out`, `_`, and IPython's hidden copies of them.
-    OutputHistory,
-    /// The frames of the last exception.
-    Traceback,
-    /// What `%debug` looked at.
-    Debugger,
-    /// Workspaces and similar objects that libraries keep for themselves.
-    System,
-    /// Objects that only refer to each other; the next collection frees them.
-    CyclicGarbage,
-    /// No name reaches it.
-    #[default]
-    Unnamed,
+use crate::named;
+
+named! {
+    /// What kind of name keeps an object alive. The order is that in which paths prefer them: first what
+    /// the user can see and change.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[non_exhaustive]
+    pub enum RootKind {
+        /// A variable of the notebook.
+        Variable = "variable",
+        /// A variable of a module of the user's own.
+        ModuleGlobal = "module_global",
+        /// A local variable of a function that runs in a thread, or of a suspended task.
+        ThreadFrame = "thread_frame",
+        /// What a `%run` script left.
+        RunModule = "run_module",
+        /// Displayed results: `Out`, `_`, and IPython's hidden copies of them.
+        OutputHistory = "output_history",
+        /// The frames of the last exception.
+        Traceback = "traceback",
+        /// What `%debug` looked at.
+        Debugger = "debugger",
+        /// Workspaces and similar objects that libraries keep for themselves.
+        System = "system",
+        /// Objects that only refer to each other; the next collection frees them.
+        CyclicGarbage = "cyclic_garbage",
+        /// No name reaches it.
+        #[default]
+        Unnamed = "unnamed",
+    }
 }
 
 impl RootKind {
-    /// Every kind, in the order of preference.
-    pub const ALL: [Self; 10] = [
-        Self::Variable,
-        Self::ModuleGlobal,
-        Self::ThreadFrame,
-        Self::RunModule,
-        Self::OutputHistory,
-        Self::Traceback,
-        Self::Debugger,
-        Self::System,
-        Self::CyclicGarbage,
-        Self::Unnamed,
-    ];
-
-    /// The name in JSON, in Python and on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Variable => "variable",
-            Self::ModuleGlobal => "module_global",
-            Self::ThreadFrame => "thread_frame",
-            Self::RunModule => "run_module",
-            Self::OutputHistory => "output_history",
-            Self::Traceback => "traceback",
-            Self::Debugger => "debugger",
-            Self::System => "system",
-            Self::CyclicGarbage => "cyclic_garbage",
-            Self::Unnamed => "unnamed",
-        }
-    }
-
-    /// The kind of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
     /// The name under which names of this kind are compared from one search to the next: what comes
     /// anew each time, as a displayed result or a thread, is one; so are variables that are numbered.
     pub fn series_name(self, name: &str) -> Cow<'_, str> {

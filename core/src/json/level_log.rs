@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::read::level_log::{
-    Course, DeviceLog, LevelLog, NamedCourse, Point, ProcessLog, WallTime,
+    Course, DeviceLog, LevelKind, LevelLog, NamedCourse, Point, ProcessLog, Shape, WallTime,
 };
 use crate::units::{Bytes, Nanos};
 
@@ -19,7 +19,7 @@ pub fn level_log_json(log: &LevelLog) -> String {
 pub(super) struct JsonLog<'a> {
     title: &'a str,
     started: Option<String>,
-    duration_nanos: Option<u64>,
+    duration_nanos: Option<Nanos>,
     n_readings: usize,
     devices: Vec<JsonDevice<'a>>,
     notes: &'a [String],
@@ -32,7 +32,7 @@ impl<'a> JsonLog<'a> {
         Self {
             title: log.title,
             started: log.started.map(|time| time.to_string()),
-            duration_nanos: log.duration.map(Nanos::get),
+            duration_nanos: log.duration,
             n_readings: log.n_readings,
             devices: log.devices.iter().map(device).collect(),
             notes: &log.notes,
@@ -44,7 +44,7 @@ impl<'a> JsonLog<'a> {
 struct JsonDevice<'a> {
     label: &'a str,
     name: Option<&'a str>,
-    capacity_bytes: Option<u64>,
+    capacity_bytes: Option<Bytes>,
     levels: Vec<JsonLevel>,
     missing: Vec<JsonMissing<'a>>,
     processes: Vec<JsonProcess<'a>>,
@@ -66,19 +66,19 @@ struct JsonMissing<'a> {
 
 #[derive(Serialize)]
 struct JsonLevel {
-    name: &'static str,
-    shape: &'static str,
+    name: LevelKind,
+    shape: Shape,
     n_readings: u64,
-    first_bytes: u64,
-    last_bytes: u64,
-    lowest_bytes: u64,
-    peak_bytes: u64,
+    first_bytes: Bytes,
+    last_bytes: Bytes,
+    lowest_bytes: Bytes,
+    peak_bytes: Bytes,
     peak_reading: u64,
-    peak_nanos: Option<u64>,
+    peak_nanos: Option<Nanos>,
     peak_at: Option<String>,
     readings: Vec<u64>,
-    at_nanos: Vec<Option<u64>>,
-    bytes: Vec<u64>,
+    at_nanos: Vec<Option<Nanos>>,
+    bytes: Vec<Bytes>,
 }
 
 impl<'a> JsonDevice<'a> {
@@ -89,7 +89,7 @@ impl<'a> JsonDevice<'a> {
         Self {
             label: &device.label,
             name: device.name.as_deref(),
-            capacity_bytes: capacity.map(Bytes::get),
+            capacity_bytes: capacity,
             levels: device.levels.iter().map(level).collect(),
             missing: device.missing.iter().map(JsonMissing::of).collect(),
             processes: processes
@@ -123,23 +123,23 @@ impl<'a> JsonMissing<'a> {
 impl JsonLevel {
     fn of(named: &NamedCourse, capacity: Option<Bytes>, start: Option<WallTime>) -> Self {
         let course: &Course = &named.course;
-        let nanos = |at: Option<WallTime>| Some(at?.since(start?).get());
+        let nanos = |at: Option<WallTime>| Some(at?.since(start?));
         let points = || course.points().iter();
         let at = |point: &Point| nanos(point.at);
         Self {
-            name: named.kind.name(),
-            shape: course.shape(capacity).name(),
+            name: named.kind,
+            shape: course.shape(capacity),
             n_readings: course.n_readings,
-            first_bytes: course.first.get(),
-            last_bytes: course.last.get(),
-            lowest_bytes: course.lowest.get(),
-            peak_bytes: course.peak.get(),
+            first_bytes: course.first,
+            last_bytes: course.last,
+            lowest_bytes: course.lowest,
+            peak_bytes: course.peak,
             peak_reading: course.peak_ordinal,
             peak_nanos: nanos(course.peak_at),
             peak_at: course.peak_at.map(|time| time.to_string()),
             readings: points().map(|point| point.ordinal).collect(),
             at_nanos: points().map(at).collect(),
-            bytes: points().map(|point| point.level.get()).collect(),
+            bytes: points().map(|point| point.level).collect(),
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::ranks::{Cause, Rank, RankFinding, RankRow, Ranks};
+use crate::ranks::{Cause, Rank, RankFinding, RankGrowth, RankRow, Ranks};
 use crate::report;
-use crate::units::{Bytes, Nanos};
+use crate::units::Nanos;
 
 /// The ranks of a job as JSON. Fields named `*_bytes` are bytes, `*_nanos` nanoseconds; unknown is `null`.
 pub fn ranks_json(job: &[Rank], found: &Ranks) -> String {
@@ -14,8 +14,8 @@ pub fn ranks_json(job: &[Rank], found: &Ranks) -> String {
         kind: found.noun(),
         n_expected: found.n_expected,
         missing: &found.missing,
-        skew_nanos: found.skew.map(Nanos::get),
-        clock_correction_nanos: found.correction.map(Nanos::get),
+        skew_nanos: found.skew,
+        clock_correction_nanos: found.correction,
         ranks: found
             .rows
             .iter()
@@ -33,37 +33,25 @@ struct JsonRanks<'a> {
     kind: &'static str,
     n_expected: usize,
     missing: &'a [u32],
-    skew_nanos: Option<u64>,
-    clock_correction_nanos: Option<u64>,
+    skew_nanos: Option<Nanos>,
+    clock_correction_nanos: Option<Nanos>,
     ranks: Vec<JsonRank<'a>>,
     findings: Vec<JsonFinding>,
 }
 
 #[derive(Serialize)]
 struct JsonRank<'a> {
-    rank: u32,
-    name: Option<&'a str>,
     id: &'a str,
-    machine: &'a str,
-    device: Option<&'a str>,
-    latest_bytes: Option<u64>,
-    peak_bytes: Option<u64>,
-    outside_bytes: Option<u64>,
-    n_steps: u64,
-    steps_are_runs: bool,
-    ending: &'static str,
-    until_nanos: u64,
+    #[serde(flatten)]
+    row: &'a RankRow,
     growth: Option<JsonRankGrowth<'a>>,
 }
 
 #[derive(Serialize)]
 struct JsonRankGrowth<'a> {
-    state: &'static str,
     per: &'static str,
-    bytes_per_step: i64,
-    task: Option<&'a str>,
-    holder: Option<&'a str>,
-    since_step: Option<u64>,
+    #[serde(flatten)]
+    growth: &'a RankGrowth,
 }
 
 #[derive(Serialize)]
@@ -77,29 +65,15 @@ struct JsonFinding {
 impl<'a> JsonRank<'a> {
     fn of(job: &'a [Rank], row: &'a RankRow) -> Self {
         Self {
-            rank: row.number,
-            name: row.name.as_deref(),
             id: &job[row.rank].id,
-            machine: &row.node,
-            device: row.device.as_deref(),
-            latest_bytes: row.latest.map(Bytes::get),
-            peak_bytes: row.peak.map(Bytes::get),
-            outside_bytes: row.outside.map(Bytes::get),
-            n_steps: row.n_steps,
-            steps_are_runs: row.steps_are_runs,
-            ending: row.ending.name(),
-            until_nanos: row.until.get(),
+            row,
             growth: row.growth.as_ref().map(|growth| JsonRankGrowth {
-                state: growth.state.name(),
                 per: match &growth.task {
                     Some(_) => "task",
                     None if growth.counts_steps => "step",
                     None => "run",
                 },
-                bytes_per_step: growth.per_step.get(),
-                task: growth.task.as_deref(),
-                holder: growth.holder.as_deref(),
-                since_step: growth.since,
+                growth,
             }),
         }
     }

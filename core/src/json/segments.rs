@@ -2,44 +2,30 @@
 
 use serde::Serialize;
 
-use crate::recording::{Recording, SegmentSnapshot};
-use crate::segments::{Block, BlockState, Pool, Segment, Segments};
+use crate::recording::{Recording, RunIdx, SegmentSnapshot};
+use crate::segments::{Segment, Segments};
+use crate::units::Bytes;
 
 /// The latest look at a device.
 #[derive(Serialize)]
 pub(super) struct JsonMapped<'a> {
     device: &'a str,
-    run: u32,
+    run: RunIdx,
     /// Why the segments were not read.
     reason: Option<&'a str>,
-    found: Option<JsonFound>,
+    found: Option<JsonFound<'a>>,
 }
 
 #[derive(Serialize)]
-struct JsonFound {
-    reserved_bytes: u64,
-    in_use_bytes: u64,
-    split_bytes: u64,
-    unused_bytes: u64,
-    largest_free_bytes: u64,
+struct JsonFound<'a> {
+    reserved_bytes: Bytes,
+    in_use_bytes: Bytes,
+    split_bytes: Bytes,
+    unused_bytes: Bytes,
+    largest_free_bytes: Bytes,
     n_segments: u64,
     n_blocks: u64,
-    segments: Vec<JsonSegment>,
-}
-
-#[derive(Serialize)]
-struct JsonSegment {
-    pool: &'static str,
-    stream: u32,
-    blocks: Vec<JsonBlock>,
-}
-
-#[derive(Serialize)]
-struct JsonBlock {
-    state: &'static str,
-    n_bytes: u64,
-    n_blocks: u64,
-    holes_bytes: u64,
+    segments: &'a [Segment],
 }
 
 impl<'a> JsonMapped<'a> {
@@ -53,53 +39,24 @@ impl<'a> JsonMapped<'a> {
     fn of(recording: &'a Recording, mapped: &'a SegmentSnapshot) -> Self {
         Self {
             device: &recording.device(mapped.device).label,
-            run: mapped.run.0,
+            run: mapped.run,
             reason: mapped.found.as_ref().err().map(String::as_str),
             found: mapped.found.as_ref().ok().map(JsonFound::from),
         }
     }
 }
 
-impl From<&Segments> for JsonFound {
-    fn from(found: &Segments) -> Self {
+impl<'a> From<&'a Segments> for JsonFound<'a> {
+    fn from(found: &'a Segments) -> Self {
         Self {
-            reserved_bytes: found.reserved().get(),
-            in_use_bytes: found.in_use().get(),
-            split_bytes: found.split().get(),
-            unused_bytes: found.unused().get(),
-            largest_free_bytes: found.largest_free.get(),
+            reserved_bytes: found.reserved(),
+            in_use_bytes: found.in_use(),
+            split_bytes: found.split(),
+            unused_bytes: found.unused(),
+            largest_free_bytes: found.largest_free,
             n_segments: found.n_segments(),
             n_blocks: found.n_blocks,
-            segments: found.segments.iter().map(JsonSegment::from).collect(),
-        }
-    }
-}
-
-impl From<&Segment> for JsonSegment {
-    fn from(segment: &Segment) -> Self {
-        Self {
-            pool: match segment.pool {
-                Pool::Large => "large",
-                Pool::Small => "small",
-                Pool::Private => "private",
-            },
-            stream: segment.stream,
-            blocks: segment.blocks.iter().map(JsonBlock::from).collect(),
-        }
-    }
-}
-
-impl From<&Block> for JsonBlock {
-    fn from(block: &Block) -> Self {
-        Self {
-            state: match block.state {
-                BlockState::Held => "held",
-                BlockState::Awaiting => "awaiting",
-                BlockState::Free => "free",
-            },
-            n_bytes: block.size.get(),
-            n_blocks: block.n_blocks,
-            holes_bytes: block.holes.get(),
+            segments: &found.segments,
         }
     }
 }

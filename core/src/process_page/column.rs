@@ -1,77 +1,41 @@
 //! The columns of the table: what stands in them, and by what rows are sorted.
 
 use super::{PageRow, ProcessPage};
+use crate::named;
 use crate::units::{Bytes, Units};
 
-/// A column of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PageColumn {
-    /// What the process is called.
-    Name,
-    /// Its machine.
-    Machine,
-    /// Its device.
-    Device,
-    /// Its number.
-    Pid,
-    /// Its latest level.
-    Memory,
-    /// By how much that rose.
-    Grew,
-    /// Its highest level.
-    Highest,
-    /// What it uses beside what its frameworks reserved.
-    Outside,
-    /// What it used of GPUs when this was last listed.
-    Gpu,
-    /// How many steps it ended.
-    Steps,
-    /// What each step keeps.
-    PerStep,
-    /// How it ended.
-    Ended,
+named! {
+    /// A column of the table.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum PageColumn {
+        /// What the process is called.
+        Name = "name",
+        /// Its machine.
+        Machine = "machine",
+        /// Its device.
+        Device = "device",
+        /// Its number.
+        Pid = "pid",
+        /// Its latest level.
+        Memory = "memory",
+        /// By how much that rose.
+        Grew = "grew",
+        /// Its highest level.
+        Highest = "highest",
+        /// What it uses beside what its frameworks reserved.
+        Outside = "outside",
+        /// What it used of GPUs when this was last listed.
+        Gpu = "gpu",
+        /// How many steps it ended.
+        Steps = "steps",
+        /// What each step keeps.
+        PerStep = "per-step",
+        /// How it ended.
+        Ended = "ended",
+    }
 }
 
 impl PageColumn {
-    /// All of them, in their order.
-    const ALL: [Self; 12] = [
-        Self::Name,
-        Self::Machine,
-        Self::Device,
-        Self::Pid,
-        Self::Memory,
-        Self::Grew,
-        Self::Highest,
-        Self::Outside,
-        Self::Gpu,
-        Self::Steps,
-        Self::PerStep,
-        Self::Ended,
-    ];
-
-    /// Its name in the page's buttons.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Name => "name",
-            Self::Machine => "machine",
-            Self::Device => "device",
-            Self::Pid => "pid",
-            Self::Memory => "memory",
-            Self::Grew => "grew",
-            Self::Highest => "highest",
-            Self::Outside => "outside",
-            Self::Gpu => "gpu",
-            Self::Steps => "steps",
-            Self::PerStep => "per-step",
-            Self::Ended => "ended",
-        }
-    }
-
-    /// The column of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|column| column.name() == name)
-    }
-
     /// What it means, for who points at its head.
     pub const fn meaning(self) -> &'static str {
         match self {

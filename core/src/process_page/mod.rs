@@ -25,15 +25,18 @@ pub use column::{PageColumn, RowOrder};
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::analyze::Severity;
 use crate::downsample::LevelPoint;
+use crate::named;
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 /// A page has no more rows than these, those that matter most.
 pub const MAX_ROWS: usize = 4096;
 
 /// Processes side by side.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessPage {
     /// What one of them is: `rank`, `process`.
     pub noun: String,
@@ -54,7 +57,7 @@ pub struct ProcessPage {
 }
 
 /// A cause that is seen in some of the processes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PageCause {
     /// How much it matters.
     pub severity: Severity,
@@ -67,7 +70,7 @@ pub struct PageCause {
 }
 
 /// A process.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PageRow {
     /// `rank 2`, `DataLoader worker 3`
     pub name: String,
@@ -105,13 +108,15 @@ pub struct PageRow {
     pub levels: Vec<LevelPoint>,
 }
 
-/// How a process ended that did not end in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BadEnd {
-    /// Its memory ran out.
-    OutOfMemory,
-    /// It failed, was killed, or stopped.
-    Died,
+named! {
+    /// How a process ended that did not end in order.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum BadEnd {
+        /// Its memory ran out.
+        OutOfMemory = "out_of_memory",
+        /// It failed, was killed, or stopped.
+        Died = "died",
+    }
 }
 
 impl ProcessPage {

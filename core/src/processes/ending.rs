@@ -1,5 +1,7 @@
 //! How a child process ended.
 
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
 use super::Child;
 use crate::units::Nanos;
 
@@ -33,6 +35,16 @@ pub enum Ending {
 fn is_of_ray(child: &Child) -> bool {
     let mut facts = child.recording.header().process.iter();
     facts.any(|(name, value)| name == "runtime" && value == "ray")
+}
+
+/// Its name, and the exit code.
+impl Serialize for Ending {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Ending", 2)?;
+        fields.serialize_field("ending", self.name())?;
+        fields.serialize_field("exit_code", &self.exit_code())?;
+        fields.end()
+    }
 }
 
 impl Ending {

@@ -23,6 +23,9 @@ mod steps;
 pub use ending::{Ending, Exit};
 pub use steps::Per;
 
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
 use crate::analyze::{Growth, State, classify_growth};
 use crate::downsample::{LevelPoint, few_levels};
 use crate::recording::{Column, DeviceIdx, Points, Recording, Run, RunIdx, Series};
@@ -45,39 +48,51 @@ pub struct Child {
 }
 
 /// One child. Sizes are what it told: the memory that it shares with no other process.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProcessRow {
     /// Its number.
     pub pid: u32,
     /// The number of the process that started it; 0 if it is not known.
+    #[serde(rename = "parent_pid", serialize_with = "unless_zero")]
     pub parent: u32,
     /// `DataLoader worker 3`, `ForkPoolWorker-2`.
     pub name: String,
     /// When it began to record, since the parent's recording began.
+    #[serde(rename = "started_nanos")]
     pub started: Nanos,
     /// When it ended, or the last instant that is known of it.
+    #[serde(rename = "until_nanos")]
     pub until: Nanos,
     /// How it ended.
+    #[serde(flatten)]
     pub ending: Ending,
     /// The parent's run that was under way when it ended.
+    #[serde(rename = "ended_in_run")]
     pub ended_in: Option<RunIdx>,
     /// Its first level.
+    #[serde(rename = "first_bytes")]
     pub first: Option<Bytes>,
     /// Its latest level.
+    #[serde(rename = "latest_bytes")]
     pub latest: Option<Bytes>,
     /// Its highest level.
+    #[serde(rename = "peak_bytes")]
     pub peak: Option<Bytes>,
     /// By how much its level rose without its allocating: memory of its parent that it has to itself
     /// now, because one of the two wrote it. `None` where the system does not tell.
+    #[serde(rename = "copied_bytes")]
     pub copied: Option<Bytes>,
     /// What it used of GPUs at the last run of its parent that ended while it was there; `None` if the driver
     /// did not list it then.
+    #[serde(rename = "device_used_bytes")]
     pub device_used: Option<Bytes>,
     /// The most that it used of GPUs at such an instant.
+    #[serde(rename = "device_peak_bytes")]
     pub device_peak: Option<Bytes>,
     /// The verdict on its levels; `None` if there are too few.
     pub growth: Option<Growing>,
     /// Its level over time, since the parent's recording began: few points, with the extremes.
+    #[serde(skip)]
     pub levels: Vec<LevelPoint>,
 }
 
@@ -92,6 +107,33 @@ pub struct Growing {
     pub bytes_per_step: ByteDelta,
     /// The verdict of the rules that judge every series.
     pub growth: Growth,
+}
+
+impl Serialize for Growing {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (per, step) = match self.per {
+            Per::Step => ("step", None),
+            Per::Run => ("run", None),
+            Per::Span(span) => ("span", Some(span)),
+        };
+        let mut fields = serializer.serialize_struct("Growing", 7)?;
+        fields.serialize_field("state", &self.growth.state)?;
+        fields.serialize_field("shape", &self.growth.shape)?;
+        fields.serialize_field("per", per)?;
+        fields.serialize_field("n_steps", &self.n_steps)?;
+        fields.serialize_field("bytes_per_step", &self.bytes_per_step)?;
+        fields.serialize_field("total_bytes", &self.growth.total)?;
+        fields.serialize_field("step_nanos", &step)?;
+        fields.end()
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference to the field"
+)]
+fn unless_zero<S: Serializer>(pid: &u32, serializer: S) -> Result<S::Ok, S::Error> {
+    (*pid > 0).then_some(pid).serialize(serializer)
 }
 
 /// One cause: children of one kind that grow.

@@ -35,9 +35,12 @@ pub use findings::{Cause, RankFinding};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Metric, State};
 use crate::downsample::LevelPoint;
 use crate::history::{Ending, LastRun};
+use crate::named;
 use crate::recording::{Recording, Status};
 use crate::units::{ByteDelta, Bytes, Nanos};
 
@@ -59,85 +62,87 @@ pub struct Rank {
 }
 
 /// How a rank's memory grows: the worst growth that is found in it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RankGrowth {
     /// Beyond doubt, or nearly.
     pub state: State,
     /// What each step, run or task keeps.
+    #[serde(rename = "bytes_per_step")]
     pub per_step: ByteDelta,
     /// It counts steps inside a run, not runs.
+    #[serde(skip)]
     pub counts_steps: bool,
     /// Of a worker: the tasks that keep it, by the prefix of their keys. It then counts those tasks.
     pub task: Option<String>,
     /// The name that holds most of it.
     pub holder: Option<String>,
     /// The step by which it kept a tenth of all that it kept; `None` without steps.
+    #[serde(rename = "since_step")]
     pub since: Option<u64>,
 }
 
 /// One rank. Sizes are those of its device: what its framework allocated, else what the process uses.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RankRow {
     /// Which of the ranks given.
+    #[serde(skip)]
     pub rank: usize,
     /// Its number; of a worker, its place among those of its cluster.
+    #[serde(rename = "rank")]
     pub number: u32,
     /// What a worker is called; `None` of a rank.
     pub name: Option<String>,
     /// Its machine; empty if that is not known.
+    #[serde(rename = "machine")]
     pub node: String,
     /// The label of its device; `None` if it has none.
     pub device: Option<String>,
     /// Its latest level.
+    #[serde(rename = "latest_bytes")]
     pub latest: Option<Bytes>,
     /// Its highest level.
+    #[serde(rename = "peak_bytes")]
     pub peak: Option<Bytes>,
     /// What the process uses beside what its frameworks reserved: the driver's context, NCCL, libraries.
+    #[serde(rename = "outside_bytes")]
     pub outside: Option<Bytes>,
     /// How many steps it ended.
     pub n_steps: u64,
     /// Its steps are runs of cells: no loop was marked in it.
     pub steps_are_runs: bool,
     /// How it grows, if it does.
+    #[serde(skip)]
     pub growth: Option<RankGrowth>,
     /// How it ended.
     pub ending: RankEnding,
     /// The last instant that is known of it, since the job's first rank began, by the corrected clock.
+    #[serde(rename = "until_nanos")]
     pub until: Nanos,
     /// Its level over time, by the same clock: few points, with the extremes.
+    #[serde(skip)]
     pub levels: Vec<LevelPoint>,
 }
 
-/// How a rank ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RankEnding {
-    /// It is there.
-    Running,
-    /// It ran to its end.
-    InOrder,
-    /// Its memory ran out.
-    OutOfMemory,
-    /// An exception ended it that says nothing of memory.
-    Failed,
-    /// The system ran out of memory and killed it.
-    KilledBySystem,
-    /// It ended without a word: killed, most likely.
-    Lost,
+named! {
+    /// How a rank ended.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum RankEnding {
+        /// It is there.
+        Running = "running",
+        /// It ran to its end.
+        InOrder = "in_order",
+        /// Its memory ran out.
+        OutOfMemory = "out_of_memory",
+        /// An exception ended it that says nothing of memory.
+        Failed = "failed",
+        /// The system ran out of memory and killed it.
+        KilledBySystem = "killed_by_system",
+        /// It ended without a word: killed, most likely.
+        Lost = "lost",
+    }
 }
 
 impl RankEnding {
-    /// The name in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::InOrder => "in_order",
-            Self::OutOfMemory => "out_of_memory",
-            Self::Failed => "failed",
-            Self::KilledBySystem => "killed_by_system",
-            Self::Lost => "lost",
-        }
-    }
-
     /// Neither in order nor still there.
     pub const fn is_bad(self) -> bool {
         !matches!(self, Self::Running | Self::InOrder)

@@ -11,6 +11,8 @@
 //! assert_eq!(line.short(), "lm/model.py:54 in forward");
 //! ```
 
+use serde::Serialize;
+
 use super::cell_files::is_cell;
 use crate::printable::printable;
 
@@ -59,7 +61,7 @@ const STANDARD: [&str; 40] = [
 ];
 
 /// A line of code.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct CodeLine {
     /// The file, as recorded; empty if the stack has no frame of Python.
     pub file: String,

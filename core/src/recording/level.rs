@@ -3,73 +3,37 @@
 use std::fmt;
 
 use crate::holders::Allocated;
+use crate::named;
 use crate::printable::make_printable;
 use crate::units::Bytes;
 
-/// Where levels come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Source {
-    /// The CUDA driver.
-    Cuda,
-    /// NVIDIA's management library.
-    Nvml,
-    /// `PyTorch`'s caching allocator.
-    Torch,
-    /// `CuPy`'s memory pools.
-    Cupy,
-    /// JAX's allocator.
-    Jax,
-    /// TensorFlow's allocator.
-    Tensorflow,
-    /// The RAPIDS memory manager, if its statistics are on.
-    Rmm,
-    /// Numba's allocations, including those that it has not freed yet.
-    Numba,
-    /// The pages that bitsandbytes keeps its paged optimizer states in.
-    Bitsandbytes,
-    /// The operating system, for host memory.
-    Host,
-    /// The simulated device.
-    Sim,
-}
-
-impl Source {
-    /// Every source, in the order in which the user sees them.
-    pub const ALL: [Self; 11] = [
-        Self::Cuda,
-        Self::Nvml,
-        Self::Torch,
-        Self::Cupy,
-        Self::Jax,
-        Self::Tensorflow,
-        Self::Rmm,
-        Self::Numba,
-        Self::Bitsandbytes,
-        Self::Host,
-        Self::Sim,
-    ];
-
-    /// The name in options, JSON and on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cuda => "cuda",
-            Self::Nvml => "nvml",
-            Self::Torch => "torch",
-            Self::Cupy => "cupy",
-            Self::Jax => "jax",
-            Self::Tensorflow => "tensorflow",
-            Self::Rmm => "rmm",
-            Self::Numba => "numba",
-            Self::Bitsandbytes => "bitsandbytes",
-            Self::Host => "host",
-            Self::Sim => "sim",
-        }
-    }
-
-    /// The source of that name, if there is one.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|source| source.name() == name)
+named! {
+    /// Where levels come from.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[non_exhaustive]
+    pub enum Source {
+        /// The CUDA driver.
+        Cuda = "cuda",
+        /// NVIDIA's management library.
+        Nvml = "nvml",
+        /// `PyTorch`'s caching allocator.
+        Torch = "torch",
+        /// `CuPy`'s memory pools.
+        Cupy = "cupy",
+        /// JAX's allocator.
+        Jax = "jax",
+        /// TensorFlow's allocator.
+        Tensorflow = "tensorflow",
+        /// The RAPIDS memory manager, if its statistics are on.
+        Rmm = "rmm",
+        /// Numba's allocations, including those that it has not freed yet.
+        Numba = "numba",
+        /// The pages that bitsandbytes keeps its paged optimizer states in.
+        Bitsandbytes = "bitsandbytes",
+        /// The operating system, for host memory.
+        Host = "host",
+        /// The simulated device.
+        Sim = "sim",
     }
 }
 

@@ -1,27 +1,20 @@
 //! A loop that was counted while its run went on.
 
 use super::{LoopIdx, RunIdx};
+use crate::named;
 use crate::trace::FrameOrigin;
 use crate::units::Nanos;
 
-/// What comes round again and again.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum LoopKind {
-    /// A `for`, a `while`, or a comprehension: its iterations are counted where they end.
-    #[default]
-    Loop,
-    /// A function that calls itself, or that code without a Python loop calls again and again: its
-    /// calls are counted where they begin.
-    Calls,
-}
-
-impl LoopKind {
-    /// The name in JSON and in a recording.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Loop => "loop",
-            Self::Calls => "calls",
-        }
+named! {
+    /// What comes round again and again.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum LoopKind {
+        /// A `for`, a `while`, or a comprehension: its iterations are counted where they end.
+        #[default]
+        Loop = "loop",
+        /// A function that calls itself, or that code without a Python loop calls again and again: its
+        /// calls are counted where they begin.
+        Calls = "calls",
     }
 }
 

@@ -54,14 +54,18 @@ pub use trace::{Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, Tra
 
 use std::collections::{BTreeMap, HashMap};
 
+use serde::Serialize;
+
 use crate::holders::DeviceHolders;
+use crate::named;
 use crate::rules::Rules;
 use crate::units::Nanos;
 
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[serde(transparent)]
         pub struct $name(pub u32);
 
         impl $name {
@@ -96,20 +100,22 @@ index! {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceHash(pub u64);
 
-/// What a device is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum DeviceKind {
-    /// A real accelerator.
-    #[default]
-    Gpu,
-    /// The simulated device of `gpumem.sim`.
-    Simulated,
-    /// Managed (unified) memory, whose pages move between the host and the accelerators.
-    Managed,
-    /// Host memory pinned for an accelerator's transfers.
-    Pinned,
-    /// The host's memory.
-    Host,
+named! {
+    /// What a device is.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum DeviceKind {
+        /// A real accelerator.
+        #[default]
+        Gpu = "gpu",
+        /// The simulated device of `gpumem.sim`.
+        Simulated = "simulated",
+        /// Managed (unified) memory, whose pages move between the host and the accelerators.
+        Managed = "managed",
+        /// Host memory pinned for an accelerator's transfers.
+        Pinned = "pinned",
+        /// The host's memory.
+        Host = "host",
+    }
 }
 
 impl DeviceKind {
@@ -177,46 +183,36 @@ impl Cell {
     }
 }
 
-/// How a run ended, if it did. [`Status::name`] is the word in JSON and Python.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Status {
-    /// Not yet ended.
-    #[default]
-    Running,
-    /// Without an error.
-    Ok,
-    /// With an exception.
-    Error,
-    /// By the user.
-    Interrupted,
-    /// With an out-of-memory error of a framework or the driver.
-    OutOfMemory,
-    /// With the death of the kernel: nothing was read at its end.
-    Died,
-}
-
-impl Status {
-    /// The name in JSON and in Python.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Ok => "ok",
-            Self::Error => "error",
-            Self::Interrupted => "interrupted",
-            Self::OutOfMemory => "out_of_memory",
-            Self::Died => "died",
-        }
+named! {
+    /// How a run ended, if it did. [`Status::name`] is the word in JSON and Python.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum Status {
+        /// Not yet ended.
+        #[default]
+        Running = "running",
+        /// Without an error.
+        Ok = "ok",
+        /// With an exception.
+        Error = "error",
+        /// By the user.
+        Interrupted = "interrupted",
+        /// With an out-of-memory error of a framework or the driver.
+        OutOfMemory = "out_of_memory",
+        /// With the death of the kernel: nothing was read at its end.
+        Died = "died",
     }
 }
 
-/// What a [`Run`] executed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum RunKind {
-    /// A cell.
-    #[default]
-    Cell,
-    /// A `with gpumem.record(...)` block or a decorated function, nested in a cell's run.
-    Block,
+named! {
+    /// What a [`Run`] executed.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum RunKind {
+        /// A cell.
+        #[default]
+        Cell = "cell",
+        /// A `with gpumem.record(...)` block or a decorated function, nested in a cell's run.
+        Block = "block",
+    }
 }
 
 /// The levels of one device around a run: an entry of [`Run::levels`].

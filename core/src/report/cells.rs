@@ -1,7 +1,8 @@
 //! What each cell kept, as a table.
 
-use super::columns::{cut, n_columns, padded};
+use super::columns::cut;
 use super::has_many;
+use super::text_table::{self, left, right, table};
 use crate::analyze::Analysis;
 use crate::chart::{CellRow, Rest, cells, default_device};
 use crate::recording::Recording;
@@ -33,33 +34,33 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
         String::new()
     };
     let title = format!("What each cell kept{on}");
-    let names = shown.iter().map(|row| n_columns(&row.name) + 2);
-    let wanted = names.chain([n_columns(&title)]).max();
-    let name_width = wanted.unwrap_or_default().min(width.saturating_sub(BESIDE));
-    let name_width = name_width.max(MIN_NAME);
-    let mut lines = vec![line(&title, ["In", "kept", "state"], name_width)];
-    lines.extend(shown.iter().map(|row| of_cell(row, name_width)));
+    let mut rows = vec![text_table::row([&title, "In", "kept", "state"])];
+    rows.extend(shown.iter().map(of_cell));
+    let columns = [
+        left()
+            .min(MIN_NAME)
+            .max(width.saturating_sub(BESIDE).max(MIN_NAME)),
+        right().min(6),
+        right().min(10),
+        left().gap(2),
+    ];
+    let mut lines = table(&columns, &rows, width);
     let rest = Rest {
         rows: rest,
         n_cells: cells.rows.len(),
     };
     let words = rest.words(Units::Binary);
-    lines.extend((!words.is_empty()).then(|| format!("  {words}")));
-    lines.iter().map(|line| cut(line, width)).collect()
+    lines.extend((!words.is_empty()).then(|| cut(&format!("  {words}"), width)));
+    lines
 }
 
-fn of_cell(row: &CellRow, width: usize) -> String {
+fn of_cell(row: &CellRow) -> Vec<String> {
     let sign = row.sign.map_or(" ", |(sign, _)| sign);
     let number = row.execution_count.map(|n| format!("[{n}]"));
-    let figures = [
-        &*number.unwrap_or_default(),
-        &row.total.to_string(),
-        &row.state,
-    ];
-    line(&format!("{sign} {}", row.name), figures, width)
-}
-
-fn line(name: &str, [number, kept, state]: [&str; 3], width: usize) -> String {
-    let name = padded(&cut(name, width), width);
-    format!("{name} {number:>6} {kept:>10}  {state}")
+    vec![
+        format!("{sign} {}", row.name),
+        number.unwrap_or_default(),
+        row.total.to_string(),
+        row.state.clone(),
+    ]
 }

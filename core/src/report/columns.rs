@@ -8,12 +8,6 @@ pub(crate) fn n_columns(text: &str) -> usize {
     text.width()
 }
 
-/// The text with blanks after it, up to a number of columns.
-pub(super) fn padded(text: &str, width: usize) -> String {
-    let blanks = width.saturating_sub(n_columns(text));
-    format!("{text}{:blanks$}", "")
-}
-
 /// The text on one line, or as much of its beginning as fits, with `…` after it.
 pub(super) fn cut(line: &str, width: usize) -> String {
     let line = printable(line);
@@ -44,14 +38,6 @@ mod tests {
         check("損失", 4);
         check("손실 1", 6);
         check("e\u{301}", 1);
-    }
-
-    #[test]
-    fn a_padded_text_ends_where_the_next_column_begins() {
-        let check = |text, expected: &str| assert_eq!(padded(text, 6), expected);
-        check("loss", "loss  ");
-        check("損失", "損失  ");
-        check("損失損失", "損失損失");
     }
 
     #[test]

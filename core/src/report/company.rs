@@ -1,15 +1,11 @@
 //! The processes on each device as a table: one line per process, problems marked, and what to do.
 
-use std::fmt::Write;
-
-use super::columns::{n_columns, padded};
+use super::text_table::{self, left, right, wrapped_table};
 use super::{to_text, wrapped};
 use crate::company::{DeviceCompany, GpuProcesses, Kind, Member};
 use crate::recording::Level;
 use crate::units::{Bytes, Nanos};
 
-/// The minimum width of the last column.
-const NARROWEST: usize = 24;
 /// Longer user names are cut.
 const LONGEST_USER: usize = 12;
 
@@ -24,11 +20,21 @@ const LONGEST_USER: usize = 12;
 /// → `kill 4100` ends what nobody seems to use any more: 3.1 GiB
 /// ```
 pub fn company(company: &GpuProcesses, width: usize) -> String {
-    let rows = company.devices.iter().flat_map(|it| &it.members);
-    let columns = Columns::of(rows);
+    let devices = company.devices.iter();
+    let rows: Vec<Vec<String>> = devices.flat_map(rows).collect();
+    let columns = [
+        left().min(3),
+        right(),
+        right().gap(2),
+        left().max(LONGEST_USER).gap(2),
+        right().gap(2),
+        left().gap(2),
+    ];
+    // The columns are the same for all devices.
+    let mut rows = wrapped_table(&columns, &rows, width).into_iter();
     let devices = company.devices.iter();
     let lines: Vec<String> = devices
-        .flat_map(|it| on_device(it, &columns, width))
+        .flat_map(|it| on_device(it, &mut rows, width))
         .collect();
     if lines.is_empty() {
         return "no GPU is read: `%gpumem status` says why".to_owned();
@@ -36,40 +42,45 @@ pub fn company(company: &GpuProcesses, width: usize) -> String {
     to_text(&lines)
 }
 
-fn on_device(device: &DeviceCompany, columns: &Columns, width: usize) -> Vec<String> {
+/// The lines of a device; `rows` are those of its table, and of the tables of later devices.
+fn on_device(
+    device: &DeviceCompany,
+    rows: &mut impl Iterator<Item = String>,
+    width: usize,
+) -> Vec<String> {
     let mut lines = vec![wrapped(&heading(device), width)];
     if let Some(why) = &device.unlisted {
-        lines.push(wrapped(
-            &format!("  its processes are not known: {why}"),
-            width,
-        ));
+        let words = format!("  its processes are not known: {why}");
+        lines.push(wrapped(&words, width));
         return lines;
     }
-    if device.members.is_empty() && device.unattributed.is_none() {
+    let n_rows = self::rows(device).len();
+    if n_rows == 0 {
         lines.push("  no process uses it".to_owned());
         return lines;
     }
-    lines.push(columns.row(" ", ["memory", "pid", "user", "age"], "what it is", width));
-    lines.extend(
-        device
-            .members
-            .iter()
-            .map(|it| member_row(it, columns, width)),
-    );
-    if let Some(unattributed) = device.unattributed {
-        let words = "used by what the driver does not list here";
-        lines.push(columns.row(
-            " ",
-            [&unattributed.to_string(), "–", "–", "–"],
-            words,
-            width,
-        ));
-    }
+    lines.extend(rows.take(n_rows));
     let notes = why_unknown(&device.members)
         .into_iter()
         .chain(remedies(&device.members));
     lines.extend(notes.map(|note| wrapped(&note, width)));
     lines
+}
+
+/// The table of a device with its heading; empty if there is none.
+fn rows(device: &DeviceCompany) -> Vec<Vec<String>> {
+    let is_empty = device.members.is_empty() && device.unattributed.is_none();
+    if is_empty || device.unlisted.is_some() {
+        return Vec::new();
+    }
+    let heading = ["", "memory", "pid", "user", "age", "what it is"];
+    let mut rows = vec![text_table::row(heading)];
+    rows.extend(device.members.iter().map(member_row));
+    rows.extend(device.unattributed.map(|unattributed| {
+        let words = "used by what the driver does not list here";
+        text_table::row(["", &unattributed.to_string(), "–", "–", "–", words])
+    }));
+    rows
 }
 
 fn heading(device: &DeviceCompany) -> String {
@@ -82,61 +93,26 @@ fn heading(device: &DeviceCompany) -> String {
     format!("{}{used}", name.trim_end())
 }
 
-fn member_row(member: &Member, columns: &Columns, width: usize) -> String {
-    let mark = if member.kind.is_suspect() { "!" } else { " " };
-    let [memory, pid, user, age] = cells(member);
-    columns.row(mark, [&memory, &pid, &user, &age], &member.words, width)
-}
-
-fn cells(member: &Member) -> [String; 4] {
+fn member_row(member: &Member) -> Vec<String> {
     let unknown = || "–".to_owned();
     let memory = member.used.known();
-    let user = member
-        .user
-        .as_ref()
-        .map(|it| it.chars().take(LONGEST_USER).collect());
-    [
+    vec![
+        if member.kind.is_suspect() {
+            "  !"
+        } else {
+            "   "
+        }
+        .to_owned(),
         memory.map_or_else(|| "unavailable".to_owned(), |it| it.to_string()),
         if member.pid == 0 {
             unknown()
         } else {
             member.pid.to_string()
         },
-        user.unwrap_or_else(unknown),
+        member.user.clone().unwrap_or_else(unknown),
         member.age.map_or_else(unknown, age),
+        member.words.clone(),
     ]
-}
-
-/// How wide the columns are, the same for all devices.
-struct Columns([usize; 4]);
-
-impl Columns {
-    fn of<'a>(members: impl Iterator<Item = &'a Member>) -> Self {
-        let mut widths = ["memory", "pid", "user", "age"].map(str::len);
-        for member in members {
-            for (width, cell) in widths.iter_mut().zip(cells(member)) {
-                *width = (*width).max(n_columns(&cell));
-            }
-        }
-        Self(widths)
-    }
-
-    /// The last column is wrapped.
-    fn row(&self, mark: &str, cells: [&str; 4], words: &str, width: usize) -> String {
-        let [memory, pid, user, age] = cells;
-        let [of_memory, of_pid, of_user, of_age] = self.0;
-        let user = padded(user, of_user);
-        let left =
-            format!("  {mark} {memory:>of_memory$}  {pid:>of_pid$}  {user}  {age:>of_age$}  ");
-        let indent = n_columns(&left);
-        let words = wrapped(words, width.saturating_sub(indent).max(NARROWEST));
-        let mut lines = words.lines();
-        let mut row = format!("{left}{}", lines.next().unwrap_or_default());
-        for line in lines {
-            write!(row, "\n{:indent$}{line}", "").expect("a string takes in every text");
-        }
-        row.trim_end().to_owned()
-    }
 }
 
 /// Each reason once.
@@ -213,6 +189,7 @@ pub(super) fn age(age: Nanos) -> String {
 mod tests {
     use super::*;
     use crate::recording::Unknown;
+    use crate::report::n_columns;
 
     fn member(pid: u32, used: Level, kind: Kind, user: &str, words: &str) -> Member {
         Member {

@@ -40,6 +40,7 @@ mod sessions;
 mod sources;
 #[cfg(test)]
 mod tests;
+mod text_table;
 mod torch_change;
 mod torch_snapshot;
 mod torch_trace;
@@ -77,6 +78,7 @@ pub use torch_trace::{
 
 use self::columns::cut;
 pub(crate) use self::columns::n_columns;
+use self::text_table::{left, right, table};
 use crate::analyze::{Analysis, DeviceSummary, Overlap, Peak, RunRow, cell_label};
 use crate::printable::{printable, printable_report};
 use crate::processes::Processes;
@@ -238,16 +240,24 @@ fn run_lines(recording: &Recording, analysis: &Analysis, width: usize) -> Vec<St
         return Vec::new();
     }
     let n_hidden = groups.len().saturating_sub(N_LINES);
-    let mut lines = vec![table_line(["In", "runs", "kept", "peak", "time"], "cell")];
+    let mut rows = vec![text_table::row([
+        "In", "runs", "kept", "peak", "time", "cell",
+    ])];
+    let shown = groups[n_hidden..].iter();
+    rows.extend(shown.map(|rows| group_row(recording, rows, has_many(recording))));
+    let columns = [
+        left().min(8),
+        right().min(4),
+        right().min(10),
+        right().min(10),
+        right().min(9),
+        left().gap(2),
+    ];
+    let mut lines = table(&columns, &rows, width);
     if n_hidden > 0 {
-        lines.push(format!("… and {n_hidden} earlier"));
+        lines.insert(1, cut(&format!("… and {n_hidden} earlier"), width));
     }
-    lines.extend(
-        groups[n_hidden..]
-            .iter()
-            .map(|rows| group_line(recording, rows, has_many(recording))),
-    );
-    lines.iter().map(|line| cut(line, width)).collect()
+    lines
 }
 
 /// There are several accelerators: each is named.
@@ -256,7 +266,7 @@ fn has_many(recording: &Recording) -> bool {
     devices.filter(|it| it.kind.is_accelerator()).count() > 1
 }
 
-fn group_line(recording: &Recording, rows: &[&RunRow], is_one_of_many: bool) -> String {
+fn group_row(recording: &Recording, rows: &[&RunRow], is_one_of_many: bool) -> Vec<String> {
     let runs = || rows.iter().map(|row| recording.run(row.run));
     let number = |n: Option<u32>| n.map_or_else(|| " ".to_owned(), |n| n.to_string());
     let numbers: BTreeSet<Option<u32>> = runs().map(|run| run.execution_count).collect();
@@ -282,26 +292,24 @@ fn group_line(recording: &Recording, rows: &[&RunRow], is_one_of_many: bool) -> 
     } else {
         String::new()
     };
-    table_line(
-        [
-            &span,
-            &rows.len().to_string(),
-            &kept.map_or_else(|| "?".to_owned(), |kept| kept.to_string()),
-            &peak.map_or_else(
-                || "?".to_owned(),
-                |peak| match peak {
-                    Peak::Exact(peak) => peak.to_string(),
-                    Peak::Between { low, .. } | Peak::AtLeast(low) => format!("≥ {low}"),
-                },
-            ),
-            &time.map_or_else(|| "…".to_owned(), |time| time.to_string()),
-        ],
-        &format!(
+    vec![
+        span,
+        rows.len().to_string(),
+        kept.map_or_else(|| "?".to_owned(), |kept| kept.to_string()),
+        peak.map_or_else(
+            || "?".to_owned(),
+            |peak| match peak {
+                Peak::Exact(peak) => peak.to_string(),
+                Peak::Between { low, .. } | Peak::AtLeast(low) => format!("≥ {low}"),
+            },
+        ),
+        time.map_or_else(|| "…".to_owned(), |time| time.to_string()),
+        format!(
             "{device}{}{}{status}",
             beside(recording, rows),
             cell_label(recording, run)
         ),
-    )
+    ]
 }
 
 /// `+7 MiB with In [4] · `, where other runs were under way.
@@ -316,10 +324,6 @@ fn beside(recording: &Recording, rows: &[&RunRow]) -> String {
     let moved = moved.map(|moved| moved.into_iter().fold(ByteDelta::ZERO, |sum, it| sum + it));
     let moved = moved.map_or_else(|| "?".to_owned(), |moved| moved.to_string());
     format!("{moved} with {who} · ")
-}
-
-fn table_line([span, runs, kept, peak, time]: [&str; 5], cell: &str) -> String {
-    format!("{span:<8} {runs:>4} {kept:>10} {peak:>10} {time:>9}  {cell}")
 }
 
 /// [`count`] of what may be more than memory holds.

@@ -1,7 +1,8 @@
 //! The child processes of a session: what grows in them, and a row for each.
 
 use super::cause::CauseLine;
-use super::columns::{cut, padded};
+use super::columns::cut;
+use super::text_table::{self, left, right, table};
 use super::{to_text, wrapped};
 use crate::analyze::{Severity, State};
 use crate::processes::{Ending, Per, ProcessFinding, ProcessRow, Processes};
@@ -16,6 +17,8 @@ const N_NAMES: usize = 8;
 /// Fewer copies than these are not worth a line.
 const MUCH: Bytes = Bytes::mib(64);
 const NAME_COLUMNS: usize = 22;
+/// Which column of the table is that of the GPU.
+const DEVICE: usize = 5;
 /// What is said if nothing is found.
 pub(crate) const NONE_FOUND: &str = "No child process grows or ended badly.";
 
@@ -102,14 +105,28 @@ pub fn processes(processes: &Processes, width: usize) -> String {
     let head = [
         "process", "pid", "memory", "grew", "highest", "GPU", "ended",
     ];
+    let mut cells = vec![text_table::row(head)];
+    cells.extend(rows.iter().take(N_ROWS).map(row_cells));
+    let mut columns = vec![
+        left().min(NAME_COLUMNS).max(NAME_COLUMNS),
+        right().min(7),
+        right().min(9),
+        right().min(10),
+        right().min(9),
+        right().min(9),
+        left().gap(2),
+    ];
     // Most children use none.
-    let has_device = rows.iter().any(|row| row.device_peak.is_some());
-    let mut lines = vec![title, table_line(head.map(str::to_owned), has_device)];
-    let shown = rows.iter().take(N_ROWS);
-    lines.extend(shown.map(|row| row_line(row, has_device)));
+    if rows.iter().all(|row| row.device_peak.is_none()) {
+        columns.remove(DEVICE);
+        for row in &mut cells {
+            row.remove(DEVICE);
+        }
+    }
+    let mut lines = vec![cut(&title, width)];
+    lines.extend(table(&columns, &cells, width));
     let n_more = rows.len().saturating_sub(N_ROWS);
     lines.extend((n_more > 0).then(|| format!("… and {n_more} more")));
-    let mut lines: Vec<String> = lines.iter().map(|line| cut(line, width)).collect();
     lines.extend(copied_line(rows).map(|line| wrapped(&line, width)));
     to_text(&lines)
 }
@@ -258,9 +275,9 @@ fn over(per: Per, n_steps: usize) -> String {
     }
 }
 
-fn row_line(row: &ProcessRow, has_device: bool) -> String {
+fn row_cells(row: &ProcessRow) -> Vec<String> {
     let size = |level: Option<Bytes>| level.map_or_else(|| "?".to_owned(), |it| it.to_string());
-    let cells = [
+    vec![
         row.name.clone(),
         row.pid.to_string(),
         size(row.latest),
@@ -269,19 +286,7 @@ fn row_line(row: &ProcessRow, has_device: bool) -> String {
         size(row.peak),
         size(row.device_used),
         short_ending(row.ending),
-    ];
-    table_line(cells, has_device)
-}
-
-fn table_line(cells: [String; 7], has_device: bool) -> String {
-    let [name, pid, memory, grew, highest, device, ended] = cells;
-    let name = padded(&cut(&name, NAME_COLUMNS), NAME_COLUMNS);
-    let device = if has_device {
-        format!(" {device:>9}")
-    } else {
-        String::new()
-    };
-    format!("{name} {pid:>7} {memory:>9} {grew:>10} {highest:>9}{device}  {ended}")
+    ]
 }
 
 /// For the table.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::cause::CauseLine;
-use super::columns::{cut, padded};
+use super::text_table::{self, left, right, table};
 use super::{to_text, wrapped};
 use crate::analyze::{Severity, State};
 use crate::printable::printable;
@@ -67,7 +67,7 @@ pub fn ranks(job: &[Rank], found: &Ranks, width: usize) -> String {
         }
     }
     lines.push(String::new());
-    lines.extend(table(found).iter().map(|line| cut(line, width)));
+    lines.extend(rank_table(found, width));
     let notes = notes(job, found);
     lines.extend((!notes.is_empty()).then(String::new));
     lines.extend(notes.iter().map(|line| wrapped(line, width)));
@@ -282,7 +282,7 @@ fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
 }
 
 /// Those of findings first, then by number.
-fn table(found: &Ranks) -> Vec<String> {
+fn rank_table(found: &Ranks, width: usize) -> Vec<String> {
     let named = found.findings.iter().flat_map(|it| &it.rows).copied();
     let all = 0..found.rows.len();
     let mut seen = BTreeSet::new();
@@ -300,12 +300,21 @@ fn table(found: &Ranks) -> Vec<String> {
         &each,
         "ended",
     ];
-    let shown = rows.iter().take(N_ROWS).map(|idx| &found.rows[*idx]);
-    let width = shown.clone().map(|row| row_name(row).chars().count());
-    let width = width.chain([4, found.noun().len()]).max();
-    let width = width.unwrap_or_default().min(NAME_COLUMNS);
-    let mut lines = vec![table_line(head.map(str::to_owned), width)];
-    lines.extend(shown.map(|row| table_line(row_cells(row), width)));
+    let mut cells = vec![text_table::row(head)];
+    let shown = rows.iter().take(N_ROWS);
+    cells.extend(shown.map(|idx| row_cells(&found.rows[*idx])));
+    let columns = [
+        right().min(4).max(NAME_COLUMNS),
+        left().min(NODE_COLUMNS).max(NODE_COLUMNS),
+        left().min(7).max(7),
+        right().min(9),
+        right().min(9),
+        right().min(9),
+        right().min(6),
+        right().min(10),
+        left().gap(2),
+    ];
+    let mut lines = table(&columns, &cells, width);
     let n_more = rows.len().saturating_sub(N_ROWS);
     lines.extend(
         (n_more > 0).then(|| format!("… and {}", count(n_more, &format!("more {}", found.noun())))),
@@ -313,11 +322,11 @@ fn table(found: &Ranks) -> Vec<String> {
     lines
 }
 
-fn row_cells(row: &RankRow) -> [String; 9] {
+fn row_cells(row: &RankRow) -> Vec<String> {
     let size = |level: Option<Bytes>| level.map_or_else(|| "?".to_owned(), |it| it.to_string());
     let grows = row.growth.as_ref();
     let per_step = grows.filter(|it| it.counts_steps != row.steps_are_runs);
-    [
+    vec![
         row_name(row),
         row.node.clone(),
         row.device.clone().unwrap_or_else(|| "?".to_owned()),
@@ -342,28 +351,6 @@ pub(crate) fn ending_words(row: &RankRow) -> String {
         RankEnding::KilledBySystem => format!("out of memory, killed at {}", row.until),
         RankEnding::Lost => format!("stopped at {}", row.until),
     }
-}
-
-fn table_line(
-    [
-        rank,
-        node,
-        device,
-        memory,
-        highest,
-        outside,
-        steps,
-        per_step,
-        ended,
-    ]: [String; 9],
-    width: usize,
-) -> String {
-    let rank = cut(&rank, width);
-    let node = padded(&cut(&node, NODE_COLUMNS), NODE_COLUMNS);
-    let device = padded(&cut(&device, 7), 7);
-    format!(
-        "{rank:>width$} {node} {device} {memory:>9} {highest:>9} {outside:>9} {steps:>6} {per_step:>10}  {ended}"
-    )
 }
 
 /// What ranks are joined by.

@@ -1,7 +1,8 @@
 //! The sessions that are kept, as a table; and the line about one that died.
 
-use super::columns::{cut, n_columns, padded};
+use super::columns::cut;
 use super::company::age;
+use super::text_table::{self, left, right, table};
 use super::{to_text, wrapped};
 use crate::analyze::{Analysis, Severity};
 use crate::history::{Ending, LastRun, StoredSession};
@@ -31,31 +32,18 @@ pub fn worst_finding(recording: &Recording, analysis: &Analysis) -> Option<Strin
 /// 3f9a1c2b  train.ipynb  2 min ago    12  died in In [12]  ▲ losses leaks 300 MiB a run
 /// ```
 pub fn sessions(sessions: &[StoredSession], width: usize) -> String {
-    if sessions.is_empty() {
-        return "no session is kept yet".to_owned();
-    }
-    let mut rows = vec![HEADING.map(str::to_owned)];
+    let mut rows = vec![text_table::row(HEADING)];
     rows.extend(sessions.iter().map(row));
-    let widths: Vec<usize> = (0..HEADING.len() - 1)
-        .map(|column| {
-            let cells = rows.iter().map(|row| n_columns(&row[column]));
-            cells.max().unwrap_or(0)
-        })
-        .collect();
-    let lines = rows.iter().map(|row| {
-        let columns = row.iter().zip(&widths).enumerate();
-        let mut line = String::new();
-        for (n, (cell, width)) in columns {
-            let padded = match n {
-                RUNS => format!("{cell:>width$}  "),
-                _ => padded(cell, *width) + "  ",
-            };
-            line.push_str(&padded);
-        }
-        line.push_str(&row[HEADING.len() - 1]);
-        cut(line.trim_end(), width)
-    });
-    to_text(&lines.collect::<Vec<_>>())
+    let gap = 2;
+    let columns = [
+        left(),
+        left().max(LONGEST_NAME).gap(gap),
+        left().gap(gap),
+        right().gap(gap),
+        left().gap(gap),
+        left().gap(gap),
+    ];
+    to_text(&table(&columns, &rows, width))
 }
 
 const HEADING: [&str; 6] = [
@@ -66,9 +54,8 @@ const HEADING: [&str; 6] = [
     "how it ended",
     "worst finding",
 ];
-const RUNS: usize = 3;
 
-fn row(session: &StoredSession) -> [String; 6] {
+fn row(session: &StoredSession) -> Vec<String> {
     let ago = session.age.map(|it| match session.ending {
         Ending::Running => "–".to_owned(),
         _ => format!("{} ago", age(it)),
@@ -81,9 +68,9 @@ fn row(session: &StoredSession) -> [String; 6] {
     let notes = session.baseline.iter().map(|it| format!("baseline {it}"));
     let notes = notes.chain(session.damage.clone());
     let words: Vec<String> = session.worst.clone().into_iter().chain(notes).collect();
-    [
+    vec![
         session.id.clone(),
-        cut(&notebook, LONGEST_NAME),
+        notebook,
         ago.unwrap_or_else(|| "–".to_owned()),
         session.n_runs.to_string(),
         how_it_ended(session),

@@ -1,11 +1,8 @@
 //! The sources as a table: the devices of each, and what it reads or why it does not.
 
-use super::columns::{n_columns, padded};
-use super::{to_text, wrapped};
+use super::text_table::{self, left, wrapped_table};
+use super::to_text;
 use crate::recording::{Source, SourceState};
-
-/// The minimum width of the last column.
-const NARROWEST: usize = 24;
 
 /// One row per source; lines are at most `width` columns long.
 ///
@@ -16,72 +13,27 @@ const NARROWEST: usize = 24;
 /// ○ cuda    –       nothing in this process has loaded the CUDA driver yet
 /// ```
 pub fn sources(states: &[SourceState], width: usize) -> String {
-    let mut rows: Vec<Row<'_>> = states.iter().map(Row::of).collect();
-    let heading = Row {
-        icon: ' ',
-        source: "source",
-        devices: "device",
-        words: vec!["what it gives, or why not"],
-    };
-    rows.insert(0, heading);
-    let widest = |cell: for<'r> fn(&'r Row<'_>) -> &'r str| {
-        let widths = rows.iter().map(|row| n_columns(cell(row)));
-        widths.max().unwrap_or(0)
-    };
-    let (source, device) = (widest(|row| row.source), widest(|row| row.devices));
-    let left = 2 + source + 2 + device + 2;
-    let lines = rows.iter().flat_map(|row| {
-        let words = row.words.iter();
-        let words = words.flat_map(|words| folded(words, width.saturating_sub(left)));
-        words.enumerate().map(move |(n, words)| match n {
-            0 => {
-                let Row {
-                    icon,
-                    source: name,
-                    devices,
-                    ..
-                } = row;
-                let (name, devices) = (padded(name, source), padded(devices, device));
-                format!("{icon} {name}  {devices}  {words}")
-            }
-            _ => format!("{:left$}{words}", ""),
-        })
-    });
-    let lines: Vec<String> = lines.collect();
-    to_text(&lines)
+    let mut rows = vec![text_table::row([
+        "  source",
+        "device",
+        "what it gives, or why not",
+    ])];
+    rows.extend(states.iter().map(row));
+    let columns = [left(), left().gap(2), left().gap(2)];
+    to_text(&wrapped_table(&columns, &rows, width))
 }
 
-struct Row<'a> {
-    icon: char,
-    source: &'a str,
-    devices: &'a str,
-    words: Vec<&'a str>,
-}
-
-impl<'a> Row<'a> {
-    fn of(state: &'a SourceState) -> Self {
-        let mut notes = state.reason.split("; ");
-        let Some(devices) = state.reason.strip_prefix("reads ").filter(|_| state.used) else {
-            return Self {
-                icon: '○',
-                source: state.source.name(),
-                devices: "–",
-                words: vec![state.reason.as_str()],
-            };
-        };
-        notes.next();
-        Self {
-            icon: '●',
-            source: state.source.name(),
-            devices: devices.split("; ").next().unwrap_or(devices),
-            words: [gives(state.source)].into_iter().chain(notes).collect(),
+fn row(state: &SourceState) -> Vec<String> {
+    let name = state.source.name();
+    let mut notes = state.reason.split("; ");
+    let devices = notes.next().and_then(|it| it.strip_prefix("reads "));
+    match devices.filter(|_| state.used) {
+        Some(devices) => {
+            let words: Vec<&str> = [gives(state.source)].into_iter().chain(notes).collect();
+            text_table::row([&format!("● {name}"), devices, &words.join("\n")])
         }
+        None => text_table::row([&format!("○ {name}"), "–", &state.reason]),
     }
-}
-
-fn folded(words: &str, width: usize) -> Vec<String> {
-    let folded = wrapped(words, width.max(NARROWEST));
-    folded.lines().map(ToOwned::to_owned).collect()
 }
 
 /// What a source tells of its devices.
@@ -104,6 +56,7 @@ fn gives(source: Source) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::n_columns;
 
     fn check(states: &[(Source, bool, &str)], width: usize, expected: &[&str]) {
         let state = |(source, used, reason): &(Source, bool, &str)| SourceState {

@@ -1,5 +1,7 @@
 //! Two memory snapshots of `PyTorch` compared, as text.
 
+use std::sync::Arc;
+
 use super::{cut, in_parts, to_text};
 use crate::read::code_line::CodeLine;
 use crate::read::torch_snapshot::{Change, DeviceChange, SnapshotChange};
@@ -48,8 +50,8 @@ fn device_lines(device: &DeviceChange, width: usize) -> Vec<String> {
         Clone::clone,
         width,
     ));
-    let of_stack = |frames: &Vec<CodeLine>| {
-        let frames: Vec<String> = frames.iter().map(CodeLine::short).collect();
+    let of_stack = |frames: &Vec<Arc<CodeLine>>| {
+        let frames: Vec<String> = frames.iter().map(|it| it.short()).collect();
         match frames.as_slice() {
             [] => "no stack was recorded".to_owned(),
             frames => frames.join(" ← "),

@@ -23,23 +23,25 @@ mod bounded;
 #[cfg(test)]
 mod tests;
 
+use serde::Serialize;
+
+use crate::named;
 use crate::units::Bytes;
 
-/// Which requests a segment serves, as in `PyTorch`'s allocator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Pool {
-    /// Those of more than 1 MiB.
-    Large,
-    /// Those of at most 1 MiB.
-    Small,
-    /// Those of one owner only: a captured graph, or a pool that the user made.
-    Private,
+named! {
+    /// Which requests a segment serves, as in `PyTorch`'s allocator.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Pool {
+        /// Those of more than 1 MiB.
+        Large = "large",
+        /// Those of at most 1 MiB.
+        Small = "small",
+        /// Those of one owner only: a captured graph, or a pool that the user made.
+        Private = "private",
+    }
 }
 
 impl Pool {
-    /// Every pool.
-    pub const ALL: [Self; 3] = [Self::Large, Self::Small, Self::Private];
-
     /// The pool in words.
     pub const fn words(self) -> &'static str {
         match self {
@@ -50,32 +52,31 @@ impl Pool {
     }
 }
 
-/// The state of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BlockState {
-    /// Held by a tensor.
-    Held,
-    /// Freed by the program, but a stream may still use it.
-    Awaiting,
-    /// Free.
-    Free,
-}
-
-impl BlockState {
-    /// Every state.
-    pub const ALL: [Self; 3] = [Self::Held, Self::Awaiting, Self::Free];
+named! {
+    /// The state of a block.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum BlockState {
+        /// Held by a tensor.
+        Held = "held",
+        /// Freed by the program, but a stream may still use it.
+        Awaiting = "awaiting",
+        /// Free.
+        Free = "free",
+    }
 }
 
 /// A piece of a segment: one block, or several adjacent ones summed up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Block {
     /// Its state; of several, the state of the held ones.
     pub state: BlockState,
     /// From its first byte to its last.
+    #[serde(rename = "n_bytes")]
     pub size: Bytes,
     /// How many blocks are summed up here, including the holes between them.
     pub n_blocks: u64,
     /// Part of `size`: free in holes that are too small to be kept.
+    #[serde(rename = "holes_bytes")]
     pub holes: Bytes,
 }
 
@@ -106,7 +107,7 @@ impl Block {
 }
 
 /// One allocation of the device, divided into blocks without gaps.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Segment {
     /// Which requests it serves.
     pub pool: Pool,

@@ -1,69 +1,87 @@
 //! One row for each finding, worst first.
 
-use super::{Integer, Table, Text, change};
+use super::Table;
 use crate::analyze::{Analysis, Finding, State, Withdrawn};
+use crate::figures::{Figure, Value};
 use crate::recording::Recording;
 use crate::units::Units;
-use crate::wording;
+use crate::wording::{self, Words};
+
+/// A finding, and what is said of it.
+struct FindingRow<'a> {
+    recording: &'a Recording,
+    finding: &'a Finding,
+    words: Words,
+}
 
 /// The findings as a table. What is nested, as the holders, is named by its first.
 pub fn findings(recording: &Recording, analysis: &Analysis) -> Table {
-    let rows = &analysis.findings;
-    let mut table = Table::default();
-    verdicts(&mut table, rows);
-    places(&mut table, recording, rows);
-    words(&mut table, recording, rows);
-    remedies(&mut table, rows);
-    table
+    let rows = analysis.findings.iter().map(|finding| FindingRow {
+        recording,
+        finding,
+        words: wording::words(recording, finding, Units::Binary),
+    });
+    Table::new(&rows.collect::<Vec<_>>(), figures())
 }
 
-fn verdicts(table: &mut Table, rows: &[Finding]) {
-    table.add("id", rows, Text(|it: &Finding| Some(it.id.clone())));
-    let kind = |it: &Finding| Some(it.kind.name().to_owned());
-    table.add("kind", rows, Text(kind));
-    let severity = |it: &Finding| Some(it.severity.name().to_owned());
-    table.add("severity", rows, Text(severity));
-    let state = |it: &Finding| it.state.map(State::name).map(str::to_owned);
-    table.add("state", rows, Text(state));
-    let withdrawn = |it: &Finding| it.withdrawn.map(Withdrawn::name).map(str::to_owned);
-    table.add("withdrawn", rows, Text(withdrawn));
-}
+fn figures<'a>() -> [Figure<FindingRow<'a>>; 18] {
+    use Value::{Change, Count, Name, Text};
 
-fn places(table: &mut Table, recording: &Recording, rows: &[Finding]) {
-    let cell = |it: &Finding| Some(it.cell.as_ref()?.label.clone());
-    table.add("cell", rows, Text(cell));
-    let id = |it: &Finding| Some(it.cell.as_ref()?.id.clone());
-    table.add("cell_id", rows, Text(id));
-    let path = |it: &Finding| (!it.path.is_empty()).then(|| it.path.join(" › "));
-    table.add("path", rows, Text(path));
-    let device = |it: &Finding| Some(recording.device(it.known_device()?).label.clone());
-    table.add("device", rows, Text(device));
-    let metric = |it: &Finding| Some(it.metric.name().to_owned());
-    table.add("metric", rows, Text(metric));
-    table.add(
-        "n_runs",
-        rows,
-        Integer(|it: &Finding| i64::try_from(it.n_runs).ok()),
-    );
-    let rate = |it: &Finding| change(it.growth().map(|growth| growth.bytes_per_run));
-    table.add("bytes_per_run", rows, Integer(rate));
-}
-
-fn words(table: &mut Table, recording: &Recording, rows: &[Finding]) {
-    let words = |it: &Finding| wording::words(recording, it, Units::Binary);
-    let title = |it: &Finding| Some(wording::plain(&words(it).title));
-    table.add("title", rows, Text(title));
-    let detail = |it: &Finding| Some(wording::plain(&words(it).detail));
-    table.add("detail", rows, Text(detail));
-}
-
-fn remedies(table: &mut Table, rows: &[Finding]) {
-    let holder = |it: &Finding| Some(it.holders.first()?.name.clone());
-    table.add("holder", rows, Text(holder));
-    let path = |it: &Finding| Some(it.holders.first()?.path.clone());
-    table.add("holder_path", rows, Text(path));
-    let before = |it: &Finding| it.fix.as_ref()?.before.clone();
-    table.add("fix_before", rows, Text(before));
-    let after = |it: &Finding| Some(it.fix.as_ref()?.after.clone());
-    table.add("fix_after", rows, Text(after));
+    [
+        Figure::new("id", Text(|it| Some(it.finding.id.clone()))),
+        Figure::new("kind", Name(|it| Some(it.finding.kind.name()))),
+        Figure::new("severity", Name(|it| Some(it.finding.severity.name()))),
+        Figure::new("state", Name(|it| it.finding.state.map(State::name))),
+        Figure::new(
+            "withdrawn",
+            Name(|it| it.finding.withdrawn.map(Withdrawn::name)),
+        ),
+        Figure::new(
+            "cell",
+            Text(|it| Some(it.finding.cell.as_ref()?.label.clone())),
+        ),
+        Figure::new(
+            "cell_id",
+            Text(|it| Some(it.finding.cell.as_ref()?.id.clone())),
+        ),
+        Figure::new(
+            "path",
+            Text(|it| (!it.finding.path.is_empty()).then(|| it.finding.path.join(" › "))),
+        ),
+        Figure::new(
+            "device",
+            Text(|it| {
+                Some(
+                    it.recording
+                        .device(it.finding.known_device()?)
+                        .label
+                        .clone(),
+                )
+            }),
+        ),
+        Figure::new("metric", Name(|it| Some(it.finding.metric.name()))),
+        Figure::new("n_runs", Count(|it| Some(it.finding.n_runs as u64))),
+        Figure::new(
+            "bytes_per_run",
+            Change(|it| Some(it.finding.growth()?.bytes_per_run)),
+        ),
+        Figure::new("title", Text(|it| Some(wording::plain(&it.words.title)))),
+        Figure::new("detail", Text(|it| Some(wording::plain(&it.words.detail)))),
+        Figure::new(
+            "holder",
+            Text(|it| Some(it.finding.holders.first()?.name.clone())),
+        ),
+        Figure::new(
+            "holder_path",
+            Text(|it| Some(it.finding.holders.first()?.path.clone())),
+        ),
+        Figure::new(
+            "fix_before",
+            Text(|it| it.finding.fix.as_ref()?.before.clone()),
+        ),
+        Figure::new(
+            "fix_after",
+            Text(|it| Some(it.finding.fix.as_ref()?.after.clone())),
+        ),
+    ]
 }

@@ -27,7 +27,7 @@ pub use findings::findings;
 pub use runs::runs;
 pub use samples::samples;
 
-use crate::units::{ByteDelta, Bytes, Nanos};
+use crate::figures::{Figure, Value};
 
 /// Columns of equal length.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -45,11 +45,15 @@ impl Table {
         found.map(|(_, values)| values)
     }
 
-    /// Adds a column with one value for each row.
-    fn add<R>(&mut self, name: &'static str, rows: &[R], value: impl Column<R>) {
-        debug_assert!(self.columns.is_empty() || self.n_rows == rows.len());
-        self.n_rows = rows.len();
-        self.columns.push((name, value.of(rows)));
+    /// Of each row these figures.
+    fn new<R>(rows: &[R], figures: impl IntoIterator<Item = Figure<R>>) -> Self {
+        let columns = figures.into_iter();
+        Self {
+            columns: columns
+                .map(|it| (it.name, values(rows, &it.value)))
+                .collect(),
+            n_rows: rows.len(),
+        }
     }
 }
 
@@ -64,46 +68,20 @@ pub enum Values {
     Flags(Vec<Option<bool>>),
 }
 
-/// How a column is made of rows.
-trait Column<R> {
-    fn of(self, rows: &[R]) -> Values;
-}
-
-struct Integer<F>(F);
-struct Text<F>(F);
-struct Flag<F>(F);
-
-impl<R, F: Fn(&R) -> Option<i64>> Column<R> for Integer<F> {
-    fn of(self, rows: &[R]) -> Values {
-        Values::Integers(rows.iter().map(self.0).collect())
-    }
-}
-
-impl<R, F: Fn(&R) -> Option<String>> Column<R> for Text<F> {
-    fn of(self, rows: &[R]) -> Values {
-        Values::Texts(rows.iter().map(self.0).collect())
-    }
-}
-
-impl<R, F: Fn(&R) -> Option<bool>> Column<R> for Flag<F> {
-    fn of(self, rows: &[R]) -> Values {
-        Values::Flags(rows.iter().map(self.0).collect())
+fn values<R>(rows: &[R], value: &Value<R>) -> Values {
+    let rows = rows.iter();
+    match value {
+        Value::Bytes(of) => Values::Integers(rows.map(|row| signed(of(row)?.get())).collect()),
+        Value::Change(of) => Values::Integers(rows.map(|row| Some(of(row)?.get())).collect()),
+        Value::Nanos(of) => Values::Integers(rows.map(|row| signed(of(row)?.get())).collect()),
+        Value::Count(of) => Values::Integers(rows.map(|row| signed(of(row)?)).collect()),
+        Value::Name(of) => Values::Texts(rows.map(|row| of(row).map(str::to_owned)).collect()),
+        Value::Text(of) => Values::Texts(rows.map(of).collect()),
+        Value::Flag(of) => Values::Flags(rows.map(|row| Some(of(row))).collect()),
     }
 }
 
 /// A number that a signed column cannot hold is unknown: nothing has 8 EiB or runs for 292 years.
 fn signed(n: u64) -> Option<i64> {
     i64::try_from(n).ok()
-}
-
-fn level(bytes: Option<Bytes>) -> Option<i64> {
-    signed(bytes?.get())
-}
-
-fn change(delta: Option<ByteDelta>) -> Option<i64> {
-    Some(delta?.get())
-}
-
-fn instant(at: Option<Nanos>) -> Option<i64> {
-    signed(at?.get())
 }

@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::{Integer, Table, Text, instant, level, signed};
-use crate::recording::{DeviceIdx, Recording, RunIdx, Sample, Series};
+use super::Table;
+use crate::figures::{Figure, Value};
+use crate::recording::{Recording, RunIdx, Sample, Series};
 
 /// Where a sample is from, and the sample.
 struct Row<'a> {
     run: RunIdx,
-    device: DeviceIdx,
+    device: &'a str,
     series: &'static str,
     label: Option<Cow<'a, str>>,
     sample: Sample,
@@ -17,38 +18,21 @@ struct Row<'a> {
 /// The samples as a table: those of the sampler, of marks (with their label), of loops (with their
 /// number) and of traces.
 pub fn samples(recording: &Recording) -> Table {
-    let rows = rows(recording);
-    let mut table = Table::default();
-    table.add(
-        "run",
-        &rows,
-        Integer(|row: &Row<'_>| Some(row.run.0.into())),
-    );
-    let device = |row: &Row<'_>| Some(recording.device(row.device).label.clone());
-    table.add("device", &rows, Text(device));
-    table.add(
-        "series",
-        &rows,
-        Text(|row: &Row<'_>| Some(row.series.to_owned())),
-    );
-    table.add(
-        "label",
-        &rows,
-        Text(|row: &Row<'_>| row.label.as_deref().map(str::to_owned)),
-    );
-    let ordinal = |row: &Row<'_>| signed(row.sample.ordinal);
-    table.add("ordinal", &rows, Integer(ordinal));
-    let at = |row: &Row<'_>| instant(Some(row.sample.at));
-    table.add("at_nanos", &rows, Integer(at));
-    let allocated = |row: &Row<'_>| level(row.sample.allocated);
-    table.add("allocated_bytes", &rows, Integer(allocated));
-    let reserved = |row: &Row<'_>| level(row.sample.reserved);
-    table.add("reserved_bytes", &rows, Integer(reserved));
-    let process_used = |row: &Row<'_>| level(row.sample.process_used);
-    table.add("process_used_bytes", &rows, Integer(process_used));
-    let device_used = |row: &Row<'_>| level(row.sample.device_used);
-    table.add("device_used_bytes", &rows, Integer(device_used));
-    table
+    use Value::{Bytes, Count, Name, Nanos, Text};
+
+    let figures = [
+        Figure::new("run", Count(|row: &Row<'_>| Some(row.run.0.into()))),
+        Figure::new("device", Text(|row| Some(row.device.to_owned()))),
+        Figure::new("series", Name(|row| Some(row.series))),
+        Figure::new("label", Text(|row| row.label.as_deref().map(str::to_owned))),
+        Figure::new("ordinal", Count(|row| Some(row.sample.ordinal))),
+        Figure::new("at_nanos", Nanos(|row| Some(row.sample.at))),
+        Figure::new("allocated_bytes", Bytes(|row| row.sample.allocated)),
+        Figure::new("reserved_bytes", Bytes(|row| row.sample.reserved)),
+        Figure::new("process_used_bytes", Bytes(|row| row.sample.process_used)),
+        Figure::new("device_used_bytes", Bytes(|row| row.sample.device_used)),
+    ];
+    Table::new(&rows(recording), figures)
 }
 
 fn rows(recording: &Recording) -> Vec<Row<'_>> {
@@ -59,6 +43,7 @@ fn rows(recording: &Recording) -> Vec<Row<'_>> {
             Series::Marked(label) => ("marked", Some(Cow::from(label.as_str()))),
             Series::Loop(idx) => ("loop", Some(Cow::from(idx.0.to_string()))),
         };
+        let device = &*recording.device(device).label;
         let row = |sample| Row {
             run,
             device,
@@ -71,7 +56,7 @@ fn rows(recording: &Recording) -> Vec<Row<'_>> {
     for trace in recording.traces() {
         let row = |sample: &Sample| Row {
             run: trace.run,
-            device: trace.device,
+            device: &recording.device(trace.device).label,
             series: "traced",
             label: None,
             sample: *sample,

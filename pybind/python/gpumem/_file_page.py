@@ -9,24 +9,18 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from gpumem import _gpumem
-from gpumem._gpumem import JobRanks, TorchSnapshot, TorchTrace
-from gpumem._session_processes import SessionProcesses
+from gpumem._gpumem import TorchSnapshot, TorchTrace
 from gpumem._static import built
 from gpumem._table import escaped
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gpumem._other_file import OtherFile
+    from gpumem._gpumem import OtherFile
 
 # A notebook with larger pages opens and saves slowly.
 _MOST_IN_NOTEBOOK = 8 << 20
 _HEIGHT = 900
-
-
-def has_page(found: object) -> bool:
-    """Return whether there is a page of such a file."""
-    return isinstance(found, TorchSnapshot | TorchTrace | JobRanks | SessionProcesses)
 
 
 def html(found: OtherFile, path: Path) -> str:
@@ -36,7 +30,7 @@ def html(found: OtherFile, path: Path) -> str:
     """
     parts = {
         "NAME": escaped(_name(path)),
-        "KIND": _title(found),
+        "KIND": str(found._page_title),
         "FILES": "\n".join(_files(found, path)),
         "TEXT": escape(found.text()),
     }
@@ -45,23 +39,15 @@ def html(found: OtherFile, path: Path) -> str:
     return re.sub(r"__GPUMEM_([A-Z]+)__", lambda found: parts[found[1]], page)
 
 
-def _title(found: OtherFile) -> str:
-    if isinstance(found, JobRanks):
-        return "workers of a cluster" if found._noun() == "worker" else "ranks of a job"
-    if isinstance(found, SessionProcesses):
-        return "child processes"
-    kind = "memory snapshot" if isinstance(found, TorchSnapshot) else "profiler trace"
-    return f"PyTorch {kind}"
-
-
 def _name(path: Path) -> str:
     """Return the last part of a path; that of the folder where it is `.`."""
     return path.name or path.resolve().name
 
 
 def _files(found: OtherFile, path: Path) -> list[str]:
-    if isinstance(found, JobRanks | SessionProcesses):
-        return [_packed(found._page(), _name(path))]
+    content = found._page()
+    if content is not None:
+        return [_packed(content, _name(path))]
     cells = found._cells() if isinstance(found, TorchSnapshot | TorchTrace) else ""
     if isinstance(found, TorchTrace) and path.is_dir():
         workers = found._workers()
@@ -97,7 +83,7 @@ def mime_bundle(found: OtherFile, path: Path) -> dict[str, str]:
         note = f"{len(page) >> 20} MB are too much for a notebook; `{command}` writes the page"
         return {"text/plain": f"{text}\n\n{note}"}
     frame = (
-        f'<iframe title="{_title(found)} {escaped(_name(path))}" sandbox="allow-scripts" '
+        f'<iframe title="{found._page_title} {escaped(_name(path))}" sandbox="allow-scripts" '
         f'style="width: 100%; height: {_HEIGHT}px; border: 0" srcdoc="{escape(page)}"></iframe>'
     )
     # Where pages are not shown, as on GitHub, the text is.

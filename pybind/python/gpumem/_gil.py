@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+import sysconfig
 
-if "free-threading" in sys.version:
+if sysconfig.get_config_var("Py_GIL_DISABLED"):
     # Such a build lays out objects differently, even if it runs with the GIL.
     message = (
         "gpumem needs a Python build with the GIL, and this one is free-threaded: "

@@ -328,6 +328,18 @@ def report(recording: _gpumem.Recording | None = None, *, rules: Rules | None = 
     return Report(judged_by(_checked(recording), rules))
 
 
+def processes_of(found: _gpumem.Recording | _gpumem.OtherFile) -> _gpumem.SessionProcesses:
+    """Return the child processes of a session.
+
+    Raises:
+        GpuMemError: it is something else.
+    """
+    if isinstance(found, _gpumem.Recording):
+        return found._processes()
+    message = f"{found._kind} has no --processes"
+    raise _gpumem.GpuMemError(message)
+
+
 def below(notice: str | None, text: str, width: int = NOTEBOOK_WIDTH) -> str:
     """Return the text with the notice above it, if there is one."""
     return text if notice is None else f"{textwrap.fill(notice, width)}\n\n{text}"

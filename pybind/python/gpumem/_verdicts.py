@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem
 from gpumem._fields import known
+from gpumem._gpumem import OtherFile
 from gpumem._report import NOTEBOOK_WIDTH, Cell, Evidence, Report, below, evidence
 from gpumem._rules import Rules, judged_by, thresholds
 from gpumem._table import preformatted, size, table
@@ -202,40 +203,51 @@ def set_baseline(name: str) -> int:
     return n_runs
 
 
-def compare_with(name: str, recording: _gpumem.Recording | None = None) -> Comparison:
-    """Compare a recording with a baseline, or with a session that is kept.
+def compare_with(
+    name: str, found: _gpumem.Recording | OtherFile | None = None
+) -> Comparison | _gpumem.TorchChange:
+    """Compare what was found, or else this session, with what `gpumem.load` finds for a name.
 
-    Without a recording, it is this session: the runs since a baseline of this session with the
-    runs before it, or else all of its runs with a baseline of another one.
+    For this session, a baseline of its own comes first: the runs since then are compared with the
+    runs before.
 
     Raises:
-        KeyError: there is neither a baseline nor a session of that name.
-        StoreError: its file cannot be read.
+        GpuMemError: one of the two cannot be read, or they cannot be compared.
+        OSError: there is nothing of that name.
     """
     shown = _gpumem._printable(name)
-    if recording is not None:
-        return Comparison(recording, _stored(shown, []), shown)
+    if found is not None:
+        return compared(found, _gpumem.load(name), shown)
     recording = _gpumem.recording()
     session, _ = recording._position()
     own = {known: n_runs for known, (of, n_runs) in _baselines.items() if of == session}
     if shown in own:
         before, after = recording._split_at(own[shown])
         return Comparison(after, before, shown, _gpumem._stopped())
-    return Comparison(recording, _stored(shown, list(own)), shown, _gpumem._stopped())
+    return compared(recording, _gpumem.load(name), shown, _gpumem._stopped())
 
 
-def _stored(name: str, own: list[str]) -> _gpumem.Recording:
-    """Return what is kept on the disk under a name: a baseline, or else a session."""
-    kept = _gpumem._baseline_names()
-    if name in kept:
-        return _gpumem._baseline_recording(name)
-    try:
-        return _gpumem._stored_recording(name)
-    except KeyError:
-        there_is = ", ".join(dict.fromkeys([*own, *kept]))
-        there_is = there_is or "none yet: %gpumem baseline NAME sets one"
-        message = f"no baseline {name!r}: there is {there_is}"
-        raise KeyError(message) from None
+def compared(
+    after: _gpumem.Recording | OtherFile,
+    before: _gpumem.Recording | OtherFile,
+    name: str,
+    notice: str | None = None,
+) -> Comparison | _gpumem.TorchChange:
+    """Compare two recordings, or two memory snapshots of PyTorch; ``name`` is that of ``before``.
+
+    Raises:
+        GpuMemError: they are neither.
+    """
+    if isinstance(after, _gpumem.Recording) and isinstance(before, _gpumem.Recording):
+        return Comparison(after, before, name, notice)
+    if isinstance(after, _gpumem.TorchSnapshot) and isinstance(before, _gpumem.TorchSnapshot):
+        return after.compare(before)
+    kinds = [it._kind if isinstance(it, OtherFile) else "a recording" for it in (after, before)]
+    message = (
+        f"{kinds[0]} cannot be compared with {kinds[1]}\n"
+        "hint: two recordings can, and two memory snapshots of PyTorch"
+    )
+    raise _gpumem.GpuMemError(message)
 
 
 def _shown(change: Change) -> tuple[object, ...]:

@@ -38,7 +38,7 @@ from gpumem._company import who
 from gpumem._completion import Completer
 from gpumem._holders import Holders, holders
 from gpumem._release import release
-from gpumem._report import NOTEBOOK_WIDTH, Report, below, report
+from gpumem._report import NOTEBOOK_WIDTH, Report, below, processes_of, report
 from gpumem._sessions import SHOWN, open_session
 from gpumem._sizes import size_bytes
 from gpumem._snapshot import snapshot
@@ -48,14 +48,12 @@ from gpumem._verdicts import Comparison, compare_with, set_baseline
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable
-    from typing import TypeGuard
 
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.core.magic_arguments import MagicArgumentParser
     from traitlets import Bunch
 
-    from gpumem._other_file import OtherFile
-    from gpumem._session_processes import SessionProcesses
+    from gpumem._gpumem import OtherFile
 
 
 CELL_MAGIC = "%%gpumem"
@@ -510,11 +508,12 @@ class GpuMemMagics(Magics):
 
     @magic_arguments(name="gpumem_report")
     @argument(
-        "file",
-        metavar="FILE",
+        "named",
+        metavar="FILE|SESSION",
         nargs="?",
         type=_unquoted,
-        help="the report of a file: a recording, or what another program wrote",
+        help="""the report of a file (a recording, or what another program wrote), a baseline, or a
+        session that is kept: `last`, or an id from `%%gpumem sessions`""",
     )
     @argument("--text", action="store_true", help="print plain text")
     @argument("--html", metavar="FILE", type=_unquoted, help="write one self-contained file")
@@ -523,13 +522,13 @@ class GpuMemMagics(Magics):
         metavar="NAME",
         type=_unquoted,
         help="""compare with a baseline: the runs since `%%gpumem baseline NAME` with those before
-        it, or with those of another session; or with a session, by its id""",
+        it, or with those of another session; or with a file or a session""",
     )
     @argument(
         "--session",
         metavar="ID",
         type=_unquoted,
-        help="the report of a session that is kept: `last`, or an id from `%%gpumem sessions`",
+        help="the same as its name alone, even if a file has that name",
     )
     @argument(
         "--processes",
@@ -544,19 +543,8 @@ class GpuMemMagics(Magics):
             self._extension.show(OFF)
             return
         shown = _shown(options)
-        if options.processes:
-            shown = _processes_of(shown)
-            if shown.is_empty() and options.html is None:
-                self._extension.show(shown.text())
-                return
-        if _has_page(shown):
-            self._show_page(shown, options)
-            return
-        if not isinstance(shown, (Report, Comparison)):
-            if options.html is not None:
-                reason = f"{shown._KIND} has no --html: it is printed as text"
-                raise _refusal("%gpumem_report", reason)
-            self._extension.show(shown.text(NOTEBOOK_WIDTH))
+        if isinstance(shown, _gpumem.OtherFile):
+            self._show_file(shown, options)
             return
         if options.html is not None:
             self._save_page(shown.save, Path(options.html).expanduser())
@@ -616,17 +604,25 @@ class GpuMemMagics(Magics):
 
     def _tell_of_processes(self, shown: Report | Comparison, options: Namespace) -> None:
         """Say below the report that there are child processes: its page does not show them."""
-        n = shown.recording._processes_page()[0] if isinstance(shown, Report) else 0
+        n = len(shown.recording._processes()) if isinstance(shown, Report) else 0
         if n > 0:
             children = "1 child process" if n == 1 else f"{n} child processes"
             session = f" --session {options.session}" if options.session else ""
-            of = f" {options.file}" if options.file else session
+            of = f" {options.named}" if options.named else session
             self._extension.show(f"{children}: `%gpumem_report{of} --processes` shows them")
 
-    def _show_page(self, found: OtherFile, options: Namespace) -> None:
+    def _show_file(self, found: OtherFile, options: Namespace) -> None:
+        """Show what is no report: its page if it has one, or else its text."""
+        if found._page_title is None and options.html is not None:
+            reason = f"{found._kind} has no --html: it is printed as text"
+            raise _refusal("%gpumem_report", reason)
+        is_empty = isinstance(found, _gpumem.SessionProcesses) and not len(found)
+        if found._page_title is None or (is_empty and options.html is None):
+            self._extension.show(found.text(NOTEBOOK_WIDTH))
+            return
         from gpumem import _file_page
 
-        source = Path(options.file or options.session or "this session").expanduser()
+        source = Path(options.named or options.session or "this session").expanduser()
         if options.html is not None:
             page = _file_page.html(found, source)
             save = partial(_written, page)
@@ -757,68 +753,41 @@ def _looks() -> str:
 
 def _shown(options: Namespace) -> Report | Comparison | OtherFile:
     """Return the report, the comparison or the file that the options ask for."""
-    if options.file is not None:
-        if options.session is not None:
-            reason = f"{options.file!r} is shown by itself: leave out --session"
-            raise _refusal("%gpumem_report", reason)
-        found = _opened(options.file)
-        if options.compare is not None:
-            return _compared(found, options)
-        return report(found) if isinstance(found, _gpumem.Recording) else found
+    if options.named is not None and options.session is not None:
+        reason = f"{options.named!r} is shown by itself: leave out --session"
+        raise _refusal("%gpumem_report", reason)
+    if options.compare is not None and options.processes:
+        raise _refusal("%gpumem_report", "a comparison has no --processes")
     try:
-        recording = None if options.session is None else open_session(options.session)
+        found = _named(options)
         if options.compare is not None:
-            return compare_with(options.compare, recording)
+            return compare_with(_expanded(options.compare), found)
+        if options.processes:
+            return processes_of(_gpumem.recording() if found is None else found)
+        return found if isinstance(found, _gpumem.OtherFile) else report(found)
     except KeyError as error:
         raise _refusal("%gpumem_report", error.args[0]) from None
-    except _gpumem.StoreError as error:
+    except _gpumem.GpuMemError as error:
         raise _refusal("%gpumem_report", str(error)) from None
-    return report(recording)
+    except OSError as error:
+        reason = f"cannot read {error.filename!r}: {error.strerror or error}"
+        raise _refusal("%gpumem_report", reason) from None
 
 
-def _has_page(shown: object) -> TypeGuard[OtherFile]:
-    if isinstance(shown, Report):
-        return False
-    from gpumem import _file_page
+def _named(options: Namespace) -> _gpumem.Recording | OtherFile | None:
+    """Return what the options name; None is this session."""
+    if options.named is not None:
+        found: _gpumem.Recording | OtherFile = _gpumem.load(_expanded(options.named))
+        return found
+    return None if options.session is None else open_session(options.session)
 
-    return _file_page.has_page(shown)
 
-
-def _processes_of(shown: Report | Comparison | OtherFile) -> SessionProcesses:
-    from gpumem._session_processes import SessionProcesses
-
-    if isinstance(shown, Report):
-        return SessionProcesses(shown.recording)
-    what = "a comparison" if isinstance(shown, Comparison) else shown._KIND
-    raise _refusal("%gpumem_report", f"{what} has no --processes")
+def _expanded(name: str) -> str:
+    return str(Path(name).expanduser()) if name.startswith("~") else name
 
 
 def _written(page: str, path: Path) -> None:
     _gpumem._write_file(path, page.encode())
-
-
-def _compared(found: _gpumem.Recording | OtherFile, options: Namespace) -> OtherFile:
-    """Compare a memory snapshot with an earlier one."""
-    if isinstance(found, _gpumem.TorchSnapshot):
-        before = _opened(options.compare)
-        if isinstance(before, _gpumem.TorchSnapshot):
-            return found.compare(before)
-    reason = (
-        f"{options.file!r} and {options.compare!r} cannot be compared: "
-        "only two memory snapshots of PyTorch can, by their files"
-    )
-    raise _refusal("%gpumem_report", reason)
-
-
-def _opened(file: str) -> _gpumem.Recording | OtherFile:
-    """Read a file that is named after the magic."""
-    try:
-        return _gpumem.load(Path(file).expanduser())
-    except _gpumem.GpuMemError as error:
-        raise _refusal("%gpumem_report", str(error)) from None
-    except OSError as error:
-        reason = f"cannot read {file!r}: {error.strerror or error}"
-        raise _refusal("%gpumem_report", reason) from None
 
 
 def _refuse_strays(options: Namespace) -> None:

@@ -229,7 +229,7 @@ mod tests {
             number: *line,
         });
         let lines: Vec<Line> = lines.collect();
-        let found = loops(&bytes, &lines, &OPCODES);
+        let found = loops(&bytes, &lines, OPCODES);
         let found: Vec<(&[u32], u32)> = found.iter().map(|it| (&*it.heads, it.line)).collect();
         assert_eq!(found, expected);
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use gpumem_core::analyze::Analysis;
@@ -96,15 +97,23 @@ impl Session {
     }
 }
 
-/// A training of fewer seconds is not worth a hint.
-const LONG: Nanos = Nanos::millis(5000);
+/// A training of fewer milliseconds is not worth a hint.
+static LONG_MILLIS: AtomicU64 = AtomicU64::new(5000);
+
+/// From how many milliseconds on a run is long: tests do not wait for it.
+#[cfg(feature = "testing")]
+#[pyfunction]
+pub(crate) fn long_from(milliseconds: u64) {
+    LONG_MILLIS.store(milliseconds, Ordering::Relaxed);
+}
 
 /// A run took long, and neither a mark nor a block in it says what it did.
 pub(crate) fn is_long_and_unmarked(py: Python<'_>, idx: RunIdx) -> PyResult<bool> {
     with_recorder(py, |recorder| {
         let recording = recorder.recording();
         let run = recording.run(idx);
-        let is_long = run.ended.is_some_and(|it| it.since(run.started) >= LONG);
+        let long = Nanos::millis(LONG_MILLIS.load(Ordering::Relaxed));
+        let is_long = run.ended.is_some_and(|it| it.since(run.started) >= long);
         let inside = recording.runs().get(idx.get() + 1..).unwrap_or_default();
         let has_block = inside.iter().any(|other| other.parent == Some(idx));
         let is_marked = recording.devices().iter().any(|device| {

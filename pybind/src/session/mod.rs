@@ -26,11 +26,11 @@ use gpumem_core::rules::Rules;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
-#[cfg(feature = "testing")]
-pub(crate) use answers::latest_line;
 pub(crate) use answers::{
     NOTEBOOK_WIDTH, SessionRun, is_long_and_unmarked, late_findings, line, n_ended, snapshot,
 };
+#[cfg(feature = "testing")]
+pub(crate) use answers::{latest_line, long_from};
 pub(crate) use following::{Subscription, follow};
 pub(crate) use held::{collect_look, heap_changes, look_for_holders, look_if_unseen};
 pub(crate) use loops::{note_loops, read_in_loop, source_of};

@@ -84,11 +84,10 @@ impl Archive {
             entries.iter().find(named)
         };
         let Some(entry) = entry else {
-            let place = self.folder.display();
             let words = if entries.is_empty() {
-                format!("no session is kept in {place}")
+                self.none_kept()
             } else {
-                let which = printable(which);
+                let (which, place) = (printable(which), self.folder.display());
                 format!("no session '{which}' in {place}: %gpumem sessions lists them")
             };
             return Err(ArchiveError::Unknown(words));
@@ -96,6 +95,15 @@ impl Archive {
         // Nobody asks here what was found in it.
         let opened = self.open_entry(entry, |_| Analysis::default());
         opened.map_err(|fault| failed(&entry.path, &fault))
+    }
+
+    /// That no session is kept, or none but this one.
+    pub(crate) fn none_kept(&self) -> String {
+        let own = self.own.as_deref().unwrap_or_default();
+        let entries = folder::entries(&self.folder, now_millis());
+        let is_kept = entries.iter().any(|entry| own.starts_with(&entry.id));
+        let but_own = if is_kept { " but this one" } else { "" };
+        format!("no session{but_own} is kept in {}", self.folder.display())
     }
 
     /// The sessions of a folder, the newest first, with what is found in them; those that cannot be read are
@@ -117,7 +125,7 @@ impl Archive {
             Some(header) => says_so(facts_of(header)),
             // The end of a file says again what it is.
             None => {
-                Entry::from_path(&path).is_some()
+                Entry::from_path(path).is_some()
                     || file::has_frames(path)
                         && file::read(path, u64::MAX).is_ok_and(|it| says_so(it.facts))
             }

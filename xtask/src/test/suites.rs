@@ -93,21 +93,28 @@ fn python(setting: &Setting<'_>) -> Result<Ran> {
 }
 
 fn oldest(setting: &Setting<'_>) -> Result<Ran> {
-    in_shells_of_others(setting, Environment::oldest(setting.project)?)
+    in_shells_of_others(setting, Environment::oldest(setting.project)?, &INTERNALS)
 }
 
 /// The newest versions of all that gpumem needs, on the newest Python that is here.
 fn newest(setting: &Setting<'_>) -> Result<Ran> {
-    in_shells_of_others(setting, Environment::newest(setting.project)?)
+    // One binary serves every Python, and drivers know of none.
+    let without = ["--ignore=tests/python/test_drivers.py"];
+    in_shells_of_others(setting, Environment::newest(setting.project)?, &without)
 }
 
-fn in_shells_of_others(setting: &Setting<'_>, environment: Environment) -> Result<Ran> {
+/// Selects what rests on the insides of Python and IPython.
+const INTERNALS: [&str; 2] = ["-m", "internals"];
+
+fn in_shells_of_others(
+    setting: &Setting<'_>,
+    environment: Environment,
+    selection: &[&str],
+) -> Result<Ran> {
     let environment = setting.with_wheel(environment)?;
     let (ipython, minor) = (environment.version_of("ipython")?, environment.minor());
     run::say(&format!("IPython {ipython} on Python 3.{minor}"));
-    // One binary serves every Python, and drivers know of none.
-    let without = ["--ignore=tests/python/test_drivers.py"];
-    in_shells(setting, &environment, &without)
+    in_shells(setting, &environment, selection)
 }
 
 /// What rests on the insides of Python and IPython, on every Python between the oldest and ours.
@@ -121,19 +128,19 @@ fn between(setting: &Setting<'_>) -> Result<Ran> {
     for environment in others {
         let environment = setting.with_wheel(environment)?;
         run::say(&format!("Python 3.{}", environment.minor()));
-        let files = ["tests/python/test_release.py", "tests/python/test_oom.py"];
-        sum += side_by_side(setting, &environment, &files)?;
+        let selection = [&["tests/python", "tests/gallery"], &INTERNALS[..]].concat();
+        sum += side_by_side(setting, &environment, &selection)?;
     }
     Ok(Ran::Tests(sum))
 }
 
 /// The tests in shells and kernels, with GPUs that are played.
-fn in_shells(setting: &Setting<'_>, environment: &Environment, without: &[&str]) -> Result<Ran> {
+fn in_shells(setting: &Setting<'_>, environment: &Environment, selection: &[&str]) -> Result<Ran> {
     // Whoever looks at all objects, as the gallery does in each test, is the slower the more
     // tests the process has collected.
     let mut sum = Tally::default();
     for folder in ["tests/python", "tests/gallery"] {
-        sum += side_by_side(setting, environment, &[&[folder], without].concat())?;
+        sum += side_by_side(setting, environment, &[&[folder], selection].concat())?;
     }
     Ok(Ran::Tests(sum))
 }
@@ -192,7 +199,7 @@ fn harm(setting: &Setting<'_>) -> Result<Ran> {
 
 /// What runs on the older torch: nothing that needs the tensors that a graph keeps, which torch 2.8
 /// shows only to who unpacks them, nor torch's newer statistics.
-const ON_CUDA_12: [&str; 8] = [
+const ON_CUDA_12: [&str; 11] = [
     "tests/cuda/test_faults.py",
     "tests/cuda/test_fragmentation.py",
     "tests/cuda/test_levels.py",
@@ -200,7 +207,10 @@ const ON_CUDA_12: [&str; 8] = [
     "tests/cuda/test_oom.py",
     "tests/cuda/test_played.py",
     "tests/cuda/test_trace.py",
-    "tests/gpu",
+    "tests/cuda/test_others.py",
+    "tests/cuda/test_runs.py",
+    "tests/cuda/test_allocators.py::test_a_graph_keeps_its_pool_and_a_replay_keeps_nothing",
+    "tests/cuda/test_release.py::test_every_step_in_turn",
 ];
 
 /// The real torch on a played CUDA: its allocator, its statistics and its errors, without a GPU.
@@ -215,7 +225,7 @@ fn cuda(setting: &Setting<'_>) -> Result<Ran> {
         let reason = "torch for CUDA is for Linux on x86-64";
         return Ok(Ran::Nothing(reason.to_owned()));
     };
-    let newest: &[&str] = &["tests/cuda", "tests/gpu", "tests/gallery"];
+    let newest: &[&str] = &["tests/cuda", "tests/gallery"];
     let mut sum = Tally::default();
     for (torch, paths) in [(Torch::Cuda, newest), (Torch::Cuda12, &ON_CUDA_12)] {
         let Some(environment) = setting.torch(torch)? else {
@@ -227,7 +237,7 @@ fn cuda(setting: &Setting<'_>) -> Result<Ran> {
         let search = environment.search_path();
         let search = std::env::join_paths(programs.chain(std::env::split_paths(&search)))?;
         pytest
-            .args(["-p", "tests.cuda.on_played", "-rs", "-k", "gpu or cuda"])
+            .args(["-p", "tests.cuda.on_played", "-rs", "-k", "cuda"])
             .args(SIDE_BY_SIDE)
             .args(paths)
             .env("LD_LIBRARY_PATH", driver.libraries())
@@ -252,7 +262,7 @@ fn gpu(setting: &Setting<'_>) -> Result<Ran> {
     let torch = setting.torch(Torch::Frameworks)?;
     let environment = torch.map_or_else(|| setting.installed(), Ok)?;
     let mut pytest = pytest(setting, &environment)?;
-    pytest.args(["-rs", "-k", "gpu or cuda", "tests/gpu", "tests/gallery"]);
+    pytest.args(["-rs", "-k", "cuda", "tests/cuda", "tests/gallery"]);
     count_pytest(setting, &mut pytest).map(Ran::Tests)
 }
 

@@ -1,80 +1,8 @@
-//! What a device held when memory ran out, in parts that a bar can show.
+//! The parts of a device when memory ran out.
 
-use super::Case;
-use super::causes::Cause;
-use crate::recording::{OomHolder, RunIdx};
+use super::super::oom_breakdown::{OomBreakdown, OomPart};
+use super::{Case, causes};
 use crate::units::Bytes;
-
-/// Who used a part of the device: [`OomBreakdown::parts`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OomPart {
-    /// Tensors.
-    Tensors,
-    /// The allocator's cache.
-    Cache,
-    /// Context and libraries of this process.
-    Context,
-    /// Other processes.
-    Others,
-    /// Nobody.
-    Free,
-}
-
-impl OomPart {
-    /// The name in JSON and in Python.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tensors => "tensors",
-            Self::Cache => "cache",
-            Self::Context => "context",
-            Self::Others => "other_processes",
-            Self::Free => "free",
-        }
-    }
-}
-
-/// What was requested and what there was when memory ran out. Unknown figures are `None`, or not among
-/// the parts.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct OomBreakdown {
-    /// The request that failed.
-    pub wanted: Option<Bytes>,
-    /// Free on the device, as far as the framework's limit allowed to take it.
-    pub free: Option<Bytes>,
-    /// The size of the device.
-    pub total: Option<Bytes>,
-    /// The most that could be had: the device, or a limit below it.
-    pub room: Option<Bytes>,
-    /// What filled the device, and what was free.
-    pub parts: Vec<(OomPart, Bytes)>,
-    /// The largest free piece of the cache.
-    pub largest_free: Option<Bytes>,
-    /// How much more would have been enough.
-    pub missing: Option<Bytes>,
-    /// The run whose segments were recorded at that moment.
-    pub mapped: Option<RunIdx>,
-    /// It happened on a device that is not read; the finding names another one.
-    pub elsewhere: bool,
-    /// The cell continued after it.
-    pub survived: bool,
-    /// How often it happened in the run, as the allocators count.
-    pub n_times: Option<u64>,
-    /// The ids of the other processes that held memory.
-    pub others: Vec<u64>,
-    /// The names that held memory, the largest first.
-    pub holders: Vec<OomHolder>,
-    /// What would have avoided it, the most decisive first.
-    pub causes: Vec<Cause>,
-}
-
-impl OomBreakdown {
-    /// The size of a part, if it is known and not zero.
-    pub fn part(&self, part: OomPart) -> Option<Bytes> {
-        let mut parts = self.parts.iter();
-        parts.find(|(it, _)| *it == part).map(|(_, size)| *size)
-    }
-}
 
 impl Case<'_> {
     pub(super) fn breakdown(&self) -> OomBreakdown {
@@ -107,7 +35,7 @@ impl Case<'_> {
             causes: if self.is_over() {
                 Vec::new()
             } else {
-                Cause::all(self)
+                causes::of_case(self)
             },
         }
     }

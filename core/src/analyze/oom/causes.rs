@@ -1,5 +1,6 @@
 //! What would have avoided an out-of-memory error.
 
+use super::super::oom_breakdown::{Cause, HeldByError};
 use super::Case;
 use crate::analyze::row::RunRow;
 use crate::holders::RootKind;
@@ -7,123 +8,31 @@ use crate::recording::{AllocatorLevels, DeviceKind, Framework, Source, Status};
 use crate::source_text::is_name_letter;
 use crate::units::{ByteDelta, Bytes};
 
-/// One thing that would have helped, or is worth knowing: an entry of
-/// [`OomBreakdown::causes`](super::OomBreakdown::causes).
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Cause {
-    /// What grows from run to run holds at least what was missing.
-    Growth {
-        /// What it kept over all of its runs.
-        kept: Bytes,
-        /// The name that holds it, if that is known.
-        name: Option<String>,
-        /// The cell that keeps it.
-        cell: String,
-        /// It is a leak, beyond reasonable doubt.
-        is_leak: bool,
-    },
-    /// Freeing does not help: the device never has this much.
-    TooLarge {
-        /// The most that could be had.
-        room: Bytes,
-    },
-    /// The device had room, but the framework was not allowed to take it.
-    Limited {
-        /// The framework's limit.
-        limit: Bytes,
-    },
-    /// Enough was free, but in pieces.
-    Fragmented {
-        /// Free in the cache.
-        unallocated: Bytes,
-        /// The largest piece of it.
-        largest: Option<Bytes>,
-        /// Whether segments that grow in place would join these pieces.
-        can_expand: bool,
-    },
-    /// Another framework of this process caches memory that it does not use.
-    CachedElsewhere {
-        /// Which one.
-        source: Source,
-        /// Free in its cache.
-        cached: Bytes,
-    },
-    /// Without other processes there would have been room.
-    OtherProcesses {
-        /// What they hold.
-        used: Bytes,
-        /// Their numbers, if those are known.
-        pids: Vec<u64>,
-    },
-    /// What an earlier run of the same cell kept was still there while it was built anew.
-    OldCopy {
-        /// What it kept.
-        kept: Bytes,
-        /// The name that the cell binds.
-        name: String,
-    },
-    /// An earlier error still kept memory alive.
-    EarlierError {
-        /// The number of the cell that failed.
-        execution_count: Option<u32>,
-        /// What it kept, at most.
-        kept: Bytes,
-    },
-    /// Displayed results hold enough.
-    Outputs {
-        /// What they hold.
-        held: Bytes,
-    },
-    /// None of these: the step needs too much.
-    SmallerStep,
-    /// What the error itself keeps alive from now on.
-    Traceback {
-        /// How much.
-        kept: HeldByError,
-    },
-    /// The device is not read.
-    Unread,
-}
-
-/// What an error keeps alive through its frames: [`Cause::Traceback`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HeldByError {
-    /// As a search found.
-    Exactly(Bytes),
-    /// At most what its run left.
-    UpTo(Bytes),
-    /// It is not known.
-    Unknown,
-}
-
 /// torch's expandable segments map and unmap this much of the large pool at once: a free piece that is
 /// smaller stays where it is.
 const EXPANDABLE_PAGE: Bytes = Bytes::mib(20);
 
-impl Cause {
-    /// The most decisive first; never none.
-    pub(super) fn all(case: &Case<'_>) -> Vec<Self> {
-        let mut causes: Vec<Self> = [
-            too_large(case),
-            limited(case),
-            fragmented(case),
-            cached_elsewhere(case),
-            other_processes(case),
-            old_copy(case),
-            earlier_error(case),
-            outputs(case),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        if causes.is_empty() {
-            causes.push(Self::SmallerStep);
-        }
-        causes.extend(traceback(case));
-        causes.extend(case.elsewhere.then_some(Self::Unread));
-        causes
+/// The most decisive first; never none.
+pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
+    let mut causes: Vec<Cause> = [
+        too_large(case),
+        limited(case),
+        fragmented(case),
+        cached_elsewhere(case),
+        other_processes(case),
+        old_copy(case),
+        earlier_error(case),
+        outputs(case),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if causes.is_empty() {
+        causes.push(Cause::SmallerStep);
     }
+    causes.extend(traceback(case));
+    causes.extend(case.elsewhere.then_some(Cause::Unread));
+    causes
 }
 
 fn too_large(case: &Case<'_>) -> Option<Cause> {

@@ -283,7 +283,7 @@ pub(super) fn sums(segments: &[Segment], with_unused: bool) -> Vec<Sum> {
         if is_unused && !with_unused {
             continue;
         }
-        let words = |category: Option<Category>| category.map_or("", Category::words);
+        let words = |category: Option<Category>| category.map_or("", Category::name);
         let role = segment.role();
         let words = match segment.alarm {
             Some(Alarm::Leak) => "▲ leaks".to_owned(),

@@ -6,10 +6,7 @@ use crate::format::record::{Encode, wire, wire_names};
 use crate::recording::{Frame, Loop, LoopKind};
 use crate::trace::FrameOrigin;
 
-wire_names! { LoopKind {
-    "loop" => Loop,
-    "calls" => Calls,
-}}
+wire_names! { LoopKind }
 
 /// Its code is in a file, in the cell of that number, or without either in the run's own cell.
 #[derive(Default)]

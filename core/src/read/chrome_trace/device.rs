@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 /// A device of `PyTorch`: its type and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceDevice {
@@ -21,6 +23,12 @@ impl TraceDevice {
     /// Whether it is the CPU, whose memory is not what runs short first.
     pub const fn is_cpu(self) -> bool {
         self.kind == 0
+    }
+}
+
+impl Serialize for TraceDevice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

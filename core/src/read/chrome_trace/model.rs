@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use super::device::TraceDevice;
 use super::function;
 use super::kind::Kind;
@@ -74,7 +76,7 @@ pub(super) struct Change {
 }
 
 /// Who wrote the trace, among several.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Worker {
     /// Its rank.
     pub rank: Option<u64>,

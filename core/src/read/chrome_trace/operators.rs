@@ -3,14 +3,17 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use serde::Serialize;
+
 use super::course::Course;
 use super::kind::Kind;
 use super::model::Trace;
 use super::nesting::{NONE, Nesting};
+use crate::named;
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 /// What the calls of one operator took, or the runs of one kernel.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Operator {
     /// Its name.
     pub name: String,
@@ -21,38 +24,45 @@ pub struct Operator {
     /// How often.
     pub n_calls: usize,
     /// From begin to end, of all calls that are not inside of another one.
+    #[serde(rename = "total_nanos")]
     pub total: Nanos,
     /// The same, without operators inside.
+    #[serde(rename = "self_nanos")]
     pub own: Nanos,
     /// What the kernels took that it launched itself.
+    #[serde(rename = "device_nanos")]
     pub on_device: Nanos,
     /// What it allocated and freed itself, by device.
     pub memory: Vec<OperatorMemory>,
 }
 
 /// What an operator allocated itself on a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct OperatorMemory {
     /// Its index in [`TraceSummary::devices`](super::TraceSummary::devices).
     pub device_idx: usize,
     /// Allocated minus freed.
+    #[serde(rename = "self_bytes")]
     pub kept: ByteDelta,
     /// Allocated.
+    #[serde(rename = "allocated_bytes")]
     pub allocated: Bytes,
 }
 
-/// What rows are made of.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum GroupBy {
-    /// One for each name.
-    #[default]
-    Name,
-    /// One for each name and shapes of inputs.
-    Shapes,
-    /// One for each name and innermost module.
-    Module,
-    /// One for each name and innermost Python function outside of torch.
-    Function,
+named! {
+    /// What rows are made of.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum GroupBy {
+        /// One for each name.
+        #[default]
+        Name = "name",
+        /// One for each name and shapes of inputs.
+        Shapes = "shapes",
+        /// One for each name and innermost module.
+        Module = "module",
+        /// One for each name and innermost Python function outside of torch.
+        Function = "function",
+    }
 }
 
 impl Operator {

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use super::course::Course;
 use super::model::Trace;
 use super::nesting::Nesting;
 use crate::units::Bytes;
 
 /// Bytes that calls of an operator allocated.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OperatorOwner {
     /// The outermost operator; `None` outside of operators.
     pub operator: Option<String>,

@@ -1,5 +1,7 @@
 //! A trace's figures.
 
+use serde::{Serialize, Serializer};
+
 use super::course::Course;
 use super::device::TraceDevice;
 use super::kind::{Kind, STEP};
@@ -15,52 +17,65 @@ use crate::units::{ByteDelta, Bytes, Nanos};
 const N_WITH_RANGES: usize = 8;
 
 /// What a trace shows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TraceSummary {
     /// Who wrote it, among several.
+    #[serde(flatten)]
     pub worker: Worker,
-    /// From the first event that counts to the end of the last.
-    pub duration: Nanos,
     /// Number of events in the file.
     pub n_events: usize,
+    /// From the first event that counts to the end of the last.
+    #[serde(rename = "duration_nanos")]
+    pub duration: Nanos,
     /// Whether the file says that memory was recorded.
+    #[serde(skip)]
     pub profiled_memory: bool,
     /// Devices with changes of memory: the CPU last, highest peak first.
     pub devices: Vec<DeviceLevels>,
+    /// Requests that failed.
+    #[serde(rename = "failed_requests")]
+    pub failed: Vec<FailedAllocation>,
     /// Steps and labelled ranges in the order of their start.
     pub ranges: Vec<Range>,
-    /// Requests that failed.
-    pub failed: Vec<FailedAllocation>,
     /// By name, longest own time first.
     pub operators: Vec<Operator>,
     /// By name and shapes; empty if no shapes were recorded.
+    #[serde(rename = "operators_by_shapes")]
     pub by_shapes: Vec<Operator>,
     /// By name and module; empty if no modules were recorded.
+    #[serde(rename = "operators_by_module")]
     pub by_module: Vec<Operator>,
     /// By name and Python function; empty if no functions were recorded.
+    #[serde(rename = "operators_by_function")]
     pub by_function: Vec<Operator>,
     /// Kernels, copies and fills by name, longest time first.
+    #[serde(serialize_with = "without_memory")]
     pub kernels: Vec<Operator>,
 }
 
 /// A process's memory on one device.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DeviceLevels {
     /// Which device.
+    #[serde(rename = "label")]
     pub device: TraceDevice,
     /// The process, if the trace has several.
     pub process: Option<String>,
     /// The device's model, if recorded.
     pub model: Option<String>,
     /// The device's size, if recorded.
+    #[serde(rename = "total_bytes")]
     pub total: Option<Bytes>,
     /// Whether the trace has totals; else levels are relative to its start.
+    #[serde(rename = "is_relative", serialize_with = "negated")]
     pub is_absolute: bool,
     /// Number of allocations and frees.
     pub n_changes: usize,
     /// The level before the first of them.
+    #[serde(rename = "start_bytes")]
     pub at_start: ByteDelta,
     /// The highest.
+    #[serde(rename = "peak_bytes")]
     pub peak: ByteDelta,
     /// Where it was reached, unless at the start.
     pub peak_place: Option<PeakPlace>,
@@ -70,19 +85,47 @@ pub struct DeviceLevels {
     /// The same at the end.
     pub owners_at_end: Option<Vec<OperatorOwner>>,
     /// The level after the last.
+    #[serde(rename = "end_bytes")]
     pub at_end: ByteDelta,
     /// The most that the allocator held from the driver, if recorded.
+    #[serde(rename = "peak_reserved_bytes")]
     pub peak_reserved: Option<Bytes>,
     /// The level at the end of each step.
+    #[serde(rename = "after_steps_bytes")]
     pub after_steps: Vec<ByteDelta>,
     /// Whether it grows from step to step, by the same rule as for a cell's runs.
     pub growth: Option<Growth>,
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference to the field"
+)]
+fn negated<S: Serializer>(flag: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(!flag)
+}
+
+/// Kernels take no memory by themselves.
+fn without_memory<S: Serializer>(kernels: &[Operator], to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Kernel<'a> {
+        name: &'a str,
+        n_calls: usize,
+        total_nanos: Nanos,
+    }
+
+    to.collect_seq(kernels.iter().map(|kernel| Kernel {
+        name: &kernel.name,
+        n_calls: kernel.n_calls,
+        total_nanos: kernel.total,
+    }))
+}
+
 /// Where a peak was reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PeakPlace {
     /// Time after the trace's start.
+    #[serde(rename = "after_nanos")]
     pub after: Nanos,
     /// The innermost operator.
     pub operator: Option<String>,
@@ -97,7 +140,7 @@ pub struct PeakPlace {
 }
 
 /// A step or a labelled range.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Range {
     /// Its label.
     pub name: String,
@@ -106,38 +149,47 @@ pub struct Range {
     /// The range around it, by index in [`TraceSummary::ranges`].
     pub parent_idx: Option<usize>,
     /// How many ranges are around it.
+    #[serde(skip)]
     pub depth: usize,
     /// Time after the trace's start.
+    #[serde(rename = "start_nanos")]
     pub start: Nanos,
     /// From begin to end.
+    #[serde(rename = "duration_nanos")]
     pub duration: Nanos,
     /// Its memory, by device.
     pub memory: Vec<RangeMemory>,
 }
 
 /// A device's levels within a range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RangeMemory {
     /// Its index in [`TraceSummary::devices`].
     pub device_idx: usize,
     /// Level at its end minus level at its start.
+    #[serde(rename = "kept_bytes")]
     pub kept: ByteDelta,
     /// The highest level within.
+    #[serde(rename = "peak_bytes")]
     pub peak: ByteDelta,
 }
 
 /// A request that failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FailedAllocation {
     /// Which device.
     pub device: TraceDevice,
     /// What was wanted.
+    #[serde(rename = "wanted_bytes")]
     pub wanted: Bytes,
     /// Allocated at that moment, if recorded.
+    #[serde(rename = "allocated_bytes")]
     pub allocated: Option<Bytes>,
     /// Reserved at that moment, if recorded.
+    #[serde(rename = "reserved_bytes")]
     pub reserved: Option<Bytes>,
     /// Time after the trace's start.
+    #[serde(rename = "after_nanos")]
     pub after: Nanos,
 }
 

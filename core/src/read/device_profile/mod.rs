@@ -22,6 +22,8 @@ mod wire;
 use std::borrow::Cow;
 use std::io::Read;
 
+use serde::Serialize;
+
 use flate2::read::MultiGzDecoder;
 use thiserror::Error;
 
@@ -40,9 +42,10 @@ const MIN_UNPACKED: u64 = 16 << 20;
 const HEAD: u64 = 4096;
 
 /// A profile summed up.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeviceProfile {
     /// When it was taken, in nanoseconds since 1970, if it tells.
+    #[serde(skip)]
     pub taken_nanos: Option<i64>,
     /// Bytes of all samples.
     pub bytes: Bytes,
@@ -55,7 +58,7 @@ pub struct DeviceProfile {
 }
 
 /// The bytes of one kind on one device.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProfilePart {
     /// As JAX names it: `cuda:0`, `TFRT_CPU_0`; absent of executables.
     pub device: Option<String>,
@@ -68,7 +71,7 @@ pub struct ProfilePart {
 }
 
 /// The bytes of one line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProfileOwner {
     /// The innermost line of the stack in user code, else the innermost; `None` without a stack.
     pub line: Option<CodeLine>,

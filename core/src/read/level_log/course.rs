@@ -2,6 +2,8 @@
 
 use super::WallTime;
 use crate::analyze::{State, classify_growth};
+use crate::extremes::Extremes;
+use crate::named;
 use crate::rules::Rules;
 use crate::units::{Bytes, Nanos};
 
@@ -52,34 +54,22 @@ pub struct Course {
     bucket: u64,
 }
 
-/// How a level went over a log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// One reading, or the same level all the time.
-    Flat,
-    /// Each quarter's lowest level is above that of the quarter before it.
-    RoseThroughout,
-    /// It rose, and stayed there in the second half.
-    RoseAndStayed,
-    /// It ended higher than it began.
-    Rose,
-    /// It rose, and ended where it began.
-    FellBack,
-    /// It ended lower than it began.
-    Fell,
-}
-
-impl Shape {
-    /// `rose_throughout`: its name in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Flat => "flat",
-            Self::RoseThroughout => "rose_throughout",
-            Self::RoseAndStayed => "rose_and_stayed",
-            Self::Rose => "rose",
-            Self::FellBack => "fell_back",
-            Self::Fell => "fell",
-        }
+named! {
+    /// How a level went over a log.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Shape {
+        /// One reading, or the same level all the time.
+        Flat = "flat",
+        /// Each quarter's lowest level is above that of the quarter before it.
+        RoseThroughout = "rose_throughout",
+        /// It rose, and stayed there in the second half.
+        RoseAndStayed = "rose_and_stayed",
+        /// It ended higher than it began.
+        Rose = "rose",
+        /// It rose, and ended where it began.
+        FellBack = "fell_back",
+        /// It ended lower than it began.
+        Fell = "fell",
     }
 }
 
@@ -132,9 +122,9 @@ impl Course {
             .take_while(|point| in_bucket(point))
             .count();
         let begins = self.points.len() - n_before;
-        let [low, high] = extremes(self.points.get(begins..).unwrap_or_default());
+        let extremes = extremes(self.points.get(begins..).unwrap_or_default());
         self.points.truncate(begins);
-        self.points.extend([low, high].into_iter().flatten());
+        self.points.extend(extremes.into_iter().flatten());
     }
 
     /// Readings in order, at most 512: no extreme is left out.
@@ -223,14 +213,6 @@ impl Course {
 
 /// The lowest and the highest of some points, in their order; one of them if they are the same.
 fn extremes(points: &[Point]) -> [Option<Point>; 2] {
-    let low = points.iter().min_by_key(|point| point.level).copied();
-    let high = points.iter().rev().max_by_key(|point| point.level).copied();
-    let (Some(low), Some(high)) = (low, high) else {
-        return [None, None];
-    };
-    match low.ordinal.cmp(&high.ordinal) {
-        std::cmp::Ordering::Equal => [Some(low), None],
-        std::cmp::Ordering::Less => [Some(low), Some(high)],
-        std::cmp::Ordering::Greater => [Some(high), Some(low)],
-    }
+    let extremes = Extremes::of(points.iter().map(|point| (point.level, *point)));
+    extremes.map_or([None, None], |it| it.in_order(|point| point.ordinal))
 }

@@ -22,6 +22,7 @@ pub(crate) use builder::{Builder, HOST, Ids, Reading};
 pub use course::{Course, Point, Shape};
 pub use wall_time::{WallTime, WallTimeKind};
 
+use crate::named;
 use crate::units::{Bytes, Nanos};
 
 /// A log of levels.
@@ -71,34 +72,22 @@ pub struct ProcessLog {
     pub missing: Vec<(String, usize)>,
 }
 
-/// Which level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LevelKind {
-    /// The driver's figure: for all processes, or for one.
-    Used,
-    /// In segments that the caching allocator holds.
-    Reserved,
-    /// In blocks that tensors hold.
-    Allocated,
-    /// Device memory that a program allocated with CUDA.
-    Device,
-    /// Managed memory, which moves between device and host.
-    Managed,
-    /// Memory of the host that CUDA pinned or was told of.
-    Pinned,
-}
-
-impl LevelKind {
-    /// `used`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Used => "used",
-            Self::Reserved => "reserved",
-            Self::Allocated => "allocated",
-            Self::Device => "device memory",
-            Self::Managed => "managed memory",
-            Self::Pinned => "pinned host memory",
-        }
+named! {
+    /// Which level.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum LevelKind {
+        /// The driver's figure: for all processes, or for one.
+        Used = "used",
+        /// In segments that the caching allocator holds.
+        Reserved = "reserved",
+        /// In blocks that tensors hold.
+        Allocated = "allocated",
+        /// Device memory that a program allocated with CUDA.
+        Device = "device memory",
+        /// Managed memory, which moves between device and host.
+        Managed = "managed memory",
+        /// Memory of the host that CUDA pinned or was told of.
+        Pinned = "pinned host memory",
     }
 }
 

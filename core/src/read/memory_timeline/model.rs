@@ -1,5 +1,7 @@
 //! Bytes by category over time, summed up.
 
+use serde::Serialize;
+
 use crate::units::{ByteDelta, Nanos};
 
 /// `PyTorch`'s categories, by number.
@@ -15,36 +17,45 @@ const CATEGORIES: [&str; 8] = [
 ];
 
 /// A timeline of one device.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MemoryTimeline {
     /// Number of rows.
     pub n_rows: usize,
     /// From the first row with a time to the last.
+    #[serde(rename = "duration_nanos")]
     pub duration: Nanos,
     /// What was there before.
+    #[serde(rename = "start_bytes")]
     pub at_start: ByteDelta,
     /// The highest level.
+    #[serde(rename = "peak_bytes")]
     pub peak: ByteDelta,
     /// When it was reached, after the timeline's start; `None` if at the start.
+    #[serde(rename = "peak_after_nanos")]
     pub peak_after: Option<Nanos>,
     /// The last level.
+    #[serde(rename = "end_bytes")]
     pub at_end: ByteDelta,
     /// The levels of each category, in `PyTorch`'s order.
     pub categories: Vec<CategoryLevels>,
 }
 
 /// The levels of one category.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct CategoryLevels {
     /// `activations`.
     pub name: &'static str,
     /// What was there before.
+    #[serde(rename = "start_bytes")]
     pub at_start: ByteDelta,
     /// Its part of the highest level of all.
+    #[serde(rename = "at_peak_bytes")]
     pub at_peak: ByteDelta,
     /// Its own highest level.
+    #[serde(rename = "peak_bytes")]
     pub peak: ByteDelta,
     /// The last level.
+    #[serde(rename = "end_bytes")]
     pub at_end: ByteDelta,
 }
 

@@ -27,6 +27,8 @@ mod tests;
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use super::level_log::{LevelLog, WallTime};
 use crate::units::{ByteDelta, Bytes, Nanos};
 
@@ -107,28 +109,32 @@ pub struct Range {
 }
 
 /// An export summed up.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NsightExport {
     /// Whether memory was recorded: if not, there are no levels.
     pub has_memory: bool,
     /// The version of Nsight Systems that exported it.
     pub version: Option<String>,
     /// Levels by device and process.
+    #[serde(skip)]
     pub log: LevelLog,
     /// Calls that failed for want of memory, oldest first.
+    #[serde(rename = "failed_calls")]
     pub failed: Vec<Failure>,
-    /// Ranges by name; what kept most is first.
-    pub ranges: Vec<RangeTally>,
     /// Number of ranges.
     pub n_ranges: usize,
+    /// Ranges by name; what kept most is first.
+    pub ranges: Vec<RangeTally>,
 }
 
 /// A call that failed, and what was allocated then.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failure {
     /// When.
+    #[serde(skip)]
     pub at: WallTime,
     /// Since the capture's start.
+    #[serde(rename = "at_nanos")]
     pub after: Nanos,
     /// Who called.
     pub pid: u64,
@@ -137,27 +143,33 @@ pub struct Failure {
     /// CUDA's code: 2 is out of memory.
     pub code: i64,
     /// What the process had allocated on all devices; `None` if memory was not recorded.
+    #[serde(rename = "allocated_bytes")]
     pub allocated: Option<Bytes>,
     /// The names of the ranges it was in, outermost first.
     pub ranges: Vec<String>,
 }
 
 /// All ranges of one name as runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RangeTally {
     /// Their text.
     pub name: String,
     /// How many.
+    #[serde(rename = "n_runs")]
     pub n: usize,
     /// Of these, how many ended with more than they began with.
     pub n_grew: usize,
     /// The sum of what each kept: the level of its process at its end less that at its start.
+    #[serde(rename = "kept_bytes")]
     pub kept: ByteDelta,
     /// The most that one kept.
+    #[serde(rename = "most_kept_bytes")]
     pub most_kept: ByteDelta,
     /// The highest level of its process in any of them.
+    #[serde(rename = "peak_bytes")]
     pub peak: Bytes,
     /// The sum of their durations.
+    #[serde(rename = "duration_nanos")]
     pub duration: Nanos,
 }
 

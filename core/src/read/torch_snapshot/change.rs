@@ -3,35 +3,42 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::sync::Arc;
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
 use crate::read::code_line::CodeLine;
 use crate::units::{ByteDelta, Bytes};
 
 use super::model::SnapshotDevice;
-use super::stacks::StackTotal;
 use super::summary::{DeviceSummary, Summary};
 
 /// What is other in a later snapshot of the same program.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SnapshotChange {
     /// The devices of either, in order.
     pub devices: Vec<DeviceChange>,
 }
 
 /// What is other on one device: in the earlier snapshot, and in the later one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeviceChange {
     /// Which one.
+    #[serde(rename = "label")]
     pub device: SnapshotDevice,
     /// Bytes of all segments.
+    #[serde(rename = "reserved_bytes")]
     pub reserved: (Bytes, Bytes),
     /// Bytes of blocks that tensors hold.
+    #[serde(rename = "allocated_bytes")]
     pub allocated: (Bytes, Bytes),
     /// The largest block that nobody uses.
+    #[serde(rename = "largest_hole_bytes")]
     pub largest_hole: (Bytes, Bytes),
     /// Stacks whose bytes or blocks are others, what changed most first: the frames of user code, innermost
     /// first. None if no stack was recorded.
-    pub stacks: Vec<Change<Vec<CodeLine>>>,
+    pub stacks: Vec<Change<Vec<Arc<CodeLine>>>>,
     /// Holders whose bytes or blocks are others, likewise: paths without indices, `losses[].grad_fn`.
     pub holders: Vec<Change<String>>,
 }
@@ -51,6 +58,29 @@ impl<W> Change<W> {
     /// What came to it.
     pub fn grown(&self) -> ByteDelta {
         self.bytes.1 - self.bytes.0
+    }
+}
+
+/// Whose a change is, with the name of that in JSON.
+trait Whose: Serialize {
+    const NAME: &'static str;
+}
+
+impl Whose for Vec<Arc<CodeLine>> {
+    const NAME: &'static str = "frames";
+}
+
+impl Whose for String {
+    const NAME: &'static str = "name";
+}
+
+impl<W: Whose> Serialize for Change<W> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Change", 3)?;
+        fields.serialize_field(W::NAME, &self.whose)?;
+        fields.serialize_field("bytes", &self.bytes)?;
+        fields.serialize_field("n_blocks", &self.n_blocks)?;
+        fields.end()
     }
 }
 
@@ -85,7 +115,7 @@ impl DeviceChange {
             reserved: level(|it| it.reserved),
             allocated: level(|it| it.allocated),
             largest_hole: level(|it| it.largest_hole),
-            stacks: changes(stacks(before, of(before)), stacks(after, of(after))),
+            stacks: changes(stacks(of(before)), stacks(of(after))),
             holders: changes(holders(of(before)), holders(of(after))),
         }
     }
@@ -97,14 +127,11 @@ fn find(summary: &Summary, device: SnapshotDevice) -> Option<&DeviceSummary> {
 
 type Row<W> = (W, Bytes, usize);
 
-fn stacks(summary: &Summary, device: Option<&DeviceSummary>) -> Vec<Row<Vec<CodeLine>>> {
+fn stacks(device: Option<&DeviceSummary>) -> Vec<Row<Vec<Arc<CodeLine>>>> {
     let stacks = device.into_iter().flat_map(|device| &device.stacks);
-    let row = |it: &StackTotal| {
-        let frames = it.frames.iter();
-        let frames = frames.filter_map(|&frame| summary.frames.get(frame as usize));
-        (frames.cloned().collect(), it.bytes, it.n_blocks)
-    };
-    stacks.map(row).collect()
+    stacks
+        .map(|it| (it.frames.clone(), it.bytes, it.n_blocks))
+        .collect()
 }
 
 fn holders(device: Option<&DeviceSummary>) -> Vec<Row<String>> {

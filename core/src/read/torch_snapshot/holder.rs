@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use crate::read::pickle::View;
 use crate::units::Bytes;
 
@@ -13,11 +15,12 @@ use super::model::Block;
 pub const HELD_BY: &str = "held by";
 
 /// Bytes that one name holds, or several that differ in indices only.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SnapshotHolder {
     /// `model.weight`, `losses[0 … 95].grad_fn`.
     pub name: String,
     /// The same without indices: `losses[].grad_fn`.
+    #[serde(skip)]
     pub pattern: String,
     /// Their bytes.
     pub bytes: Bytes,

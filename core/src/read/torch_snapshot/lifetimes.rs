@@ -4,6 +4,9 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fmt;
 
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
 use crate::read::code_line::CodeLine;
 use crate::trace::Action;
 use crate::units::{Bytes, Nanos};
@@ -16,7 +19,7 @@ use super::summary::code_line;
 
 /// The blocks that one line allocated in the trace, and how long they lived. A block that nobody has freed
 /// lives until the trace's end.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Lifetimes {
     /// The innermost line of the stack in user code; `None` if no stack was recorded.
     pub line: Option<CodeLine>,
@@ -27,6 +30,7 @@ pub struct Lifetimes {
     /// How many of them were not freed.
     pub n_left: usize,
     /// The bytes of these.
+    #[serde(rename = "left_bytes")]
     pub left: Bytes,
     /// Half of the blocks lived no longer.
     pub median: Lived,
@@ -43,6 +47,16 @@ pub struct Lived {
     pub micros: Option<u64>,
     /// In events.
     pub n_events: usize,
+}
+
+/// The events first.
+impl Serialize for Lived {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Lived", 2)?;
+        fields.serialize_field("n_events", &self.n_events)?;
+        fields.serialize_field("micros", &self.micros)?;
+        fields.end()
+    }
 }
 
 impl Lived {

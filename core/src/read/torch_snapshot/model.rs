@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 use crate::segments::BlockState;
 use crate::trace::Action;
 use crate::units::Bytes;
@@ -30,6 +32,12 @@ pub enum SnapshotDevice {
     Cuda(u64),
     /// Pinned memory.
     Host,
+}
+
+impl Serialize for SnapshotDevice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 impl fmt::Display for SnapshotDevice {

@@ -1,20 +1,24 @@
 //! Who holds what at the snapshot, by stack.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use serde::Serialize;
+
+use crate::read::code_line::CodeLine;
 use crate::segments::BlockState;
 use crate::units::Bytes;
 
 use super::lines::{Rank, line_of, rank};
 use super::model::{DeviceSnapshot, Frame, StackIdx, TorchSnapshot};
+use super::summary::code_line;
 
 /// What the blocks of one stack have at the snapshot.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StackTotal {
-    /// Its frames in user code, innermost first, as positions in [`Summary::frames`](super::Summary): if there
-    /// are none, its [line](super::Owner::line); empty if no stack was recorded.
-    pub frames: Vec<u32>,
+    /// Its frames in user code, innermost first: if there are none, its [line](super::Owner::line); empty if no
+    /// stack was recorded.
+    pub frames: Vec<Arc<CodeLine>>,
     /// Their bytes.
     pub bytes: Bytes,
     /// So many.
@@ -24,16 +28,21 @@ pub struct StackTotal {
 /// Each frame of some stacks once.
 #[derive(Default)]
 pub(super) struct Frames<'t> {
-    pub(super) all: Vec<Frame<'t>>,
+    all: Vec<Arc<CodeLine>>,
     places: HashMap<Frame<'t>, u32>,
 }
 
 impl<'t> Frames<'t> {
     fn place(&mut self, frame: Frame<'t>) -> u32 {
         *self.places.entry(frame).or_insert_with(|| {
-            self.all.push(frame);
+            self.all.push(Arc::new(code_line(frame)));
             self.all.len() as u32 - 1
         })
+    }
+
+    fn at(&self, places: &[u32]) -> Vec<Arc<CodeLine>> {
+        let lines = places.iter().filter_map(|&at| self.all.get(at as usize));
+        lines.cloned().collect()
     }
 }
 
@@ -68,14 +77,14 @@ pub(super) fn stack_totals<'t>(
         total.0 += bytes;
         total.1 += n_blocks;
     }
+    let mut totals: Vec<_> = totals.into_iter().collect();
+    totals.sort_by(|(a, (a_bytes, _)), (b, (b_bytes, _))| b_bytes.cmp(a_bytes).then(a.cmp(b)));
     let totals = totals.into_iter();
-    let mut totals: Vec<_> = totals
+    totals
         .map(|(frames, (bytes, n_blocks))| StackTotal {
-            frames,
+            frames: known.at(&frames),
             bytes,
             n_blocks,
         })
-        .collect();
-    totals.sort_by(|a, b| (Reverse(a.bytes), &a.frames).cmp(&(Reverse(b.bytes), &b.frames)));
-    totals
+        .collect()
 }

@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use serde::Serialize;
+
 use crate::read::code_line::CodeLine;
 use crate::segments::BlockState;
 use crate::trace::Action;
@@ -22,8 +24,6 @@ use super::timeline::Timeline;
 pub struct Summary {
     /// In the order of their numbers, the host last.
     pub devices: Vec<DeviceSummary>,
-    /// The frames of their stacks.
-    pub frames: Vec<CodeLine>,
     /// Names and values of the allocator's settings.
     pub settings: Vec<(String, String)>,
     /// Number of annotations, such as the steps of an optimizer.
@@ -31,27 +31,36 @@ pub struct Summary {
 }
 
 /// One device of a snapshot.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeviceSummary {
     /// Which one.
+    #[serde(rename = "label")]
     pub device: SnapshotDevice,
     /// Bytes of all segments.
+    #[serde(rename = "reserved_bytes")]
     pub reserved: Bytes,
     /// Bytes of blocks that tensors hold.
+    #[serde(rename = "allocated_bytes")]
     pub allocated: Bytes,
     /// Allocated bytes and those of blocks that await a stream.
+    #[serde(rename = "active_bytes")]
     pub active: Bytes,
     /// What the program asked for of the allocated bytes; the rest is rounding.
+    #[serde(rename = "requested_bytes")]
     pub requested: Bytes,
     /// Bytes of blocks that nobody uses.
+    #[serde(rename = "inactive_bytes")]
     pub inactive: Bytes,
     /// Inactive bytes in segments without an active block: `torch.cuda.empty_cache()` returns them.
+    #[serde(rename = "releasable_bytes")]
     pub releasable: Bytes,
     /// The largest inactive block.
+    #[serde(rename = "largest_hole_bytes")]
     pub largest_hole: Bytes,
     /// Number of segments.
     pub n_segments: usize,
     /// Of these, mapped parts of expandable segments.
+    #[serde(rename = "n_expandable_segments")]
     pub n_expandable: usize,
     /// Number of blocks of any state.
     pub n_blocks: usize,
@@ -66,6 +75,7 @@ pub struct DeviceSummary {
     /// What holds them, largest first; empty unless gpumem wrote the file.
     pub holders: Vec<SnapshotHolder>,
     /// Requests that failed, oldest first.
+    #[serde(rename = "failed_requests")]
     pub failed: Vec<FailedRequest>,
     /// The levels over the trace; `None` without a trace.
     pub timeline: Option<Timeline>,
@@ -74,7 +84,7 @@ pub struct DeviceSummary {
 }
 
 /// Bytes of one line of code.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Owner {
     /// The innermost line of the stack in user code; `None` if no stack was recorded.
     pub line: Option<CodeLine>,
@@ -85,17 +95,21 @@ pub struct Owner {
 }
 
 /// A request that failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FailedRequest {
     /// How many bytes were wanted.
+    #[serde(rename = "wanted_bytes")]
     pub wanted: Bytes,
     /// What the driver had free then.
+    #[serde(rename = "driver_free_bytes")]
     pub driver_free: Option<Bytes>,
     /// The largest inactive block that could serve it: of its stream, and of no private pool.
+    #[serde(rename = "largest_hole_bytes")]
     pub largest_hole: Bytes,
     /// Who asked.
     pub line: Option<CodeLine>,
     /// Allocations and frees between it and the snapshot: with none, the snapshot's holes are those of then.
+    #[serde(rename = "n_later_events")]
     pub n_later: usize,
 }
 
@@ -118,7 +132,6 @@ impl Summary {
                     DeviceSummary::of(device, lives, snapshot, &lines, &mut frames)
                 })
                 .collect(),
-            frames: frames.all.into_iter().map(code_line).collect(),
             settings: settings
                 .map(|(name, value)| ((*name).to_owned(), value.clone()))
                 .collect(),

@@ -6,7 +6,6 @@ use super::{
     Explorer, Flame, FlamePart, Lived, Side, SnapshotChange, Summary, summary, summary_in,
 };
 use crate::read::cell_files::CellFiles;
-use crate::read::code_line::CodeLine;
 use crate::units::Bytes;
 
 /// Writes values as Python's pickle of protocol 2 does, without a memo.
@@ -627,7 +626,8 @@ fn cells_are_named_in_place_of_their_files() {
     let file = pickled(&List(vec![segment(0, 1, vec![block])]));
     let cells = CellFiles::of([("x = 1", "In [3]")]);
     let summary = summary_in(&file, &cells).unwrap();
-    let frames: Vec<_> = summary.frames.iter().map(CodeLine::short).collect();
+    let frames = summary.devices[0].stacks[0].frames.iter();
+    let frames: Vec<_> = frames.map(|it| it.short()).collect();
     assert_eq!(frames, ["In [3]:2 in step", "In [3]:5"]);
     let explorer = Explorer::open(&file, &cells).unwrap();
     assert!(explorer.frames.iter().all(|frame| frame.is_user));

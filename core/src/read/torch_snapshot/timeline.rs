@@ -1,5 +1,7 @@
 //! The levels over the events of a trace, and who owned the peak.
 
+use serde::Serialize;
+
 use crate::units::Bytes;
 
 use super::levels::{change, course_of_allocated};
@@ -9,17 +11,20 @@ use super::model::{DeviceSnapshot, Frame};
 use super::summary::{Owner, Tallies, code_line};
 
 /// What a device's trace tells of its level. Sizes are as requested, without the allocator's rounding.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Timeline {
     /// Number of events.
     pub n_events: usize,
     /// Microseconds from the first event to the last, if they have times.
     pub duration_micros: Option<u64>,
     /// Allocated before the first event.
+    #[serde(rename = "start_bytes")]
     pub at_start: Bytes,
     /// Allocated after the last event: the snapshot's live blocks.
+    #[serde(rename = "end_bytes")]
     pub at_end: Bytes,
     /// The highest level.
+    #[serde(rename = "peak_bytes")]
     pub peak: Bytes,
     /// The event after which the level was highest; `None` if it never rose above the start.
     pub peak_event: Option<usize>,
@@ -28,6 +33,7 @@ pub struct Timeline {
     /// Who owned the peak, largest first.
     pub owners: Vec<Owner>,
     /// Bytes at the peak that were allocated before the trace began and freed later: owner unknown.
+    #[serde(rename = "from_before_bytes")]
     pub n_bytes_from_before: Bytes,
     /// Whether trace and segments disagree: all levels are at least this much.
     pub is_lower_bound: bool,

@@ -10,7 +10,7 @@ from gpumem.cli import exits, files, opened, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from gpumem import TorchSnapshot
+    from gpumem import TorchChange
 
 ABOUT = """Compare two recordings: for each growing cell, whether it is fixed, better, the same,
 worse or new; or two memory snapshots of PyTorch: which stacks grew and which shrank."""
@@ -32,14 +32,14 @@ def add(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Compare, and print or write it."""
-    from gpumem import Comparison, TorchSnapshot, report
+    from gpumem import TorchChange, report
+    from gpumem._verdicts import compared
 
     files.check_targets(options, "html")
-    earlier, later = opened.any_file(options.before), opened.any_file(options.after)
-    if isinstance(earlier, TorchSnapshot) and isinstance(later, TorchSnapshot):
-        return _show_change(earlier, later, options)
-    before = opened.recording(options.before)
-    shown = Comparison(opened.recording(options.after), before, options.before)
+    before, after = opened.opened(options.before), opened.opened(options.after)
+    shown = compared(after, before, options.before)
+    if isinstance(shown, TorchChange):
+        return _show_change(shown, options)
     if options.json:
         print(terminal.json_of([asdict(change) for change in shown.changes]))
     elif options.html is None:
@@ -53,10 +53,9 @@ def run(options: Namespace) -> int:
     return exits.OK
 
 
-def _show_change(before: TorchSnapshot, after: TorchSnapshot, options: Namespace) -> int:
+def _show_change(change: TorchChange, options: Namespace) -> int:
     if options.html is not None:
-        message = "a comparison of memory snapshots has no --html"
+        message = f"{change._kind} has no --html"
         raise exits.CommandError(f"{message}\nhint: use --json, or no option for text")
-    change = after.compare(before)
     print(change.to_json() if options.json else change.text(terminal.width()))
     return exits.OK

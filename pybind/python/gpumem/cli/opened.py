@@ -1,68 +1,56 @@
-"""What people name: the file of a recording, a session that is kept, or a baseline."""
+"""What people name: a file, a baseline or a session that is kept."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpumem import GpuMemError, Recording, _gpumem, load
+from gpumem import Recording, _gpumem, load
 from gpumem.cli.exits import CommandError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
-    from gpumem._other_file import OtherFile
+    from gpumem._gpumem import OtherFile
 
-NAMED = """a file, a folder of traces, `last`, the beginning of a session's id (see `sessions`),
-or a baseline; of a job: a folder of what its ranks recorded, or several files"""
+NAMED = """a file, a baseline, a folder of traces, or a session: `last`, or the beginning of its id
+(see `sessions`); of a job: a folder of what its ranks recorded, or several files"""
 
 
 def recording(named: str) -> Recording:
-    """Return the recording of a file, a baseline or a session, in this order."""
-    opened = any_file(named)
-    if not isinstance(opened, Recording):
-        message = f"{named} is not a recording: it is {opened._KIND}"
+    """Return the recording that a name stands for."""
+    found = opened(named)
+    if not isinstance(found, Recording):
+        message = f"{named} is not a recording: it is {found._kind}"
         hint = f"hint: `jupyter gpumem report {named}` shows it"
         raise CommandError(f"{message}\n{hint}")
-    return opened
+    return found
 
 
 def all_of(named: list[str], notebook: str | None = None) -> Recording | OtherFile:
     """Return what one name stands for; of several, which are files, the ranks of a job."""
     if len(named) == 1:
-        return any_file(named[0], notebook)
+        return opened(named[0], notebook)
     missing = next((name for name in named if not Path(name).exists()), None)
     if missing is not None:
         raise CommandError(f"cannot read {missing}: several names are files of one job's ranks")
-    return _read(lambda: _gpumem._ranks(named), named[0])
+    with _readable(named[0]):
+        return _gpumem._ranks(named)
 
 
-def any_file(named: str, notebook: str | None = None) -> Recording | OtherFile:
-    """Return the same, or what another program wrote while that notebook ran."""
-    if Path(named).exists():
-        return _of_file(named, notebook)
+def opened(named: str, notebook: str | None = None) -> Recording | OtherFile:
+    """Return what a name stands for; cells of the notebook are named in it."""
+    with _readable(named):
+        found: Recording | OtherFile = load(named, notebook=notebook)
+        return found
+
+
+@contextmanager
+def _readable(named: str) -> Iterator[None]:
+    """Inside, what the system refuses ends the command."""
     try:
-        if named in _gpumem._baseline_names():
-            return _gpumem._baseline_recording(named)
-        return _gpumem._stored_recording(named)
-    except KeyError as error:
-        hint = "hint: `jupyter gpumem sessions` lists the sessions that are kept"
-        reason = str(error.args[0]).partition(": %gpumem")[0]
-        message = f"there is no file {named!r}, and {reason}\n{hint}"
-        raise CommandError(message) from None
-    except GpuMemError as error:
-        raise CommandError(str(error)) from None
-
-
-def _of_file(path: str, notebook: str | None) -> Recording | OtherFile:
-    return _read(lambda: load(path, notebook=notebook), path)
-
-
-def _read(load_it: Callable[[], Recording | OtherFile], path: str) -> Recording | OtherFile:
-    try:
-        return load_it()
-    except GpuMemError as error:
-        raise CommandError(str(error)) from None
+        yield
     except OSError as error:
-        named = error.filename or path
-        raise CommandError(f"cannot read {named}: {error.strerror or error}") from None
+        message = f"cannot read {error.filename or named}: {error.strerror or error}"
+        raise CommandError(message.replace("%gpumem", "jupyter gpumem")) from None

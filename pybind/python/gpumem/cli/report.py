@@ -10,8 +10,8 @@ from gpumem.cli import exits, files, opened, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from gpumem import Recording, Report
-    from gpumem._other_file import OtherFile
+    from gpumem import Report
+    from gpumem._gpumem import OtherFile
 
 ABOUT = """Show the report of a recording: which cells grew memory, whether they leak, and every
 run; or of what another program wrote: a memory snapshot of PyTorch, a trace or memory timeline of
@@ -80,13 +80,14 @@ def add(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Show or write a report."""
     from gpumem import Recording, TorchTrace, report
+    from gpumem._report import processes_of
 
     files.check_targets(options, *FILES, "output")
     found = opened.all_of(options.recording, options.notebook)
     if options.by is not None and not isinstance(found, TorchTrace):
-        raise exits.CommandError(f"only {TorchTrace._KIND} has --by")
+        raise exits.CommandError("only a trace of PyTorch's profiler has --by")
     if options.processes:
-        found = _processes_of(found)
+        found = processes_of(found)
     if not isinstance(found, Recording):
         return _show_other(found, options)
     shown = report(found)
@@ -101,27 +102,18 @@ def run(options: Namespace) -> int:
     return exits.OK
 
 
-def _processes_of(found: Recording | OtherFile) -> OtherFile:
-    from gpumem import Recording
-    from gpumem._session_processes import SessionProcesses
-
-    if not isinstance(found, Recording):
-        raise exits.CommandError(f"{found._KIND} has no --processes")
-    return SessionProcesses(found)
-
-
 def _show_other(found: OtherFile, options: Namespace) -> int:
     """Show what another program wrote: as text, JSON, or the page that some of it has."""
     from gpumem import TorchTrace, _file_page
 
     forms = ["--text", "--json"]
-    if _file_page.has_page(found):
+    if found._page_title is not None:
         forms.insert(0, "--html")
     asked = [f"--{name}" for name in FILES if getattr(options, name) is not None]
     asked += [f"--{options.form}"] if options.form in {"csv", "markdown"} else []
     refused = [name for name in asked if name not in forms]
     if refused:
-        message = f"{found._KIND} has no {refused[0]}"
+        message = f"{found._kind} has no {refused[0]}"
         raise exits.CommandError(f"{message}\nhint: use {', '.join(forms[:-1])} or {forms[-1]}")
     if options.html is not None:
         files.write(options.html, _file_page.html(found, Path(options.recording[0])))

@@ -1,4 +1,4 @@
-//! `nvidia-smi` as far as `tests/gpu` asks it: the columns of GPUs or of processes that
+//! `nvidia-smi` as far as `tests/cuda` asks it: the columns of GPUs or of processes that
 //! `--query-gpu=…` or `--query-compute-apps=…` name, of the GPU that `--id=…` names.
 
 #![cfg_attr(not(target_os = "linux"), no_main)]

@@ -113,7 +113,7 @@ impl State {
             ("row", _, Ok(row)) if row < page.rows.len() => self.choose_row(row),
             ("charts", "all", _) => self.is_open = true,
             ("charts", "few", _) => self.is_open = false,
-            ("sort", name, _) => match PageColumn::named(name) {
+            ("sort", name, _) => match PageColumn::from_name(name) {
                 Some(column) => self.sort_by(column),
                 None => return false,
             },
