@@ -1,7 +1,7 @@
 //! Who holds what after a run that left more than it found, or let go of what was kept.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gpumem_core::holders::{Allocated, Found, Inventory, Limits};
 use gpumem_core::recording::{DeviceIdx, Reading, RunIdx};
@@ -135,7 +135,7 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
     };
     // The look before this one may still be under way: one at a time. Its answer is not lost, and
     // the next run has a look again.
-    let is_free = collect_look(py, patience)?;
+    let is_free = collect_earlier(py, patience)?;
     let is_due = is_shown || wanted.is_of_oom || look::is_due();
     let unseen = (!is_free || !is_due).then_some(run);
     with_session(py, |session| session.unseen = unseen)?;
@@ -145,6 +145,19 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
     let before = with_session(py, |session| session.inventory.clone())?;
     let question = question(Reach::NamesOrAll, allocated, before);
     take(py, question, wanted, patience)
+}
+
+/// Waits for the look of an earlier run, longer if looks have taken little of the session's time so far.
+fn collect_earlier(py: Python<'_>, patience: Duration) -> PyResult<bool> {
+    let patience = if look::is_left() {
+        look::patience()
+    } else {
+        patience
+    };
+    let began = Instant::now();
+    let is_free = collect_look(py, patience)?;
+    look::spend_waiting(began.elapsed());
+    Ok(is_free)
 }
 
 /// Takes a look, whose answer is recorded now or when it comes.
