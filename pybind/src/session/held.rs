@@ -94,9 +94,7 @@ pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
     look_at(py, run, false)
 }
 
-/// Looks after the latest run if there was no time for it then: a report is about to be shown.
-#[pyfunction]
-#[pyo3(name = "_look_if_unseen")]
+/// Looks after the latest run if there was no time for it then: somebody reads the recording.
 pub(crate) fn look_if_unseen(py: Python<'_>) -> PyResult<()> {
     if is_running() {
         return Ok(());
