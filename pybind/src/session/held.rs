@@ -27,6 +27,14 @@ pub(super) struct Late {
     is_repeatable: bool,
 }
 
+/// A run without a look of its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unseen {
+    run: RunIdx,
+    /// A cell has begun since: the one that reads the recording, if it is the only one.
+    is_followed: bool,
+}
+
 /// What an answer is for.
 #[derive(Debug, Clone)]
 struct Wanted {
@@ -100,7 +108,7 @@ pub(crate) fn look_if_unseen(py: Python<'_>) -> PyResult<()> {
         return Ok(());
     }
     let unseen = with_session(py, |session| session.unseen.take())?;
-    unseen.map_or(Ok(()), |run| look_at(py, run, true))
+    unseen.map_or(Ok(()), |unseen| look_at(py, unseen.run, true))
 }
 
 fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
@@ -135,7 +143,10 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
     // the next run has a look again.
     let is_free = collect_earlier(py, patience)?;
     let is_due = is_shown || wanted.is_of_oom || look::is_due();
-    let unseen = (!is_free || !is_due).then_some(run);
+    let unseen = (!is_free || !is_due).then_some(Unseen {
+        run,
+        is_followed: false,
+    });
     with_session(py, |session| session.unseen = unseen)?;
     if unseen.is_some() {
         return Ok(());
@@ -191,6 +202,11 @@ pub(crate) fn heap_changes(py: Python<'_>) -> PyResult<()> {
     with_session(py, |session| {
         if let Some(late) = &mut session.late {
             late.is_repeatable = false;
+        }
+        // What a second cell makes is none of the run's.
+        session.unseen = session.unseen.filter(|it| !it.is_followed);
+        if let Some(unseen) = &mut session.unseen {
+            unseen.is_followed = true;
         }
     })
 }
