@@ -48,6 +48,9 @@ const STILL_THERE: f64 = 0.5;
 /// A cell's growth of which the device shows less than this share is given back elsewhere.
 const SHOWS: f64 = 0.1;
 
+/// A level that shows this share of what the runs kept shows it all: between them the host's moves a little, too.
+const NEARLY_ALL: f64 = 0.95;
+
 /// A sparkline has at most this many points.
 const N_SPARKLINE: usize = 64;
 
@@ -208,7 +211,7 @@ pub(super) fn of_runs(
         least,
         n_moving: None,
         name: None,
-        is_shared: shown < 1.0,
+        is_shared: shown < NEARLY_ALL,
         growers: Growers::default(),
         decided_by: None,
         withdrawn: None,
