@@ -23,7 +23,7 @@
 pub use serde;
 
 /// An enum that is `Copy`, with the name of each variant: gives it `ALL`, `name`, `from_name` and serde's traits.
-/// [The module](crate::named) has an example.
+/// [The module](mod@crate::named) has an example.
 #[macro_export]
 macro_rules! named {
     (

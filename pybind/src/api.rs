@@ -317,6 +317,7 @@ fn theme(dark: bool) -> Theme {
 #[pyfunction(name = "recording")]
 pub(crate) fn recording_now(py: Python<'_>) -> PyResult<Recording> {
     look::ensure_room()?;
+    session::look_if_unseen(py)?;
     Ok(Recording {
         inner: session::snapshot(py)?,
         children: session::children(py)?,

@@ -130,8 +130,8 @@ mod _gpumem {
     #[pymodule_export]
     use super::session::{
         BegunTask, Subscription, begin_interval, close_store, device_labels, fetch, follow,
-        is_owner, look_after, look_if_unseen, note_missing, record_blocks, reset, roll,
-        source_states, sources_text, use_sources,
+        is_owner, look_after, note_missing, record_blocks, reset, roll, source_states,
+        sources_text, use_sources,
     };
     #[pymodule_export]
     use super::text::{markdown_code, markdown_text, printable_text, report_text};

@@ -16,7 +16,7 @@ use crate::extension;
 use crate::guard::panic_in_next_callback;
 #[cfg(target_os = "linux")]
 use crate::look::{fail_look, fork_and_read, slow_copies};
-use crate::look::{look_for, look_in_process, looks_under_way};
+use crate::look::{look_for, look_in_process, looks_under_way, use_up_looks};
 use crate::loops::look_at_loops;
 use crate::sampler::simulated_run;
 use crate::session::{latest_line, long_from};
@@ -45,6 +45,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(target_os = "linux")]
     hooks.add_function(wrap_pyfunction!(slow_copies, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(store_nanos, &hooks)?)?;
+    hooks.add_function(wrap_pyfunction!(use_up_looks, &hooks)?)?;
     // `add` would name it in `__all__`, and the stub tells of what is released.
     module.setattr("_testing", hooks)
 }

@@ -159,6 +159,7 @@ def test_torchs_own_viewer_and_gpumem_read_it() -> None:
     torch = started()
     from torch.cuda import _memory_viz
 
+    run("kept = [torch.empty(100, 1000, device='cuda')]")
     train()
     named()
     written = saved()

@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -78,26 +77,38 @@ def output(*command: str | Path) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+def origins_of_versions(file: Path) -> dict[str, str]:
+    """Return the library from which a file wants each version of symbols."""
+    origins, library = {}, ""
+    for line in output("readelf", "-VW", file).split("\n"):
+        if at := re.search(r"File: (\S+)", line):
+            library = at[1]
+        elif at := re.search(r"Name: (\S+)  Flags", line):
+            origins[at[1]] = library
+    return origins
+
+
 def wanted(torch: Path) -> list[Library]:
     """Return the libraries of NVIDIA's that those of the wheel link, but for the driver."""
     files = [file for folder in (torch / "lib", torch) for file in folder.glob("*.so*")]
     found: dict[str, Library] = {}
     unversioned: set[str] = set()
-    functions: dict[str, set[str]] = defaultdict(set)
     for file in files:
         needed = re.findall(r"\(NEEDED\).*\[(.+)\]", output("readelf", "-dW", file))
         ours = [name for name in needed if name.startswith(tuple(PLAYED | STUBS))]
         found |= {name: Library(name) for name in ours if name not in found}
+        origins = origins_of_versions(file)
         undefined = ["nm", "-D", "--undefined-only", "--with-symbol-versions", str(file)]
         for symbol in output(*undefined).split("\n"):
             name, _, version = symbol.split(" ")[-1].partition("@")
-            (functions[version] if version else unversioned).add(name)
+            library = found.get(origins.get(version, ""))
+            if not version:
+                unversioned.add(name)
+            elif library is not None:
+                library.versions.add(version)
+                library.functions.add(name)
     for library in found.values():
-        # NVIDIA names a library's version as its file.
-        if library.name in functions:
-            library.versions.add(library.name)
-            library.functions |= functions[library.name]
-        else:
+        if not library.versions:
             start = library.kind[0]
             library.functions |= {name for name in unversioned if name.startswith(start)}
     return list(found.values())

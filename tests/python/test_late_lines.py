@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+import gpumem
 import pytest
-from gpumem import _gpumem
+from gpumem import _gpumem, sim
 
 from tests.python.test_kernel import TIMEOUT, Kernel, new_kernel
 
@@ -77,3 +79,32 @@ def test_a_shell_that_updates_nothing_has_the_next_line_say_it(shell: Any) -> No
     first, second, *_ = shell.lines[-1].splitlines()
     assert (first, second[: len(FOUND)]) == ("In [3]:", FOUND)
     assert "kept nothing" in shell.lines[-1]
+
+
+UNSEEN = "%%gpumem\nkept = sim.tensor(100 << 20)"
+
+
+def looked_at() -> list[str]:
+    """Return the names that the recorded looks found."""
+    looks = json.loads(gpumem.report().to_json())["holders"]
+    return [it["name"] for look in looks for it in look["roots"]]
+
+
+def test_a_run_without_time_for_a_look_has_one_when_it_is_read(new_shell: Any) -> None:
+    shell = new_shell()
+    shell.user_ns.update(sim=sim)
+    shell.run("sim.use(total_bytes=1 << 30)")
+    _gpumem._testing.use_up_looks()
+    shell.run(UNSEEN)
+    assert looked_at() == ["kept"]
+
+
+def test_what_another_cell_makes_is_not_laid_to_the_run(new_shell: Any) -> None:
+    shell = new_shell()
+    shell.user_ns.update(sim=sim)
+    shell.run("sim.use(total_bytes=1 << 30)")
+    _gpumem._testing.use_up_looks()
+    shell.run(UNSEEN)
+    shell.run("other = sim.tensor(200 << 20)")
+    shell.run("pass")
+    assert looked_at() == []

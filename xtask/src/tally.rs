@@ -63,12 +63,19 @@ fn sum<'a>(lines: impl IntoIterator<Item = &'a str>) -> Tally {
         let words = line.split(|c: char| !c.is_alphanumeric());
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         for pair in words.windows(2) {
-            let number = pair.iter().find_map(|word| word.parse::<u32>().ok());
-            let Some(n) = number else { continue };
-            match *pair {
-                [_, "passed"] | ["pass", _] => tally.passed += n,
-                [_, "failed" | "error" | "errors"] | ["fail", _] => tally.failed += n,
-                [_, "skipped" | "ignored" | "xfailed"] | ["skipped", _] => tally.skipped += n,
+            // `node` names a number before it.
+            let (number, word) = if line.starts_with('#') {
+                (pair[1], pair[0])
+            } else {
+                (pair[0], pair[1])
+            };
+            let Ok(n) = number.parse::<u32>() else {
+                continue;
+            };
+            match word {
+                "passed" | "pass" => tally.passed += n,
+                "failed" | "fail" | "error" | "errors" => tally.failed += n,
+                "skipped" | "ignored" | "xfailed" => tally.skipped += n,
                 _ => {}
             }
         }

@@ -52,6 +52,9 @@ const SHOWS: f64 = 0.1;
 /// A collection of fewer tensors does not tell what each of them takes.
 const MANY: u64 = 6;
 
+/// A level that shows this share of what the runs kept shows it all: between them the host's moves a little, too.
+const NEARLY_ALL: f64 = 0.95;
+
 /// A sparkline has at most this many points.
 const N_SPARKLINE: usize = 64;
 
@@ -239,7 +242,7 @@ pub(super) fn of_runs(
         least,
         n_moving: None,
         name: None,
-        is_shared: shown < 1.0,
+        is_shared: shown < NEARLY_ALL,
         growers: Growers::default(),
         decided_by: None,
         withdrawn: None,

@@ -66,7 +66,6 @@ __all__ = [
     "_left_behind",
     "_log",
     "_look_after",
-    "_look_if_unseen",
     "_looks",
     "_markdown_code",
     "_markdown_text",
@@ -388,7 +387,6 @@ def register_adapter(
     *,
     after_runs: bool = False,
 ) -> None: ...
-def _look_if_unseen() -> None: ...
 def _looks() -> tuple[int, int, dict[str, int]]: ...
 
 # For tests: only in a process whose environment has GPUMEM_TESTING=1.

@@ -323,7 +323,6 @@ def report(recording: _gpumem.Recording | None = None, *, rules: Rules | None = 
     ``rules`` replace those of the recording.
     """
     if recording is None:
-        _gpumem._look_if_unseen()
         return Report(judged_by(_gpumem.recording(), rules), _gpumem._stopped())
     return Report(judged_by(_checked(recording), rules))
 

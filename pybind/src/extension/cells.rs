@@ -218,7 +218,9 @@ impl Extension {
         let outcomes = cells
             .into_iter()
             .map(|cell| self.break_off_cell(py, cell, Status::Ok));
-        outcomes.collect::<Vec<_>>().into_iter().collect()
+        let outcomes: Vec<_> = outcomes.collect();
+        end_flight(py);
+        outcomes.into_iter().collect()
     }
 
     fn break_off_cell(&self, py: Python<'_>, cell: RunningCell, status: Status) -> PyResult<()> {

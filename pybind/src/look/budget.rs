@@ -7,12 +7,17 @@ use super::Tries;
 
 /// Looks that nobody asked for take at most this part of the time: 1 %, …
 const SHARE: u32 = 100;
-/// … and this much before that.
-const ALLOWANCE: Duration = Duration::from_millis(250);
+/// … and this much before that, …
+const ALLOWANCE: Duration = Duration::from_secs(2);
+/// … but slow looks only this much.
+const SLOW_ALLOWANCE: Duration = Duration::from_millis(250);
+/// Whoever watches notices no more than this.
+const SLOW: Duration = Duration::from_millis(20);
 
 struct Budget {
     began: Instant,
     spent: Duration,
+    spent_on_slow: Duration,
     /// How long the latest answer took.
     latest_answer: Duration,
 }
@@ -24,6 +29,7 @@ impl Budget {
         Self {
             began: Instant::now(),
             spent: Duration::ZERO,
+            spent_on_slow: Duration::ZERO,
             latest_answer: Duration::ZERO,
         }
     }
@@ -40,7 +46,23 @@ pub(crate) fn begin() {
 
 /// A look took so much.
 pub(super) fn spend(time: Duration) {
+    let mut budget = Budget::locked();
+    budget.spent += time;
+    if time > SLOW {
+        budget.spent_on_slow += time;
+    }
+}
+
+/// The look of an earlier run was waited for that long.
+pub(crate) fn spend_waiting(time: Duration) {
     Budget::locked().spent += time;
+}
+
+/// As if looks had taken all of their time for an hour to come.
+#[cfg(feature = "testing")]
+#[pyo3::pyfunction]
+pub(crate) fn use_up_looks() {
+    Budget::locked().spent = ALLOWANCE + Duration::from_secs(3600) / SHARE;
 }
 
 /// An answer came so long after its copy was made.
@@ -55,11 +77,16 @@ pub(super) fn latest_answer() -> Duration {
 
 /// Whether there is time for a look that nobody asked for: after a slow one there is none for a while.
 pub(crate) fn is_due() -> bool {
-    let budget = Budget::locked();
-    let is_due = budget.spent <= ALLOWANCE + budget.began.elapsed() / SHARE;
-    drop(budget);
+    let is_due = is_left();
     if !is_due {
         Tries::rest();
     }
     is_due
+}
+
+/// Whether a look may be waited for.
+pub(crate) fn is_left() -> bool {
+    let budget = Budget::locked();
+    let share = budget.began.elapsed() / SHARE;
+    budget.spent <= ALLOWANCE + share && budget.spent_on_slow <= SLOW_ALLOWANCE + share
 }

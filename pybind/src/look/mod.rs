@@ -37,7 +37,9 @@ use crate::adapters::own::{self, Asks, Registered};
 use crate::adapters::pools;
 use crate::cpu_time;
 use crate::walk::{Places, Told};
-pub(crate) use budget::{begin as begin_budget, is_due};
+#[cfg(feature = "testing")]
+pub(crate) use budget::use_up_looks;
+pub(crate) use budget::{begin as begin_budget, is_due, is_left, spend_waiting};
 pub(crate) use faults::at as fault;
 #[cfg(all(feature = "testing", target_os = "linux"))]
 pub(crate) use faults::{fail_look, fork_and_read, slow_copies};

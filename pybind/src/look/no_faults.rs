@@ -20,4 +20,8 @@ pub(super) fn begin(_line: c_int) {}
 /// Likewise.
 pub(crate) fn at(_point: u8) {}
 
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "no copy is made")
+)]
 pub(super) fn pause_in_copy() {}

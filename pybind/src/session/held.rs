@@ -1,7 +1,7 @@
 //! Who holds what after a run that left more than it found, or let go of what was kept.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gpumem_core::holders::{Allocated, Found, Inventory, Limits};
 use gpumem_core::recording::{DeviceIdx, Reading, RunIdx};
@@ -25,6 +25,14 @@ pub(super) struct Late {
     question: Question,
     /// The heap is still as it was: a look in vain can be taken again.
     is_repeatable: bool,
+}
+
+/// A run without a look of its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unseen {
+    run: RunIdx,
+    /// A cell has begun since: the one that reads the recording, if it is the only one.
+    is_followed: bool,
 }
 
 /// What an answer is for.
@@ -94,15 +102,13 @@ pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
     look_at(py, run, false)
 }
 
-/// Looks after the latest run if there was no time for it then: a report is about to be shown.
-#[pyfunction]
-#[pyo3(name = "_look_if_unseen")]
+/// Looks after the latest run if there was no time for it then: somebody reads the recording.
 pub(crate) fn look_if_unseen(py: Python<'_>) -> PyResult<()> {
     if is_running() {
         return Ok(());
     }
     let unseen = with_session(py, |session| session.unseen.take())?;
-    unseen.map_or(Ok(()), |run| look_at(py, run, true))
+    unseen.map_or(Ok(()), |unseen| look_at(py, unseen.run, true))
 }
 
 fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
@@ -135,9 +141,12 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
     };
     // The look before this one may still be under way: one at a time. Its answer is not lost, and
     // the next run has a look again.
-    let is_free = collect_look(py, patience)?;
+    let is_free = collect_earlier(py, patience)?;
     let is_due = is_shown || wanted.is_of_oom || look::is_due();
-    let unseen = (!is_free || !is_due).then_some(run);
+    let unseen = (!is_free || !is_due).then_some(Unseen {
+        run,
+        is_followed: false,
+    });
     with_session(py, |session| session.unseen = unseen)?;
     if unseen.is_some() {
         return Ok(());
@@ -145,6 +154,19 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
     let before = with_session(py, |session| session.inventory.clone())?;
     let question = question(Reach::NamesOrAll, allocated, before);
     take(py, question, wanted, patience)
+}
+
+/// Waits for the look of an earlier run, longer if looks have taken little of the session's time so far.
+fn collect_earlier(py: Python<'_>, patience: Duration) -> PyResult<bool> {
+    let patience = if look::is_left() {
+        look::patience()
+    } else {
+        patience
+    };
+    let began = Instant::now();
+    let is_free = collect_look(py, patience)?;
+    look::spend_waiting(began.elapsed());
+    Ok(is_free)
 }
 
 /// Takes a look, whose answer is recorded now or when it comes.
@@ -180,6 +202,11 @@ pub(crate) fn heap_changes(py: Python<'_>) -> PyResult<()> {
     with_session(py, |session| {
         if let Some(late) = &mut session.late {
             late.is_repeatable = false;
+        }
+        // What a second cell makes is none of the run's.
+        session.unseen = session.unseen.filter(|it| !it.is_followed);
+        if let Some(unseen) = &mut session.unseen {
+            unseen.is_followed = true;
         }
     })
 }

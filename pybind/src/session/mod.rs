@@ -55,7 +55,7 @@ pub(crate) use traced::{run_as_traced, traceable, traced};
 use crate::recorder::{Recorder, SourceText};
 use crate::sampler::{Interval, Sampler};
 use crate::sources::PATIENCE_OF_A_START;
-use held::{Late, is_late};
+use held::{Late, Unseen, is_late};
 use reading::with_sources;
 use segments::Spent;
 
@@ -93,8 +93,8 @@ struct Session {
     inventory: Option<Arc<Inventory>>,
     /// A look whose answer is still to come.
     late: Option<Late>,
-    /// The latest run, if there was no time for its look.
-    unseen: Option<RunIdx>,
+    /// The latest run, if there was no time for its look, until another cell has changed the heap.
+    unseen: Option<Unseen>,
     /// What looking where memory lies took so far.
     spent: Spent,
 }

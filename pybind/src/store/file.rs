@@ -34,6 +34,13 @@ const N_COMPARED: usize = 64;
 /// What is known of a session beside its runs, by name.
 pub(crate) type Facts = BTreeMap<String, String>;
 
+/// The system's number for a device that fails.
+#[cfg(unix)]
+const BROKEN: i32 = libc::EIO;
+/// `ERROR_IO_DEVICE`.
+#[cfg(not(unix))]
+const BROKEN: i32 = 1117;
+
 /// Why a file cannot be read or written.
 #[derive(Debug)]
 pub(crate) enum Fault {
@@ -68,8 +75,7 @@ impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
-            #[cfg(unix)]
-            _ if error.raw_os_error() == Some(libc::EIO) => Self::Broken,
+            _ if error.raw_os_error() == Some(BROKEN) => Self::Broken,
             // Of a file on another machine.
             io::ErrorKind::StaleNetworkFileHandle => Self::Deleted,
             _ => {

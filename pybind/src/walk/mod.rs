@@ -80,6 +80,10 @@ pub(crate) struct Found {
 
 /// Where in this process's memory the walk was.
 #[derive(Debug, Default)]
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "no copy is made")
+)]
 pub(crate) struct WalkedMemory {
     /// Addresses of objects, in order; one of them stands for others near it.
     pub(crate) objects: Vec<usize>,
