@@ -97,7 +97,7 @@ pub(super) fn loops_of(code: &Bound<'_, PyAny>, opcodes: Opcodes) -> PyResult<Ve
     let mut lines = Vec::new();
     for entry in code.call_method0(intern!(py, "co_lines"))?.try_iter()? {
         let (from, to, line): (u32, u32, Option<u32>) = entry?.extract()?;
-        lines.extend(line.map(|line| Line { from, to, line }));
+        lines.extend(line.map(|number| Line { from, to, number }));
     }
     Ok(loops(bytes.as_bytes(), &lines, opcodes))
 }
