@@ -185,6 +185,7 @@ def fork():
     pid = os.fork()
     if pid:
         return pid
+    gpumem.worker()
     # Until the parent ends.
     os.close(write)
     os.read(read, 1)

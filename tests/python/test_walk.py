@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 import types
 import weakref
 from collections import deque
@@ -511,7 +512,12 @@ def test_a_traverse_that_never_ends_is_cut_short() -> None:
         shell.user_ns.update(first=lies.tensor, trap=lies.endless(), sim=sim)
         _gpumem._testing.look_for(5_000)  # the walk ends after half of that
         shell.run("%%gpumem --quiet\nkept = sim.tensor(5 << 20)")
-        [looked] = json.loads(gpumem.report().to_json())["holders"]
+        # A busy machine is late with the answer.
+        looks: list[Any] = []
+        until = time.monotonic() + 30
+        while not looks and time.monotonic() < until:
+            looks = json.loads(gpumem.report().to_json())["holders"]
+        [looked] = looks
         assert looked["is_cut"]
         assert shell.run("1 + 1").result == "2"
 

@@ -101,9 +101,12 @@ pub(crate) fn publish(project: &Project) -> Result<Published> {
             .arg("--out-dir")
             .arg(&folder)
             .arg(project.path("pybind"))
-            // maturin's own default is a name that no index takes.
-            .env("MATURIN_PEP517_ARGS", "--locked --compatibility pypi")
-            .env("CARGO_TARGET_DIR", project.target("from-sources"));
+            // maturin's own default is a name that no index takes. Not `--locked`: the sources have a part
+            // of the workspace, whose lock file names what only the others need.
+            .env("MATURIN_PEP517_ARGS", "--compatibility pypi")
+            .env("CARGO_TARGET_DIR", project.target("from-sources"))
+            // It unpacks the sources there, and the wheel's bill of materials names the folder.
+            .env("UV_CACHE_DIR", project.target("uv-cache"));
         run::output(project.without_local_paths(&mut uv)).map(drop)
     })?;
     Ok(Published {
