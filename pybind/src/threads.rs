@@ -24,7 +24,7 @@ use pyo3::types::PyDict;
 use crate::process_status;
 
 /// A fork waits no longer for work to return.
-const PATIENCE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_millis(250);
 
 static ARE_PAUSED: AtomicBool = AtomicBool::new(false);
 

@@ -11,8 +11,8 @@ const SHARE: u32 = 100;
 const ALLOWANCE: Duration = Duration::from_secs(2);
 /// … but slow looks only this much.
 const SLOW_ALLOWANCE: Duration = Duration::from_millis(250);
-/// Whoever watches notices no more than this.
-const SLOW: Duration = Duration::from_millis(20);
+/// No thread is to stand longer than this.
+const SLOW: Duration = Duration::from_millis(50);
 
 struct Budget {
     began: Instant,
