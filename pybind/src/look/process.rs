@@ -32,6 +32,7 @@ use crate::walk::WalkedMemory;
 use window::Window;
 
 pub(super) use exclusions::{learn, miss};
+pub(super) use mappings::are_many as has_many_mappings;
 
 /// Where the copy finds itself, and where the original does.
 pub(super) enum Side {
