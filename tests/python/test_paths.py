@@ -154,7 +154,8 @@ def leave(shell: Shell, cell: str) -> None:
 
 
 def name_of(path: str) -> str:
-    return re.findall(r"^\w+", path)[0]
+    name: str = re.findall(r"^\w+", path)[0]
+    return name
 
 
 @pytest.mark.parametrize(("cell", "path", "what"), PATHS, ids=[path for _, path, _ in PATHS])

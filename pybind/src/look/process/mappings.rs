@@ -1,7 +1,7 @@
 //! The mappings of this process, as the kernel lists them.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 use std::ops::Range;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -36,26 +36,15 @@ pub(in crate::look) fn are_many() -> bool {
     };
     let known = counted.filter(|(at, _)| at.elapsed() < COUNTED_FOR);
     let (at, are_many) = known.unwrap_or_else(|| {
-        let file = File::open("/proc/self/maps");
-        let n = file.and_then(|file| n_lines(file, MANY));
+        let list = File::open("/proc/self/maps").map(BufReader::new);
+        let n = list.map(|list| {
+            let lines = list.split(b'\n').map_while(Result::ok);
+            lines.take(MANY).count()
+        });
         (Instant::now(), n.is_ok_and(|n| n >= MANY))
     });
     *counted = Some((at, are_many));
     are_many
-}
-
-/// How many lines it has: counted until there are so many.
-fn n_lines(mut list: impl Read, most: usize) -> io::Result<usize> {
-    let mut buffer = vec![0; 1 << 16];
-    let mut n = 0;
-    while n < most {
-        let n_read = list.read(&mut buffer)?;
-        if n_read == 0 {
-            break;
-        }
-        n += buffer[..n_read].iter().filter(|it| **it == b'\n').count();
-    }
-    Ok(n)
 }
 
 /// Every mapping, quickly: a microsecond for each.
