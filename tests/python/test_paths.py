@@ -19,7 +19,7 @@ from tests.support.shell import open_shell
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.python
 
 PLANTED = 3 << 20
 IMPORTS = "import asyncio, collections, dataclasses, functools, types\nfrom gpumem import sim"
