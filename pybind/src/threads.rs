@@ -23,8 +23,8 @@ use pyo3::types::PyDict;
 #[cfg(target_os = "linux")]
 use crate::process_status;
 
-/// A fork waits no longer for work to return.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// A fork waits no longer for work to return: on a busy machine, a thread may not run for a while.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 static ARE_PAUSED: AtomicBool = AtomicBool::new(false);
 
@@ -92,6 +92,8 @@ struct Threads {
     all: Mutex<Vec<Arc<Thread>>>,
     /// Some thread's work has returned.
     returned: Condvar,
+    /// A fork has waited in vain since then: the next ones do not wait for the same work.
+    is_stuck: AtomicBool,
 }
 
 impl Threads {
@@ -109,6 +111,7 @@ impl Threads {
             pid,
             all: Mutex::default(),
             returned: Condvar::new(),
+            is_stuck: AtomicBool::new(false),
         }));
         let place = ptr::from_ref(new).cast_mut();
         let was_first =
@@ -134,6 +137,7 @@ impl Threads {
             // A panic has been printed, and there is nobody else to tell.
             let returned = panic::catch_unwind(AssertUnwindSafe(body));
             let _all = locked(&self.all);
+            self.is_stuck.store(false, Ordering::Relaxed);
             match returned.unwrap_or(Progress::Done) {
                 Progress::Done => drop(work.take()),
                 Progress::Paused if are_paused() => {
@@ -177,8 +181,14 @@ impl Threads {
         let is_working =
             |thread: &Arc<Thread>| matches!(thread.work.try_lock(), Err(TryLockError::WouldBlock));
         let some_work = |all: &mut Vec<Arc<Thread>>| all.iter().any(is_working);
-        let woken = self.returned.wait_timeout_while(all, PATIENCE, some_work);
-        let (all, _) = woken.unwrap_or_else(PoisonError::into_inner);
+        let patience = if self.is_stuck.load(Ordering::Relaxed) {
+            Duration::ZERO
+        } else {
+            PATIENCE
+        };
+        let woken = self.returned.wait_timeout_while(all, patience, some_work);
+        let (all, waited) = woken.unwrap_or_else(PoisonError::into_inner);
+        self.is_stuck.store(waited.timed_out(), Ordering::Relaxed);
         let ended: Vec<_> = all.iter().filter(|it| !is_working(it)).cloned().collect();
         drop(all);
         for thread in ended {
@@ -242,7 +252,7 @@ static FORKING: AtomicPtr<ffi::PyFrameObject> = AtomicPtr::new(ptr::null_mut());
 /// When the fork was over.
 static FORKED_AT: Mutex<Option<Instant>> = Mutex::new(None);
 /// What another library's handler may take.
-const MAX_HANDLER_TIME: Duration = Duration::from_millis(200);
+const MAX_HANDLER_TIME: Duration = Duration::from_secs(1);
 
 /// One of them may wait for the GIL.
 #[pyfunction]

@@ -51,7 +51,7 @@ def assert_holds(found: gpumem.Holder, holder: Holder) -> None:
     assert re.search(holder.path, found.path), found.path
 
 
-@pytest.mark.internals
+@pytest.mark.python
 @pytest.mark.parametrize("case", seeds.GROWING, ids=lambda case: case.name)
 def test_a_cell_that_keeps_more_each_time_is_a_leak(notebook: Notebook, case: Growing) -> None:
     notebook.run(case.setup)
@@ -143,7 +143,7 @@ def test_a_healthy_workflow_is_not_accused(notebook: Notebook, case: Healthy) ->
     assert kept(notebook) - after_five < MARGIN
 
 
-@pytest.mark.internals
+@pytest.mark.python
 @pytest.mark.parametrize("case", places.KEPT, ids=lambda case: case.name)
 def test_what_is_kept_once_is_named_until_the_fix(notebook: Notebook, case: Kept) -> None:
     # Larger tensors from now on; the simulated device stays the one that there is.

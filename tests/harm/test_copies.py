@@ -135,6 +135,16 @@ for n in range(0, large.n_bytes, 2 * PAGE):
 results = True
 """
 
+
+def test_a_process_of_many_mappings_is_copied_only_if_it_is_asked_for(notebook: Notebook) -> None:
+    counted = """
+looked = [run for run in range(len(leak)) if "leak" in gpumem.recording()._held_text(run, 100)]
+results = [looked, [root.name for root in gpumem.holders().roots if root.device == "sim:0"]]
+"""
+    ended = notebook.survives(PRELUDE, MAPPINGS, Step(GROWN, times=3), counted)
+    assert ended.results == [[], ["leak"]]
+
+
 # What no thread of the user's may stand for, and what the rest of a cell's end takes here.
 MAX_SECONDS = 0.05
 

@@ -163,3 +163,25 @@ def test_threads_of_a_function_that_a_cell_starts_and_joins(notebook: Notebook) 
     """)
     counted = "results = [n for _, n in kept]"
     assert notebook.is_left_alone(Step(cell, times=20), counted) == [2000] * 20
+
+
+# A walk that takes longer than the thread whose block it is of.
+BRIEF = """
+import threading
+import gpumem
+heap, leak = [{n: [n]} for n in range(200_000)], []
+
+def keep():
+    with gpumem.record("brief"):
+        leak.append(sim.tensor(8 << 20))
+
+def keep_in_thread():
+    thread = threading.Thread(target=keep)
+    thread.start()
+    thread.join()
+"""
+
+
+def test_a_look_outlives_the_thread_that_began_it(notebook: Notebook) -> None:
+    ended = notebook.survives_looks(BRIEF, Step("keep_in_thread()", times=4), holder="leak")
+    assert ended.log == []

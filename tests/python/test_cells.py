@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Outcome
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.ipython
 
 CELLS = {
     "assignment": "x = 1",

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import nbformat
 import pytest
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.ipython
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 SIM = "from gpumem import sim\nsim.use(8 << 30)"

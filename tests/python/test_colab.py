@@ -16,7 +16,7 @@ from tests.python.test_pages import README, TIME, blocks
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.ipython
 
 MANAGER = "https://colab.example/manager.js"
 OUTPUT = f"""

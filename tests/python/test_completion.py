@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.ipython
 
 README = Path(__file__).parents[2] / "README.md"
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.python
 
 SETUP = "from gpumem import sim"
 FAILING = "def train():\n    batch = sim.tensor(PLANTED)\n    1 / 0\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 import gpumem
 import pytest
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.python
 
 # What the documentation says of a build that can run without the GIL.
 FREE_THREADED = """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jupyter_client.blocking import BlockingKernelClient
     from jupyter_client.manager import KernelManager
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.ipython
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 # A signal that comes just before Python calls the system's sleep does not end that: naps are short.

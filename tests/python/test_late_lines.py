@@ -81,30 +81,29 @@ def test_a_shell_that_updates_nothing_has_the_next_line_say_it(shell: Any) -> No
     assert "kept nothing" in shell.lines[-1]
 
 
-UNSEEN = "%%gpumem\nkept = sim.tensor(100 << 20)"
-
-
 def looked_at() -> list[str]:
     """Return the names that the recorded looks found."""
     looks = json.loads(gpumem.report().to_json())["holders"]
     return [it["name"] for look in looks for it in look["roots"]]
 
 
-def test_a_run_without_time_for_a_look_has_one_when_it_is_read(new_shell: Any) -> None:
+@pytest.fixture
+def unseen(new_shell: Any) -> Any:
+    """Return a shell whose latest run kept a tensor and had no time for a look."""
     shell = new_shell()
     shell.user_ns.update(sim=sim)
     shell.run("sim.use(total_bytes=1 << 30)")
     _gpumem._testing.use_up_looks()
-    shell.run(UNSEEN)
+    shell.run("%%gpumem\nkept = sim.tensor(100 << 20)")
+    return shell
+
+
+@pytest.mark.usefixtures("unseen")
+def test_a_run_without_time_for_a_look_has_one_when_it_is_read() -> None:
     assert looked_at() == ["kept"]
 
 
-def test_what_another_cell_makes_is_not_laid_to_the_run(new_shell: Any) -> None:
-    shell = new_shell()
-    shell.user_ns.update(sim=sim)
-    shell.run("sim.use(total_bytes=1 << 30)")
-    _gpumem._testing.use_up_looks()
-    shell.run(UNSEEN)
-    shell.run("other = sim.tensor(200 << 20)")
-    shell.run("pass")
+def test_what_another_cell_makes_is_not_laid_to_the_run(unseen: Any) -> None:
+    unseen.run("other = sim.tensor(200 << 20)")
+    unseen.run("pass")
     assert looked_at() == []

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.ipython
 
 SOURCES = "cuda, nvml, torch, cupy, jax, tensorflow, rmm, numba, bitsandbytes, host, sim"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.python
 
 ROOT = Path(__file__).parents[2]
 MIB = 1 << 20

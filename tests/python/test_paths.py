@@ -19,7 +19,7 @@ from tests.support.shell import open_shell
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.python
 
 PLANTED = 3 << 20
 IMPORTS = "import asyncio, collections, dataclasses, functools, types\nfrom gpumem import sim"
@@ -154,7 +154,8 @@ def leave(shell: Shell, cell: str) -> None:
 
 
 def name_of(path: str) -> str:
-    return re.findall(r"^\w+", path)[0]
+    name: str = re.findall(r"^\w+", path)[0]
+    return name
 
 
 @pytest.mark.parametrize(("cell", "path", "what"), PATHS, ids=[path for _, path, _ in PATHS])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = [
-    pytest.mark.internals,
+    pytest.mark.python,
     pytest.mark.skipif(sys.platform != "linux", reason="shares of memory are told there"),
 ]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.ipython
 
 MIB = 1 << 20
 FAILS = f"def fails():\n    batch = sim.tensor(200 * {MIB})\n    1 / 0"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.ipython
 
 MIB = 1 << 20
 

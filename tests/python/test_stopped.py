@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.ipython
 
 WORDS = "panic: a test asked for this panic"
 GO_ON = "Your cells are not affected. `%gpumem on` records again."

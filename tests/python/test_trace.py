@@ -16,7 +16,7 @@ import IPython
 import pytest
 from gpumem import sim
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.ipython
 
 MIB = 1 << 20
 REAL_DATA = Path(os.environ.get("GPUMEM_REAL_DATA", Path(__file__).parents[3] / "shared/data"))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.python
 
 MIB = 1 << 20
 

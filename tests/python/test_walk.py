@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
-pytestmark = pytest.mark.internals
+pytestmark = pytest.mark.python
 
 
 class Plain:

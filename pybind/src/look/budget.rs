@@ -3,16 +3,22 @@
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::Tries;
+use super::{Tries, patience};
 
-/// Looks that nobody asked for take at most this part of the time: 1 %, …
+/// Looks that nobody asked for take at most this part of the time: 1 %.
 const SHARE: u32 = 100;
-/// … and this much before that, …
-const ALLOWANCE: Duration = Duration::from_secs(2);
-/// … but slow looks only this much.
-const SLOW_ALLOWANCE: Duration = Duration::from_millis(250);
-/// Whoever watches notices no more than this.
-const SLOW: Duration = Duration::from_millis(20);
+/// No thread is to stand longer than this.
+const SLOW: Duration = Duration::from_millis(50);
+
+/// What looks may take beyond that: 2 s.
+fn allowance() -> Duration {
+    patience() * 8
+}
+
+/// What slow looks may: 250 ms.
+fn slow_allowance() -> Duration {
+    patience()
+}
 
 struct Budget {
     began: Instant,
@@ -62,7 +68,7 @@ pub(crate) fn spend_waiting(time: Duration) {
 #[cfg(feature = "testing")]
 #[pyo3::pyfunction]
 pub(crate) fn use_up_looks() {
-    Budget::locked().spent = ALLOWANCE + Duration::from_secs(3600) / SHARE;
+    Budget::locked().spent = allowance() + Duration::from_secs(3600) / SHARE;
 }
 
 /// An answer came so long after its copy was made.
@@ -88,5 +94,5 @@ pub(crate) fn is_due() -> bool {
 pub(crate) fn is_left() -> bool {
     let budget = Budget::locked();
     let share = budget.began.elapsed() / SHARE;
-    budget.spent <= ALLOWANCE + share && budget.spent_on_slow <= SLOW_ALLOWANCE + share
+    budget.spent <= allowance() + share && budget.spent_on_slow <= slow_allowance() + share
 }

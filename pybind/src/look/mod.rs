@@ -106,7 +106,7 @@ impl Question {
     /// The one to try next, if a look in vain tells of one.
     pub(crate) fn after(&self, missed: &NoAnswer) -> Option<Self> {
         let is_worth = match missed {
-            NoAnswer::Busy => false,
+            NoAnswer::Busy | NoAnswer::ManyMappings => false,
             NoAnswer::LacksMemory => self.leaves_out,
             // A backward pass in another thread may have torn what the look met.
             NoAnswer::Failed(_) => self.reads_graph,
@@ -173,6 +173,9 @@ impl Look {
         if in_process::is_ordered() {
             let found = in_process::look(py, places, question, &registered)?;
             return Ok(Self::over(Ok(found)));
+        }
+        if question.urgency == Urgency::AfterRun && process::has_many_mappings() {
+            return Err(NoAnswer::ManyMappings);
         }
         let turn = py.detach(|| Turn::take(question.patience()));
         let turn = Arc::new(turn.ok_or(NoAnswer::Busy)?);

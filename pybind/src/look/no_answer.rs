@@ -8,6 +8,8 @@ pub(crate) enum NoAnswer {
     Busy,
     /// Its copy of the process needed memory that was left out. The next copy has it.
     LacksMemory,
+    /// A copy of the process would stop it for too long, and nobody asked for the look.
+    ManyMappings,
     /// Anything else, in words.
     Failed(String),
 }
@@ -23,6 +25,10 @@ impl fmt::Display for NoAnswer {
         formatter.write_str(match self {
             Self::Busy => "the look before it is still under way",
             Self::LacksMemory => "its process needed memory that was left out",
+            Self::ManyMappings => {
+                "the process has so many mappings of memory that a copy would stop it for more than 50 ms; \
+                 a look that is asked for, as by `%gpumem why NAME`, takes that time"
+            }
             Self::Failed(words) => words,
         })
     }

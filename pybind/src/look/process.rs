@@ -20,6 +20,7 @@ use std::io;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use gpumem_core::units::Bytes;
@@ -32,6 +33,7 @@ use crate::walk::WalkedMemory;
 use window::Window;
 
 pub(super) use exclusions::{learn, miss};
+pub(super) use mappings::are_many as has_many_mappings;
 
 /// Where the copy finds itself, and where the original does.
 pub(super) enum Side {
@@ -215,15 +217,12 @@ pub(super) fn probe_malloc() {
 fn isolate(parent: libc::pid_t, kept: RawFd, most: Option<Bytes>) {
     // First to go where memory runs out; a process that cannot be dumped may not say so any more.
     // Plain calls: a Rust file allocates.
+    end_with(parent);
     // SAFETY: constant strings, and a descriptor that was just opened.
     unsafe {
         let file = libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY);
         if file >= 0 {
             libc::write(file, c"1000".as_ptr().cast(), 4);
-        }
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
-        if libc::getppid() != parent {
-            leave();
         }
         libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
         if let Some(most) = most {
@@ -241,6 +240,36 @@ fn isolate(parent: libc::pid_t, kept: RawFd, most: Option<Bytes>) {
             fd = libc::dup(fd);
         }
     }
+}
+
+/// Whose copy this is.
+static ORIGINAL: AtomicI32 = AtomicI32::new(0);
+
+/// Ends this copy with its original. The system also sends the signal when no more than the thread
+/// has ended that made the copy.
+fn end_with(original: libc::pid_t) {
+    extern "C" fn on_end(_signal: libc::c_int) {
+        // SAFETY: it only asks.
+        if unsafe { libc::getppid() } != ORIGINAL.load(Ordering::Relaxed) {
+            leave();
+        }
+    }
+    ORIGINAL.store(original, Ordering::Relaxed);
+    let signal = libc::SIGUSR2;
+    // SAFETY: plain structures for the calls; every signal is blocked until the handler is there.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_end as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(signal, &raw const action, ptr::null_mut());
+        let mut ends = std::mem::zeroed();
+        libc::sigemptyset(&raw mut ends);
+        libc::sigaddset(&raw mut ends, signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const ends, ptr::null_mut());
+        libc::prctl(libc::PR_SET_PDEATHSIG, signal, 0, 0, 0);
+    }
+    // It may have ended before that.
+    on_end(signal);
 }
 
 /// Pipes and sockets of the user's see their end when the user's own process closes them.

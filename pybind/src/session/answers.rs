@@ -72,7 +72,7 @@ pub(crate) fn late_findings(
         return Ok(None);
     }
     with_session(py, |current| {
-        if current.number != session {
+        if current.number != session || current.came_again(run) {
             return Some(String::new());
         }
         let (recording, analysis, shown) = current.analysis_after(run);
@@ -82,6 +82,14 @@ pub(crate) fn late_findings(
 }
 
 impl Session {
+    /// The cell of a run has had another one since, whose line says what is found.
+    fn came_again(&self, run: RunIdx) -> bool {
+        let recording = self.recorder.recording();
+        let cell = recording.run(run).cell;
+        let mut later = recording.runs()[run.get() + 1..].iter();
+        later.any(|it| it.parent.is_none() && it.cell == cell && it.ended.is_some())
+    }
+
     fn has_new_finding(&mut self, run: RunIdx) -> bool {
         let (recording, analysis, shown) = self.analysis_after(run);
         report::has_new_finding(recording, &analysis, run, shown)

@@ -93,7 +93,8 @@ fn python(setting: &Setting<'_>) -> Result<Ran> {
 }
 
 fn oldest(setting: &Setting<'_>) -> Result<Ran> {
-    in_shells_of_others(setting, Environment::oldest(setting.project)?, &INTERNALS)
+    let selection = ["-m", "python or ipython"];
+    in_shells_of_others(setting, Environment::oldest(setting.project)?, &selection)
 }
 
 /// The newest versions of all that gpumem needs, on the newest Python that is here.
@@ -102,9 +103,6 @@ fn newest(setting: &Setting<'_>) -> Result<Ran> {
     let without = ["--ignore=tests/python/test_drivers.py"];
     in_shells_of_others(setting, Environment::newest(setting.project)?, &without)
 }
-
-/// Selects what rests on the insides of Python and IPython.
-const INTERNALS: [&str; 2] = ["-m", "internals"];
 
 fn in_shells_of_others(
     setting: &Setting<'_>,
@@ -117,7 +115,7 @@ fn in_shells_of_others(
     in_shells(setting, &environment, selection)
 }
 
-/// What rests on the insides of Python and IPython, on every Python between the oldest and ours.
+/// What rests on the insides of Python, on every one between the oldest and ours.
 fn between(setting: &Setting<'_>) -> Result<Ran> {
     let others = Environment::between(setting.project)?;
     if others.is_empty() {
@@ -128,7 +126,7 @@ fn between(setting: &Setting<'_>) -> Result<Ran> {
     for environment in others {
         let environment = setting.with_wheel(environment)?;
         run::say(&format!("Python 3.{}", environment.minor()));
-        let selection = [&["tests/python", "tests/gallery"], &INTERNALS[..]].concat();
+        let selection = ["tests/python", "tests/gallery", "-m", "python"];
         sum += side_by_side(setting, &environment, &selection)?;
     }
     Ok(Ran::Tests(sum))
