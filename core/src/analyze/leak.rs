@@ -259,11 +259,22 @@ pub(super) fn of_steps(
     series: &StepSeries,
     stats: &mut StatsCache,
 ) -> Outcome {
-    let least = context.min_growth(series.key.device);
+    let least = least_of_steps(context, series);
     let (state, p) = stats.state(&series.levels, least, context.rules);
     Outcome {
         p: (state != State::NotEnoughData).then_some(p),
         judged: judged_steps(context, series, stats),
+    }
+}
+
+/// Levels of a loop that grow by half of what is worth a word may be all that was read of it: names tell.
+fn least_of_steps(context: Context<'_>, series: &StepSeries) -> Bytes {
+    let least = context.min_growth(series.key.device);
+    let is_marked = series.in_loop.is_none();
+    if is_marked {
+        least
+    } else {
+        Bytes::new(least.get() / 2)
     }
 }
 
@@ -272,7 +283,7 @@ fn judged_steps(
     series: &StepSeries,
     stats: &mut StatsCache,
 ) -> Option<Judged> {
-    let least = context.min_growth(series.key.device);
+    let least = least_of_steps(context, series);
     let (first, end) = (*series.levels.first()?, *series.levels.last()?);
     let start = series.start.unwrap_or(first);
     let stays = end.since(start);
@@ -294,7 +305,7 @@ fn judged_steps(
         stays,
         levels: series.levels.clone(),
         start,
-        least,
+        least: context.min_growth(series.key.device),
         n_moving: None,
         name: None,
         is_shared: false,
@@ -535,7 +546,7 @@ impl Judged {
     /// Itself, if it is a verdict that a person wants to read: growth, that it has
     /// settled, or that it is over.
     fn told(mut self, context: Context<'_>) -> Option<Self> {
-        let grew = reaches(self.kept(), self.least) && reaches(self.stays, self.least);
+        let grew = self.enough(self.kept()) && self.enough(self.stays);
         let grew = grew && self.is_still_there(context.rows);
         let told = match self.growth.state {
             _ if self.is_bounded() && self.in_loop.is_none() => grew && self.n_runs > 1,
@@ -557,6 +568,14 @@ impl Judged {
         is_grown && self.decided_by.is_some_and(DecidedBy::is_bound)
     }
 
+    /// So much is worth a word. A loop is counted from a moment on, and its names since its run began.
+    fn enough(&self, grown: ByteDelta) -> bool {
+        let first = self.growers.holders.first();
+        let named = first.and_then(|holder| holder.grown);
+        let named = named.filter(|_| self.in_loop.is_some()).unwrap_or_default();
+        grown > ByteDelta::ZERO && reaches(grown.max(named), self.least)
+    }
+
     /// What the series kept by itself.
     fn kept(&self) -> ByteDelta {
         let last = self.levels.last().copied().unwrap_or_default();
@@ -571,7 +590,7 @@ impl Judged {
         let row = row.filter(|row| row.metric == self.metric);
         row.and_then(|row| row.after).is_none_or(|after| {
             let left = after.since(self.start);
-            reaches(left, self.least) && left.as_f64() >= STILL_THERE * self.kept().as_f64()
+            self.enough(left) && left.as_f64() >= STILL_THERE * self.kept().as_f64()
         })
     }
 

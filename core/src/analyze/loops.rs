@@ -6,7 +6,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::row::{Metric, of_sample};
+use super::row::{Metric, RunRow, of_sample};
 use super::series::metric_of;
 use crate::recording::{
     DeviceIdx, Loop, LoopIdx, LoopKind, Points, Recording, Run, Sample, Series,
@@ -193,6 +193,22 @@ pub(super) fn judged<'a>(
     let mut chosen = chosen.into_iter();
     courses.retain(|_| chosen.next().unwrap_or_default());
     courses
+}
+
+/// Whether one of a run's loops grew by most of what the run kept.
+pub fn grew_in_a_loop(recording: &Recording, row: &RunRow) -> bool {
+    let kept = row.kept_alone().unwrap_or_default().as_f64();
+    let mut series = recording.samples_of(row.run, row.device);
+    let gain = |points: &Points| {
+        let metric = row.metric;
+        let mut levels = points.iter().filter_map(|it| of_sample(&it, metric));
+        let first = levels.next()?;
+        Some(levels.last()?.since(first).as_f64())
+    };
+    series.any(|(series, points)| {
+        let gain = gain(points).filter(|_| matches!(series, Series::Loop(_)));
+        gain.is_some_and(|gain| gain > 0.0 && gain >= MOST * kept)
+    })
 }
 
 /// The user has named parts of it, which are judged.

@@ -28,7 +28,8 @@ named! {
 /// recording.apply(Frame::Cell(Cell::default()))?;
 /// recording.apply(Frame::Run(Run::default()))?;
 /// for n_iterations in [12, 40] {
-///     recording.apply(Frame::Loop(Loop { line: 1, n_iterations, ..Loop::default() }))?;
+///     let counted = Loop { line: 1, n_iterations, ..Loop::default() };
+///     recording.apply(Frame::Loop(Box::new(counted)))?;
 /// }
 /// let counted: Vec<u64> = recording.loops(RunIdx(0)).map(|it| it.n_iterations).collect();
 /// assert_eq!(counted, [40], "the newer state takes the place of the older one");

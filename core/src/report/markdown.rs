@@ -20,7 +20,7 @@ pub fn markdown(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -
         let (title, outlook) = (marked(&words.title), marked(&words.outlook));
         lines.push(format!(
             "### {} {title}\n\n{outlook}\n",
-            calm_sign(recording)
+            calm_sign(recording, analysis)
         ));
     }
     for (idx, verdict) in verdicts.iter().enumerate() {

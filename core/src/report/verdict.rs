@@ -26,7 +26,7 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
             device.unwrap_or_default(),
             Units::Binary,
         );
-        let sign = calm_sign(recording).replace('○', "");
+        let sign = calm_sign(recording, analysis).replace('○', "");
         let words = format!("{sign} {}. {}", words.title, unmarked(&words.outlook));
         lines.push(wrapped(words.trim(), width));
         lines.push(String::new());

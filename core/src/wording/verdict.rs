@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::holders::held_by;
 use super::{Words, count};
-use crate::analyze::{Analysis, DeviceSummary, FindingKind, Peak, RunRow, Verdict};
+use crate::analyze::{Analysis, DeviceSummary, FindingKind, Peak, RunRow, Verdict, grew_in_a_loop};
 use crate::holders::Holder;
 use crate::recording::{DeviceIdx, Recording, Run, Series, Status};
 use crate::units::{ByteDelta, Bytes, Units};
@@ -18,12 +18,12 @@ const MUCH: Bytes = Bytes::mib(64);
 
 /// What stands before the words of [`healthy`]: `○` where there is nothing or growth could not have been seen,
 /// `◆` where the kernel died, else `✓`.
-pub fn calm_sign(recording: &Recording) -> &'static str {
+pub fn calm_sign(recording: &Recording, analysis: &Analysis) -> &'static str {
     if recording.runs().is_empty() {
         "○"
     } else if died_in(recording).is_some() {
         "◆"
-    } else if shows_growth(recording) {
+    } else if shows_growth(recording, analysis) {
         "✓"
     } else {
         "○"
@@ -31,17 +31,31 @@ pub fn calm_sign(recording: &Recording) -> &'static str {
 }
 
 /// Something came again, so that growth would have been seen: a cell, a block, marked steps, or a loop whose
-/// levels were read.
-fn shows_growth(recording: &Recording) -> bool {
+/// levels were read. A loop that grew by much of which no finding tells shows nothing.
+fn shows_growth(recording: &Recording, analysis: &Analysis) -> bool {
     let mut seen = HashSet::new();
     let mut runs = recording.runs().iter();
     let mut series = recording.all_samples();
+    let mut rows = analysis.rows.iter();
+    if rows.any(|row| kept_much(analysis, row) && grew_in_a_loop(recording, row)) {
+        return false;
+    }
     runs.any(|run| !seen.insert((run.revision, run.parent.is_some().then_some(&run.label))))
         || series.any(|(run, _, series, points)| match series {
             Series::Sampled => false,
             Series::Marked(_) => points.len() > N_STEPS,
             Series::Loop(_) => points.len() > N_STEPS && recording.run(run).ended.is_some(),
         })
+}
+
+/// A run kept much of its device.
+fn kept_much(analysis: &Analysis, row: &RunRow) -> bool {
+    let mut devices = analysis.devices.iter();
+    let device = devices.find(|it| it.device == row.device);
+    let capacity = device.and_then(|it| it.capacity);
+    let share = capacity.map_or(0, |it| it.get() / MUCH_OF_A_DEVICE);
+    let much = Bytes::new(share).max(MUCH).since(Bytes::ZERO);
+    row.kept_alone().is_some_and(|kept| kept >= much)
 }
 
 /// What the one run of a cell kept that kept the most, and who holds it, if that is much of a device.
@@ -51,25 +65,21 @@ fn kept_in_one_run(
     device: DeviceIdx,
     units: Units,
 ) -> Option<String> {
-    let rows = analysis.rows.iter().filter(|row| row.device == device);
-    let capacity = analysis
-        .devices
-        .iter()
-        .find(|it| it.device == device)?
-        .capacity;
-    let share = capacity.map_or(0, |it| it.get() / MUCH_OF_A_DEVICE);
-    let much = Bytes::new(share).max(MUCH).since(Bytes::ZERO);
     let is_only = |row: &&RunRow| {
         let run = recording.run(row.run);
         let mut runs = recording.runs().iter();
         run.parent.is_none() && runs.all(|it| it.idx == run.idx || it.cell != run.cell)
     };
-    let kept = rows.filter(|row| row.kept_alone().is_some_and(|kept| kept >= much));
-    let row = kept.filter(is_only).max_by_key(|row| row.kept_alone())?;
-    let holders = recording.holders(row.run, device).map(|look| &look.roots);
-    let gained = |it: &&Holder| it.grown.is_some_and(|grown| grown > ByteDelta::ZERO);
-    let first = holders.and_then(|roots| roots.iter().filter(gained).max_by_key(|it| it.grown));
-    let held = first.map_or(String::new(), |it| format!(", {}", held_by(it)));
+    let rows = analysis.rows.iter().filter(|row| row.device == device);
+    let kept = rows.filter(|row| kept_much(analysis, row)).filter(is_only);
+    let held = |row: &RunRow| {
+        let roots = &recording.holders(row.run, device)?.roots;
+        let gained = |it: &&Holder| it.grown.is_some_and(|grown| grown > ByteDelta::ZERO);
+        roots.iter().filter(gained).max_by_key(|it| it.grown)
+    };
+    // Of libraries that are imported nobody knows who holds what.
+    let row = kept.max_by_key(|row| (held(row).is_some(), row.kept_alone()))?;
+    let held = held(row).map_or(String::new(), |it| format!(", {}", held_by(it)));
     let place = place(recording.run(row.run), " of ");
     let kept = units.change(row.kept_alone()?);
     Some(format!("{kept} in one run{place}{held}"))
@@ -115,7 +125,7 @@ pub fn healthy(
         return Words::new("No leak so far", levels);
     }
     let kept = kept_in_one_run(recording, analysis, device, units);
-    match (shows_growth(recording), kept) {
+    match (shows_growth(recording, analysis), kept) {
         (true, None) => Words::new("Nothing grows", levels),
         (true, Some(kept)) => Words::new("Nothing grows", format!("{kept}. {levels}")),
         (false, Some(kept)) => Words::new(kept, levels),
@@ -240,7 +250,7 @@ mod tests {
         let died = run(40).status(Status::Died);
         let (recording, _) = session(&[("f()", &[run(0), died])]);
         let analysis = analyze(&recording, &Rules::default());
-        assert_eq!(calm_sign(&recording), "◆");
+        assert_eq!(calm_sign(&recording, &analysis), "◆");
         let words = healthy(&recording, &analysis, DeviceIdx(0), Units::Binary);
         assert_eq!(words.title, "The kernel died in In [2]");
         assert!(!words.outlook.contains("never needed"), "{}", words.outlook);
@@ -251,7 +261,8 @@ mod tests {
         let (recording, _) = session(cells);
         let analysis = analyze(&recording, &Rules::default());
         let words = healthy(&recording, &analysis, DeviceIdx(0), Units::Binary);
-        assert_eq!((calm_sign(&recording), &*words.title), (sign, title));
+        let sign_of = calm_sign(&recording, &analysis);
+        assert_eq!((sign_of, &*words.title), (sign, title));
     }
 
     #[test]

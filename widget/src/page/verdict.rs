@@ -236,7 +236,7 @@ fn undo(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Element {
 fn healthy(make: &Maker, model: &Model) -> Element {
     let (recording, device) = (model.recording(), model.state().device);
     let words = wording::healthy(recording, model.analysis(), device, model.units());
-    let mark = wording::calm_sign(recording);
+    let mark = wording::calm_sign(recording, model.analysis());
     let tone = tone_of(mark);
     let mark = make.text("span.sign", &[("aria-hidden", "true")], mark);
     let title = make.prose("h3", &[], &words.title);

@@ -39,7 +39,7 @@ pub(super) fn draw(
     };
     let (sign, role) = match worst {
         Some(verdict) => sign(verdict.first()),
-        None => match wording::calm_sign(recording) {
+        None => match wording::calm_sign(recording, analysis) {
             "✓" => ("✓", Role::Ok),
             "◆" => ("◆", Role::Watch),
             sign => (sign, Role::Muted),
