@@ -67,7 +67,7 @@ def test_the_example_of_the_readme() -> None:
     for _ in range(5):
         run(f"%%gpumem\n{cell[1]}")
     row = check()
-    assert row["kept_bytes"] == 64 * MIB + 512, row
+    assert row["kept_bytes"] == 128 * MIB + 512, row
     [found] = [it for it in gpumem.report().findings if it.device == "cuda:0"]
     assert found.fix is not None
     assert found.holders[0].name == "losses", found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,12 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 
-# Times differ from run to run.
-TIME = re.compile(r"\d+(\.\d+)? (ns|µs|ms|s)\b")
+# Times differ from run to run, and with them how many iterations of a loop are seen.
+VARYING = re.compile(r"\d+(\.\d+)? (ns|µs|ms|s)\b|\(\d+ of \d+\)")
+
+needs_loops = pytest.mark.skipif(
+    sys.version_info < (3, 12), reason="loops are found from Python 3.12 on"
+)
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -34,6 +39,7 @@ def name(page: Path) -> str:
     return page.stem
 
 
+@needs_loops
 def test_the_three_minutes_of_the_readme_print_what_it_shows(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -41,23 +47,22 @@ def test_the_three_minutes_of_the_readme_print_what_it_shows(
     start, _with_torch, cell = blocks(README, "python")
     printed, why, _report = blocks(README, "text")
     assert shell.run(start).errors == ["None", "None"]
-    for _ in range(5):
-        shell.run(cell)
-    assert TIME.sub("…", shell.lines[-1]) == TIME.sub("…", printed.rstrip())
+    shell.run(cell)
+    assert VARYING.sub("…", shell.lines[-1]) == VARYING.sub("…", printed.rstrip())
     command, _, expected = why.partition("\n\n")
     shell.run(command)
     # Simulated devices of other tests may stand below it.
     assert shell.lines[-1].startswith(expected.rstrip())
 
 
+@needs_loops
 def test_the_report_of_the_readme_has_its_fix(shell: Shell) -> None:
     start, _with_torch, cell = blocks(README, "python")
     shell.run(start)
-    for _ in range(5):
-        shell.run(cell)
+    shell.run(cell)
     text = gpumem.report().text()
     *_, (before, after) = re.findall(r"^- (.*)\n\+ (.*)$", README.read_text("utf-8"), re.MULTILINE)
-    assert before == cell.splitlines()[-1]
+    assert before in map(str.strip, cell.splitlines())
     assert after.removeprefix("losses.append(") in text
 
 

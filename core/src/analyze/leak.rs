@@ -568,12 +568,17 @@ impl Judged {
         is_grown && self.decided_by.is_some_and(DecidedBy::is_bound)
     }
 
-    /// So much is worth a word. A loop is counted from a moment on, and its names since its run began.
+    /// So much is worth a word.
     fn enough(&self, grown: ByteDelta) -> bool {
+        grown > ByteDelta::ZERO && reaches(grown.max(self.named()), self.least)
+    }
+
+    /// What the first name of a loop's growth has more since the run began: the loop is counted from a moment
+    /// on.
+    fn named(&self) -> ByteDelta {
         let first = self.growers.holders.first();
         let named = first.and_then(|holder| holder.grown);
-        let named = named.filter(|_| self.in_loop.is_some()).unwrap_or_default();
-        grown > ByteDelta::ZERO && reaches(grown.max(named), self.least)
+        named.filter(|_| self.in_loop.is_some()).unwrap_or_default()
     }
 
     /// What the series kept by itself.
@@ -644,7 +649,7 @@ impl Judged {
                 shape: self.growth.shape,
                 bytes_per_run: rate,
                 interval: self.growth.interval,
-                total: self.kept(),
+                total: self.kept().max(self.named()),
                 sparkline: sparkline(&self.levels),
             },
             statement: first.and_then(|holder| statement(recording, run, holder)),

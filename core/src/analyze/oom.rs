@@ -16,6 +16,7 @@ use super::finding::{Finding, FindingKind, Withdrawn};
 use super::levels::DeviceSummary;
 use super::oom_breakdown::Cause;
 use super::row::RunRow;
+use super::suggest;
 use crate::holders::{Fix, RootKind};
 use crate::recording::{
     CellIdx, DeviceIdx, DeviceKind, Framework, OomFigures, OtherProcess, OutOfMemory, Reading,
@@ -67,7 +68,7 @@ pub(super) fn join_growth(ooms: &mut [Finding], growth: &[Finding]) {
         };
         breakdown
             .causes
-            .retain(|cause| *cause != Cause::SmallerStep);
+            .retain(|cause| !matches!(cause, Cause::SmallerStep | Cause::Collected { .. }));
         let cause = Cause::Growth {
             kept,
             name: finding.holders.first().map(|holder| holder.name.clone()),
@@ -271,8 +272,13 @@ impl<'a> Case<'a> {
             (false, false) => Severity::Critical,
         };
         let breakdown = self.breakdown();
+        let is_cause = |cause: &Cause| matches!(cause, Cause::Collected { .. });
+        let collects = causes::collected(&self).filter(|_| breakdown.causes.iter().any(is_cause));
+        let fix = collects
+            .and_then(|holder| suggest::fix(self.recording, self.device, self.outermost, holder));
         Finding {
             severity,
+            fix,
             withdrawn: is_over.then_some(Withdrawn::HadEnough),
             cell: Some(cell.clone()),
             evidence: self.evidence(),

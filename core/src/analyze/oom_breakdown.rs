@@ -105,6 +105,13 @@ pub enum Cause {
         /// It is a leak, beyond reasonable doubt.
         is_leak: bool,
     },
+    /// What a name collected in this very run is at least what was missing.
+    Collected {
+        /// What it has more since the run began.
+        kept: Bytes,
+        /// The name.
+        name: String,
+    },
     /// Freeing does not help: the device never has this much.
     TooLarge {
         /// The most that could be had.

@@ -264,12 +264,16 @@ fn collection(path: &str) -> &str {
     &path[..end.unwrap_or(path.len())]
 }
 
+/// A variable of data: no model, no trainer, no class.
+pub(crate) fn is_data(holder: &Holder) -> bool {
+    holder.kind == RootKind::Variable && DATA.contains(&&*holder.traits.type_name)
+}
+
 /// Of data that is there to be collected, and to be thrown away: not of a model, a trainer or a class.
 fn of_any(holder: &Holder) -> Option<Fix> {
     let traits = &holder.traits;
     // Without its variable a module may fail.
-    let is_own = holder.kind == RootKind::Variable;
-    let is_data = is_own && DATA.contains(&&*traits.type_name);
+    let is_data = is_data(holder);
     let reason = if traits.graph > Bytes::ZERO {
         FixReason::NameWithGraph
     } else {

@@ -185,6 +185,15 @@ impl Oom<'_> {
                     )
                 }
             }
+            Cause::Collected { kept, name } => {
+                let (kept, name) = (size(*kept), code(name));
+                both(
+                    format!("{name} collected **{kept}** in this run"),
+                    format!(
+                        "let {name} collect less: it has {kept} more since the run began, more than was short"
+                    ),
+                )
+            }
             Cause::TooLarge { room } => {
                 let (room, wanted) = (size(*room), self.breakdown.wanted.unwrap_or_default());
                 both(

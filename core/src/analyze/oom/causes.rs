@@ -3,7 +3,7 @@
 use super::super::oom_breakdown::{Cause, HeldByError};
 use super::Case;
 use crate::analyze::row::RunRow;
-use crate::holders::RootKind;
+use crate::holders::{Holder, RootKind, is_data};
 use crate::recording::{AllocatorLevels, DeviceKind, Framework, Source, Status};
 use crate::source_text::is_name_letter;
 use crate::units::{ByteDelta, Bytes};
@@ -20,6 +20,10 @@ pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
         fragmented(case),
         cached_elsewhere(case),
         other_processes(case),
+        collected(case).map(|holder| Cause::Collected {
+            kept: holder.grown.unwrap_or_default().magnitude(),
+            name: holder.name.clone(),
+        }),
         old_copy(case),
         earlier_error(case),
         outputs(case),
@@ -92,6 +96,18 @@ fn other_processes(case: &Case<'_>) -> Option<Cause> {
     })
 }
 
+/// The name that collected most of what the run kept, if that is as much as was missing.
+pub(super) fn collected<'a>(case: &Case<'a>) -> Option<&'a Holder> {
+    let missing = case.missing().filter(|it| *it > Bytes::ZERO)?;
+    let least = missing.max(Bytes::new(case.row()?.kept_alone()?.magnitude().get() / 2));
+    let look = case.recording.holders(case.outermost.idx, case.device)?;
+    let grown = |holder: &Holder| holder.grown.unwrap_or_default();
+    let is_one = |holder: &&Holder| {
+        is_data(holder) && holder.traits.n_tensors > 1 && grown(holder) >= least.since(Bytes::ZERO)
+    };
+    look.roots.iter().filter(is_one).max_by_key(|it| grown(it))
+}
+
 fn old_copy(case: &Case<'_>) -> Option<Cause> {
     let run = case.outermost;
     let missing = case.missing()?;
@@ -107,7 +123,14 @@ fn old_copy(case: &Case<'_>) -> Option<Cause> {
         .next()?;
     let is_still_there = case.row()?.before? >= kept;
     let text = case.recording.text(run);
-    let name = text.and_then(assigned_in)?;
+    let names = assigned_in(text?);
+    let held = |name: &&str| {
+        let mut holders = case.oom.holders.iter();
+        holders.find(|it| it.name == **name).map(|it| it.used)
+    };
+    let most = names.iter().max_by_key(|name| held(name));
+    let name = most.filter(|_| case.oom.holders.is_empty() || most.and_then(held) >= Some(kept));
+    let name = *name?;
     (is_still_there && missing > Bytes::ZERO && kept >= missing).then(|| Cause::OldCopy {
         kept,
         name: name.to_owned(),
@@ -163,15 +186,16 @@ fn is_error(status: Status) -> bool {
     matches!(status, Status::Error | Status::OutOfMemory)
 }
 
-/// The name that the source's last plain assignment at its left margin binds.
-fn assigned_in(source: &str) -> Option<&str> {
-    source.lines().rev().find_map(|line| {
+/// The names that the source's plain assignments at its left margin bind.
+fn assigned_in(source: &str) -> Vec<&str> {
+    let assigned = source.lines().filter_map(|line| {
         let (name, value) = line.split_once('=')?;
         let name = name.trim_end();
         let is_name = name.chars().all(is_name_letter);
         let starts_as_one = name.starts_with(|c: char| !c.is_ascii_digit());
         (is_name && starts_as_one && !value.starts_with('=')).then_some(name)
-    })
+    });
+    assigned.collect()
 }
 
 #[cfg(test)]
@@ -179,19 +203,19 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(source: &str, expected: Option<&str>) {
+    fn check(source: &str, expected: &[&str]) {
         assert_eq!(assigned_in(source), expected);
     }
 
     #[test]
-    fn the_name_is_what_the_cell_binds_last() {
-        check("model = build()", Some("model"));
-        check("a = 1\nb=2\nfor x in b:\n    c = 3", Some("b"));
-        check("größe_2 = 1", Some("größe_2"));
-        check("2 = 1", None);
-        check("a == 1", None);
-        check("a.b = 1", None);
-        check("a += 1", None);
-        check("f(x=1)", None);
+    fn names_are_what_the_cell_binds_at_its_margin() {
+        check("model = build()", &["model"]);
+        check("a = 1\nb=2\nfor x in b:\n    c = 3", &["a", "b"]);
+        check("größe_2 = 1", &["größe_2"]);
+        check("2 = 1", &[]);
+        check("a == 1", &[]);
+        check("a.b = 1", &[]);
+        check("a += 1", &[]);
+        check("f(x=1)", &[]);
     }
 }

@@ -4,8 +4,11 @@ use crate::analyze::{
     Cause, Details, Finding, FindingKind, HeldByError, OomBreakdown, OomPart, Rules, Severity,
     Withdrawn, analyze,
 };
+use crate::holders::RootKind;
 use crate::read::oom::{OomMessage, parse};
-use crate::recording::{Device, DeviceKind, Frame, OomFigures, OutOfMemory, Recording, Status};
+use crate::recording::{
+    Device, DeviceKind, Frame, OomFigures, OomHolder, OutOfMemory, Recording, Status,
+};
 use crate::testing::{Play, run, session};
 use crate::units::{Bytes, Nanos};
 
@@ -13,7 +16,17 @@ const MAKE: &str = "model = build()";
 
 /// `model = build()`, whose runs end as `plays`; the last one that ran out says `message`.
 fn recorded(plays: &[Play], message: &str, change: impl Fn(&mut OutOfMemory)) -> Recording {
-    let (mut recording, _) = session(&[("data = load()", &[run(1000)]), (MAKE, plays)]);
+    recorded_of(MAKE, plays, message, change)
+}
+
+/// The same of another cell.
+fn recorded_of(
+    text: &'static str,
+    plays: &[Play],
+    message: &str,
+    change: impl Fn(&mut OutOfMemory),
+) -> Recording {
+    let (mut recording, _) = session(&[("data = load()", &[run(1000)]), (text, plays)]);
     let is_out = |status| status == Status::OutOfMemory;
     let failed = recording.runs().iter().rfind(|run| is_out(run.status));
     let mut failed = failed.expect("one that ran out").clone();
@@ -168,6 +181,46 @@ fn the_old_copy_was_still_held() {
         name: "model".to_owned(),
     };
     check_causes(&recording, &[copy]);
+}
+
+#[test]
+fn the_old_copy_is_what_still_has_a_name() {
+    let copy = |name: &str| OomHolder {
+        name: name.to_owned(),
+        kind: RootKind::Variable,
+        used: Bytes::mib(1700),
+    };
+    let text = "model = build()\nloss = model(x)";
+    let check = |held: &str, expected: &[Cause]| {
+        let recording = recorded_of(text, &[run(1600), out(0)], TORCH, |oom| {
+            oom.holders = vec![copy(held)];
+        });
+        check_causes(&recording, expected);
+    };
+    let (kept, name) = (Bytes::mib(1600), "model".to_owned());
+    check("model", &[Cause::OldCopy { kept, name }]);
+    check("data", &[Cause::SmallerStep]);
+}
+
+#[test]
+fn what_a_name_collected_in_the_run_would_have_been_enough() {
+    let collects = out(1600).held_by("kept", "list").with_graph();
+    let recording = recorded_of(
+        "for x in xs:\n    kept.append(f(x))",
+        &[collects],
+        TORCH,
+        |_| {},
+    );
+    let collected = Cause::Collected {
+        kept: Bytes::mib(1600),
+        name: "kept".to_owned(),
+    };
+    assert_eq!(breakdown(&recording).causes[0], collected);
+    let fix = finding(&recording).fix.expect("of what collects");
+    assert_eq!(fix.after, "kept.append(f(x).detach())");
+    let model = out(1600).held_by("kept", "Model");
+    let recording = recorded_of("kept = Model()", &[model], TORCH, |_| {});
+    assert_eq!(breakdown(&recording).causes[0], Cause::SmallerStep);
 }
 
 #[test]
