@@ -11,7 +11,7 @@ use super::levels::DeviceSummary;
 use super::row::{Metric, RunRow};
 use super::series::RunSeries;
 use super::stats_cache::StatsCache;
-use crate::recording::Recording;
+use crate::recording::{Recording, RunIdx, Status};
 use crate::severity::Severity;
 use crate::units::Bytes;
 
@@ -46,7 +46,9 @@ pub(super) fn findings(
 /// Allocations that succeeded only after the cache was flushed.
 fn pressure(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
     let recording = context.recording;
-    let pressed = &context.rows.columns(device.device).flushes;
+    let flushes = context.rows.columns(device.device).flushes.iter();
+    let pressed = flushes.filter(|(run, _)| !ran_out(recording, *run));
+    let pressed: Vec<(RunIdx, u64)> = pressed.copied().collect();
     let Some((last, _)) = pressed.last().copied() else {
         return nearly_full(context, device);
     };
@@ -70,6 +72,12 @@ fn pressure(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
     })
 }
 
+/// Memory ran out in it: that has a finding of its own.
+fn ran_out(recording: &Recording, run: RunIdx) -> bool {
+    let run = recording.run(run);
+    run.oom.is_some() || run.status == Status::OutOfMemory
+}
+
 /// Hardly anything can still be used, although no request had to wait yet.
 fn nearly_full(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
     let recording = context.recording;
@@ -86,6 +94,9 @@ fn nearly_full(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> 
         return None;
     }
     let (last, ..) = *context.rows.columns(device.device).levels.last()?;
+    if ran_out(recording, last) {
+        return None;
+    }
     Some(Finding {
         severity: Severity::Warning,
         runs: vec![last],
