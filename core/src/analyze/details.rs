@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use super::growth::{Growth, Shape};
-use super::loops::LoopPlace;
+use super::loop_place::LoopPlace;
 use super::oom_breakdown::OomBreakdown;
 use crate::holders::RootKind;
 use crate::json;

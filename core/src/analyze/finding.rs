@@ -6,7 +6,7 @@ use super::cell::CellRef;
 use super::details::{Details, SeriesGrowth};
 use super::evidence::Evidence;
 use super::growth::State;
-use super::loops::LoopPlace;
+use super::loop_place::LoopPlace;
 use super::oom_breakdown::Cause;
 use super::row::Metric;
 use crate::holders::{Fix, Holder};

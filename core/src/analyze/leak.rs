@@ -12,7 +12,7 @@ use super::finding::{Finding, FindingKind, Withdrawn};
 use super::growth::{self, Growth, State};
 use super::held::{self, Growers};
 use super::levels::DeviceSummary;
-use super::loops::LoopPlace;
+use super::loop_place::LoopPlace;
 use super::row::{Metric, Peak, RunRow};
 use super::rules::Rules;
 use super::series::{Key, RunSeries, StepSeries};

@@ -4,14 +4,9 @@
 //! What is kept in each batch grows with the batches; what is kept in each epoch grows between them. A list
 //! that each epoch clears grows with the batches, and nothing of it is left: then neither explains anything.
 
-use serde::{Serialize, Serializer};
-
-use super::row::{Metric, RunRow, of_sample};
-use super::series::metric_of;
-use crate::recording::{
-    DeviceIdx, Loop, LoopIdx, LoopKind, Points, Recording, Run, Sample, Series,
-};
-use crate::trace::FrameOrigin;
+use super::loop_place::LoopPlace;
+use super::row::{Metric, RunRow, metric_of, of_sample};
+use crate::recording::{DeviceIdx, Loop, LoopIdx, Points, Recording, Run, Sample, Series};
 use crate::units::{ByteDelta, Bytes};
 
 /// A loop of so few iterations is not judged: nobody knows whether it goes on.
@@ -22,58 +17,6 @@ const EXPLAINS: (f64, f64) = (0.4, 2.0);
 
 /// Loops that explain less than this share of what grew in the loop around them leave it to that one.
 const MOST: f64 = 0.5;
-
-/// Where the loop is that a series counts: [`GrowthDetails::in_loop`](super::GrowthDetails::in_loop).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoopPlace {
-    /// Whether iterations are counted, or calls.
-    pub kind: LoopKind,
-    /// The line of its header; of calls that of the function.
-    pub line: u32,
-    /// The function as Python qualifies it; `<module>` outside of any, empty if unknown.
-    pub function: String,
-    /// The name of its file, without the folder; empty in a cell.
-    pub file: String,
-    /// Jupyter's number of its cell, if that is another one than the run's.
-    pub execution_count: Option<u32>,
-}
-
-impl LoopPlace {
-    fn new(counted: &Loop) -> Self {
-        let file = counted.file.rsplit(['/', '\\']).next();
-        Self {
-            kind: counted.kind,
-            line: counted.line,
-            function: counted.function.clone(),
-            file: match counted.origin {
-                FrameOrigin::File => file.unwrap_or_default().to_owned(),
-                FrameOrigin::Own | FrameOrigin::Cell(_) => String::new(),
-            },
-            execution_count: match counted.origin {
-                FrameOrigin::Cell(number) => Some(number),
-                FrameOrigin::Own | FrameOrigin::File => None,
-            },
-        }
-    }
-
-    /// `line 3`, `line 3 of In [2]`, `line 88 of encoder.py`; of calls `explore`.
-    pub fn name(&self) -> String {
-        if self.kind == LoopKind::Calls && !self.function.is_empty() {
-            return self.function.clone();
-        }
-        match self.execution_count {
-            Some(number) => format!("line {} of In [{number}]", self.line),
-            None if self.file.is_empty() => format!("line {}", self.line),
-            None => format!("line {} of {}", self.line, self.file),
-        }
-    }
-}
-
-impl Serialize for LoopPlace {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.name())
-    }
-}
 
 /// A loop, and the levels where its iterations ended.
 pub(super) struct Course<'a> {
@@ -203,7 +146,7 @@ pub fn grew_in_a_loop(recording: &Recording, row: &RunRow) -> bool {
         let metric = row.metric;
         let mut levels = points.iter().filter_map(|it| of_sample(&it, metric));
         let first = levels.next()?;
-        Some(levels.last()?.since(first).as_f64())
+        Some(levels.next_back()?.since(first).as_f64())
     };
     series.any(|(series, points)| {
         let gain = gain(points).filter(|_| matches!(series, Series::Loop(_)));

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::loops::{self, LoopPlace};
+use super::loop_place::LoopPlace;
+use super::loops;
 use super::overlaps;
 use super::paths::{BlockIdx, Paths};
-use super::row::{Metric, RunRow, of_sample};
+use super::row::{Metric, RunRow, metric_of, of_sample};
 use crate::recording::{
     DeviceIdx, Points, Recording, Run, RunIdx, Sample, Series, SourceHash, Status,
 };
@@ -267,16 +268,6 @@ fn even(ordinals: &[u64], levels: &[Bytes]) -> Vec<Bytes> {
     } else {
         levels.to_vec()
     }
-}
-
-/// The metric that is known of all points.
-pub(super) fn metric_of(points: &[Sample]) -> Option<Metric> {
-    let metrics = [Metric::Allocated, Metric::ProcessUsed, Metric::DeviceUsed];
-    let is_known = |metric: &Metric| {
-        let mut points = points.iter();
-        points.all(|point| of_sample(point, *metric).is_some())
-    };
-    metrics.into_iter().find(is_known)
 }
 
 /// The steps at these points, of which the first `n_begins` stand for the start.
