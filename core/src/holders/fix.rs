@@ -205,7 +205,7 @@ fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
     let mut goes_back = false;
     let mut changed = shown.filter_map(|(idx, source)| {
         let code = Code::of(bounded(source));
-        let found = Collected::find(&code, collection)?;
+        let found = Collected::find(&code, collection, below)?;
         if below.contains(collected::FRAMES) && sources.iter().any(|it| reads::needs_frames(it)) {
             return Some(None);
         }
@@ -232,7 +232,9 @@ fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
 /// The statement of a cell that adds to a holder, or else the first that has its name.
 pub(crate) fn keeping_statement<'a>(holder: &Holder, source: &'a str) -> Option<&'a str> {
     let code = Code::of(bounded(&source));
-    let found = Collected::find(&code, collection(&holder.path)).map(|it| it.statement());
+    let collection = collection(&holder.path);
+    let below = &holder.path[collection.len()..];
+    let found = Collected::find(&code, collection, below).map(|it| it.statement());
     let name = holder
         .name
         .split('.')
@@ -522,6 +524,17 @@ mod tests {
         let moved = "cache[f'{len(cache)}'] = partial(work, f(x).cpu())";
         check(&inside, handed, Some(handed), moved);
         check(&inside, "cache['a'] = partial(work)", None, "del cache");
+    }
+
+    #[test]
+    fn of_several_keys_the_line_of_the_one_that_grew_changes() {
+        let mut logged = holder(RootKind::Variable, "logged['images'][0]", "dict");
+        "Tensor".clone_into(&mut logged.traits.tensor_type);
+        let cell = "logged['loss'].append(loss(x))\nlogged[\"images\"].append(f(x))";
+        let line = "logged[\"images\"].append(f(x))";
+        let moved = "logged[\"images\"].append(f(x).cpu())";
+        check(&logged, cell, Some(line), moved);
+        check(&logged, "logged['loss'].append(f(x))", None, "del logged");
     }
 
     #[test]

@@ -42,23 +42,44 @@ enum How {
 }
 
 impl<'a> Collected<'a> {
-    /// The first place that puts a value into `collection`, or into the attribute of that name.
-    pub(super) fn find(code: &'a Code<'a>, collection: &str) -> Option<Self> {
-        let own = Self::find_exactly(code, collection);
+    /// The first place that puts a value into `collection`, or into the attribute of that name; `below` is how
+    /// the path to what it keeps goes on.
+    pub(super) fn find(code: &'a Code<'a>, collection: &str, below: &str) -> Option<Self> {
+        let own = Self::find_exactly(code, collection, below);
         own.or_else(|| {
             let (_, attribute) = collection.rsplit_once('.')?;
-            Self::find_exactly(code, &format!("self.{attribute}"))
+            Self::find_exactly(code, &format!("self.{attribute}"), below)
         })
     }
 
-    fn find_exactly(code: &'a Code<'a>, collection: &str) -> Option<Self> {
+    fn find_exactly(code: &'a Code<'a>, collection: &str, below: &str) -> Option<Self> {
         if collection.is_empty() {
             return None;
         }
+        let leads_there = |at: &usize| Self::leads_to(code, *at + collection.len(), below);
         code.statements().into_iter().find_map(|statement| {
-            let mut places = code.find_word(statement, collection);
+            let mut places = code.find_word(statement, collection).filter(leads_there);
             places.find_map(|at| Self::at(code, statement, at, collection.len()))
         })
+    }
+
+    /// False if the text there names another key than the path: `logged['loss']` is not `logged['images']`.
+    fn leads_to(code: &Code<'_>, at: usize, below: &str) -> bool {
+        let quoted = |text: &str| {
+            let text = text.trim();
+            let quote = text.chars().next().filter(|it| "'\"".contains(*it))?;
+            let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
+            (!inner.contains(quote)).then(|| inner.to_owned())
+        };
+        let key = below.strip_prefix('[').and_then(|it| it.split_once(']'));
+        let key = key.and_then(|(key, _)| quoted(key));
+        let opens = code.code(at) == Some(b'[');
+        let end = Some(at).filter(|_| opens).and_then(|at| code.closing(at));
+        let written = end.and_then(|end| {
+            let start = at + 1;
+            quoted(code.of_span(Span { start, end }))
+        });
+        key.is_none() || written.is_none() || key == written
     }
 
     /// What is done with the collection whose name stands at `at`.

@@ -203,7 +203,8 @@ fn of_done(holder: &Holder, sources: &[&str]) -> Option<Fix> {
     let n_places: usize = sources.iter().map(n_places).sum();
     let mut found = sources.iter().enumerate().filter_map(|(idx, source)| {
         let code = Code::of(bounded(source));
-        let added = Collected::find(&code, list).filter(Collected::is_list)?;
+        let added =
+            Collected::find(&code, list, &holder.path[list.len()..]).filter(Collected::is_list)?;
         let before = code.of_span(added.statement());
         Some(Fix {
             before: Some(before.to_owned()),
