@@ -2,6 +2,7 @@
 
 use super::{in_parts, wrapped};
 use crate::analyze::{Analysis, Finding, Severity, Verdict};
+use crate::chart::default_device;
 use crate::holders::Fix;
 use crate::recording::Recording;
 use crate::units::Units;
@@ -19,7 +20,7 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
     let mut lines = Vec::new();
     let is_bad = |verdict: &Verdict<'_>| verdict.first().severity > Severity::Info;
     if !verdicts.first().is_some_and(is_bad) {
-        let device = analysis.devices.first().map(|it| it.device);
+        let device = default_device(recording, analysis);
         let words = healthy(
             recording,
             analysis,
