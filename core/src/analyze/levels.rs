@@ -12,7 +12,7 @@ use super::device_rows::{DeviceRows, Rows};
 use super::limits::{Limit, limits};
 use super::ongoing::Ongoing;
 use super::overlaps;
-use super::row::{Metric, Overlap, Peak, RunRow, of_points};
+use super::row::{Metric, Overlap, Peak, RunRow, of_points, of_sample};
 
 /// The latest levels of one device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -259,7 +259,14 @@ fn row(recording: &Recording, ongoing: &Ongoing, run: &Run, levels: &RunLevels) 
         metric,
         before: from,
         after: to,
-        so_far: so_far(ongoing, run, levels.device, metric, from, &before),
+        so_far: so_far(
+            (recording, ongoing),
+            run,
+            levels.device,
+            metric,
+            from,
+            &before,
+        ),
         kept: from.zip(to).map(|(from, to)| to.since(from)),
         overlap: overlap(recording, run, (levels.device, metric), [from, to]),
         peak: peak(recording, run, levels, metric, [from, to]),
@@ -276,25 +283,33 @@ fn row(recording: &Recording, ongoing: &Ongoing, run: &Run, levels: &RunLevels) 
     }
 }
 
-/// The metric in a run that goes on. Where an allocator can be read at marks and ends alone, what the
-/// driver's figure has risen by stands for what it has handed out.
+/// The metric in a run that goes on. Where an allocator can be read at marks, in loops and at ends alone, what
+/// the driver's figure has risen by since stands for what it has handed out.
 fn so_far(
-    ongoing: &Ongoing,
+    (recording, ongoing): (&Recording, &Ongoing),
     run: &Run,
     device: DeviceIdx,
     metric: Metric,
     from: Option<Bytes>,
     before: &Totals,
 ) -> Option<Bytes> {
-    let latest = |metric| ongoing.level(run.idx, device, metric);
-    let by_driver = || {
-        let figure = match before.process_used {
-            Some(_) => Metric::ProcessUsed,
-            None => Metric::DeviceUsed,
-        };
-        Some(from? + latest(figure)?.saturating_sub(before.of_metric(figure)?))
+    let figure = match before.process_used {
+        Some(_) => Metric::ProcessUsed,
+        None => Metric::DeviceUsed,
     };
-    latest(metric).or_else(by_driver)
+    let (now_at, now) = ongoing.level(run.idx, device, figure).unzip();
+    let risen_since = |at: Nanos| {
+        let mut series = recording.samples_of(run.idx, device);
+        let (_, sampled) = series.find(|(series, _)| **series == Series::Sampled)?;
+        let then = sampled.iter().rfind(|it| it.at <= at)?;
+        let is_later = now_at > Some(at);
+        let now = now.filter(|_| is_later)?;
+        Some(now.saturating_sub(of_sample(&then, figure)?))
+    };
+    match ongoing.level(run.idx, device, metric) {
+        Some((at, level)) => Some(level + risen_since(at).unwrap_or_default()),
+        None => Some(from? + now?.saturating_sub(before.of_metric(figure)?)),
+    }
 }
 
 /// The first metric that is known at the run's end, or, while it runs, at its start.
@@ -476,7 +491,9 @@ impl Bounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::Source;
+    use crate::analyze::{Rules, analyze};
+    use crate::recording::{Frame, LoopIdx, RunIdx, Sample, Samples, Source, Status};
+    use crate::testing;
 
     /// One allocator: its level before, its peak before and after, what it allocated between.
     struct Counters {
@@ -588,5 +605,38 @@ mod tests {
         check(&[peaks(50, 80), peaks(20, 30)], false, 60, between(80, 110));
         let unknown_and_known = [peaks(50, 30), peaks(20, 30)];
         check(&unknown_and_known, true, 60, Peak::AtLeast(bytes(60)));
+    }
+
+    #[test]
+    fn a_run_that_goes_on_has_risen_since_its_allocator_was_read() {
+        let play = testing::run(0).status(Status::Running);
+        let (mut recording, _) = testing::session(&[("f()", &[play])]);
+        let begun = recording.run(RunIdx(0)).started.get();
+        let sample = |at: u64, allocated: Option<u64>, used: u64| Sample {
+            at: Nanos::new(begun + at),
+            allocated: allocated.map(Bytes::gib),
+            process_used: Some(Bytes::gib(used)),
+            ..Sample::default()
+        };
+        let sampled = [
+            sample(80, None, 5),
+            sample(90, None, 6),
+            sample(200, None, 7),
+        ];
+        let in_loop = [sample(50, Some(4), 5), sample(100, Some(5), 5)];
+        for (series, points) in [
+            (Series::Sampled, &sampled[..]),
+            (Series::Loop(LoopIdx(0)), &in_loop),
+        ] {
+            let samples = Samples {
+                run: RunIdx(0),
+                device: DeviceIdx(0),
+                series,
+                points: points.iter().copied().collect(),
+            };
+            recording.apply(Frame::Samples(samples)).expect("it fits");
+        }
+        let analysis = analyze(&recording, &Rules::default());
+        assert_eq!(analysis.rows[0].so_far, Some(Bytes::gib(6)));
     }
 }

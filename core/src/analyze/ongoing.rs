@@ -65,12 +65,17 @@ impl Ongoing {
         Some(&self.0[place.ok()?].1)
     }
 
-    /// The metric at the latest instant at which it was read.
-    pub(super) fn level(&self, run: RunIdx, device: DeviceIdx, metric: Metric) -> Option<Bytes> {
+    /// The metric at the latest instant at which it was read, and that.
+    pub(super) fn level(
+        &self,
+        run: RunIdx,
+        device: DeviceIdx,
+        metric: Metric,
+    ) -> Option<(Nanos, Bytes)> {
         let inside = self.inside(run, device)?;
         let mut metrics = METRICS.into_iter().zip(&inside.metrics);
         let (_, latest) = metrics.find(|(of, _)| *of == metric)?;
-        latest.map(|(_, level)| level)
+        latest.map(|((at, _), level)| (at, level))
     }
 
     /// The levels of the latest instant at which all of them were read.
