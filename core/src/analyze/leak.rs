@@ -3,6 +3,8 @@
 mod names;
 mod withdrawal;
 
+use std::ops::RangeInclusive;
+
 use super::cell::CellRef;
 use super::context::Context;
 use super::details::{DecidedBy, Details, GrowthDetails, SeriesGrowth};
@@ -51,6 +53,9 @@ const SHOWS: f64 = 0.1;
 
 /// A collection of fewer tensors does not tell what each of them takes.
 const MANY: u64 = 6;
+
+/// Names that have so much more than the host's level know what took the place of what others freed.
+const IN_PLACE: RangeInclusive<f64> = 1.0..=1.6;
 
 /// A level that shows this share of what the runs kept shows it all: between them the host's moves a little, too.
 const NEARLY_ALL: f64 = 0.95;
@@ -377,7 +382,8 @@ impl Judged {
             self.decided_by = Some(DecidedBy::FirstWrites);
             return;
         }
-        if self.is_shared {
+        // The host's level moves by what others free and take, too.
+        if self.is_shared || (self.metric == Metric::ProcessUsed && !self.steps) {
             self.take_rate_of_names(context);
         }
         if let Some(mut fact) = self.growers.fact(kept) {
@@ -476,7 +482,9 @@ impl Judged {
             return;
         };
         let of_names = growth::classify_growth(&levels, self.least, context.rules);
-        if of_names.bytes_per_run > ByteDelta::ZERO {
+        let share = of_names.bytes_per_run.as_f64() / self.growth.bytes_per_run.as_f64();
+        if of_names.bytes_per_run > ByteDelta::ZERO && (self.is_shared || IN_PLACE.contains(&share))
+        {
             self.growth.bytes_per_run = of_names.bytes_per_run;
             self.growth.interval = of_names.interval;
         }
