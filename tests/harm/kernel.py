@@ -12,6 +12,7 @@ import io
 import json
 import logging
 import os
+import signal
 import sys
 import time
 import warnings
@@ -118,6 +119,8 @@ def main() -> None:
     faulthandler.enable()
     faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
     warnings.filterwarnings("ignore")
+    # A job in the background ignores it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     session = json.load(sys.stdin)
     with contextlib.redirect_stdout(io.StringIO()):
         kernel = Kernel(is_loaded=session["is_loaded"], sources=session["sources"])
