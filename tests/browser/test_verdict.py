@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     Open = Callable[..., Guarded]
 
 APPEND = "losses.append((sim.tensor(420 << 20) * weights).sum())"
+IN_LOOP = "losses.append((sim.tensor(128 << 20) * weights).sum())"
 README = [
     f"{SETUP}\nimport time\nweights = sim.tensor(128 << 20, requires_grad=True)\nlosses = []",
-    "%%gpumem\nfor step in range(20):\n"
-    "    losses.append((sim.tensor(128 << 20) * weights).sum())\n    time.sleep(0.05)",
+    f"%%gpumem\nfor step in range(20):\n    {IN_LOOP}\n    time.sleep(0.05)",
     "%gpumem_report",
 ]
 # A leak, what it led to, and what is only good to know.

@@ -107,7 +107,7 @@ def new_shells(folder: Path) -> Iterator[Shells]:
         manager, client = start_new_kernel(
             kernel_name="python3", extra_arguments=["--log-level=ERROR"]
         )
-    # ipykernel has one message for the results of all threads: two cells that end at once send it twice.
+    # ipykernel has one message for the results of all threads: two that end at once send it twice.
     client.session.digest_history_size = 0
     try:
         shells = Shells(manager, client)
