@@ -131,8 +131,10 @@ impl Watched {
             }
         }
         let before = std::mem::take(&mut self.stood);
+        let mut begun = stacks::threads(py)?;
+        begun.retain(|thread| !self.threads_before.contains(thread));
         for stack in stacks {
-            let frames = self.of_run(py, stack)?;
+            let frames = self.of_run(py, stack, &begun)?;
             let before = before
                 .iter()
                 .find(|(thread, _)| Some(*thread) == stack.thread);
@@ -144,11 +146,16 @@ impl Watched {
         self.resume(py)
     }
 
-    /// Of a stack the frames that are the run's: on its own thread from where it began, on another one
-    /// that was there before from the user's code on.
-    fn of_run<'a>(&self, py: Python<'_>, stack: &'a Stack) -> PyResult<&'a [RunningCode]> {
+    /// Of a stack the frames that are the run's: on its own thread from where it began, on one that began
+    /// since all of them, and on any other from the user's code on. Which thread `threading` did not begin is
+    /// a library's, and may have been there before.
+    fn of_run<'a>(
+        &self,
+        py: Python<'_>,
+        stack: &'a Stack,
+        begun: &[u64],
+    ) -> PyResult<&'a [RunningCode]> {
         let frames = stack.frames.as_slice();
-        let is_new = |thread| !self.threads_before.contains(&thread);
         let frames = match stack.thread {
             Some(thread) if thread == self.thread => {
                 let before = self.codes_before.iter();
@@ -159,7 +166,7 @@ impl Watched {
                 // The innermost of them may have begun the run.
                 &frames[same.count().saturating_sub(1)..]
             }
-            Some(thread) if is_new(thread) => return Ok(frames),
+            Some(thread) if begun.contains(&thread) => return Ok(frames),
             _ => frames,
         };
         for (position, frame) in frames.iter().enumerate() {
