@@ -353,9 +353,9 @@ def test_a_kernel_survives_it_on_one_of_two_cards_at_work() -> None:
         a.grad = b.grad = None
     """)
     end, n = time.monotonic() + 8, 0
-    while time.monotonic() < end:
+    while time.monotonic() < end or n < 4:
         assert run("step()") is None
         n += 1
         assert last("cuda:1")["oom"]["survived"], last("cuda:1")["oom"]
-    assert names()["n_ooms"] == n > 3, (n, names()["n_ooms"])
+    assert names()["n_ooms"] == n, (n, names()["n_ooms"])
     assert_quiet()
