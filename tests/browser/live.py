@@ -243,7 +243,10 @@ def record(cells: list[str], path: Path, **environment: str) -> None:
     """Run cells in a shell of their own and save what was recorded."""
     script = (
         "import sys, gpumem\n"
+        "from gpumem import _gpumem\n"
         "from tests.support.shell import open_shell\n"
+        # On a busy machine, a look that nobody waits for may be missed.
+        "_gpumem._testing.look_for(60_000)\n"
         "shell = open_shell(loaded=False)\n"
         "for cell in sys.stdin.read().split('\\0'):\n"
         "    outcome = shell.run_cell(cell, store_history=True)\n"
