@@ -1,5 +1,6 @@
 //! Growth over runs and steps, in findings.
 
+mod in_loop;
 mod names;
 mod withdrawal;
 
@@ -22,7 +23,7 @@ use super::stats_cache::StatsCache;
 use super::suggest;
 use super::traced;
 use super::trend;
-use crate::holders::{self, Holder, Uses};
+use crate::holders::{self, Holder};
 use crate::recording::{Recording, Run, RunIdx};
 use crate::severity::Severity;
 use crate::source_text;
@@ -50,9 +51,6 @@ const STILL_THERE: f64 = 0.5;
 
 /// A cell's growth of which the device shows less than this share is given back elsewhere.
 const SHOWS: f64 = 0.1;
-
-/// A collection of fewer tensors does not tell what each of them takes.
-const MANY: u64 = 6;
 
 /// Names that have so much more than the host's level know what took the place of what others freed.
 const IN_PLACE: RangeInclusive<f64> = 1.0..=1.6;
@@ -108,30 +106,8 @@ fn found(context: Context<'_>, judged: Vec<Judged>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = findings
         .filter(|finding| is_worth_telling(context, finding))
         .collect();
-    tell_once(&mut findings);
+    in_loop::tell_once(&mut findings);
     findings
-}
-
-/// What grows from run to run and from iteration to iteration is told once: of the runs, if they are enough.
-fn tell_once(findings: &mut Vec<Finding>) {
-    let cell = |it: &Finding| it.cell.as_ref().map(|cell| cell.idx);
-    let grows = |it: &Finding| matches!(it.state, Some(State::Leak | State::Suspected));
-    let of_runs = |it: &Finding| matches!(&it.details, Details::Growth(of) if !of.steps);
-    let is_same = |a: &Finding, b: &Finding| (cell(a), a.device) == (cell(b), b.device);
-    let (in_loops, others): (Vec<Finding>, Vec<Finding>) =
-        findings.drain(..).partition(|it| it.in_loop().is_some());
-    let is_told = |it: &&Finding| {
-        let mut of_runs = others.iter().filter(|other| of_runs(other) && grows(other));
-        of_runs.any(|other| is_same(it, other))
-    };
-    let told = in_loops.iter().filter(|it| !is_told(it)).cloned();
-    let told: Vec<Finding> = told.collect();
-    let is_early = |it: &Finding| it.state == Some(State::NotEnoughData) && of_runs(it);
-    let others = others
-        .into_iter()
-        .filter(|it| !is_early(it) || !told.iter().any(|of_loop| is_same(it, of_loop)));
-    findings.extend(others);
-    findings.extend(told);
 }
 
 /// What judging a series by itself comes to.
@@ -264,22 +240,11 @@ pub(super) fn of_steps(
     series: &StepSeries,
     stats: &mut StatsCache,
 ) -> Outcome {
-    let least = least_of_steps(context, series);
+    let least = in_loop::least_of_steps(context, series);
     let (state, p) = stats.state(&series.levels, least, context.rules);
     Outcome {
         p: (state != State::NotEnoughData).then_some(p),
         judged: judged_steps(context, series, stats),
-    }
-}
-
-/// Levels of a loop that grow by half of what is worth a word may be all that was read of it: names tell.
-fn least_of_steps(context: Context<'_>, series: &StepSeries) -> Bytes {
-    let least = context.min_growth(series.key.device);
-    let is_marked = series.in_loop.is_none();
-    if is_marked {
-        least
-    } else {
-        Bytes::new(least.get() / 2)
     }
 }
 
@@ -288,7 +253,7 @@ fn judged_steps(
     series: &StepSeries,
     stats: &mut StatsCache,
 ) -> Option<Judged> {
-    let least = least_of_steps(context, series);
+    let least = in_loop::least_of_steps(context, series);
     let (first, end) = (*series.levels.first()?, *series.levels.last()?);
     let start = series.start.unwrap_or(first);
     let stays = end.since(start);
@@ -400,58 +365,6 @@ impl Judged {
         }
     }
 
-    /// The user has not asked about a loop, and it may be there to collect: only what nobody means to keep is
-    /// a leak. A graph that each iteration keeps is one always.
-    fn weigh_loop(&mut self, context: Context<'_>, kept: Bytes) {
-        let recording = context.recording;
-        let is_accelerator = recording.device(self.key.device).kind.is_accelerator();
-        let run = recording.run(*self.runs.last().expect("a series has runs"));
-        let first = self.growers.holders.first();
-        let is_most = first
-            .and_then(|holder| holder.grown)
-            .is_some_and(|grown| grown.as_f64() >= 0.5 * kept.as_f64());
-        let is_early = self.growth.state == State::NotEnoughData;
-        let is_steady = self.grew_each_time() && self.n_chances >= held::ENOUGH_RUNS;
-        if is_early && is_steady && is_most {
-            self.growth.state = State::Suspected;
-        }
-        let grows = matches!(self.growth.state, State::Leak | State::Suspected);
-        if !grows || self.decided_by.is_some() {
-            return;
-        }
-        // The host's memory may grow by what no program holds.
-        if !is_most && !is_accelerator {
-            self.growth.state = State::Stable;
-            return;
-        }
-        let Some(first) = first else {
-            self.growth.state = State::Suspected;
-            return;
-        };
-        if self.growers.wait_for_collector() {
-            self.growth.state = State::Suspected;
-            self.decided_by = Some(DecidedBy::WaitsForCollector);
-            return;
-        }
-        if let Some(each) = each_tensor(first, &self.growth) {
-            self.growth.bytes_per_run = each;
-            self.growth.interval = (each, each);
-        }
-        let uses = suggest::uses(recording, run, first);
-        let has_graph = first.traits.graph > Bytes::ZERO;
-        let is_accident = match uses {
-            Uses::GoesBack => false,
-            Uses::Whole | Uses::None => self.growers.is_accident(is_accelerator),
-            Uses::Little => true,
-        };
-        if is_accident && has_graph && is_most {
-            self.growth.state = State::Leak;
-        } else if !is_accident {
-            self.growth.state = State::Suspected;
-            self.decided_by = Some(DecidedBy::MayBeMeant);
-        }
-    }
-
     /// On the host, when the series began, names had more than was in use, by as much as it grew since; and
     /// no name has that much more. An array of zeros takes its memory page by page, when it is written.
     fn writes_first(&self, context: Context<'_>) -> bool {
@@ -554,7 +467,7 @@ impl Judged {
     /// Itself, if it is a verdict that a person wants to read: growth, that it has
     /// settled, or that it is over.
     fn told(mut self, context: Context<'_>) -> Option<Self> {
-        let grew = self.enough(self.kept()) && self.enough(self.stays);
+        let grew = self.is_enough(self.kept()) && self.is_enough(self.stays);
         let grew = grew && self.is_still_there(context.rows);
         let told = match self.growth.state {
             _ if self.is_bounded() && self.in_loop.is_none() => grew && self.n_runs > 1,
@@ -577,16 +490,8 @@ impl Judged {
     }
 
     /// So much is worth a word.
-    fn enough(&self, grown: ByteDelta) -> bool {
-        grown > ByteDelta::ZERO && reaches(grown.max(self.named()), self.least)
-    }
-
-    /// What the first name of a loop's growth has more since the run began: the loop is counted from a moment
-    /// on.
-    fn named(&self) -> ByteDelta {
-        let first = self.growers.holders.first();
-        let named = first.and_then(|holder| holder.grown);
-        named.filter(|_| self.in_loop.is_some()).unwrap_or_default()
+    fn is_enough(&self, grown: ByteDelta) -> bool {
+        grown > ByteDelta::ZERO && reaches(grown.max(self.grown_by_name()), self.least)
     }
 
     /// What the series kept by itself.
@@ -603,7 +508,7 @@ impl Judged {
         let row = row.filter(|row| row.metric == self.metric);
         row.and_then(|row| row.after).is_none_or(|after| {
             let left = after.since(self.start);
-            self.enough(left) && left.as_f64() >= STILL_THERE * self.kept().as_f64()
+            self.is_enough(left) && left.as_f64() >= STILL_THERE * self.kept().as_f64()
         })
     }
 
@@ -657,7 +562,7 @@ impl Judged {
                 shape: self.growth.shape,
                 bytes_per_run: rate,
                 interval: self.growth.interval,
-                total: self.kept().max(self.named()),
+                total: self.kept().max(self.grown_by_name()),
                 sparkline: sparkline(&self.levels),
             },
             statement: first.and_then(|holder| statement(recording, run, holder)),
@@ -721,17 +626,12 @@ impl Judged {
         }
     }
 
-    /// Nobody can mean it: of a loop's growth that must be known.
-    fn is_no_purpose(&self) -> bool {
-        self.growers.is_looked_at() && self.decided_by.is_none()
-    }
-
     fn severity(&self, headroom: Option<Bytes>, runs_to_oom: Option<u64>) -> Severity {
         let soon = if self.steps { SOON.1 } else { SOON.0 };
         let is_soon = runs_to_oom.is_none_or(|n| n <= soon);
         match (self.growth.state, self.decided_by) {
             _ if self.withdrawn.is_some() => Severity::Info,
-            _ if self.in_loop.is_some() && !self.is_no_purpose() => Severity::Info,
+            _ if self.in_loop.is_some() && !self.is_meant_by_nobody() => Severity::Info,
             (State::Leak, _) if is_soon => Severity::Critical,
             (State::Suspected, _) if is_soon => Severity::Warning,
             (State::Leak, _) => Severity::Warning,
@@ -747,18 +647,6 @@ impl Judged {
             _ => Severity::Info,
         }
     }
-}
-
-/// What each tensor of a holder has, if that is what each iteration keeps as far as its levels tell.
-fn each_tensor(holder: &Holder, growth: &Growth) -> Option<ByteDelta> {
-    let n = holder.traits.n_tensors;
-    if n < MANY {
-        return None;
-    }
-    let each = ByteDelta::new(i64::try_from(holder.retained.get() / n).ok()?);
-    let off = (each.as_f64() / growth.bytes_per_run.as_f64() - 1.0).abs();
-    let is_within = growth.interval.0 <= each && each <= growth.interval.1;
-    (off <= 0.2 || is_within && off <= 0.5).then_some(each)
 }
 
 /// What fills a holder beside the cells, unless the cell has the holder's name and may do so itself.

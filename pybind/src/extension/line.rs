@@ -85,7 +85,7 @@ impl Extension {
         result: &Bound<'_, PyAny>,
     ) -> PyResult<Option<String>> {
         let is_past = self.state(py).hinted.is_some() || result.is_none();
-        if is_past || !session::is_long_and_unmarked(py, run)? || !trainers::is_imported(py)? {
+        if is_past || !session::is_long_without_steps(py, run)? || !trainers::is_imported(py)? {
             return Ok(None);
         }
         let raw_cell = result.getattr("info")?.getattr("raw_cell")?;

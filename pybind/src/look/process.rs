@@ -215,9 +215,9 @@ pub(super) fn probe_malloc() {
 
 /// Takes from the copy what reaches beyond it.
 fn isolate(parent: libc::pid_t, kept: RawFd, most: Option<Bytes>) {
+    end_with(parent);
     // First to go where memory runs out; a process that cannot be dumped may not say so any more.
     // Plain calls: a Rust file allocates.
-    end_with(parent);
     // SAFETY: constant strings, and a descriptor that was just opened.
     unsafe {
         let file = libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY);

@@ -115,8 +115,8 @@ pub(crate) fn long_from(milliseconds: u64) {
     LONG_MILLIS.store(milliseconds, Ordering::Relaxed);
 }
 
-/// A run took long, and neither a mark nor a block in it says what it did.
-pub(crate) fn is_long_and_unmarked(py: Python<'_>, idx: RunIdx) -> PyResult<bool> {
+/// A run took long, and neither a mark, a block nor a loop in it says what it did.
+pub(crate) fn is_long_without_steps(py: Python<'_>, idx: RunIdx) -> PyResult<bool> {
     with_recorder(py, |recorder| {
         let recording = recorder.recording();
         let run = recording.run(idx);
@@ -124,11 +124,11 @@ pub(crate) fn is_long_and_unmarked(py: Python<'_>, idx: RunIdx) -> PyResult<bool
         let is_long = run.ended.is_some_and(|it| it.since(run.started) >= long);
         let inside = recording.runs().get(idx.get() + 1..).unwrap_or_default();
         let has_block = inside.iter().any(|other| other.parent == Some(idx));
-        let is_marked = recording.devices().iter().any(|device| {
+        let has_steps = recording.devices().iter().any(|device| {
             let mut series = recording.samples_of(idx, device.idx);
-            series.any(|(series, _)| matches!(series, Series::Marked(_)))
+            series.any(|(series, _)| *series != Series::Sampled)
         });
-        is_long && !has_block && !is_marked
+        is_long && !has_block && !has_steps
     })
 }
 

@@ -1,0 +1,117 @@
+//! What is different if the steps that grow are iterations of a loop that nobody has marked.
+
+use super::{Context, DecidedBy, Details, Finding, Growth, Judged, State, StepSeries};
+use crate::analyze::{held, suggest};
+use crate::holders::{Holder, Uses};
+use crate::units::{ByteDelta, Bytes};
+
+/// A collection of fewer tensors does not tell what each of them takes.
+const MANY: u64 = 6;
+
+/// What grows from run to run and from iteration to iteration is told once: of the runs, if they are enough.
+pub(super) fn tell_once(findings: &mut Vec<Finding>) {
+    let cell = |it: &Finding| it.cell.as_ref().map(|cell| cell.idx);
+    let grows = |it: &Finding| matches!(it.state, Some(State::Leak | State::Suspected));
+    let of_runs = |it: &Finding| matches!(&it.details, Details::Growth(of) if !of.steps);
+    let is_same = |a: &Finding, b: &Finding| (cell(a), a.device) == (cell(b), b.device);
+    let (in_loops, others): (Vec<Finding>, Vec<Finding>) =
+        findings.drain(..).partition(|it| it.in_loop().is_some());
+    let is_told = |it: &&Finding| {
+        let mut of_runs = others.iter().filter(|other| of_runs(other) && grows(other));
+        of_runs.any(|other| is_same(it, other))
+    };
+    let told = in_loops.iter().filter(|it| !is_told(it)).cloned();
+    let told: Vec<Finding> = told.collect();
+    let is_early = |it: &Finding| it.state == Some(State::NotEnoughData) && of_runs(it);
+    let others = others
+        .into_iter()
+        .filter(|it| !is_early(it) || !told.iter().any(|of_loop| is_same(it, of_loop)));
+    findings.extend(others);
+    findings.extend(told);
+}
+
+/// Levels of a loop that grow by half of what is worth a word may be all that was read of it: names tell.
+pub(super) fn least_of_steps(context: Context<'_>, series: &StepSeries) -> Bytes {
+    let least = context.min_growth(series.key.device);
+    let share = if series.in_loop.is_some() { 2 } else { 1 };
+    Bytes::new(least.get() / share)
+}
+
+impl Judged {
+    /// The user has not asked about a loop, and it may be there to collect: only what nobody means to keep is
+    /// a leak. A graph that each iteration keeps is one always.
+    pub(super) fn weigh_loop(&mut self, context: Context<'_>, kept: Bytes) {
+        let recording = context.recording;
+        let is_accelerator = recording.device(self.key.device).kind.is_accelerator();
+        let run = recording.run(*self.runs.last().expect("a series has runs"));
+        let first = self.growers.holders.first();
+        let is_most = first
+            .and_then(|holder| holder.grown)
+            .is_some_and(|grown| grown.as_f64() >= 0.5 * kept.as_f64());
+        let is_early = self.growth.state == State::NotEnoughData;
+        let is_steady = self.grew_each_time() && self.n_chances >= held::ENOUGH_RUNS;
+        if is_early && is_steady && is_most {
+            self.growth.state = State::Suspected;
+        }
+        let grows = matches!(self.growth.state, State::Leak | State::Suspected);
+        if !grows || self.decided_by.is_some() {
+            return;
+        }
+        // The host's memory may grow by what no program holds.
+        if !is_most && !is_accelerator {
+            self.growth.state = State::Stable;
+            return;
+        }
+        let Some(first) = first else {
+            self.growth.state = State::Suspected;
+            return;
+        };
+        if self.growers.wait_for_collector() {
+            self.growth.state = State::Suspected;
+            self.decided_by = Some(DecidedBy::WaitsForCollector);
+            return;
+        }
+        if let Some(each) = each_tensor(first, &self.growth) {
+            self.growth.bytes_per_run = each;
+            self.growth.interval = (each, each);
+        }
+        let uses = suggest::uses(recording, run, first);
+        let has_graph = first.traits.graph > Bytes::ZERO;
+        let is_accident = match uses {
+            Uses::GoesBack => false,
+            Uses::Whole | Uses::None => self.growers.is_accident(is_accelerator),
+            Uses::Little => true,
+        };
+        if is_accident && has_graph && is_most {
+            self.growth.state = State::Leak;
+        } else if !is_accident {
+            self.growth.state = State::Suspected;
+            self.decided_by = Some(DecidedBy::MayBeMeant);
+        }
+    }
+
+    /// What the first name of a loop's growth has more since the run began: the loop is counted from a moment
+    /// on.
+    pub(super) fn grown_by_name(&self) -> ByteDelta {
+        let first = self.growers.holders.first();
+        let named = first.and_then(|holder| holder.grown);
+        named.filter(|_| self.in_loop.is_some()).unwrap_or_default()
+    }
+
+    /// There was a look, and nothing that it found is there to be kept.
+    pub(super) fn is_meant_by_nobody(&self) -> bool {
+        self.growers.is_looked_at() && self.decided_by.is_none()
+    }
+}
+
+/// What each tensor of a holder has, if that is what each iteration keeps as far as its levels tell.
+fn each_tensor(holder: &Holder, growth: &Growth) -> Option<ByteDelta> {
+    let n = holder.traits.n_tensors;
+    if n < MANY {
+        return None;
+    }
+    let each = ByteDelta::new(i64::try_from(holder.retained.get() / n).ok()?);
+    let off = (each.as_f64() / growth.bytes_per_run.as_f64() - 1.0).abs();
+    let is_within = growth.interval.0 <= each && each <= growth.interval.1;
+    (off <= 0.2 || is_within && off <= 0.5).then_some(each)
+}
