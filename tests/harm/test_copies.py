@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
+import subprocess
 import sys
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -163,3 +167,46 @@ def test_the_time_of_a_cell_that_grows_in_a_large_process(
     if not ended.results:
         pytest.skip("pages cannot be pinned here")
     assert statistics.median(ended.cpu_seconds[2:]) < MAX_SECONDS
+
+
+# Says the number of the copy that looks for it, and kills itself. The copy would never end.
+KILLED = """
+import os, signal, threading, time
+from pathlib import Path
+from gpumem import _gpumem, holders, sim
+_gpumem._testing.look_for(60_000)
+_gpumem._testing.fail_look(9, "hang")
+sim.use(1 << 30)
+heap = [{n: [n]} for n in range(1_000_000)]
+threading.Thread(target=holders, daemon=True).start()
+
+def copies():
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            number, *_, rest = stat.read_text().replace("(", ")").split(")")
+        except OSError:
+            continue
+        if int(rest.split()[1]) == os.getpid():
+            yield int(number)
+
+while not (found := list(copies())):
+    time.sleep(0.01)
+print(*found, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_copy_ends_with_its_process() -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, check=False)
+    [copy] = killed.stdout.split()
+    until = time.monotonic() + 60
+    while is_alive(int(copy)):
+        assert time.monotonic() < until, "it goes on without its process"
+        time.sleep(0.05)
+
+
+def is_alive(number: int) -> bool:
+    with contextlib.suppress(OSError):
+        stat = Path(f"/proc/{number}/stat").read_text(encoding="ascii")
+        return stat.rpartition(")")[2].split()[0] != "Z"
+    return False
