@@ -24,7 +24,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::extremes::Extremes;
-use crate::recording::Sample;
+use crate::recording::{Sample, Series};
 use crate::units::{Bytes, Nanos};
 
 /// The smallest limit: one bucket with two extremes per metric, twice, and both ends.
@@ -62,6 +62,16 @@ pub enum Spacing {
     Time,
     /// Equal numbers of points as they came: for the steps of a loop.
     Ordinal,
+}
+
+impl Spacing {
+    /// What fits a series.
+    pub fn for_series(series: &Series) -> Self {
+        match series {
+            Series::Sampled => Self::Time,
+            Series::Marked(_) | Series::Loop(_) => Self::Ordinal,
+        }
+    }
 }
 
 /// Points of one series in time order, at most as many as its limit.

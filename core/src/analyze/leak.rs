@@ -53,7 +53,7 @@ const STILL_THERE: f64 = 0.5;
 const SHOWS: f64 = 0.1;
 
 /// Names that have so much more than the host's level know what took the place of what others freed.
-const IN_PLACE: RangeInclusive<f64> = 1.0..=1.6;
+const NAMES_PER_LEVEL: RangeInclusive<f64> = 1.0..=1.6;
 
 /// A level that shows this share of what the runs kept shows it all: between them the host's moves a little, too.
 const NEARLY_ALL: f64 = 0.95;
@@ -240,7 +240,7 @@ pub(super) fn of_steps(
     series: &StepSeries,
     stats: &mut StatsCache,
 ) -> Outcome {
-    let least = in_loop::least_of_steps(context, series);
+    let least = in_loop::min_growth_of_steps(context, series);
     let (state, p) = stats.state(&series.levels, least, context.rules);
     Outcome {
         p: (state != State::NotEnoughData).then_some(p),
@@ -253,7 +253,7 @@ fn judged_steps(
     series: &StepSeries,
     stats: &mut StatsCache,
 ) -> Option<Judged> {
-    let least = in_loop::least_of_steps(context, series);
+    let least = in_loop::min_growth_of_steps(context, series);
     let (first, end) = (*series.levels.first()?, *series.levels.last()?);
     let start = series.start.unwrap_or(first);
     let stays = end.since(start);
@@ -396,7 +396,8 @@ impl Judged {
         };
         let of_names = growth::classify_growth(&levels, self.least, context.rules);
         let share = of_names.bytes_per_run.as_f64() / self.growth.bytes_per_run.as_f64();
-        if of_names.bytes_per_run > ByteDelta::ZERO && (self.is_shared || IN_PLACE.contains(&share))
+        if of_names.bytes_per_run > ByteDelta::ZERO
+            && (self.is_shared || NAMES_PER_LEVEL.contains(&share))
         {
             self.growth.bytes_per_run = of_names.bytes_per_run;
             self.growth.interval = of_names.interval;

@@ -299,8 +299,7 @@ fn so_far(
     };
     let (now_at, now) = ongoing.level(run.idx, device, figure).unzip();
     let risen_since = |at: Nanos| {
-        let mut series = recording.samples_of(run.idx, device);
-        let (_, sampled) = series.find(|(series, _)| **series == Series::Sampled)?;
+        let sampled = recording.samples(run.idx, device, &Series::Sampled);
         let then = sampled.iter().rfind(|it| it.at <= at)?;
         let is_later = now_at > Some(at);
         let now = now.filter(|_| is_later)?;
@@ -314,9 +313,8 @@ fn so_far(
 
 /// The first metric that is known at the run's end, or, while it runs, at its start.
 fn metric_of(before: &Totals, after: &Totals) -> Metric {
-    let metrics = [Metric::Allocated, Metric::ProcessUsed, Metric::DeviceUsed];
     let known = |totals: &Totals| {
-        metrics
+        Metric::ALL
             .into_iter()
             .find(|metric| totals.of_metric(*metric).is_some())
     };

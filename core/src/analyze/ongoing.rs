@@ -8,8 +8,6 @@ use crate::recording::{
 };
 use crate::units::{Bytes, Nanos};
 
-const METRICS: [Metric; 3] = [Metric::Allocated, Metric::ProcessUsed, Metric::DeviceUsed];
-
 /// What was read last of each device in each run that goes on, the blocks of it included.
 #[derive(Default)]
 pub(super) struct Ongoing(Vec<((RunIdx, DeviceIdx), Inside)>);
@@ -17,7 +15,7 @@ pub(super) struct Ongoing(Vec<((RunIdx, DeviceIdx), Inside)>);
 /// Points inside a run: the latest, and the latest in which each metric is known.
 #[derive(Clone, Default)]
 struct Inside {
-    metrics: [Option<(Place, Bytes)>; METRICS.len()],
+    metrics: [Option<(Place, Bytes)>; Metric::ALL.len()],
     any: Option<(Place, Sample)>,
     /// Set by a mark, where all levels are read.
     marked: Option<(Place, Sample)>,
@@ -73,7 +71,7 @@ impl Ongoing {
         metric: Metric,
     ) -> Option<(Nanos, Bytes)> {
         let inside = self.inside(run, device)?;
-        let mut metrics = METRICS.into_iter().zip(&inside.metrics);
+        let mut metrics = Metric::ALL.into_iter().zip(&inside.metrics);
         let (_, latest) = metrics.find(|(of, _)| *of == metric)?;
         latest.map(|((at, _), level)| (at, level))
     }
@@ -110,7 +108,7 @@ impl Inside {
         let place = (point.at, run);
         let any = Some((place, point));
         Self {
-            metrics: METRICS.map(|metric| Some((place, of_sample(&point, metric)?))),
+            metrics: Metric::ALL.map(|metric| Some((place, of_sample(&point, metric)?))),
             any,
             marked: any.filter(|_| *series != Series::Sampled),
         }

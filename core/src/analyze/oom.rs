@@ -273,7 +273,8 @@ impl<'a> Case<'a> {
         };
         let breakdown = self.breakdown();
         let is_cause = |cause: &Cause| matches!(cause, Cause::Collected { .. });
-        let collects = causes::collected(&self).filter(|_| breakdown.causes.iter().any(is_cause));
+        let collects =
+            causes::collecting_holder(&self).filter(|_| breakdown.causes.iter().any(is_cause));
         let fix = collects
             .and_then(|holder| suggest::fix(self.recording, self.device, self.outermost, holder));
         Finding {

@@ -47,7 +47,7 @@ pub(super) fn findings(
 fn pressure(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
     let recording = context.recording;
     let flushes = context.rows.columns(device.device).flushes.iter();
-    let pressed = flushes.filter(|(run, _)| !ran_out(recording, *run));
+    let pressed = flushes.filter(|(run, _)| !has_run_out(recording, *run));
     let pressed: Vec<(RunIdx, u64)> = pressed.copied().collect();
     let Some((last, _)) = pressed.last().copied() else {
         return nearly_full(context, device);
@@ -73,7 +73,7 @@ fn pressure(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
 }
 
 /// Memory ran out in it: that has a finding of its own.
-fn ran_out(recording: &Recording, run: RunIdx) -> bool {
+fn has_run_out(recording: &Recording, run: RunIdx) -> bool {
     let run = recording.run(run);
     run.oom.is_some() || run.status == Status::OutOfMemory
 }
@@ -94,7 +94,7 @@ fn nearly_full(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> 
         return None;
     }
     let (last, ..) = *context.rows.columns(device.device).levels.last()?;
-    if ran_out(recording, last) {
+    if has_run_out(recording, last) {
         return None;
     }
     Some(Finding {

@@ -114,12 +114,11 @@ impl RunRow {
 
 /// The metric that is known of all points.
 pub(super) fn metric_of(points: &[Sample]) -> Option<Metric> {
-    let metrics = [Metric::Allocated, Metric::ProcessUsed, Metric::DeviceUsed];
     let is_known = |metric: &Metric| {
         let mut points = points.iter();
         points.all(|point| of_sample(point, *metric).is_some())
     };
-    metrics.into_iter().find(is_known)
+    Metric::ALL.into_iter().find(is_known)
 }
 
 /// A point of the metric that growth is judged on.

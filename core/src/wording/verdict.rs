@@ -37,7 +37,7 @@ fn shows_growth(recording: &Recording, analysis: &Analysis) -> bool {
     let mut runs = recording.runs().iter();
     let mut series = recording.all_samples();
     let mut rows = analysis.rows.iter();
-    if rows.any(|row| kept_much(analysis, row) && grew_in_a_loop(recording, row)) {
+    if rows.any(|row| has_kept_much(analysis, row) && grew_in_a_loop(recording, row)) {
         return false;
     }
     runs.any(|run| !seen.insert((run.revision, run.parent.is_some().then_some(&run.label))))
@@ -49,7 +49,7 @@ fn shows_growth(recording: &Recording, analysis: &Analysis) -> bool {
 }
 
 /// A run kept much of its device.
-fn kept_much(analysis: &Analysis, row: &RunRow) -> bool {
+fn has_kept_much(analysis: &Analysis, row: &RunRow) -> bool {
     let mut devices = analysis.devices.iter();
     let device = devices.find(|it| it.device == row.device);
     let capacity = device.and_then(|it| it.capacity);
@@ -71,7 +71,9 @@ fn kept_in_one_run(
         run.parent.is_none() && runs.all(|it| it.idx == run.idx || it.cell != run.cell)
     };
     let rows = analysis.rows.iter().filter(|row| row.device == device);
-    let kept = rows.filter(|row| kept_much(analysis, row)).filter(is_only);
+    let kept = rows
+        .filter(|row| has_kept_much(analysis, row))
+        .filter(is_only);
     let held = |row: &RunRow| {
         let roots = &recording.holders(row.run, device)?.roots;
         let gained = |it: &&Holder| it.grown.is_some_and(|grown| grown > ByteDelta::ZERO);

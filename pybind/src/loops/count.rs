@@ -48,7 +48,7 @@ const READING_SHARE: u64 = 100;
 const CALLS: u32 = u32::MAX;
 
 /// Where iterations of a loop jump to.
-struct Place {
+struct JumpTarget {
     /// The address of the code object, which is kept while it is counted; 0 for none.
     code: AtomicUsize,
     offset: AtomicU32,
@@ -87,8 +87,8 @@ struct Counter {
     spent: AtomicU64,
 }
 
-static PLACES: [Place; N_PLACES] = [const {
-    Place {
+static PLACES: [JumpTarget; N_PLACES] = [const {
+    JumpTarget {
         code: AtomicUsize::new(0),
         offset: AtomicU32::new(0),
         loop_idx: AtomicU32::new(0),
@@ -189,7 +189,7 @@ fn find(code: &Bound<'_, PyAny>, offset: u32) -> Option<usize> {
 }
 
 /// The places where one may be, likeliest first.
-fn places(code: usize, offset: u32) -> impl Iterator<Item = &'static Place> {
+fn places(code: usize, offset: u32) -> impl Iterator<Item = &'static JumpTarget> {
     let hash = (code >> 4)
         .wrapping_add(offset as usize >> 1)
         .wrapping_mul(0x9e37_79b9);

@@ -4,14 +4,14 @@
 //! - `stacks`: which code is running then. Code that runs in a loop is on the stack.
 //! - `bytecode`: the loops of that code.
 //! - `tool`: `sys.monitoring`, which calls `count` at each of their iterations from then on.
-//! - `watched`: what is counted in the open run, and how its loops lie in each other.
+//! - `run_loops`: what is counted in the open run, and how its loops lie in each other.
 //! - `count`: the counters; there levels are read as often as they may cost.
 
 mod bytecode;
 mod count;
+mod run_loops;
 mod stacks;
 mod tool;
-mod watched;
 mod watcher;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,15 +25,15 @@ use pyo3::sync::MutexExt;
 use crate::session::{self, RunId};
 use crate::{extension, guard};
 pub(crate) use count::note_mark;
+use run_loops::{RunLoops, UnplacedCode};
 use tool::Monitoring;
 pub(crate) use tool::resolve;
-use watched::{Placed, Watched};
 
 /// What the user's settings say.
 static IS_ON: AtomicBool = AtomicBool::new(true);
 
 /// Whoever locks it holds the GIL. Nothing of the user's runs meanwhile, unless an audit hook does.
-static WATCHED: Mutex<Option<Watched>> = Mutex::new(None);
+static RUN_LOOPS: Mutex<Option<RunLoops>> = Mutex::new(None);
 
 /// The run whose levels are read: its block's number, or 0.
 static RUN: AtomicU64 = AtomicU64::new(NO_RUN);
@@ -56,9 +56,9 @@ pub(crate) fn begin(py: Python<'_>, run: RunId) {
     }
     let begun = guard::caught(py, || {
         let began = Instant::now();
-        *locked(py) = Some(Watched::new(py, run, began, monitoring)?);
+        *locked(py) = Some(RunLoops::new(py, run, began, monitoring)?);
         stop_at_exit(py)?;
-        watcher::begin(began, look)?;
+        watcher::begin(began, count_running)?;
         Ok(())
     });
     if let Err(failure) = begun {
@@ -87,10 +87,10 @@ pub(crate) fn end(py: Python<'_>, run: Option<RunId>) {
 }
 
 /// The thread's look at the open run.
-fn look(py: Python<'_>) {
+fn count_running(py: Python<'_>) {
     let looked = guard::caught(py, || {
         let stacks = stacks::stacks(py)?;
-        let Some((run, unplaced)) = with_watched(py, None, |it| {
+        let Some((run, unplaced)) = with_run_loops(py, None, |it| {
             it.arm(py, &stacks)?;
             if it.is_armed() {
                 RUN.store(it.run.to_bits(), Ordering::Relaxed);
@@ -101,7 +101,7 @@ fn look(py: Python<'_>) {
             return Ok(());
         };
         let placed = place(py, run, unplaced)?;
-        let news = with_watched(py, Some(run), |it| {
+        let news = with_run_loops(py, Some(run), |it| {
             it.take_places(placed);
             Ok(it.news())
         })?;
@@ -116,7 +116,7 @@ fn look(py: Python<'_>) {
 #[cfg(feature = "testing")]
 #[pyfunction]
 pub(crate) fn look_at_loops(py: Python<'_>) {
-    look(py);
+    count_running(py);
 }
 
 /// An iteration of a loop has ended: its levels are read.
@@ -147,7 +147,7 @@ fn give_up(py: Python<'_>, failure: &str) {
 }
 
 /// Says in which cells code stands. `IPython` is asked, which is Python code.
-fn place(py: Python<'_>, run: RunId, unplaced: Vec<Placed>) -> PyResult<Vec<Placed>> {
+fn place(py: Python<'_>, run: RunId, unplaced: Vec<UnplacedCode>) -> PyResult<Vec<UnplacedCode>> {
     if unplaced.is_empty() {
         return Ok(unplaced);
     }
@@ -165,10 +165,10 @@ fn place(py: Python<'_>, run: RunId, unplaced: Vec<Placed>) -> PyResult<Vec<Plac
 }
 
 /// Hands out what is watched, if it is that run.
-fn with_watched<T>(
+fn with_run_loops<T>(
     py: Python<'_>,
     run: Option<RunId>,
-    body: impl FnOnce(&mut Watched) -> PyResult<T>,
+    body: impl FnOnce(&mut RunLoops) -> PyResult<T>,
 ) -> PyResult<Option<T>> {
     let mut watched = locked(py);
     let watched = watched.as_mut();
@@ -176,8 +176,8 @@ fn with_watched<T>(
     wanted.map(body).transpose()
 }
 
-fn locked(py: Python<'_>) -> MutexGuard<'static, Option<Watched>> {
-    WATCHED
+fn locked(py: Python<'_>) -> MutexGuard<'static, Option<RunLoops>> {
+    RUN_LOOPS
         .lock_py_attached(py)
         .unwrap_or_else(PoisonError::into_inner)
 }

@@ -21,7 +21,7 @@ const REST_PER_LOOK: u32 = 100;
 /// Who ends the process waits so long for a look that is under way.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-static STATE: Mutex<State> = Mutex::new(State {
+static STATE: Mutex<WatcherState> = Mutex::new(WatcherState {
     run: None,
     n_begun: 0,
     sleep: Sleep::None,
@@ -33,7 +33,7 @@ static CHANGED: Condvar = Condvar::new();
 /// Held while the thread has the GIL or waits for it.
 static LOOKING: Mutex<()> = Mutex::new(());
 
-struct State {
+struct WatcherState {
     /// When the open run began.
     run: Option<Instant>,
     /// Tells one run from the next.
@@ -164,6 +164,6 @@ fn wait(pace: &Pace) -> Result<(u64, Instant), Progress> {
     }
 }
 
-fn state() -> MutexGuard<'static, State> {
+fn state() -> MutexGuard<'static, WatcherState> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }

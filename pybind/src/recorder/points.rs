@@ -82,10 +82,7 @@ impl Recorder {
             if points.len() <= FEWEST_POINTS || self.open.contains_key(&run) {
                 continue;
             }
-            let spacing = match series {
-                Series::Sampled => Spacing::Time,
-                Series::Marked(_) | Series::Loop(_) => Spacing::Ordinal,
-            };
+            let spacing = Spacing::for_series(series);
             let n_left = FEWEST_POINTS.max(points.len() / 8);
             let left = downsample::downsampled(points.iter().collect(), n_left, spacing);
             n_points -= points.len() - left.len();

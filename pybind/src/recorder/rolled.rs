@@ -3,7 +3,7 @@
 
 use gpumem_core::downsample::{self, Spacing};
 use gpumem_core::recording::{
-    Changes, Frame, Missing, Reading, Run, RunIdx, RunKind, RunLevels, Samples, Series, Status,
+    Changes, Frame, Missing, Reading, Run, RunIdx, RunKind, RunLevels, Samples, Status,
 };
 use gpumem_core::units::Nanos;
 
@@ -113,10 +113,7 @@ impl Recorder {
 pub(crate) fn bounded(frame: Frame, n_points: usize) -> Frame {
     match frame {
         Frame::Samples(samples) if samples.points.len() > n_points => {
-            let spacing = match samples.series {
-                Series::Sampled => Spacing::Time,
-                Series::Marked(_) | Series::Loop(_) => Spacing::Ordinal,
-            };
+            let spacing = Spacing::for_series(&samples.series);
             let points = samples.points.iter().collect();
             let points = downsample::downsampled(points, n_points, spacing).into();
             Frame::Samples(Samples { points, ..samples })

@@ -168,7 +168,7 @@ fn sessions(setting: &Setting<'_>) -> Result<Ran> {
 }
 
 /// Of `harm`: files and text are the same on every Python.
-const OF_NO_PYTHON: [&str; 2] = [
+const SAME_ON_EVERY_PYTHON: [&str; 2] = [
     "--ignore=tests/harm/test_store.py",
     "--ignore=tests/harm/test_text.py",
 ];
@@ -185,7 +185,7 @@ fn harm(setting: &Setting<'_>) -> Result<Ran> {
         run::say(&format!("Python 3.{}", environment.minor()));
         let mut apart = vec!["tests/harm", "--ignore=tests/harm/test_torch.py"];
         if idx > 0 {
-            apart.extend(OF_NO_PYTHON);
+            apart.extend(SAME_ON_EVERY_PYTHON);
         }
         sum += side_by_side(setting, &environment, &apart)?;
     }

@@ -6,7 +6,7 @@ use crate::holders::{Holder, Uses};
 use crate::units::{ByteDelta, Bytes};
 
 /// A collection of fewer tensors does not tell what each of them takes.
-const MANY: u64 = 6;
+const MIN_TENSORS: u64 = 6;
 
 /// What grows from run to run and from iteration to iteration is told once: of the runs, if they are enough.
 pub(super) fn tell_once(findings: &mut Vec<Finding>) {
@@ -31,7 +31,7 @@ pub(super) fn tell_once(findings: &mut Vec<Finding>) {
 }
 
 /// Levels of a loop that grow by half of what is worth a word may be all that was read of it: names tell.
-pub(super) fn least_of_steps(context: Context<'_>, series: &StepSeries) -> Bytes {
+pub(super) fn min_growth_of_steps(context: Context<'_>, series: &StepSeries) -> Bytes {
     let least = context.min_growth(series.key.device);
     let share = if series.in_loop.is_some() { 2 } else { 1 };
     Bytes::new(least.get() / share)
@@ -107,7 +107,7 @@ impl Judged {
 /// What each tensor of a holder has, if that is what each iteration keeps as far as its levels tell.
 fn each_tensor(holder: &Holder, growth: &Growth) -> Option<ByteDelta> {
     let n = holder.traits.n_tensors;
-    if n < MANY {
+    if n < MIN_TENSORS {
         return None;
     }
     let each = ByteDelta::new(i64::try_from(holder.retained.get() / n).ok()?);

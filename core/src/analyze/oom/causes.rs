@@ -20,7 +20,7 @@ pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
         fragmented(case),
         cached_elsewhere(case),
         other_processes(case),
-        collected(case).map(|holder| Cause::Collected {
+        collecting_holder(case).map(|holder| Cause::Collected {
             kept: holder.grown.unwrap_or_default().magnitude(),
             name: holder.name.clone(),
         }),
@@ -97,7 +97,7 @@ fn other_processes(case: &Case<'_>) -> Option<Cause> {
 }
 
 /// The name that collected most of what the run kept, if that is as much as was missing.
-pub(super) fn collected<'a>(case: &Case<'a>) -> Option<&'a Holder> {
+pub(super) fn collecting_holder<'a>(case: &Case<'a>) -> Option<&'a Holder> {
     let missing = case.missing().filter(|it| *it > Bytes::ZERO)?;
     let least = missing.max(Bytes::new(case.row()?.kept_alone()?.magnitude().get() / 2));
     let look = case.recording.holders(case.outermost.idx, case.device)?;

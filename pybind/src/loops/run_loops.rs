@@ -20,7 +20,7 @@ use crate::text::Text;
 const MAX_CODES: usize = 512;
 
 /// What is counted in the open run.
-pub(super) struct Watched {
+pub(super) struct RunLoops {
     pub(super) run: RunId,
     began: Instant,
     monitoring: &'static Monitoring,
@@ -33,10 +33,10 @@ pub(super) struct Watched {
     threads_before: Vec<u64>,
     codes: Vec<Code>,
     /// By their numbers.
-    loops: Vec<Counted>,
+    loops: Vec<ActiveLoop>,
     n_places: usize,
     /// Where each thread stood at the last look.
-    stood: Vec<(u64, Vec<Stood>)>,
+    stood: Vec<(u64, Vec<FramePosition>)>,
 }
 
 /// A code object that was on a stack, which is kept until the run is over.
@@ -52,7 +52,7 @@ struct Code {
 }
 
 /// A loop that is counted.
-struct Counted {
+struct ActiveLoop {
     kind: LoopKind,
     code_idx: usize,
     /// As compiled.
@@ -67,14 +67,14 @@ struct Counted {
 }
 
 /// A code whose place is looked up.
-pub(super) struct Placed {
+pub(super) struct UnplacedCode {
     code_idx: usize,
     pub(super) frame: StackFrame,
 }
 
 /// Where a frame stood at a look.
 #[derive(PartialEq, Eq)]
-struct Stood {
+struct FramePosition {
     code: usize,
     offset: u32,
     /// How often the loops around that place had turned, and the function had been called.
@@ -82,7 +82,7 @@ struct Stood {
     n_calls: u64,
 }
 
-impl Watched {
+impl RunLoops {
     pub(super) fn new(
         py: Python<'_>,
         run: RunId,
@@ -184,18 +184,18 @@ impl Watched {
         &mut self,
         py: Python<'_>,
         frames: &[RunningCode],
-        before: &[Stood],
-    ) -> PyResult<Vec<Stood>> {
+        before: &[FramePosition],
+    ) -> PyResult<Vec<FramePosition>> {
         let mut around: Option<usize> = None;
         // The codes of this stack, each with what is around its first call.
         let mut entered: Vec<(usize, Option<usize>)> = Vec::new();
-        let mut stood: Vec<Stood> = Vec::new();
+        let mut stood: Vec<FramePosition> = Vec::new();
         let mut are_callers_same = true;
         for (position, frame) in frames.iter().enumerate() {
             let before = before.get(position).filter(|it| it.code == frame.address());
             are_callers_same &= before.is_some();
             let Some(code_idx) = self.code_idx(py, frame, around)? else {
-                stood.push(Stood::new(frame, 0, 0));
+                stood.push(FramePosition::new(frame, 0, 0));
                 continue;
             };
             let earlier = entered.iter().find(|(code, _)| *code == frame.address());
@@ -213,7 +213,7 @@ impl Watched {
             let n_turns = turning.iter().map(|idx| count::count(*idx).n).sum();
             let n_calls = code.calls.map_or(0, |idx| count::count(idx).n);
             around = turning.last().copied().or(code.calls).or(around);
-            let now = Stood::new(frame, n_turns, n_calls);
+            let now = FramePosition::new(frame, n_turns, n_calls);
             if are_callers_same && before.is_some_and(|before| now.n_calls > before.n_calls) {
                 self.confirm_calls(code_idx);
             }
@@ -271,7 +271,7 @@ impl Watched {
             };
             let idx = first + loops.len();
             count::add_loop(idx, frame.address(), &found.heads, start);
-            self.loops.push(Counted {
+            self.loops.push(ActiveLoop {
                 kind: LoopKind::Loop,
                 code_idx,
                 line: found.line,
@@ -320,7 +320,7 @@ impl Watched {
         code.calls = Some(idx);
         self.n_places += 1;
         let line = code.object.getattr(py, intern!(py, "co_firstlineno"))?;
-        self.loops.push(Counted {
+        self.loops.push(ActiveLoop {
             kind: LoopKind::Calls,
             code_idx,
             line: line.extract(py)?,
@@ -388,13 +388,13 @@ impl Watched {
     }
 
     /// The codes whose place is not known yet.
-    pub(super) fn unplaced(&mut self) -> Vec<Placed> {
+    pub(super) fn unplaced(&mut self) -> Vec<UnplacedCode> {
         let codes = self.codes.iter_mut().enumerate();
         let codes = codes.filter(|(_, code)| !code.is_placed);
         codes
             .map(|(code_idx, code)| {
                 code.is_placed = true;
-                Placed {
+                UnplacedCode {
                     code_idx,
                     frame: code.frame.clone(),
                 }
@@ -402,8 +402,8 @@ impl Watched {
             .collect()
     }
 
-    pub(super) fn take_places(&mut self, placed: Vec<Placed>) {
-        for Placed { code_idx, frame } in placed {
+    pub(super) fn take_places(&mut self, placed: Vec<UnplacedCode>) {
+        for UnplacedCode { code_idx, frame } in placed {
             self.codes[code_idx].frame = frame;
         }
     }
@@ -457,7 +457,7 @@ impl Code {
     }
 }
 
-impl Stood {
+impl FramePosition {
     fn new(frame: &RunningCode, n_turns: u64, n_calls: u64) -> Self {
         Self {
             code: frame.address(),
