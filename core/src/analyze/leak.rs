@@ -53,7 +53,7 @@ const STILL_THERE: f64 = 0.5;
 const SHOWS: f64 = 0.1;
 
 /// Names that have so much more than the host's level know what took the place of what others freed.
-const NAMES_PER_LEVEL: RangeInclusive<f64> = 1.0..=1.6;
+const NAMES_PER_LEVEL: RangeInclusive<f64> = 1.25..=1.6;
 
 /// A level that shows this share of what the runs kept shows it all: between them the host's moves a little, too.
 const NEARLY_ALL: f64 = 0.95;
