@@ -305,6 +305,7 @@ fn held(run: RunIdx, name: &str, type_name: &str, grown_mib: i64, all_mib: i64) 
     HolderSnapshot {
         run,
         device: DeviceIdx(0),
+        inside_at: None,
         holders,
     }
 }

@@ -98,6 +98,7 @@ pub(super) fn leaking() -> gpumem_core::recording::Recording {
     frames.push(Frame::Holders(Box::new(HolderSnapshot {
         run: RunIdx(11),
         device: DeviceIdx(0),
+        inside_at: None,
         holders: held,
     })));
     frames.push(Frame::Segments(Box::new(SegmentSnapshot {

@@ -394,6 +394,7 @@ mod tests {
             let look = HolderSnapshot {
                 run: run.idx,
                 device: DeviceIdx(0),
+                inside_at: None,
                 holders: DeviceHolders {
                     device: "sim:0".to_owned(),
                     n_bytes: n_bytes.max(Bytes::mib(1)),

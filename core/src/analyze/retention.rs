@@ -285,6 +285,7 @@ mod tests {
             let held = HolderSnapshot {
                 run: RunIdx(*run),
                 device: DeviceIdx(0),
+                inside_at: None,
                 holders,
             };
             let frame = Frame::Holders(Box::new(held));

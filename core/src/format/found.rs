@@ -59,6 +59,7 @@ impl Encode for Vec<DeviceHolders> {
             bounded(HolderSnapshot {
                 run: RunIdx(0),
                 device: DeviceIdx(0),
+                inside_at: None,
                 holders: holders.clone(),
             })
         };

@@ -151,6 +151,7 @@ prop_compose! {
         HolderSnapshot {
             run: RunIdx(0),
             device: DeviceIdx(0),
+            inside_at: scalars.then(|| Nanos::new(graph.get())),
             holders: DeviceHolders {
                 device: name.clone(),
                 n_bytes: retained,

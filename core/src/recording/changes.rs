@@ -24,7 +24,7 @@ pub struct Changes {
     samples: BTreeMap<(RunIdx, DeviceIdx, Series), Nanos>,
     loops: BTreeSet<(RunIdx, LoopIdx)>,
     traces: BTreeSet<(RunIdx, DeviceIdx)>,
-    held: BTreeSet<(RunIdx, DeviceIdx)>,
+    held: BTreeSet<(RunIdx, DeviceIdx, Option<Nanos>)>,
     mapped: BTreeSet<(RunIdx, DeviceIdx)>,
     missing: bool,
     finish: bool,
@@ -55,7 +55,9 @@ impl Changes {
             Frame::Loop(of_run) => drop(self.loops.insert((of_run.run, of_run.idx))),
             Frame::Samples(samples) => self.note_samples(samples),
             Frame::Trace(trace) => drop(self.traces.insert((trace.run, trace.device))),
-            Frame::Holders(held) => drop(self.held.insert((held.run, held.device))),
+            Frame::Holders(held) => {
+                self.held.insert((held.run, held.device, held.inside_at));
+            }
             Frame::Segments(mapped) => drop(self.mapped.insert((mapped.run, mapped.device))),
             Frame::Missing(_) => self.missing = true,
             Frame::Finish(_) => self.finish = true,
@@ -99,12 +101,17 @@ impl Changes {
         let traces = changes.traces.into_iter();
         let traces = traces.filter_map(|(run, device)| recording.trace(run, device));
         frames.extend(traces.map(|trace| Frame::Trace(Box::new(trace.clone()))));
-        frames.extend(changes.held.into_iter().filter_map(|(run, device)| {
-            let holders = recording.holders(run, device)?.clone();
+        let held = changes.held.into_iter();
+        frames.extend(held.filter_map(|(run, device, inside_at)| {
+            let holders = match inside_at {
+                Some(at) => recording.held_inside.get(&(device, run, at))?,
+                None => recording.holders(run, device)?,
+            };
             Some(Frame::Holders(Box::new(HolderSnapshot {
                 run,
                 device,
-                holders,
+                inside_at,
+                holders: holders.clone(),
             })))
         }));
         let mapped = changes.mapped.into_iter();

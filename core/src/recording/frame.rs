@@ -140,7 +140,7 @@ pub enum Frame {
     Loop(Box<Loop>),
     /// A run's trace, or its newer state.
     Trace(Box<Trace>),
-    /// The holders of a device's memory after a run.
+    /// The holders of a device's memory after a run, or inside of it.
     Holders(Box<HolderSnapshot>),
     /// The segments of a device's memory.
     Segments(Box<SegmentSnapshot>),

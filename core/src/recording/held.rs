@@ -1,16 +1,20 @@
-//! The holders of memory at the end of a run.
+//! The holders of memory after a run, and while it goes on.
 
 use super::{DeviceIdx, RunIdx};
 use crate::holders::DeviceHolders;
+use crate::units::Nanos;
 
-/// The names that held memory of a device when a run had ended.
-/// [`Recording::holders`](super::Recording::holders) looks it up.
+/// The names that held memory of a device when a run had ended, or while it went on.
+/// [`Recording::holders`](super::Recording::holders) and
+/// [`Recording::holders_inside`](super::Recording::holders_inside) look it up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HolderSnapshot {
-    /// After which run.
+    /// After which run, or in which.
     pub run: RunIdx,
     /// On which device.
     pub device: DeviceIdx,
-    /// What was found.
+    /// Since the recording's start: when, if the run went on.
+    pub inside_at: Option<Nanos>,
+    /// What was found. What names have more is counted from the look before the run on.
     pub holders: DeviceHolders,
 }

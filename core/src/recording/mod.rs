@@ -291,6 +291,8 @@ pub struct Recording {
     traces: BTreeMap<(RunIdx, DeviceIdx), Trace>,
     /// By device: what one look changes of the looks before it are those at the same device.
     held: BTreeMap<(DeviceIdx, RunIdx), DeviceHolders>,
+    /// While a run went on.
+    held_inside: BTreeMap<(DeviceIdx, RunIdx, Nanos), DeviceHolders>,
     mapped: BTreeMap<(DeviceIdx, RunIdx), SegmentSnapshot>,
     missing: Vec<Missing>,
     finish: Option<Finish>,
@@ -481,6 +483,17 @@ impl Recording {
         (*of == device).then_some((*run, found))
     }
 
+    /// The names that grew most of a device's memory while a run went on, and when each look was taken.
+    pub fn holders_inside(
+        &self,
+        run: RunIdx,
+        device: DeviceIdx,
+    ) -> impl DoubleEndedIterator<Item = (Nanos, &DeviceHolders)> {
+        let all = (device, run, Nanos::ZERO)..=(device, run, Nanos::new(u64::MAX));
+        let looks = self.held_inside.range(all);
+        looks.map(|((.., at), found)| (*at, found))
+    }
+
     /// The segments of a device after a run, if they were read.
     pub fn mapped(&self, run: RunIdx, device: DeviceIdx) -> Option<&SegmentSnapshot> {
         self.mapped.get(&(device, run))
@@ -580,11 +593,16 @@ impl Recording {
             });
         let loops = self.loops.values().cloned().map(Box::new);
         let traces = self.traces().cloned().map(Box::new).map(Frame::Trace);
-        let held = self.held.iter().map(|((device, run), holders)| {
+        let after = self.held.iter();
+        let after = after.map(|((device, run), found)| (*run, *device, None, found));
+        let inside = self.held_inside.iter();
+        let inside = inside.map(|((device, run, at), found)| (*run, *device, Some(*at), found));
+        let held = after.chain(inside).map(|(run, device, inside_at, found)| {
             Frame::Holders(Box::new(HolderSnapshot {
-                run: *run,
-                device: *device,
-                holders: holders.clone(),
+                run,
+                device,
+                inside_at,
+                holders: found.clone(),
             }))
         });
         let mapped = self.mapped.values().cloned();
@@ -662,6 +680,10 @@ impl Recording {
         let held = self.held.iter().filter_map(|((device, run), holders)| {
             Some(((*device, renumbered(*run)?), holders.clone()))
         });
+        let held_inside = self.held_inside.iter();
+        let held_inside = held_inside.filter_map(|((device, run, at), holders)| {
+            Some(((*device, renumbered(*run)?, *at), holders.clone()))
+        });
         let mapped = self.mapped.values().filter_map(|mapped| {
             let run = renumbered(mapped.run)?;
             let mapped = SegmentSnapshot {
@@ -674,13 +696,21 @@ impl Recording {
         part.loops = loops.collect();
         part.traces = traces.collect();
         part.held = held.collect();
+        part.held_inside = held_inside.collect();
         part.mapped = mapped.collect();
         part
     }
 
     /// Only the latest look at a device is kept whole. Of the one before it stay the names and
-    /// the largest that each holds, to tell what the latest changed; of those before that what grew.
-    fn put_holders(&mut self, held: HolderSnapshot) {
+    /// the largest that each holds, to tell what the latest changed; of those before that, and of looks
+    /// inside of a run, what grew.
+    fn put_holders(&mut self, mut held: HolderSnapshot) {
+        if let Some(at) = held.inside_at {
+            held.holders.keep_what_grew();
+            let place = (held.device, held.run, at);
+            self.held_inside.insert(place, held.holders);
+            return;
+        }
         let place = (held.device, held.run);
         let keep_less = [DeviceHolders::keep_outline, DeviceHolders::keep_what_grew];
         let earlier = self.held.range(..place).rev().map(|(place, _)| *place);

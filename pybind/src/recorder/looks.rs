@@ -4,6 +4,7 @@ use gpumem_core::holders::DeviceHolders;
 use gpumem_core::inspection::{self, SegmentsWanted};
 use gpumem_core::recording::{DeviceIdx, Frame, HolderSnapshot, RunIdx, SegmentSnapshot};
 use gpumem_core::segments::Segments;
+use gpumem_core::units::Nanos;
 
 use super::Recorder;
 
@@ -39,11 +40,12 @@ impl Recorder {
         }
     }
 
-    /// Who held memory of a device after a run.
+    /// Who held memory of a device after a run, or at that instant inside of it.
     pub(crate) fn held(
         &mut self,
         run: RunIdx,
         device: DeviceIdx,
+        inside_at: Option<Nanos>,
         label: String,
         found: Option<DeviceHolders>,
     ) {
@@ -58,6 +60,7 @@ impl Recorder {
             self.emit(Frame::Holders(Box::new(HolderSnapshot {
                 run,
                 device,
+                inside_at,
                 holders,
             })));
         }

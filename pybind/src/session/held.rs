@@ -269,7 +269,8 @@ impl Session {
             }
             for (device, label) in &wanted.devices {
                 let holders = found.holders.on(label).cloned();
-                self.recorder.held(run, *device, label.clone(), holders);
+                self.recorder
+                    .held(run, *device, None, label.clone(), holders);
             }
         }
         self.inventory = Some(Arc::new(found.inventory));

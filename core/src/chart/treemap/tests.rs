@@ -40,6 +40,7 @@ fn looked(looks: &[Vec<Holder>]) -> Recording {
         let held = HolderSnapshot {
             run: RunIdx(idx),
             device: DeviceIdx(0),
+            inside_at: None,
             holders: DeviceHolders {
                 roots: roots.clone(),
                 ..DeviceHolders::default()
@@ -253,6 +254,7 @@ fn what_names_share_is_one_field() {
     let held = HolderSnapshot {
         run: RunIdx(0),
         device: DeviceIdx(0),
+        inside_at: None,
         holders: DeviceHolders {
             shared: vec![shared],
             more: Rest {

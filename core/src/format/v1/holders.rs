@@ -13,6 +13,7 @@ const MAX_DEPTH: usize = 6;
 wire! { HolderSnapshot {
     required "run" => run,
     required "device" => device,
+    sparse "inside_at_nanos" => inside_at,
     "label" => holders.device,
     "bytes" => holders.n_bytes,
     "n_storages" => holders.n_storages,
