@@ -27,6 +27,12 @@ const HOST_NOISE: Bytes = Bytes::mib(1);
 /// The smallest change of the process's memory that starts a search on the host.
 const MIN_HOST_CHANGE: Bytes = Bytes::mib(4);
 
+/// While a run goes on, its growth is first worth a search when it is this part of the device, …
+const SHARE_WORTH_A_LOOK: u64 = 100;
+
+/// … or on the host so much.
+const HOST_WORTH_A_LOOK: Bytes = Bytes::mib(32);
+
 /// Segments are read again if their free pieces or reserved changed by this share of reserved.
 const MOVED: f64 = 1.0 / 64.0;
 
@@ -83,6 +89,35 @@ pub fn holders_wanted(recording: &Recording, idx: RunIdx) -> Vec<DeviceIdx> {
     };
     let wanted = run.levels.iter().filter(is_wanted);
     wanted.map(|levels| levels.device).collect()
+}
+
+/// How much more a device has than before a run that goes on, if that is worth a search: a first time, or
+/// twice as much as at the `latest` search in it.
+pub fn holders_wanted_inside(
+    recording: &Recording,
+    levels: &RunLevels,
+    now: &Sample,
+    latest: Option<ByteDelta>,
+) -> Option<ByteDelta> {
+    let kind = recording.device(levels.device).kind;
+    let before = Sample::of(&levels.before);
+    let (grown, least) = if kind.is_accelerator() {
+        let capacity = levels.before.driver.capacity.known();
+        let least = capacity.map_or(HOST_WORTH_A_LOOK, |it| {
+            Bytes::new(it.get() / SHARE_WORTH_A_LOOK)
+        });
+        (now.allocated?.since(before.allocated?), least)
+    } else {
+        let devices = recording.devices();
+        let is_all = !devices.iter().any(|it| it.kind.is_accelerator());
+        let grown = now.process_used?.since(before.process_used?);
+        (
+            Some(grown).filter(|_| is_all && kind == DeviceKind::Host)?,
+            HOST_WORTH_A_LOOK,
+        )
+    };
+    let least = latest.map_or(least.since(Bytes::ZERO), |latest| latest + latest);
+    (grown >= least).then_some(grown)
 }
 
 fn deletes(recording: &Recording, run: &Run) -> bool {

@@ -232,6 +232,7 @@ fn growth(kept_mib: i64) -> GrowthDetails {
         n_missing: 0,
         headroom: None,
         runs_to_oom: None,
+        time_to_oom: None,
         decided_by: None,
         traced: None,
         advice: Vec::new(),

@@ -59,6 +59,7 @@ pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<holders::Holder
         urgency: Urgency::Asked,
         reads_graph: true,
         leaves_out: true,
+        thread: None,
     };
     // Whoever asked waits longer than a cell's end does, however long that is.
     let patience = (WALK_TIME * 2).max(look::patience());

@@ -98,7 +98,7 @@ fn object_graph(
     let (places, extent) = if let Some(namespace) = namespace {
         (Places::of_namespace(namespace)?, Extent::Names)
     } else {
-        let places = Places::of_shells(py, &extension::shells(py))?;
+        let places = Places::of_shells(py, &extension::shells(py), None)?;
         (places, Extent::Everything)
     };
     let search = Search {

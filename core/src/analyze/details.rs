@@ -8,7 +8,7 @@ use super::oom_breakdown::OomBreakdown;
 use crate::holders::RootKind;
 use crate::json;
 use crate::recording::{DeviceKind, RunIdx};
-use crate::units::{ByteDelta, Bytes};
+use crate::units::{ByteDelta, Bytes, Nanos};
 
 /// Forecasts stop here: runs, and steps.
 const FAR: [u64; 2] = [1_000, 100_000];
@@ -148,6 +148,9 @@ pub struct GrowthDetails {
     pub headroom: Option<Bytes>,
     /// How many more runs (or steps) fit at this rate, counted from the peak.
     pub runs_to_oom: Option<u64>,
+    /// How long that takes, if it counts iterations or steps.
+    #[serde(rename = "nanos_to_oom")]
+    pub time_to_oom: Option<Nanos>,
     /// What decided between a leak and growth, besides the series itself.
     pub decided_by: Option<DecidedBy>,
     /// What the latest traced run kept.

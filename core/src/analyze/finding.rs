@@ -64,6 +64,8 @@ named! {
         HadEnough = "had_enough",
         /// What was kept has been freed.
         LetGo = "let_go",
+        /// The function or the generator that kept it has ended.
+        Returned = "returned",
     }
 }
 

@@ -44,6 +44,16 @@ pub(super) struct Growers {
     is_emptied: bool,
 }
 
+/// Which looks tell who holds what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Looks {
+    /// Those after the runs.
+    #[default]
+    AfterRuns,
+    /// The latest inside of each: it goes on, or what it kept is gone with it.
+    InsideRuns,
+}
+
 /// A name, as it is followed from look to look.
 type Key<'a> = (RootKind, Cow<'a, str>);
 
@@ -69,6 +79,7 @@ pub(super) fn growers(
     device: DeviceIdx,
     steps: bool,
     kept: Bytes,
+    looks: Looks,
 ) -> Growers {
     let more_of = |holder: &Holder| match holder.fresh {
         Some(fresh) if steps => Some(fresh.since(Bytes::ZERO)),
@@ -76,12 +87,16 @@ pub(super) fn growers(
     };
     let mut looked_at: Vec<RunIdx> = runs.iter().map(|run| recording.outermost(*run)).collect();
     looked_at.dedup();
-    let looks = looked_at
-        .iter()
-        .filter_map(|run| recording.holders(*run, device));
+    let all = looked_at.iter().filter_map(|run| match looks {
+        Looks::AfterRuns => recording.holders(*run, device),
+        Looks::InsideRuns => {
+            let mut inside = recording.holders_inside(*run, device);
+            inside.next_back().map(|(_, look)| look)
+        }
+    });
     let mut n_looks = 0;
     let mut sums: BTreeMap<Key<'_>, Sum<'_>> = BTreeMap::new();
-    for look in looks {
+    for look in all {
         // The first look of a session has none before it to be compared with.
         n_looks += usize::from(names(look).any(|holder| holder.grown.is_some()));
         for (key, holders) in by_key(look) {
@@ -100,6 +115,7 @@ pub(super) fn growers(
         }
     }
     let now = recording.latest_holders(device);
+    let now = now.filter(|_| looks == Looks::AfterRuns);
     for (key, holders) in now.into_iter().flat_map(|(_, look)| by_key(look)) {
         if let Some(sum) = sums.get_mut(&key) {
             sum.latest = holders;

@@ -13,7 +13,7 @@ use super::device_rows::Rows;
 use super::facts::{self, Fact, Says};
 use super::finding::{Finding, FindingKind, Withdrawn};
 use super::growth::{self, Growth, State};
-use super::held::{self, Growers};
+use super::held::{self, Growers, Looks};
 use super::levels::DeviceSummary;
 use super::loop_place::LoopPlace;
 use super::row::{Metric, Peak, RunRow};
@@ -27,7 +27,7 @@ use crate::holders::{self, Holder};
 use crate::recording::{Recording, Run, RunIdx};
 use crate::severity::Severity;
 use crate::source_text;
-use crate::units::{ByteDelta, Bytes};
+use crate::units::{ByteDelta, Bytes, Nanos};
 
 pub(super) use names::{add_names, growing_names};
 
@@ -147,6 +147,8 @@ pub(super) struct Judged {
     steps: bool,
     /// The loop whose iterations the steps are, if the user has not marked them.
     in_loop: Option<LoopPlace>,
+    /// How long a step takes.
+    period: Option<Nanos>,
     growth: Growth,
     /// What the series kept by itself, from `start` on.
     levels: Vec<Bytes>,
@@ -161,8 +163,9 @@ pub(super) struct Judged {
     name: Option<String>,
     /// Another cell frees a part of it.
     is_shared: bool,
-    /// Who holds it.
+    /// Who holds it, and which looks say so.
     growers: Growers,
+    looks: Looks,
     /// What decided between a leak and growth.
     decided_by: Option<DecidedBy>,
     /// Why what grew is no concern any more.
@@ -216,6 +219,7 @@ pub(super) fn of_runs(
         n_chances: own_levels.len(),
         steps: false,
         in_loop: None,
+        period: None,
         growth: scaled(growth, shown),
         stays,
         levels: own_levels,
@@ -225,6 +229,7 @@ pub(super) fn of_runs(
         name: None,
         is_shared: shown < NEARLY_ALL,
         growers: Growers::default(),
+        looks: Looks::default(),
         decided_by: None,
         withdrawn: None,
     };
@@ -271,6 +276,7 @@ fn judged_steps(
         n_chances: series.n_grown.1,
         steps: true,
         in_loop: series.in_loop.clone(),
+        period: series.period,
         growth,
         stays,
         levels: series.levels.clone(),
@@ -280,6 +286,7 @@ fn judged_steps(
         name: None,
         is_shared: false,
         growers: Growers::default(),
+        looks: Looks::default(),
         decided_by: None,
         withdrawn: None,
     })
@@ -339,9 +346,8 @@ impl Judged {
         if self.growth.state == State::Stable {
             return;
         }
-        let recording = context.recording;
         let kept = self.kept().magnitude();
-        self.growers = held::growers(recording, &self.runs, self.key.device, self.steps, kept);
+        self.take_growers(context, kept);
         if self.writes_first(context) {
             self.growth.state = State::Stable;
             self.decided_by = Some(DecidedBy::FirstWrites);
@@ -468,8 +474,9 @@ impl Judged {
     /// Itself, if it is a verdict that a person wants to read: growth, that it has
     /// settled, or that it is over.
     fn told(mut self, context: Context<'_>) -> Option<Self> {
+        let is_returned = self.is_returned(context);
         let grew = self.is_enough(self.kept()) && self.is_enough(self.stays);
-        let grew = grew && self.is_still_there(context.rows);
+        let grew = grew && (is_returned || self.is_still_there(context.rows));
         let told = match self.growth.state {
             _ if self.is_bounded() && self.in_loop.is_none() => grew && self.n_runs > 1,
             State::Leak | State::Suspected => grew,
@@ -479,7 +486,8 @@ impl Judged {
             State::Stable => grew && self.settles(),
         };
         if told && (self.growth.state != State::Stable || self.is_bounded()) {
-            self.withdrawn = self.reason_to_withdraw(context);
+            let returned = Some(Withdrawn::Returned).filter(|_| is_returned);
+            self.withdrawn = returned.or_else(|| self.reason_to_withdraw(context));
         }
         told.then_some(self)
     }
@@ -504,6 +512,13 @@ impl Judged {
     /// Steps whose run has ended count for what that run left: a cache of a generation, or losses
     /// that a backward pass consumed, are gone with it.
     fn is_still_there(&self, rows: Rows<'_>) -> bool {
+        // Names know it: the host's level may fall by what others give back.
+        let is_named = self.grown_by_name().as_f64() >= STILL_THERE * self.kept().as_f64();
+        self.is_left(rows) || is_named
+    }
+
+    /// The level after the last of its runs shows most of it, or there is none yet.
+    fn is_left(&self, rows: Rows<'_>) -> bool {
         let last = self.runs.last().filter(|_| self.steps);
         let row = last.and_then(|run| rows.row(*run, self.key.device));
         let row = row.filter(|row| row.metric == self.metric);
@@ -577,6 +592,10 @@ impl Judged {
             n_missing: self.n_missing(),
             headroom,
             runs_to_oom,
+            time_to_oom: self
+                .period
+                .zip(runs_to_oom)
+                .map(|(each, n)| Nanos::new(each.get().saturating_mul(n))),
             decided_by: self.decided_by,
             traced: traced.map(|trace| traced::run(trace, rate)),
             advice,

@@ -75,14 +75,17 @@ impl<'a> Course<'a> {
     }
 }
 
-/// The loops of an ended run whose series are judged on a device: those that grow.
+/// The loops of a run whose series are judged on a device: those that grow. While the run goes on, a look
+/// inside of it must have told who holds what grew.
 pub(super) fn judged<'a>(
     recording: &'a Recording,
     run: &Run,
     device: DeviceIdx,
 ) -> Vec<Course<'a>> {
     let loops: Vec<&Loop> = recording.loops(run.idx).collect();
-    if run.ended.is_none() || loops.is_empty() || has_blocks(recording, run) {
+    let is_known =
+        run.ended.is_some() || recording.holders_inside(run.idx, device).next().is_some();
+    if !is_known || loops.is_empty() || has_blocks(recording, run) {
         return Vec::new();
     }
     let find = |idx: LoopIdx| loops.iter().copied().find(|it| it.idx == idx);
@@ -138,8 +141,13 @@ pub(super) fn judged<'a>(
     courses
 }
 
-/// Whether one of a run's loops grew by most of what the run kept.
-pub fn grew_in_a_loop(recording: &Recording, row: &RunRow) -> bool {
+/// Whether one of a run's loops grew by most of what the run kept: one of the user's, or any.
+pub fn grew_in_a_loop(recording: &Recording, row: &RunRow, is_users: bool) -> bool {
+    let is_library = |idx: LoopIdx| {
+        recording
+            .loops(row.run)
+            .any(|it| it.idx == idx && it.is_library)
+    };
     let kept = row.kept_alone().unwrap_or_default().as_f64();
     let mut series = recording.samples_of(row.run, row.device);
     let gain = |points: &Points| {
@@ -149,7 +157,10 @@ pub fn grew_in_a_loop(recording: &Recording, row: &RunRow) -> bool {
         Some(levels.next_back()?.since(first).as_f64())
     };
     series.any(|(series, points)| {
-        let gain = gain(points).filter(|_| matches!(series, Series::Loop(_)));
+        let Series::Loop(idx) = series else {
+            return false;
+        };
+        let gain = gain(points).filter(|_| !(is_users && is_library(*idx)));
         gain.is_some_and(|gain| gain > 0.0 && gain >= MOST * kept)
     })
 }
@@ -164,12 +175,13 @@ fn has_blocks(recording: &Recording, run: &Run) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::analyze::{FindingKind, Rules, analyze};
+    use crate::holders::{DeviceHolders, Holder, RootKind, Traits};
     use crate::recording::{
-        DeviceIdx, Frame, Loop, LoopIdx, Recording, RunIdx, Sample, Samples, Series,
+        DeviceIdx, Frame, HolderSnapshot, Loop, LoopIdx, Recording, RunIdx, Sample, Samples, Series,
     };
     use crate::severity::Severity;
     use crate::testing::{Play, run, session};
-    use crate::units::{Bytes, Nanos, Units};
+    use crate::units::{ByteDelta, Bytes, Nanos, Units};
     use crate::wording::words;
 
     const CELL: &str = "for epoch in epochs:\n    for x in xs:\n        kept.append(f(x))";
@@ -321,12 +333,52 @@ mod tests {
         check(&of_cell(counted), Some((title, Severity::Critical)));
     }
 
+    /// A look inside of the run, at which that name had so many MiB more.
+    fn look_inside(recording: &mut Recording, name: &str, grown_mib: i64) {
+        let mib = |n: i64| Bytes::mib(u64::try_from(n).expect("it grew"));
+        let holder = Holder {
+            grown: Some(ByteDelta::new(grown_mib << 20)),
+            traits: Traits {
+                type_name: "list".to_owned(),
+                n_tensors: 12,
+                graph: mib(grown_mib / 2),
+                ..Traits::default()
+            },
+            ..Holder::new(RootKind::ThreadFrame, name, mib(grown_mib))
+        };
+        let look = HolderSnapshot {
+            run: RunIdx(0),
+            device: DeviceIdx(0),
+            inside_at: Some(recording.run(RunIdx(0)).started),
+            holders: DeviceHolders {
+                device: "cuda:0".to_owned(),
+                roots: vec![holder],
+                ..DeviceHolders::default()
+            },
+        };
+        let frame = Frame::Holders(Box::new(look));
+        recording.apply(frame).expect("the run is there");
+    }
+
     #[test]
-    fn a_loop_of_a_run_that_goes_on_is_not_judged_yet() {
+    fn what_a_function_kept_until_it_returned_is_told() {
+        let mut recording = nested((CELL, run(0)), (1, 60), |_, turn| 8 * turn);
+        check(&recording, None);
+        look_inside(&mut recording, "stream()", 240);
+        let title = "`stream()` grew 8 MiB an iteration of line 2";
+        check(&recording, Some((title, Severity::Info)));
+    }
+
+    #[test]
+    fn a_loop_of_a_run_that_goes_on_is_judged_once_a_look_tells_who_grows() {
         let mut recording = nested(leaking(), (1, 60), |_, turn| 8 * turn);
         let mut run = recording.run(RunIdx(0)).clone();
         run.ended = None;
         recording.apply(Frame::Run(run)).expect("it is known");
+        let mut looked_at = recording.clone();
+        look_inside(&mut looked_at, "kept", 480);
+        let title = "`kept` leaks 8 MiB an iteration of line 2";
+        check(&looked_at, Some((title, Severity::Critical)));
         let findings = analyze(&recording, &Rules::default()).findings;
         let is_growth =
             |kind: FindingKind| matches!(kind, FindingKind::Leak | FindingKind::Growing);

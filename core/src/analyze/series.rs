@@ -10,7 +10,7 @@ use super::row::{Metric, RunRow, metric_of, of_sample};
 use crate::recording::{
     DeviceIdx, Points, Recording, Run, RunIdx, Sample, Series, SourceHash, Status,
 };
-use crate::units::{ByteDelta, Bytes};
+use crate::units::{ByteDelta, Bytes, Nanos};
 
 /// What makes two runs runs of the same thing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -157,6 +157,8 @@ pub(super) struct StepSeries {
     pub(super) steps_per_point: f64,
     /// The loop whose iterations they are, if the user has not marked them.
     pub(super) in_loop: Option<LoopPlace>,
+    /// How long one took, on average.
+    pub(super) period: Option<Nanos>,
 }
 
 /// Which steps follow each other: those of the same label, in the same blocks.
@@ -270,6 +272,13 @@ fn even(ordinals: &[u64], levels: &[Bytes]) -> Vec<Bytes> {
     }
 }
 
+/// How long a step took from one point to another, on average.
+fn period(first: &Sample, last: &Sample) -> Option<Nanos> {
+    let n_steps = last.ordinal.saturating_sub(first.ordinal);
+    let nanos = last.at.get().checked_sub(first.at.get())?;
+    Some(Nanos::new(nanos.checked_div(n_steps)?))
+}
+
 /// The steps at these points, of which the first `n_begins` stand for the start.
 fn steps(
     recording: &Recording,
@@ -315,5 +324,6 @@ fn steps(
         steps_per_point: last.ordinal.saturating_sub(first.ordinal) as f64 / n_gaps,
         levels: even(&ordinals, &levels),
         in_loop: None,
+        period: period(first, last),
     })
 }

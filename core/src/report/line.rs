@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use super::{in_parts, status_word, to_text, use_of_limit, verdict};
 use crate::analyze::{
-    Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, Withdrawn,
+    Analysis, Details, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State,
+    Withdrawn,
 };
 use crate::recording::{DeviceKind, Recording, RunIdx, Status};
-use crate::units::{ByteDelta, Bytes, Units};
+use crate::units::{ByteDelta, Bytes, Nanos, Units};
 use crate::wording::{others, together};
 
 /// Share of the capacity that a run must keep for `%gpumem on` to print a line.
@@ -109,6 +110,31 @@ pub fn line(
             .map(|finding| verdict::below_cell(recording, finding, width)),
     );
     to_text(&lines)
+}
+
+/// What a device that fills within this time is worth: a line under the running cell.
+const SOON: Nanos = Nanos::millis(300_000);
+
+/// The line under a cell that goes on, if a loop in it leaks and the device will be full within five minutes:
+/// `▲ losses +64 MiB every iteration of line 1 (12 of 12) · full in about 52 iterations (40 s)`.
+pub fn foretold(
+    recording: &Recording,
+    analysis: &Analysis,
+    run: RunIdx,
+    width: usize,
+) -> Option<String> {
+    let fills_soon = |finding: &&Finding| {
+        let growth = match &finding.details {
+            Details::Growth(growth) if growth.in_loop.is_some() => growth,
+            _ => return false,
+        };
+        finding.kind == FindingKind::Leak
+            && finding.severity == Severity::Critical
+            && finding.runs.last() == Some(&run)
+            && growth.time_to_oom.is_some_and(|time| time <= SOON)
+    };
+    let finding = analysis.findings.iter().find(fills_soon)?;
+    Some(verdict::growth_below_cell(recording, finding, width))
 }
 
 /// The finding asks for attention, and rests on the run or on a block in it.

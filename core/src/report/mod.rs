@@ -58,7 +58,7 @@ pub use device_profile::device_profile;
 pub use holders::holders;
 pub use level_log::level_log;
 pub use levels::levels;
-pub use line::{News, has_new_finding, line, news};
+pub use line::{News, foretold, has_new_finding, line, news};
 pub use markdown::{markdown, markdown_code, markdown_text};
 pub use memory_timeline::memory_timeline;
 pub use nsight::nsight_export;

@@ -108,15 +108,20 @@ pub(super) fn fix_lines(fix: &Fix, width: usize) -> Vec<String> {
     lines
 }
 
-/// A finding below a cell: `▲ losses +420 MiB every run (5 of 5) · full in about 13 runs`, and what
-/// to do.
-pub(super) fn below_cell(recording: &Recording, finding: &Finding, width: usize) -> String {
+/// A finding below a cell, without what to do.
+pub(super) fn growth_below_cell(recording: &Recording, finding: &Finding, width: usize) -> String {
     let words = crate::wording::words(recording, finding, Units::Binary);
     let mut parts = words.line;
     if let Some(first) = parts.first_mut() {
         *first = format!("{} {first}", icon(finding));
     }
-    let found = in_parts(&parts, width, "  ");
+    in_parts(&parts, width, "  ")
+}
+
+/// A finding below a cell: `▲ losses +420 MiB every run (5 of 5) · full in about 13 runs`, and what
+/// to do.
+pub(super) fn below_cell(recording: &Recording, finding: &Finding, width: usize) -> String {
+    let found = growth_below_cell(recording, finding, width);
     let fix = finding.fix.as_ref().map(fix_after_cell);
     let command = finding.release();
     let fix = match (command, fix) {

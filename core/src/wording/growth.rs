@@ -1,11 +1,11 @@
 //! A cell's runs, or the steps in one, that grow or settled.
 
 use super::{Teller, Words, advice, code, count, holders, joined, withdrawn};
-use crate::analyze::{DecidedBy, Finding, FindingKind, GrowthDetails, LoopPlace, State};
+use crate::analyze::{DecidedBy, Finding, FindingKind, GrowthDetails, LoopPlace, State, Withdrawn};
 use crate::holders::{Holder, RootKind};
 use crate::recording::LoopKind;
 use crate::source_text;
-use crate::units::{Bytes, Units};
+use crate::units::{Bytes, Nanos, Units};
 
 pub(super) fn words(teller: &Teller<'_>, details: &GrowthDetails) -> Words {
     let growth = Growth { teller, details };
@@ -45,6 +45,7 @@ impl Growth<'_> {
         if let Some(reason) = finding.withdrawn {
             let until = self.until();
             let title = match finding.kind {
+                _ if reason == Withdrawn::Returned => format!("{name} grew {each} {unit}{on}"),
                 FindingKind::Leak => format!("{name} leaked {each} {unit}{on}{until}"),
                 _ => format!("{place} grew {each} {unit}{on}{until}"),
             };
@@ -278,9 +279,17 @@ impl Growth<'_> {
             0 => format!("the next {unit} may run out of memory"),
             n => {
                 let n = usize::try_from(two_digits(n)).unwrap_or(usize::MAX);
-                format!("{subject}full in **about {}**", count(n, unit))
+                let time = self.time_to_oom();
+                format!("{subject}full in **about {}**{time}", count(n, unit))
             }
         })
+    }
+
+    /// `` (40 s)``: of iterations, of which nobody knows how long they take.
+    fn time_to_oom(&self) -> String {
+        let time = self.details.time_to_oom;
+        let time = time.filter(|_| self.details.in_loop.is_some());
+        time.map_or_else(String::new, |time| format!(" ({})", coarse(time)))
     }
 
     /// `9.98 GiB can still be used`, if a forecast rests on it.
@@ -358,6 +367,17 @@ fn two_digits(n: u64) -> u64 {
         unit *= 10;
     }
     (n + unit / 2) / unit * unit
+}
+
+/// A time without what an estimate does not tell: `40 s`, `12 min`, `3 h`.
+fn coarse(time: Nanos) -> String {
+    let seconds = time.get() / 1_000_000_000;
+    match seconds {
+        0 => "less than 1 s".to_owned(),
+        1..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        _ => format!("{} h", seconds / 3600),
+    }
 }
 
 fn unit(details: &GrowthDetails) -> &'static str {

@@ -256,6 +256,7 @@ pub(crate) const fn withdrawn(reason: Withdrawn) -> &'static str {
         Withdrawn::Edited => "the cell was edited since",
         Withdrawn::HadEnough => "a later run of the cell had enough",
         Withdrawn::LetGo => "freed since",
+        Withdrawn::Returned => "given back when it ended",
     }
 }
 

@@ -56,6 +56,7 @@ fn growth(n: usize) -> GrowthDetails {
         n_missing: 0,
         headroom: Some(Bytes::gib(1)),
         runs_to_oom: Some(2),
+        time_to_oom: None,
         decided_by: None,
         traced: None,
         advice: Vec::new(),

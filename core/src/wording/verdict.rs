@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use super::holders::held_by;
 use super::{Words, count};
-use crate::analyze::{Analysis, DeviceSummary, FindingKind, Peak, RunRow, Verdict, grew_in_a_loop};
+use crate::analyze::{
+    Analysis, DeviceSummary, FindingKind, Peak, RunRow, Verdict, Withdrawn, grew_in_a_loop,
+};
 use crate::holders::Holder;
 use crate::recording::{DeviceIdx, Recording, Run, Series, Status};
 use crate::units::{ByteDelta, Bytes, Units};
@@ -37,7 +39,12 @@ fn shows_growth(recording: &Recording, analysis: &Analysis) -> bool {
     let mut runs = recording.runs().iter();
     let mut series = recording.all_samples();
     let mut rows = analysis.rows.iter();
-    if rows.any(|row| has_kept_much(analysis, row) && grew_in_a_loop(recording, row)) {
+    let grew_unseen = |row: &RunRow| {
+        let kept = row.kept_alone().unwrap_or_default();
+        has_kept_much(analysis, row) && grew_in_a_loop(recording, row, false)
+            || kept >= MUCH.since(Bytes::ZERO) && grew_in_a_loop(recording, row, true)
+    };
+    if rows.any(grew_unseen) || grew_inside(analysis) {
         return false;
     }
     runs.any(|run| !seen.insert((run.revision, run.parent.is_some().then_some(&run.label))))
@@ -46,6 +53,12 @@ fn shows_growth(recording: &Recording, analysis: &Analysis) -> bool {
             Series::Marked(_) => points.len() > N_STEPS,
             Series::Loop(_) => points.len() > N_STEPS && recording.run(run).ended.is_some(),
         })
+}
+
+/// A function kept much until it returned.
+fn grew_inside(analysis: &Analysis) -> bool {
+    let mut findings = analysis.findings.iter();
+    findings.any(|it| it.withdrawn == Some(Withdrawn::Returned))
 }
 
 /// A run kept much of its device.
@@ -123,7 +136,7 @@ pub fn healthy(
         return Words::new(format!("The kernel died{place}"), grown + &levels);
     }
     let grows = |verdict: &Verdict<'_>| verdict.first().kind == FindingKind::Growing;
-    if analysis.verdicts().iter().any(grows) {
+    if analysis.verdicts().iter().any(grows) || grew_inside(analysis) {
         return Words::new("No leak so far", levels);
     }
     let kept = kept_in_one_run(recording, analysis, device, units);

@@ -42,6 +42,8 @@ class Growth(SeriesGrowth):
     """What is left for growth on the device."""
     runs_to_oom: int | None
     """How many more runs (or steps) until memory runs out at this rate."""
+    nanos_to_oom: int | None
+    """How long those steps take; of runs it is not known."""
     decided_by: str | None
     """What decided between a leak and growth, if anything did: ``allocations_grew``,
     ``allocations_stayed``, ``one_tensor`` (replaced by a larger one each time), ``fills`` (its

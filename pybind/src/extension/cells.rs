@@ -11,6 +11,7 @@ use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 
 use super::Extension;
 use super::options::{cell_options, is_control};
+use super::parent::context_of_cell;
 use super::parsed_interval;
 use crate::ending::Ending;
 use crate::late_line;
@@ -53,6 +54,8 @@ pub(super) struct RecordedCell {
     /// `--trace` asked for it.
     traced: Option<TracedCell>,
     snapshot: on_oom::Watched,
+    /// In which another thread shows something below it.
+    context: Option<Py<PyAny>>,
 }
 
 /// The tracing of a cell under way.
@@ -126,6 +129,7 @@ impl Extension {
             selection,
             traced: None,
             snapshot: on_oom::begin(),
+            context: context_of_cell(py)?,
         };
         self.with_cell(py, info, |cell| cell.recorded = Some(recorded));
         blocks::set_current(py, Some(run))?;
@@ -209,6 +213,29 @@ impl Extension {
         }
         self.say_last_died(py)?;
         self.say_trouble_of_store(py, &recorded)
+    }
+
+    /// Says something below the cell of a run that goes on, from another thread; false if it is no cell of this
+    /// shell.
+    pub(super) fn say_inside(&self, py: Python<'_>, run: RunId, text: &str) -> PyResult<bool> {
+        let found = {
+            let state = self.state(py);
+            let mut recorded = state.cells.iter().filter_map(|it| it.recorded.as_ref());
+            let found = recorded.find(|it| it.run == run);
+            found.map(|it| {
+                (
+                    it.context.as_ref().map(|it| it.clone_ref(py)),
+                    it.quiet || (!it.asked && state.quiet),
+                )
+            })
+        };
+        let Some((context, is_quiet)) = found else {
+            return Ok(false);
+        };
+        if !is_quiet {
+            self.publish_in(py, context.as_ref().map(|it| it.bind(py)), text)?;
+        }
+        Ok(true)
     }
 
     /// Ends what is recorded of cells that go on without us.

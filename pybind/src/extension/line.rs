@@ -129,6 +129,21 @@ impl Extension {
         publish.call((), Some(&output)).map(drop)
     }
 
+    /// The same in that context.
+    pub(super) fn publish_in(
+        &self,
+        py: Python<'_>,
+        context: Option<&Bound<'_, PyAny>>,
+        text: &str,
+    ) -> PyResult<()> {
+        let (publish, output) = self.publication(py, text, PyDict::new(py))?;
+        match context {
+            Some(context) => context.call_method("run", (publish,), Some(&output)),
+            None => publish.call((), Some(&output)),
+        }
+        .map(drop)
+    }
+
     /// How the shell shows `text` as display data, and what to call that with. Never on stdout, and tagged, so
     /// that nbstripout and nbval can drop it. It is shown below the cell of the thread that calls: Jupyter tells
     /// by a context variable which one that is.

@@ -7,6 +7,7 @@ mod cells;
 mod failure;
 mod line;
 mod options;
+mod parent;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -19,6 +20,7 @@ use pyo3::types::PyDict;
 use crate::modules::imported;
 use crate::recorder::SourceText;
 use crate::sampler::Interval;
+use crate::session::RunId;
 use crate::text::Text;
 use crate::{guard, interrupt, rules, session, stored};
 use cells::{RunningCell, count_of, end_flight};
@@ -252,6 +254,16 @@ pub(crate) fn shells(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
         shells.extend(running.filter(|shell| !shell.is_none()));
     }
     shells
+}
+
+/// Says something below the cell of a run that goes on, from another thread.
+pub(crate) fn say_inside(py: Python<'_>, run: RunId, text: &str) -> PyResult<()> {
+    for extension in loaded(py) {
+        if extension.get().say_inside(py, run, text)? {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// What `Extension.stopped` says of the shell that has stopped, if one has: a report says so.

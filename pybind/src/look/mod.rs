@@ -92,6 +92,8 @@ pub(crate) struct Question {
     pub(crate) reads_graph: bool,
     /// Memory that looks do not read as a rule is left out of the copy.
     pub(crate) leaves_out: bool,
+    /// The thread whose functions are the user's own, as Python numbers it; `None`: the one that asks.
+    pub(crate) thread: Option<u64>,
 }
 
 impl Question {
@@ -156,7 +158,7 @@ impl Look {
     ) -> Result<Self, NoAnswer> {
         let looking = Looking::begin()?;
         let before = cpu_time::spent();
-        let places = Places::of_shells(py, shells);
+        let places = Places::of_shells(py, shells, question.thread);
         let begun = places
             .map_err(|error| NoAnswer::Failed(error.to_string()))
             .and_then(|places| Self::begun(py, &places, question));

@@ -28,6 +28,7 @@ pub(crate) use count::note_mark;
 use run_loops::{RunLoops, UnplacedCode};
 use tool::Monitoring;
 pub(crate) use tool::resolve;
+use watcher::Visited;
 
 /// What the user's settings say.
 static IS_ON: AtomicBool = AtomicBool::new(true);
@@ -46,8 +47,9 @@ pub(crate) fn count_loops(yes: bool) {
     IS_ON.store(yes, Ordering::Relaxed);
 }
 
-/// A run begins on this thread. While one is watched, others go on without.
-pub(crate) fn begin(py: Python<'_>, run: RunId) {
+/// A run begins on this thread, in which who holds memory may be looked for. While one is watched, others go
+/// on without.
+pub(crate) fn begin(py: Python<'_>, run: RunId, has_looks: bool) {
     let Some(monitoring) = Monitoring::get(py).filter(|_| IS_ON.load(Ordering::Relaxed)) else {
         return;
     };
@@ -56,9 +58,9 @@ pub(crate) fn begin(py: Python<'_>, run: RunId) {
     }
     let begun = guard::caught(py, || {
         let began = Instant::now();
-        *locked(py) = Some(RunLoops::new(py, run, began, monitoring)?);
+        *locked(py) = Some(RunLoops::new(py, run, began, has_looks, monitoring)?);
         stop_at_exit(py)?;
-        watcher::begin(began, count_running)?;
+        watcher::begin(began, visit)?;
         Ok(())
     });
     if let Err(failure) = begun {
@@ -86,7 +88,36 @@ pub(crate) fn end(py: Python<'_>, run: Option<RunId>) {
     }
 }
 
-/// The thread's look at the open run.
+/// The thread's visit to the open run.
+fn visit(py: Python<'_>) -> Visited {
+    let began = Instant::now();
+    count_running(py);
+    let took = began.elapsed();
+    let looked = guard::caught(py, || look_inside(py));
+    if let Err(failure) = &looked {
+        let words = format!("who holds memory in a run is not known: {failure}");
+        guard::log_once(py, &words);
+    }
+    Visited {
+        took,
+        is_looking: matches!(looked, Ok(Some(true))),
+    }
+}
+
+/// Who holds what the open run has taken so far, and what that foretells. Whether a look is under way.
+fn look_inside(py: Python<'_>) -> PyResult<bool> {
+    let watched = with_run_loops(py, None, |it| Ok((it.run, it.thread, it.has_looks)))?;
+    let Some((run, thread, _)) = watched.filter(|(.., has_looks)| *has_looks) else {
+        return Ok(false);
+    };
+    let is_looking = session::look_inside(py, run, thread)?;
+    if let Some(line) = session::foretell(py, run)? {
+        extension::say_inside(py, run, &line)?;
+    }
+    Ok(is_looking)
+}
+
+/// Counts the loops of the open run.
 fn count_running(py: Python<'_>) {
     let looked = guard::caught(py, || {
         let stacks = stacks::stacks(py)?;
@@ -116,7 +147,7 @@ fn count_running(py: Python<'_>) {
 #[cfg(feature = "testing")]
 #[pyfunction]
 pub(crate) fn look_at_loops(py: Python<'_>) {
-    count_running(py);
+    visit(py);
 }
 
 /// An iteration of a loop has ended: its levels are read.

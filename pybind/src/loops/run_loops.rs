@@ -15,6 +15,7 @@ use super::stacks::{self, RunningCode, Stack};
 use super::tool::{Monitoring, Tool};
 use crate::session::RunId;
 use crate::text::Text;
+use crate::walk;
 
 /// So many codes are looked into in a run.
 const MAX_CODES: usize = 512;
@@ -27,8 +28,10 @@ pub(super) struct RunLoops {
     tool: Option<Tool>,
     /// Every id was in use, or somebody has taken ours.
     has_no_tool: bool,
+    /// Who holds memory is looked for while it goes on.
+    pub(super) has_looks: bool,
     /// The thread that began the run, and the codes that were on its stack then.
-    thread: u64,
+    pub(super) thread: u64,
     codes_before: Vec<usize>,
     threads_before: Vec<u64>,
     codes: Vec<Code>,
@@ -87,15 +90,17 @@ impl RunLoops {
         py: Python<'_>,
         run: RunId,
         began: Instant,
+        has_looks: bool,
         monitoring: &'static Monitoring,
     ) -> PyResult<Self> {
         Ok(Self {
             run,
             began,
+            has_looks,
             monitoring,
             tool: None,
             has_no_tool: false,
-            thread: stacks::own_thread(),
+            thread: walk::own_thread(),
             codes_before: stacks::own_codes(py)?,
             threads_before: stacks::threads(py)?,
             codes: Vec::new(),

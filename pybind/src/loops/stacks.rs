@@ -168,11 +168,3 @@ pub(super) fn threads(py: Python<'_>) -> PyResult<Vec<u64>> {
         .filter_map(|(number, _)| number.extract().ok());
     Ok(numbers.collect())
 }
-
-/// The number of this thread, as Python counts them.
-#[expect(unsafe_code, reason = "the number of a thread")]
-#[allow(clippy::useless_conversion, reason = "on Windows it has 32 bits")]
-pub(super) fn own_thread() -> u64 {
-    // SAFETY: it only asks.
-    unsafe { ffi::PyThread_get_thread_ident() }.into()
-}

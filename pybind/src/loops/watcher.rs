@@ -43,6 +43,14 @@ struct WatcherState {
     is_over: bool,
 }
 
+/// What a visit to the open run came to.
+pub(super) struct Visited {
+    /// How long counting took.
+    pub(super) took: Duration,
+    /// An answer is to come.
+    pub(super) is_looking: bool,
+}
+
 /// Whether the thread sleeps.
 enum Sleep {
     None,
@@ -51,7 +59,7 @@ enum Sleep {
 }
 
 /// A run begins. The first one starts the thread.
-pub(super) fn begin(began: Instant, look: fn(Python<'_>)) -> std::io::Result<()> {
+pub(super) fn begin(began: Instant, visit: fn(Python<'_>) -> Visited) -> std::io::Result<()> {
     let mut state = state();
     if state.is_over {
         return Ok(());
@@ -66,7 +74,7 @@ pub(super) fn begin(began: Instant, look: fn(Python<'_>)) -> std::io::Result<()>
     let is_first = !state.has_thread;
     if is_first {
         let mut pace = Pace::default();
-        threads::start("gpumem-loops", move || attend(look, &mut pace), wake)?;
+        threads::start("gpumem-loops", move || attend(visit, &mut pace), wake)?;
         state.has_thread = true;
     }
     drop(state);
@@ -111,7 +119,7 @@ fn wake() {
 }
 
 /// The thread's life.
-fn attend(look: fn(Python<'_>), pace: &mut Pace) -> Progress {
+fn attend(visit: fn(Python<'_>) -> Visited, pace: &mut Pace) -> Progress {
     loop {
         let (n_begun, began) = match wait(pace) {
             Ok(due) => due,
@@ -122,16 +130,19 @@ fn attend(look: fn(Python<'_>), pace: &mut Pace) -> Progress {
             return Progress::Done;
         }
         // The GIL may come late, and waiting for it costs nobody anything.
-        let took = Python::try_attach(|py| {
-            let looked = Instant::now();
-            look(py);
-            looked.elapsed()
+        let visited = Python::try_attach(visit).unwrap_or(Visited {
+            took: LONGEST,
+            is_looking: false,
         });
         let now = Instant::now();
         let age = now.saturating_duration_since(began);
-        let rest = (age / PART_OF_A_RUN).clamp(SHORTEST, LONGEST);
+        let rest = if visited.is_looking {
+            SHORTEST
+        } else {
+            (age / PART_OF_A_RUN).clamp(SHORTEST, LONGEST)
+        };
         pace.of_run = n_begun;
-        pace.due = Some(now + rest.max(took.unwrap_or(LONGEST) * REST_PER_LOOK));
+        pace.due = Some(now + rest.max(visited.took * REST_PER_LOOK));
     }
 }
 

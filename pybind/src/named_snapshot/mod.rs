@@ -106,6 +106,7 @@ fn names(py: Python<'_>, asks: Asks) -> Result<BlockNames, String> {
         urgency: Urgency::Asked,
         reads_graph: true,
         leaves_out: true,
+        thread: None,
     };
     let patience = (WALK_TIME * 2).max(look::patience());
     match look::take(py, &extension::shells(py), &question, patience) {

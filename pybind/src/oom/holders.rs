@@ -97,6 +97,7 @@ fn holders(py: Python<'_>) -> Vec<HeldBy> {
         urgency: Urgency::Error,
         reads_graph: true,
         leaves_out: true,
+        thread: None,
     };
     match look::take(py, &extension::shells(py), &question, look::patience()) {
         Taken::Answered(found) => found.held_by,

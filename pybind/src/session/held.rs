@@ -1,15 +1,15 @@
 //! Who holds what after a run that left more than it found, or let go of what was kept.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use gpumem_core::holders::{Allocated, Found, Inventory, Limits};
 use gpumem_core::recording::{DeviceIdx, Reading, RunIdx};
-use gpumem_core::units::Bytes;
+use gpumem_core::units::{Bytes, Nanos};
 use pyo3::prelude::*;
 
 use super::reading::handed_out_of;
-use super::{Session, is_owner, is_running, with_session};
+use super::{Session, is_owner, is_running, locked, with_session};
 use crate::adapters::own::Asks;
 use crate::adapters::torch_is_imported;
 use crate::look::{self, Look, NoAnswer, Question, Reach, Taken, Urgency};
@@ -17,6 +17,9 @@ use crate::modules::imported;
 use crate::recorder::SourceText;
 use crate::sources;
 use crate::{extension, guard};
+
+/// Held while a look begins.
+static TAKING: Mutex<()> = Mutex::new(());
 
 /// A look whose answer is not there yet.
 pub(super) struct Late {
@@ -37,13 +40,15 @@ pub(super) struct Unseen {
 
 /// What an answer is for.
 #[derive(Debug, Clone)]
-struct Wanted {
+pub(super) struct Wanted {
     /// `None` before the first run.
-    run: Option<RunIdx>,
+    pub(super) run: Option<RunIdx>,
+    /// When the look was taken, if the run went on.
+    pub(super) inside_at: Option<Nanos>,
     /// The devices whose holders are recorded, with their labels.
-    devices: Vec<(DeviceIdx, String)>,
+    pub(super) devices: Vec<(DeviceIdx, String)>,
     /// Who held memory is part of what is known of the run's out-of-memory error.
-    is_of_oom: bool,
+    pub(super) is_of_oom: bool,
 }
 
 /// Before the first run that is recorded: what is there already, so that the look after it tells what
@@ -69,6 +74,7 @@ pub(super) fn look_before(py: Python<'_>, before: &[(sources::Found, Reading)]) 
     let question = question(Reach::Names, allocated, None);
     let wanted = Wanted {
         run: None,
+        inside_at: None,
         devices: Vec::new(),
         is_of_oom: false,
     };
@@ -130,6 +136,7 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
         };
         let wanted = Wanted {
             run: Some(run),
+            inside_at: None,
             is_of_oom: session.recorder.lacks_holders_of_oom(run),
             devices,
         };
@@ -170,7 +177,14 @@ fn collect_earlier(py: Python<'_>, patience: Duration) -> PyResult<bool> {
 }
 
 /// Takes a look, whose answer is recorded now or when it comes.
-fn take(py: Python<'_>, question: Question, wanted: Wanted, patience: Duration) -> PyResult<()> {
+pub(super) fn take(
+    py: Python<'_>,
+    question: Question,
+    wanted: Wanted,
+    patience: Duration,
+) -> PyResult<()> {
+    // One at a time: a run may end while a look inside of it is being begun.
+    let _taking = locked(py, &TAKING);
     match look::take(py, &extension::shells(py), &question, patience) {
         Taken::Answered(found) => record(py, &wanted, *found),
         Taken::Late(look) => with_session(py, |session| {
@@ -192,7 +206,7 @@ fn take(py: Python<'_>, question: Question, wanted: Wanted, patience: Duration) 
 pub(super) fn is_late(py: Python<'_>, run: RunIdx) -> PyResult<bool> {
     with_session(py, |session| {
         let late = session.late.as_ref();
-        late.is_some_and(|late| late.wanted.run == Some(run))
+        late.is_some_and(|late| late.wanted.run == Some(run) && late.wanted.inside_at.is_none())
     })
 }
 
@@ -236,7 +250,7 @@ pub(crate) fn collect_look(py: Python<'_>, patience: Duration) -> PyResult<bool>
     }
 }
 
-fn question(
+pub(super) fn question(
     reach: Reach,
     allocated: Vec<(String, Allocated)>,
     before: Option<Arc<Inventory>>,
@@ -251,6 +265,7 @@ fn question(
         urgency: Urgency::AfterRun,
         reads_graph: true,
         leaves_out: true,
+        thread: None,
     }
 }
 
@@ -270,10 +285,13 @@ impl Session {
             for (device, label) in &wanted.devices {
                 let holders = found.holders.on(label).cloned();
                 self.recorder
-                    .held(run, *device, None, label.clone(), holders);
+                    .held(run, *device, wanted.inside_at, label.clone(), holders);
             }
         }
-        self.inventory = Some(Arc::new(found.inventory));
+        // What a run has made since it began is told by the look before it.
+        if wanted.inside_at.is_none() {
+            self.inventory = Some(Arc::new(found.inventory));
+        }
     }
 }
 

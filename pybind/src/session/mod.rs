@@ -4,6 +4,7 @@
 mod answers;
 mod following;
 mod held;
+mod inside;
 mod loops;
 mod reading;
 mod rolled;
@@ -33,6 +34,7 @@ pub(crate) use answers::{
 pub(crate) use answers::{latest_line, long_from};
 pub(crate) use following::{Subscription, follow};
 pub(crate) use held::{collect_look, heap_changes, look_for_holders, look_if_unseen};
+pub(crate) use inside::{foretell, look_inside};
 pub(crate) use loops::{note_loops, read_in_loop, source_of};
 pub(crate) use reading::{
     device_labels, handed_out, new_sampler, order, processes, readings, source_states,
@@ -56,6 +58,7 @@ use crate::recorder::{Recorder, SourceText};
 use crate::sampler::{Interval, Sampler};
 use crate::sources::PATIENCE_OF_A_START;
 use held::{Late, Unseen, is_late};
+use inside::Inside;
 use reading::with_sources;
 use segments::Spent;
 
@@ -95,6 +98,8 @@ struct Session {
     late: Option<Late>,
     /// The latest run, if there was no time for its look, until another cell has changed the heap.
     unseen: Option<Unseen>,
+    /// What looks have found in the run that goes on.
+    inside: Inside,
     /// What looking where memory lies took so far.
     spent: Spent,
 }
@@ -202,6 +207,7 @@ impl Session {
             inventory: None,
             late: None,
             unseen: None,
+            inside: Inside::default(),
             spent: Spent::default(),
         })
     }

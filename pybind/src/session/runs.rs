@@ -76,7 +76,7 @@ pub(crate) fn begin(
         (session.id(run), session.opens(run, selection.interval))
     })?;
     warn_of_thread(py, sampling);
-    loops::begin(py, id);
+    loops::begin(py, id, holders);
     Ok(Some(id))
 }
 
@@ -167,7 +167,7 @@ pub(crate) fn begin_block(
     })?;
     warn_of_thread(py, sampling);
     if is_outermost {
-        loops::begin(py, id);
+        loops::begin(py, id, false);
     }
     Ok(Some(id))
 }

@@ -39,7 +39,7 @@ use roots::{Root, Roots};
 
 pub(crate) use asker::{Asker, Here, Told};
 pub(crate) use limits::Limits;
-pub(crate) use roots::{Places, current_frames, other_threads, waiting_tasks};
+pub(crate) use roots::{Places, current_frames, other_threads, own_thread, waiting_tasks};
 pub(crate) use sink::{Details, Part, PoolId, Sink, Storage, StorageId};
 
 /// Finds what a walk needs, once, when the module is loaded: this imports.

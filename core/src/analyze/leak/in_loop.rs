@@ -1,7 +1,8 @@
 //! What is different if the steps that grow are iterations of a loop that nobody has marked.
 
-use super::{Context, DecidedBy, Details, Finding, Growth, Judged, State, StepSeries};
-use crate::analyze::{held, suggest};
+use super::{Context, DecidedBy, Details, Finding, Growth, Judged, STILL_THERE, State, StepSeries};
+use crate::analyze::held::{self, Growers, Looks};
+use crate::analyze::suggest;
 use crate::holders::{Holder, Uses};
 use crate::units::{ByteDelta, Bytes};
 
@@ -20,14 +21,34 @@ pub(super) fn tell_once(findings: &mut Vec<Finding>) {
         let mut of_runs = others.iter().filter(|other| of_runs(other) && grows(other));
         of_runs.any(|other| is_same(it, other))
     };
-    let told = in_loops.iter().filter(|it| !is_told(it)).cloned();
-    let told: Vec<Finding> = told.collect();
+    let mut told: Vec<Finding> = Vec::new();
+    for finding in in_loops.iter().filter(|it| !is_told(it)) {
+        // Loops that no stack has shown in each other see the same name grow.
+        let same = told.iter_mut().find(|it| is_of_one_name(it, finding));
+        match same {
+            Some(same) if is_users(finding) && !is_users(same) => *same = finding.clone(),
+            Some(_) => {}
+            None => told.push(finding.clone()),
+        }
+    }
     let is_early = |it: &Finding| it.state == Some(State::NotEnoughData) && of_runs(it);
     let others = others
         .into_iter()
         .filter(|it| !is_early(it) || !told.iter().any(|of_loop| is_same(it, of_loop)));
     findings.extend(others);
     findings.extend(told);
+}
+
+/// Both are of the run's loops, and of what one name has.
+fn is_of_one_name(a: &Finding, b: &Finding) -> bool {
+    let name = |it: &Finding| it.holders.first().map(held::key);
+    name(a).is_some() && (name(a), &a.runs, a.device) == (name(b), &b.runs, b.device)
+}
+
+/// The loop stands in a cell.
+fn is_users(finding: &Finding) -> bool {
+    let at = finding.in_loop();
+    at.is_some_and(|it| it.file.is_empty())
 }
 
 /// Levels of a loop that grow by half of what is worth a word may be all that was read of it: names tell.
@@ -37,7 +58,43 @@ pub(super) fn min_growth_of_steps(context: Context<'_>, series: &StepSeries) -> 
     Bytes::new(least.get() / share)
 }
 
+/// What names had at a look inside of a run is less than what grew until its end: the next look was due when
+/// it had doubled.
+const MOST_INSIDE: f64 = 0.25;
+const MOST_AFTER: f64 = 0.5;
+
+/// What a function keeps until it returns is worth a word from so many bytes on.
+const MUCH_RETURNED: Bytes = Bytes::mib(64);
+
 impl Judged {
+    /// Takes in who holds what was kept, by the looks after the runs. Looks inside of its run tell it while the
+    /// run goes on, and of what its end has given back.
+    pub(super) fn take_growers(&mut self, context: Context<'_>, kept: Bytes) {
+        let (runs, device) = (&self.runs, self.key.device);
+        let growers =
+            |looks| held::growers(context.recording, runs, device, self.steps, kept, looks);
+        let last = runs.last().filter(|_| self.in_loop.is_some());
+        let goes_on = last.is_some_and(|run| context.recording.run(*run).ended.is_none());
+        let after = growers(Looks::AfterRuns);
+        let is_gone =
+            last.is_some() && !self.is_left(context.rows) && !is_most(&after, STILL_THERE, kept);
+        if goes_on || is_gone {
+            self.looks = Looks::InsideRuns;
+            self.growers = growers(Looks::InsideRuns);
+        } else {
+            self.growers = after;
+        }
+    }
+
+    /// Its end has given back what a look inside of its run found.
+    pub(super) fn is_returned(&self, context: Context<'_>) -> bool {
+        let last = self.runs.last().filter(|_| self.looks == Looks::InsideRuns);
+        let kept = self.kept().magnitude();
+        last.is_some_and(|run| context.recording.run(*run).ended.is_some())
+            && kept >= MUCH_RETURNED
+            && is_most(&self.growers, MOST_INSIDE, kept)
+    }
+
     /// The user has not asked about a loop, and it may be there to collect: only what nobody means to keep is
     /// a leak. A graph that each iteration keeps is one always.
     pub(super) fn weigh_loop(&mut self, context: Context<'_>, kept: Bytes) {
@@ -45,9 +102,11 @@ impl Judged {
         let is_accelerator = recording.device(self.key.device).kind.is_accelerator();
         let run = recording.run(*self.runs.last().expect("a series has runs"));
         let first = self.growers.holders.first();
-        let is_most = first
-            .and_then(|holder| holder.grown)
-            .is_some_and(|grown| grown.as_f64() >= 0.5 * kept.as_f64());
+        let most = match self.looks {
+            Looks::InsideRuns => MOST_INSIDE,
+            Looks::AfterRuns => MOST_AFTER,
+        };
+        let is_most = is_most(&self.growers, most, kept);
         let is_early = self.growth.state == State::NotEnoughData;
         let is_steady = self.grew_each_time() && self.n_chances >= held::ENOUGH_RUNS;
         if is_early && is_steady && is_most {
@@ -102,6 +161,13 @@ impl Judged {
     pub(super) fn is_meant_by_nobody(&self) -> bool {
         self.growers.is_looked_at() && self.decided_by.is_none()
     }
+}
+
+/// The first of them has this share of what was kept.
+fn is_most(growers: &Growers, share: f64, kept: Bytes) -> bool {
+    let first = growers.holders.first();
+    let grown = first.and_then(|holder| holder.grown);
+    grown.is_some_and(|grown| grown.as_f64() >= share * kept.as_f64())
 }
 
 /// What each tensor of a holder has, if that is what each iteration keeps as far as its levels tell.

@@ -4,7 +4,7 @@ use super::{Growers, Judged, found, n_positive};
 use crate::analyze::context::Context;
 use crate::analyze::finding::{Finding, FindingKind};
 use crate::analyze::growth::State;
-use crate::analyze::held;
+use crate::analyze::held::{self, Looks};
 use crate::analyze::names::{self, GrowingNames, NameKey};
 use crate::analyze::series::Key;
 use crate::analyze::stats_cache::StatsCache;
@@ -99,6 +99,7 @@ fn judged_names(
         n_chances: growing.runs.len(),
         steps: false,
         in_loop: None,
+        period: None,
         growth,
         levels: growing.levels.clone(),
         start: growing.start,
@@ -108,6 +109,7 @@ fn judged_names(
         name: growing.names.first().map(|((_, name), _)| name.clone()),
         is_shared: false,
         growers: Growers::of_names(context.recording, growing),
+        looks: Looks::AfterRuns,
         decided_by: None,
         withdrawn: None,
     };

@@ -20,7 +20,7 @@ use pyo3::types::{PyDict, PyList};
 use crate::still::{Dict, Object, Section};
 use ipython::Shell;
 pub(crate) use tasks::waiting_tasks;
-pub(crate) use threads::other_threads;
+pub(crate) use threads::{other_threads, own_thread};
 
 /// A named place that keeps an object alive.
 pub(super) struct Root<'s> {
@@ -41,15 +41,22 @@ pub(crate) struct Places<'py> {
     namespace: Option<Bound<'py, PyDict>>,
     /// The innermost frame of each thread, by its number.
     pub(super) frames: Bound<'py, PyDict>,
+    /// The thread whose functions hold what they hold, and not beside the cells.
+    own_thread: u64,
 }
 
 impl<'py> Places<'py> {
-    /// Of these shells.
-    pub(crate) fn of_shells(py: Python<'py>, shells: &[Bound<'py, PyAny>]) -> PyResult<Self> {
+    /// Of these shells, for a run of that thread: by default of this one.
+    pub(crate) fn of_shells(
+        py: Python<'py>,
+        shells: &[Bound<'py, PyAny>],
+        thread: Option<u64>,
+    ) -> PyResult<Self> {
         Ok(Self {
             shells: shells.iter().map(Shell::read).collect::<PyResult<_>>()?,
             namespace: None,
             frames: current_frames(py)?,
+            own_thread: thread.unwrap_or_else(own_thread),
         })
     }
 
@@ -59,6 +66,7 @@ impl<'py> Places<'py> {
         Ok(Self {
             shells: Vec::new(),
             frames: current_frames(namespace.py())?,
+            own_thread: own_thread(),
             namespace: Some(namespace),
         })
     }

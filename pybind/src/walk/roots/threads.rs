@@ -36,13 +36,13 @@ const WAITING: [&str; 9] = [
     "traitlets",
 ];
 
-/// Adds the locals of every thread's frames: of the thread that asks, those of the user's own
+/// Adds the locals of every thread's frames: of the run's own thread, those of the user's own
 /// functions and of what the innermost of them calls, for the rest are what runs the cell.
 pub(super) fn add<'s>(roots: &mut Roots<'s>, section: &'s Section<'s>, places: &Places<'_>) {
     let names = thread_names(section);
     let mut beside = Vec::new();
     for (thread, mut frames) in by_thread(section, places) {
-        let is_own = thread == own_thread();
+        let is_own = thread == places.own_thread;
         let name = names.get(&thread).filter(|_| !is_own);
         for frame in &frames {
             // A thread keeps it, and not the traceback or the frame that leads to it.
@@ -94,9 +94,10 @@ fn by_thread<'s>(section: &'s Section<'s>, places: &Places<'_>) -> Vec<(u64, Vec
     frames.filter_map(of_thread).collect()
 }
 
-#[expect(unsafe_code, reason = "the number of a thread, as Python counts it")]
+/// The number of this thread, as Python counts them.
+#[expect(unsafe_code, reason = "the number of a thread")]
 #[allow(clippy::useless_conversion, reason = "on Windows it has 32 bits")]
-fn own_thread() -> u64 {
+pub(crate) fn own_thread() -> u64 {
     // SAFETY: it only asks.
     unsafe { ffi::PyThread_get_thread_ident() }.into()
 }
