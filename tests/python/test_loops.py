@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
@@ -550,10 +551,60 @@ def test_one_run_tells_of_its_loop(recorded: Shell, claim: str) -> None:
     """The growth, the loop's line, and how much it matters."""
     cell, expected = JUDGED[claim]
     recorded.run(cell)
-    lines = "\n".join(recorded.lines).splitlines()
+    # The last display is the one after the cell.
+    lines = recorded.lines[-1].splitlines() if recorded.lines else []
     signed = [line for line in lines if line[:1] in ("▲", "◆", "○")]
     assert len(signed) == bool(expected)
     assert "".join(signed).startswith(expected)
+
+
+# 30 ms for each of 40 iterations: looks are due from 0.3 s on.
+LEAKING = """
+weights = sim.tensor(4 << 20, requires_grad=True)
+for i in range(40):
+    time.sleep(0.03)
+    kept.append((sim.tensor(4 << 20) * weights).sum())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a look needs a copy of the process")
+def test_a_line_says_that_the_device_will_be_full(recorded: Shell) -> None:
+    recorded.run(LEAKING)
+    _, foretold, after = recorded.lines
+    assert re.fullmatch(
+        r"▲ kept \+4 MiB every iteration of line 3 \(\d+ of \d+\)\s+· full in about \d+ iterations"
+        r" \(\d+ s\)",
+        foretold,
+    )
+    assert "kept · peak" in after
+    assert "▲ kept +4 MiB every iteration of line 3" in after
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a look needs a copy of the process")
+@pytest.mark.parametrize("off", ["foretell = False", "holders = False", "quiet = True"])
+def test_the_line_can_be_switched_off(recorded: Shell, off: str) -> None:
+    recorded.run(f"%config GpuMem.{off}")
+    recorded.run(LEAKING)
+    assert not any(line.startswith("▲") for line in recorded.lines)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a look needs a copy of the process")
+def test_what_a_generator_kept_until_it_ended_is_a_note(recorded: Shell) -> None:
+    recorded.run(
+        "def batches():\n"
+        "    made = []\n"
+        "    for i in range(50):\n"
+        "        made.append(sim.tensor(4 << 20))\n"
+        "        time.sleep(0.02)\n"
+        "        yield made[-1]\n"
+    )
+    recorded.run("for batch in batches():\n    pass")
+    [finding] = gpumem.report().findings
+    assert (finding.withdrawn, finding.severity) == ("returned", "info")
+    assert finding.holders[0].name == "batches()"
+    text = gpumem.report().text(110)
+    assert "○ batches() grew 4 MiB an iteration of line 3 of In [3]; given back when it ended" in text
+    assert "Nothing grows" not in text
 
 
 def test_growth_that_could_not_be_seen_is_not_denied(recorded: Shell) -> None:

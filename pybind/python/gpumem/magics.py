@@ -113,6 +113,10 @@ class GpuMem(Configurable):
         default_value=True,
         help="Count loops that run longer than 0.3 s, and read levels between their iterations.",
     ).tag(config=True)
+    foretell = Bool(
+        default_value=True,
+        help="Say below a running cell, once, that its loop will fill the device in five minutes.",
+    ).tag(config=True)
     interval = Unicode(
         default_value=DEFAULT_INTERVAL,
         help="Minimum time between samples, from 1ms to 1s; long runs use longer intervals.",
@@ -274,7 +278,7 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
         place = settings.snapshot_on_oom
         # The folder of then may not be that of now.
         _gpumem._snapshot_on_oom(Path(place).expanduser().absolute() if place else None)
-        _gpumem._count_loops(settings.loops)
+        _gpumem._count_loops(settings.loops, settings.foretell)
         _gpumem._flight_recorder(_flight_recorder_bytes(settings.flight_recorder))
         if not _gpumem._is_disabled():
             store = settings.store

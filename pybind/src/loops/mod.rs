@@ -6,6 +6,9 @@
 //! - `tool`: `sys.monitoring`, which calls `count` at each of their iterations from then on.
 //! - `run_loops`: what is counted in the open run, and how its loops lie in each other.
 //! - `count`: the counters; there levels are read as often as they may cost.
+//!
+//! The watcher's thread also has who holds memory looked for while the run goes on, and says below the cell
+//! that it will fill the device.
 
 mod bytecode;
 mod count;
@@ -32,6 +35,7 @@ use watcher::Visited;
 
 /// What the user's settings say.
 static IS_ON: AtomicBool = AtomicBool::new(true);
+static FORETELLS: AtomicBool = AtomicBool::new(true);
 
 /// Whoever locks it holds the GIL. Nothing of the user's runs meanwhile, unless an audit hook does.
 static RUN_LOOPS: Mutex<Option<RunLoops>> = Mutex::new(None);
@@ -40,11 +44,12 @@ static RUN_LOOPS: Mutex<Option<RunLoops>> = Mutex::new(None);
 static RUN: AtomicU64 = AtomicU64::new(NO_RUN);
 const NO_RUN: u64 = u64::MAX;
 
-/// What `GpuMem.loops` says now.
+/// What `GpuMem.loops` and `GpuMem.foretell` say now.
 #[pyfunction]
 #[pyo3(name = "_count_loops")]
-pub(crate) fn count_loops(yes: bool) {
+pub(crate) fn count_loops(yes: bool, foretells: bool) {
     IS_ON.store(yes, Ordering::Relaxed);
+    FORETELLS.store(foretells, Ordering::Relaxed);
 }
 
 /// A run begins on this thread, in which who holds memory may be looked for. While one is watched, others go
@@ -111,7 +116,9 @@ fn look_inside(py: Python<'_>) -> PyResult<bool> {
         return Ok(false);
     };
     let is_looking = session::look_inside(py, run, thread)?;
-    if let Some(line) = session::foretell(py, run)? {
+    if FORETELLS.load(Ordering::Relaxed)
+        && let Some(line) = session::foretell(py, run)?
+    {
         extension::say_inside(py, run, &line)?;
     }
     Ok(is_looking)
