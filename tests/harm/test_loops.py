@@ -404,3 +404,47 @@ for thread in threads:
     looked = "for i in range(50):\n    look()\n    sum(j for j in range(1000))"
     over = "is_over = True\nfor thread in threads:\n    thread.join()"
     notebook.survives(PRELUDE, begun, Step(looked, times=5, seconds=3), over, NOTHING_IS_LEFT)
+
+
+# C code without the GIL that allocates while copies are made, in the run's own thread and beside it.
+BUSY = """
+import sys, threading, time, zlib
+from gpumem import sim
+from gpumem._gpumem import _testing
+sim.use(8 << 30)
+data, kept, is_over = bytes(range(256)) * 16_384, [], False
+
+def compress():
+    return len(zlib.compress(data, 1))
+
+def beside():
+    while not is_over:
+        compress()
+
+def look():
+    while not is_over:
+        _testing.look_at_loops()
+        time.sleep(0.02)
+
+expected = compress()
+threads = [threading.Thread(target=it) for it in (beside, beside, look)]
+"""
+BUSY_LOOP = """
+for thread in threads:
+    thread.start()
+right = 0
+for step in range(60):
+    kept.append(sim.tensor(max(1, 2 * len(kept)) << 20))
+    right += compress() == expected
+is_over = True
+for thread in threads:
+    thread.join()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="copies are made on Linux alone")
+def test_looks_inside_of_a_run_change_nothing_of_it(notebook: Notebook) -> None:
+    looks = "import gpumem; results = right, gpumem._gpumem._looks()[0]"
+    right, n_looks = notebook.survives(BUSY, BUSY_LOOP, looks).results
+    assert right == 60
+    assert n_looks > 5

@@ -88,7 +88,7 @@ pub(super) fn look_before(py: Python<'_>, before: &[(sources::Found, Reading)]) 
             });
         }),
         Err(reason) => {
-            missed(py, &reason);
+            missed(py, &wanted, &reason);
             Ok(())
         }
     }
@@ -196,7 +196,7 @@ pub(super) fn take(
             });
         }),
         Taken::NoAnswer(reason) => {
-            missed(py, &reason);
+            missed(py, &wanted, &reason);
             Ok(())
         }
     }
@@ -243,7 +243,7 @@ pub(crate) fn collect_look(py: Python<'_>, patience: Duration) -> PyResult<bool>
                 with_session(py, |session| session.late.is_none())
             }
             _ => {
-                missed(py, &reason);
+                missed(py, &late.wanted, &reason);
                 Ok(true)
             }
         },
@@ -295,9 +295,10 @@ impl Session {
     }
 }
 
-fn missed(py: Python<'_>, reason: &NoAnswer) {
-    // The next look has both time and memory.
-    if matches!(reason, NoAnswer::Busy | NoAnswer::LacksMemory) {
+fn missed(py: Python<'_>, wanted: &Wanted, reason: &NoAnswer) {
+    // The next look has both time and memory, and the one after a run stands still.
+    let is_only = wanted.inside_at.is_none();
+    if !is_only || matches!(reason, NoAnswer::Busy | NoAnswer::LacksMemory) {
         return;
     }
     guard::log_once(
