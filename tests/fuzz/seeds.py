@@ -306,7 +306,7 @@ def main() -> None:
             (folder / name).write_bytes(content)
         dictionary = HERE / "dictionaries" / f"{reader}.dict"
         dictionary.parent.mkdir(exist_ok=True)
-        if reader not in {"nsight", "file_kind"}:
+        if reader not in {"nsight", "file_kind", "snapshot_change", "snapshot_explorer"}:
             plain = {name: it for name, it in contents.items() if not it.startswith(b"\x1f\x8b")}
             dictionary.write_text("\n".join(words(plain)) + "\n")
 

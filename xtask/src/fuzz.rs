@@ -29,13 +29,13 @@ const TIMEOUT: &str = "-timeout=5";
 ///
 /// If a reader fails: the error names the file that it failed at.
 pub(crate) fn run(project: &Project, reader: Option<&str>, seconds: u32) -> Result<()> {
-    let binaries = build(project)?;
+    let binary = build(project)?;
     let mut n_all = 0;
     for name in readers(project)? {
         if reader.is_some_and(|wanted| wanted != name) {
             continue;
         }
-        let n = fuzz(project, &binaries.join(&name), &name, seconds)?;
+        let n = fuzz(project, &binary, &name, seconds)?;
         println!("{name:<20} {n:>12} executions");
         n_all += n;
     }
@@ -51,25 +51,20 @@ fn build(project: &Project) -> Result<PathBuf> {
     let host = host.context("rustc names no host")?;
     let mut cargo = run::command("cargo");
     cargo
-        .args(["build", "--release", "--bins", "--locked", "--target", host])
+        .args(["build", "--release", "--locked", "--target", host])
         .arg("--manifest-path")
         .arg(project.path("tests/fuzz/Cargo.toml"))
         .env("CARGO_TARGET_DIR", &target)
         .env("RUSTFLAGS", FLAGS.join(" "));
     run::run(&mut cargo)?;
-    Ok(target.join(host).join("release"))
+    Ok(target.join(host).join("release/gpumem-fuzz"))
 }
 
-/// The names of the targets.
+/// The names of the readers: each has a folder in the corpus.
 fn readers(project: &Project) -> Result<Vec<String>> {
     let mut names = Vec::new();
-    for entry in fs::read_dir(project.path("tests/fuzz/fuzz_targets"))? {
-        let path = entry?.path();
-        names.extend(
-            path.file_stem()
-                .and_then(|it| it.to_str())
-                .map(str::to_owned),
-        );
+    for entry in fs::read_dir(project.path("tests/fuzz/corpus"))? {
+        names.extend(entry?.file_name().into_string());
     }
     names.sort();
     Ok(names)
@@ -81,6 +76,7 @@ fn fuzz(project: &Project, binary: &Path, name: &str, seconds: u32) -> Result<u6
     fs::create_dir_all(&found)?;
     let mut command = Command::new(binary);
     command
+        .env("READER", name)
         .arg(&found)
         .arg(project.path("tests/fuzz/corpus").join(name))
         .args([
@@ -95,7 +91,11 @@ fn fuzz(project: &Project, binary: &Path, name: &str, seconds: u32) -> Result<u6
             found.parent().unwrap_or(&found).display()
         ))
         .stdin(Stdio::null());
-    let words = project.path(&format!("tests/fuzz/dictionaries/{name}.dict"));
+    let words = match name {
+        "snapshot_change" | "snapshot_explorer" => "torch_snapshot",
+        name => name,
+    };
+    let words = project.path(&format!("tests/fuzz/dictionaries/{words}.dict"));
     if words.is_file() {
         command.arg(format!("-dict={}", words.display()));
     }

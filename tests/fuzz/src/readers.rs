@@ -28,7 +28,7 @@ const PER_BYTE: usize = 20;
 
 /// A reader: its name, and what reads bytes and shows what was in them.
 pub(crate) struct Reader {
-    /// The name of its target and of its folder in the corpus.
+    /// The name of its folder in the corpus.
     pub(crate) name: &'static str,
     /// Panics if it takes more memory than it may.
     pub(crate) read: fn(&[u8]),
@@ -36,75 +36,28 @@ pub(crate) struct Reader {
 
 /// All of them.
 pub(crate) const READERS: [Reader; 17] = [
-    Reader {
-        name: "cell_files",
-        read: read_cell_files,
-    },
-    Reader {
-        name: "chrome_trace",
-        read: read_chrome_trace,
-    },
-    Reader {
-        name: "device_profile",
-        read: read_device_profile,
-    },
-    Reader {
-        name: "file_kind",
-        read: read_file_kind,
-    },
-    Reader {
-        name: "found",
-        read: read_found,
-    },
-    Reader {
-        name: "memory_timeline",
-        read: read_memory_timeline,
-    },
-    Reader {
-        name: "nsight",
-        read: read_nsight,
-    },
-    Reader {
-        name: "nvidia_smi",
-        read: read_nvidia_smi,
-    },
-    Reader {
-        name: "oom",
-        read: read_oom,
-    },
-    Reader {
-        name: "pickle",
-        read: read_pickle,
-    },
-    Reader {
-        name: "process_page",
-        read: read_process_page,
-    },
-    Reader {
-        name: "recording",
-        read: read_recording,
-    },
-    Reader {
-        name: "salvage",
-        read: read_salvage,
-    },
-    Reader {
-        name: "snapshot_change",
-        read: read_snapshot_change,
-    },
-    Reader {
-        name: "snapshot_explorer",
-        read: read_snapshot_explorer,
-    },
-    Reader {
-        name: "stormlog",
-        read: read_stormlog,
-    },
-    Reader {
-        name: "torch_snapshot",
-        read: read_torch_snapshot,
-    },
+    reader("cell_files", read_cell_files),
+    reader("chrome_trace", read_chrome_trace),
+    reader("device_profile", read_device_profile),
+    reader("file_kind", read_file_kind),
+    reader("found", read_found),
+    reader("memory_timeline", read_memory_timeline),
+    reader("nsight", read_nsight),
+    reader("nvidia_smi", read_nvidia_smi),
+    reader("oom", read_oom),
+    reader("pickle", read_pickle),
+    reader("process_page", read_process_page),
+    reader("recording", read_recording),
+    reader("salvage", read_salvage),
+    reader("snapshot_change", read_snapshot_change),
+    reader("snapshot_explorer", read_snapshot_explorer),
+    reader("stormlog", read_stormlog),
+    reader("torch_snapshot", read_torch_snapshot),
 ];
+
+const fn reader(name: &'static str, read: fn(&[u8])) -> Reader {
+    Reader { name, read }
+}
 
 /// … and this many: buffers of 64 KiB for what is unpacked or repaired, and the unpacker itself.
 const AT_LEAST: usize = 256 << 10;
