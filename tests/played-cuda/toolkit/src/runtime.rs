@@ -9,3 +9,5 @@ mod pointers;
 mod properties;
 mod streams;
 mod symbols;
+
+pub(crate) use current::{ready, started};

@@ -18,7 +18,7 @@ thread_local! {
 }
 
 /// Starts the driver, once; the number of devices.
-pub(super) fn started() -> Result<c_int, Error> {
+pub(crate) fn started() -> Result<c_int, Error> {
     static N_DEVICES: OnceLock<Result<c_int, Error>> = OnceLock::new();
     *N_DEVICES.get_or_init(|| {
         let mut n_devices = 0;
@@ -59,7 +59,7 @@ pub(super) fn bind(device: c_int) -> Answer {
 }
 
 /// Gives this thread a context unless it has one.
-pub(super) fn ready() -> Answer {
+pub(crate) fn ready() -> Answer {
     started()?;
     match context_now()? {
         0 => bind(DEVICE.get()),

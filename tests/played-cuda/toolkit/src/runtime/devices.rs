@@ -5,11 +5,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use played_machine::put;
 
 use super::current::{bind, checked, device, ready, started};
-use crate::driver::{
-    cuCtxGetDevice, cuCtxGetStreamPriorityRange, cuCtxSynchronize, cuDeviceCanAccessPeer,
-    cuDeviceGetAttribute, cuDeviceGetGraphMemAttribute, cuDeviceGetPCIBusId, cuDriverGetVersion,
-    cuGetProcAddress_v2,
-};
+use crate::driver::{cuCtxGetDevice, cuDriverGetVersion, cuGetProcAddress_v2};
 use crate::error::Error;
 use crate::version;
 
@@ -74,39 +70,9 @@ calls! {
         bind(device)
     }
 
-    cudaDeviceSynchronize() {
-        ready()?;
-        cuCtxSynchronize()
-    }
-
-    cudaDeviceGetAttribute(figure: *mut c_int, which: c_int, device: c_int) {
-        started()?;
-        cuDeviceGetAttribute(figure, which, device)
-    }
-
-    cudaDeviceGetPCIBusId(id: *mut c_char, length: c_int, device: c_int) {
-        started()?;
-        cuDeviceGetPCIBusId(id, length, device)
-    }
-
-    cudaDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) {
-        ready()?;
-        cuCtxGetStreamPriorityRange(least, greatest)
-    }
-
-    cudaDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int) {
-        started()?;
-        cuDeviceCanAccessPeer(can, device, peer)
-    }
-
     cudaDeviceEnablePeerAccess(peer: c_int, _flags: c_uint) {
         ready()?;
         checked(peer)
-    }
-
-    cudaDeviceGetGraphMemAttribute(device: c_int, which: c_int, figure: *mut c_void) {
-        started()?;
-        cuDeviceGetGraphMemAttribute(device, which, figure)
     }
 
     cudaDeviceSetGraphMemAttribute(device: c_int, _which: c_int, _figure: *mut c_void) {

@@ -1,15 +1,12 @@
 //! Allocating, copying, filling.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::c_int;
 
 use played_machine::put;
 
-use super::current::{ready, started};
+use super::current::ready;
 use crate::driver::{
-    cuDeviceGetDefaultMemPool, cuMemAlloc_v2, cuMemAllocAsync, cuMemAllocManaged, cuMemFree_v2,
-    cuMemFreeAsync, cuMemFreeHost, cuMemGetInfo_v2, cuMemHostAlloc, cuMemHostRegister_v2,
-    cuMemHostUnregister, cuMemPoolGetAttribute, cuMemPoolSetAccess, cuMemPoolSetAttribute,
-    cuMemPoolTrimTo, cuMemcpy, cuMemcpyAsync, cuMemsetD8_v2, cuMemsetD8Async,
+    cuMemAlloc_v2, cuMemHostAlloc, cuMemcpy, cuMemcpyAsync, cuMemsetD8_v2, cuMemsetD8Async,
 };
 
 calls! {
@@ -22,75 +19,9 @@ calls! {
         }
     }
 
-    cudaMallocManaged(pointer: *mut usize, n_bytes: usize, flags: c_uint) {
-        ready()?;
-        cuMemAllocManaged(pointer, n_bytes, flags)
-    }
-
-    cudaFree(pointer: usize) {
-        ready()?;
-        cuMemFree_v2(pointer)
-    }
-
-    cudaHostAlloc(pointer: *mut usize, n_bytes: usize, flags: c_uint) {
-        ready()?;
-        cuMemHostAlloc(pointer, n_bytes, flags)
-    }
-
     cudaMallocHost(pointer: *mut usize, n_bytes: usize) {
         ready()?;
         cuMemHostAlloc(pointer, n_bytes, 0)
-    }
-
-    cudaFreeHost(pointer: usize) {
-        ready()?;
-        cuMemFreeHost(pointer)
-    }
-
-    cudaHostRegister(pointer: usize, n_bytes: usize, flags: c_uint) {
-        ready()?;
-        cuMemHostRegister_v2(pointer, n_bytes, flags)
-    }
-
-    cudaHostUnregister(pointer: usize) {
-        ready()?;
-        cuMemHostUnregister(pointer)
-    }
-
-    cudaMemGetInfo(free: *mut usize, total: *mut usize) {
-        ready()?;
-        cuMemGetInfo_v2(free, total)
-    }
-
-    cudaMallocAsync(pointer: *mut usize, n_bytes: usize, stream: usize) {
-        ready()?;
-        cuMemAllocAsync(pointer, n_bytes, stream)
-    }
-
-    cudaFreeAsync(pointer: usize, stream: usize) {
-        ready()?;
-        cuMemFreeAsync(pointer, stream)
-    }
-
-    cudaDeviceGetDefaultMemPool(pool: *mut usize, device: c_int) {
-        started()?;
-        cuDeviceGetDefaultMemPool(pool, device)
-    }
-
-    cudaMemPoolSetAttribute(pool: usize, which: c_int, figure: *mut c_void) {
-        cuMemPoolSetAttribute(pool, which, figure)
-    }
-
-    cudaMemPoolGetAttribute(pool: usize, which: c_int, figure: *mut c_void) {
-        cuMemPoolGetAttribute(pool, which, figure)
-    }
-
-    cudaMemPoolTrimTo(pool: usize, n_kept: usize) {
-        cuMemPoolTrimTo(pool, n_kept)
-    }
-
-    cudaMemPoolSetAccess(pool: usize, access: *mut c_void, n: usize) {
-        cuMemPoolSetAccess(pool, access, n)
     }
 
     cudaMemcpy(to: usize, from: usize, n_bytes: usize, _direction: c_int) {
