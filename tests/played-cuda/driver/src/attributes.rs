@@ -64,7 +64,6 @@ const FIGURES: [(c_int, c_int); 33] = [
 ];
 
 calls! {
-    [cuDeviceGetAttribute]
     cuDeviceGetAttribute(call, figure: *mut c_int, which: c_int, ordinal: c_int) {
         let device = process()?.device(ordinal)?;
         Ok(put(figure, attribute(&call.state, device, which))?)

@@ -11,11 +11,18 @@ pub(crate) type Answer = Result<(), Code>;
 
 /// A function as `cuGetProcAddress` knows it.
 pub(crate) struct EntryPoint {
-    /// Its name without the suffix of its version.
-    pub(crate) name: &'static str,
+    pub(crate) symbol: &'static str,
     /// The CUDA version that gave it this form, such as 12000.
     pub(crate) since: c_int,
     pub(crate) address: fn() -> *const c_void,
+}
+
+impl EntryPoint {
+    /// The symbol without the suffix of its version.
+    pub(crate) fn name(&self) -> &str {
+        let stem = self.symbol.trim_end_matches(|it: char| it.is_ascii_digit());
+        stem.strip_suffix("_v").unwrap_or(self.symbol)
+    }
 }
 
 /// Begins a call and gives its answer as the interface does.
@@ -27,11 +34,11 @@ pub(crate) fn answer(name: &str, body: impl FnOnce(&Call) -> Answer) -> c_int {
     answer.map_or_else(|code| code.0, |()| 0)
 }
 
-/// Exports functions: `[name without suffix, version] symbol(call, arguments) { answer }`.
+/// Exports functions: `[version] symbol(call, arguments) { answer }`.
 macro_rules! calls {
     ($(
         $(#[$doc:meta])*
-        [$name:ident $($since:literal)?]
+        $([$since:literal])?
         $symbol:ident($call:ident $(, $argument:ident: $type:ty)* $(,)?) $body:block
     )*) => {
         $(
@@ -44,7 +51,7 @@ macro_rules! calls {
 
         pub(crate) const ENTRY_POINTS: &[$crate::calls::EntryPoint] = &[
             $($crate::calls::EntryPoint {
-                name: stringify!($name),
+                symbol: stringify!($symbol),
                 since: 0 $(+ $since)?,
                 address: || $symbol as *const std::ffi::c_void,
             },)*

@@ -103,12 +103,10 @@ fn known(code: c_int) -> Result<(&'static CStr, &'static CStr), Code> {
 
 calls! {
     /// The name of a code; unknown codes have none.
-    [cuGetErrorName]
     cuGetErrorName(_call, code: c_int, name: *mut *const c_char) {
         Ok(put(name, known(code)?.0.as_ptr())?)
     }
 
-    [cuGetErrorString]
     cuGetErrorString(_call, code: c_int, words: *mut *const c_char) {
         Ok(put(words, known(code)?.1.as_ptr())?)
     }

@@ -136,27 +136,24 @@ extern "C" fn cuDevicePrimaryCtxRetain(context: *mut Handle, ordinal: c_int) -> 
 
 /// As which `cuGetProcAddress` finds it.
 pub(crate) const RETAIN: crate::calls::EntryPoint = crate::calls::EntryPoint {
-    name: "cuDevicePrimaryCtxRetain",
+    symbol: "cuDevicePrimaryCtxRetain",
     since: 0,
     address: || cuDevicePrimaryCtxRetain as *const std::ffi::c_void,
 };
 
 calls! {
-    [cuDevicePrimaryCtxRelease]
     cuDevicePrimaryCtxRelease_v2(_call, ordinal: c_int) {
         let mut process = process()?;
         let device = process.device(ordinal)?;
         process.contexts.release(device, ordinal, false)
     }
 
-    [cuDevicePrimaryCtxReset]
     cuDevicePrimaryCtxReset_v2(_call, ordinal: c_int) {
         let mut process = process()?;
         let device = process.device(ordinal)?;
         process.contexts.release(device, ordinal, true)
     }
 
-    [cuDevicePrimaryCtxSetFlags]
     cuDevicePrimaryCtxSetFlags_v2(_call, ordinal: c_int, flags: c_uint) {
         let mut process = process()?;
         process.device(ordinal)?;
@@ -165,7 +162,6 @@ calls! {
     }
 
     /// Whether this process has a primary context on a device.
-    [cuDevicePrimaryCtxGetState]
     cuDevicePrimaryCtxGetState(_call, ordinal: c_int, flags: *mut c_uint, is_active: *mut c_int) {
         let process = process()?;
         process.device(ordinal)?;
@@ -173,36 +169,33 @@ calls! {
         Ok(put(is_active, c_int::from(process.contexts.primary(ordinal).is_some()))?)
     }
 
-    [cuCtxCreate 3020]
+    [3020]
     cuCtxCreate_v2(_call, context: *mut Handle, _flags: c_uint, ordinal: c_int) {
         create(context, ordinal)
     }
 
-    [cuCtxCreate 11040]
+    [11040]
     cuCtxCreate_v3(_call, context: *mut Handle, _affinity: usize, _n: c_int, _flags: c_uint, ordinal: c_int) {
         create(context, ordinal)
     }
 
-    [cuCtxCreate 12050]
+    [12050]
     cuCtxCreate_v4(_call, context: *mut Handle, _settings: usize, _flags: c_uint, ordinal: c_int) {
         create(context, ordinal)
     }
 
-    [cuCtxDestroy]
     cuCtxDestroy_v2(_call, context: Handle) {
         process()?.contexts.made.remove(context).map_err(|_| Code::INVALID_CONTEXT)?;
         STACK.with_borrow_mut(|stack| stack.retain(|it| *it != context));
         Ok(())
     }
 
-    [cuCtxPushCurrent]
     cuCtxPushCurrent_v2(_call, context: Handle) {
         process()?.context(context)?;
         STACK.with_borrow_mut(|stack| stack.push(context));
         Ok(())
     }
 
-    [cuCtxPopCurrent]
     cuCtxPopCurrent_v2(_call, context: *mut Handle) {
         initialised()?;
         let popped = STACK.with_borrow_mut(Vec::pop).ok_or(Code::INVALID_CONTEXT)?;
@@ -212,7 +205,6 @@ calls! {
         Ok(put(context, popped)?)
     }
 
-    [cuCtxSetCurrent]
     cuCtxSetCurrent(_call, context: Handle) {
         let process = process()?;
         if context != 0 {
@@ -227,74 +219,63 @@ calls! {
         Ok(())
     }
 
-    [cuCtxGetCurrent]
     cuCtxGetCurrent(_call, context: *mut Handle) {
         initialised()?;
         Ok(put(context, current().unwrap_or(0))?)
     }
 
-    [cuCtxGetDevice 2000]
+    [2000]
     cuCtxGetDevice(_call, device: *mut c_int) {
         Ok(put(device, process()?.context(0)?.ordinal)?)
     }
 
-    [cuCtxGetDevice 13000]
+    [13000]
     cuCtxGetDevice_v2(_call, device: *mut c_int, context: Handle) {
         Ok(put(device, process()?.context(context)?.ordinal)?)
     }
 
-    [cuCtxGetId]
     cuCtxGetId(_call, context: Handle, id: *mut u64) {
         Ok(put(id, process()?.context(context)?.id)?)
     }
 
-    [cuCtxGetFlags]
     cuCtxGetFlags(_call, flags: *mut c_uint) {
         process()?.context(0)?;
         Ok(put(flags, 0)?)
     }
 
-    [cuCtxGetApiVersion]
     cuCtxGetApiVersion(_call, context: Handle, version: *mut c_uint) {
         process()?.context(context)?;
         Ok(put(version, 3020)?)
     }
 
-    [cuCtxSynchronize]
     cuCtxSynchronize(_call) {
         process()?.context(0).map(|_| ())
     }
 
-    [cuCtxSetLimit]
     cuCtxSetLimit(_call, _which: c_int, _limit: usize) {
         process()?.context(0).map(|_| ())
     }
 
-    [cuCtxGetLimit]
     cuCtxGetLimit(_call, limit: *mut usize, _which: c_int) {
         process()?.context(0)?;
         Ok(put(limit, 8 << 20)?)
     }
 
-    [cuCtxSetCacheConfig]
     cuCtxSetCacheConfig(_call, _preference: c_int) {
         process()?.context(0).map(|_| ())
     }
 
     /// From the lowest priority to the highest, which has the smaller number.
-    [cuCtxGetStreamPriorityRange]
     cuCtxGetStreamPriorityRange(_call, least: *mut c_int, greatest: *mut c_int) {
         process()?.context(0)?;
         put(least, 0)?;
         Ok(put(greatest, -5)?)
     }
 
-    [cuCtxEnablePeerAccess]
     cuCtxEnablePeerAccess(_call, peer: Handle, _flags: c_uint) {
         process()?.context(peer).map(|_| ())
     }
 
-    [cuCtxDisablePeerAccess]
     cuCtxDisablePeerAccess(_call, peer: Handle) {
         process()?.context(peer).map(|_| ())
     }

@@ -17,12 +17,12 @@ const NOT_FOUND: c_int = 1;
 const TOO_OLD: c_int = 2;
 
 calls! {
-    [cuGetProcAddress 11030]
+    [11030]
     cuGetProcAddress(_call, name: *const c_char, address: *mut *const c_void, version: c_int, _flags: u64) {
         find(name, address, version, ptr::null_mut())
     }
 
-    [cuGetProcAddress 12000]
+    [12000]
     cuGetProcAddress_v2(
         _call, name: *const c_char, address: *mut *const c_void, version: c_int, _flags: u64,
         status: *mut c_int,
@@ -32,7 +32,6 @@ calls! {
 
     /// Tables that no document describes serve NVIDIA's own runtime alone, which also wants
     /// a proof that the driver is NVIDIA's. Neither is played.
-    [cuGetExportTable]
     cuGetExportTable(_call, table: *mut *const c_void, _id: usize) {
         put(table, ptr::null())?;
         Err(Code::NOT_FOUND)
@@ -45,6 +44,7 @@ fn all() -> impl Iterator<Item = &'static EntryPoint> {
         code::ENTRY_POINTS,
         contexts::ENTRY_POINTS,
         std::slice::from_ref(&contexts::RETAIN),
+        std::slice::from_ref(&graphs::INSTANTIATE),
         devices::ENTRY_POINTS,
         ENTRY_POINTS,
         events::ENTRY_POINTS,
@@ -65,7 +65,7 @@ fn find(
     status: *mut c_int,
 ) -> Answer {
     let name = read_text(name)?;
-    let of_name = || all().filter(|it| it.name == name);
+    let of_name = || all().filter(|it| it.name() == name);
     let found = of_name()
         .filter(|it| it.since <= version)
         .max_by_key(|it| it.since);

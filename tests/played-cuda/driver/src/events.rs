@@ -19,39 +19,32 @@ pub(crate) struct Event {
 }
 
 calls! {
-    [cuEventCreate]
     cuEventCreate(_call, event: *mut Handle, _flags: c_uint) {
         let mut process = process()?;
         process.context(0)?;
         Ok(put(event, process.events.add(Event::default()))?)
     }
 
-    [cuEventDestroy]
     cuEventDestroy_v2(_call, event: Handle) {
         process()?.events.remove(event).map(|_| ())
     }
 
-    [cuEventRecord]
     cuEventRecord(_call, event: Handle, stream: Handle) {
         record(event, stream)
     }
 
-    [cuEventRecordWithFlags]
     cuEventRecordWithFlags(_call, event: Handle, stream: Handle, _flags: c_uint) {
         record(event, stream)
     }
 
-    [cuEventQuery]
     cuEventQuery(_call, event: Handle) {
         process()?.events.get(event).map(|_| ())
     }
 
-    [cuEventSynchronize]
     cuEventSynchronize(_call, event: Handle) {
         process()?.events.get(event).map(|_| ())
     }
 
-    [cuEventElapsedTime]
     cuEventElapsedTime(_call, millis: *mut f32, start: Handle, end: Handle) {
         let process = process()?;
         let at = |event| process.events.get(event)?.recorded.ok_or(Code::INVALID_HANDLE);

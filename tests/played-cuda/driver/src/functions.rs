@@ -29,39 +29,32 @@ const BINARY_VERSION: c_int = 6;
 const MAX_DYNAMIC_SHARED_BYTES: c_int = 8;
 
 calls! {
-    [cuModuleLoad]
     cuModuleLoad(_call, module: *mut Handle, _path: *const c_char) {
         load(module)
     }
 
-    [cuModuleLoadData]
     cuModuleLoadData(_call, module: *mut Handle, _image: usize) {
         load(module)
     }
 
-    [cuModuleLoadDataEx]
     cuModuleLoadDataEx(
         _call, module: *mut Handle, _image: usize, _n: c_uint, _options: usize, _values: usize,
     ) {
         load(module)
     }
 
-    [cuModuleLoadFatBinary]
     cuModuleLoadFatBinary(_call, module: *mut Handle, _image: usize) {
         load(module)
     }
 
-    [cuModuleUnload]
     cuModuleUnload(_call, module: Handle) {
         process()?.modules.remove(module).map(|_| ())
     }
 
-    [cuModuleGetFunction]
     cuModuleGetFunction(_call, function: *mut Handle, module: Handle, name: *const c_char) {
         look_up(function, module, name)
     }
 
-    [cuLibraryLoadData]
     cuLibraryLoadData(
         _call, library: *mut Handle, _code: usize, _options: usize, _values: usize, _n: c_uint,
         _library_options: usize, _library_values: usize, _n_library: c_uint,
@@ -69,34 +62,28 @@ calls! {
         load(library)
     }
 
-    [cuLibraryUnload]
     cuLibraryUnload(_call, library: Handle) {
         process()?.modules.remove(library).map(|_| ())
     }
 
-    [cuLibraryGetKernel]
     cuLibraryGetKernel(_call, kernel: *mut Handle, library: Handle, name: *const c_char) {
         look_up(kernel, library, name)
     }
 
-    [cuLibraryGetModule]
     cuLibraryGetModule(_call, module: *mut Handle, library: Handle) {
         process()?.modules.get(library)?;
         Ok(put(module, library)?)
     }
 
-    [cuKernelGetFunction]
     cuKernelGetFunction(_call, function: *mut Handle, kernel: Handle) {
         process()?.functions.get(kernel)?;
         Ok(put(function, kernel)?)
     }
 
-    [cuFuncGetModule]
     cuFuncGetModule(_call, module: *mut Handle, function: Handle) {
         Ok(put(module, process()?.functions.get(function)?.module)?)
     }
 
-    [cuFuncGetAttribute]
     cuFuncGetAttribute(call, figure: *mut c_int, which: c_int, function: Handle) {
         let process = process()?;
         let function = process.functions.get(function)?;
@@ -111,13 +98,11 @@ calls! {
         Ok(put(figure, function.attributes.get(&which).copied().unwrap_or(usual))?)
     }
 
-    [cuFuncSetAttribute]
     cuFuncSetAttribute(_call, function: Handle, which: c_int, figure: c_int) {
         process()?.functions.get_mut(function)?.attributes.insert(which, figure);
         Ok(())
     }
 
-    [cuFuncSetCacheConfig]
     cuFuncSetCacheConfig(_call, function: Handle, _preference: c_int) {
         process()?.functions.get(function).map(|_| ())
     }

@@ -1,11 +1,11 @@
 //! Captures and graphs: which kinds of work they took, and nothing of what it does.
 
 use std::cell::Cell;
-use std::ffi::{c_char, c_int, c_uint};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use played_machine::{put, read};
 
-use crate::calls::Answer;
+use crate::calls::{Answer, EntryPoint};
 use crate::code::Code;
 use crate::handles::{Handle, fresh};
 use crate::process::{Process, process};
@@ -72,21 +72,26 @@ struct Places {
     n_last: *mut usize,
 }
 
+/// Since CUDA 12 the shorter name finds this one, too.
+pub(crate) const INSTANTIATE: EntryPoint = EntryPoint {
+    symbol: "cuGraphInstantiate",
+    since: 12000,
+    address: || cuGraphInstantiateWithFlags as *const c_void,
+};
+
 calls! {
-    [cuStreamBeginCapture 10010]
+    [10010]
     cuStreamBeginCapture_v2(_call, stream: Handle, _mode: c_int) {
         let graph = process()?.graphs.add(Graph::default());
         begin(stream, graph)
     }
 
-    [cuStreamBeginCaptureToGraph]
     cuStreamBeginCaptureToGraph(
         _call, stream: Handle, graph: Handle, _dependencies: usize, _edges: usize, _n: usize, _mode: c_int,
     ) {
         begin(stream, graph)
     }
 
-    [cuStreamEndCapture]
     cuStreamEndCapture(_call, stream: Handle, graph: *mut Handle) {
         let mut process = process()?;
         let capture = process.stream(stream)?.capture.ok_or(Code::ILLEGAL_STATE)?;
@@ -99,13 +104,12 @@ calls! {
         Ok(put(graph, process.captures.remove(capture)?.graph)?)
     }
 
-    [cuStreamIsCapturing]
     cuStreamIsCapturing(_call, stream: Handle, status: *mut c_int) {
         let capture = process()?.stream(stream)?.capture;
         Ok(put(status, capture.map_or(0, |_| CAPTURES))?)
     }
 
-    [cuStreamGetCaptureInfo 11030]
+    [11030]
     cuStreamGetCaptureInfo_v2(
         _call, stream: Handle, status: *mut c_int, id: *mut u64, graph: *mut Handle,
         last: *mut *const Handle, n_last: *mut usize,
@@ -113,7 +117,7 @@ calls! {
         of_capture(stream, &Places { status, id, graph, last, n_last })
     }
 
-    [cuStreamGetCaptureInfo 12030]
+    [12030]
     cuStreamGetCaptureInfo_v3(
         _call, stream: Handle, status: *mut c_int, id: *mut u64, graph: *mut Handle,
         last: *mut *const Handle, edges: *mut usize, n_last: *mut usize,
@@ -122,12 +126,10 @@ calls! {
         of_capture(stream, &Places { status, id, graph, last, n_last })
     }
 
-    [cuStreamUpdateCaptureDependencies]
     cuStreamUpdateCaptureDependencies(_call, stream: Handle) {
         process()?.stream(stream).map(|_| ())
     }
 
-    [cuThreadExchangeStreamCaptureMode]
     cuThreadExchangeStreamCaptureMode(_call, mode: *mut c_int) {
         thread_local! {
             static MODE: Cell<c_int> = const { Cell::new(0) };
@@ -135,12 +137,10 @@ calls! {
         Ok(put(mode, MODE.replace(read(mode)?))?)
     }
 
-    [cuGraphCreate]
     cuGraphCreate(_call, graph: *mut Handle, _flags: c_uint) {
         Ok(put(graph, process()?.graphs.add(Graph::default()))?)
     }
 
-    [cuGraphDestroy]
     cuGraphDestroy(_call, graph: Handle) {
         let mut process = process()?;
         for node in process.graphs.remove(graph)?.nodes {
@@ -149,7 +149,6 @@ calls! {
         Ok(())
     }
 
-    [cuGraphGetNodes]
     cuGraphGetNodes(_call, graph: Handle, nodes: *mut Handle, count: *mut usize) {
         let process = process()?;
         let known = &process.graphs.get(graph)?.nodes;
@@ -161,76 +160,63 @@ calls! {
         Ok(put(count, known.len())?)
     }
 
-    [cuGraphNodeGetType]
     cuGraphNodeGetType(_call, node: Handle, kind: *mut c_int) {
         Ok(put(kind, process()?.nodes.get(node)?.0)?)
     }
 
-    [cuGraphAddEmptyNode]
     cuGraphAddEmptyNode(_call, node: *mut Handle, graph: Handle, _dependencies: usize, _n: usize) {
         Ok(put(node, process()?.add_node(graph, NodeKind::EMPTY)?)?)
     }
 
-    [cuGraphAddKernelNode]
     cuGraphAddKernelNode_v2(
         _call, node: *mut Handle, graph: Handle, _dependencies: usize, _n: usize, _kernel: usize,
     ) {
         Ok(put(node, process()?.add_node(graph, NodeKind::KERNEL)?)?)
     }
 
-    [cuGraphInstantiate 10000]
+    [10000]
     cuGraphInstantiate_v2(_call, exec: *mut Handle, graph: Handle, _node: usize, _log: usize, _n: usize) {
         instantiate(exec, graph, 0)
     }
 
-    [cuGraphInstantiate 12000]
     cuGraphInstantiateWithFlags(_call, exec: *mut Handle, graph: Handle, flags: u64) {
         instantiate(exec, graph, flags)
     }
 
-    [cuGraphExecGetFlags]
     cuGraphExecGetFlags(_call, exec: Handle, flags: *mut u64) {
         Ok(put(flags, process()?.graph_execs.get(exec)?.flags)?)
     }
 
-    [cuGraphUpload]
     cuGraphUpload(_call, exec: Handle, _stream: Handle) {
         process()?.graph_execs.get(exec).map(|_| ())
     }
 
-    [cuGraphLaunch]
     cuGraphLaunch(_call, exec: Handle, _stream: Handle) {
         process()?.graph_execs.get(exec).map(|_| ())
     }
 
-    [cuGraphExecDestroy]
     cuGraphExecDestroy(_call, exec: Handle) {
         process()?.graph_execs.remove(exec).map(|_| ())
     }
 
-    [cuGraphExecUpdate]
     cuGraphExecUpdate_v2(_call, exec: Handle, _graph: Handle, _result: usize) {
         process()?.graph_execs.get(exec).map(|_| ())
     }
 
-    [cuGraphDebugDotPrint]
     cuGraphDebugDotPrint(_call, graph: Handle, _path: *const c_char, _flags: c_uint) {
         process()?.graphs.get(graph).map(|_| ())
     }
 
-    [cuUserObjectCreate]
     cuUserObjectCreate(
         _call, object: *mut Handle, _pointer: usize, _destroy: usize, _n: c_uint, _flags: c_uint,
     ) {
         Ok(put(object, fresh())?)
     }
 
-    [cuUserObjectRelease]
     cuUserObjectRelease(_call, _object: Handle, _n: c_uint) {
         Ok(())
     }
 
-    [cuGraphRetainUserObject]
     cuGraphRetainUserObject(_call, graph: Handle, _object: Handle, _n: c_uint, _flags: c_uint) {
         process()?.graphs.get(graph).map(|_| ())
     }

@@ -19,7 +19,6 @@ struct LaunchConfig {
 }
 
 calls! {
-    [cuLaunchKernel]
     cuLaunchKernel(
         _call, _function: Handle, _grid_x: c_uint, _grid_y: c_uint, _grid_z: c_uint, _block_x: c_uint,
         _block_y: c_uint, _block_z: c_uint, _n_shared_bytes: c_uint, stream: Handle,
@@ -28,7 +27,6 @@ calls! {
         enqueue(stream, NodeKind::KERNEL, || Ok(()))
     }
 
-    [cuLaunchCooperativeKernel]
     cuLaunchCooperativeKernel(
         _call, _function: Handle, _grid_x: c_uint, _grid_y: c_uint, _grid_z: c_uint, _block_x: c_uint,
         _block_y: c_uint, _block_z: c_uint, _n_shared_bytes: c_uint, stream: Handle, _arguments: usize,
@@ -36,14 +34,12 @@ calls! {
         enqueue(stream, NodeKind::KERNEL, || Ok(()))
     }
 
-    [cuLaunchKernelEx]
     cuLaunchKernelEx(
         _call, config: *const LaunchConfig, _function: Handle, _arguments: usize, _extra: usize,
     ) {
         enqueue(read(config)?.stream, NodeKind::KERNEL, || Ok(()))
     }
 
-    [cuLaunchHostFunc]
     cuLaunchHostFunc(
         _call, stream: Handle, function: extern "C" fn(*mut c_void), argument: *mut c_void,
     ) {
@@ -53,14 +49,12 @@ calls! {
         })
     }
 
-    [cuOccupancyMaxActiveBlocksPerMultiprocessor]
     cuOccupancyMaxActiveBlocksPerMultiprocessor(
         _call, n_blocks: *mut c_int, _function: Handle, n_threads: c_int, _n_shared_bytes: usize,
     ) {
         Ok(put(n_blocks, n_active_blocks(n_threads))?)
     }
 
-    [cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags]
     cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
         _call, n_blocks: *mut c_int, _function: Handle, n_threads: c_int, _n_shared_bytes: usize,
         _flags: c_uint,

@@ -71,64 +71,54 @@ pub(crate) fn enqueue(stream: Handle, work: NodeKind, action: impl FnOnce() -> A
 }
 
 calls! {
-    [cuStreamCreate]
     cuStreamCreate(_call, stream: *mut Handle, flags: c_uint) {
         create(stream, flags, 0)
     }
 
-    [cuStreamCreateWithPriority]
     cuStreamCreateWithPriority(_call, stream: *mut Handle, flags: c_uint, priority: c_int) {
         create(stream, flags, priority)
     }
 
-    [cuStreamDestroy]
     cuStreamDestroy_v2(_call, stream: Handle) {
         process()?.streams.remove(stream).map(|_| ())
     }
 
-    [cuStreamQuery]
     cuStreamQuery(_call, stream: Handle) {
         process()?.stream(stream).map(|_| ())
     }
 
-    [cuStreamSynchronize]
     cuStreamSynchronize(_call, stream: Handle) {
         process()?.stream(stream).map(|_| ())
     }
 
-    [cuStreamGetPriority]
     cuStreamGetPriority(_call, stream: Handle, priority: *mut c_int) {
         Ok(put(priority, process()?.stream(stream)?.priority)?)
     }
 
-    [cuStreamGetFlags]
     cuStreamGetFlags(_call, stream: Handle, flags: *mut c_uint) {
         Ok(put(flags, process()?.stream(stream)?.flags)?)
     }
 
-    [cuStreamGetId]
     cuStreamGetId(_call, stream: Handle, id: *mut u64) {
         Ok(put(id, process()?.stream_handle(stream) as u64)?)
     }
 
-    [cuStreamGetDevice]
     cuStreamGetDevice(_call, stream: Handle, device: *mut c_int) {
         Ok(put(device, process()?.stream(stream)?.ordinal)?)
     }
 
-    [cuStreamGetCtx 9020]
+    [9020]
     cuStreamGetCtx(_call, stream: Handle, context: *mut Handle) {
         context_of(stream, context)
     }
 
-    [cuStreamGetCtx 12050]
+    [12050]
     cuStreamGetCtx_v2(_call, stream: Handle, context: *mut Handle, green: *mut Handle) {
         put(green, 0)?;
         context_of(stream, context)
     }
 
     /// If the event belongs to a capture, the stream joins it.
-    [cuStreamWaitEvent]
     cuStreamWaitEvent(_call, stream: Handle, event: Handle, _flags: c_uint) {
         let mut process = process()?;
         let capture = process.events.get(event)?.capture;
@@ -137,7 +127,6 @@ calls! {
         Ok(())
     }
 
-    [cuStreamAddCallback]
     cuStreamAddCallback(
         _call,
         stream: Handle,
@@ -151,22 +140,18 @@ calls! {
         })
     }
 
-    [cuStreamAttachMemAsync]
     cuStreamAttachMemAsync(_call, stream: Handle, _pointer: usize, _n_bytes: usize, _flags: c_uint) {
         process()?.stream(stream).map(|_| ())
     }
 
-    [cuStreamWriteValue32]
     cuStreamWriteValue32_v2(_call, stream: Handle, place: *mut u32, value: u32, _flags: c_uint) {
         enqueue(stream, NodeKind::BATCH, || Ok(put(place, value)?))
     }
 
-    [cuStreamWriteValue64]
     cuStreamWriteValue64_v2(_call, stream: Handle, place: *mut u64, value: u64, _flags: c_uint) {
         enqueue(stream, NodeKind::BATCH, || Ok(put(place, value)?))
     }
 
-    [cuStreamWaitValue32]
     cuStreamWaitValue32_v2(_call, stream: Handle, _place: usize, _value: u32, _flags: c_uint) {
         process()?.stream(stream).map(|_| ())
     }

@@ -3,9 +3,9 @@
 use crate::code::Code;
 
 macro_rules! unsupported {
-    ($($name:ident $symbol:ident,)*) => {
+    ($($symbol:ident,)*) => {
         calls! {
-            $([$name] $symbol(_call) { Err(Code::NOT_SUPPORTED) })*
+            $($symbol(_call) { Err(Code::NOT_SUPPORTED) })*
         }
     };
 }
@@ -13,28 +13,28 @@ macro_rules! unsupported {
 // Shared handles, memory of several cards at once, parts of a card's multiprocessors,
 // linking code, tensor maps.
 unsupported! {
-    cuMemExportToShareableHandle cuMemExportToShareableHandle,
-    cuMemImportFromShareableHandle cuMemImportFromShareableHandle,
-    cuMulticastCreate cuMulticastCreate,
-    cuMulticastAddDevice cuMulticastAddDevice,
-    cuMulticastBindMem cuMulticastBindMem,
-    cuMulticastUnbind cuMulticastUnbind,
-    cuDeviceGetDevResource cuDeviceGetDevResource,
-    cuDevSmResourceSplitByCount cuDevSmResourceSplitByCount,
-    cuDevResourceGenerateDesc cuDevResourceGenerateDesc,
-    cuGreenCtxCreate cuGreenCtxCreate,
-    cuGreenCtxDestroy cuGreenCtxDestroy,
-    cuGreenCtxStreamCreate cuGreenCtxStreamCreate,
-    cuCtxFromGreenCtx cuCtxFromGreenCtx,
-    cuLogsRegisterCallback cuLogsRegisterCallback,
-    cuLogsUnregisterCallback cuLogsUnregisterCallback,
-    cuLinkCreate cuLinkCreate_v2,
-    cuLinkAddData cuLinkAddData_v2,
-    cuLinkComplete cuLinkComplete,
-    cuTensorMapEncodeTiled cuTensorMapEncodeTiled,
-    cuIpcGetMemHandle cuIpcGetMemHandle,
-    cuIpcOpenMemHandle cuIpcOpenMemHandle_v2,
-    cuIpcCloseMemHandle cuIpcCloseMemHandle,
-    cuIpcGetEventHandle cuIpcGetEventHandle,
-    cuIpcOpenEventHandle cuIpcOpenEventHandle,
+    cuMemExportToShareableHandle,
+    cuMemImportFromShareableHandle,
+    cuMulticastCreate,
+    cuMulticastAddDevice,
+    cuMulticastBindMem,
+    cuMulticastUnbind,
+    cuDeviceGetDevResource,
+    cuDevSmResourceSplitByCount,
+    cuDevResourceGenerateDesc,
+    cuGreenCtxCreate,
+    cuGreenCtxDestroy,
+    cuGreenCtxStreamCreate,
+    cuCtxFromGreenCtx,
+    cuLogsRegisterCallback,
+    cuLogsUnregisterCallback,
+    cuLinkCreate_v2,
+    cuLinkAddData_v2,
+    cuLinkComplete,
+    cuTensorMapEncodeTiled,
+    cuIpcGetMemHandle,
+    cuIpcOpenMemHandle_v2,
+    cuIpcCloseMemHandle,
+    cuIpcGetEventHandle,
+    cuIpcOpenEventHandle,
 }

@@ -10,7 +10,6 @@ use crate::process::process;
 
 calls! {
     /// Free and total bytes of the current context's device.
-    [cuMemGetInfo]
     cuMemGetInfo_v2(call, free: *mut usize, total: *mut usize) {
         let device = process()?.current_device()?;
         let usable = device.usable(&call.state);
@@ -19,37 +18,30 @@ calls! {
         Ok(put(total, call.size(usable) as usize)?)
     }
 
-    [cuMemAlloc]
     cuMemAlloc_v2(call, pointer: *mut usize, n_bytes: usize) {
         allocate(call, pointer, n_bytes, Kind::Device)
     }
 
-    [cuMemAllocManaged]
     cuMemAllocManaged(call, pointer: *mut usize, n_bytes: usize, _flags: c_uint) {
         allocate(call, pointer, n_bytes, Kind::Managed)
     }
 
-    [cuMemAllocHost]
     cuMemAllocHost_v2(call, pointer: *mut usize, n_bytes: usize) {
         allocate(call, pointer, n_bytes, Kind::Host)
     }
 
-    [cuMemHostAlloc]
     cuMemHostAlloc(call, pointer: *mut usize, n_bytes: usize, _flags: c_uint) {
         allocate(call, pointer, n_bytes, Kind::Host)
     }
 
-    [cuMemFree]
     cuMemFree_v2(_call, pointer: usize) {
         process()?.release(pointer)
     }
 
-    [cuMemFreeHost]
     cuMemFreeHost(_call, pointer: usize) {
         process()?.release(pointer)
     }
 
-    [cuMemHostRegister]
     cuMemHostRegister_v2(_call, pointer: usize, n_bytes: usize, _flags: c_uint) {
         let mut process = process()?;
         let ordinal: c_int = process.context(0)?.ordinal;
@@ -65,17 +57,14 @@ calls! {
         Ok(())
     }
 
-    [cuMemHostUnregister]
     cuMemHostUnregister(_call, pointer: usize) {
         process()?.release(pointer)
     }
 
-    [cuMemPrefetchAsync]
     cuMemPrefetchAsync(_call, _pointer: usize, _n_bytes: usize, _device: c_int, _stream: usize) {
         Ok(())
     }
 
-    [cuMemAdvise]
     cuMemAdvise(_call, _pointer: usize, _n_bytes: usize, _advice: c_int, _device: c_int) {
         Ok(())
     }

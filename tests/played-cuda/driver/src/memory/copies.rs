@@ -39,26 +39,22 @@ fn copy(call: &Call, to: usize, from: usize, n_bytes: usize) -> Answer {
 }
 
 macro_rules! copies {
-    ($([$name:ident $asynchronous:ident] $symbol:ident $asynchronous_symbol:ident,)*) => {
+    ($($symbol:ident $asynchronous_symbol:ident,)*) => {
         calls! {
             $(
-                [$name]
                 $symbol(call, to: usize, from: usize, n_bytes: usize) {
                     copy(call, to, from, n_bytes)
                 }
 
-                [$asynchronous]
                 $asynchronous_symbol(call, to: usize, from: usize, n_bytes: usize, stream: Handle) {
                     enqueue(stream, NodeKind::COPY, || copy(call, to, from, n_bytes))
                 }
             )*
 
-            [cuMemcpyPeer]
             cuMemcpyPeer(call, to: usize, _of: Handle, from: usize, _by: Handle, n_bytes: usize) {
                 copy(call, to, from, n_bytes)
             }
 
-            [cuMemcpyPeerAsync]
             cuMemcpyPeerAsync(
                 call, to: usize, _of: Handle, from: usize, _by: Handle, n_bytes: usize, stream: Handle,
             ) {
@@ -69,8 +65,8 @@ macro_rules! copies {
 }
 
 copies! {
-    [cuMemcpy cuMemcpyAsync] cuMemcpy cuMemcpyAsync,
-    [cuMemcpyHtoD cuMemcpyHtoDAsync] cuMemcpyHtoD_v2 cuMemcpyHtoDAsync_v2,
-    [cuMemcpyDtoH cuMemcpyDtoHAsync] cuMemcpyDtoH_v2 cuMemcpyDtoHAsync_v2,
-    [cuMemcpyDtoD cuMemcpyDtoDAsync] cuMemcpyDtoD_v2 cuMemcpyDtoDAsync_v2,
+    cuMemcpy cuMemcpyAsync,
+    cuMemcpyHtoD_v2 cuMemcpyHtoDAsync_v2,
+    cuMemcpyDtoH_v2 cuMemcpyDtoHAsync_v2,
+    cuMemcpyDtoD_v2 cuMemcpyDtoDAsync_v2,
 }

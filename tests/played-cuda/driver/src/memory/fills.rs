@@ -45,15 +45,13 @@ fn clear(start: usize, n_bytes: usize) {
 }
 
 macro_rules! fills {
-    ($([$name:ident $asynchronous:ident] $symbol:ident $asynchronous_symbol:ident $type:ty,)*) => {
+    ($($symbol:ident $asynchronous_symbol:ident $type:ty,)*) => {
         calls! {
             $(
-                [$name]
                 $symbol(call, start: usize, value: $type, n_values: usize) {
                     fill(call, start, value, n_values)
                 }
 
-                [$asynchronous]
                 $asynchronous_symbol(call, start: usize, value: $type, n_values: usize, stream: Handle) {
                     enqueue(stream, NodeKind::FILL, || fill(call, start, value, n_values))
                 }
@@ -63,7 +61,7 @@ macro_rules! fills {
 }
 
 fills! {
-    [cuMemsetD8 cuMemsetD8Async] cuMemsetD8_v2 cuMemsetD8Async u8,
-    [cuMemsetD16 cuMemsetD16Async] cuMemsetD16_v2 cuMemsetD16Async u16,
-    [cuMemsetD32 cuMemsetD32Async] cuMemsetD32_v2 cuMemsetD32Async u32,
+    cuMemsetD8_v2 cuMemsetD8Async u8,
+    cuMemsetD16_v2 cuMemsetD16Async u16,
+    cuMemsetD32_v2 cuMemsetD32Async u32,
 }

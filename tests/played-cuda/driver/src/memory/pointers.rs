@@ -27,13 +27,11 @@ const ON_HOST: c_uint = 1;
 const ON_DEVICE: c_uint = 2;
 
 calls! {
-    [cuPointerGetAttribute]
     cuPointerGetAttribute(_call, place: *mut c_void, which: c_int, address: usize) {
         put_attribute(place, which, address)
     }
 
     /// Of memory that is not the driver's everything is 0, and its device is -2.
-    [cuPointerGetAttributes]
     cuPointerGetAttributes(
         _call, n: c_uint, which: *const c_int, places: *const *mut c_void, address: usize,
     ) {
@@ -46,12 +44,10 @@ calls! {
         Ok(())
     }
 
-    [cuPointerSetAttribute]
     cuPointerSetAttribute(_call, _value: usize, _which: c_int, _address: usize) {
         Ok(())
     }
 
-    [cuMemGetAddressRange]
     cuMemGetAddressRange_v2(_call, start: *mut usize, n_bytes: *mut usize, address: usize) {
         let area = process()?.areas.at(address).ok_or(Code::NOT_FOUND)?;
         if !start.is_null() {
@@ -63,12 +59,10 @@ calls! {
         Ok(())
     }
 
-    [cuMemHostGetDevicePointer]
     cuMemHostGetDevicePointer_v2(_call, pointer: *mut usize, host: usize, _flags: c_uint) {
         Ok(put(pointer, host)?)
     }
 
-    [cuMemHostGetFlags]
     cuMemHostGetFlags(_call, flags: *mut c_uint, _host: usize) {
         Ok(put(flags, 0)?)
     }

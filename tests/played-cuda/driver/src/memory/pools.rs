@@ -83,22 +83,18 @@ impl Process {
 }
 
 calls! {
-    [cuDeviceGetDefaultMemPool]
     cuDeviceGetDefaultMemPool(_call, pool: *mut Handle, ordinal: c_int) {
         Ok(put(pool, process()?.default_pool(ordinal)?)?)
     }
 
-    [cuDeviceGetMemPool]
     cuDeviceGetMemPool(_call, pool: *mut Handle, ordinal: c_int) {
         Ok(put(pool, process()?.default_pool(ordinal)?)?)
     }
 
-    [cuDeviceSetMemPool]
     cuDeviceSetMemPool(_call, _ordinal: c_int, pool: Handle) {
         process()?.pools.get(pool).map(|_| ())
     }
 
-    [cuMemPoolTrimTo]
     cuMemPoolTrimTo(_call, pool: Handle, n_kept: usize) {
         let mut process = process()?;
         let pool = process.pools.get_mut(pool)?;
@@ -107,12 +103,10 @@ calls! {
         Ok(())
     }
 
-    [cuMemPoolSetAccess]
     cuMemPoolSetAccess(_call, pool: Handle, _access: usize, _n: usize) {
         process()?.pools.get(pool).map(|_| ())
     }
 
-    [cuMemPoolSetAttribute]
     cuMemPoolSetAttribute(_call, pool: Handle, which: c_int, figure: *const c_void) {
         let mut process = process()?;
         let pool = process.pools.get_mut(pool)?;
@@ -127,7 +121,6 @@ calls! {
     }
 
     /// The file may say other figures: `gpu0.pool_used_mib`.
-    [cuMemPoolGetAttribute]
     cuMemPoolGetAttribute(call, pool: Handle, which: c_int, figure: *mut c_void) {
         let process = process()?;
         let pool = process.pools.get(pool)?;
@@ -145,7 +138,6 @@ calls! {
         Ok(put(figure.cast(), call.size(n_bytes))?)
     }
 
-    [cuMemAllocAsync]
     cuMemAllocAsync(call, pointer: *mut usize, n_bytes: usize, stream: Handle) {
         let mut process = process()?;
         let ordinal = process.context(0)?.ordinal;
@@ -155,7 +147,6 @@ calls! {
         Ok(put(pointer, process.allocate(&call.state, &wanted)?)?)
     }
 
-    [cuMemAllocFromPoolAsync]
     cuMemAllocFromPoolAsync(call, pointer: *mut usize, n_bytes: usize, pool: Handle, stream: Handle) {
         let mut process = process()?;
         let ordinal = process.pools.get(pool)?.ordinal;
@@ -164,7 +155,6 @@ calls! {
         Ok(put(pointer, process.allocate(&call.state, &wanted)?)?)
     }
 
-    [cuMemFreeAsync]
     cuMemFreeAsync(_call, pointer: usize, stream: Handle) {
         let mut process = process()?;
         process.enqueue(stream, NodeKind::RELEASE)?;
@@ -172,7 +162,6 @@ calls! {
     }
 
     /// Used and reserved bytes of CUDA graphs now (0, 2) and at most (1, 3): only the file tells.
-    [cuDeviceGetGraphMemAttribute]
     cuDeviceGetGraphMemAttribute(call, ordinal: c_int, which: c_int, figure: *mut c_void) {
         let device = process()?.device(ordinal)?;
         let key = match which {
@@ -184,12 +173,10 @@ calls! {
         Ok(put(figure.cast(), call.size(n_bytes))?)
     }
 
-    [cuDeviceSetGraphMemAttribute]
     cuDeviceSetGraphMemAttribute(_call, ordinal: c_int, _which: c_int, _figure: usize) {
         process()?.device(ordinal).map(|_| ())
     }
 
-    [cuDeviceGraphMemTrim]
     cuDeviceGraphMemTrim(_call, ordinal: c_int) {
         process()?.device(ordinal).map(|_| ())
     }

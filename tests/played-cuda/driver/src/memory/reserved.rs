@@ -64,26 +64,22 @@ impl Process {
 }
 
 calls! {
-    [cuMemGetAllocationGranularity]
     cuMemGetAllocationGranularity(_call, n_bytes: *mut usize, _properties: *const Properties, _which: c_int) {
         Ok(put(n_bytes, GRANULE)?)
     }
 
-    [cuMemAddressReserve]
     cuMemAddressReserve(_call, start: *mut usize, n_bytes: usize, align: usize, _wish: usize, _flags: u64) {
         initialised()?;
         let range = mapping::map(n_bytes, align.max(GRANULE), Access::Forbidden);
         Ok(put(start, range.ok_or(Code::OUT_OF_MEMORY)?)?)
     }
 
-    [cuMemAddressFree]
     cuMemAddressFree(_call, start: usize, n_bytes: usize) {
         initialised()?;
         mapping::unmap(start, n_bytes);
         Ok(())
     }
 
-    [cuMemCreate]
     cuMemCreate(call, handle: *mut Handle, n_bytes: usize, properties: *const Properties, _flags: u64) {
         if n_bytes == 0 || !n_bytes.is_multiple_of(GRANULE) {
             return Err(Code::INVALID_VALUE);
@@ -98,12 +94,10 @@ calls! {
         Ok(put(handle, process.physical.add(physical))?)
     }
 
-    [cuMemRelease]
     cuMemRelease(_call, handle: Handle) {
         process()?.drop_physical(handle)
     }
 
-    [cuMemMap]
     cuMemMap(_call, start: usize, n_bytes: usize, _offset: usize, handle: Handle, _flags: u64) {
         let mut process = process()?;
         let physical = process.physical.get_mut(handle)?;
@@ -117,13 +111,11 @@ calls! {
         Ok(())
     }
 
-    [cuMemSetAccess]
     cuMemSetAccess(_call, start: usize, n_bytes: usize, _access: usize, _n: usize) {
         initialised()?;
         mapping::allow(start, n_bytes).then_some(()).ok_or(Code::INVALID_VALUE)
     }
 
-    [cuMemUnmap]
     cuMemUnmap(_call, start: usize, n_bytes: usize) {
         let mut process = process()?;
         let mut at = start;
@@ -139,7 +131,6 @@ calls! {
         mapping::reset(start, n_bytes).then_some(()).ok_or(Code::INVALID_VALUE)
     }
 
-    [cuMemRetainAllocationHandle]
     cuMemRetainAllocationHandle(_call, handle: *mut Handle, address: usize) {
         let mut process = process()?;
         let area = process.areas.at(address).ok_or(Code::INVALID_VALUE)?;
@@ -150,7 +141,6 @@ calls! {
         Ok(put(handle, physical)?)
     }
 
-    [cuMemGetAllocationPropertiesFromHandle]
     cuMemGetAllocationPropertiesFromHandle(_call, properties: *mut Properties, handle: Handle) {
         Ok(put(properties, process()?.physical.get(handle)?.properties)?)
     }
