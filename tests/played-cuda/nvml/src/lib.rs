@@ -43,155 +43,132 @@ fn call_on(name: &str, handle: usize, answer: impl FnOnce(&Call, Device) -> Answ
     })
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn nvmlInit_v2() -> c_int {
-    call("nvmlInit_v2", |_| Ok(()))
+/// Exports functions: `symbol(call, arguments) { answer }`.
+macro_rules! calls {
+    ($(
+        $(#[$doc:meta])*
+        $symbol:ident($call:ident $(, $argument:ident: $type:ty)* $(,)?) $body:block
+    )*) => {$(
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        extern "C" fn $symbol($($argument: $type),*) -> c_int {
+            call(stringify!($symbol), |$call| $body)
+        }
+    )*};
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn nvmlInit() -> c_int {
-    call("nvmlInit", |_| Ok(()))
+/// The same of functions whose first argument is a device: `symbol(call, device, arguments) { answer }`.
+macro_rules! calls_on {
+    ($(
+        $(#[$doc:meta])*
+        $symbol:ident($call:ident, $device:ident $(, $argument:ident: $type:ty)* $(,)?) $body:block
+    )*) => {$(
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        extern "C" fn $symbol(handle: usize, $($argument: $type),*) -> c_int {
+            $crate::call_on(stringify!($symbol), handle, |$call, $device| $body)
+        }
+    )*};
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn nvmlInitWithFlags(_flags: c_uint) -> c_int {
-    call("nvmlInitWithFlags", |_| Ok(()))
-}
+calls! {
+    nvmlInit_v2(_call) {
+        Ok(())
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn nvmlShutdown() -> c_int {
-    call("nvmlShutdown", |_| Ok(()))
-}
+    nvmlInit(_call) {
+        Ok(())
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn nvmlErrorString(code: c_int) -> *const c_char {
-    Code(code).words().as_ptr()
-}
+    nvmlInitWithFlags(_call, _flags: c_uint) {
+        Ok(())
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn nvmlSystemGetDriverVersion(version: *mut c_char, length: c_uint) -> c_int {
-    call("nvmlSystemGetDriverVersion", |_| {
+    nvmlShutdown(_call) {
+        Ok(())
+    }
+
+    nvmlSystemGetDriverVersion(_call, version: *mut c_char, length: c_uint) {
         Ok(put_text(version, length as usize, "570.00")?)
-    })
-}
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn nvmlSystemGetCudaDriverVersion(version: *mut c_int) -> c_int {
-    call("nvmlSystemGetCudaDriverVersion", |_| {
+    nvmlSystemGetCudaDriverVersion(_call, version: *mut c_int) {
         Ok(put(version, 13020)?)
-    })
-}
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn nvmlSystemGetCudaDriverVersion_v2(version: *mut c_int) -> c_int {
-    call("nvmlSystemGetCudaDriverVersion_v2", |_| {
+    nvmlSystemGetCudaDriverVersion_v2(_call, version: *mut c_int) {
         Ok(put(version, 13020)?)
-    })
-}
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn nvmlDeviceGetCount_v2(count: *mut c_uint) -> c_int {
-    call("nvmlDeviceGetCount_v2", |call| {
+    nvmlDeviceGetCount_v2(call, count: *mut c_uint) {
         Ok(put(count, gpus(&call.state).count() as c_uint)?)
-    })
-}
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn nvmlDeviceGetHandleByIndex_v2(idx: c_uint, handle: *mut usize) -> c_int {
-    call("nvmlDeviceGetHandleByIndex_v2", |call| {
+    nvmlDeviceGetHandleByIndex_v2(call, idx: c_uint, handle: *mut usize) {
         let device = gpus(&call.state).nth(idx as usize);
         Ok(put(handle, device.ok_or(Code::INVALID)?.gpu + 1)?)
-    })
-}
+    }
 
-/// Cards are on buses from 0x10 on, as the played driver says too.
-#[unsafe(no_mangle)]
-extern "C" fn nvmlDeviceGetHandleByPciBusId_v2(id: *const c_char, handle: *mut usize) -> c_int {
-    call("nvmlDeviceGetHandleByPciBusId_v2", |call| {
+    /// Cards are on buses from 0x10 on, as the played driver says too.
+    nvmlDeviceGetHandleByPciBusId_v2(call, id: *const c_char, handle: *mut usize) {
         let id = read_text(id)?;
         let bus = id.split(':').nth(1);
         let bus = bus.and_then(|it| usize::from_str_radix(it, 16).ok());
         let mut on_bus = gpus(&call.state).filter(|it| Some(it.bus()) == bus);
         Ok(put(handle, on_bus.next().ok_or(Code::NOT_FOUND)?.gpu + 1)?)
-    })
+    }
+
+    // No links between cards, and no fabric.
+    nvmlDeviceGetGpuFabricInfoV(_call, _device: usize, _info: usize) {
+        Err(Code::NOT_SUPPORTED)
+    }
+
+    nvmlDeviceGetNvLinkRemoteDeviceType(_call, _device: usize, _link: c_uint, _type: usize) {
+        Err(Code::NOT_SUPPORTED)
+    }
+
+    nvmlDeviceGetNvLinkRemotePciInfo_v2(_call, _device: usize, _link: c_uint, _info: usize) {
+        Err(Code::NOT_SUPPORTED)
+    }
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn nvmlDeviceGetIndex(handle: usize, idx: *mut c_uint) -> c_int {
-    call_on("nvmlDeviceGetIndex", handle, |_, device| {
+calls_on! {
+    nvmlDeviceGetIndex(_call, device, idx: *mut c_uint) {
         Ok(put(idx, device.gpu as c_uint)?)
-    })
-}
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn nvmlDeviceGetName(handle: usize, name: *mut c_char, length: c_uint) -> c_int {
-    call_on("nvmlDeviceGetName", handle, |call, device| {
+    nvmlDeviceGetName(call, device, name: *mut c_char, length: c_uint) {
         Ok(put_text(name, length as usize, &device.name(&call.state))?)
-    })
-}
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn nvmlDeviceGetUUID(handle: usize, uuid: *mut c_char, length: c_uint) -> c_int {
-    call_on("nvmlDeviceGetUUID", handle, |call, device| {
+    nvmlDeviceGetUUID(call, device, uuid: *mut c_char, length: c_uint) {
         Ok(put_text(uuid, length as usize, &device.uuid(&call.state))?)
-    })
-}
+    }
 
-/// Whether a GPU is divided, now and after the next start.
-#[unsafe(no_mangle)]
-extern "C" fn nvmlDeviceGetMigMode(
-    handle: usize,
-    current: *mut c_uint,
-    pending: *mut c_uint,
-) -> c_int {
-    call_on("nvmlDeviceGetMigMode", handle, |call, device| {
-        let places = device.text(&call.state, "mig_places");
-        places.ok_or(Code::NOT_SUPPORTED)?;
+    /// Whether a GPU is divided, now and after the next start.
+    nvmlDeviceGetMigMode(call, device, current: *mut c_uint, pending: *mut c_uint) {
+        device.text(&call.state, "mig_places").ok_or(Code::NOT_SUPPORTED)?;
         put(current, 1)?;
         Ok(put(pending, 1)?)
-    })
-}
+    }
 
-/// How many parts a GPU has room for.
-#[unsafe(no_mangle)]
-extern "C" fn nvmlDeviceGetMaxMigDeviceCount(handle: usize, count: *mut c_uint) -> c_int {
-    call_on("nvmlDeviceGetMaxMigDeviceCount", handle, |call, device| {
+    /// How many parts a GPU has room for.
+    nvmlDeviceGetMaxMigDeviceCount(call, device, count: *mut c_uint) {
         let key = format!("{}.mig_places", device.key());
         let n_places = call.state.number(&key).unwrap_or(0);
         Ok(put(count, n_places as c_uint)?)
-    })
-}
+    }
 
-/// The part in one of those places.
-#[unsafe(no_mangle)]
-extern "C" fn nvmlDeviceGetMigDeviceHandleByIndex(
-    handle: usize,
-    idx: c_uint,
-    part: *mut usize,
-) -> c_int {
-    let name = "nvmlDeviceGetMigDeviceHandleByIndex";
-    call_on(name, handle, |call, device| {
+    /// The part in one of those places.
+    nvmlDeviceGetMigDeviceHandleByIndex(call, device, idx: c_uint, part: *mut usize) {
         let mut parts = device.parts(&call.state).into_iter();
         let is_there = parts.any(|it| it.part == Some(idx as usize));
-        let found = is_there.then_some(handle + PART * (idx as usize + 1));
+        let found = is_there.then_some(device.gpu + 1 + PART * (idx as usize + 1));
         Ok(put(part, found.ok_or(Code::NOT_FOUND)?)?)
-    })
+    }
 }
 
-/// No links between cards, and no fabric.
-macro_rules! not_supported {
-    ($($name:ident($($argument:ty),*);)*) => {
-        $(
-            #[unsafe(no_mangle)]
-            extern "C" fn $name($(_: $argument),*) -> c_int {
-                call(stringify!($name), |_| Err(Code::NOT_SUPPORTED))
-            }
-        )*
-    };
-}
-
-not_supported! {
-    nvmlDeviceGetGpuFabricInfoV(usize, usize);
-    nvmlDeviceGetNvLinkRemoteDeviceType(usize, c_uint, usize);
-    nvmlDeviceGetNvLinkRemotePciInfo_v2(usize, c_uint, usize);
+#[unsafe(no_mangle)]
+extern "C" fn nvmlErrorString(code: c_int) -> *const c_char {
+    Code(code).words().as_ptr()
 }
