@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use super::device::TraceDevice;
 use super::kind::{Kind, MODULE};
 use super::model::{Change, Span, Trace};
-use crate::read::json_file::{Scalar, TextInto};
+use crate::read::json_file::{Scalar, TextInto, own_seed};
 
 /// Longer names of operators and kernels are cut.
 const LONGEST_NAME: usize = 4096;
@@ -126,13 +126,7 @@ pub(super) struct EventSeed<'t> {
     pub(super) fields: &'t mut Fields,
 }
 
-impl<'de> DeserializeSeed<'de> for EventSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+own_seed!(EventSeed<'_>, deserialize_any);
 
 impl<'de> Visitor<'de> for EventSeed<'_> {
     type Value = ();
@@ -223,13 +217,7 @@ impl<'de> DeserializeSeed<'de> for NameInto<'_> {
 
 struct ArgsSeed<'t>(&'t mut Args);
 
-impl<'de> DeserializeSeed<'de> for ArgsSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+own_seed!(ArgsSeed<'_>, deserialize_any);
 
 impl<'de> Visitor<'de> for ArgsSeed<'_> {
     type Value = ();
@@ -246,9 +234,8 @@ impl<'de> Visitor<'de> for ArgsSeed<'_> {
         Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(())
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
+        IgnoredAny.visit_seq(items).map(|_| ())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {

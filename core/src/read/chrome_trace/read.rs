@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::event::{EventSeed, Fields};
 use super::model::{Properties, Trace, Worker};
-use crate::read::json_file::{LARGEST_RATIO, Scalar, TextInto, max_memory};
+use crate::read::json_file::{LARGEST_RATIO, Scalar, TextInto, max_memory, own_seed};
 use crate::wording::count;
 
 /// Names of other fields that an error shows.
@@ -23,13 +23,7 @@ pub(super) struct TraceSeed {
     pub(super) file_size: usize,
 }
 
-impl<'de> DeserializeSeed<'de> for TraceSeed {
-    type Value = Trace;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Trace, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+own_seed!(TraceSeed, deserialize_any);
 
 impl<'de> Visitor<'de> for TraceSeed {
     type Value = Trace;
@@ -108,13 +102,7 @@ struct EventsSeed<'t> {
     file_size: usize,
 }
 
-impl<'de> DeserializeSeed<'de> for EventsSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
+own_seed!(EventsSeed<'_>, deserialize_seq);
 
 impl<'de> Visitor<'de> for EventsSeed<'_> {
     type Value = ();
@@ -146,13 +134,7 @@ impl<'de> Visitor<'de> for EventsSeed<'_> {
 
 struct WorkerSeed<'t>(&'t mut Worker);
 
-impl<'de> DeserializeSeed<'de> for WorkerSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
+own_seed!(WorkerSeed<'_>, deserialize_map);
 
 impl<'de> Visitor<'de> for WorkerSeed<'_> {
     type Value = ();
@@ -183,13 +165,7 @@ impl<'de> Visitor<'de> for WorkerSeed<'_> {
 
 struct AllProperties<'t>(&'t mut Vec<Properties>);
 
-impl<'de> DeserializeSeed<'de> for AllProperties<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
+own_seed!(AllProperties<'_>, deserialize_seq);
 
 impl<'de> Visitor<'de> for AllProperties<'_> {
     type Value = ();
@@ -216,13 +192,7 @@ impl<'de> Visitor<'de> for AllProperties<'_> {
 
 struct PropertiesSeed<'t>(&'t mut Properties);
 
-impl<'de> DeserializeSeed<'de> for PropertiesSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
+own_seed!(PropertiesSeed<'_>, deserialize_map);
 
 impl<'de> Visitor<'de> for PropertiesSeed<'_> {
     type Value = ();

@@ -35,6 +35,23 @@ use unpacked::Unpacked;
 
 use super::file_kind::FileKind;
 
+/// Lets a visitor be its own seed.
+macro_rules! own_seed {
+    ($visitor:ty, $deserialize:ident) => {
+        impl<'de> serde::de::DeserializeSeed<'de> for $visitor {
+            type Value = <Self as serde::de::Visitor<'de>>::Value;
+
+            fn deserialize<D: serde::de::Deserializer<'de>>(
+                self,
+                deserializer: D,
+            ) -> Result<Self::Value, D::Error> {
+                deserializer.$deserialize(self)
+            }
+        }
+    };
+}
+pub(super) use own_seed;
+
 /// How much of a packed file is unpacked to see what it holds.
 const HEAD: u64 = 4096;
 

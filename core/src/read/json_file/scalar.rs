@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use super::own_seed;
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// A number, or nothing of use: a field of the wrong type is like a missing one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,14 +80,12 @@ impl<'de> Visitor<'de> for ScalarVisitor {
         Ok(Scalar::Other)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Scalar, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Scalar::Other)
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Scalar, A::Error> {
+        IgnoredAny.visit_seq(items).map(|_| Scalar::Other)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Scalar, A::Error> {
-        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Scalar::Other)
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Scalar, A::Error> {
+        IgnoredAny.visit_map(fields).map(|_| Scalar::Other)
     }
 }
 
@@ -103,13 +102,7 @@ impl TextInto<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for TextInto<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+own_seed!(TextInto<'_>, deserialize_any);
 
 impl<'de> Visitor<'de> for TextInto<'_> {
     type Value = ();
@@ -167,8 +160,7 @@ impl<'de> Visitor<'de> for TextInto<'_> {
         Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(())
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<(), A::Error> {
+        IgnoredAny.visit_map(fields).map(|_| ())
     }
 }

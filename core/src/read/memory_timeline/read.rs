@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{Error, SeqAccess, Visitor};
 
 use super::model::{Levels, MemoryTimeline, Tally};
-use crate::read::json_file::{LARGEST_RATIO, Scalar};
+use crate::read::json_file::{LARGEST_RATIO, Scalar, own_seed};
 
 /// A row of the raw form: time in nanoseconds, action, bytes, category.
 const N_RAW: usize = 4;
@@ -16,13 +16,7 @@ pub(super) struct TimelineSeed {
     pub(super) n_left: usize,
 }
 
-impl<'de> DeserializeSeed<'de> for TimelineSeed {
-    type Value = MemoryTimeline;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
+own_seed!(TimelineSeed, deserialize_seq);
 
 impl<'de> Visitor<'de> for TimelineSeed {
     type Value = MemoryTimeline;
@@ -60,13 +54,7 @@ struct Second<'t> {
     tally: &'t mut Tally,
 }
 
-impl<'de> DeserializeSeed<'de> for Second<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
+own_seed!(Second<'_>, deserialize_seq);
 
 impl<'de> Visitor<'de> for Second<'_> {
     type Value = ();
@@ -134,13 +122,7 @@ struct ItemSeed {
     n_left: usize,
 }
 
-impl<'de> DeserializeSeed<'de> for ItemSeed {
-    type Value = Item;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Item, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+own_seed!(ItemSeed, deserialize_any);
 
 impl<'de> Visitor<'de> for ItemSeed {
     type Value = Item;
@@ -177,13 +159,7 @@ struct Numbers {
     n_left: usize,
 }
 
-impl<'de> DeserializeSeed<'de> for Numbers {
-    type Value = Vec<Scalar>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Scalar>, D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
+own_seed!(Numbers, deserialize_seq);
 
 impl<'de> Visitor<'de> for Numbers {
     type Value = Vec<Scalar>;

@@ -105,13 +105,11 @@ impl<'de> Visitor<'de> for FigureVisitor {
         Ok(Figure::None)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Figure, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Figure::None)
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Figure, A::Error> {
+        IgnoredAny.visit_seq(items).map(|_| Figure::None)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Figure, A::Error> {
-        while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Figure::None)
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Figure, A::Error> {
+        IgnoredAny.visit_map(entries).map(|_| Figure::None)
     }
 }

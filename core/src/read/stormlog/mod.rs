@@ -24,9 +24,10 @@ mod tests;
 
 use std::collections::{BTreeSet, HashMap};
 
-use serde::de::{DeserializeSeed, SeqAccess, Visitor};
+use serde::de::{SeqAccess, Visitor};
 use thiserror::Error;
 
+use super::json_file::own_seed;
 use super::level_log::{Builder, HOST, Ids, LevelKind, LevelLog, WallTime};
 use crate::units::Bytes;
 use event::{Event, RawEvent};
@@ -152,13 +153,7 @@ fn offset_of(bytes: &[u8], line: usize, column: usize) -> usize {
 /// Takes events from wherever they are, one at a time.
 struct AnyEvents<'e>(&'e mut Events);
 
-impl<'de> DeserializeSeed<'de> for AnyEvents<'_> {
-    type Value = ();
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+own_seed!(AnyEvents<'_>, deserialize_any);
 
 impl<'de> Visitor<'de> for AnyEvents<'_> {
     type Value = ();
