@@ -1,16 +1,33 @@
-"""Entries of JSON as fields of a dataclass."""
+"""Entries of JSON as dataclasses."""
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
+from dataclasses import is_dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Read = TypeVar("Read")
+
+_types: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 
 
-def known(cls: type[Any], entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of ``cls``, lists as tuples: JSON may contain more than Python shows."""
-    names = {field.name for field in fields(cls)}
-    return {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in entry.items()
-        if name in names
-    }
+def read(cls: type[Read], entry: dict[str, Any]) -> Read:
+    """Return ``entry`` as a ``cls``: JSON may contain more than Python shows."""
+    types = _types(cls)
+    return cls(**{name: _value(types[name], it) for name, it in entry.items() if name in types})
+
+
+def _value(declared: Any, value: Any) -> Any:  # noqa: ANN401 (any field of any class)
+    if isinstance(value, list):
+        item = get_args(declared)[0]
+        return tuple(_value(item, it) for it in value)
+    kinds = get_args(declared) or (declared,)
+    if isinstance(value, dict):
+        cls: Any = next(filter(is_dataclass, kinds))
+        return read(cls, value)
+    # A number that does not fit JSON is a string there.
+    number = next((it for it in kinds if it in {int, float}), None)
+    return value if number is None or value is None else number(value)

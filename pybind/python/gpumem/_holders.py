@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem
+from gpumem._fields import read
 from gpumem._table import size, table
 
 if TYPE_CHECKING:
@@ -76,10 +77,7 @@ class Holders:
     def roots(self) -> list[Holder]:
         """The names, fullest device first, sorted by the bytes that each alone keeps."""
         return [
-            Holder(
-                **{**root, "children": branches(root["children"])},
-                device=device["device"],
-            )
+            read(Holder, {**root, "device": device["device"]})
             for device in self._devices
             for root in device["roots"]
         ]
@@ -88,7 +86,7 @@ class Holders:
     def shared(self) -> list[SharedMemory]:
         """Memory that several names keep together."""
         return [
-            SharedMemory(**{**entry, "names": tuple(entry["names"])}, device=device["device"])
+            read(SharedMemory, {**entry, "device": device["device"]})
             for device in self._devices
             for entry in device["shared"]
         ]
@@ -152,10 +150,3 @@ def holders(*, depth: int = 1) -> Holders:
         message = f"depth must be from 1 to {DEEPEST}, not {depth}"
         raise ValueError(message)
     return Holders(_gpumem.find_holders(depth))
-
-
-def branches(found: list[dict[str, Any]]) -> tuple[HolderBranch, ...]:
-    """Return the branches below a name, nested."""
-    return tuple(
-        HolderBranch(**{**branch, "children": branches(branch["children"])}) for branch in found
-    )

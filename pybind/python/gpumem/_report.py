@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem
-from gpumem._fields import known
-from gpumem._holders import Holder, branches
+from gpumem._fields import read
+from gpumem._holders import Holder  # noqa: TC001 (`read` resolves it)
 from gpumem._rules import Rules, judged_by
 from gpumem._table import data_frame, preformatted, size, table
 from gpumem.details import Details, details
@@ -168,7 +168,35 @@ class ChildProcesses(list[ChildProcess]):
         return table(heads, [_child_row(child) for child in self])
 
 
-class Report:
+class Live:
+    """What a notebook shows as a widget, and a terminal as text."""
+
+    def _as_widget(self) -> tuple[Any, ...]:
+        """Return what the widget shows: a report, and a comparison if there is one."""
+        raise NotImplementedError
+
+    def text(self, width: int | None = None) -> str:
+        """Return it as plain text, at most ``width`` columns wide."""
+        raise NotImplementedError
+
+    def _display_(self) -> object:
+        """Return the widget that marimo shows for this."""
+        from gpumem import widget
+
+        return widget.live(*self._as_widget())
+
+    def _ipython_display_(self) -> None:
+        from IPython.core.getipython import get_ipython
+
+        if hasattr(get_ipython(), "kernel"):
+            from gpumem import widget
+
+            widget.show(*self._as_widget())
+        else:
+            print(self.text(shutil.get_terminal_size().columns))
+
+
+class Report(Live):
     """Findings of a recording, worst first, and one row per run and device."""
 
     def __init__(self, recording: _gpumem.Recording, notice: str | None = None) -> None:
@@ -193,7 +221,7 @@ class Report:
     @cached_property
     def processes(self) -> ChildProcesses:
         """The session's child processes as far as they are kept, those that grow first."""
-        return ChildProcesses(_process(entry) for entry in self._content["processes"])
+        return ChildProcesses(read(ChildProcess, entry) for entry in self._content["processes"])
 
     @cached_property
     def runs(self) -> list[dict[str, Any]]:
@@ -291,21 +319,8 @@ class Report:
         findings = "1 finding" if n_findings == 1 else f"{n_findings} findings"
         return f"<gpumem.Report: {findings}, {len(self.runs)} rows>"
 
-    def _display_(self) -> object:
-        """Return the widget that marimo shows for this."""
-        from gpumem import widget
-
-        return widget.live(self)
-
-    def _ipython_display_(self) -> None:
-        from IPython.core.getipython import get_ipython
-
-        if hasattr(get_ipython(), "kernel"):
-            from gpumem import widget
-
-            widget.show(self)
-        else:
-            print(self.text(shutil.get_terminal_size().columns))
+    def _as_widget(self) -> tuple[Report]:
+        return (self,)
 
     @cached_property
     def _json(self) -> str:
@@ -357,25 +372,8 @@ def _checked(recording: object) -> _gpumem.Recording:
 
 
 def _finding(entry: dict[str, Any]) -> Finding:
-    cell = entry["cell"]
-    own = {
-        **entry,
-        "cell": None if cell is None else Cell(**known(Cell, cell)),
-        "details": details(entry["details"]),
-        "evidence": tuple(evidence(figure) for figure in entry["evidence"]),
-        "holders": tuple(
-            Holder(**{**holder, "children": branches(holder["children"])}, device=entry["device"])
-            for holder in entry["holders"]
-        ),
-        "fix": None if entry["fix"] is None else Fix(**entry["fix"]),
-    }
-    return Finding(**known(Finding, own))
-
-
-def _process(entry: dict[str, Any]) -> ChildProcess:
-    growth = entry["growth"]
-    judged = None if growth is None else ProcessGrowth(**known(ProcessGrowth, growth))
-    return ChildProcess(**known(ChildProcess, {**entry, "growth": judged}))
+    holders = [{**holder, "device": entry["device"]} for holder in entry["holders"]]
+    return read(Finding, {**entry, "details": details(entry["details"]), "holders": holders})
 
 
 def _child_row(child: ChildProcess) -> tuple[str, ...]:
@@ -407,13 +405,3 @@ def _shown(finding: Finding) -> tuple[str, ...]:
         ", ".join(holder.name for holder in finding.holders),
         "" if finding.fix is None else finding.fix.after,
     )
-
-
-def evidence(figure: dict[str, Any]) -> Evidence:
-    """Return one figure; in JSON, numbers that are not finite are strings."""
-    threshold = figure["threshold"]
-    numbers = {
-        "value": float(figure["value"]),
-        "threshold": None if threshold is None else float(threshold),
-    }
-    return Evidence(**known(Evidence, {**figure, **numbers}))

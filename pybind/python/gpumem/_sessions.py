@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 from gpumem import _gpumem
-from gpumem._fields import known
+from gpumem._fields import read
 
 SHOWN = 20
 """``%gpumem sessions`` lists so many, the newest, without ``--all``."""
@@ -57,7 +56,7 @@ class StoredSession:
 
 def sessions() -> list[StoredSession]:
     """Return the sessions that are kept on the disk, the newest first, without this one."""
-    return [_session(entry) for entry in json.loads(_gpumem._sessions_json())]
+    return [read(StoredSession, entry) for entry in json.loads(_gpumem._sessions_json())]
 
 
 def open_session(which: str = "last") -> _gpumem.Recording:
@@ -71,13 +70,3 @@ def open_session(which: str = "last") -> _gpumem.Recording:
         StoreError: its file cannot be read.
     """
     return _gpumem._stored_recording(which)
-
-
-def _session(entry: dict[str, Any]) -> StoredSession:
-    last, age = entry["last_run"], entry["age_nanos"]
-    own = {
-        **entry,
-        "age_nanos": None if age is None else int(age),
-        "last_run": None if last is None else LastRun(**known(LastRun, last)),
-    }
-    return StoredSession(**known(StoredSession, own))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpumem import _gpumem
-from gpumem._fields import known
+from gpumem._fields import read
 from gpumem._gpumem import OtherFile
-from gpumem._report import NOTEBOOK_WIDTH, Cell, Evidence, Report, below, evidence
+from gpumem._report import NOTEBOOK_WIDTH, Cell, Evidence, Live, Report, below
 from gpumem._rules import Rules, judged_by, thresholds
 from gpumem._table import preformatted, size, table
 
@@ -73,7 +72,7 @@ class Change:
     """Half of the 95 % interval of ``difference_bytes``."""
 
 
-class Comparison:
+class Comparison(Live):
     """A recording compared with a baseline: one change per growing cell, worst first."""
 
     def __init__(
@@ -89,7 +88,7 @@ class Comparison:
         self.name = name
         self.notice = notice
         entries = json.loads(recording._compare_json(baseline))
-        self.changes: list[Change] = [_change(entry) for entry in entries]
+        self.changes: list[Change] = [read(Change, entry) for entry in entries]
 
     def text(self, width: int | None = None) -> str:
         """Return the comparison as text, at most ``width`` columns wide."""
@@ -122,21 +121,8 @@ class Comparison:
         heads = ("change", "cell", "device", "a run kept", "a run keeps", "runs")
         return table(heads, [_shown(change) for change in self.changes])
 
-    def _display_(self) -> object:
-        """Return the widget that marimo shows for this."""
-        from gpumem import widget
-
-        return widget.live(Report(self.recording), self)
-
-    def _ipython_display_(self) -> None:
-        from IPython.core.getipython import get_ipython
-
-        if hasattr(get_ipython(), "kernel"):
-            from gpumem import widget
-
-            widget.show(Report(self.recording), self)
-        else:
-            print(self.text(shutil.get_terminal_size().columns))
+    def _as_widget(self) -> tuple[Report, Comparison]:
+        return Report(self.recording), self
 
 
 def classify_growth(
@@ -165,12 +151,7 @@ def classify_growth(
             thresholds(Rules() if rules is None else rules),
         )
     )
-    own = {
-        **content,
-        "p": float(content["p"]),
-        "evidence": tuple(evidence(figure) for figure in content["evidence"]),
-    }
-    return Growth(**known(Growth, own))
+    return read(Growth, content)
 
 
 def compare(
@@ -260,16 +241,3 @@ def _shown(change: Change) -> tuple[object, ...]:
         size(change.after.bytes_per_run),
         change.after.n_runs,
     )
-
-
-def _change(entry: dict[str, Any]) -> Change:
-    def side(content: dict[str, Any]) -> GrowthSide:
-        return GrowthSide(**known(GrowthSide, content))
-
-    own = {
-        **entry,
-        "cell": Cell(**entry["cell"]),
-        "before": None if entry["before"] is None else side(entry["before"]),
-        "after": side(entry["after"]),
-    }
-    return Change(**known(Change, own))

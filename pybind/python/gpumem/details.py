@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gpumem._fields import known
+from gpumem._fields import read
 
 
 @dataclass(frozen=True)
@@ -206,9 +206,4 @@ BY_TYPE: dict[str, type[Details]] = {
 
 def details(entry: dict[str, Any]) -> Details:
     """Return the details of JSON's ``entry``, whose ``type`` names them."""
-    cls = BY_TYPE[entry["type"]]
-    own = dict(entry)
-    if cls is OutOfMemory:
-        own["parts"] = tuple(Part(**part) for part in own["parts"])
-        own["holders"] = tuple(OomHolder(**holder) for holder in own["holders"])
-    return cls(**known(cls, own))
+    return read(BY_TYPE[entry["type"]], entry)

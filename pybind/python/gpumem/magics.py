@@ -177,35 +177,20 @@ class GpuMem(Configurable):
             if name in section:
                 section[name] = getattr(self, name)
 
-    @validate("rules")
-    def _check_rules(self, proposal: Bunch) -> dict[str, float]:
+    @validate("rules", "flight_recorder", "interval")
+    def _check(self, proposal: Bunch) -> object:
+        name = proposal.trait.name
+        checks: dict[str, Callable[[Any], object]] = {
+            "rules": _gpumem._check_rules,
+            "flight_recorder": _flight_recorder_bytes,
+            "interval": _gpumem._check_interval,
+        }
         try:
-            _gpumem._check_rules(proposal.value)
+            checks[name](proposal.value)
         except ValueError as error:
-            message = f"GpuMem.rules: {error}"
+            message = f"GpuMem.{name}: {error}"
             raise TraitError(message) from None
-        rules: dict[str, float] = proposal.value
-        return rules
-
-    @validate("flight_recorder")
-    def _check_flight_recorder(self, proposal: Bunch) -> str:
-        try:
-            _flight_recorder_bytes(proposal.value)
-        except ValueError as error:
-            message = f"GpuMem.flight_recorder: {error}"
-            raise TraitError(message) from None
-        size: str = proposal.value
-        return size
-
-    @validate("interval")
-    def _check_interval(self, proposal: Bunch) -> str:
-        try:
-            _gpumem._check_interval(proposal.value)
-        except ValueError as error:
-            message = f"GpuMem.interval: {error}"
-            raise TraitError(message) from None
-        interval: str = proposal.value
-        return interval
+        return proposal.value
 
 
 @dataclass(frozen=True)
