@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import subprocess
-import sys
 import textwrap
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tests.support.programs import output_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -75,16 +75,10 @@ class Machine:
 
         The script calls `tell(…)` with what JSON can hold; the last one counts.
         """
-        ran = subprocess.run(
-            [sys.executable, "-c", PRELUDE + textwrap.dedent(script)],
-            capture_output=True,
-            check=False,
-            env={**os.environ, **self.environment, **environment},
-            text=True,
-            timeout=120,
+        told = output_of(
+            "-c", PRELUDE + textwrap.dedent(script), **{**self.environment, **environment}
         )
-        assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-4000:]
-        return json.loads(ran.stdout.splitlines()[-1])
+        return json.loads(told.splitlines()[-1])
 
     def put(self, changes: Mapping[str, object]) -> None:
         """Set lines of the state file; `None` removes one."""

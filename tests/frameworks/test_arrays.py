@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import textwrap
 from importlib.util import find_spec
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import torch
+
+from tests.support.programs import output_of
 
 from .live import look
 
@@ -21,14 +22,7 @@ if TYPE_CHECKING:
 def in_fresh_python(script: str) -> None:
     """Run a script with both frameworks apart from torch: each takes seconds to import."""
     preamble = "from tests.frameworks.live import look\n"
-    ran = subprocess.run(
-        [sys.executable, "-c", preamble + textwrap.dedent(script)],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=200,
-    )
-    assert ran.returncode == 0, ran.stderr[-4000:]
+    output_of("-c", preamble + textwrap.dedent(script))
 
 
 def test_numpy() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import textwrap
 from importlib.util import find_spec
 
 import pytest
+
+from tests.support.programs import output_of
 
 RECORDED = """
     from tests.support.shell import open_shell
@@ -30,14 +30,7 @@ RECORDED = """
 def after_ten_recorded_cells(imports: str, script: str) -> None:
     """Import a framework, record ten cells in a fresh interpreter, then run a script there."""
     parts = [textwrap.dedent(part) for part in (imports, RECORDED, script)]
-    ran = subprocess.run(
-        [sys.executable, "-c", "\n".join(parts)],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=200,
-    )
-    assert ran.returncode == 0, ran.stderr[-4000:]
+    output_of("-c", "\n".join(parts))
 
 
 def test_jax_can_still_be_distributed() -> None:

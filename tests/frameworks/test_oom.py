@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
-import sys
 import textwrap
 
 import pytest
+
+from tests.support.programs import output_of
 
 SHELL = """
     import contextlib, gc, io, weakref
@@ -33,10 +33,7 @@ def in_a_shell(framework: str, script: str) -> None:
     if importlib.util.find_spec(framework) is None:
         pytest.skip(f"{framework} is not installed here")
     program = "\n".join(textwrap.dedent(part) for part in (SHELL, script))
-    ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, check=False, text=True, timeout=200
-    )
-    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-4000:]
+    output_of("-c", program)
 
 
 PLANTED = """

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import textwrap
 from importlib.util import find_spec
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.in_process import with_root
+from tests.support.programs import output_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,13 +83,8 @@ def play(folder: Path, cell: str, method: str = "") -> dict[str, Any]:
     (folder / "data.py").write_text(textwrap.dedent(DATA))
     script = folder / "session.py"
     script.write_text(textwrap.dedent(SESSION))
-    command = [sys.executable, str(script), str(folder / "store"), method, cell]
-    around = {**os.environ, **with_root()}
-    ran = subprocess.run(
-        command, capture_output=True, text=True, timeout=300, check=False, env=around
-    )
-    assert ran.returncode == 0, ran.stderr
-    found: dict[str, Any] = json.loads(ran.stdout.rpartition("FOUND")[2])
+    printed = output_of(script, folder / "store", method, cell, timeout=300)
+    found: dict[str, Any] = json.loads(printed.rpartition("FOUND")[2])
     return found
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.support.programs import output_of, run_python
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,25 +39,13 @@ def joined(tmp_path: Path, body: str, code: int) -> dict[str, Any]:
     """Return the report on the job, and what it prints as ``text``."""
     script = tmp_path / "train.py"
     script.write_text(textwrap.dedent(SCRIPT).format(body=textwrap.indent(body, " " * 4).strip()))
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    torchrun = ["-m", "torch.distributed.run", "--standalone"]
     run = ["--nproc-per-node", "4", "-m", "gpumem", "run", "--store", str(tmp_path / "job")]
-    around = {name: it for name, it in os.environ.items() if name != "GPUMEM_PROCESSES"}
-    ran = subprocess.run(
-        [*torchrun, *run, str(script)],
-        env=around | {"OMP_NUM_THREADS": "1"},
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    ran = run_python(*torchrun, *run, script, timeout=300, OMP_NUM_THREADS="1")
     assert ran.returncode == code, ran.stderr
-    report = [sys.executable, "-m", "gpumem", "report", str(tmp_path / "job")]
-    outputs = [
-        subprocess.run([*report, form], check=True, capture_output=True, text=True).stdout
-        for form in ("--json", "--text")
-    ]
-    found: dict[str, Any] = json.loads(outputs[0])
-    return found | {"text": outputs[1]}
+    report = ["-m", "gpumem", "report", tmp_path / "job"]
+    found: dict[str, Any] = json.loads(output_of(*report, "--json"))
+    return found | {"text": output_of(*report, "--text")}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="gloo finds its ranks by the host's name")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.support.programs import run_python
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,15 +122,7 @@ def play(folder: Path, body: str, *, is_loaded: bool) -> dict[str, Any]:
     head = f"{PROGRAM}\nis_loaded, found = {is_loaded}, {{}}\n"
     tail = "\nprint('\\nFOUND' + json.dumps([results, found]))\n"
     script.write_text(head + textwrap.dedent(body) + tail)
-    around = {name: it for name, it in os.environ.items() if name != "GPUMEM_PROCESSES"}
-    ran = subprocess.run(
-        [sys.executable, str(script), str(folder / "store")],
-        capture_output=True,
-        check=False,
-        env={**around, "IPYTHONDIR": str(folder / "ipython")},
-        text=True,
-        timeout=120,
-    )
+    ran = run_python(script, folder / "store", IPYTHONDIR=str(folder / "ipython"))
     assert (ran.returncode, ran.stderr) == (0, "")
     results, found = json.loads(ran.stdout.rpartition("FOUND")[2])
     return {"results": results, **found}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import textwrap
 from typing import TYPE_CHECKING
 
 from tests.support.in_process import ROOT
+from tests.support.programs import run_python
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
 START = f"""
@@ -35,11 +35,4 @@ def command(folder: Path, program: str) -> list[str]:
 
 def play(folder: Path, program: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run such a program to its end; return what it printed."""
-    return subprocess.run(
-        command(folder, program),
-        check=False,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    return run_python(*command(folder, program)[1:], **environment)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
 import sys
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,8 @@ import gpumem
 import pytest
 from gpumem import _trainers, callbacks, sim
 from gpumem.callbacks import _quiet
+
+from tests.support.programs import output_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -194,8 +195,7 @@ def test_no_library_is_imported_before_it_is_needed() -> None:
         "names = ('transformers', 'lightning', 'keras', 'wandb', 'mlflow', 'torch'); "
         "assert not set(names) & set(sys.modules)"
     )
-    ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    assert "TrainerCallback" in ran.stdout
+    assert "TrainerCallback" in output_of("-c", script)
 
 
 def test_another_name_is_none_of_them() -> None:

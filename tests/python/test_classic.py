@@ -10,7 +10,6 @@ import math
 import os
 import pickle
 import re
-import subprocess
 import sys
 import threading
 from contextlib import redirect_stdout
@@ -30,6 +29,8 @@ from gpumem import (
     _gpumem,
     sim,
 )
+
+from tests.support.programs import run_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -609,7 +610,7 @@ profiler.get_summary()
 gpumem.MemoryAnalyzer(profiler).generate_optimization_report()
 print(profiler.device, [name for name in ("torch", "numpy", "scipy") if name in sys.modules])
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_python("-c", code)
     assert done.stdout == "host []\n"
     assert "no GPU is in use" in done.stderr
 

@@ -15,6 +15,9 @@ from gpumem._sizes import size_bytes
 from gpumem.cli import COMMANDS, exits, main
 from gpumem.cli.loops import OLDEST
 
+from tests.support.programs import output_of
+from tests.support.programs import run_gpumem as gpumem
+
 SCRIPT = """
 import sys
 import gpumem
@@ -48,11 +51,6 @@ def written(folder: Path, loop: str = "gpumem.steps(range(20))", end: str = "") 
     return path
 
 
-def gpumem(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "gpumem", *map(str, arguments)]
-    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=cwd)
-
-
 @pytest.fixture
 def saved(script: Path, tmp_path: Path) -> Path:
     path = tmp_path / "saved"
@@ -61,11 +59,9 @@ def saved(script: Path, tmp_path: Path) -> Path:
 
 
 def test_a_script_runs_as_python_runs_it_and_the_report_is_on_standard_error(script: Path) -> None:
-    plain = subprocess.run(
-        [sys.executable, script, "--html", "b"], check=True, capture_output=True, text=True
-    )
+    plain = output_of(script, "--html", "b")
     ended = gpumem("run", script, "--html", "b")
-    assert (ended.returncode, ended.stdout) == (0, plain.stdout)
+    assert (ended.returncode, ended.stdout) == (0, plain)
     assert "▲ held leaks 64 MiB a step" in ended.stderr
     assert "=train.py" in ended.stderr
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import nbformat
 import pytest
+
+from tests.support.programs import run_gpumem as gpumem
 
 pytestmark = pytest.mark.ipython
 
@@ -20,12 +19,6 @@ LOOP = "import gpumem\nkept = []\nfor _ in gpumem.steps(range(20)):\n"
 LEAKS = f"{LOOP}    kept.append(sim.tensor(64 << 20))"
 HEALTHY = f"{LOOP}    sim.tensor(64 << 20)"
 DIES = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
-
-
-def gpumem(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "gpumem", *map(str, arguments)]
-    environment = os.environ | variables
-    return subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
 
 
 @pytest.fixture

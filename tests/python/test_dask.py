@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 import warnings
@@ -17,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import gpumem
 import pytest
 from gpumem import sim
+
+from tests.support.programs import output_of, until
 
 distributed = pytest.importorskip("distributed")
 cloudpickle = pytest.importorskip("cloudpickle")
@@ -117,13 +118,6 @@ def on_each(client: Client, function: Callable[..., Any], *arguments: Any) -> No
     client.gather(tasks)
 
 
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.05)
-
-
 def addresses(client: Client) -> set[str]:
     return set(client.scheduler_info(n_workers=-1)["workers"])
 
@@ -158,12 +152,9 @@ def test_a_task_that_leaks_is_named(started: Started, tmp_path: Path) -> None:
     assert {rank["ending"] for rank in found["ranks"]} == {"running"}
     # What is saved says the same, and opens the report of the worker.
     cluster.save(tmp_path / "saved")
-    line = [sys.executable, "-m", "gpumem", "report"]
-    shown = subprocess.run(
-        [*line, str(tmp_path / "saved")], check=True, capture_output=True, text=True
-    )
-    assert lines[2] in " ".join(shown.stdout.split())
-    assert "report of worker 1" in shown.stdout
+    shown = output_of("-m", "gpumem", "report", tmp_path / "saved")
+    assert lines[2] in " ".join(shown.split())
+    assert "report of worker 1" in shown
     own = gpumem.report(cluster.recordings()["1"])
     assert "get_worker().cache leaks" in own.text()
     assert ["train_step"] in [finding["path"] for finding in json.loads(own.to_json())["findings"]]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import subprocess
-import sys
 import textwrap
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.support.programs import output_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,16 +40,13 @@ SCRIPT = """
 
 @pytest.mark.skipif(importlib.util.find_spec("ipyparallel") is None, reason="no ipyparallel here")
 def test_the_engine_that_leaks_is_named(tmp_path: Path) -> None:
-    job = str(tmp_path / "job")
+    job = tmp_path / "job"
     script = tmp_path / "cluster.py"
     script.write_text(textwrap.dedent(SCRIPT))
-    cluster = [sys.executable, str(script), job, str(tmp_path / "profile")]
-    subprocess.run(cluster, check=True, capture_output=True, timeout=180)
-    report = [sys.executable, "-m", "gpumem", "report", job]
-    shown = subprocess.run(report, check=True, capture_output=True, text=True).stdout
+    output_of(script, job, tmp_path / "profile")
+    shown = output_of("-m", "gpumem", "report", job)
     assert shown.startswith("3 ranks\n")
-    ran = subprocess.run([*report, "--json"], check=True, capture_output=True, text=True)
-    found = json.loads(ran.stdout)
+    found = json.loads(output_of("-m", "gpumem", "report", job, "--json"))
     assert [finding["ranks"] for finding in found["findings"]] == [[1]], shown
     assert found["findings"][0]["title"].endswith("held by kept; the others keep nothing")
     ranks = found["ranks"]

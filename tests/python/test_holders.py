@@ -8,7 +8,6 @@ import io
 import itertools
 import json
 import logging
-import subprocess
 import sys
 import threading
 import weakref
@@ -20,6 +19,7 @@ import pytest
 from gpumem import _gpumem, sim
 
 from tests.support.graph import Graph
+from tests.support.programs import output_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -365,8 +365,7 @@ def test_holders_work_without_a_notebook() -> None:
         "def inside():\n    batch = sim.tensor(3 << 20)\n    return gpumem.holders().roots\n"
         "for root in inside(): print(root.kind, root.name, root.n_bytes >> 20, root.path)\n"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.splitlines() == [
+    assert output_of("-c", code).splitlines() == [
         "variable kept 5 kept[0]",
         "thread_frame inside() 3 inside().<locals>.batch",
     ]

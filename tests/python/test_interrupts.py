@@ -6,13 +6,14 @@ A stand-in for a framework presses it, at the moment when it is asked for its le
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import gpumem
 import pytest
+
+from tests.support.programs import output_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,10 +177,7 @@ with gpumem.record("a"):
         status = (task / "status").read_text()
         print(status.split("SigBlk:")[1].split()[0])
 """
-    ran = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=60
-    )
-    blocked = [int(line, 16) for line in ran.stdout.split()]
+    blocked = [int(line, 16) for line in output_of("-c", script).split()]
     assert blocked
     for mask in blocked:
         assert all(mask >> (it - 1) & 1 for it in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM))

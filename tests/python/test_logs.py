@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import os
-import subprocess
-import sys
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gpumem
 import pytest
+
+from tests.support.programs import run_gpumem
 
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
@@ -164,14 +164,13 @@ def test_a_log_without_memory_is_an_error_with_a_hint(
 def test_the_command_and_the_magic_show_a_log(shell: Shell, tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text(log())
-    line = [sys.executable, "-m", "gpumem", "report", str(path)]
-    shown = subprocess.run(line, check=False, capture_output=True, text=True)
+    shown = run_gpumem("report", path)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.startswith("nvidia-smi log · 2 devices")
-    refused = subprocess.run([*line, "--csv"], check=False, capture_output=True, text=True)
+    refused = run_gpumem("report", path, "--csv")
     assert refused.returncode == 2
     assert "a log of memory levels has no --csv" in refused.stderr
-    as_json = subprocess.run([*line, "--json"], check=False, capture_output=True, text=True)
+    as_json = run_gpumem("report", path, "--json")
     assert json.loads(as_json.stdout)["n_readings"] == 60
     shell.run(f"%gpumem_report {path}")
     assert shell.lines[-1].startswith("nvidia-smi log · 2 devices")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import gpumem
 import pytest
+
+from tests.support.programs import run_gpumem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -189,7 +189,6 @@ def test_a_damaged_profile_says_where(tmp_path: Path) -> None:
 def test_the_command_line_refuses_memray_and_says_what_shows_it(tmp_path: Path) -> None:
     path = tmp_path / "capture.bin"
     path.write_bytes(b"memray\0\x0b\0\0\0")
-    line = [sys.executable, "-m", "gpumem", "report", str(path)]
-    refused = subprocess.run(line, check=False, capture_output=True, text=True)
+    refused = run_gpumem("report", path)
     assert refused.returncode == 2
     assert f"memray table {path}" in refused.stderr

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.in_process import with_root
+from tests.support.programs import run_python
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,20 +74,8 @@ def play(tmp_path: Path) -> Any:
         )
         script = tmp_path / "session.py"
         script.write_text(source)
-        command = [sys.executable, str(script), str(tmp_path / "store")]
-        # A session in this process, of another test, is not the parent of this one.
-        around = {name: it for name, it in os.environ.items() if name != "GPUMEM_PROCESSES"}
-        ran = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            env={**around, **with_root(), **environment},
-            cwd=tmp_path,
-        )
-        assert ran.returncode == 0, ran.stderr
-        assert ran.stderr == ""
+        ran = run_python(script, tmp_path / "store", cwd=tmp_path, **environment)
+        assert (ran.returncode, ran.stderr) == (0, "")
         before, _, found = ran.stdout.rpartition("\nFOUND")
         answer: dict[str, Any] = json.loads(found)
         return {**answer, "printed": before}

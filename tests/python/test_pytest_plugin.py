@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
+from tests.support.programs import run_python
+
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
 HEAD = """
@@ -23,14 +24,8 @@ def device():
 
 def run(folder: Path, body: str, head: str = HEAD) -> subprocess.CompletedProcess[str]:
     (folder / "test_body.py").write_text(head + body)
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--strict-markers", "-q"]
-    return subprocess.run(
-        [*command, "-c", "/dev/null", "--rootdir", str(folder), "test_body.py"],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=folder,
-    )
+    options = ["-p", "no:cacheprovider", "--strict-markers", "-q", "-c", "/dev/null"]
+    return run_python("-m", "pytest", *options, "--rootdir", folder, "test_body.py", cwd=folder)
 
 
 def test_a_leak_fails_with_its_rate_and_holder(tmp_path: Path) -> None:

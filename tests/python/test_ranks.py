@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import gpumem
 import pytest
 
+from tests.support.programs import run_gpumem
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -60,8 +62,7 @@ def job(tmp_path: Path) -> Job:
 
 
 def report(*arguments: object) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "gpumem", "report", *map(str, arguments)]
-    return subprocess.run(line, check=False, capture_output=True, text=True)
+    return run_gpumem("report", *arguments)
 
 
 def test_the_rank_that_leaks_is_named(job: Job, tmp_path: Path) -> None:
@@ -176,12 +177,9 @@ def test_what_cannot_be_joined_is_refused(tmp_path: Path) -> None:
 def test_a_script_alone_keeps_its_session_where_it_is_told(tmp_path: Path) -> None:
     script = tmp_path / "one.py"
     script.write_text("x = 1\n")
-    line = [sys.executable, "-m", "gpumem", "run", "--store", "job", "one.py"]
-    ran = subprocess.run(line, cwd=tmp_path, check=True, capture_output=True, text=True)
-    assert ran.stderr == ""
+    ran = run_gpumem("run", "--store", "job", "one.py", cwd=tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, "")
     assert report(tmp_path / "job").stdout.startswith("1 rank\n")
-    notebook = subprocess.run(
-        [*line[:-1], "one.ipynb"], cwd=tmp_path, check=False, capture_output=True, text=True
-    )
+    notebook = run_gpumem("run", "--store", "job", "one.ipynb", cwd=tmp_path)
     assert notebook.returncode == 2
     assert "--store is for scripts" in notebook.stderr

@@ -19,6 +19,8 @@ import pytest
 from gpumem import sim
 from gpumem.details import Growth
 
+from tests.support.programs import run_python
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -137,8 +139,7 @@ def test_a_recording_comes_back_from_its_file(leak: gpumem.Recording, tmp_path: 
 def test_a_recording_is_read_in_another_process(leak: gpumem.Recording, tmp_path: Path) -> None:
     leak.save(tmp_path / "session.gpumem")
     script = "import gpumem, sys; print(gpumem.report(gpumem.load(sys.argv[1])).findings[0].kind)"
-    command = [sys.executable, "-c", script, str(tmp_path / "session.gpumem")]
-    ran = subprocess.run(command, capture_output=True, check=True, text=True, timeout=60)
+    ran = run_python("-c", script, tmp_path / "session.gpumem")
     assert (ran.stdout, ran.stderr) == ("leak\n", "")
 
 

@@ -10,26 +10,17 @@ import pytest
 from gpumem import _gpumem
 
 from tests.python.frames import of_kind, times
+from tests.support.programs import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.python.conftest import Shell
 
 SPIKE_BYTES = 100_000_000
-PATIENCE_SECONDS = 60
 
 
 @pytest.fixture(autouse=True)
 def _host_alone() -> None:
     _gpumem.use_sources(["host"])
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    """Try again for as long as a busy machine may need."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline
 
 
 def test_a_spike_inside_a_run_is_seen() -> None:

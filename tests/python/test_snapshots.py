@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from tests.python.snapshots import (
     with_native_frames,
     with_settings,
 )
+from tests.support.programs import run_gpumem
 
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
@@ -158,9 +158,7 @@ def test_another_file_says_what_it_looks_like(tmp_path: Path, content: bytes, wo
     assert words in str(raised.value)
 
 
-def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "gpumem", "report", *map(str, arguments)]
-    return subprocess.run(line, check=False, capture_output=True, text=True)
+command = partial(run_gpumem, "report")
 
 
 def test_the_command_line_recognises_a_snapshot(tmp_path: Path) -> None:

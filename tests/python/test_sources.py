@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import subprocess
 import sys
 import textwrap
 from functools import lru_cache
@@ -16,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import gpumem
 import pytest
 from gpumem import _gpumem, sim
+
+from tests.support.programs import output_of, run_python
 
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
@@ -187,13 +188,8 @@ print(json.dumps(told))
 
 def last_on_host(*cells: str) -> tuple[int, int, int]:
     """Run cells afresh: what the last one kept, how much more is resident, the level."""
-    ran = subprocess.run(
-        [sys.executable, "-c", HOST_ALONE, json.dumps(cells)],
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    kept, grown, after = json.loads(ran.stdout.splitlines()[-1])[-1]
+    told = output_of("-c", HOST_ALONE, json.dumps(cells))
+    kept, grown, after = json.loads(told.splitlines()[-1])[-1]
     return kept, grown, after
 
 
@@ -292,7 +288,7 @@ def test_choosing_sim_makes_its_device() -> None:
         _gpumem.use_sources(["sim"])
         assert _gpumem.device_labels() == ["sim:0", "host"]
     """
-    assert run_python(script) == ""
+    assert printed(script) == ""
 
 
 def test_sim_is_read_as_a_driver_and_as_an_allocator(shell: Any) -> None:
@@ -556,15 +552,9 @@ def test_the_sampler_sees_what_is_gone_at_the_end(shell: Any) -> None:
     assert row["peak_bytes"] - row["process_used_before_bytes"] > 60 * MIB
 
 
-def run_python(script: str) -> str:
+def printed(script: str) -> str:
     """Run a script in an interpreter of its own; what it printed on both streams."""
-    ran = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=60,
-    )
+    ran = run_python("-c", textwrap.dedent(script))
     assert ran.returncode == 0, ran.stderr
     return ran.stdout + ran.stderr
 
@@ -617,7 +607,7 @@ def test_a_forked_child_runs_its_cells_unrecorded() -> None:
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
     assert shell.run_cell("%%gpumem --quiet\\npass").success
     """
-    assert run_python(IN_A_SHELL + script) == ""
+    assert printed(IN_A_SHELL + script) == ""
 
 
 @pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="no fork on Windows")
@@ -657,7 +647,7 @@ def test_there_is_one_sampler_and_it_ends_with_its_session() -> None:
     _gpumem.reset()
     wait_for_samplers(0)
     """
-    assert run_python(IN_A_SHELL + script) == ""
+    assert printed(IN_A_SHELL + script) == ""
 
 
 @pytest.mark.parametrize("way_out", ["", "sys.exit(0)"])
@@ -673,4 +663,4 @@ def test_an_interpreter_ends_inside_a_run(way_out: str) -> None:
     gate.wait()
     {way_out}
     """
-    assert run_python(IN_A_SHELL + script) == ""
+    assert printed(IN_A_SHELL + script) == ""

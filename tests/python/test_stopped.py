@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import gpumem
 import pytest
 from gpumem import _gpumem, widget
 
-from tests.support.in_process import with_root
+from tests.support.programs import run_python
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,14 +143,7 @@ print("went on")
 
 
 def test_a_failure_in_the_very_first_run_is_told_and_got_over(tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", FIRST],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, **with_root(), "IPYTHONDIR": str(tmp_path)},
-    )
+    ran = run_python("-c", FIRST, cwd=tmp_path, IPYTHONDIR=str(tmp_path))
     assert ran.stdout.endswith("went on\n"), ran.stderr
     assert ran.stderr.startswith(f"recording stopped: {WORDS}")
 

@@ -19,6 +19,7 @@ from gpumem import _gpumem
 
 from tests.python.played import command, play
 from tests.python.test_store import GROW, KILL, end, findings, folder, kept, said_by
+from tests.support.programs import run_python, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["folder", "kept"]
 
-PATIENCE_SECONDS = 30
 
 # Every lock of a file fails with ENOLCK, as without a server for locks, in the program that runs
 # after this one. It is not that program's own filter: beside one of those, nothing is kept.
@@ -53,21 +53,7 @@ assert libc.prctl(22, 2, ctypes.byref(program), 0, 0) == 0
 def play_without_locks(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
     """Run a program under that filter."""
     starter = NO_LOCKS + "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
-    return subprocess.run(
-        [sys.executable, "-c", starter, *command(folder, program)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    """Wait until something is so; the store's thread works beside the cells."""
-    limit = time.monotonic() + PATIENCE_SECONDS
-    while not is_so():
-        assert time.monotonic() < limit
-        time.sleep(0.01)
+    return run_python("-c", starter, *command(folder, program))
 
 
 def trouble() -> str | None:

@@ -6,8 +6,6 @@ import gzip
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +13,7 @@ import gpumem
 import pytest
 
 from tests.python import traces
+from tests.support.programs import run_gpumem as command
 
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
@@ -196,11 +195,6 @@ def test_another_file_says_where_reading_stopped(
     assert words in str(raised.value)
     assert str(raised.value).startswith(f"{path}: byte ")
     assert offset is None or raised.value.offset == offset
-
-
-def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "gpumem", *map(str, arguments)]
-    return subprocess.run(line, check=False, capture_output=True, text=True)
 
 
 def test_the_command_line_recognises_a_trace(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import functools
 import gc
 import json
 import random
-import subprocess
 import sys
 import threading
 import time
@@ -23,6 +22,7 @@ from gpumem import _gpumem, register_adapter, sim
 from tests.python.hostile import Lies, unbelieved
 from tests.support.graph import Graph, path_to
 from tests.support.in_process import in_process
+from tests.support.programs import run_python
 from tests.support.shell import open_shell
 
 if TYPE_CHECKING:
@@ -559,7 +559,7 @@ asyncio.run(main())
     sys.version_info >= (3, 14), reason="asyncio keeps no list of its tasks that can be read"
 )
 def test_what_waits_in_a_task_is_named_by_it() -> None:
-    ran = subprocess.run([sys.executable, "-c", TASKS], capture_output=True, text=True, check=False)
+    ran = run_python("-c", TASKS)
     assert (ran.returncode, ran.stderr) == (0, "")
     held = [line.split(" | ") for line in ran.stdout.splitlines()]
     assert held == [
