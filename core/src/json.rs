@@ -29,6 +29,7 @@ mod level_log;
 mod loops;
 mod memory_timeline;
 mod nsight;
+mod object;
 mod processes;
 mod ranks;
 mod segments;
@@ -53,21 +54,17 @@ use serde::{Serialize, Serializer};
 use details::JsonDetails;
 use holders::{JsonFix, JsonHolders};
 use loops::JsonLoop;
+use object::object;
 use processes::JsonProcesses;
 use segments::JsonMapped;
 use trace::JsonTrace;
 
-use crate::analyze::{
-    Analysis, CellRef, Compared, DeviceSummary, Evidence, Finding, FindingKind, Gap, Growth,
-    Metric, State, Withdrawn,
-};
+use crate::analyze::{Analysis, Compared, DeviceSummary, Evidence, Finding, Gap, Growth};
 use crate::figures::{RunOnDevice, run_figures, run_places};
-use crate::holders::Holder;
 use crate::processes::Processes;
-use crate::recording::{DeviceIdx, DeviceKind, Recording, RunIdx};
+use crate::recording::{Device, DeviceIdx, Recording};
 use crate::rules::{Rules, Threshold};
-use crate::severity::Severity;
-use crate::units::{ByteDelta, Bytes, Units};
+use crate::units::Units;
 use crate::wording::{self, Words};
 
 /// The report as JSON.
@@ -89,7 +86,7 @@ pub fn report_json_with(
         devices: analysis
             .devices
             .iter()
-            .map(|summary| JsonDevice::of(recording, summary))
+            .map(|summary| JsonDevice(recording.device(summary.device), summary))
             .collect(),
         runs: analysis
             .rows
@@ -99,7 +96,7 @@ pub fn report_json_with(
         findings: analysis
             .findings
             .iter()
-            .map(|finding| JsonFinding::of(recording, finding))
+            .map(|finding| JsonFinding::new(recording, finding))
             .collect(),
         loops: JsonLoop::all(recording),
         traces: recording
@@ -132,7 +129,10 @@ pub fn growth_json(growth: &Growth) -> String {
 impl Serialize for Growth {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let figures = self.evidence.iter();
-        let evidence = figures.map(|it| JsonEvidence::of(it, wording::figure(it.name).to_owned()));
+        let evidence = figures.map(|figure| JsonEvidence {
+            figure,
+            words: wording::figure(figure.name).to_owned(),
+        });
         let mut fields = serializer.serialize_struct("Growth", 8)?;
         fields.serialize_field("state", &self.state)?;
         fields.serialize_field("shape", &self.shape)?;
@@ -164,46 +164,38 @@ struct JsonReport<'a> {
     processes: JsonProcesses<'a>,
 }
 
-#[derive(Serialize)]
-struct JsonDevice<'a> {
-    label: &'a str,
-    key: &'a str,
-    name: &'a str,
-    kind: DeviceKind,
-    metric: Metric,
-    allocated_bytes: Option<Bytes>,
-    reserved_bytes: Option<Bytes>,
-    inactive_split_bytes: Option<Bytes>,
-    largest_free_bytes: Option<Bytes>,
-    process_used_bytes: Option<Bytes>,
-    device_used_bytes: Option<Bytes>,
-    capacity_bytes: Option<Bytes>,
-    limited_by: Option<&'static str>,
-    free_bytes: Option<Bytes>,
-    peak_bytes: Option<Bytes>,
-    cache_ratio: Option<Number>,
-    gaps: Vec<JsonGap>,
-}
+/// A device, and where its memory is now.
+struct JsonDevice<'a>(&'a Device, &'a DeviceSummary);
+
+object! { JsonDevice<'_>, it => {
+    label: it.0.label,
+    key: it.0.key.as_str(),
+    name: it.0.name,
+    kind: it.0.kind,
+    metric: it.1.metric,
+    allocated_bytes: it.1.allocated,
+    reserved_bytes: it.1.reserved,
+    inactive_split_bytes: it.1.inactive_split,
+    largest_free_bytes: it.1.largest_free,
+    process_used_bytes: it.1.process_used,
+    device_used_bytes: it.1.device_used,
+    capacity_bytes: it.1.capacity,
+    limited_by: it.1.limits.first().map(|limit| limit.by.name()),
+    free_bytes: it.1.free(),
+    peak_bytes: it.1.peak,
+    cache_ratio: it.1.cache_ratio().map(Number),
+    gaps: it.1.gaps().into_iter().map(JsonGap).collect::<Vec<_>>(),
+}}
 
 /// The wider of two levels minus the narrower, and what fills it.
-#[derive(Serialize)]
-struct JsonGap {
-    from: &'static str,
-    to: &'static str,
-    words: &'static str,
-    bytes: ByteDelta,
-}
+struct JsonGap(Gap);
 
-impl JsonGap {
-    fn of(gap: &Gap) -> Self {
-        Self {
-            from: gap.from,
-            to: gap.to,
-            words: wording::gap(gap),
-            bytes: gap.size,
-        }
-    }
-}
+object! { JsonGap, it => {
+    from: it.0.from,
+    to: it.0.to,
+    words: wording::gap(&it.0),
+    bytes: it.0.size,
+}}
 
 /// A run on a device: its figures, with what is nested.
 struct JsonRun<'a>(RunOnDevice<'a>);
@@ -224,7 +216,7 @@ impl Serialize for JsonRun<'_> {
                     map.serialize_entry("overlaps", &overlaps)?;
                 }
                 "n_retries" => {
-                    let gaps: Vec<_> = it.row.gaps().iter().map(JsonGap::of).collect();
+                    let gaps: Vec<_> = it.row.gaps().into_iter().map(JsonGap).collect();
                     map.serialize_entry("gaps", &gaps)?;
                 }
                 _ => {}
@@ -239,37 +231,46 @@ impl Serialize for JsonRun<'_> {
     }
 }
 
-#[derive(Serialize)]
 struct JsonFinding<'a> {
-    id: &'a str,
-    kind: FindingKind,
-    severity: Severity,
-    state: Option<State>,
-    withdrawn: Option<Withdrawn>,
-    cell: Option<&'a CellRef>,
-    path: &'a [String],
-    device: Option<&'a str>,
-    metric: Metric,
-    runs: &'a [RunIdx],
-    n_runs: usize,
-    bytes_per_run: Option<ByteDelta>,
-    title: String,
-    detail: String,
-    details: JsonDetails<'a>,
-    holders: &'a [Holder],
-    fix: Option<JsonFix<'a>>,
-    suggestions: Vec<String>,
-    evidence: Vec<JsonEvidence>,
+    recording: &'a Recording,
+    finding: &'a Finding,
+    words: Words,
 }
 
-#[derive(Serialize)]
-struct JsonEvidence {
-    name: &'static str,
+object! { JsonFinding<'_>, it => {
+    id: it.finding.id,
+    kind: it.finding.kind,
+    severity: it.finding.severity,
+    state: it.finding.state,
+    withdrawn: it.finding.withdrawn,
+    cell: it.finding.cell,
+    path: it.finding.path,
+    device: it.finding.known_device().map(|device| label(it.recording, device)),
+    metric: it.finding.metric,
+    runs: it.finding.runs,
+    n_runs: it.finding.n_runs,
+    bytes_per_run: it.finding.growth().map(|growth| growth.bytes_per_run),
+    title: wording::plain(&it.words.title),
+    detail: it.detail(),
+    details: JsonDetails::of(it.recording, &it.finding.details),
+    holders: it.finding.holders,
+    fix: it.finding.fix.as_ref().map(JsonFix::from),
+    suggestions: it.words.suggestions,
+    evidence: it.evidence(),
+}}
+
+struct JsonEvidence<'a> {
+    figure: &'a Evidence,
     words: String,
-    value: Number,
-    threshold: Option<Number>,
-    holds: bool,
 }
+
+object! { JsonEvidence<'_>, it => {
+    name: it.figure.name,
+    words: it.words,
+    value: Number(it.figure.value),
+    threshold: it.figure.threshold.map(Number),
+    holds: it.figure.holds,
+}}
 
 /// Each threshold by its name; bytes and runs are whole numbers.
 struct JsonRules<'a>(&'a Rules);
@@ -308,82 +309,28 @@ impl Serialize for Number {
     }
 }
 
-impl<'a> JsonDevice<'a> {
-    fn of(recording: &'a Recording, summary: &DeviceSummary) -> Self {
-        let device = recording.device(summary.device);
+impl<'a> JsonFinding<'a> {
+    fn new(recording: &'a Recording, finding: &'a Finding) -> Self {
         Self {
-            label: &device.label,
-            key: device.key.as_str(),
-            name: &device.name,
-            kind: device.kind,
-            metric: summary.metric,
-            allocated_bytes: summary.allocated,
-            reserved_bytes: summary.reserved,
-            inactive_split_bytes: summary.inactive_split,
-            largest_free_bytes: summary.largest_free,
-            process_used_bytes: summary.process_used,
-            device_used_bytes: summary.device_used,
-            capacity_bytes: summary.capacity,
-            limited_by: summary.limits.first().map(|limit| limit.by.name()),
-            free_bytes: summary.free(),
-            peak_bytes: summary.peak,
-            cache_ratio: summary.cache_ratio().map(Number),
-            gaps: summary.gaps().iter().map(JsonGap::of).collect(),
+            recording,
+            finding,
+            words: wording::words(recording, finding, Units::Binary),
         }
     }
-}
 
-impl<'a> JsonFinding<'a> {
-    fn of(recording: &'a Recording, finding: &'a Finding) -> Self {
-        let units = Units::Binary;
-        let Words {
-            title,
-            outlook,
-            detail,
-            suggestions,
-            ..
-        } = wording::words(recording, finding, units);
-        let detail = match (outlook.as_str(), detail.as_str()) {
+    fn detail(&self) -> String {
+        match (self.words.outlook.as_str(), self.words.detail.as_str()) {
             ("", detail) | (detail, "") => wording::unmarked(detail),
             (outlook, detail) => format!("{} · {detail}", wording::unmarked(outlook)),
-        };
-        let evidence = finding.evidence.iter().map(|figure| {
-            let words = wording::evidence(recording, finding, figure, units);
-            JsonEvidence::of(figure, words)
-        });
-        Self {
-            id: &finding.id,
-            kind: finding.kind,
-            severity: finding.severity,
-            state: finding.state,
-            withdrawn: finding.withdrawn,
-            cell: finding.cell.as_ref(),
-            path: &finding.path,
-            device: finding.known_device().map(|it| label(recording, it)),
-            metric: finding.metric,
-            runs: &finding.runs,
-            n_runs: finding.n_runs,
-            bytes_per_run: finding.growth().map(|growth| growth.bytes_per_run),
-            title: wording::plain(&title),
-            detail,
-            details: JsonDetails::of(recording, &finding.details),
-            holders: &finding.holders,
-            fix: finding.fix.as_ref().map(JsonFix::from),
-            suggestions,
-            evidence: evidence.collect(),
         }
     }
-}
 
-impl JsonEvidence {
-    fn of(figure: &Evidence, words: String) -> Self {
-        Self {
-            name: figure.name,
-            words,
-            value: Number(figure.value),
-            threshold: figure.threshold.map(Number),
-            holds: figure.holds,
-        }
+    fn evidence(&self) -> Vec<JsonEvidence<'a>> {
+        let evidence = self.finding.evidence.iter().map(|figure| JsonEvidence {
+            figure,
+            words: wording::evidence(self.recording, self.finding, figure, Units::Binary),
+        });
+        evidence.collect()
     }
 }
 

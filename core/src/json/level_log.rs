@@ -1,145 +1,106 @@
 //! A log of levels as JSON.
 
-use serde::Serialize;
-
+use super::object;
 use crate::read::level_log::{
-    Course, DeviceLog, LevelKind, LevelLog, NamedCourse, Point, ProcessLog, Shape, WallTime,
+    Course, DeviceLog, LevelKind, LevelLog, NamedCourse, Point, ProcessLog, WallTime,
 };
 use crate::units::{Bytes, Nanos};
 
 /// A log as JSON. Fields named `*_bytes` are bytes, `*_nanos` nanoseconds since the log's start; unknown is
 /// `null`.
 pub fn level_log_json(log: &LevelLog) -> String {
-    let json = JsonLog::of(log);
-    serde_json::to_string(&json).expect("a log holds strings and numbers only")
+    serde_json::to_string(&JsonLog(log)).expect("a log holds strings and numbers only")
 }
 
 /// Also a part of what has more than levels.
-#[derive(Serialize)]
-pub(super) struct JsonLog<'a> {
-    title: &'a str,
-    started: Option<String>,
-    duration_nanos: Option<Nanos>,
-    n_readings: usize,
-    devices: Vec<JsonDevice<'a>>,
-    notes: &'a [String],
+pub(super) struct JsonLog<'a>(pub(super) &'a LevelLog);
+
+object! { JsonLog<'_>, it => {
+    title: it.0.title,
+    started: it.0.started.map(|time| time.to_string()),
+    duration_nanos: it.0.duration,
+    n_readings: it.0.n_readings,
+    devices: it.0.devices.iter().map(|device| JsonDevice(device, it.0.started)).collect::<Vec<_>>(),
+    notes: it.0.notes,
+}}
+
+/// A device, and when its log starts.
+struct JsonDevice<'a>(&'a DeviceLog, Option<WallTime>);
+
+object! { JsonDevice<'_>, it => {
+    label: it.0.label,
+    name: it.0.name,
+    capacity_bytes: it.0.capacity,
+    levels: levels(&it.0.levels, it.0.capacity, it.1),
+    missing: missing(&it.0.missing),
+    processes: it.0.processes.iter().map(|process| JsonProcess(process, it)).collect::<Vec<_>>(),
+}}
+
+/// A process on a device.
+struct JsonProcess<'a>(&'a ProcessLog, &'a JsonDevice<'a>);
+
+object! { JsonProcess<'_>, it => {
+    pid: it.0.pid,
+    name: it.0.name,
+    levels: levels(&it.0.levels, it.1.0.capacity, it.1.1),
+    missing: missing(&it.0.missing),
+}}
+
+/// How often words stood in the place of a figure.
+struct JsonMissing<'a>(&'a (String, usize));
+
+object! { JsonMissing<'_>, it => {
+    words: it.0.0,
+    n_readings: it.0.1,
+}}
+
+fn missing(missing: &[(String, usize)]) -> Vec<JsonMissing<'_>> {
+    missing.iter().map(JsonMissing).collect()
 }
 
-impl<'a> JsonLog<'a> {
-    pub(super) fn of(log: &'a LevelLog) -> Self {
-        let start = log.started;
-        let device = |it| JsonDevice::of(it, start);
-        Self {
-            title: log.title,
-            started: log.started.map(|time| time.to_string()),
-            duration_nanos: log.duration,
-            n_readings: log.n_readings,
-            devices: log.devices.iter().map(device).collect(),
-            notes: &log.notes,
-        }
+struct JsonLevel<'a> {
+    kind: LevelKind,
+    course: &'a Course,
+    capacity: Option<Bytes>,
+    start: Option<WallTime>,
+}
+
+object! { JsonLevel<'_>, it => {
+    name: it.kind,
+    shape: it.course.shape(it.capacity),
+    n_readings: it.course.n_readings,
+    first_bytes: it.course.first,
+    last_bytes: it.course.last,
+    lowest_bytes: it.course.lowest,
+    peak_bytes: it.course.peak,
+    peak_reading: it.course.peak_ordinal,
+    peak_nanos: it.nanos(it.course.peak_at),
+    peak_at: it.course.peak_at.map(|time| time.to_string()),
+    readings: it.points(|point| point.ordinal),
+    at_nanos: it.points(|point| it.nanos(point.at)),
+    bytes: it.points(|point| point.level),
+}}
+
+impl JsonLevel<'_> {
+    fn nanos(&self, at: Option<WallTime>) -> Option<Nanos> {
+        Some(at?.since(self.start?))
+    }
+
+    fn points<T>(&self, of_each: impl Fn(&Point) -> T) -> Vec<T> {
+        self.course.points().iter().map(of_each).collect()
     }
 }
 
-#[derive(Serialize)]
-struct JsonDevice<'a> {
-    label: &'a str,
-    name: Option<&'a str>,
-    capacity_bytes: Option<Bytes>,
-    levels: Vec<JsonLevel>,
-    missing: Vec<JsonMissing<'a>>,
-    processes: Vec<JsonProcess<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonProcess<'a> {
-    pid: u64,
-    name: Option<&'a str>,
-    levels: Vec<JsonLevel>,
-    missing: Vec<JsonMissing<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonMissing<'a> {
-    words: &'a str,
-    n_readings: usize,
-}
-
-#[derive(Serialize)]
-struct JsonLevel {
-    name: LevelKind,
-    shape: Shape,
-    n_readings: u64,
-    first_bytes: Bytes,
-    last_bytes: Bytes,
-    lowest_bytes: Bytes,
-    peak_bytes: Bytes,
-    peak_reading: u64,
-    peak_nanos: Option<Nanos>,
-    peak_at: Option<String>,
-    readings: Vec<u64>,
-    at_nanos: Vec<Option<Nanos>>,
-    bytes: Vec<Bytes>,
-}
-
-impl<'a> JsonDevice<'a> {
-    fn of(device: &'a DeviceLog, start: Option<WallTime>) -> Self {
-        let capacity = device.capacity;
-        let level = |named: &NamedCourse| JsonLevel::of(named, capacity, start);
-        let processes = device.processes.iter();
-        Self {
-            label: &device.label,
-            name: device.name.as_deref(),
-            capacity_bytes: capacity,
-            levels: device.levels.iter().map(level).collect(),
-            missing: device.missing.iter().map(JsonMissing::of).collect(),
-            processes: processes
-                .map(|it| JsonProcess::of(it, capacity, start))
-                .collect(),
-        }
-    }
-}
-
-impl<'a> JsonProcess<'a> {
-    fn of(process: &'a ProcessLog, capacity: Option<Bytes>, start: Option<WallTime>) -> Self {
-        let level = |named: &NamedCourse| JsonLevel::of(named, capacity, start);
-        Self {
-            pid: process.pid,
-            name: process.name.as_deref(),
-            levels: process.levels.iter().map(level).collect(),
-            missing: process.missing.iter().map(JsonMissing::of).collect(),
-        }
-    }
-}
-
-impl<'a> JsonMissing<'a> {
-    fn of((words, n_readings): &'a (String, usize)) -> Self {
-        Self {
-            words,
-            n_readings: *n_readings,
-        }
-    }
-}
-
-impl JsonLevel {
-    fn of(named: &NamedCourse, capacity: Option<Bytes>, start: Option<WallTime>) -> Self {
-        let course: &Course = &named.course;
-        let nanos = |at: Option<WallTime>| Some(at?.since(start?));
-        let points = || course.points().iter();
-        let at = |point: &Point| nanos(point.at);
-        Self {
-            name: named.kind,
-            shape: course.shape(capacity),
-            n_readings: course.n_readings,
-            first_bytes: course.first,
-            last_bytes: course.last,
-            lowest_bytes: course.lowest,
-            peak_bytes: course.peak,
-            peak_reading: course.peak_ordinal,
-            peak_nanos: nanos(course.peak_at),
-            peak_at: course.peak_at.map(|time| time.to_string()),
-            readings: points().map(|point| point.ordinal).collect(),
-            at_nanos: points().map(at).collect(),
-            bytes: points().map(|point| point.level).collect(),
-        }
-    }
+fn levels(
+    levels: &[NamedCourse],
+    capacity: Option<Bytes>,
+    start: Option<WallTime>,
+) -> Vec<JsonLevel<'_>> {
+    let levels = levels.iter().map(|named| JsonLevel {
+        kind: named.kind,
+        course: &named.course,
+        capacity,
+        start,
+    });
+    levels.collect()
 }

@@ -9,7 +9,7 @@ use crate::read::nsight::NsightExport;
 /// `*_nanos` nanoseconds since the capture's start; unknown is `null`.
 pub fn nsight_json(export: &NsightExport) -> String {
     let json = JsonExport {
-        log: JsonLog::of(&export.log),
+        log: JsonLog(&export.log),
         export,
     };
     serde_json::to_string(&json).expect("an export holds strings and numbers only")

@@ -2,42 +2,30 @@
 
 use serde::Serialize;
 
+use super::object;
 use crate::ranks::{Cause, Rank, RankFinding, RankGrowth, RankRow, Ranks};
 use crate::report;
-use crate::units::Nanos;
 
 /// The ranks of a job as JSON. Fields named `*_bytes` are bytes, `*_nanos` nanoseconds; unknown is `null`.
 pub fn ranks_json(job: &[Rank], found: &Ranks) -> String {
-    let titles = report::rank_findings(found);
-    let findings = found.findings.iter().zip(&titles);
-    let json = JsonRanks {
-        kind: found.noun(),
-        n_expected: found.n_expected,
-        missing: &found.missing,
-        skew_nanos: found.skew,
-        clock_correction_nanos: found.correction,
-        ranks: found
-            .rows
-            .iter()
-            .map(|row| JsonRank::of(job, row))
-            .collect(),
-        findings: findings
-            .map(|(finding, title)| JsonFinding::of(found, finding, title))
-            .collect(),
-    };
+    let json = JsonRanks { job, found };
     serde_json::to_string(&json).expect("ranks hold strings and numbers only")
 }
 
-#[derive(Serialize)]
 struct JsonRanks<'a> {
-    kind: &'static str,
-    n_expected: usize,
-    missing: &'a [u32],
-    skew_nanos: Option<Nanos>,
-    clock_correction_nanos: Option<Nanos>,
-    ranks: Vec<JsonRank<'a>>,
-    findings: Vec<JsonFinding>,
+    job: &'a [Rank],
+    found: &'a Ranks,
 }
+
+object! { JsonRanks<'_>, it => {
+    kind: it.found.noun(),
+    n_expected: it.found.n_expected,
+    missing: it.found.missing,
+    skew_nanos: it.found.skew,
+    clock_correction_nanos: it.found.correction,
+    ranks: it.found.rows.iter().map(|row| JsonRank::of(it.job, row)).collect::<Vec<_>>(),
+    findings: it.findings(),
+}}
 
 #[derive(Serialize)]
 struct JsonRank<'a> {
@@ -60,6 +48,16 @@ struct JsonFinding {
     kind: &'static str,
     ranks: Vec<u32>,
     later_ranks: Vec<u32>,
+}
+
+impl JsonRanks<'_> {
+    fn findings(&self) -> Vec<JsonFinding> {
+        let titles = report::rank_findings(self.found);
+        let findings = self.found.findings.iter().zip(&titles);
+        findings
+            .map(|(finding, title)| JsonFinding::of(self.found, finding, title))
+            .collect()
+    }
 }
 
 impl<'a> JsonRank<'a> {

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
+use super::object;
 use crate::recording::{Recording, RunIdx, SegmentSnapshot};
-use crate::segments::{Segment, Segments};
-use crate::units::Bytes;
+use crate::segments::Segments;
 
 /// The latest look at a device.
 #[derive(Serialize)]
@@ -16,17 +16,18 @@ pub(super) struct JsonMapped<'a> {
     found: Option<JsonFound<'a>>,
 }
 
-#[derive(Serialize)]
-struct JsonFound<'a> {
-    reserved_bytes: Bytes,
-    in_use_bytes: Bytes,
-    split_bytes: Bytes,
-    unused_bytes: Bytes,
-    largest_free_bytes: Bytes,
-    n_segments: u64,
-    n_blocks: u64,
-    segments: &'a [Segment],
-}
+struct JsonFound<'a>(&'a Segments);
+
+object! { JsonFound<'_>, it => {
+    reserved_bytes: it.0.reserved(),
+    in_use_bytes: it.0.in_use(),
+    split_bytes: it.0.split(),
+    unused_bytes: it.0.unused(),
+    largest_free_bytes: it.0.largest_free,
+    n_segments: it.0.n_segments(),
+    n_blocks: it.0.n_blocks,
+    segments: it.0.segments,
+}}
 
 impl<'a> JsonMapped<'a> {
     /// Of every device that was looked at, in their order.
@@ -41,22 +42,7 @@ impl<'a> JsonMapped<'a> {
             device: &recording.device(mapped.device).label,
             run: mapped.run,
             reason: mapped.found.as_ref().err().map(String::as_str),
-            found: mapped.found.as_ref().ok().map(JsonFound::from),
-        }
-    }
-}
-
-impl<'a> From<&'a Segments> for JsonFound<'a> {
-    fn from(found: &'a Segments) -> Self {
-        Self {
-            reserved_bytes: found.reserved(),
-            in_use_bytes: found.in_use(),
-            split_bytes: found.split(),
-            unused_bytes: found.unused(),
-            largest_free_bytes: found.largest_free,
-            n_segments: found.n_segments(),
-            n_blocks: found.n_blocks,
-            segments: &found.segments,
+            found: mapped.found.as_ref().ok().map(JsonFound),
         }
     }
 }
