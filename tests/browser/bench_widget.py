@@ -25,8 +25,6 @@ from playwright.sync_api import sync_playwright
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from tests.browser.host import Host, recorded
 from tests.browser.live import ReportPage
 

@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -19,32 +20,18 @@ from typing import TYPE_CHECKING, Any
 import gpumem
 import torch
 from gpumem import _gpumem
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
+
+from tests.support.measure import milliseconds, resident_bytes
+from tests.support.shell import open_shell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from IPython.core.interactiveshell import InteractiveShell
 
 N_TENSORS = 100_000
 N_CELLS = 300
 N_ALLOCATIONS = 5_000
 N_ROUNDS = 7
 DEPTH = 10
-
-
-def new_shell() -> InteractiveShell:
-    config = Config()
-    config.HistoryManager.enabled = False
-    shell: InteractiveShell = InteractiveShell.instance(config=config)
-    shell.run_line_magic("load_ext", "gpumem")
-    _gpumem.use_sources(["auto"])
-    return shell
-
-
-def micros(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return (time.perf_counter() - start) * 1e6
 
 
 def cells(shell: InteractiveShell) -> dict[str, float]:
@@ -57,7 +44,8 @@ def cells(shell: InteractiveShell) -> dict[str, float]:
             settings.record_all = is_recorded
             # The pause that a kernel has between cells.
             time.sleep(0.002)
-            figures.append(micros(lambda: shell.run_cell("x = 1", store_history=True)))
+            run = partial(shell.run_cell, "x = 1", store_history=True)
+            figures.append(1000 * milliseconds(run, 1))
     settings.record_all = False
     bare, recorded = (median(figures) for figures in found.values())
     return {"bare_us": bare, "recorded_us": recorded, "added_us": recorded - bare}
@@ -81,12 +69,9 @@ def traces(shell: InteractiveShell) -> dict[str, float]:
     for _ in range(N_ROUNDS):
         for option, figures in found.items():
             shell.user_ns["found"] = figures
-            took = micros(
-                lambda option=option: shell.run_cell(  # type: ignore[misc]
-                    f"%%gpumem -q --no-holders {option}\nfound.append(allocate())"
-                )
-            )
-            ends[option].append(took / 1e3 - figures[-1] * N_ALLOCATIONS / 1e3)
+            cell = f"%%gpumem -q --no-holders {option}\nfound.append(allocate())"
+            took = milliseconds(partial(shell.run_cell, cell), 1)
+            ends[option].append(took - figures[-1] * N_ALLOCATIONS / 1e3)
     report = gpumem.report()
     n_events = [it["n_events"] for it in report.traces][-1]
     plain, traced = (median(figures) for figures in found.values())
@@ -124,20 +109,15 @@ def flights(shell: InteractiveShell) -> dict[str, float]:
     }
 
 
-def resident_bytes() -> int:
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGESIZE")
-
-
 def snapshots() -> float:
     """Return the milliseconds of a snapshot with the names of all live tensors."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "named.pickle"
-        took = [micros(lambda: gpumem.snapshot(path)) / 1e3 for _ in range(3)]
+        took = milliseconds(lambda: gpumem.snapshot(path), 3)
         saved = gpumem.snapshot(path)
     if saved.n_named < N_TENSORS - 1:
         raise SystemExit(f"blocks without a name: {saved}")
-    return median(took)
+    return took
 
 
 def play() -> None:
@@ -152,14 +132,15 @@ def main() -> None:
     play()
     if not torch.cuda.is_available():
         raise SystemExit("torch sees no card")
-    shell = new_shell()
+    shell = open_shell()
+    _gpumem.use_sources(["auto"])
     torch.empty(1, device="cuda")
     figures = traces(shell) | flights(shell)
     shell.user_ns["kept"] = [
         {"step": n, "out": torch.empty(256, device="cuda")} for n in range(N_TENSORS)
     ]
     figures |= cells(shell)
-    figures["holders_ms"] = median(micros(gpumem.holders) / 1e3 for _ in range(N_ROUNDS))
+    figures["holders_ms"] = milliseconds(gpumem.holders, N_ROUNDS)
     figures["named_ms"] = snapshots()
     held = [it.n_bytes for it in gpumem.holders().roots if it.name == "kept"]
     if held != [N_TENSORS * 1024]:

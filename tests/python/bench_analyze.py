@@ -14,14 +14,14 @@ import json
 import random
 import resource
 import sys
-import time
 from functools import partial
 from pathlib import Path
-from statistics import median
 from types import ModuleType
 from typing import Any
 
 import gpumem
+
+from tests.support.measure import milliseconds
 
 MIB = 1 << 20
 N_FUNCTIONS = 20
@@ -35,7 +35,7 @@ def main(figures: Path) -> None:
     for name, n in SIZES.items():
         made = results(gpumem, n)
         before = peak_bytes()
-        measured[f"classic_{name}_ms"] = milliseconds(partial(classic, gpumem, made), n)
+        measured[f"classic_{name}_ms"] = milliseconds(partial(classic, gpumem, made), repeats(n))
         if n == max(SIZES.values()):
             measured["extra_mib"] = (peak_bytes() - before) / MIB
         del made
@@ -87,7 +87,7 @@ def evidence() -> dict[str, float]:
     rng = random.Random(21)  # noqa: S311 (likewise)
     n = max(SIZES.values())
     levels = [4096 * MIB + 100 * idx + rng.randrange(MIB) for idx in range(n)]
-    return {"evidence_1e6_ms": milliseconds(partial(gpumem.classify_growth, levels), n)}
+    return {"evidence_1e6_ms": milliseconds(partial(gpumem.classify_growth, levels), repeats(n))}
 
 
 def peer(own_ms: float) -> dict[str, float]:
@@ -103,18 +103,13 @@ def peer(own_ms: float) -> dict[str, float]:
         vars(module).update(vars(importlib.import_module(f"gpumemprof.{part}")))
     n = SIZES[N_PEER]
     made = results(module, n)
-    took = milliseconds(partial(classic, module, made), n)
+    took = milliseconds(partial(classic, module, made), repeats(n))
     return {f"peer_{N_PEER}_ms": took, f"peer_{N_PEER}_ratio": took / own_ms}
 
 
-def milliseconds(work: Any, n: int) -> float:
-    """Return the median over more repetitions the smaller the work is."""
-    times = []
-    for _ in range(max(3, 200_000 // n)):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return 1000 * median(times)
+def repeats(n: int) -> int:
+    """Return how often work is repeated: the more often the smaller it is."""
+    return max(3, 200_000 // n)
 
 
 def peak_bytes() -> int:

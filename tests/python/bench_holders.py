@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any
 from gpumem import _gpumem, sim
 from IPython.core.interactiveshell import InteractiveShell
 
+from tests.support.measure import milliseconds
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 SIZES = {"1e4": 10_000, "1e5": 100_000, "1e6": 1_000_000}
-N_REPEATS = 7
 N_TENSORS = 100
 TENSOR_BYTES = 1 << 20
 N_STORAGES = 200_000
@@ -104,16 +105,6 @@ def suspended(tensor: sim.Tensor) -> object:
     generator = frame()
     next(generator)
     return generator
-
-
-def milliseconds(body: Callable[[], object], n_repeats: int = N_REPEATS) -> float:
-    """Return the median of some calls."""
-    times = []
-    for _ in range(n_repeats):
-        start = time.perf_counter()
-        body()
-        times.append((time.perf_counter() - start) * 1e3)
-    return median(times)
 
 
 def by_hand() -> float:

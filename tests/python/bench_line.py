@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import subprocess
 import sys
 import time
@@ -19,6 +18,8 @@ from statistics import median
 
 import gpumem
 from gpumem import _gpumem, sim
+
+from tests.support.measure import resident_bytes
 
 MIB = 1 << 20
 N_LINES = 100
@@ -84,12 +85,6 @@ def run_cells(
         with gpumem.record(f"train({idx})" if are_different else "train()"):
             kept.append(sim.tensor(n_bytes))
     return kept
-
-
-def resident_bytes() -> int:
-    """Return what this process holds of the machine's memory."""
-    n_pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return n_pages * os.sysconf("SC_PAGESIZE")
 
 
 if __name__ == "__main__":

@@ -21,9 +21,12 @@ import threading
 import time
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
+from tests.support.shell import open_shell
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
 
 PAGE, MIB, GIB = 4096, 1 << 20, 1 << 30
 N_CELLS = 10
@@ -138,11 +141,7 @@ def in_a_shell() -> dict[str, float]:
     """Return the seconds that looks add to cells, in the median, and at most."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["IPYTHONDIR"] = folder
-        config = Config()
-        config.HistoryManager.enabled = False
-        config.GpuMem.store = False
-        shell = InteractiveShell.instance(config=config)
-        shell.run_line_magic("load_ext", "gpumem")
+        shell: InteractiveShell = open_shell(store=False)
         shell.run_cell("from gpumem import sim; sim.use(8 << 30); leak = []")
         cells = {"with": "%%gpumem --quiet\n", "without": "%%gpumem --quiet --no-holders\n"}
         main_seconds: dict[str, list[float]] = {"with": [], "without": []}

@@ -21,11 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 import gpumem
 from gpumem import _gpumem
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
+
+from tests.support.shell import open_shell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from IPython.core.interactiveshell import InteractiveShell
 
 N_OBJECTS = 100_000
 N_EVENTS = 1000
@@ -53,7 +55,7 @@ N_PAIRS_EMPTY = 20
 def main(figures: str) -> None:
     """Measure and write the figures."""
     with tempfile.TemporaryDirectory() as folder:
-        shell = new_shell(folder)
+        shell = open_shell(quiet=True, store=folder)
         objects = [{"number": [n]} for n in range(N_OBJECTS // 2)]
         shell.user_ns |= {"thread_time": time.thread_time, "sha256": sha256, "objects": objects}
         measured = slowdown(shell, "empty", EMPTY, N_PAIRS_EMPTY)
@@ -65,17 +67,6 @@ def main(figures: str) -> None:
         measured["event_ns"] = event_nanos()
     rounded = {key: round(value, 3) for key, value in measured.items()}
     Path(figures).write_text(json.dumps(rounded) + "\n")
-
-
-def new_shell(folder: str) -> InteractiveShell:
-    """Return a shell with gpumem, which records no cell yet."""
-    config = Config()
-    config.HistoryManager.enabled = False
-    config.GpuMem.quiet = True
-    config.GpuMem.store = folder
-    shell: InteractiveShell = InteractiveShell.instance(config=config)
-    shell.run_line_magic("load_ext", "gpumem")
-    return shell
 
 
 def calibrated() -> int:

@@ -10,15 +10,15 @@ import gzip
 import json
 import sys
 import tempfile
-import time
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import gpumem
 
+from tests.support.measure import milliseconds
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 KIB = 1 << 10
 N_TURNS = 7
@@ -53,15 +53,6 @@ def events() -> Iterator[dict[str, Any]]:
             yield event("X", step, at, cat="user_annotation", dur=39.0 * CALLS_PER_STEP, args={})
 
 
-def taken_ms(work: Callable[[], object]) -> float:
-    def once() -> float:
-        start = time.perf_counter()
-        work()
-        return (time.perf_counter() - start) * 1000
-
-    return median(once() for _ in range(N_TURNS))
-
-
 def report(path: Path) -> str:
     trace = gpumem.load(path)
     assert isinstance(trace, gpumem.TorchTrace)
@@ -75,10 +66,10 @@ def main(figures: Path) -> None:
         packed.write_bytes(gzip.compress(path.read_bytes()))
         taken = {
             "file_mb": path.stat().st_size / 1e6,
-            "read_ms": taken_ms(lambda: gpumem.load(path)),
-            "read_packed_ms": taken_ms(lambda: gpumem.load(packed)),
-            "report_ms": taken_ms(lambda: report(path)),
-            "json_ms": taken_ms(lambda: json.loads(path.read_text())),
+            "read_ms": milliseconds(lambda: gpumem.load(path), N_TURNS),
+            "read_packed_ms": milliseconds(lambda: gpumem.load(packed), N_TURNS),
+            "report_ms": milliseconds(lambda: report(path), N_TURNS),
+            "json_ms": milliseconds(lambda: json.loads(path.read_text()), N_TURNS),
         }
     figures.write_text(json.dumps(taken) + "\n")
 

@@ -24,6 +24,8 @@ from gpumem import _gpumem
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+from tests.support.measure import resident_bytes
+
 N_PAIRS = 150
 STRETCH_SECONDS = 0.1
 N_SPIKES = 100
@@ -135,12 +137,6 @@ def spikes() -> dict[str, float]:
     rows = [row for row in gpumem.report().runs if row["cell"]["label"] == "spike"]
     rises = [row["peak_bytes"] - row["before_bytes"] for row in rows if row["device"] == "host"]
     return {"spikes_seen": sum(rise > 0.9 * SPIKE_BYTES for rise in rises)}
-
-
-def resident_bytes() -> int:
-    """Return what this process holds of the machine's memory."""
-    n_pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return n_pages * os.sysconf("SC_PAGESIZE")
 
 
 def memory_of_many_cells() -> dict[str, float]:

@@ -10,15 +10,12 @@ import json
 import pickle
 import sys
 import tempfile
-import time
 from pathlib import Path
-from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gpumem
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.support.measure import milliseconds
 
 MIB = 1 << 20
 N_TURNS = 15
@@ -57,15 +54,6 @@ def snapshot(n_events: int) -> dict[str, Any]:
     return {"segments": held, "device_traces": [events], "allocator_settings": {}}
 
 
-def taken_ms(work: Callable[[], object]) -> float:
-    def once() -> float:
-        start = time.perf_counter()
-        work()
-        return (time.perf_counter() - start) * 1000
-
-    return median(once() for _ in range(N_TURNS))
-
-
 def report(path: Path) -> str:
     snapshot = gpumem.load(path)
     assert isinstance(snapshot, gpumem.TorchSnapshot)
@@ -78,9 +66,9 @@ def main(figures: Path) -> None:
         path.write_bytes(pickle.dumps(snapshot(N_EVENTS), 4))
         taken = {
             "file_mb": path.stat().st_size / 1e6,
-            "read_ms": taken_ms(lambda: gpumem.load(path)),
-            "report_ms": taken_ms(lambda: report(path)),
-            "unpickle_ms": taken_ms(lambda: pickle.loads(path.read_bytes())),  # noqa: S301 (our own)
+            "read_ms": milliseconds(lambda: gpumem.load(path), N_TURNS),
+            "report_ms": milliseconds(lambda: report(path), N_TURNS),
+            "unpickle_ms": milliseconds(lambda: pickle.loads(path.read_bytes()), N_TURNS),  # noqa: S301 (our own)
         }
     figures.write_text(json.dumps(taken) + "\n")
 

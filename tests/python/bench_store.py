@@ -14,12 +14,15 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
 import gpumem
 from gpumem import _gpumem, sim
-from IPython.core.displaypub import CapturingDisplayPublisher
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
+
+from tests.support.shell import open_shell
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
 
 N_CELLS = 500
 N_LINES = 100
@@ -40,11 +43,7 @@ def main(figures: Path) -> None:
 
 def measure(folder: Path) -> dict[str, float]:
     """Run cells and open what they left."""
-    config = Config()
-    config.HistoryManager.enabled = False
-    config.GpuMem.store = str(folder / "kept")
-    shell = InteractiveShell.instance(config=config, display_pub_class=CapturingDisplayPublisher)
-    shell.run_line_magic("load_ext", "gpumem")
+    shell: InteractiveShell = open_shell(store=folder / "kept")
     sim.use(64 << 30)
     shell.user_ns.update(sim=sim, kept=[])
     shell.run_line_magic("gpumem", "use sim host")

@@ -10,27 +10,24 @@ from __future__ import annotations
 import json
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from statistics import median
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem, sim
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
+
+from tests.support.measure import milliseconds
+from tests.support.shell import open_shell
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
 
 N_ALLOCATIONS = 5_000
 N_EVENTS = 100_000
 N_ROUNDS = 7
 DEPTH = 10
-
-
-def new_shell() -> InteractiveShell:
-    config = Config()
-    config.HistoryManager.enabled = False
-    shell: InteractiveShell = InteractiveShell.instance(config=config)
-    shell.run_line_magic("load_ext", "gpumem")
-    return shell
 
 
 def allocate(depth: int = DEPTH) -> float:
@@ -106,17 +103,13 @@ def reading(shell: InteractiveShell) -> float:
     torch.snapshots.append(long_history())
     sys.modules["torch"] = torch
     _gpumem.use_sources(["torch"])
-    taken = []
-    for _ in range(N_ROUNDS):
-        start = time.perf_counter()
-        shell.run_cell("%%gpumem -q --trace\npass")
-        taken.append((time.perf_counter() - start) * 1e3)
+    taken = milliseconds(partial(shell.run_cell, "%%gpumem -q --trace\npass"), N_ROUNDS)
     del sys.modules["torch"]
-    return median(taken)
+    return taken
 
 
 def main() -> None:
-    shell = new_shell()
+    shell = open_shell()
     figures = per_allocation(shell)
     figures["read_1e5_ms"] = reading(shell)
     Path(sys.argv[1]).write_text(json.dumps(figures), encoding="utf-8")

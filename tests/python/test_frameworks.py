@@ -15,6 +15,8 @@ import gpumem
 import pytest
 from gpumem import _gpumem
 
+from tests.support.reports import last_row, state
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -23,15 +25,6 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 UUID = "3f1a8c55-0000-4b7e-9d21-000000000000"
-
-
-def state(source: str) -> tuple[bool, str]:
-    states = {name: (used, reason) for name, used, reason in _gpumem.source_states()}
-    return states[source]
-
-
-def last_row(device: str) -> dict[str, Any]:
-    return [row for row in gpumem.report().runs if row["device"] == device][-1]
 
 
 def refuse(*_: object, **__: object) -> NoReturn:

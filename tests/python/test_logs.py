@@ -13,6 +13,7 @@ import gpumem
 import pytest
 
 from tests.support.programs import run_gpumem
+from tests.support.reports import read_file as read
 
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
@@ -45,14 +46,6 @@ def opened(path: Path) -> gpumem.LevelLog:
     found = gpumem.load(path)
     assert isinstance(found, gpumem.LevelLog)
     return found
-
-
-def read(path: Path) -> dict[str, Any]:
-    found = opened(path)
-    text = found.text(80)
-    assert all(len(line) <= 80 for line in text.splitlines()), text
-    made: dict[str, Any] = json.loads(found.to_json())
-    return made
 
 
 def course(levels: list[int]) -> dict[str, int]:

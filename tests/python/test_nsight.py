@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 from contextlib import closing
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import gpumem
 import pytest
+
+from tests.support.reports import read_file as read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -115,14 +116,6 @@ def opened(path: Path) -> gpumem.NsightExport:
     found = gpumem.load(path)
     assert isinstance(found, gpumem.NsightExport)
     return found
-
-
-def read(path: Path) -> dict[str, Any]:
-    found = opened(path)
-    text = found.text(80)
-    assert all(len(line) <= 80 for line in text.splitlines()), text
-    made: dict[str, Any] = json.loads(found.to_json())
-    return made
 
 
 def plain(device: int, *, is_pinned: bool) -> list[int]:

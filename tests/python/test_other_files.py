@@ -11,6 +11,7 @@ import gpumem
 import pytest
 
 from tests.support.programs import run_gpumem
+from tests.support.reports import read_file as read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,15 +51,6 @@ def as_csv(rows: list[dict[str, Any]], path: Path) -> None:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-
-
-def read(path: Path) -> dict[str, Any]:
-    found = gpumem.load(path)
-    assert not isinstance(found, gpumem.Recording)
-    text = found.text(80)
-    assert all(len(line) <= 80 for line in text.splitlines()), text
-    made: dict[str, Any] = json.loads(found.to_json())
-    return made
 
 
 @pytest.mark.parametrize("form", ["array", "object", "lines", "csv"])

@@ -17,6 +17,7 @@ import pytest
 from gpumem import _gpumem, sim
 
 from tests.support.programs import output_of, run_python
+from tests.support.reports import last_row, state
 
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
@@ -120,15 +121,6 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> FakeTorch:
     fake = FakeTorch()
     monkeypatch.setitem(sys.modules, "torch", fake.module)
     return fake
-
-
-def state(source: str) -> tuple[bool, str]:
-    states = {name: (used, reason) for name, used, reason in _gpumem.source_states()}
-    return states[source]
-
-
-def last_row(device: str) -> dict[str, Any]:
-    return [row for row in gpumem.report().runs if row["device"] == device][-1]
 
 
 def test_sources_are_named_once_and_in_order() -> None:

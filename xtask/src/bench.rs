@@ -3,6 +3,7 @@
 //! `xtask/benches.json` lists the benchmarks. Each is a script that writes its figures as JSON.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -61,6 +62,7 @@ pub(crate) fn measure(project: &Project, name: Option<&str>) -> Result<()> {
     let driver = Driver::build(project)?;
     for (name, bench) in &benches {
         let figures = project.target("bench").join(name).with_extension("json");
+        let peers = peers(project, &environment, name, bench)?;
         let mut python = match (bench.is_on_cuda(), &driver) {
             (false, _) => environment.python(),
             (true, Some(driver)) if played::CAN_BE_LINKED => python_on_cuda(project, driver)?,
@@ -74,7 +76,10 @@ pub(crate) fn measure(project: &Project, name: Option<&str>) -> Result<()> {
             .arg(&figures)
             .env(GATES.0, GATES.1)
             .envs(driver.iter().flat_map(Driver::variables))
-            .env("PYTHONPATH", peers(project, &environment, name, bench)?);
+            .env(
+                "PYTHONPATH",
+                env::join_paths([peers.as_path(), project.root()])?,
+            );
         if bench.is_of_the_page() {
             python.envs(sessions(project)?);
         }
