@@ -48,7 +48,7 @@ pub use sessions::sessions_json;
 pub use torch_snapshot::{torch_change_json, torch_snapshot_json};
 pub use torch_trace::{torch_trace_json, torch_traces_json};
 
-use serde::ser::{SerializeMap, SerializeStruct};
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use details::JsonDetails;
@@ -125,26 +125,17 @@ pub fn growth_json(growth: &Growth) -> String {
     serde_json::to_string(growth).expect("a verdict holds strings and numbers only")
 }
 
-/// The figures are explained.
-impl Serialize for Growth {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let figures = self.evidence.iter();
-        let evidence = figures.map(|figure| JsonEvidence {
-            figure,
-            words: wording::figure(figure.name).to_owned(),
-        });
-        let mut fields = serializer.serialize_struct("Growth", 8)?;
-        fields.serialize_field("state", &self.state)?;
-        fields.serialize_field("shape", &self.shape)?;
-        fields.serialize_field("bytes_per_run", &self.bytes_per_run)?;
-        fields.serialize_field("interval", &self.interval)?;
-        fields.serialize_field("total_bytes", &self.total)?;
-        fields.serialize_field("n_missing", &self.n_missing)?;
-        fields.serialize_field("p", &Number(self.p))?;
-        fields.serialize_field("evidence", &evidence.collect::<Vec<_>>())?;
-        fields.end()
-    }
-}
+// The figures are explained.
+object! { Growth, it => {
+    state: it.state,
+    shape: it.shape,
+    bytes_per_run: it.bytes_per_run,
+    interval: it.interval,
+    total_bytes: it.total,
+    n_missing: it.n_missing,
+    p: Number(it.p),
+    evidence: it.evidence.iter().map(JsonEvidence::explained).collect::<Vec<_>>(),
+}}
 
 #[derive(Serialize)]
 struct JsonReport<'a> {
@@ -331,6 +322,15 @@ impl<'a> JsonFinding<'a> {
             words: wording::evidence(self.recording, self.finding, figure, Units::Binary),
         });
         evidence.collect()
+    }
+}
+
+impl<'a> JsonEvidence<'a> {
+    fn explained(figure: &'a Evidence) -> Self {
+        Self {
+            figure,
+            words: wording::figure(figure.name).to_owned(),
+        }
     }
 }
 

@@ -2,25 +2,31 @@
 
 use serde::Serialize;
 
-use crate::holders::{Fix, Holder, Part, SharedMemory};
-use crate::recording::{DeviceIdx, Recording, RunIdx};
+use super::object;
+use crate::holders::{DeviceHolders, Fix, Part};
+use crate::recording::{Recording, RunIdx};
 use crate::units::Bytes;
 use crate::wording;
 
 /// The latest look at one device.
-#[derive(Serialize)]
 pub(super) struct JsonHolders<'a> {
     device: &'a str,
     run: RunIdx,
-    n_bytes: Bytes,
-    n_storages: u64,
-    roots: &'a [Holder],
-    shared: &'a [SharedMemory],
-    /// What further names and what they share comes to.
-    more_bytes: Bytes,
-    parts: Vec<JsonPart>,
-    is_cut: bool,
+    look: &'a DeviceHolders,
 }
+
+object! { JsonHolders<'_>, it => {
+    device: it.device,
+    run: it.run,
+    n_bytes: it.look.n_bytes,
+    n_storages: it.look.n_storages,
+    roots: it.look.roots,
+    shared: it.look.shared,
+    // What further names and what they share comes to.
+    more_bytes: it.look.more.n_bytes + it.look.more_shared.n_bytes,
+    parts: it.look.parts.iter().map(|&(part, n_bytes)| JsonPart { part, n_bytes }).collect::<Vec<_>>(),
+    is_cut: it.look.is_cut,
+}}
 
 #[derive(Serialize)]
 struct JsonPart {
@@ -49,26 +55,11 @@ impl<'a> JsonHolders<'a> {
     /// Of each device that was looked at.
     pub(super) fn of(recording: &'a Recording) -> Vec<Self> {
         let devices = recording.devices().iter();
-        devices
-            .filter_map(|it| Self::on(recording, it.idx))
-            .collect()
-    }
-
-    fn on(recording: &'a Recording, device: DeviceIdx) -> Option<Self> {
-        let (run, look) = recording.latest_holders(device)?;
-        let parts = look.parts.iter();
-        Some(Self {
-            device: &recording.device(device).label,
-            run,
-            n_bytes: look.n_bytes,
-            n_storages: look.n_storages,
-            roots: &look.roots,
-            shared: &look.shared,
-            more_bytes: look.more.n_bytes + look.more_shared.n_bytes,
-            parts: parts
-                .map(|&(part, n_bytes)| JsonPart { part, n_bytes })
-                .collect(),
-            is_cut: look.is_cut,
-        })
+        let looks = devices.filter_map(|device| {
+            let (run, look) = recording.latest_holders(device.idx)?;
+            let device = &device.label;
+            Some(Self { device, run, look })
+        });
+        looks.collect()
     }
 }

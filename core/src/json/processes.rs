@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analyze::State;
+use super::object;
 use crate::processes::{ProcessFinding, ProcessRow, Processes};
 use crate::recording::Recording;
 use crate::report;
@@ -19,15 +19,21 @@ pub(super) struct JsonProcesses<'a> {
     process_findings: Vec<JsonProcessFinding<'a>>,
 }
 
-#[derive(Serialize)]
 struct JsonProcessFinding<'a> {
-    title: String,
-    state: State,
-    kind: &'a str,
-    pids: Vec<u32>,
-    n_named: usize,
-    n_of_kind: usize,
+    finding: &'a ProcessFinding,
+    rows: &'a [ProcessRow],
+    line: String,
 }
+
+object! { JsonProcessFinding<'_>, it => {
+    // Without its sign.
+    title: it.line.chars().skip(2).collect::<String>(),
+    state: it.finding.state,
+    kind: it.finding.kind,
+    pids: it.finding.rows.iter().map(|idx| it.rows[*idx].pid).collect::<Vec<_>>(),
+    n_named: it.finding.n_named,
+    n_of_kind: it.finding.n_of_kind,
+}}
 
 impl<'a> JsonProcesses<'a> {
     pub(super) fn of(recording: &Recording, processes: &'a Processes) -> Self {
@@ -37,22 +43,12 @@ impl<'a> JsonProcesses<'a> {
         Self {
             processes: rows,
             process_findings: findings
-                .map(|(finding, words)| JsonProcessFinding::of(finding, rows, &words))
+                .map(|(finding, line)| JsonProcessFinding {
+                    finding,
+                    rows,
+                    line,
+                })
                 .collect(),
-        }
-    }
-}
-
-impl<'a> JsonProcessFinding<'a> {
-    fn of(finding: &'a ProcessFinding, rows: &[ProcessRow], words: &str) -> Self {
-        Self {
-            // Without its sign.
-            title: words.chars().skip(2).collect(),
-            state: finding.state,
-            kind: &finding.kind,
-            pids: finding.rows.iter().map(|idx| rows[*idx].pid).collect(),
-            n_named: finding.n_named,
-            n_of_kind: finding.n_of_kind,
         }
     }
 }
