@@ -1,8 +1,8 @@
 //! `CUresult`, and what its codes are called.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{c_char, c_int};
 
-use played_machine::{Fault, put};
+use played_machine::{CodeName, Fault, put};
 
 /// Why a call failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,69 +45,18 @@ impl From<Fault> for Code {
     }
 }
 
-/// Codes with their names and what the driver says of them.
-const CODES: [(c_int, &CStr, &CStr); 18] = [
-    (0, c"CUDA_SUCCESS", c"no error"),
-    (1, c"CUDA_ERROR_INVALID_VALUE", c"invalid argument"),
-    (2, c"CUDA_ERROR_OUT_OF_MEMORY", c"out of memory"),
-    (3, c"CUDA_ERROR_NOT_INITIALIZED", c"initialization error"),
-    (4, c"CUDA_ERROR_DEINITIALIZED", c"driver shutting down"),
-    (
-        100,
-        c"CUDA_ERROR_NO_DEVICE",
-        c"no CUDA-capable device is detected",
-    ),
-    (101, c"CUDA_ERROR_INVALID_DEVICE", c"invalid device ordinal"),
-    (
-        201,
-        c"CUDA_ERROR_INVALID_CONTEXT",
-        c"invalid device context",
-    ),
-    (
-        400,
-        c"CUDA_ERROR_INVALID_HANDLE",
-        c"invalid resource handle",
-    ),
-    (
-        401,
-        c"CUDA_ERROR_ILLEGAL_STATE",
-        c"the operation cannot be performed in the present state",
-    ),
-    (500, c"CUDA_ERROR_NOT_FOUND", c"named symbol not found"),
-    (600, c"CUDA_ERROR_NOT_READY", c"device not ready"),
-    (
-        700,
-        c"CUDA_ERROR_ILLEGAL_ADDRESS",
-        c"an illegal memory access was encountered",
-    ),
-    (
-        704,
-        c"CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED",
-        c"peer access is already enabled",
-    ),
-    (710, c"CUDA_ERROR_ASSERT", c"device-side assert triggered"),
-    (
-        719,
-        c"CUDA_ERROR_LAUNCH_FAILED",
-        c"unspecified launch failure",
-    ),
-    (801, c"CUDA_ERROR_NOT_SUPPORTED", c"operation not supported"),
-    (999, c"CUDA_ERROR_UNKNOWN", c"unknown error"),
-];
-
-fn known(code: c_int) -> Result<(&'static CStr, &'static CStr), Code> {
-    let known = CODES.iter().find(|(of, ..)| *of == code);
-    let (_, name, words) = known.ok_or(Code::INVALID_VALUE)?;
-    Ok((name, words))
+fn known(code: c_int) -> Result<&'static CodeName, Code> {
+    let known = CodeName::named(code).filter(|it| !it.driver.is_empty());
+    known.ok_or(Code::INVALID_VALUE)
 }
 
 calls! {
     /// The name of a code; unknown codes have none.
     cuGetErrorName(_call, code: c_int, name: *mut *const c_char) {
-        Ok(put(name, known(code)?.0.as_ptr())?)
+        Ok(put(name, known(code)?.driver.as_ptr())?)
     }
 
     cuGetErrorString(_call, code: c_int, words: *mut *const c_char) {
-        Ok(put(words, known(code)?.1.as_ptr())?)
+        Ok(put(words, known(code)?.words.as_ptr())?)
     }
 }

@@ -9,6 +9,7 @@
 
 mod answer;
 mod call;
+mod code;
 mod device;
 pub mod ledger;
 mod process;
@@ -18,6 +19,7 @@ mod visible;
 
 pub use answer::{Fault, put, put_text, read, read_text};
 pub use call::{Call, Failure};
+pub use code::CodeName;
 pub use device::{Device, MAX_GPUS, MAX_PARTS, gpus};
 pub use process::{Process, processes};
 pub use state::State;

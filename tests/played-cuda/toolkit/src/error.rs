@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
 
-use played_machine::Fault;
+use played_machine::{CodeName, Fault};
 
 /// Why a call failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,56 +25,6 @@ impl From<Fault> for Error {
     }
 }
 
-/// Codes with their names and what the runtime says of them.
-const ERRORS: [(c_int, &CStr, &CStr); 18] = [
-    (0, c"cudaSuccess", c"no error"),
-    (1, c"cudaErrorInvalidValue", c"invalid argument"),
-    (2, c"cudaErrorMemoryAllocation", c"out of memory"),
-    (3, c"cudaErrorInitializationError", c"initialization error"),
-    (13, c"cudaErrorInvalidSymbol", c"invalid device symbol"),
-    (
-        35,
-        c"cudaErrorInsufficientDriver",
-        c"CUDA driver version is insufficient for CUDA runtime version",
-    ),
-    (
-        100,
-        c"cudaErrorNoDevice",
-        c"no CUDA-capable device is detected",
-    ),
-    (101, c"cudaErrorInvalidDevice", c"invalid device ordinal"),
-    (
-        201,
-        c"cudaErrorDeviceUninitialized",
-        c"invalid device context",
-    ),
-    (
-        400,
-        c"cudaErrorInvalidResourceHandle",
-        c"invalid resource handle",
-    ),
-    (
-        401,
-        c"cudaErrorIllegalState",
-        c"the operation cannot be performed in the present state",
-    ),
-    (500, c"cudaErrorSymbolNotFound", c"named symbol not found"),
-    (600, c"cudaErrorNotReady", c"device not ready"),
-    (
-        700,
-        c"cudaErrorIllegalAddress",
-        c"an illegal memory access was encountered",
-    ),
-    (710, c"cudaErrorAssert", c"device-side assert triggered"),
-    (
-        719,
-        c"cudaErrorLaunchFailure",
-        c"unspecified launch failure",
-    ),
-    (801, c"cudaErrorNotSupported", c"operation not supported"),
-    (999, c"cudaErrorUnknown", c"unknown error"),
-];
-
 thread_local! {
     static LAST: Cell<c_int> = const { Cell::new(0) };
 }
@@ -95,18 +45,18 @@ extern "C" fn cudaPeekAtLastError() -> c_int {
     LAST.get()
 }
 
+const UNKNOWN: &CStr = c"unrecognized error code";
+
 #[unsafe(no_mangle)]
 extern "C" fn cudaGetErrorName(code: c_int) -> *const c_char {
-    let known = ERRORS.iter().find(|(of, ..)| *of == code);
-    known
-        .map_or(c"unrecognized error code", |(_, name, _)| name)
+    CodeName::named(code)
+        .map_or(UNKNOWN, |known| known.runtime)
         .as_ptr()
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaGetErrorString(code: c_int) -> *const c_char {
-    let known = ERRORS.iter().find(|(of, ..)| *of == code);
-    known
-        .map_or(c"unrecognized error code", |(.., words)| words)
+    CodeName::named(code)
+        .map_or(UNKNOWN, |known| known.words)
         .as_ptr()
 }
