@@ -1,5 +1,5 @@
 //! Which of a run's loops are judged: of nested ones the innermost of the user's that explains the growth, else
-//! the innermost of a library's.
+//! the innermost of a library's. Of a loop and the generator that feeds it, that is the loop.
 //!
 //! What is kept in each batch grows with the batches; what is kept in each epoch grows between them. A list
 //! that each epoch clears grows with the batches, and nothing of it is left: then neither explains anything.
@@ -14,6 +14,9 @@ const FEW: u64 = 5;
 
 /// An inner loop explains growth if its iterations alone come to a share of it in this range.
 const EXPLAINS: (f64, f64) = (0.4, 2.0);
+
+/// An inner loop turns so many times as often as the one around it, or it turns with it.
+const TURNS_MORE: f64 = 1.5;
 
 /// Loops that explain less than this share of what grew in the loop around them leave it to that one.
 const MOST: f64 = 0.5;
@@ -50,6 +53,12 @@ impl<'a> Course<'a> {
             [first, .., last] => self.level(last).since(self.level(first)),
             _ => ByteDelta::ZERO,
         }
+    }
+
+    /// How many of its iterations ended in a nanosecond.
+    fn rate(&self) -> f64 {
+        let time = self.counted.last_at.since(self.counted.counted_from);
+        self.counted.n_iterations as f64 / time.as_f64().max(1.0)
     }
 
     /// Which share of its gain its own iterations come to, by what they keep in the median of the passes of
@@ -126,6 +135,8 @@ pub(super) fn judged<'a>(
         let inner = courses.iter().zip(&explaining);
         let inner = inner.filter(|(it, explains)| **explains && is_in(it, outer));
         let inner = inner.filter(|(it, _)| !(is_of_user && it.counted.is_library));
+        // One that feeds the outer loop, such as a generator's, turns with it.
+        let inner = inner.filter(|(it, _)| it.rate() >= TURNS_MORE * outer.rate());
         let gain: f64 = inner.map(|(it, _)| it.gain().as_f64()).sum();
         gain >= MOST * outer.gain().as_f64()
     };
