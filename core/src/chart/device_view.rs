@@ -53,6 +53,7 @@ pub(super) struct DeviceView<'a> {
     /// Of the findings that name the runs, by run.
     roles: Vec<Option<Role>>,
     devices: &'a [DeviceSummary],
+    pub(super) findings: &'a [Finding],
 }
 
 impl<'a> DeviceView<'a> {
@@ -74,6 +75,7 @@ impl<'a> DeviceView<'a> {
             recording,
             device,
             devices: &analysis.devices,
+            findings: &analysis.findings,
             rows: rows.collect(),
             roles,
         }

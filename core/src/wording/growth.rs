@@ -361,7 +361,7 @@ fn has_name(kind: RootKind) -> bool {
 }
 
 /// A forecast of runs, with two digits that count.
-fn two_digits(n: u64) -> u64 {
+pub(crate) fn two_digits(n: u64) -> u64 {
     let mut unit = 1;
     while n / unit >= 100 {
         unit *= 10;

@@ -24,6 +24,7 @@ use crate::analyze::{Analysis, Finding};
 use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::units::{ByteDelta, Units};
 
+pub(super) use columns::columns;
 pub use layout::Layout;
 use level::LevelPoint;
 pub use order::Rest;
