@@ -380,7 +380,8 @@ fn coarse(time: Nanos) -> String {
     }
 }
 
-fn unit(details: &GrowthDetails) -> &'static str {
+/// What is counted: `run`, `step`, `iteration`, `call`.
+pub(crate) fn unit(details: &GrowthDetails) -> &'static str {
     match &details.in_loop {
         Some(LoopPlace {
             kind: LoopKind::Loop,

@@ -55,6 +55,13 @@ pub(super) struct Mark {
     pub(super) steps: Vec<(f64, f64)>,
 }
 
+impl Mark {
+    /// The run goes on, and what it held since it began is not known.
+    pub(super) fn is_hatched(&self) -> bool {
+        self.status == Status::Running && self.steps.is_empty()
+    }
+}
+
 impl CellRow {
     pub(super) fn new(
         session: &DeviceView<'_>,

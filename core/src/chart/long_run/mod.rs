@@ -64,8 +64,8 @@ pub struct LongRun<'a> {
 type WithLevels<'a> = (&'a Loop, &'a Points);
 
 impl<'a> LongRun<'a> {
-    /// The run of a cell that a finding in a loop is about, else its latest with a loop. The axis is the
-    /// loop `chosen`, else that of the finding, else the outermost.
+    /// The latest run of a cell with a loop; if a finding is in one, the run that it is about. The axis is
+    /// the loop `chosen`, else that of the finding, else the outermost.
     pub fn of_cell(
         recording: &'a Recording,
         analysis: &'a Analysis,
@@ -73,29 +73,48 @@ impl<'a> LongRun<'a> {
         chosen: Option<LoopIdx>,
     ) -> Option<Self> {
         let session = DeviceView::new(recording, analysis, device);
-        let has_loop = |run: &&Run| !with_levels(&session, run.idx).is_empty();
-        let runs = recording.runs().iter().rev();
-        let mut runs = runs.filter(|run| run.cell == cell && run.parent.is_none());
-        let latest = runs.find(has_loop)?;
-        let is_of_cell = |it: &&Finding| {
-            let of_cell = it.cell.as_ref().is_some_and(|of| of.idx == cell);
-            of_cell && it.device == device && it.in_loop().is_some() && it.withdrawn.is_none()
-        };
-        let finding = analysis.findings.iter().find(is_of_cell);
-        let run = finding.and_then(|it| it.runs.last().copied());
-        let run = run.map(|run| recording.run(run)).filter(has_loop);
-        let run = run.unwrap_or(latest);
-        Self::new(&session, run, finding, chosen)
+        let is_of_cell = |it: &Finding| it.cell.as_ref().is_some_and(|of| of.idx == cell);
+        let mut judged = session.judged_in_loops().filter(|it| is_of_cell(it));
+        judged
+            .find_map(|it| Self::about(&session, it, chosen))
+            .or_else(|| {
+                let runs = recording.runs().iter().rev();
+                let of_cell = runs.filter(|run| run.cell == cell && run.parent.is_none());
+                let mut with_axis =
+                    of_cell.filter_map(|run| Some((run, axis_loop(&session, run.idx)?)));
+                let (run, axis) = with_axis.next()?;
+                Self::new(&session, (run, axis), None, chosen)
+            })
+    }
+
+    /// The run that a finding in a loop is about.
+    pub fn of_finding(
+        recording: &'a Recording,
+        analysis: &'a Analysis,
+        finding: &'a Finding,
+    ) -> Option<Self> {
+        let session = DeviceView::new(recording, analysis, finding.device);
+        Self::about(&session, finding, None)
+    }
+
+    fn about(
+        session: &DeviceView<'a>,
+        finding: &'a Finding,
+        chosen: Option<LoopIdx>,
+    ) -> Option<Self> {
+        let run = session.recording.run(*finding.runs.last()?);
+        let mut loops = with_levels(session, run.idx).into_iter();
+        let (axis, _) = loops.find(|(it, _)| is_about(finding, it))?;
+        Self::new(session, (run, axis), Some(finding), chosen)
     }
 
     fn new(
         session: &DeviceView<'a>,
-        run: &'a Run,
+        (run, first): (&'a Run, &'a Loop),
         finding: Option<&'a Finding>,
         chosen: Option<LoopIdx>,
     ) -> Option<Self> {
         let all = with_levels(session, run.idx);
-        let first = axis_loop(session, run.idx)?;
         let is_in = |inner: &Loop, outer: &Loop| is_inside(session.recording, inner, outer.idx);
         let is_of_chain =
             |it: &&'a Loop| it.idx == first.idx || is_in(it, first) || is_in(first, it);
@@ -222,6 +241,11 @@ impl<'a> LongRun<'a> {
         unit(self.counted)
     }
 
+    /// How many iterations of the axis ended.
+    pub fn n_iterations(&self) -> u64 {
+        self.course.n_all
+    }
+
     fn growth(&self) -> Option<&'a GrowthDetails> {
         match &self.finding?.details {
             Details::Growth(details) => Some(details),
@@ -263,27 +287,22 @@ fn with_levels<'a>(session: &DeviceView<'a>, run: RunIdx) -> Vec<WithLevels<'a>>
 pub(super) fn axis_loop<'a>(session: &DeviceView<'a>, run: RunIdx) -> Option<&'a Loop> {
     let all = with_levels(session, run);
     let is_inner = |it: &Loop| {
-        all.iter()
-            .any(|(outer, _)| is_inside(session.recording, it, outer.idx))
+        let mut outer = all.iter().map(|(outer, _)| outer.idx);
+        outer.any(|outer| is_inside(session.recording, it, outer))
     };
-    let outermost = all.iter().filter(|(it, _)| !is_inner(it));
-    let first = outermost.max_by_key(|(it, _)| it.n_iterations);
-    let judged = judged_loop(session, run);
-    judged.or_else(|| first.map(|(it, _)| *it))
+    let outermost = all.iter().map(|(it, _)| *it).filter(|it| !is_inner(it));
+    judged_loop(session, run).or_else(|| outermost.max_by_key(|it| it.n_iterations))
 }
 
 /// The loop of a run that a finding is about.
 pub(super) fn judged_loop<'a>(session: &DeviceView<'a>, run: RunIdx) -> Option<&'a Loop> {
-    let all = with_levels(session, run);
-    let about = session.findings.iter().filter(|it| {
-        it.device == session.device && it.withdrawn.is_none() && it.runs.contains(&run)
-    });
-    about
-        .filter(|it| it.in_loop().is_some())
-        .find_map(|finding| {
-            let mut loops = all.iter().map(|(it, _)| *it);
-            loops.find(|it| is_about(finding, it))
-        })
+    let mut about = session
+        .judged_in_loops()
+        .filter(|it| it.runs.contains(&run));
+    about.find_map(|finding| {
+        let mut loops = with_levels(session, run).into_iter().map(|(it, _)| it);
+        loops.find(|it| is_about(finding, it))
+    })
 }
 
 fn is_about(finding: &Finding, counted: &Loop) -> bool {
