@@ -181,14 +181,17 @@ fn line(
             "" => format!("**{}**", units.size(holder.n_bytes)),
             n => format!("{n}, **{}**", units.size(holder.n_bytes)),
         };
-        if let Some(detail) = holder.detail(units) {
-            words += &format!(": {detail}");
-        }
         let between = if idx == 0 { "" } else { "; " };
         add(
             &found,
             &make.prose("span", &[], &format!("{between}{words}")),
         );
+        if let Some(detail) = holder.detail(units) {
+            add(
+                &found,
+                &make.text("span.detail", &[], &format!(": {detail}")),
+            );
+        }
     }
     if look.holders.is_empty() {
         add(&found, &make.text("span.muted", &[], "no name had grown"));

@@ -1,6 +1,7 @@
 //! What one cell kept, run by run.
 
 use super::super::device_view::DeviceView;
+use super::super::long_run::judged_loop;
 use super::super::scene::Role;
 use super::{Slots, marks, name, state};
 use crate::analyze::{Finding, FindingKind, Overlap, Peak};
@@ -78,6 +79,9 @@ impl CellRow {
             marks.push(mark);
         }
         let bytes = ByteDelta::from_f64;
+        let judged = finding.filter(|it| it.in_loop().is_some());
+        let judged = judged.and_then(|it| judged_loop(session, *it.runs.last()?));
+        let n_turns = judged.map(|it| it.n_iterations);
         Self {
             cell: latest.cell,
             name: name::of(session, runs, finding),
@@ -87,7 +91,7 @@ impl CellRow {
             is_leak: finding.is_some_and(|finding| finding.kind == FindingKind::Leak),
             total: bytes(so_far),
             last: marks.last().and_then(|mark| mark.kept).map(bytes),
-            state: state::words(runs, finding),
+            state: state::words(runs, finding, n_turns),
             runs: runs.iter().map(|run| run.idx).collect(),
             marks,
         }

@@ -4,8 +4,8 @@ use crate::analyze::{Details, Finding, FindingKind};
 use crate::recording::{Run, Status};
 use crate::wording::{self, count};
 
-/// What its worst finding says, else how many runs it had.
-pub(super) fn words(runs: &[&Run], finding: Option<&Finding>) -> String {
+/// What its worst finding says, else how many runs it had. `n_turns` are the iterations of its loop.
+pub(super) fn words(runs: &[&Run], finding: Option<&Finding>, n_turns: Option<u64>) -> String {
     let n_runs = count(runs.len(), "run");
     let n_beside = runs.iter().filter(|run| !run.overlaps.is_empty()).count();
     let alone = match n_beside {
@@ -20,7 +20,9 @@ pub(super) fn words(runs: &[&Run], finding: Option<&Finding>) -> String {
         (FindingKind::Retention, _) => Some("kept by IPython".to_owned()),
         (FindingKind::Settled, _) => Some(format!("settled, {n_runs}")),
         (_, Details::Growth(growth)) if finding.counts_steps() => {
-            Some(count(finding.n_runs, wording::unit(growth)))
+            let n_turns = n_turns.and_then(|n| usize::try_from(n).ok());
+            let n = n_turns.unwrap_or(finding.n_runs);
+            Some(count(n, wording::unit(growth)))
         }
         _ => None,
     });

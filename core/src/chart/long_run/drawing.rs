@@ -270,15 +270,10 @@ impl<'a> Drawing<'a> {
         for tooth in &teeth {
             self.scene.fill(*tooth, Role::Back, 0.0);
         }
-        for tooth in &teeth {
-            self.scene.fill(
-                Rect {
-                    height: 1.2,
-                    ..*tooth
-                },
-                Role::BackCap,
-                0.0,
-            );
+        for pass in teeth.chunk_by(|a, b| (a.x + a.width - b.x).abs() < 0.01) {
+            let edge = |it: &Rect| [Point::new(it.x, it.y), Point::new(it.x + it.width, it.y)];
+            let line = pass.iter().flat_map(edge).collect();
+            self.scene.line(line, Role::BackCap, 1.2, None);
         }
     }
 
@@ -475,7 +470,10 @@ impl<'a> Drawing<'a> {
                 .y
                 .clamp(self.plot.top + 10.0, self.plot.bottom - 26.0);
             let kept = self.course.last_level().since(self.run.base);
-            let so_far = format!("kept {}", self.units.change(kept));
+            let so_far = match kept.get() {
+                0.. => format!("kept {}", self.units.size(kept.magnitude())),
+                _ => format!("kept {}", self.units.change(kept)),
+            };
             self.write(bold(so_far, Point::new(right, y)));
             let rate = self.run.growth().map(|growth| growth.series.bytes_per_run);
             if let Some(rate) = rate {
@@ -571,11 +569,16 @@ impl<'a> Drawing<'a> {
     /// It stands over the levels, and in the picture.
     fn is_above_line(&self, label: &Label) -> bool {
         let bounds = label.bounds();
-        let level = |x: f64| self.course.level(self.scale.iteration(x));
-        let line = self
-            .y(level(bounds.x + bounds.width))
-            .min(self.y(level(bounds.x)));
-        bounds.y > 0.0 && bounds.y + bounds.height < line - 2.0
+        let ends = [bounds.x, bounds.x + bounds.width].map(|x| self.scale.iteration(x));
+        let level = ends.map(|n| self.course.level(n));
+        let inner = self.run.inner.iter().flat_map(|inner| {
+            let at = |n: f64| self.course.iteration_in_run(inner.instant(n));
+            let points = inner.points.iter();
+            let below = points.filter(move |it| (ends[0]..=ends[1]).contains(&at(it.iteration)));
+            below.map(|it| it.level)
+        });
+        let highest = level.into_iter().chain(inner).max().unwrap_or_default();
+        bounds.y > 0.0 && bounds.y + bounds.height < self.y(highest) - 2.0
     }
 
     /// Who it is that grows, in its area, and what the teeth are.

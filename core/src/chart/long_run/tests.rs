@@ -173,7 +173,7 @@ fn a_forecast_that_is_far_is_not_drawn() {
     )
     .counting(1, None, &growing(60, 0.766, 16));
     let scene = slow.scene(WIDE);
-    check_texts(&scene, &["kept +960 MiB", "+16 MiB each", "60, its end"]);
+    check_texts(&scene, &["kept 960 MiB", "+16 MiB each", "60, its end"]);
     assert!(!texts(&scene).contains(&"16 GiB"));
 }
 
