@@ -212,8 +212,7 @@ impl Cells {
         // The chart of one run has its own line.
         let is_inside = pointed.is_some_and(|it| it.chart == Chart::Run);
         let run = pointed.and_then(Pointed::run).filter(|_| !is_inside);
-        let is_read = reading.is_some();
-        flag(&self.line, "hidden", run.is_none() || !is_read);
+        flag(&self.line, "hidden", run.is_none() || reading.is_none());
         self.show_in_run(model);
         flag(&self.head_line, "hidden", reading.is_some());
         flag(&self.reading, "hidden", reading.is_none());
@@ -453,7 +452,7 @@ impl Row {
         let is_open = state.row == Some(row.cell);
         set_bool(&self.button, "aria-expanded", is_open);
         flag(&self.opened, "hidden", !is_open);
-        let long_run = model.long_run(row.cell).filter(|_| is_open);
+        let long_run = is_open.then(|| model.long_run(row.cell)).flatten();
         let mut content = Vec::new();
         self.long_run = long_run.as_ref().map(|run| {
             let known = self.long_run.take();

@@ -96,7 +96,14 @@ impl LongRunChart {
             .collect();
         let mut content = Vec::new();
         if !self.lines.is_empty() {
-            content.push(make.text("h4", &[], "What the looks saw"));
+            let title = make.text("h4", &[], "What the looks saw");
+            let name = the_only_name(run.looks());
+            flag(&self.looks, "data-one", name.is_some());
+            if let Some(name) = name {
+                // Where there is little room, it stands only here.
+                add(&title, &make.text("code", &[], name));
+            }
+            content.push(title);
             content.extend(self.lines.iter().cloned());
         }
         refill(&self.looks, &content);
@@ -162,6 +169,13 @@ impl LongRunChart {
             set_style(&self.cursor, "left", &px(run.x(at, self.scene.width) - 0.5));
         }
     }
+}
+
+/// The name of all that the looks found, if it is one.
+fn the_only_name(looks: &[InsideLook]) -> Option<&str> {
+    let mut names = looks.iter().flat_map(|look| &look.holders);
+    let first = &names.next()?.name;
+    names.all(|it| it.name == *first).then_some(first)
 }
 
 /// A look: when, and who held how much. A click lights its circle.

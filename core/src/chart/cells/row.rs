@@ -1,7 +1,7 @@
 //! What one cell kept, run by run.
 
 use super::super::device_view::DeviceView;
-use super::super::long_run::judged_loop;
+use super::super::long_run::n_turns;
 use super::super::scene::Role;
 use super::{Slots, marks, name, state};
 use crate::analyze::{Finding, FindingKind, Overlap, Peak};
@@ -79,9 +79,7 @@ impl CellRow {
             marks.push(mark);
         }
         let bytes = ByteDelta::from_f64;
-        let judged = finding.filter(|it| it.in_loop().is_some());
-        let judged = judged.and_then(|it| judged_loop(session, *it.runs.last()?));
-        let n_turns = judged.map(|it| it.n_iterations);
+        let n_turns = finding.and_then(|it| n_turns(session, it));
         Self {
             cell: latest.cell,
             name: name::of(session, runs, finding),

@@ -63,6 +63,10 @@ impl Course {
         self.points.iter().map(|point| point.level)
     }
 
+    pub(super) fn first_level(&self) -> Bytes {
+        self.points.first().map_or(self.start, |point| point.level)
+    }
+
     pub(super) fn last_level(&self) -> Bytes {
         self.points.last().map_or(Bytes::ZERO, |point| point.level)
     }

@@ -131,14 +131,19 @@ impl<'a> LongRun<'a> {
         };
         let inside = loops.iter().filter(|it| is_in(it, counted));
         let inner = inside.max_by_key(|it| points(it).map_or(0, |(_, points)| points.len()));
-        let axis = course(counted)?;
+        let mut axis = course(counted)?;
+        let base = axis.start;
+        if counted.was_running && inner.is_none() {
+            // What it held when counting began is nearer to what is known first than to the run's start.
+            axis.start = axis.first_level();
+        }
         let finding = finding.filter(|it| is_about(it, counted));
         Some(Self {
             run,
             counted,
             inner: inner.and_then(|it| course(it)),
             inner_loop: inner.copied(),
-            base: axis.start,
+            base,
             is_leak: finding.is_some_and(|it| it.kind == FindingKind::Leak),
             looks: looks::looks(session, run, &axis, finding),
             course: axis,
@@ -178,9 +183,15 @@ impl<'a> LongRun<'a> {
             ""
         };
         let name = LoopPlace::new(self.counted).name();
+        let from = self.counted.counted_from.since(self.run.started);
+        let from = if self.counted.was_running {
+            format!(", counted from {from} on")
+        } else {
+            String::new()
+        };
         (
             format!("Level over {}s", self.unit()),
-            format!("of {name}{cell}{as_it_runs}"),
+            format!("of {name}{cell}{from}{as_it_runs}"),
         )
     }
 
@@ -303,6 +314,15 @@ pub(super) fn judged_loop<'a>(session: &DeviceView<'a>, run: RunIdx) -> Option<&
         let mut loops = with_levels(session, run).into_iter().map(|(it, _)| it);
         loops.find(|it| is_about(finding, it))
     })
+}
+
+/// How often the loop turned that a finding is about.
+pub(super) fn n_turns(session: &DeviceView<'_>, finding: &Finding) -> Option<u64> {
+    let run = *finding.runs.last()?;
+    let mut loops = with_levels(session, run).into_iter();
+    let (counted, points) = loops.find(|(it, _)| is_about(finding, it))?;
+    let last = points.last().map_or(0, |point| point.ordinal);
+    Some(counted.n_iterations.max(last))
 }
 
 fn is_about(finding: &Finding, counted: &Loop) -> bool {

@@ -55,7 +55,13 @@ pub(super) fn time_ticks(until: Nanos) -> Vec<(Nanos, String)> {
     let (step, unit, name) = wide_enough.next().unwrap_or((HOUR, HOUR, "h"));
     let tick = |at: f64| {
         let label = if at > 0.0 {
-            format!("{:.0} {name}", at / unit)
+            // Of a second, not a thousand parts of it.
+            let (unit, name) = if until >= SECOND && unit < SECOND {
+                (SECOND, "s")
+            } else {
+                (unit, name)
+            };
+            format!("{} {name}", at / unit)
         } else {
             "0".to_owned()
         };
@@ -106,6 +112,7 @@ mod tests {
             shown(700),
             "0, 100 ms, 200 ms, 300 ms, 400 ms, 500 ms, 600 ms, 700 ms"
         );
+        assert_eq!(shown(2_600), "0, 0.5 s, 1 s, 1.5 s, 2 s, 2.5 s");
         assert_eq!(shown(40_000_000), "0, 2 h, 4 h, 6 h, 8 h, 10 h");
     }
 }
