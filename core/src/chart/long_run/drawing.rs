@@ -675,23 +675,22 @@ impl<'a> Drawing<'a> {
         let n_all = usize::try_from(self.course.n_all).unwrap_or(usize::MAX);
         let n = count(n_all, unit(run.counted));
         let size = |level: Bytes| units.size(level);
-        let mut words = format!(
+        let held = format!(
             "What {cell} held over {n}: from {} to {}",
             size(self.course.start),
             size(self.course.last_level())
         );
-        if let Some((_, shown)) = run.full_at() {
-            words += &format!("; at about {shown} the device would be full");
-        }
+        let full = run
+            .full_at()
+            .map(|(_, shown)| format!("at about {shown} the device would be full"));
         let looks = run.looks().iter().filter_map(|look| {
             let holder = look.holders.first()?;
             let what = holder.count_and_size(units);
             Some(format!("at {} {} {what}", look.iteration, holder.name))
         });
         let looks: Vec<String> = looks.collect();
-        if !looks.is_empty() {
-            words += &format!("; looks: {}", looks.join("; "));
-        }
-        self.scene.description = words + ".";
+        let looks = (!looks.is_empty()).then(|| format!("looks: {}", looks.join("; ")));
+        let parts: Vec<String> = std::iter::once(held).chain(full).chain(looks).collect();
+        self.scene.description = parts.join("; ") + ".";
     }
 }

@@ -223,7 +223,7 @@ impl<'a> LongRun<'a> {
         let iteration = self.course.iteration_in_run(at);
         let level = self.course.level(iteration);
         let number = self.run.execution_count;
-        let mut words = format!(
+        let now = format!(
             "{} {:.0} of {}, {}: {} in use",
             self.unit(),
             iteration.floor(),
@@ -232,18 +232,20 @@ impl<'a> LongRun<'a> {
             units.size(level),
         );
         let look = self.looks.iter().rev().find(|look| look.at <= at);
-        if let Some((look, holder)) = look.and_then(|look| Some((look, look.holders.first()?))) {
+        let found = look.and_then(|look| {
+            let holder = look.holders.first()?;
             let (unit, n) = (self.unit(), look.iteration);
             let (name, what) = (&holder.name, holder.count_and_size(units));
-            words += &format!("; at {unit} {n} {name} had {what}");
-        }
+            Some(format!("at {unit} {n} {name} had {what}"))
+        });
+        let words: Vec<String> = std::iter::once(now).chain(found).collect();
         Reading {
             place: number.map_or_else(
                 || format!("run {}", self.run.idx.0 + 1),
                 |n| format!("In [{n}]"),
             ),
             name: name.to_owned(),
-            words,
+            words: words.join("; "),
         }
     }
 

@@ -9,7 +9,6 @@ use crate::holders::{DeviceHolders, Holder, RootKind, Traits};
 use crate::recording::{Frame, HolderSnapshot, Sample, Samples, Status};
 use crate::testing::{Play, run, session};
 use crate::trace::FrameOrigin;
-use crate::units::ByteDelta;
 
 const CELL: &str = "for x in batches(): losses.append((x * weights).sum())\nprint(len(losses))";
 const WIDE: f64 = 824.0;
@@ -74,7 +73,7 @@ impl Story {
             ..Traits::default()
         };
         let holder = Holder {
-            grown: Some(ByteDelta::new((mib << 20) as i64)),
+            grown: Some(Bytes::mib(mib).since(Bytes::ZERO)),
             traits,
             ..Holder::new(RootKind::Variable, name, Bytes::mib(mib))
         };
