@@ -26,8 +26,10 @@ SIMULATED: dict[str, list[str]] = {
     "thousand": ["kept = []", *["kept.append(sim.tensor(2 << 20))"] * 999],
     "loop": [
         "import time\nweights = sim.tensor(64 << 20, requires_grad=True)\nlosses = []",
-        "for n in range(80):\n    losses.append((sim.tensor(64 << 20) * weights).sum())\n"
-        "    time.sleep(0.02)\nprint(len(losses))",
+        (
+            "for n in range(80):\n    losses.append((sim.tensor(64 << 20) * weights).sum())\n"
+            "    time.sleep(0.02)\nprint(len(losses))"
+        ),
     ],
     "oom": [*CELLS[1:], "try:\n    big = sim.tensor(9 << 30)\nfinally:\n    step = 1"],
 }

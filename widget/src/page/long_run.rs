@@ -190,16 +190,15 @@ fn line(
     let time = make.text("span.muted.time", &[], &look.after.to_string());
     let found = make.empty("span.found", &[("dir", "auto")]);
     for (idx, holder) in look.holders.iter().enumerate() {
-        let mut words = format!("`{}` ", holder.name.replace('`', ""));
-        words += &match holder.n_shown().as_str() {
-            "" => format!("**{}**", units.size(holder.n_bytes)),
-            n => format!("{n}, **{}**", units.size(holder.n_bytes)),
-        };
         let between = if idx == 0 { "" } else { "; " };
-        add(
-            &found,
-            &make.prose("span", &[], &format!("{between}{words}")),
-        );
+        let name = holder.name.replace('`', "");
+        let n = match holder.n_shown() {
+            n if n.is_empty() => n,
+            n => format!("{n}, "),
+        };
+        let size = units.size(holder.n_bytes);
+        let words = format!("{between}`{name}` {n}**{size}**");
+        add(&found, &make.prose("span", &[], &words));
         if let Some(detail) = holder.detail(units) {
             add(
                 &found,
