@@ -24,6 +24,13 @@ SIMULATED: dict[str, list[str]] = {
     "empty": [],
     "one": CELLS[4:],
     "thousand": ["kept = []", *["kept.append(sim.tensor(2 << 20))"] * 999],
+    "loop": [
+        "import time\nweights = sim.tensor(64 << 20, requires_grad=True)\nlosses = []",
+        (
+            "for n in range(80):\n    losses.append((sim.tensor(64 << 20) * weights).sum())\n"
+            "    time.sleep(0.02)\nprint(len(losses))"
+        ),
+    ],
     "oom": [*CELLS[1:], "try:\n    big = sim.tensor(9 << 30)\nfinally:\n    step = 1"],
 }
 QUICKSTART = Path(__file__).parents[2] / "notebooks" / "quickstart.ipynb"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import TYPE_CHECKING
 
 import gpumem
@@ -97,6 +99,28 @@ def test_an_open_row_shows_its_finding_in_full(report: Callable[[str], ReportPag
     screenshot(page.page, "row-open-380")
     page.page.set_viewport_size({"width": 900, "height": 900})
     screenshot(page.page, "row-open-900")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="loops are counted from Python 3.12 on")
+def test_a_long_run_shows_its_level_over_iterations(report: Callable[[str], ReportPage]) -> None:
+    """*Evidence* opens the row and closes it; what is pointed at is read in the heads."""
+    page = report("loop")
+    evidence = page.verdict().get_by_role("button", name="Evidence")
+    evidence.click()
+    opened = page.host.locator(".opened:not([hidden])")
+    expect(opened.locator(".long-run h4").first).to_have_text("Level over iterations")
+    chart = page.canvas("run")
+    expect(chart).to_have_attribute("aria-label", re.compile(r"What In \[\d+\] held over \d+ iter"))
+    read = page.hover("run", "iteration 3")
+    assert re.search(r"iteration 3\d? of \d+, [\d.]+ m?s: [\d.]+ [GM]iB in use", read)
+    assert not page.host.locator(".pointer").is_visible()
+    assert "iterations" in _words(page.host.locator(".cell").first)
+    screenshot(page.page, "long-run-900")
+    page.page.set_viewport_size({"width": 380, "height": 900})
+    page.page.wait_for_function(FITS)
+    screenshot(page.page, "long-run-380")
+    evidence.click()
+    assert opened.count() == 0
 
 
 def test_rows_show_the_total_or_each_run(report: Callable[[str], ReportPage]) -> None:

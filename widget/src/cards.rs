@@ -72,9 +72,9 @@ impl Card {
         if let Some(fix) = fix {
             add(&element, &fix);
         }
-        add(&element, &ways(make, finding, &words, form));
+        add(&element, &ways(make, model, (finding, &words), form));
         if form != Form::Folded {
-            add(&element, &full::body(make, model, finding, &words));
+            add(&element, &full::body(make, model, finding, (&words, false)));
         }
         Self {
             finding: finding.id.clone(),
@@ -289,7 +289,7 @@ fn copy_button(make: &Maker, text: &str) -> Element {
 }
 
 /// Why the fix helps, and what else the reader can do.
-fn ways(make: &Maker, finding: &Finding, words: &Words, form: Form) -> Element {
+fn ways(make: &Maker, model: &Model, (finding, words): (&Finding, &Words), form: Form) -> Element {
     let why = match &finding.fix {
         Some(fix) => wording::sentence(&wording::fix_reason(fix)),
         None => String::new(),
@@ -300,7 +300,11 @@ fn ways(make: &Maker, finding: &Finding, words: &Words, form: Form) -> Element {
     };
     let why = make.prose("p.why", &[], &why);
     let ways = make.empty("div.acts", &[]);
+    let in_row = model.row_about(&finding.id);
     let folds = match form {
+        Form::Folded if in_row.is_some() && model.state().row == in_row => {
+            Some(("Evidence ▾", "true"))
+        }
         Form::Folded => Some(("Evidence ▸", "false")),
         Form::Unfolded => Some(("Evidence ▾", "true")),
         Form::Whole => None,

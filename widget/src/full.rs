@@ -1,7 +1,7 @@
 //! A finding in full: what grew and where that leads, who holds it, what to do, and the figures.
 
 use gpumem_core::analyze::{Evidence, Finding};
-use gpumem_core::chart::{self, Density};
+use gpumem_core::chart::{self, Density, LongRun};
 use gpumem_core::units::{ByteDelta, Units};
 use gpumem_core::wording::{self, Words};
 use gpumem_page_kit::paint::paint_scene;
@@ -19,13 +19,19 @@ const TWO_CHARTS: f64 = 560.0;
 const BETWEEN: f64 = 24.0;
 
 /// What a card opens: its drawings, who holds it, what to do, what it is not, and the figures.
-pub(crate) fn body(make: &Maker, model: &Model, finding: &Finding, words: &Words) -> Element {
+/// What `is_drawn` elsewhere is not drawn again.
+pub(crate) fn body(
+    make: &Maker,
+    model: &Model,
+    finding: &Finding,
+    (words, is_drawn): (&Words, bool),
+) -> Element {
     let body = make.empty("div.full", &[]);
     if !words.detail.is_empty() {
         let detail = make.prose("p.detail", &[], &words.detail);
         add(&body, &detail);
     }
-    if finding.growth().is_some() || finding.ran_out() {
+    if (finding.growth().is_some() && !is_drawn) || finding.ran_out() {
         add(&body, &make.empty("div.courses", &[]));
     }
     for part in card_details::of(make, model, finding) {
@@ -68,7 +74,10 @@ pub(crate) fn draw(
     if room == 0.0 {
         return;
     }
-    let width = if room < TWO_CHARTS || finding.ran_out() {
+    let (recording, analysis) = (model.recording(), model.analysis());
+    let long_run = LongRun::of_finding(recording, analysis, finding);
+    let is_one = finding.ran_out() || long_run.is_some();
+    let width = if room < TWO_CHARTS || is_one {
         room
     } else {
         (room - BETWEEN) / 2.0
@@ -82,15 +91,25 @@ pub(crate) fn draw(
     let scenes = [
         (
             "Who held it when it ran out",
-            chart::oom(model.recording(), model.analysis(), finding, &view),
+            chart::oom(recording, analysis, finding, &view),
         ),
-        ("After each run", chart::course(finding, &view)),
-        ("If it goes on", chart::outlook(finding, &view)),
+        (
+            "Level over iterations",
+            long_run.as_ref().map(|it| it.scene(width, view.units)),
+        ),
+        (
+            "After each run",
+            chart::course(finding, &view).filter(|_| long_run.is_none()),
+        ),
+        (
+            "If it goes on",
+            chart::outlook(finding, &view).filter(|_| long_run.is_none()),
+        ),
     ];
     let mut drawn = Vec::new();
     for (title, scene) in scenes {
         let Some(scene) = scene else { continue };
-        let title = if finding.counts_steps() && drawn.is_empty() && !finding.ran_out() {
+        let title = if finding.counts_steps() && drawn.is_empty() && !is_one {
             "After each step"
         } else {
             title

@@ -38,7 +38,7 @@ impl Gesture {
     /// The pointer was put down on a chart that can be dragged on.
     pub(crate) fn new(chart: Chart, x: f64, window: &Window<'_>) -> Option<Self> {
         let grip = match chart {
-            Chart::Row | Chart::Cells | Chart::Now | Chart::Holders => return None,
+            Chart::Row | Chart::Run | Chart::Cells | Chart::Now | Chart::Holders => return None,
             Chart::Timeline => Grip::Range,
             Chart::Minimap => {
                 let (left, right) = window.places();

@@ -27,7 +27,7 @@ mod zoom;
 
 use gpumem_core::chart::{self, Extent, Point, Theme};
 use gpumem_core::format;
-use gpumem_core::recording::{CellIdx, DeviceIdx};
+use gpumem_core::recording::{CellIdx, DeviceIdx, LoopIdx};
 use gpumem_core::report;
 use gpumem_core::units::Units;
 use gpumem_page_kit::{canvas, dom};
@@ -39,7 +39,7 @@ use keys::Key;
 use model::Model;
 use page::Page;
 use settings::Setting;
-use state::{Chart, Event, Fold, Layer, State};
+use state::{Chart, Event, Fold, Layer, Pointed, State};
 
 /// One report in the page.
 #[wasm_bindgen]
@@ -135,7 +135,7 @@ impl View {
                 }
             }
             _ if !chart.has_time() && chart != Chart::Cells => {}
-            _ => self.handle(Event::Clicked(at.and_then(state::Pointed::run))),
+            _ => self.handle(Event::Clicked(at.and_then(Pointed::run))),
         }
     }
 
@@ -256,6 +256,9 @@ impl View {
             "undo" => Event::Undone,
             "restore" => Event::Restored,
             "open" => Event::Opened(argument.to_owned(), self.model.is_bare(argument)),
+            "evidence" if self.model.row_about(argument).is_some() => {
+                return self.show_evidence(argument);
+            }
             "evidence" => {
                 let in_full = self.model.state().in_full;
                 Event::Opened(argument.to_owned(), !in_full)
@@ -276,6 +279,15 @@ impl View {
                 Ok(idx) => Event::OpenedRow(CellIdx(idx)),
                 Err(_) => return,
             },
+            "loop" => match argument.parse() {
+                Ok(idx) => Event::ChoseLoop(LoopIdx(idx)),
+                Err(_) => return,
+            },
+            "look" => Event::Pointed(argument.parse().ok().map(|idx| Pointed {
+                chart: Chart::Run,
+                target: chart::Target::Look(idx),
+                at: None,
+            })),
             "rows" => Event::ShowedRows,
             "sort" => Event::Sorted(argument.parse().unwrap_or_default()),
             "card" => return self.show_card(argument),
@@ -360,6 +372,20 @@ impl View {
     fn show_runs(&mut self, finding: &str) {
         self.handle(Event::Toggled(finding.to_owned()));
         self.reveal_chosen();
+    }
+
+    /// Opens the row of the cell in whose loop the finding is, or closes it.
+    fn show_evidence(&mut self, finding: &str) {
+        let device = self.model.analysis().finding(finding).map(|it| it.device);
+        if let Some(device) = device.filter(|it| *it != self.model.state().device) {
+            self.handle(Event::Switched(device));
+        }
+        if let Some(cell) = self.model.row_about(finding) {
+            self.handle(Event::OpenedRow(cell));
+            if let (Some(_), Some(page)) = (self.model.state().row, &self.page) {
+                page.reveal_row(cell);
+            }
+        }
     }
 
     fn part_at_keyboard(&self) -> Option<usize> {

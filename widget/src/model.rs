@@ -4,11 +4,11 @@ use std::cell::OnceCell;
 
 use gpumem_core::analyze::{Analysis, CellRef, Compared, IncrementalAnalyzer, Verdict, waiting};
 use gpumem_core::chart::{
-    self, Cells, Density, Extent, Field, Layout, LevelsOfDetail, Map, Scene, Segment, Target,
-    Theme, TimeScale,
+    self, Cells, Density, Extent, Field, Layout, LevelsOfDetail, LongRun, Map, Reading, Scene,
+    Segment, Target, Theme, TimeScale,
 };
 use gpumem_core::format::{self, ReadError};
-use gpumem_core::recording::{Column, DeviceIdx, Points, Recording, RunIdx};
+use gpumem_core::recording::{CellIdx, Column, DeviceIdx, Points, Recording, RunIdx};
 use gpumem_core::rules::Rules;
 use gpumem_core::units::{Bytes, Nanos, Units};
 
@@ -339,7 +339,7 @@ impl Model {
         let view = self.view(chart);
         let (recording, analysis) = (&self.recording, &self.analysis);
         match chart {
-            Chart::Row => Scene::default(),
+            Chart::Row | Chart::Run => Scene::default(),
             Chart::Cells => self.cells().over_time(self.layout(), view.units),
             Chart::Now => chart::now(recording, analysis, &view),
             Chart::Timeline => chart::timeline_from(&self.detail, recording, analysis, &view),
@@ -360,7 +360,7 @@ impl Model {
         };
         let selected = || state.selected(&self.recording, &self.analysis);
         match chart {
-            Chart::Row | Chart::Cells | Chart::Now => bare,
+            Chart::Row | Chart::Run | Chart::Cells | Chart::Now => bare,
             Chart::Minimap => chart::View {
                 pace: state.pace,
                 ..bare
@@ -427,6 +427,36 @@ impl Model {
         let device = devices.find(|it| it.key == shown.key)?.idx;
         let analysis = IncrementalAnalyzer::default().analyze(before, &self.rules);
         Some(chart::cells(before, &analysis, device))
+    }
+
+    /// The long run of a cell, by the iterations that the reader wants.
+    pub(crate) fn long_run(&self, cell: CellIdx) -> Option<LongRun<'_>> {
+        let place = (cell, self.state.device);
+        LongRun::of_cell(&self.recording, &self.analysis, place, self.state.in_loop)
+    }
+
+    /// The cell whose row shows what a finding in a loop rests on.
+    pub(crate) fn row_about(&self, finding: &str) -> Option<CellIdx> {
+        let finding = self.analysis.finding(finding)?;
+        LongRun::of_finding(&self.recording, &self.analysis, finding)?;
+        finding.cell.as_ref().map(|cell| cell.idx)
+    }
+
+    /// What is pointed at in words, if that is a run or what happened in one.
+    pub(crate) fn reading(&self, pointed: Pointed) -> Option<Reading> {
+        self.reading_in_run(pointed)
+            .or_else(|| self.cells().reading(pointed.run()?, self.units()))
+    }
+
+    fn reading_in_run(&self, pointed: Pointed) -> Option<Reading> {
+        let cell = self.state.row.filter(|_| pointed.chart == Chart::Run)?;
+        let run = self.long_run(cell)?;
+        let at = match pointed.target {
+            Target::Look(idx) => run.looks().get(idx)?.at,
+            _ => pointed.at?,
+        };
+        let (row, _) = self.cells().find(run.run())?;
+        Some(run.reading(at, &row.name, self.units()))
     }
 
     /// The columns of the panel of cells.

@@ -1,6 +1,6 @@
 //! The numbers of one run in words.
 
-use gpumem_core::chart::{self, Cells, Field, Map, Segment};
+use gpumem_core::chart::{self, Field, Map, Reading, Segment};
 use gpumem_core::holders::{self, RootKind};
 use gpumem_core::recording::{DeviceIdx, Recording, RunIdx, Series, Status};
 use gpumem_core::units::{Bytes, Nanos, Units};
@@ -33,13 +33,12 @@ impl Readout {
 }
 
 /// A run, as the heads of the rows read it.
-pub(crate) fn of_run(cells: &Cells, run: RunIdx, units: Units) -> Option<Readout> {
-    let read = cells.reading(run, units)?;
-    Some(Readout {
+pub(crate) fn of_run(read: Reading) -> Readout {
+    Readout {
         name: read.name,
         place: read.place,
         figures: vec![("", read.words)],
-    })
+    }
 }
 
 /// What is known of `device` at an instant inside a run: the last sample until then.
@@ -131,9 +130,9 @@ mod tests {
         let recording = recording_of_runs(&[0, 1, 0]);
         let analysis = analyze(&recording, &Rules::default());
         let cells = cells(&recording, &analysis, DeviceIdx(0));
-        let read = of_run(&cells, RunIdx(2), Units::Binary).expect("a run");
+        let read = cells.reading(RunIdx(2), Units::Binary).expect("a run");
         assert_eq!(
-            read.sentence(),
+            of_run(read).sentence(),
             "step0(model) · In [3]: run 2 of 2: kept +1 GiB, 2 GiB so far; all cells 3 GiB"
         );
     }

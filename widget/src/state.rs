@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use gpumem_core::analyze::Analysis;
 use gpumem_core::chart::{Layers, Measure, Moment, Pace, Target, default_device};
 use gpumem_core::named;
-use gpumem_core::recording::{CellIdx, DeviceIdx, Recording, RunIdx};
+use gpumem_core::recording::{CellIdx, DeviceIdx, LoopIdx, Recording, RunIdx};
 use gpumem_core::units::{Nanos, Units};
 
 named! {
@@ -14,6 +14,8 @@ named! {
     pub(crate) enum Chart {
         /// What one cell kept.
         Row = "row",
+        /// What one run held, over its iterations.
+        Run = "run",
         /// What all cells kept, over time.
         Cells = "cells",
         /// What fills the device.
@@ -167,6 +169,8 @@ pub(crate) struct State {
     pub(crate) all_rows: bool,
     /// The row that is open.
     pub(crate) row: Option<CellIdx>,
+    /// The loop whose iterations are the axis of its long run; `None` for the one that tells most.
+    pub(crate) in_loop: Option<LoopIdx>,
     /// How the runs are sorted.
     pub(crate) order: Order,
     /// How the timeline deals with pauses.
@@ -252,6 +256,8 @@ pub(crate) enum Event {
     Folded(Fold),
     /// Opened a row, or closed it.
     OpenedRow(CellIdx),
+    /// Chose the loop whose iterations are shown.
+    ChoseLoop(LoopIdx),
     /// Wants every row, or only the first.
     ShowedRows,
     /// Sorts the runs by a column, or the other way round.
@@ -283,6 +289,7 @@ impl State {
             folds: Vec::new(),
             all_rows: false,
             row: None,
+            in_loop: None,
             order: Order::default(),
             pace: Pace::default(),
             layers: Layers::default(),
@@ -371,7 +378,11 @@ impl State {
             Event::Measured(measure) => next.measure = measure,
             Event::Folded(fold) if self.is_open(fold) => next.folds.retain(|open| *open != fold),
             Event::Folded(fold) => next.unfold(Some(fold)),
-            Event::OpenedRow(cell) => next.row = (self.row != Some(cell)).then_some(cell),
+            Event::OpenedRow(cell) => {
+                next.row = (self.row != Some(cell)).then_some(cell);
+                next.in_loop = None;
+            }
+            Event::ChoseLoop(idx) => next.in_loop = Some(idx),
             Event::ShowedRows => next.all_rows = !self.all_rows,
             Event::Sorted(column) => {
                 let is_rising = self.order.column == column && !self.order.is_rising;

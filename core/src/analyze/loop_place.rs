@@ -21,7 +21,7 @@ pub struct LoopPlace {
 }
 
 impl LoopPlace {
-    pub(super) fn new(counted: &Loop) -> Self {
+    pub(crate) fn new(counted: &Loop) -> Self {
         let file = counted.file.rsplit(['/', '\\']).next();
         Self {
             kind: counted.kind,

@@ -53,6 +53,7 @@ pub(super) struct DeviceView<'a> {
     /// Of the findings that name the runs, by run.
     roles: Vec<Option<Role>>,
     devices: &'a [DeviceSummary],
+    findings: &'a [Finding],
 }
 
 impl<'a> DeviceView<'a> {
@@ -74,6 +75,7 @@ impl<'a> DeviceView<'a> {
             recording,
             device,
             devices: &analysis.devices,
+            findings: &analysis.findings,
             rows: rows.collect(),
             roles,
         }
@@ -95,6 +97,15 @@ impl<'a> DeviceView<'a> {
     /// The role of the finding that names the run.
     pub(super) fn role(&self, run: RunIdx) -> Option<Role> {
         self.roles[run.get()]
+    }
+
+    /// The findings that stand of what grew with the iterations of a loop.
+    pub(super) fn judged_in_loops(&self) -> impl Iterator<Item = &'a Finding> + use<'a> {
+        let device = self.device;
+        let findings = self.findings.iter();
+        findings.filter(move |it| {
+            it.device == device && it.in_loop().is_some() && it.withdrawn.is_none()
+        })
     }
 
     /// The metric that growth is judged on.

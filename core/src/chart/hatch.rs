@@ -30,6 +30,33 @@ pub(super) fn stripes(scene: &mut Scene, rect: Rect, role: Role) {
     }
 }
 
+/// Stripes between a line that rises to the right and a floor below it.
+pub(super) fn stripes_below(scene: &mut Scene, (from, to): (Point, Point), floor: f64, role: Role) {
+    let width = to.x - from.x;
+    if width < LEAST || from.y >= floor {
+        return;
+    }
+    let slope = (to.y - from.y) / width;
+    // Each stripe by where it would meet the floor; it goes one up for one to the right.
+    let last = to.x;
+    let first = from.x - (floor - to.y.min(from.y));
+    let feet = std::iter::successors(Some(first + STRIDE), |x| Some(x + STRIDE));
+    for foot in feet.take_while(|x| *x < last) {
+        let left = foot.max(from.x);
+        // Where it meets the line: floor - (x - foot) = from.y + slope * (x - from.x).
+        let meets = (floor + foot - from.y + slope * from.x) / (1.0 + slope);
+        let (left, right) = if slope > -1.0 {
+            (left, meets.min(to.x))
+        } else {
+            (left.max(meets), to.x)
+        };
+        if right > left {
+            let at = |x: f64| Point::new(x, floor - (x - foot));
+            scene.line(vec![at(left), at(right)], role, 1.0, None);
+        }
+    }
+}
+
 fn draw_stripes(scene: &mut Scene, rect: Rect, role: Role) {
     let (left, top, width) = (rect.x, rect.y, rect.width);
     let bottom = top + rect.height;

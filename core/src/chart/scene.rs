@@ -249,6 +249,8 @@ pub enum Target {
     Part(usize),
     /// What holds memory, by its position among the fields of the open map.
     Field(usize),
+    /// A look at who holds memory while a run went on, by its position.
+    Look(usize),
 }
 
 /// A region that responds to the pointer: an entry of [`Scene::hits`].

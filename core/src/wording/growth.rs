@@ -361,7 +361,7 @@ fn has_name(kind: RootKind) -> bool {
 }
 
 /// A forecast of runs, with two digits that count.
-fn two_digits(n: u64) -> u64 {
+pub(crate) fn two_digits(n: u64) -> u64 {
     let mut unit = 1;
     while n / unit >= 100 {
         unit *= 10;
@@ -380,7 +380,8 @@ fn coarse(time: Nanos) -> String {
     }
 }
 
-fn unit(details: &GrowthDetails) -> &'static str {
+/// What is counted: `run`, `step`, `iteration`, `call`.
+pub(crate) fn unit(details: &GrowthDetails) -> &'static str {
     match &details.in_loop {
         Some(LoopPlace {
             kind: LoopKind::Loop,

@@ -51,6 +51,7 @@ pub use evidence::evidence;
 pub(crate) use evidence::figure;
 pub(crate) use fix::fix_after_cell;
 pub use fix::{fix_reason, short_fix};
+pub(crate) use growth::{two_digits, unit};
 pub(crate) use levels::{gap, limited_by};
 pub use levels::{metric, oom_part, part, warning};
 pub use oom::oom_holder;

@@ -1,6 +1,6 @@
 //! What each cell kept: a row for each on one axis of runs, and all of them over time below.
 
-use gpumem_core::chart::{CellRow, Measure, Rest, Theme};
+use gpumem_core::chart::{CellRow, Measure, Point, Rest, Target, Theme};
 use gpumem_core::recording::{CellIdx, DeviceIdx, RunIdx};
 use gpumem_core::units::ByteDelta;
 use gpumem_page_kit::paint::{paint_scene, px};
@@ -8,6 +8,7 @@ use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement, HtmlElement, HtmlInputElement};
 
 use super::controls::{press, segments};
+use super::long_run::LongRunChart;
 use super::opened;
 use crate::canvas::Faces;
 use crate::dom::{
@@ -15,7 +16,7 @@ use crate::dom::{
 };
 use crate::full;
 use crate::model::Model;
-use crate::state::{Choice, cells_with};
+use crate::state::{Chart, Choice, Pointed, cells_with};
 
 /// More rows than this are told in a line.
 const MAX_ROWS: usize = 8;
@@ -47,6 +48,8 @@ struct Row {
     bar: HtmlElement,
     state: Element,
     opened: Element,
+    /// Of an open row whose run has a loop.
+    long_run: Option<LongRunChart>,
     painted: Option<Painted>,
 }
 
@@ -204,18 +207,22 @@ impl Cells {
 
     /// One line through every chart, and its run in place of the heads.
     pub(crate) fn read(&self, make: &Maker, model: &Model) {
-        let run = model.state().pointed.and_then(crate::state::Pointed::run);
-        let reading = run.and_then(|run| model.cells().reading(run, model.units()));
-        flag(&self.line, "hidden", reading.is_none());
+        let pointed = model.state().pointed;
+        let reading = pointed.and_then(|it| model.reading(it));
+        // The chart of one run has its own line.
+        let is_inside = pointed.is_some_and(|it| it.chart == Chart::Run);
+        let run = pointed.and_then(Pointed::run).filter(|_| !is_inside);
+        flag(&self.line, "hidden", run.is_none() || reading.is_none());
+        self.show_in_run(model);
         flag(&self.head_line, "hidden", reading.is_some());
         flag(&self.reading, "hidden", reading.is_none());
-        let (Some(run), Some(reading)) = (run, reading) else {
-            return;
-        };
-        let layout = model.layout();
-        let share = model.cells().slots.middle(run);
-        let x = layout.chart_left() + share * layout.chart_width();
-        set_style(&self.line, "left", &px(x - 0.5));
+        let Some(reading) = reading else { return };
+        if let Some(run) = run {
+            let layout = model.layout();
+            let share = model.cells().slots.middle(run);
+            let x = layout.chart_left() + share * layout.chart_width();
+            set_style(&self.line, "left", &px(x - 0.5));
+        }
         let place = make.text("span", &[], &reading.place);
         let name = make.text("code", &[], &reading.name);
         let words = make.text("span", &[], &reading.words);
@@ -229,6 +236,32 @@ impl Cells {
         let reach = -6.0..=layout.chart_width() + 6.0;
         let x = Some(x - left).filter(|x| reach.contains(x))?;
         model.cells().slots.run_at(x / layout.chart_width())
+    }
+
+    /// The chart of the long run in the open row, and its cell.
+    fn long_run(&self) -> Option<(&LongRunChart, CellIdx)> {
+        let mut rows = self.rows.iter();
+        rows.find_map(|row| Some((row.long_run.as_ref()?, row.cell)))
+    }
+
+    fn show_in_run(&self, model: &Model) {
+        if let Some((chart, cell)) = self.long_run()
+            && let Some(run) = model.long_run(cell)
+        {
+            chart.show_pointed(model, &run);
+        }
+    }
+
+    /// What is at a point of the chart of the long run.
+    pub(crate) fn pointed_in_run(&self, model: &Model, point: Point) -> Option<Pointed> {
+        let (chart, cell) = self.long_run()?;
+        chart.pointed_at(&model.long_run(cell)?, point)
+    }
+
+    /// What the keyboard walks along in the chart of the long run.
+    pub(crate) fn targets_in_run(model: &Model) -> Vec<Target> {
+        let run = model.state().row.and_then(|cell| model.long_run(cell));
+        run.map_or_else(Vec::new, |run| LongRunChart::targets(&run))
     }
 
     /// The row that the keyboard is on, by its place.
@@ -380,6 +413,7 @@ impl Row {
             bar,
             state,
             opened,
+            long_run: None,
             painted: None,
         }
     }
@@ -418,13 +452,21 @@ impl Row {
         let is_open = state.row == Some(row.cell);
         set_bool(&self.button, "aria-expanded", is_open);
         flag(&self.opened, "hidden", !is_open);
-        let content = if is_open {
+        let long_run = is_open.then(|| model.long_run(row.cell)).flatten();
+        let mut content = Vec::new();
+        self.long_run = long_run.as_ref().map(|run| {
+            let known = self.long_run.take();
+            let mut chart = known.unwrap_or_else(|| LongRunChart::build(make));
+            chart.show(make, run, model.units());
+            content.push(chart.element.clone());
+            chart
+        });
+        flag(&self.opened, "data-long", long_run.is_some());
+        if is_open {
             self.painted = None;
-            opened::of(make, model, row)
-        } else {
-            Vec::new()
-        };
-        fill(&self.opened, &content);
+            content.extend(opened::of(make, model, row, long_run.is_some()));
+        }
+        put(&self.opened, &content);
     }
 
     fn paint(&mut self, make: &Maker, model: &Model, row: &CellRow, faces: &Faces) {
@@ -443,9 +485,16 @@ impl Row {
         let scene = model.cells().row_scene(row, wanted.width, wanted.measure);
         paint_scene(&self.canvas, &scene, model.theme, model.scale, faces);
         self.painted = Some(wanted);
-        let open = opened::finding(model, row).filter(|_| state.row == Some(row.cell));
-        if let Some(finding) = open {
+        if state.row != Some(row.cell) {
+            return;
+        }
+        if let Some(finding) = opened::finding(model, row) {
             full::draw(make, model, finding, (&self.opened, faces));
+        }
+        if let Some(chart) = &mut self.long_run
+            && let Some(run) = model.long_run(row.cell)
+        {
+            chart.paint(model, &run, faces);
         }
     }
 }
@@ -462,7 +511,7 @@ fn legend(make: &Maker, model: &Model) -> Vec<Element> {
             model.state().measure == Measure::Total,
         ),
         ("oom", "out of memory", model.cells().has_oom()),
-        ("running", "still running", model.cells().is_running()),
+        ("running", "still running", model.cells().is_hatched()),
     ];
     let shown = entries.into_iter().filter(|(_, _, is_there)| *is_there);
     let entry = |(class, words, _): (&str, &str, bool)| {

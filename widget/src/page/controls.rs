@@ -152,14 +152,19 @@ fn goes_on(model: &Model, units: Units) -> Option<String> {
     let row = rows.rfind(|row| row.run == run.idx && row.device == device);
     let kept = row.and_then(|row| Some(row.so_far?.since(row.before?)));
     let kept = kept.filter(|kept| *kept != ByteDelta::ZERO);
-    let kept = kept.map_or(String::new(), |kept| {
-        format!(": {} so far", units.change(kept))
-    });
+    let kept = kept.map(|kept| format!("{} so far", units.change(kept)));
+    let long_run = model.long_run(run.cell).filter(|it| it.run() == run.idx);
+    let turned = long_run.map(|it| format!("{} {}", it.unit(), it.n_iterations()));
+    let known: Vec<String> = turned.into_iter().chain(kept).collect();
+    let known = match known.join(", ") {
+        known if known.is_empty() => known,
+        known => format!(": {known}"),
+    };
     let how = match run.status {
         Status::Died => "was running when the kernel died",
         _ => "is running",
     };
-    Some(format!("● {number} {how}{kept}"))
+    Some(format!("● {number} {how}{known}"))
 }
 
 fn help(make: &Maker) -> Element {
@@ -380,7 +385,7 @@ pub(super) fn segments(make: &Maker, label: &str, action: &str, of: &[(&str, &st
     group
 }
 
-fn button(make: &Maker, action: &str, argument: &str, words: &str) -> Element {
+pub(super) fn button(make: &Maker, action: &str, argument: &str, words: &str) -> Element {
     let attributes = [("data-action", action), ("data-argument", argument)];
     make.text("button", &attributes, words)
 }

@@ -6,6 +6,7 @@ mod controls;
 mod findings;
 mod folds;
 mod held;
+mod long_run;
 mod now;
 mod opened;
 mod picture;
@@ -206,12 +207,16 @@ impl Page {
                 at: None,
             });
         }
+        if chart == Chart::Run {
+            return self.cells.pointed_in_run(model, point);
+        }
         self.picture(chart)?.pointed_at(model, point)
     }
 
     /// What a chart shows, from left to right.
     pub(crate) fn targets(&self, model: &Model, chart: Chart) -> Vec<Target> {
         let runs = match chart {
+            Chart::Run => return Cells::targets_in_run(model),
             Chart::Row => self.cells.runs_at_keyboard(model),
             Chart::Cells => model.cells().slots.runs().to_vec(),
             _ => {

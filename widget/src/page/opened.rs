@@ -14,8 +14,8 @@ use crate::model::Model;
 /// The latest runs that are listed; the table of runs has the others.
 const MAX_RUNS: usize = 8;
 
-/// What stands below an open row.
-pub(crate) fn of(make: &Maker, model: &Model, row: &CellRow) -> Vec<Element> {
+/// What stands below an open row, after the chart of its long run, if it has one.
+pub(crate) fn of(make: &Maker, model: &Model, row: &CellRow, is_long: bool) -> Vec<Element> {
     let mut content = Vec::new();
     let mut in_full = None;
     for finding in findings(model, row) {
@@ -28,10 +28,18 @@ pub(crate) fn of(make: &Maker, model: &Model, row: &CellRow) -> Vec<Element> {
         let link = make.link("card", &finding.id, &title);
         content.push(make.group("p", &[], &[&link]));
         if in_full.is_none() {
-            in_full = Some(full::body(make, model, finding, &words));
+            let is_drawn = is_long && finding.in_loop().is_some();
+            in_full = Some(full::body(make, model, finding, (&words, is_drawn)));
         }
     }
     content.extend(in_full);
+    if is_long {
+        let close = make.link("row", &row.cell.0.to_string(), "Close ▴");
+        content.push(make.group("p.close", &[], &[&close]));
+        if row.runs.len() == 1 {
+            return content;
+        }
+    }
     let latest: Vec<RunIdx> = row.runs.iter().rev().take(MAX_RUNS).copied().collect();
     content.push(runs::table(make, model, &latest));
     let n_more = row.runs.len().saturating_sub(MAX_RUNS);

@@ -215,10 +215,9 @@ pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
     let (recording, device, units) = (model.recording(), model.state().device, model.units());
     match pointed.target {
         Target::Run(run) => {
-            let mut read = readout::of_run(model.cells(), run, units)?;
-            let now = pointed
-                .at
-                .map(|at| readout::at(recording, device, run, at, units));
+            let mut read = readout::of_run(model.reading(pointed)?);
+            let at = pointed.at.filter(|_| pointed.chart.has_time());
+            let now = at.map(|at| readout::at(recording, device, run, at, units));
             read.figures.extend(now.unwrap_or_default());
             Some(read)
         }
@@ -230,7 +229,7 @@ pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
             let map = model.map()?;
             Some(readout::of_field(map.fields.get(idx)?, &map, units))
         }
-        _ => None,
+        _ => model.reading(pointed).map(readout::of_run),
     }
 }
 

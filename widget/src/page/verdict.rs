@@ -46,15 +46,17 @@ impl Panel {
         if !shown.is_urgent {
             parts.push(healthy(make, model));
         }
-        let form = if model.state().in_full {
-            Form::Unfolded
-        } else {
-            Form::Folded
-        };
         let earlier = self.open.take();
         for line in &shown.lines {
             parts.push(match line {
                 Line::Open(verdict) => {
+                    // Of growth in a loop, the row of its cell shows all.
+                    let in_row = model.row_about(&verdict.first().id).is_some();
+                    let form = if model.state().in_full && !in_row {
+                        Form::Unfolded
+                    } else {
+                        Form::Folded
+                    };
                     let card = Card::following(make, model, verdict, (form, earlier.as_slice()));
                     let element = card.element().clone();
                     self.open = Some(card);
@@ -125,9 +127,10 @@ pub(crate) fn is_another(before: &State, state: &State) -> bool {
             undo,
             dismissed,
             device,
+            row,
             ..
         } = state.clone();
-        (opened, in_full, listed, undo, dismissed, device)
+        (opened, in_full, listed, undo, dismissed, device, row)
     };
     seen(before) != seen(state)
 }

@@ -5,7 +5,7 @@ pub(super) const COLUMN: f64 = 2.0;
 
 /// Levels from left to right, each from its place to that of the next: those in one column are one,
 /// the highest.
-pub(super) fn columns(levels: &[(f64, f64)]) -> Vec<(f64, f64)> {
+pub(in crate::chart) fn columns(levels: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut shown: Vec<(f64, f64)> = Vec::new();
     // Where a column is left, the line goes on at its last level.
     let mut last = 0.0;

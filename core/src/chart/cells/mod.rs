@@ -24,6 +24,7 @@ use crate::analyze::{Analysis, Finding};
 use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::units::{ByteDelta, Units};
 
+pub(super) use columns::columns;
 pub use layout::Layout;
 use level::LevelPoint;
 pub use order::Rest;
@@ -49,8 +50,8 @@ pub struct Cells {
     capacity: Option<f64>,
     /// `In [3]`, of each slot.
     numbers: Vec<Option<u32>>,
-    /// The last run goes on.
-    is_running: bool,
+    /// The last run goes on, and what it held since it began is not known.
+    is_hatched: bool,
     /// The device as people write it.
     device: String,
     /// The levels of the session that this one is held against: from first to last on the same axis.
@@ -85,9 +86,9 @@ impl Cells {
         !self.ooms.is_empty()
     }
 
-    /// The last run goes on.
-    pub fn is_running(&self) -> bool {
-        self.is_running
+    /// The last run goes on, and is hatched: what it held since it began is not known.
+    pub fn is_hatched(&self) -> bool {
+        self.is_hatched
     }
 
     /// Holds all cells over time against those of another session, from its first run to its last.
@@ -136,7 +137,9 @@ pub fn cells(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> C
         ooms: ooms.collect(),
         capacity: session.capacity().map(crate::units::Bytes::as_f64),
         numbers: runs().map(|run| run.execution_count).collect(),
-        is_running: runs().next_back().is_some_and(|run| run.ended.is_none()),
+        is_hatched: runs()
+            .next_back()
+            .is_some_and(|run| run.ended.is_none() && !marks::has_steps(&session, run.idx)),
         device: session.device_label().to_owned(),
         before: Vec::new(),
         rows,

@@ -268,14 +268,14 @@ impl Chart<'_> {
         }
     }
 
-    /// The slot of a run that goes on.
+    /// The slot of a run that goes on, if nothing else is known of it.
     fn draw_running(&mut self) {
         let Some(run) = self
             .cells
             .slots
             .runs()
             .last()
-            .filter(|_| self.cells.is_running)
+            .filter(|_| self.cells.is_hatched)
         else {
             return;
         };

@@ -1,6 +1,7 @@
 //! What one cell kept, run by run.
 
 use super::super::device_view::DeviceView;
+use super::super::long_run::n_turns;
 use super::super::scene::Role;
 use super::{Slots, marks, name, state};
 use crate::analyze::{Finding, FindingKind, Overlap, Peak};
@@ -55,6 +56,13 @@ pub(super) struct Mark {
     pub(super) steps: Vec<(f64, f64)>,
 }
 
+impl Mark {
+    /// The run goes on, and what it held since it began is not known.
+    pub(super) fn is_hatched(&self) -> bool {
+        self.status == Status::Running && self.steps.is_empty()
+    }
+}
+
 impl CellRow {
     pub(super) fn new(
         session: &DeviceView<'_>,
@@ -71,6 +79,7 @@ impl CellRow {
             marks.push(mark);
         }
         let bytes = ByteDelta::from_f64;
+        let n_turns = finding.and_then(|it| n_turns(session, it));
         Self {
             cell: latest.cell,
             name: name::of(session, runs, finding),
@@ -80,7 +89,7 @@ impl CellRow {
             is_leak: finding.is_some_and(|finding| finding.kind == FindingKind::Leak),
             total: bytes(so_far),
             last: marks.last().and_then(|mark| mark.kept).map(bytes),
-            state: state::words(runs, finding),
+            state: state::words(runs, finding, n_turns),
             runs: runs.iter().map(|run| run.idx).collect(),
             marks,
         }

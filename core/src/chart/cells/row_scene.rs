@@ -21,6 +21,9 @@ const TICK: f64 = 3.0;
 /// The bar of a run, and the block of what it gave back, at most.
 const WIDEST: f64 = 10.0;
 const LINE: f64 = 1.6;
+/// Where a run is by now: a dot, and around it.
+const DOT: f64 = 3.5;
+const HALO: f64 = 6.0;
 
 pub(super) fn scene(cells: &Cells, row: &CellRow, width: f64, measure: Measure) -> Scene {
     let height = if row.is_leak { LEAK_HEIGHT } else { HEIGHT };
@@ -120,7 +123,7 @@ impl Chart<'_> {
         }
         let levels = columns(&points);
         let end = match self.row.marks.last() {
-            Some(mark) if mark.status == Status::Running => self.x(mark.middle),
+            Some(mark) if mark.is_hatched() => self.x(mark.middle),
             _ => self.scene.width,
         };
         let floor = self.scale.y(0.0);
@@ -257,6 +260,7 @@ impl Chart<'_> {
         for mark in &self.row.marks {
             match mark.status {
                 Status::OutOfMemory | Status::Died => self.draw_cross(mark),
+                Status::Running if !mark.is_hatched() => self.draw_now(mark),
                 Status::Running => {
                     let (left, right) = (self.x(mark.extent.0), self.x(mark.extent.1));
                     let floor = self.scale.y(0.0);
@@ -265,6 +269,17 @@ impl Chart<'_> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Where a run that goes on is by now.
+    fn draw_now(&mut self, mark: &Mark) {
+        let x = self.x(mark.extent.1).min(self.scene.width - HALO);
+        let y = self.scale.y(mark.so_far);
+        let y = y.max(HALO).min(self.scene.height - HALO);
+        for (radius, role) in [(HALO, self.row.area()), (DOT, self.row.line())] {
+            let dot = Rect::new(x - radius, y - radius, 2.0 * radius, 2.0 * radius);
+            self.scene.fill(dot, role, radius);
         }
     }
 

@@ -6,7 +6,7 @@ use crate::recording::{Run, RunIdx};
 
 /// What a run with steps takes.
 const WITH_STEPS: f64 = 8.0;
-/// What a run that goes on takes at least, as a share of all others: it is hatched, and must be seen.
+/// What a run that goes on takes at least, as a share of all others: it must be seen.
 const RUNNING: f64 = 0.05;
 
 /// Where runs are on the axis, from 0 to 1.

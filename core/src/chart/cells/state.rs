@@ -2,10 +2,10 @@
 
 use crate::analyze::{Details, Finding, FindingKind};
 use crate::recording::{Run, Status};
-use crate::wording::count;
+use crate::wording::{self, count};
 
-/// What its worst finding says, else how many runs it had.
-pub(super) fn words(runs: &[&Run], finding: Option<&Finding>) -> String {
+/// What its worst finding says, else how many runs it had. `n_turns` are the iterations of its loop.
+pub(super) fn words(runs: &[&Run], finding: Option<&Finding>, n_turns: Option<u64>) -> String {
     let n_runs = count(runs.len(), "run");
     let n_beside = runs.iter().filter(|run| !run.overlaps.is_empty()).count();
     let alone = match n_beside {
@@ -19,11 +19,17 @@ pub(super) fn words(runs: &[&Run], finding: Option<&Finding>) -> String {
         (FindingKind::Doubling, _) => Some("two copies".to_owned()),
         (FindingKind::Retention, _) => Some("kept by IPython".to_owned()),
         (FindingKind::Settled, _) => Some(format!("settled, {n_runs}")),
-        (_, Details::Growth(_)) if finding.counts_steps() => Some(count(finding.n_runs, "step")),
+        (_, Details::Growth(growth)) if finding.counts_steps() => {
+            let n_turns = n_turns.and_then(|n| usize::try_from(n).ok());
+            let n = n_turns.unwrap_or(finding.n_runs);
+            Some(count(n, wording::unit(growth)))
+        }
         _ => None,
     });
     match latest {
-        Some(Status::Running) => "running".to_owned(),
+        Some(Status::Running) if finding.is_none_or(|it| it.in_loop().is_none()) => {
+            "running".to_owned()
+        }
         Some(Status::Died) => "kernel died".to_owned(),
         _ if of_finding.is_some() => of_finding.unwrap_or_default(),
         Some(Status::OutOfMemory) => "out of memory".to_owned(),

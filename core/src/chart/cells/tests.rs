@@ -148,13 +148,31 @@ fn what_was_given_back_sets_the_height_only_if_nothing_was_kept() {
 
 #[test]
 fn a_run_that_goes_on_is_hatched_in_every_chart() {
-    let going_on = run(480).status(Status::Running).steps(8);
+    let going_on = run(480).status(Status::Running);
     let cells = of(&[("train()", &[run(200), going_on])]);
     let row = cells.row_scene(&cells.rows[0], WIDTH, Measure::Total);
     let all = cells.over_time(Layout::new(900.0), Units::Binary);
     for scene in [row, all] {
         let log = draw_log(&scene);
         assert!(log.contains("Kept dashes"), "{log}");
+        assert_sound(&scene);
+    }
+}
+
+#[test]
+fn a_run_whose_steps_are_known_grows_instead() {
+    let going_on = run(480).status(Status::Running).steps(8);
+    let cells = of(&[("train()", &[run(200), going_on])]);
+    let row = cells.row_scene(&cells.rows[0], WIDTH, Measure::Total);
+    let all = cells.over_time(Layout::new(900.0), Units::Binary);
+    let log = draw_log(&row);
+    assert!(
+        log.contains("Kept fill 342,2 7x7"),
+        "a dot marks now: {log}"
+    );
+    for scene in [row, all] {
+        let log = draw_log(&scene);
+        assert!(!log.contains("Kept dashes"), "{log}");
         assert_sound(&scene);
     }
 }
