@@ -406,7 +406,7 @@ for thread in threads:
     notebook.survives(PRELUDE, begun, Step(looked, times=5, seconds=3), over, NOTHING_IS_LEFT)
 
 
-# C code without the GIL that allocates while copies are made: the run's own, and that of threads beside.
+# C code without the GIL that allocates while copies are made, in the run and beside it.
 BUSY = """
 import sys, threading, time, zlib
 from gpumem import sim
