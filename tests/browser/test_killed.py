@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 from typing import TYPE_CHECKING
 
@@ -98,6 +99,7 @@ def test_the_next_kernel_tells_what_led_to_it(
     assert "leaks 64 MiB" in report.verdict().inner_text()
     table = csv.DictReader(io.StringIO(report.csv()))
     assert [row["status"] for row in table if row["device"] == "sim:0"] == ["ok"] * 4 + ["died"]
-    going_on = report.host.get_by_text("In [7] was running when the kernel died: +6 GiB so far")
+    words = r"In \[7\] was running when the kernel died: iteration \d+, \+6 GiB so far"
+    going_on = report.host.get_by_text(re.compile(words))
     expect(going_on).to_be_visible()
     assert seen.strays == []

@@ -10,6 +10,7 @@ import urllib.request
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from .live import ReportPage, screenshot, wait
 
@@ -81,5 +82,5 @@ def test_a_report_is_what_a_cell_shows(marimo: str, open_page: Callable[..., Gua
     report = ReportPage(page)
     report.assert_crisp()
     assert "training" in report.hover("cells", "training")
-    assert report.card("leaks 64 MiB a step").count() == 1
+    expect(report.card("leaks 64 MiB a step")).to_have_count(1)
     screenshot(page, "marimo")
