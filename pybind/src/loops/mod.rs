@@ -97,31 +97,32 @@ pub(crate) fn end(py: Python<'_>, run: Option<RunId>) {
 fn visit(py: Python<'_>) -> Visited {
     let began = Instant::now();
     count_running(py);
-    let took = began.elapsed();
-    let looked = guard::caught(py, || look_inside(py));
-    if let Err(failure) = &looked {
+    let mut visited = Visited {
+        took: began.elapsed(),
+        is_looking: false,
+    };
+    if let Err(failure) = guard::caught(py, || look_inside(py, &mut visited)) {
         let words = format!("who holds memory in a run is not known: {failure}");
         guard::log_once(py, &words);
     }
-    Visited {
-        took,
-        is_looking: matches!(looked, Ok(Some(true))),
-    }
+    visited
 }
 
-/// Who holds what the open run has taken so far, and what that foretells. Whether a look is under way.
-fn look_inside(py: Python<'_>) -> PyResult<bool> {
+/// Who holds what the open run has taken so far, and what that foretells. Looks have a share of time of their
+/// own; judging is part of the visit.
+fn look_inside(py: Python<'_>, visited: &mut Visited) -> PyResult<()> {
     let watched = with_run_loops(py, None, |it| Ok((it.run, it.thread, it.has_looks)))?;
     let Some((run, thread, _)) = watched.filter(|(.., has_looks)| *has_looks) else {
-        return Ok(false);
+        return Ok(());
     };
-    let is_looking = session::look_inside(py, run, thread)?;
-    if FORETELLS.load(Ordering::Relaxed)
-        && let Some(line) = session::foretell(py, run)?
-    {
-        extension::say_inside(py, run, &line)?;
+    visited.is_looking = session::look_inside(py, run, thread)?;
+    if !FORETELLS.load(Ordering::Relaxed) {
+        return Ok(());
     }
-    Ok(is_looking)
+    let began = Instant::now();
+    let line = session::foretell(py, run)?;
+    visited.took += began.elapsed();
+    line.map_or(Ok(()), |line| extension::say_inside(py, run, &line))
 }
 
 /// Counts the loops of the open run.

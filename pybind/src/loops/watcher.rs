@@ -45,7 +45,7 @@ struct WatcherState {
 
 /// What a visit to the open run came to.
 pub(super) struct Visited {
-    /// How long counting took.
+    /// How long counting and judging took.
     pub(super) took: Duration,
     /// An answer is to come.
     pub(super) is_looking: bool,

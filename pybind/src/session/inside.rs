@@ -41,11 +41,15 @@ pub(crate) fn look_inside(py: Python<'_>, run: RunId, thread: u64) -> PyResult<b
     if !collect_look(py, Duration::ZERO)? {
         return Ok(true);
     }
+    // What is not looked at now is no less worth a look later.
+    if !look::is_left() {
+        return Ok(false);
+    }
     let Some(levels) = try_with_sources(|sources| sources.read_at_once(py)) else {
         return Ok(false);
     };
     let wanted = with_session(py, |session| session.wanted_inside(run, &levels))?;
-    let Some((wanted, before)) = wanted.filter(|_| look::is_due()) else {
+    let Some((wanted, before)) = wanted else {
         return Ok(false);
     };
     let question = Question {
