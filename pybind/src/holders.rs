@@ -47,19 +47,14 @@ pub(crate) fn find_holders(py: Python<'_>, depth: usize) -> PyResult<Holders> {
 /// The same for who puts it into words.
 pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<holders::Holders> {
     let question = Question {
-        reach: Reach::All,
         limits: holders::Limits {
             depth,
             ..holders::Limits::default()
         },
         allocated: session::handed_out(py),
-        before: None,
         asks: Asks::All,
         walk_time: WALK_TIME.max(look::walk_time()),
-        urgency: Urgency::Asked,
-        reads_graph: true,
-        leaves_out: true,
-        thread: None,
+        ..Question::new(Reach::All, Urgency::Asked)
     };
     // Whoever asked waits longer than a cell's end does, however long that is.
     let patience = (WALK_TIME * 2).max(look::patience());

@@ -48,6 +48,18 @@ EVENTS: dict[str, tuple[tuple[str, tuple[Any, ...]], ...]] = {
     ),
 }
 
+# What it sends where nothing is trained: the steps' name, and the events of a beginning, a batch and the end.
+TRAINER.sanity_checking = False
+OTHERS: tuple[tuple[str, str, str, str, str], ...] = (
+    ("TrainerCallback", "prediction", "", "on_prediction_step", "on_evaluate"),
+    ("TrainerCallback", "prediction", "", "on_prediction_step", "on_predict"),
+    ("Lightning", "validation", "on_validation_start", "on_validation_batch_end", ""),
+    ("Lightning", "test", "on_test_start", "on_test_batch_end", ""),
+    ("Lightning", "prediction", "on_predict_start", "on_predict_batch_end", ""),
+    ("Keras", "test", "on_test_begin", "on_test_batch_end", ""),
+    ("Keras", "prediction", "on_predict_begin", "on_predict_batch_end", ""),
+)
+
 
 class Base:
     """A library's callback: it answers every event."""
@@ -117,6 +129,55 @@ def test_growth_inside_of_a_trainer_is_found_and_its_holder(shell: Shell, name: 
     assert (leak.kind, leak.path, leak.n_runs) == ("leak", ("step",), 12)
     assert leak.bytes_per_run == 4 * MIB
     assert leak.holders[0].name == "kept"
+
+
+@pytest.mark.parametrize(("name", "steps", "begin", "batch", "end"), OTHERS)
+def test_growth_where_nothing_is_trained_is_found(
+    shell: Shell, name: str, steps: str, begin: str, batch: str, end: str
+) -> None:
+    sim.use()
+    callback = getattr(callbacks, name)()
+    kept: list[Any] = []
+
+    def send(event: str) -> None:
+        arguments = {"Lightning": (TRAINER, None), "Keras": (None,)}.get(name, ())
+        if event:
+            getattr(callback, event)(*arguments, *((None,) * (event == batch and name == "Keras")))
+
+    def evaluate(n: int) -> None:
+        send(begin)
+        for _ in range(n):
+            kept.append(sim.tensor(4 << 20))
+            send(batch)
+        send(end)
+
+    shell.user_ns.update(evaluate=evaluate, kept=kept)
+    shell.run("%%gpumem\nevaluate(13)")
+    [leak] = [it for it in gpumem.report().findings if it.device == "sim:0"]
+    assert (leak.kind, leak.path) == ("leak", (f"{steps} step",))
+    assert leak.bytes_per_run == 4 * MIB
+    assert leak.holders[0].name == "kept"
+
+
+def test_what_is_evaluated_within_a_training_is_part_of_it(shell: Shell) -> None:
+    sim.use()
+    trainer = SimpleNamespace(**(vars(TRAINER) | {"sanity_checking": True}))
+    callback = callbacks.Lightning()
+
+    def fit() -> None:
+        callback.on_validation_start(trainer, None)
+        callback.on_validation_batch_end(trainer)
+        callback.on_train_start(trainer, None)
+        for _ in range(12):
+            callback.on_train_batch_end(trainer)
+            callback.on_validation_start(TRAINER, None)
+            callback.on_validation_batch_end(TRAINER)
+        callback.on_train_end(trainer, None)
+
+    shell.user_ns.update(fit=fit)
+    shell.run("%%gpumem\nfit()")
+    labels = gpumem.report().table("samples")._columns()["label"]
+    assert {it for it in labels if it} == {"step"}
 
 
 @pytest.mark.parametrize("name", EVENTS)

@@ -230,7 +230,9 @@ def test_the_locals_of_a_function_that_asks_are_named(notebook: Shell) -> None:
         notebook,
         "def inside():\n    batch = sim.tensor(PLANTED)\n    return places()\nfound = inside()",
     )
-    assert notebook.user_ns["found"] == {("thread_frame", "inside()"): {"inside().<locals>.batch"}}
+    assert notebook.user_ns["found"] == {
+        ("thread_frame", "batch in inside()"): {"inside().<locals>.batch"}
+    }
     assert places() == {}
 
 
@@ -367,7 +369,7 @@ def test_holders_work_without_a_notebook() -> None:
     )
     assert output_of("-c", code).splitlines() == [
         "variable kept 5 kept[0]",
-        "thread_frame inside() 3 inside().<locals>.batch",
+        "thread_frame batch in inside() 3 inside().<locals>.batch",
     ]
 
 

@@ -558,7 +558,7 @@ def test_one_run_tells_of_its_loop(recorded: Shell, claim: str) -> None:
     assert "".join(signed).startswith(expected)
 
 
-# It ends when a line is shown, or with the device half full. Looks are due from 0.3 s on.
+# It ends when a line is shown, or with the device half full. Looks are due from 0.2 s on.
 LEAKING = """
 weights = sim.tensor(2 << 20, requires_grad=True)
 outputs = get_ipython().display_pub.outputs
@@ -606,11 +606,11 @@ def test_what_a_generator_kept_until_it_ended_is_a_note(recorded: Shell) -> None
     recorded.run("for batch in batches():\n    pass")
     [finding] = gpumem.report().findings
     assert (finding.withdrawn, finding.severity) == ("returned", "info")
-    assert finding.holders[0].name == "batches()"
+    assert finding.holders[0].name == "made in batches()"
     text = " ".join(gpumem.report().text(110).split())
     # Both loops turn once for each batch.
     place = r"line (1|3 of In \[3\])"
-    words = rf"○ batches\(\) grew \S+ MiB an iteration of {place}; given back when it ended"
+    words = rf"○ made grew \S+ MiB an iteration of {place}; given back when it ended"
     assert re.search(words, text), text
     assert "Nothing grows" not in text
 

@@ -205,9 +205,9 @@ IN_A_FUNCTION = f"""def step():
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        ("step()", "step()"),
-        ("thread = threading.Thread(target=step); thread.start(); thread.join()", "step()"),
-        ("list(map(lambda _: step(), [0]))", "step()"),
+        ("step()", "batch in step()"),
+        ("thread = threading.Thread(target=step); thread.start(); thread.join()", "batch in step()"),
+        ("list(map(lambda _: step(), [0]))", "batch in step()"),
         ("kept = [sim.tensor(300 << 20)]\nsmall()", "kept"),
     ],
 )
@@ -221,7 +221,7 @@ def test_who_held_memory_is_known_though_the_cell_caught_it(
     assert row["oom"]["survived"] is True
     told = {it["name"]: (it["kind"], it["used_bytes"] // MIB) for it in row["oom"]["holders"]}
     if name == "kept":
-        assert told == {"kept": ("variable", 300), "small()": ("thread_frame", 250)}
+        assert told == {"kept": ("variable", 300), "batch in small()": ("thread_frame", 250)}
     else:
         assert told == {name: ("thread_frame", 600)}
     [found] = out_of_memory()

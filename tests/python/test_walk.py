@@ -564,7 +564,8 @@ def test_what_waits_in_a_task_is_named_by_it() -> None:
     held = [line.split(" | ") for line in ran.stdout.splitlines()]
     assert held == [
         ["5", "thread_frame", "relay() in loader", "relay() in loader.cr_await.<locals>.batch"],
-        ["16", "thread_frame", "main()", "main().<locals>.result.<inside>"],
+        ["7", "thread_frame", "it in main()", "main().<locals>.it.<locals>.row"],
+        ["9", "thread_frame", "result in main()", "main().<locals>.result.<inside>"],
     ]
 
 

@@ -312,7 +312,8 @@ fn is_one_tensor(holder: &Holder) -> bool {
 
 /// Nobody means to keep what is kept there.
 fn is_accident(holder: &Holder, is_emptied: bool) -> bool {
-    let is_meant = matches!(holder.kind, RootKind::Variable | RootKind::ModuleGlobal);
+    let is_meant =
+        matches!(holder.kind, RootKind::Variable | RootKind::ModuleGlobal) || holder.is_local();
     let traits = &holder.traits;
     !is_meant
         || (traits.graph > Bytes::ZERO && !is_emptied)

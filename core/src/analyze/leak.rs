@@ -343,11 +343,15 @@ impl Judged {
 
     /// Takes in who holds what was kept: growth that a name collects is a leak, after fewer runs, too.
     fn join_holders(&mut self, context: Context<'_>) {
-        if self.growth.state == State::Stable {
+        if self.growth.state == State::Stable && self.in_loop.is_none() {
             return;
         }
         let kept = self.kept().magnitude();
         self.take_growers(context, kept);
+        self.trust_names(kept);
+        if self.growth.state == State::Stable {
+            return;
+        }
         if self.writes_first(context) {
             self.growth.state = State::Stable;
             self.decided_by = Some(DecidedBy::FirstWrites);
@@ -564,8 +568,10 @@ impl Judged {
         let mut evidence = self.growth.evidence.clone();
         evidence.extend(traced.map(|trace| traced::evidence(trace, rate)));
         let first = self.growers.holders.first();
+        // What a function keeps until it returns, its next call keeps again.
+        let may_change = grows || self.withdrawn == Some(Withdrawn::Returned);
         let fix = first
-            .filter(|_| grows)
+            .filter(|_| may_change)
             .and_then(|holder| suggest::fix(recording, device, run, holder));
         let is_cured = fix.as_ref().is_some_and(|fix| fix.before.is_some());
         let advice = if grows && !is_cured {

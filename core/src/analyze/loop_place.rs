@@ -12,6 +12,8 @@ pub struct LoopPlace {
     pub kind: LoopKind,
     /// The line of its header; of calls that of the function.
     pub line: u32,
+    /// The text of that line in a file; empty in a cell, or where it is not known.
+    pub text: String,
     /// The function as Python qualifies it; `<module>` outside of any, empty if unknown.
     pub function: String,
     /// The name of its file, without the folder; empty in a cell.
@@ -26,6 +28,7 @@ impl LoopPlace {
         Self {
             kind: counted.kind,
             line: counted.line,
+            text: counted.text.clone(),
             function: counted.function.clone(),
             file: match counted.origin {
                 FrameOrigin::File => file.unwrap_or_default().to_owned(),

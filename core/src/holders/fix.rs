@@ -100,6 +100,7 @@ pub fn fix(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
         RootKind::CyclicGarbage => Some(once(holder.kind.release()?, FixReason::CyclesCollected)),
         RootKind::RunModule => Some(once(holder.kind.release()?, FixReason::ScriptsForgotten)),
         RootKind::Variable | RootKind::ModuleGlobal => of_name(holder, sources, is_accelerator),
+        RootKind::ThreadFrame if holder.is_local() => of_name(holder, sources, is_accelerator),
         RootKind::ThreadFrame | RootKind::System | RootKind::Unnamed => None,
     }
 }
@@ -194,14 +195,13 @@ fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
     if let Some(fix) = keepers::fix(holder, sources) {
         return Some(fix);
     }
-    let collection = collection(&holder.path);
+    let (collection, below) = collection(holder);
     // Most cells do not have the word, and need not be parsed.
     let word = collection.rsplit('.').next().unwrap_or_default();
     let shown = sources
         .iter()
         .enumerate()
         .filter(|(_, it)| it.contains(word));
-    let below = &holder.path[collection.len()..];
     let mut goes_back = false;
     let mut changed = shown.filter_map(|(idx, source)| {
         let code = Code::of(bounded(source));
@@ -232,12 +232,11 @@ fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
 /// The statement of a cell that adds to a holder, or else the first that has its name.
 pub(crate) fn keeping_statement<'a>(holder: &Holder, source: &'a str) -> Option<&'a str> {
     let code = Code::of(bounded(&source));
-    let collection = collection(&holder.path);
-    let below = &holder.path[collection.len()..];
+    let (collection, below) = collection(holder);
     let found = Collected::find(&code, collection, below).map(|it| it.statement());
     let name = holder
         .name
-        .split('.')
+        .split(['.', ' '])
         .next()
         .filter(|name| !name.is_empty())?;
     let mut statements = code.statements().into_iter();
@@ -247,23 +246,26 @@ pub(crate) fn keeping_statement<'a>(holder: &Holder, source: &'a str) -> Option<
 
 /// Whether a cell reads what a holder collects, and empties it below: accumulates a loss over some batches, say.
 pub(crate) fn is_emptied(holder: &Holder, source: &str) -> bool {
-    let word = collection(&holder.path).rsplit('.').next();
+    let word = collection(holder).0.rsplit('.').next();
     word.is_some_and(|word| !word.is_empty() && reads::is_emptied(word, source))
 }
 
 /// How cells use what a holder collects.
 pub(crate) fn uses(holder: &Holder, sources: &[&str]) -> Uses {
-    let word = collection(&holder.path).rsplit('.').next();
+    let word = collection(holder).0.rsplit('.').next();
     let word = word.filter(|word| !word.is_empty());
     word.map_or(Uses::None, |word| reads::uses(word, sources))
 }
 
-/// What collects, on the way to the largest object: `trainer.losses` of
-/// `trainer.losses[3].grad_fn`.
-fn collection(path: &str) -> &str {
+/// What collects, on the way to the largest object, and the rest of it: `trainer.losses` and `[3].grad_fn`
+/// of `trainer.losses[3].grad_fn`, `outs` and `[0]` of `encode().<locals>.outs[0]`.
+fn collection(holder: &Holder) -> (&str, &str) {
+    let path = &*holder.path;
+    let local = path.split_once("().<locals>.").map(|(_, path)| path);
+    let path = local.filter(|_| holder.is_local()).unwrap_or(path);
     let ends = ["[", ".grad_fn", "._saved", ".<"].iter();
     let end = ends.filter_map(|end| path.find(end)).min();
-    &path[..end.unwrap_or(path.len())]
+    path.split_at(end.unwrap_or(path.len()))
 }
 
 /// A variable of data: no model, no trainer, no class.

@@ -301,6 +301,11 @@ impl Holder {
             more: Rest::default(),
         }
     }
+
+    /// It is a variable of a function that runs in the cell's own thread: `outs in encode()`.
+    pub(crate) fn is_local(&self) -> bool {
+        self.kind == RootKind::ThreadFrame && self.name.ends_with("()")
+    }
 }
 
 /// Facts about a holder that decide which [`fix`](fix()) it gets.

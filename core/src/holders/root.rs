@@ -17,7 +17,8 @@ named! {
         Variable = "variable",
         /// A variable of a module of the user's own.
         ModuleGlobal = "module_global",
-        /// A local variable of a function that runs in a thread, or of a suspended task.
+        /// A local variable of a function that runs, or all that a thread or a suspended task has in its own:
+        /// `outs in encode()`, `load() in Thread-7`.
         ThreadFrame = "thread_frame",
         /// What a `%run` script left.
         RunModule = "run_module",

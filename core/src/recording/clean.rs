@@ -34,6 +34,7 @@ impl Frame {
             }
             Self::Loop(counted) => {
                 make_printable(&mut counted.file);
+                make_printable(&mut counted.text);
                 make_printable(&mut counted.function);
             }
             Self::Trace(trace) => trace.clean(),

@@ -51,6 +51,8 @@ pub struct Loop {
     pub file: String,
     /// The line of its header, in a cell in the text as typed.
     pub line: u32,
+    /// That line in a file, as far as its levels are read; empty in a cell, whose text the recording has.
+    pub text: String,
     /// The function as Python qualifies it: `Trainer.train`; `<module>` outside of any.
     pub function: String,
     /// Its code is part of Python or of an installed package.

@@ -233,10 +233,13 @@ impl Growth<'_> {
         let finding = self.teller.finding;
         let n_runs = count(finding.n_runs, self.unit());
         let total = self.teller.units.change(self.details.series.total);
+        let held = || finding.holders.first().map(holders::held_by);
+        if finding.withdrawn == Some(Withdrawn::Returned) {
+            return joined([Some(format!("{total} in the run")), held()]);
+        }
         if finding.withdrawn.is_some() {
             return format!("{total} over {n_runs}");
         }
-        let held = || finding.holders.first().map(holders::held_by);
         if self.bound().is_some() {
             return held().unwrap_or_default();
         }
@@ -328,6 +331,9 @@ impl Growth<'_> {
     fn of_text(&self) -> String {
         let recording = self.teller.recording;
         let text = self.details.in_loop.as_ref().and_then(|at| {
+            if !at.text.is_empty() {
+                return Some(source_text::abridged(&at.text));
+            }
             let mut runs = recording.runs().iter().rev();
             let run = match at.execution_count {
                 None if !at.file.is_empty() => None,

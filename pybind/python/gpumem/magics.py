@@ -111,7 +111,7 @@ class GpuMem(Configurable):
     ).tag(config=True)
     loops = Bool(
         default_value=True,
-        help="Count loops that run longer than 0.3 s, and read levels between their iterations.",
+        help="Count loops that run longer than 0.2 s, and read levels between their iterations.",
     ).tag(config=True)
     foretell = Bool(
         default_value=True,

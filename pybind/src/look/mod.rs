@@ -94,9 +94,28 @@ pub(crate) struct Question {
     pub(crate) leaves_out: bool,
     /// The thread whose functions are the user's own, as Python numbers it; `None`: the one that asks.
     pub(crate) thread: Option<u64>,
+    /// The process of a look before it ended by itself.
+    pub(crate) is_again: bool,
 }
 
 impl Question {
+    /// One about all that is known of the heap, of which nothing is known yet.
+    pub(crate) fn new(reach: Reach, urgency: Urgency) -> Self {
+        Self {
+            reach,
+            limits: holders::Limits::default(),
+            allocated: Vec::new(),
+            before: None,
+            asks: Asks::Nobody,
+            walk_time: walk_time(),
+            urgency,
+            reads_graph: true,
+            leaves_out: true,
+            thread: None,
+            is_again: false,
+        }
+    }
+
     fn patience(&self) -> Duration {
         match self.urgency {
             Urgency::AfterRun => moment(),
@@ -107,18 +126,19 @@ impl Question {
 
     /// The one to try next, if a look in vain tells of one.
     pub(crate) fn after(&self, missed: &NoAnswer) -> Option<Self> {
-        let is_worth = match missed {
-            NoAnswer::Busy | NoAnswer::ManyMappings => false,
-            NoAnswer::LacksMemory => self.leaves_out,
-            // A backward pass in another thread may have torn what the look met.
-            NoAnswer::Failed(_) => self.reads_graph,
-        };
-        let lacks_memory = matches!(missed, NoAnswer::LacksMemory);
-        is_worth.then(|| Self {
-            leaves_out: self.leaves_out && !lacks_memory,
-            reads_graph: self.reads_graph && lacks_memory,
-            ..self.clone()
-        })
+        match missed {
+            NoAnswer::LacksMemory if self.leaves_out => Some(Self {
+                leaves_out: false,
+                ..self.clone()
+            }),
+            // What another thread was changing it has changed by now, if it is no backward pass.
+            NoAnswer::Ended(_) if self.reads_graph => Some(Self {
+                is_again: true,
+                reads_graph: !self.is_again,
+                ..self.clone()
+            }),
+            _ => None,
+        }
     }
 }
 
@@ -300,7 +320,7 @@ pub(crate) enum Taken {
 }
 
 /// Takes a look and waits for it at most for `patience`. One in vain is taken again: with all memory,
-/// or without what a backward pass in another thread may have been changing.
+/// as it was, or without what a backward pass in another thread may have been changing.
 pub(crate) fn take(
     py: Python<'_>,
     shells: &[Bound<'_, PyAny>],

@@ -10,6 +10,9 @@ pub(crate) enum NoAnswer {
     LacksMemory,
     /// A copy of the process would stop it for too long, and nobody asked for the look.
     ManyMappings,
+    /// The process of its copy crashed or hung, in words: another thread may have been in the middle of
+    /// changing what it met.
+    Ended(String),
     /// Anything else, in words.
     Failed(String),
 }
@@ -29,7 +32,7 @@ impl fmt::Display for NoAnswer {
                 "the process has so many mappings of memory that a copy would stop it for more than 50 ms; \
                  a look that is asked for, as by `%gpumem why NAME`, takes that time"
             }
-            Self::Failed(words) => words,
+            Self::Ended(words) | Self::Failed(words) => words,
         })
     }
 }

@@ -117,7 +117,7 @@ impl Service {
                 Ok(Some(answer)) => self.answered(child, answer),
                 Err(refused) => {
                     let reason = end(child, &refused);
-                    drop(self.events.send(Event::Done(Err(reason.into()))));
+                    drop(self.events.send(Event::Done(Err(reason))));
                 }
             }
         }
@@ -222,15 +222,17 @@ fn close(link: Link) {
 }
 
 /// Ends a child that does not answer, and says why it does not.
-fn end(child: Child, refused: &Refused) -> String {
+fn end(child: Child, refused: &Refused) -> NoAnswer {
     let Child { process, link, .. } = child;
     close(link);
-    match refused {
-        Refused::Silence(Silence::Gone) => process.ended(),
-        Refused::Silence(Silence::Late) => "it took too long".to_owned(),
+    let words = match refused {
+        Refused::Silence(Silence::Gone) => return NoAnswer::Ended(process.ended()),
         Refused::Silence(Silence::Asleep) => {
-            "its process hung: a thread held a lock that it needs".to_owned()
+            let words = "its process hung: a thread held a lock that it needs";
+            return NoAnswer::Ended(words.to_owned());
         }
-        Refused::Silence(Silence::Paused) | Refused::Garbage => "its answer was damaged".to_owned(),
-    }
+        Refused::Silence(Silence::Late) => "it took too long",
+        Refused::Silence(Silence::Paused) | Refused::Garbage => "its answer was damaged",
+    };
+    NoAnswer::Failed(words.to_owned())
 }

@@ -259,6 +259,11 @@ pub(super) fn count(idx: usize) -> Count {
     }
 }
 
+/// Its levels are read.
+pub(super) fn has_series(idx: usize) -> bool {
+    COUNTERS[idx].has_series.load(Relaxed)
+}
+
 /// Events of the loop are off because it turned too fast.
 pub(super) fn is_off(idx: usize) -> bool {
     COUNTERS[idx].off_since.load(Relaxed) != 0

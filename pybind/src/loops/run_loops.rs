@@ -1,10 +1,11 @@
 //! What is counted in the open run: the codes, their loops, and how these lie in each other.
 
+use std::fs;
 use std::time::Instant;
 
 use gpumem_core::read::code_line;
 use gpumem_core::recording::{Loop, LoopIdx, LoopKind};
-use gpumem_core::trace::StackFrame;
+use gpumem_core::trace::{FrameOrigin, StackFrame};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -60,6 +61,8 @@ struct ActiveLoop {
     code_idx: usize,
     /// As compiled.
     line: u32,
+    /// That line in its file, once it is looked up.
+    text: Option<String>,
     parent: Option<usize>,
     from: Instant,
     was_running: bool,
@@ -280,6 +283,7 @@ impl RunLoops {
                 kind: LoopKind::Loop,
                 code_idx,
                 line: found.line,
+                text: None,
                 parent: parent.map(|(idx, _)| *idx).or(around),
                 from: Instant::now(),
                 was_running: start.was_running,
@@ -329,6 +333,7 @@ impl RunLoops {
             kind: LoopKind::Calls,
             code_idx,
             line: line.extract(py)?,
+            text: None,
             parent: around,
             from: Instant::now(),
             was_running: true,
@@ -432,6 +437,12 @@ impl RunLoops {
                 continue;
             }
             let code = &self.codes[counted.code_idx];
+            if code.frame.origin == FrameOrigin::File && count::has_series(idx) {
+                let line = || line_of(&code.frame.file, counted.line + code.frame.line);
+                counted
+                    .text
+                    .get_or_insert_with(|| line().unwrap_or_default());
+            }
             let of_run = Loop {
                 idx: LoopIdx(idx as u32),
                 parent: counted.parent.map(|idx| LoopIdx(idx as u32)),
@@ -439,6 +450,7 @@ impl RunLoops {
                 origin: code.frame.origin,
                 file: code.frame.file.clone(),
                 line: counted.line + code.frame.line,
+                text: counted.text.clone().unwrap_or_default(),
                 function: code.frame.name.clone(),
                 is_library: code.is_library,
                 n_iterations: count.n,
@@ -471,6 +483,26 @@ impl FramePosition {
             n_calls,
         }
     }
+}
+
+/// The line of a file in which a loop or a function begins. One that was edited since it was imported has
+/// something else there.
+fn line_of(file: &str, line: u32) -> Option<String> {
+    const LARGEST: u64 = 4 << 20;
+    let about = fs::metadata(file).ok()?;
+    if !about.is_file() || about.len() > LARGEST {
+        return None;
+    }
+    let content = fs::read(file).ok()?;
+    let line = content
+        .split(|byte| *byte == b'\n')
+        .nth(line.checked_sub(1)? as usize)?;
+    let line = String::from_utf8_lossy(line).trim().to_owned();
+    let begins = line.split(|letter: char| !letter.is_alphabetic());
+    let is_header = begins
+        .into_iter()
+        .any(|word| matches!(word, "for" | "while" | "def" | "lambda"));
+    is_header.then_some(line)
 }
 
 fn file_of(code: &Bound<'_, PyAny>) -> PyResult<String> {

@@ -9,14 +9,14 @@ use pyo3::prelude::*;
 use crate::threads::{self, Progress};
 
 /// A run that is over by then is left alone.
-const FIRST: Duration = Duration::from_millis(300);
+const FIRST: Duration = Duration::from_millis(200);
 /// The next look comes after this, or after a quarter of the time that the run has taken, …
 const SHORTEST: Duration = Duration::from_millis(100);
 const PART_OF_A_RUN: u32 = 4;
 /// … but no later than this, …
 const LONGEST: Duration = Duration::from_secs(30);
-/// … and no sooner than after so many times what the last one took.
-const REST_PER_LOOK: u32 = 100;
+/// … and no sooner than when the run has taken so many times what all of its looks took.
+const TIME_PER_LOOK: u32 = 100;
 
 /// Who ends the process waits so long for a look that is under way.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -109,6 +109,8 @@ pub(super) fn stop(py: Python<'_>) {
 #[derive(Default)]
 struct Pace {
     of_run: u64,
+    /// What the looks at it took.
+    spent: Duration,
     due: Option<Instant>,
 }
 
@@ -141,8 +143,13 @@ fn attend(visit: fn(Python<'_>) -> Visited, pace: &mut Pace) -> Progress {
         } else {
             (age / PART_OF_A_RUN).clamp(SHORTEST, LONGEST)
         };
+        if pace.of_run != n_begun {
+            *pace = Pace::default();
+        }
         pace.of_run = n_begun;
-        pace.due = Some(now + rest.max(visited.took * REST_PER_LOOK));
+        pace.spent += visited.took;
+        let is_earned = began + pace.spent * TIME_PER_LOOK;
+        pace.due = Some(is_earned.max(now + rest));
     }
 }
 

@@ -97,16 +97,10 @@ fn names(py: Python<'_>, asks: Asks) -> Result<BlockNames, String> {
         ..Limits::default()
     };
     let question = Question {
-        reach: Reach::All,
         limits,
-        allocated: Vec::new(),
-        before: None,
         asks,
         walk_time: WALK_TIME,
-        urgency: Urgency::Asked,
-        reads_graph: true,
-        leaves_out: true,
-        thread: None,
+        ..Question::new(Reach::All, Urgency::Asked)
     };
     let patience = (WALK_TIME * 2).max(look::patience());
     match look::take(py, &extension::shells(py), &question, patience) {

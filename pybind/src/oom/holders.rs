@@ -3,10 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpumem_core::holders::{self, HeldBy};
+use gpumem_core::holders::HeldBy;
 use pyo3::prelude::*;
 
-use crate::adapters::own::Asks;
 use crate::look::{self, Question, Reach, Taken, Urgency};
 use crate::{extension, guard};
 
@@ -86,19 +85,8 @@ impl Watch {
 }
 
 fn holders(py: Python<'_>) -> Vec<HeldBy> {
-    let question = Question {
-        reach: Reach::Names,
-        limits: holders::Limits::default(),
-        allocated: Vec::new(),
-        before: None,
-        // Something of the user's is under way.
-        asks: Asks::Nobody,
-        walk_time: look::walk_time(),
-        urgency: Urgency::Error,
-        reads_graph: true,
-        leaves_out: true,
-        thread: None,
-    };
+    // Something of the user's is under way: no adapter is asked.
+    let question = Question::new(Reach::Names, Urgency::Error);
     match look::take(py, &extension::shells(py), &question, look::patience()) {
         Taken::Answered(found) => found.held_by,
         Taken::Late(_) => {

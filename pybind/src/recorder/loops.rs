@@ -19,6 +19,7 @@ impl Recorder {
         if self.source_text != SourceText::Full {
             counted.function.clear();
             counted.file.clear();
+            counted.text.clear();
         }
         self.emit(Frame::Loop(Box::new(counted)));
     }

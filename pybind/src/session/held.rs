@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use gpumem_core::holders::{Allocated, Found, Inventory, Limits};
+use gpumem_core::holders::{Allocated, Found, Inventory};
 use gpumem_core::recording::{DeviceIdx, Reading, RunIdx};
 use gpumem_core::units::{Bytes, Nanos};
 use pyo3::prelude::*;
@@ -256,16 +256,10 @@ pub(super) fn question(
     before: Option<Arc<Inventory>>,
 ) -> Question {
     Question {
-        reach,
-        limits: Limits::default(),
         allocated,
         before,
         asks: Asks::AfterRuns,
-        walk_time: look::walk_time(),
-        urgency: Urgency::AfterRun,
-        reads_graph: true,
-        leaves_out: true,
-        thread: None,
+        ..Question::new(reach, Urgency::AfterRun)
     }
 }
 

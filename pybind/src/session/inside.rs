@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gpumem_core::analyze::analyze;
+use gpumem_core::analyze::{Severity, analyze};
 use gpumem_core::holders::{Allocated, Inventory};
 use gpumem_core::inspection::holders_wanted_inside;
 use gpumem_core::recording::{DeviceIdx, RunIdx, Sample};
@@ -28,8 +28,8 @@ pub(super) struct Inside {
     run: Option<RunIdx>,
     /// What each device had more than before the run at the latest look.
     grown: Vec<(DeviceIdx, ByteDelta)>,
-    /// A line under the running cell has said what will happen.
-    is_foretold: bool,
+    /// A line under the running cell has said what will happen, and how much that matters.
+    foretold: Option<Severity>,
 }
 
 /// Takes a look if a run that goes on has taken so much more memory that it is worth one. The run is one of
@@ -76,20 +76,20 @@ fn handed_out(levels: &[(Found, Sample)]) -> Vec<(String, Allocated)> {
     handed_out.collect()
 }
 
-/// A line that says, once in a run, that it will fill the device soon, and by what.
+/// A line that says that the run will fill the device soon, and by what; once, and again if it matters more.
 pub(crate) fn foretell(py: Python<'_>, run: RunId) -> PyResult<Option<String>> {
     with_session(py, |session| {
-        let is_new = session.is_own(run)
-            && session.inside.run == Some(run.run)
-            && !session.inside.is_foretold;
-        if !is_new {
+        let is_looked_at = session.is_own(run) && session.inside.run == Some(run.run);
+        let is_told = session.inside.foretold == Some(Severity::Critical);
+        if !is_looked_at || is_told {
             return None;
         }
         let recording = session.recorder.recording();
         let analysis = analyze(recording, &recording.header().rules);
-        let line = report::foretold(recording, &analysis, run.run, NOTEBOOK_WIDTH);
-        session.inside.is_foretold = line.is_some();
-        line
+        let foretold = report::foretold(recording, &analysis, run.run, NOTEBOOK_WIDTH);
+        let (severity, line) = foretold?;
+        let before = session.inside.foretold.replace(severity);
+        before.is_none_or(|it| it < severity).then_some(line)
     })
 }
 

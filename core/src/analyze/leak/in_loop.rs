@@ -63,6 +63,9 @@ pub(super) fn min_growth_of_steps(context: Context<'_>, series: &StepSeries) -> 
 const MOST_INSIDE: f64 = 0.25;
 const MOST_AFTER: f64 = 0.5;
 
+/// A name was filled in a run that gave it this share of what it has.
+const FILLED: f64 = 0.8;
+
 /// What a function keeps until it returns is worth a word from so many bytes on.
 const MUCH_RETURNED: Bytes = Bytes::mib(64);
 
@@ -93,6 +96,21 @@ impl Judged {
         last.is_some_and(|run| context.recording.run(*run).ended.is_some())
             && kept >= MUCH_RETURNED
             && is_most(&self.growers, MOST_INSIDE, kept)
+    }
+
+    /// A name that was filled in the run with a tensor an iteration: no noise of the levels hides that.
+    pub(super) fn trust_names(&mut self, kept: Bytes) {
+        let first = self.growers.holders.first();
+        let first = first.filter(|_| is_most(&self.growers, MOST_AFTER, kept));
+        let is_open = self.in_loop.is_some() && self.decided_by.is_none();
+        let Some(each) = first.filter(|_| is_open).and_then(|it| self.one_each(it)) else {
+            return;
+        };
+        if matches!(self.growth.state, State::NotEnoughData | State::Stable) {
+            self.growth.state = State::Suspected;
+            self.growth.bytes_per_run = each;
+            self.growth.interval = (each, each);
+        }
     }
 
     /// The user has not asked about a loop, and it may be there to collect: only what nobody means to keep is
@@ -147,6 +165,19 @@ impl Judged {
             self.growth.state = State::Suspected;
             self.decided_by = Some(DecidedBy::MayBeMeant);
         }
+    }
+
+    /// What each tensor of a name has, if it has one for each iteration.
+    fn one_each(&self, holder: &Holder) -> Option<ByteDelta> {
+        let (n_tensors, n_iterations) = (holder.traits.n_tensors, self.n_runs as u64);
+        let grown = holder.grown?.as_f64();
+        let is_one_each =
+            n_tensors >= n_iterations.max(MIN_TENSORS) && n_tensors <= 2 * n_iterations;
+        let is_filled = grown >= FILLED * holder.retained.as_f64();
+        // Another loop of the run may have filled it.
+        let is_seen = self.kept().as_f64() >= MOST_INSIDE * grown;
+        let each = i64::try_from(holder.retained.get() / n_tensors.max(1)).ok()?;
+        (is_one_each && is_filled && is_seen).then(|| ByteDelta::new(each))
     }
 
     /// What the first name of a loop's growth has more since the run began: the loop is counted from a moment

@@ -24,6 +24,7 @@ wire! { WireLoop<&Loop> => WireLoop<Loop> {
     sparse "file" => file,
     sparse "cell" => cell,
     "line" => of.line,
+    sparse "text" => of.text,
     "function" => of.function,
     sparse "is_library" => of.is_library,
     "n_iterations" => of.n_iterations,

@@ -191,7 +191,7 @@ fn end_of_figure(code: &Code<'_>, statement: Span) -> Option<usize> {
 
 /// Those that are done leave a list that nothing reads.
 fn of_done(holder: &Holder, sources: &[&str]) -> Option<Fix> {
-    let list = collection(&holder.path);
+    let (list, below) = collection(holder);
     let n_places = |source: &&str| {
         let code = Code::of(bounded(source));
         let whole = Span {
@@ -203,8 +203,7 @@ fn of_done(holder: &Holder, sources: &[&str]) -> Option<Fix> {
     let n_places: usize = sources.iter().map(n_places).sum();
     let mut found = sources.iter().enumerate().filter_map(|(idx, source)| {
         let code = Code::of(bounded(source));
-        let added =
-            Collected::find(&code, list, &holder.path[list.len()..]).filter(Collected::is_list)?;
+        let added = Collected::find(&code, list, below).filter(Collected::is_list)?;
         let before = code.of_span(added.statement());
         Some(Fix {
             before: Some(before.to_owned()),

@@ -22,19 +22,26 @@ class Writer(Protocol):
         """Write the findings as Markdown."""
 
 
-class Training:
-    """One call of ``fit`` or ``train``."""
+class Marks:
+    """One call of ``evaluate`` or ``predict``."""
 
-    def __init__(self, label: str, writers: Sequence[Writer]) -> None:
+    def __init__(self, label: str) -> None:
         """Mark the loop's beginning."""
         self._marks: Iterator[None] = iter(gpumem.steps(itertools.repeat(None), label))
         next(self._marks)
-        self._writers = writers
-        self._scalars = Scalars() if writers else None
 
     def step_ended(self) -> None:
         """Mark the end of a step."""
         next(self._marks)
+
+
+class Training(Marks):
+    """One call of ``fit`` or ``train``."""
+
+    def __init__(self, label: str, writers: Sequence[Writer]) -> None:
+        super().__init__(label)
+        self._writers = writers
+        self._scalars = Scalars() if writers else None
 
     def write(self, step: int) -> None:
         """Write the levels now."""

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gpumem.callbacks._quiet import quiet
-from gpumem.callbacks._training import Training
+from gpumem.callbacks._training import Marks, Training
 from gpumem.callbacks.mlflow import MLflow
 from gpumem.callbacks.tensorboard import TensorBoard
 from gpumem.callbacks.wandb import WandB
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 class Lightning(Callback):
     """Mark each batch of ``trainer.fit()``: ``Trainer(…, callbacks=[Lightning()])``.
 
+    ``validate``, ``test`` and ``predict`` are marked, too, where they are not a part of ``fit``.
+
     The trainer's own loggers get the levels whenever it logs, and those of TensorBoard, Weights &
     Biases and MLflow the findings at the end; ``writers`` replace them, ``()`` writes nothing.
     """
@@ -37,12 +39,13 @@ class Lightning(Callback):
         self._label = label
         self._writers = writers
         self._training: Training | None = None
+        self._batches: Marks | None = None
         self._n_batches = 0
 
     @quiet
     def on_train_start(self, trainer: Any, _module: Any) -> None:
         """Mark the beginning."""
-        self._training, self._n_batches = None, 0
+        self._training, self._batches, self._n_batches = None, None, 0
         writers = self._writers
         if writers is None:
             writers = [_Logger(it) for it in trainer.loggers]
@@ -63,11 +66,49 @@ class Lightning(Callback):
             self._training.write(trainer.global_step)
 
     @quiet
+    def on_validation_start(self, trainer: Any, _module: Any) -> None:
+        """Mark the beginning."""
+        self._begin(trainer, "validation")
+
+    @quiet
+    def on_validation_batch_end(self, *_: Any, **__: Any) -> None:
+        """Mark the end of a batch."""
+        self._batch_ended()
+
+    @quiet
+    def on_test_start(self, trainer: Any, _module: Any) -> None:
+        """Mark the beginning."""
+        self._begin(trainer, "test")
+
+    @quiet
+    def on_test_batch_end(self, *_: Any, **__: Any) -> None:
+        """Mark the end of a batch."""
+        self._batch_ended()
+
+    @quiet
+    def on_predict_start(self, trainer: Any, _module: Any) -> None:
+        """Mark the beginning."""
+        self._begin(trainer, "prediction")
+
+    @quiet
+    def on_predict_batch_end(self, *_: Any, **__: Any) -> None:
+        """Mark the end of a batch."""
+        self._batch_ended()
+
+    @quiet
     def on_train_end(self, trainer: Any, _module: Any) -> None:
         """Write what was kept, and the findings."""
         training, self._training = self._training, None
         if training is not None:
             training.ended(trainer.global_step)
+
+    def _begin(self, trainer: Any, what: str) -> None:
+        is_by_itself = self._training is None and not trainer.sanity_checking
+        self._batches = Marks(f"{what} {self._label}") if is_by_itself else None
+
+    def _batch_ended(self) -> None:
+        if self._batches is not None:
+            self._batches.step_ended()
 
 
 class _Logger:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import transformers
 
 from gpumem.callbacks._quiet import quiet
-from gpumem.callbacks._training import Training
+from gpumem.callbacks._training import Marks, Training
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class TrainerCallback(transformers.TrainerCallback):
     """Mark each step of ``trainer.train()``: ``Trainer(…, callbacks=[TrainerCallback()])``.
 
-    A step is an update of the weights, as ``Trainer`` counts them. ``writers`` get the levels
+    A step is an update of the weights, as ``Trainer`` counts them, or a batch where ``evaluate`` and
+    ``predict`` are not a part of the training. ``writers`` get the levels
     whenever the trainer logs, and the findings at the end.
     """
 
@@ -26,11 +27,12 @@ class TrainerCallback(transformers.TrainerCallback):
         self._label = label
         self._writers = writers
         self._training: Training | None = None
+        self._batches: Marks | None = None
 
     @quiet
     def on_train_begin(self, _args: Any, state: Any, *_: Any, **__: Any) -> None:
         """Mark the beginning."""
-        self._training = None
+        self._training = self._batches = None
         # Only the first of several processes writes.
         writers = self._writers if state.is_world_process_zero else ()
         self._training = Training(self._label, writers)
@@ -40,6 +42,26 @@ class TrainerCallback(transformers.TrainerCallback):
         """Mark the end of a step."""
         if self._training is not None:
             self._training.step_ended()
+
+    @quiet
+    def on_prediction_step(self, *_: Any, **__: Any) -> None:
+        """Mark the end of a batch of ``evaluate`` or ``predict``; nothing tells of their beginning."""
+        if self._training is not None:
+            return
+        if self._batches is None:
+            self._batches = Marks(f"prediction {self._label}")
+        else:
+            self._batches.step_ended()
+
+    @quiet
+    def on_evaluate(self, *_: Any, **__: Any) -> None:
+        """Forget the loop that has ended."""
+        self._batches = None
+
+    @quiet
+    def on_predict(self, *_: Any, **__: Any) -> None:
+        """Forget the loop that has ended."""
+        self._batches = None
 
     @quiet
     def on_log(self, _args: Any, state: Any, *_: Any, **__: Any) -> None:

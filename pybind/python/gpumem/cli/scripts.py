@@ -116,10 +116,13 @@ def _recorder(program: Program, profile: str, store: str | None) -> tuple[Any, A
     from traitlets.config import Config
 
     class Publisher(DisplayPublisher):
-        """The script's standard output stays its own."""
+        """The script's standard output stays its own. The report follows its end, and no line does."""
+
+        is_over = False
 
         def publish(self, data: dict[str, Any], *_: object, **__: object) -> None:
-            print(data.get("text/plain", ""), file=sys.stderr)
+            if not self.is_over:
+                print(data.get("text/plain", ""), file=sys.stderr)
 
     config = Config()
     config.HistoryManager.enabled = False
@@ -145,13 +148,14 @@ def _recorder(program: Program, profile: str, store: str | None) -> tuple[Any, A
         if usual is not None:
             os.environ[NOTEBOOK] = usual
     label = program.name.replace('"', "'").replace("\n", " ")
-    asked = f'%%gpumem --quiet --label "{label}"\n{program.source}'
+    asked = f'%%gpumem --label "{label}"\n{program.source}'
     info = ExecutionInfo(asked, False, False, True, None)  # noqa: FBT003 (as IPython makes it)
 
     def begin() -> None:
         shell.events.trigger("pre_run_cell", info)
 
     def end(error: BaseException | None) -> None:
+        Publisher.is_over = True
         result = ExecutionResult(info)
         result.error_in_exec = error
         shell.events.trigger("post_run_cell", result)

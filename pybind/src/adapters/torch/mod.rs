@@ -78,7 +78,7 @@ impl Torch {
         if self.reads_graph {
             self.autograd(tensor, is_leaf, sink);
         } else {
-            sink.cut("what autograd keeps was left out: its engine was running");
+            sink.cut("what autograd keeps was left out: another thread may have been changing it");
         }
         self.hooks(tensor, sink);
         libraries::quantized(tensor, &self.access, sink);

@@ -123,15 +123,15 @@ fn add_frame<'s>(roots: &mut Roots<'s>, frame: &Object<'s>, thread: Option<&str>
         return;
     }
     let function = function_name(frame).unwrap_or_else(|| "?".to_owned());
-    let name = match thread {
-        Some(thread) => format!("{function}() in {thread}"),
-        None => format!("{function}()"),
-    };
     for (variable, value) in native::locals(frame) {
-        let path = format!("{name}.<locals>.{variable}");
-        match thread {
-            Some(_) => roots.add_beside(&name, path, value, format!("{function} (thread)")),
-            None => roots.add(RootKind::ThreadFrame, &name, path, value),
+        if let Some(thread) = thread {
+            let name = format!("{function}() in {thread}");
+            let path = format!("{name}.<locals>.{variable}");
+            roots.add_beside(&name, path, value, format!("{function} (thread)"));
+        } else {
+            let name = format!("{variable} in {function}()");
+            let path = format!("{function}().<locals>.{variable}");
+            roots.add(RootKind::ThreadFrame, &name, path, value);
         }
     }
 }
