@@ -106,7 +106,9 @@ pub fn holders_wanted_inside(
         let least = capacity.map_or(HOST_WORTH_A_LOOK, |it| {
             Bytes::new(it.get() / SHARE_WORTH_A_LOOK)
         });
-        (now.allocated?.since(before.allocated?), least)
+        // What was imported since has handed out all that it has.
+        let before = before.allocated.unwrap_or_default();
+        (now.allocated?.since(before), least)
     } else {
         let devices = recording.devices();
         let is_all = !devices.iter().any(|it| it.kind.is_accelerator());

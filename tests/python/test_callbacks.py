@@ -48,7 +48,8 @@ EVENTS: dict[str, tuple[tuple[str, tuple[Any, ...]], ...]] = {
     ),
 }
 
-# What it sends where nothing is trained: the steps' name, and the events of a beginning, a batch and the end.
+# What it sends where nothing is trained: the name of the steps, and the events of a beginning, a
+# batch and the end.
 TRAINER.sanity_checking = False
 OTHERS: tuple[tuple[str, str, str, str, str], ...] = (
     ("TrainerCallback", "prediction", "", "on_prediction_step", "on_evaluate"),
@@ -131,10 +132,9 @@ def test_growth_inside_of_a_trainer_is_found_and_its_holder(shell: Shell, name: 
     assert leak.holders[0].name == "kept"
 
 
-@pytest.mark.parametrize(("name", "steps", "begin", "batch", "end"), OTHERS)
-def test_growth_where_nothing_is_trained_is_found(
-    shell: Shell, name: str, steps: str, begin: str, batch: str, end: str
-) -> None:
+@pytest.mark.parametrize("events", OTHERS)
+def test_growth_where_nothing_is_trained_is_found(shell: Shell, events: tuple[str, ...]) -> None:
+    name, steps, begin, batch, end = events
     sim.use()
     callback = getattr(callbacks, name)()
     kept: list[Any] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -95,6 +96,39 @@ def test_a_script_that_dies_has_its_own_code_and_a_report(
     assert words in ended.stderr
     assert "scripts.py" not in ended.stderr
     assert "leaks 64 MiB a step" in ended.stderr
+
+
+# It ends when it is told, or with the device half full.
+FILLING = """
+import sys, time
+from gpumem import sim
+sim.use(1 << 30)
+weights = sim.tensor(2 << 20, requires_grad=True)
+kept, told = [], []
+write = sys.stderr.write
+sys.stderr.write = lambda text: told.append(text) or write(text)
+for i in range(240):
+    time.sleep(0.03)
+    kept.append((sim.tensor(2 << 20) * weights).sum())
+    if told:
+        break
+"""
+
+
+@pytest.mark.skipif(sys.version_info < OLDEST, reason="sys.monitoring begins with Python 3.12")
+@pytest.mark.skipif(sys.platform != "linux", reason="a look needs a copy of the process")
+def test_a_script_is_told_that_it_will_fill_the_device(tmp_path: Path) -> None:
+    path = tmp_path / "filling.py"
+    path.write_text(FILLING)
+    ended = gpumem("run", path)
+    told, *report = ended.stderr.split("GPU memory")
+    assert re.fullmatch(
+        r"▲ kept \+2 MiB every iteration of line 9 of filling.py \(\d+ of \d+\)\s+· full in about \d+ iterations"
+        r" \(\d+ s\)",
+        told.strip(),
+    )
+    assert (len(report), ended.stdout) == (1, "")
+    assert "▲ kept leaks 2 MiB an iteration of line 9 of filling.py" in report[0]
 
 
 @pytest.mark.skipif(sys.version_info < OLDEST, reason="sys.monitoring begins with Python 3.12")

@@ -598,7 +598,7 @@ def test_what_a_generator_kept_until_it_ended_is_a_note(recorded: Shell) -> None
     recorded.run(
         "def batches():\n"
         "    made = []\n"
-        "    for i in range(50):\n"
+        "    for i in range(120):\n"
         "        made.append(sim.tensor(4 << 20))\n"
         "        time.sleep(0.02)\n"
         "        yield made[-1]\n"

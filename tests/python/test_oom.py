@@ -206,7 +206,10 @@ IN_A_FUNCTION = f"""def step():
     ("call", "name"),
     [
         ("step()", "batch in step()"),
-        ("thread = threading.Thread(target=step); thread.start(); thread.join()", "batch in step()"),
+        (
+            "thread = threading.Thread(target=step); thread.start(); thread.join()",
+            "batch in step()",
+        ),
         ("list(map(lambda _: step(), [0]))", "batch in step()"),
         ("kept = [sim.tensor(300 << 20)]\nsmall()", "kept"),
     ],

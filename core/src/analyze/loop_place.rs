@@ -5,11 +5,23 @@ use serde::{Serialize, Serializer};
 use crate::recording::{Loop, LoopKind};
 use crate::trace::FrameOrigin;
 
+/// What a series of levels inside of a run counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LoopUnit {
+    /// A loop's iterations.
+    #[default]
+    Iteration,
+    /// Calls of a function that loops without a Python loop.
+    Call,
+    /// Seconds: no loop could be counted.
+    Second,
+}
+
 /// Where the loop is that a series counts: `in_loop` of a growth.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoopPlace {
-    /// Whether iterations are counted, or calls.
-    pub kind: LoopKind,
+    /// What is counted.
+    pub unit: LoopUnit,
     /// The line of its header; of calls that of the function.
     pub line: u32,
     /// The text of that line in a file; empty in a cell, or where it is not known.
@@ -26,7 +38,10 @@ impl LoopPlace {
     pub(crate) fn new(counted: &Loop) -> Self {
         let file = counted.file.rsplit(['/', '\\']).next();
         Self {
-            kind: counted.kind,
+            unit: match counted.kind {
+                LoopKind::Loop => LoopUnit::Iteration,
+                LoopKind::Calls => LoopUnit::Call,
+            },
             line: counted.line,
             text: counted.text.clone(),
             function: counted.function.clone(),
@@ -41,10 +56,20 @@ impl LoopPlace {
         }
     }
 
-    /// `line 3`, `line 3 of In [2]`, `line 88 of encoder.py`; of calls `explore`.
+    /// Nowhere: seconds are counted.
+    pub(crate) fn of_time() -> Self {
+        Self {
+            unit: LoopUnit::Second,
+            ..Self::default()
+        }
+    }
+
+    /// `line 3`, `line 3 of In [2]`, `line 88 of encoder.py`; of calls `explore`, of seconds `time`.
     pub fn name(&self) -> String {
-        if self.kind == LoopKind::Calls && !self.function.is_empty() {
-            return self.function.clone();
+        match self.unit {
+            LoopUnit::Call if !self.function.is_empty() => return self.function.clone(),
+            LoopUnit::Second => return "time".to_owned(),
+            LoopUnit::Iteration | LoopUnit::Call => {}
         }
         match self.execution_count {
             Some(number) => format!("line {} of In [{number}]", self.line),

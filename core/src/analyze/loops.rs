@@ -177,7 +177,7 @@ pub fn grew_in_a_loop(recording: &Recording, row: &RunRow, is_users: bool) -> bo
 }
 
 /// The user has named parts of it, which are judged.
-fn has_blocks(recording: &Recording, run: &Run) -> bool {
+pub(super) fn has_blocks(recording: &Recording, run: &Run) -> bool {
     let later = recording.runs()[run.idx.get() + 1..].iter();
     let meanwhile = later.take_while(|it| run.ended.is_none_or(|ended| it.started <= ended));
     meanwhile.filter(|it| it.parent == Some(run.idx)).count() > 1
@@ -347,22 +347,22 @@ mod tests {
     /// A look inside of the run, at which that name had so many MiB more.
     fn look_inside(recording: &mut Recording, name: &str, grown_mib: i64) {
         let at = recording.run(RunIdx(0)).started;
-        let kind = RootKind::ThreadFrame;
-        look(recording, Some(at), (kind, name), (grown_mib, 12));
+        let holder = (RootKind::ThreadFrame, name, "list");
+        look(recording, Some(at), holder, (grown_mib, 12));
     }
 
     /// A look at which that name had so many MiB more, of so many tensors with their graphs.
     fn look(
         recording: &mut Recording,
         inside_at: Option<Nanos>,
-        (kind, name): (RootKind, &str),
+        (kind, name, type_name): (RootKind, &str, &str),
         (grown_mib, n_tensors): (i64, u64),
     ) {
         let mib = |n: i64| Bytes::mib(u64::try_from(n).expect("it grew"));
         let holder = Holder {
             grown: Some(ByteDelta::new(grown_mib << 20)),
             traits: Traits {
-                type_name: "list".to_owned(),
+                type_name: type_name.to_owned(),
                 n_tensors,
                 graph: mib(grown_mib / 2),
                 ..Traits::default()
@@ -388,13 +388,50 @@ mod tests {
         let noisy = |turn: u64| 300 + 8 * turn + turn * turn * 37 % 601;
         let mut recording = nested((CELL, run(480)), (1, 60), |_, turn| noisy(turn));
         check(&recording, None);
-        let kept = (RootKind::Variable, "kept");
+        let kept = (RootKind::Variable, "kept", "list");
         look(&mut recording, None, kept, (480, 60));
         let title = "`kept` leaks 8 MiB an iteration of line 2";
         check(&recording, Some((title, Severity::Critical)));
         // As many tensors, of which most were there before.
         look(&mut recording, None, kept, (480, 12));
         check(&recording, None);
+    }
+
+    #[test]
+    fn a_run_without_loops_is_judged_by_the_second() {
+        let by_the_second = |type_name: &str, seconds: u64| {
+            let play = run(480).seconds(seconds);
+            let (mut recording, _) = session(&[("train(kept)", &[play])]);
+            let begun = recording.run(RunIdx(0)).started.get();
+            let sample = |n: u64| Sample {
+                at: Nanos::new(begun + n * seconds * 1_000_000),
+                ordinal: n,
+                allocated: Some(Bytes::mib(300 + n * 480 / 1000 + n % 7)),
+                ..Sample::default()
+            };
+            let samples = Samples {
+                run: RunIdx(0),
+                device: DeviceIdx(0),
+                series: Series::Sampled,
+                points: (0..1000).map(sample).collect(),
+            };
+            recording.apply(Frame::Samples(samples)).expect("it fits");
+            look(
+                &mut recording,
+                None,
+                (RootKind::Variable, "kept", type_name),
+                (480, 12),
+            );
+            recording
+        };
+        let title = "`kept` leaks 16 MiB a second";
+        check(
+            &by_the_second("list", 30),
+            Some((title, Severity::Critical)),
+        );
+        check(&by_the_second("list", 5), None);
+        // A model is loaded part by part.
+        check(&by_the_second("LlamaForCausalLM", 30), None);
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
 pub use incremental_analyzer::IncrementalAnalyzer;
 pub use levels::{DeviceSummary, Warning};
 pub use limits::{Limit, LimitedBy};
-pub use loop_place::LoopPlace;
+pub use loop_place::{LoopPlace, LoopUnit};
 pub use loops::grew_in_a_loop;
 pub use oom_breakdown::{Cause, HeldByError, OomBreakdown, OomPart};
 pub(crate) use row::of_points;

@@ -205,6 +205,12 @@ pub(super) fn steps_of_run<'a>(
         Series::Sampled | Series::Loop(_) => None,
     });
     let has_loops = recording.loops(run.idx).next().is_some();
+    let is_in_time = !has_loops && is_long(run);
+    let devices = run.levels.iter().filter(move |_| is_in_time);
+    let in_time = devices.map(move |levels| {
+        let steps = seconds(recording, paths, (run, levels.device));
+        (of(&LoopPlace::of_time().name(), levels.device), steps)
+    });
     let devices = run.levels.iter().filter(move |_| has_loops);
     let counted = devices.flat_map(move |levels| {
         let device = levels.device;
@@ -215,7 +221,7 @@ pub(super) fn steps_of_run<'a>(
         };
         judged.iter().filter_map(steps).collect::<Vec<_>>()
     });
-    marked.chain(counted)
+    marked.chain(counted).chain(in_time)
 }
 
 /// The steps of one run on one device; `None` where no metric is known of all of them.
@@ -242,6 +248,60 @@ fn iterations(
     let points = (course.metric, &course.points[..], 1);
     let steps = steps(recording, paths, place, &in_loop.name(), points)?;
     Some(StepSeries {
+        in_loop: Some(in_loop),
+        ..steps
+    })
+}
+
+/// A run without a loop that could be counted is judged by the second, from this time on.
+const LONG: Nanos = Nanos::millis(10_000);
+
+fn is_long(run: &Run) -> bool {
+    let ended = run.ended.unwrap_or(run.started);
+    ended.get().saturating_sub(run.started.get()) >= LONG.get()
+}
+
+/// The lowest level of each second of a run in which neither a loop was counted nor a part is named.
+fn seconds(
+    recording: &Recording,
+    paths: &Paths,
+    (run, device): (&Run, DeviceIdx),
+) -> Option<StepSeries> {
+    let mut all = recording.series_of(run.idx);
+    let is_marked = all.any(|(_, series, _)| matches!(series, Series::Marked(_)));
+    if is_marked || loops::has_blocks(recording, run) {
+        return None;
+    }
+    let sampled = recording.samples(run.idx, device, &Series::Sampled);
+    let all: Vec<Sample> = sampled.iter().collect();
+    let metric = metric_of(&all)?;
+    let mut points: Vec<Sample> = Vec::new();
+    for point in all {
+        let second = point.at.get().saturating_sub(run.started.get()) / 1_000_000_000;
+        let point = Sample {
+            ordinal: second + 1,
+            ..point
+        };
+        match points.last_mut() {
+            Some(last) if last.ordinal == point.ordinal => {
+                if of_sample(&point, metric) < of_sample(last, metric) {
+                    *last = point;
+                }
+            }
+            _ => points.push(point),
+        }
+    }
+    // The last one may have hardly begun.
+    points.pop();
+    if points.is_empty() {
+        return None;
+    }
+    let in_loop = LoopPlace::of_time();
+    let points = (metric, &points[..], 1);
+    let steps = steps(recording, paths, (run, device), &in_loop.name(), points)?;
+    let first = steps.start.or(steps.levels.first().copied())?;
+    let grows = steps.levels.last().is_some_and(|last| *last > first);
+    grows.then_some(StepSeries {
         in_loop: Some(in_loop),
         ..steps
     })

@@ -250,6 +250,12 @@ pub(crate) fn is_emptied(holder: &Holder, source: &str) -> bool {
     word.is_some_and(|word| !word.is_empty() && reads::is_emptied(word, source))
 }
 
+/// Whether a cell empties what a holder collects below a line that adds to it.
+pub(crate) fn is_let_go(holder: &Holder, source: &str) -> bool {
+    let word = collection(holder).0.rsplit('.').next();
+    word.is_some_and(|word| !word.is_empty() && reads::is_let_go(word, source))
+}
+
 /// How cells use what a holder collects.
 pub(crate) fn uses(holder: &Holder, sources: &[&str]) -> Uses {
     let word = collection(holder).0.rsplit('.').next();

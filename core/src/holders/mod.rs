@@ -60,7 +60,7 @@ pub use block_names::{BlockNames, Extent};
 pub(crate) use changed::changed_text;
 pub use changed::{Piece, changed};
 pub use fix::{Fix, FixReason, fix};
-pub(crate) use fix::{Uses, fix_of_rerun, is_data, is_emptied, keeping_statement, uses};
+pub(crate) use fix::{Uses, fix_of_rerun, is_data, is_emptied, is_let_go, keeping_statement, uses};
 pub use found::Found;
 pub use graph::{Bound, Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
 pub use heap_analysis::HeapAnalysis;

@@ -7,6 +7,7 @@ use crate::analyze::{
     Analysis, DecidedBy, Details, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity,
     State, Withdrawn,
 };
+use crate::holders::is_let_go;
 use crate::recording::{DeviceKind, Recording, RunIdx, Status};
 use crate::units::{ByteDelta, Bytes, Nanos, Units};
 use crate::wording::{others, together};
@@ -129,8 +130,13 @@ pub fn foretold(
             return false;
         };
         let is_leak = finding.kind == FindingKind::Leak && finding.severity == Severity::Critical;
-        let may_be_meant =
-            growth.decided_by == Some(DecidedBy::MayBeMeant) && growth.grew_each_time();
+        let is_let_go = finding.holders.first().is_some_and(|holder| {
+            let text = recording.text(recording.run(run));
+            text.is_some_and(|text| is_let_go(holder, text))
+        });
+        let may_be_meant = growth.decided_by == Some(DecidedBy::MayBeMeant)
+            && growth.grew_each_time()
+            && !is_let_go;
         let in_loop = growth.in_loop.as_ref();
         // A cache of a library's grows for a while in most sessions.
         in_loop.is_some_and(|at| is_leak || may_be_meant && at.file.is_empty())

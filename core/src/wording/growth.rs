@@ -1,9 +1,8 @@
 //! A cell's runs, or the steps in one, that grow or settled.
 
 use super::{Teller, Words, advice, code, count, holders, joined, withdrawn};
-use crate::analyze::{DecidedBy, Finding, FindingKind, GrowthDetails, LoopPlace, State, Withdrawn};
+use crate::analyze::{DecidedBy, Finding, FindingKind, GrowthDetails, LoopUnit, State, Withdrawn};
 use crate::holders::{Holder, RootKind};
-use crate::recording::LoopKind;
 use crate::source_text;
 use crate::units::{Bytes, Nanos, Units};
 
@@ -291,7 +290,7 @@ impl Growth<'_> {
     /// `` (40 s)``: of iterations, of which nobody knows how long they take.
     fn time_to_oom(&self) -> String {
         let time = self.details.time_to_oom;
-        let time = time.filter(|_| self.details.in_loop.is_some());
+        let time = time.filter(|_| !matches!(self.unit(), "run" | "step" | "second"));
         time.map_or_else(String::new, |time| format!(" ({})", coarse(time)))
     }
 
@@ -331,6 +330,9 @@ impl Growth<'_> {
     fn of_text(&self) -> String {
         let recording = self.teller.recording;
         let text = self.details.in_loop.as_ref().and_then(|at| {
+            if at.unit == LoopUnit::Second {
+                return None;
+            }
             if !at.text.is_empty() {
                 return Some(source_text::abridged(&at.text));
             }
@@ -354,6 +356,7 @@ impl Growth<'_> {
     /// ` of line 3`; empty if it counts no loop's iterations.
     fn of_loop(&self) -> String {
         let of = self.details.in_loop.as_ref();
+        let of = of.filter(|it| it.unit != LoopUnit::Second);
         of.map_or_else(String::new, |it| format!(" of {}", it.name()))
     }
 }
@@ -388,12 +391,10 @@ fn coarse(time: Nanos) -> String {
 
 /// What is counted: `run`, `step`, `iteration`, `call`.
 pub(crate) fn unit(details: &GrowthDetails) -> &'static str {
-    match &details.in_loop {
-        Some(LoopPlace {
-            kind: LoopKind::Loop,
-            ..
-        }) => "iteration",
-        Some(_) => "call",
+    match details.in_loop.as_ref().map(|it| it.unit) {
+        Some(LoopUnit::Iteration) => "iteration",
+        Some(LoopUnit::Call) => "call",
+        Some(LoopUnit::Second) => "second",
         None if details.steps => "step",
         None => "run",
     }

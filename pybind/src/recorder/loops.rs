@@ -1,7 +1,10 @@
 //! Loops of the open run, and the levels where their iterations end.
 
 use gpumem_core::downsample::{Downsampler, Spacing};
-use gpumem_core::recording::{Frame, Loop, LoopIdx, RunIdx, Sample, Samples, Series};
+use gpumem_core::recording::{
+    DeviceIdx, DriverLevels, Frame, Loop, LoopIdx, Reading, RunIdx, RunLevels, Sample, Samples,
+    Series,
+};
 
 use super::{Recorder, SourceText};
 use crate::sources::Found;
@@ -30,14 +33,16 @@ impl Recorder {
         run: RunIdx,
         idx: LoopIdx,
         n_iterations: u64,
-        levels: Vec<(Found, Sample)>,
+        readings: Vec<(Found, Reading)>,
     ) {
         if !self.open.contains_key(&run) {
             return;
         }
         let at = self.clock.now();
-        for (found, levels) in levels {
+        for (found, reading) in readings {
             let device = self.device(found);
+            self.appears(run, device, &reading);
+            let levels = Sample::of(&reading);
             let place = (run, device, Series::Loop(idx));
             let series = self.marks.entry(place);
             let series = series.or_insert_with(|| Downsampler::new(MAX_POINTS, Spacing::Ordinal));
@@ -57,5 +62,27 @@ impl Recorder {
                 points,
             }));
         }
+    }
+    /// A device that was not there when the open run began, as before a framework is imported, has no level
+    /// before it.
+    fn appears(&mut self, run: RunIdx, device: DeviceIdx, reading: &Reading) {
+        let known = &self.recording.run(run).levels;
+        if known.iter().any(|it| it.device == device) {
+            return;
+        }
+        let mut run = self.recording.run(run).clone();
+        run.levels.push(RunLevels {
+            device,
+            before: Reading {
+                driver: DriverLevels {
+                    capacity: reading.driver.capacity.clone(),
+                    ..DriverLevels::default()
+                },
+                ..Reading::default()
+            },
+            after: None,
+            peak_reset: false,
+        });
+        self.emit(Frame::Run(run));
     }
 }

@@ -48,6 +48,8 @@ pub(crate) fn look_inside(py: Python<'_>, run: RunId, thread: u64) -> PyResult<b
     let Some(levels) = try_with_sources(|sources| sources.read_at_once(py)) else {
         return Ok(false);
     };
+    let levels = levels.iter().map(|(found, it)| (found, Sample::of(it)));
+    let levels: Vec<(&Found, Sample)> = levels.collect();
     let wanted = with_session(py, |session| session.wanted_inside(run, &levels))?;
     let Some((wanted, before)) = wanted else {
         return Ok(false);
@@ -62,7 +64,7 @@ pub(crate) fn look_inside(py: Python<'_>, run: RunId, thread: u64) -> PyResult<b
 }
 
 /// What an accelerator's allocators have handed out.
-fn handed_out(levels: &[(Found, Sample)]) -> Vec<(String, Allocated)> {
+fn handed_out(levels: &[(&Found, Sample)]) -> Vec<(String, Allocated)> {
     let accelerators = levels
         .iter()
         .filter(|(found, _)| found.kind.is_accelerator());
@@ -98,7 +100,7 @@ impl Session {
     fn wanted_inside(
         &mut self,
         id: RunId,
-        levels: &[(Found, Sample)],
+        levels: &[(&Found, Sample)],
     ) -> Option<(Wanted, Arc<Inventory>)> {
         let keeps_names = self.recorder.source_text() == SourceText::Full;
         if !self.is_own(id) || !keeps_names {

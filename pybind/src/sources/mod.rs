@@ -33,8 +33,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gpumem_core::recording::{
-    AllocatorLevels, DeviceKey, DeviceKind, DriverLevels, Level, Reading, Sample, Source,
-    SourceState, Unknown,
+    AllocatorLevels, DeviceKey, DeviceKind, DriverLevels, Level, Reading, Source, SourceState,
+    Unknown,
 };
 use gpumem_core::segments::Segments;
 use gpumem_core::units::Bytes;
@@ -248,7 +248,7 @@ impl Sources {
 
     /// The levels of every device as far as they are told at once: what allocators count now, and what
     /// a slow driver said last.
-    pub(crate) fn read_at_once(&mut self, py: Python<'_>) -> Vec<(Found, Sample)> {
+    pub(crate) fn read_at_once(&mut self, py: Python<'_>) -> Vec<(Found, Reading)> {
         let chosen = self.chosen_sources();
         let frameworks = self.ask_frameworks(py, &chosen);
         // A framework may have started since the drivers were asked.
@@ -264,7 +264,7 @@ impl Sources {
                 driver: joined.levels(&said),
                 allocators: allocators(py, frameworks, joined),
             };
-            (joined.found.clone(), Sample::of(&reading))
+            (joined.found.clone(), reading)
         });
         levels.collect()
     }

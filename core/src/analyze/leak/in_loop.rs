@@ -2,8 +2,9 @@
 
 use super::{Context, DecidedBy, Details, Finding, Growth, Judged, STILL_THERE, State, StepSeries};
 use crate::analyze::held::{self, Growers, Looks};
+use crate::analyze::loop_place::LoopUnit;
 use crate::analyze::suggest;
-use crate::holders::{Holder, Uses};
+use crate::holders::{Holder, Uses, is_data};
 use crate::units::{ByteDelta, Bytes};
 
 /// A collection of fewer tensors does not tell what each of them takes.
@@ -117,6 +118,10 @@ impl Judged {
     /// a leak. A graph that each iteration keeps is one always.
     pub(super) fn weigh_loop(&mut self, context: Context<'_>, kept: Bytes) {
         let recording = context.recording;
+        let is_of_time = self
+            .in_loop
+            .as_ref()
+            .is_some_and(|it| it.unit == LoopUnit::Second);
         let is_accelerator = recording.device(self.key.device).kind.is_accelerator();
         let run = recording.run(*self.runs.last().expect("a series has runs"));
         let first = self.growers.holders.first();
@@ -140,9 +145,18 @@ impl Judged {
             return;
         }
         let Some(first) = first else {
-            self.growth.state = State::Suspected;
+            self.growth.state = if is_of_time {
+                State::Stable
+            } else {
+                State::Suspected
+            };
             return;
         };
+        // What takes its time to be loaded grows by the second, too: what collects has no end.
+        if is_of_time && !(is_data(first) && first.traits.n_tensors >= MIN_TENSORS) {
+            self.growth.state = State::Stable;
+            return;
+        }
         if self.growers.wait_for_collector() {
             self.growth.state = State::Suspected;
             self.decided_by = Some(DecidedBy::WaitsForCollector);

@@ -98,7 +98,7 @@ fn play(scripted: &Scripted) -> Play {
         Also::IsTraced => play.traced(),
         Also::IsUnknown => play.unknown(),
         Also::RunsOut => play.status(Status::OutOfMemory),
-        Also::IsSampled | Also::ThinsTheFirst | Also::GoesOn => play.sampled(20),
+        Also::IsSampled | Also::ThinsTheFirst | Also::GoesOn => play.sampled(20).seconds(30),
         _ => play,
     }
 }

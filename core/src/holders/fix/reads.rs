@@ -166,6 +166,14 @@ pub(super) fn is_emptied(word: &str, source: &str) -> bool {
     false
 }
 
+/// Whether a cell empties what the word collects below a line that adds to it.
+pub(super) fn is_let_go(word: &str, source: &str) -> bool {
+    let of_word = source.lines().filter_map(|line| around(line.trim(), word));
+    let mut of_word = of_word.map(|(_, after)| after);
+    of_word.any(|after| writes(after) && !empties(after, word))
+        && of_word.any(|after| empties(after, word))
+}
+
 /// What stands before and after a word that stands by itself in a line.
 fn around<'a>(line: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
     line.match_indices(word).find_map(|(at, _)| {

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Keras(keras.callbacks.Callback):
     """Mark each batch of ``model.fit()``: ``model.fit(…, callbacks=[Keras()])``.
 
-    ``evaluate`` and ``predict`` are marked, too, where they are not a part of ``fit``. ``writers`` get
-    the levels after each epoch, and the findings at the end.
+    ``evaluate`` and ``predict`` are marked, too, where they are not a part of ``fit``. ``writers``
+    get the levels after each epoch, and the findings at the end.
     """
 
     def __init__(self, label: str = "step", writers: Sequence[Writer] = ()) -> None:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 class TrainerCallback(transformers.TrainerCallback):
     """Mark each step of ``trainer.train()``: ``Trainer(…, callbacks=[TrainerCallback()])``.
 
-    A step is an update of the weights, as ``Trainer`` counts them, or a batch where ``evaluate`` and
-    ``predict`` are not a part of the training. ``writers`` get the levels
-    whenever the trainer logs, and the findings at the end.
+    A step is an update of the weights, as ``Trainer`` counts them, or a batch where ``evaluate``
+    and ``predict`` are not a part of the training. ``writers`` get the levels whenever the trainer
+    logs, and the findings at the end.
     """
 
     def __init__(self, label: str = "step", writers: Sequence[Writer] = ()) -> None:
@@ -45,9 +45,10 @@ class TrainerCallback(transformers.TrainerCallback):
 
     @quiet
     def on_prediction_step(self, *_: Any, **__: Any) -> None:
-        """Mark the end of a batch of ``evaluate`` or ``predict``; nothing tells of their beginning."""
+        """Mark the end of a batch of ``evaluate`` or ``predict``."""
         if self._training is not None:
             return
+        # Nothing tells of their beginning.
         if self._batches is None:
             self._batches = Marks(f"prediction {self._label}")
         else:

@@ -116,7 +116,7 @@ def _recorder(program: Program, profile: str, store: str | None) -> tuple[Any, A
     from traitlets.config import Config
 
     class Publisher(DisplayPublisher):
-        """The script's standard output stays its own. The report follows its end, and no line does."""
+        """The script's standard output stays its own. At its end comes the report, and no line."""
 
         is_over = False
 
