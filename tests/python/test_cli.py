@@ -123,8 +123,8 @@ def test_a_script_is_told_that_it_will_fill_the_device(tmp_path: Path) -> None:
     ended = gpumem("run", path)
     told, *report = ended.stderr.split("GPU memory")
     assert re.fullmatch(
-        r"▲ kept \+2 MiB every iteration of line 9 of filling.py \(\d+ of \d+\)\s+· full in about \d+ iterations"
-        r" \(\d+ s\)",
+        r"▲ kept \+2 MiB every iteration of line 9 of filling.py \(\d+ of \d+\)"
+        r"\s+· full in about \d+ iterations \(\d+ s\)",
         told.strip(),
     )
     assert (len(report), ended.stdout) == (1, "")
