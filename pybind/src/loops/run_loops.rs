@@ -498,9 +498,8 @@ fn line_of(file: &str, line: u32) -> Option<String> {
         .split(|byte| *byte == b'\n')
         .nth(line.checked_sub(1)? as usize)?;
     let line = String::from_utf8_lossy(line).trim().to_owned();
-    let begins = line.split(|letter: char| !letter.is_alphabetic());
-    let is_header = begins
-        .into_iter()
+    let is_header = line
+        .split(|letter: char| !letter.is_alphabetic())
         .any(|word| matches!(word, "for" | "while" | "def" | "lambda"));
     is_header.then_some(line)
 }
