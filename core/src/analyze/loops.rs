@@ -392,7 +392,7 @@ mod tests {
         look(&mut recording, None, kept, (480, 60));
         let title = "`kept` leaks 8 MiB an iteration of line 2";
         check(&recording, Some((title, Severity::Critical)));
-        // As many tensors, of which most were there before.
+        // Fewer tensors than iterations tell nothing.
         look(&mut recording, None, kept, (480, 12));
         check(&recording, None);
     }

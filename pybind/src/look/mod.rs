@@ -99,7 +99,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// One about all that is known of the heap, of which nothing is known yet.
+    /// A question with default limits that calls no adapter of the user's and is compared with no earlier look.
     pub(crate) fn new(reach: Reach, urgency: Urgency) -> Self {
         Self {
             reach,
