@@ -444,6 +444,14 @@ mod tests {
     }
 
     #[test]
+    fn a_look_inside_of_a_run_tells_what_none_after_it_could() {
+        let mut recording = nested((CELL, run(480)), (1, 60), |_, turn| 8 * turn);
+        look_inside(&mut recording, "kept", 240);
+        let title = "`kept` leaks 8 MiB an iteration of line 2";
+        check(&recording, Some((title, Severity::Critical)));
+    }
+
+    #[test]
     fn a_loop_of_a_run_that_goes_on_is_judged_once_a_look_tells_who_grows() {
         let mut recording = nested(leaking(), (1, 60), |_, turn| 8 * turn);
         let mut run = recording.run(RunIdx(0)).clone();

@@ -72,7 +72,7 @@ const MUCH_RETURNED: Bytes = Bytes::mib(64);
 
 impl Judged {
     /// Takes in who holds what was kept, by the looks after the runs. Looks inside of its run tell it while the
-    /// run goes on, and of what its end has given back.
+    /// run goes on, of what its end has given back, and where the look after it had no answer.
     pub(super) fn take_growers(&mut self, context: Context<'_>, kept: Bytes) {
         let (runs, device) = (&self.runs, self.key.device);
         let growers =
@@ -80,9 +80,8 @@ impl Judged {
         let last = runs.last().filter(|_| self.in_loop.is_some());
         let goes_on = last.is_some_and(|run| context.recording.run(*run).ended.is_none());
         let after = growers(Looks::AfterRuns);
-        let is_gone =
-            last.is_some() && !self.is_left(context.rows) && !is_most(&after, STILL_THERE, kept);
-        if goes_on || is_gone {
+        let is_gone = !self.is_left(context.rows) && !is_most(&after, STILL_THERE, kept);
+        if goes_on || last.is_some() && (is_gone || !after.is_looked_at()) {
             self.looks = Looks::InsideRuns;
             self.growers = growers(Looks::InsideRuns);
         } else {
@@ -95,6 +94,7 @@ impl Judged {
         let last = self.runs.last().filter(|_| self.looks == Looks::InsideRuns);
         let kept = self.kept().magnitude();
         last.is_some_and(|run| context.recording.run(*run).ended.is_some())
+            && !self.is_left(context.rows)
             && kept >= MUCH_RETURNED
             && is_most(&self.growers, MOST_INSIDE, kept)
     }
