@@ -517,7 +517,8 @@ impl Judged {
     /// that a backward pass consumed, are gone with it.
     fn is_still_there(&self, rows: Rows<'_>) -> bool {
         // Names know it: the host's level may fall by what others give back.
-        let is_named = self.grown_by_name().as_f64() >= STILL_THERE * self.kept().as_f64();
+        let is_named = self.looks == Looks::AfterRuns
+            && self.grown_by_name().as_f64() >= STILL_THERE * self.kept().as_f64();
         self.is_left(rows) || is_named
     }
 

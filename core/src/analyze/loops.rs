@@ -452,11 +452,49 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_of_a_run_that_goes_on_is_judged_once_a_look_tells_who_grows() {
-        let mut recording = nested(leaking(), (1, 60), |_, turn| 8 * turn);
+    fn little_that_a_function_gave_back_is_no_growth() {
+        let mut recording = nested((CELL, run(0)), (1, 7), |_, turn| 8 * turn);
+        look_inside(&mut recording, "made in collected()", 240);
+        check(&recording, None);
+    }
+
+    /// The run has not ended.
+    fn reopen(recording: &mut Recording) {
         let mut run = recording.run(RunIdx(0)).clone();
         run.ended = None;
         recording.apply(Frame::Run(run)).expect("it is known");
+    }
+
+    #[test]
+    fn what_may_be_meant_is_foretold_once_it_has_come_a_part_of_the_way() {
+        let foretold = |n_turns: u64| {
+            let meant = "for x in xs:\n    kept.append(f(x))\nresult = torch.cat(kept)";
+            let grown = i64::try_from(16 * n_turns).expect("it is little");
+            let play = run(grown).held_by("kept", "list");
+            let mut recording = nested((meant, play), (1, n_turns), |_, turn| 16 * turn);
+            reopen(&mut recording);
+            let found = recording.holders(RunIdx(0), DeviceIdx(0)).cloned();
+            let inside = HolderSnapshot {
+                run: RunIdx(0),
+                device: DeviceIdx(0),
+                inside_at: Some(recording.run(RunIdx(0)).started),
+                holders: found.expect("it was looked at"),
+            };
+            let frame = Frame::Holders(Box::new(inside));
+            recording.apply(frame).expect("the run is there");
+            let analysis = analyze(&recording, &Rules::default());
+            crate::report::foretold(&recording, &analysis, RunIdx(0), 100)
+        };
+        let (severity, line) = foretold(60).expect("it fills the device");
+        assert!(line.starts_with("○ kept +16 MiB"), "{line}");
+        assert_eq!(severity, Severity::Info);
+        assert_eq!(foretold(9), None);
+    }
+
+    #[test]
+    fn a_loop_of_a_run_that_goes_on_is_judged_once_a_look_tells_who_grows() {
+        let mut recording = nested(leaking(), (1, 60), |_, turn| 8 * turn);
+        reopen(&mut recording);
         let mut looked_at = recording.clone();
         look_inside(&mut looked_at, "kept", 480);
         let title = "`kept` leaks 8 MiB an iteration of line 2";

@@ -116,6 +116,9 @@ pub fn line(
 /// What a device that fills within this time is worth: a line under the running cell.
 const SOON: Nanos = Nanos::millis(300_000);
 
+/// A loop that may mean to collect ends with its input: it is told of if it has come this part of the way.
+const PART_OF_THE_WAY: u64 = 32;
+
 /// The line under a cell that goes on, if a loop in it leaks, or collects what may be wanted, and the device will
 /// be full within five minutes; and how much it matters:
 /// `▲ losses +64 MiB every iteration of line 1 (12 of 12) · full in about 52 iterations (40 s)`.
@@ -136,6 +139,9 @@ pub fn foretold(
         });
         let may_be_meant = growth.decided_by == Some(DecidedBy::MayBeMeant)
             && growth.grew_each_time()
+            && growth
+                .runs_to_oom
+                .is_some_and(|n| n <= PART_OF_THE_WAY * growth.n_known as u64)
             && !is_let_go;
         let in_loop = growth.in_loop.as_ref();
         // A cache of a library's grows for a while in most sessions.

@@ -41,8 +41,10 @@ const WINDOW_NANOS: u64 = 100_000_000;
 
 /// A loop whose iterations are shorter has no levels, only a count.
 const MIN_PERIOD_NANOS: u64 = 1_000_000;
-/// All readings of a run take at most this part of its time.
-const READING_SHARE: u64 = 100;
+/// All readings of a run take at most this part of its time, …
+const READING_SHARE: u64 = 200;
+/// … beside so many nanoseconds, for a short run has to be judged, too.
+const READING_START: u64 = 2_000_000;
 
 /// The place of a function's calls; no jump goes there.
 const CALLS: u32 = u32::MAX;
@@ -438,7 +440,8 @@ impl Counter {
     /// loops that have had less than their part: outer ones turn seldom. Loops of libraries leave half of
     /// the first to the user's.
     fn can_afford(&self, now: u64) -> bool {
-        let allowed = now.saturating_sub(BEGAN.load(Relaxed)) / READING_SHARE;
+        let age = now.saturating_sub(BEGAN.load(Relaxed));
+        let allowed = READING_START + age / READING_SHARE;
         let cost = LAST_COST.load(Relaxed);
         let spent = SPENT.load(Relaxed) + cost;
         let part = allowed / u64::from(N_SERIES.load(Relaxed).max(1));
