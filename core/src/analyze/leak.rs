@@ -348,7 +348,7 @@ impl Judged {
         }
         let kept = self.kept().magnitude();
         self.take_growers(context, kept);
-        self.trust_names(kept);
+        self.trust_names(context, kept);
         if self.growth.state == State::Stable {
             return;
         }

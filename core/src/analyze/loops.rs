@@ -392,6 +392,9 @@ mod tests {
         look(&mut recording, None, kept, (480, 60));
         let title = "`kept` leaks 8 MiB an iteration of line 2";
         check(&recording, Some((title, Severity::Critical)));
+        // Two in each: what the levels come closest to.
+        look(&mut recording, None, kept, (480, 120));
+        check(&recording, Some((title, Severity::Critical)));
         // Fewer tensors than iterations tell nothing.
         look(&mut recording, None, kept, (480, 12));
         check(&recording, None);

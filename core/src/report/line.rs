@@ -117,7 +117,7 @@ pub fn line(
 const SOON: Nanos = Nanos::millis(300_000);
 
 /// A loop that may mean to collect ends with its input: it is told of if it has come this part of the way.
-const PART_OF_THE_WAY: u64 = 32;
+const PART_OF_THE_WAY: u64 = 64;
 
 /// The line under a cell that goes on, if a loop in it leaks, or collects what may be wanted, and the device will
 /// be full within five minutes; and how much it matters:

@@ -5,7 +5,8 @@ use crate::analyze::held::{self, Growers, Looks};
 use crate::analyze::loop_place::LoopUnit;
 use crate::analyze::suggest;
 use crate::holders::{Holder, Uses, is_data};
-use crate::units::{ByteDelta, Bytes};
+use crate::recording::Run;
+use crate::units::{ByteDelta, Bytes, Nanos};
 
 /// A collection of fewer tensors does not tell what each of them takes.
 const MIN_TENSORS: u64 = 6;
@@ -64,8 +65,12 @@ pub(super) fn min_growth_of_steps(context: Context<'_>, series: &StepSeries) -> 
 const MOST_INSIDE: f64 = 0.25;
 const MOST_AFTER: f64 = 0.5;
 
-/// A name was filled in a run that gave it this share of what it has.
+/// A name was filled in a run that gave it this share of what it has, …
 const FILLED: f64 = 0.8;
+/// … and so many tensors in each iteration: an output, a loss and what belongs to them.
+const MOST_TENSORS: u64 = 4;
+/// Iterations that were counted may have taken so many times as long as those before.
+const SLOWER: f64 = 1.25;
 
 /// What a function keeps until it returns is worth a word from so many bytes on.
 const MUCH_RETURNED: Bytes = Bytes::mib(64);
@@ -99,15 +104,17 @@ impl Judged {
             && is_most(&self.growers, MOST_INSIDE, kept)
     }
 
-    /// A name that was filled in the run with a tensor an iteration: no noise of the levels hides that.
-    pub(super) fn trust_names(&mut self, kept: Bytes) {
+    /// A name that was filled in the run with tensors of each iteration: no noise of the levels hides that.
+    pub(super) fn trust_names(&mut self, context: Context<'_>, kept: Bytes) {
+        let in_loop = self.in_loop.as_ref();
+        let is_counted = in_loop.is_some_and(|it| it.unit != LoopUnit::Second);
+        let is_unclear = matches!(self.growth.state, State::NotEnoughData | State::Stable);
+        if !is_counted || !is_unclear || self.decided_by.is_some() {
+            return;
+        }
         let first = self.growers.holders.first();
         let first = first.filter(|_| is_most(&self.growers, MOST_AFTER, kept));
-        let is_open = self.in_loop.is_some() && self.decided_by.is_none();
-        let Some(each) = first.filter(|_| is_open).and_then(|it| self.one_each(it)) else {
-            return;
-        };
-        if matches!(self.growth.state, State::NotEnoughData | State::Stable) {
+        if let Some(each) = first.and_then(|it| self.each_iteration(context, it)) {
             self.growth.state = State::Suspected;
             self.growth.bytes_per_run = each;
             self.growth.interval = (each, each);
@@ -162,7 +169,15 @@ impl Judged {
             self.decided_by = Some(DecidedBy::WaitsForCollector);
             return;
         }
-        if let Some(each) = each_tensor(first, &self.growth) {
+        let by_name = if is_of_time {
+            let seconds = run_time(run).map(|time| time.as_f64() / 1e9);
+            let grown = first.grown.zip(seconds.filter(|it| *it > 0.0));
+            grown.map(|(grown, seconds)| ByteDelta::from_f64(grown.as_f64() / seconds))
+        } else {
+            let each = self.each_iteration(context, first);
+            each.filter(|_| !is_accelerator)
+        };
+        if let Some(each) = by_name.or_else(|| each_tensor(first, &self.growth)) {
             self.growth.bytes_per_run = each;
             self.growth.interval = (each, each);
         }
@@ -181,17 +196,41 @@ impl Judged {
         }
     }
 
-    /// What each tensor of a name has, if it has one for each iteration.
-    fn one_each(&self, holder: &Holder) -> Option<ByteDelta> {
-        let (n_tensors, n_iterations) = (holder.traits.n_tensors, self.n_runs as u64);
-        let grown = holder.grown?.as_f64();
-        let is_one_each =
-            n_tensors >= n_iterations.max(MIN_TENSORS) && n_tensors <= 2 * n_iterations;
-        let is_filled = grown >= FILLED * holder.retained.as_f64();
-        // Another loop of the run may have filled it.
-        let is_seen = self.kept().as_f64() >= MOST_INSIDE * grown;
-        let each = i64::try_from(holder.retained.get() / n_tensors.max(1)).ok()?;
-        (is_one_each && is_filled && is_seen).then(|| ByteDelta::new(each))
+    /// What a name has more after each iteration, if it was filled in the run with so many tensors in each. Of
+    /// the numbers that may be, the one that the levels come closest to.
+    fn each_iteration(&self, context: Context<'_>, holder: &Holder) -> Option<ByteDelta> {
+        let (n_tensors, n_counted) = (holder.traits.n_tensors, self.n_runs as u64);
+        let n_most = self.most_iterations(context).unwrap_or_default();
+        let n_most = n_most.max(2.0 * n_counted as f64);
+        let (retained, grown) = (holder.retained.as_f64(), holder.grown?.as_f64());
+        let is_filled = grown >= FILLED * retained;
+        let row = context.rows.row(*self.runs.last()?, self.key.device);
+        let kept_by_run = row.and_then(|row| row.kept);
+        // Another loop of the run may have filled it; and on the host what was free may have.
+        let is_seen = self.kept().as_f64() >= MOST_INSIDE * grown
+            && kept_by_run.is_none_or(|kept| FILLED * grown <= kept.as_f64());
+        if n_tensors < n_counted.max(MIN_TENSORS) || !is_filled || !is_seen {
+            return None;
+        }
+        let rate = self.growth.bytes_per_run.as_f64();
+        let each = (1..=MOST_TENSORS)
+            .map(|n| {
+                (
+                    n_tensors as f64 / n as f64,
+                    retained * n as f64 / n_tensors as f64,
+                )
+            })
+            // The last one's may have other names, too.
+            .filter(|(n, _)| n + 1.0 >= n_counted as f64 && *n <= n_most)
+            .map(|(_, each)| each)
+            .min_by(|a, b| (a - rate).abs().total_cmp(&(b - rate).abs()));
+        each.map(ByteDelta::from_f64)
+    }
+
+    /// So often the loop can have turned in its run, if it always took as long as when it was counted.
+    fn most_iterations(&self, context: Context<'_>) -> Option<f64> {
+        let time = run_time(context.recording.run(*self.runs.last()?))?;
+        Some(SLOWER * time.as_f64() / self.period?.as_f64().max(1.0))
     }
 
     /// What the first name of a loop's growth has more since the run began: the loop is counted from a moment
@@ -206,6 +245,10 @@ impl Judged {
     pub(super) fn is_meant_by_nobody(&self) -> bool {
         self.growers.is_looked_at() && self.decided_by.is_none()
     }
+}
+
+fn run_time(run: &Run) -> Option<Nanos> {
+    Some(run.ended?.since(run.started))
 }
 
 /// The first of them has this share of what was kept.
