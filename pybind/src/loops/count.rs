@@ -123,6 +123,7 @@ static COUNTERS: [Counter; MAX_LOOPS] = [const {
 /// When counting began in the open run, its readings and their cost.
 static BEGAN: AtomicU64 = AtomicU64::new(0);
 static SPENT: AtomicU64 = AtomicU64::new(0);
+static SPENT_IN_LIBRARIES: AtomicU64 = AtomicU64::new(0);
 static LAST_COST: AtomicU64 = AtomicU64::new(0);
 static N_SERIES: AtomicU32 = AtomicU32::new(0);
 static N_LIBRARY_SERIES: AtomicU32 = AtomicU32::new(0);
@@ -205,6 +206,7 @@ pub(super) fn begin(began: Instant) {
         place.code.store(0, Relaxed);
     }
     SPENT.store(0, Relaxed);
+    SPENT_IN_LIBRARIES.store(0, Relaxed);
     N_SERIES.store(0, Relaxed);
     N_LIBRARY_SERIES.store(0, Relaxed);
     let age = u64::try_from(began.elapsed().as_nanos()).unwrap_or_default();
@@ -436,18 +438,26 @@ impl Counter {
         now.saturating_sub(since) >= MIN_PERIOD_NANOS.saturating_mul(n_periods)
     }
 
-    /// One more reading keeps all of them within their share of the time. In its second half it is for
-    /// loops that have had less than their part: outer ones turn seldom. Loops of libraries leave half of
-    /// the first to the user's.
+    /// One more reading keeps all of them within their share of the time. Beside the user's loops those of
+    /// libraries have half of it, and the user's what they leave. In its second half it is for loops that have
+    /// had less than their part: outer ones turn seldom.
     fn can_afford(&self, now: u64) -> bool {
         let age = now.saturating_sub(BEGAN.load(Relaxed));
         let allowed = READING_START + age / READING_SHARE;
+        let of_libraries = SPENT_IN_LIBRARIES.load(Relaxed);
+        let n_library = N_LIBRARY_SERIES.load(Relaxed);
+        let n_users = N_SERIES.load(Relaxed) - n_library;
+        let (allowed, spent, n_series) = if self.is_library.load(Relaxed) {
+            let share = if n_users == 0 { 1 } else { 2 };
+            (allowed / share, of_libraries, n_library)
+        } else {
+            let of_users = SPENT.load(Relaxed).saturating_sub(of_libraries);
+            (allowed.saturating_sub(of_libraries), of_users, n_users)
+        };
         let cost = LAST_COST.load(Relaxed);
-        let spent = SPENT.load(Relaxed) + cost;
-        let part = allowed / u64::from(N_SERIES.load(Relaxed).max(1));
-        let is_library = self.is_library.load(Relaxed);
-        let for_any = allowed / if is_library { 4 } else { 2 };
-        spent <= for_any || (spent <= allowed && self.spent.load(Relaxed) + cost <= part)
+        let spent = spent + cost;
+        let part = allowed / u64::from(n_series.max(1));
+        spent <= allowed / 2 || (spent <= allowed && self.spent.load(Relaxed) + cost <= part)
     }
 
     fn claims_series(&self) -> bool {
@@ -486,7 +496,9 @@ impl Counter {
         let cost = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         // One that took long says little of the next.
         LAST_COST.store(cost.min(MIN_PERIOD_NANOS), Relaxed);
-        for spent in [&SPENT, &self.spent] {
+        let is_library = self.is_library.load(Relaxed);
+        let of_libraries = is_library.then_some(&SPENT_IN_LIBRARIES);
+        for spent in [&SPENT, &self.spent].into_iter().chain(of_libraries) {
             spent.store(spent.load(Relaxed).saturating_add(cost), Relaxed);
         }
         IS_READING.store(false, Relaxed);

@@ -53,10 +53,10 @@ fn is_users(finding: &Finding) -> bool {
     at.is_some_and(|it| it.file.is_empty())
 }
 
-/// Levels of a loop that grow by half of what is worth a word may be all that was read of it: names tell.
+/// Levels of a loop that grow by a quarter of what is worth a word may be all that was read of it: names tell.
 pub(super) fn min_growth_of_steps(context: Context<'_>, series: &StepSeries) -> Bytes {
     let least = context.min_growth(series.key.device);
-    let share = if series.in_loop.is_some() { 2 } else { 1 };
+    let share = if series.in_loop.is_some() { 4 } else { 1 };
     Bytes::new(least.get() / share)
 }
 
