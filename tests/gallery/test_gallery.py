@@ -74,8 +74,8 @@ def test_a_cell_that_keeps_more_each_time_is_a_leak(notebook: Notebook, case: Gr
         return
     first = leak.holders[0]
     assert_holds(first, case.holder)
-    # Where names do not tell of it, the first look has nothing to compare with; and torch may take the first
-    # run's on the host from what others gave back, and then nobody looks after it.
+    # Where names do not tell of it, the first look has nothing to compare with; and torch may take
+    # the first run's on the host from what others gave back, and then nobody looks after it.
     n_unseen = 2 if notebook.world == "torch" else int(case.holder.kind != "variable")
     n_compared = round(first.grown_bytes / case.bytes_per_run)
     assert N_RUNS - n_unseen <= n_compared <= N_RUNS
