@@ -16,7 +16,7 @@ use crate::python::Environment;
 use crate::tally::Tally;
 use crate::wheel::Use;
 use crate::{run, step, wheel};
-use suites::{NEWEST, SUITES};
+use suites::{NEWEST, SUITES, TORCHES};
 
 /// Tests that one runner runs.
 struct Suite {
@@ -159,7 +159,7 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
         bail!("what stands after `--` is for one suite: name one");
     }
     let is_chosen = |suite: &&Suite| match chosen {
-        [] => suite.name != NEWEST,
+        [] => ![NEWEST, TORCHES].contains(&suite.name),
         names => names.iter().any(|name| name == suite.name),
     };
     let suites: Vec<&Suite> = SUITES.iter().filter(is_chosen).collect();
@@ -190,8 +190,8 @@ fn run_all(setting: &Setting<'_>, suites: &[&Suite], results: &Results) {
                 Torch::Frameworks,
                 needs(&["frameworks", "sessions", "harm"]),
             ),
-            (Torch::Cuda, needs(&["cuda", "frameworks", "harm"])),
-            (Torch::Cuda12, needs(&["cuda", "harm"])),
+            (Torch::Cuda, needs(&["cuda", TORCHES])),
+            (Torch::Cuda12, needs(&[TORCHES])),
         ];
         let is_possible = !is_without_frameworks();
         for (torch, is_needed) in torches {

@@ -11,7 +11,7 @@ use crate::python::Environment;
 use crate::tally::Tally;
 use crate::{lint, run, site, system, wheel};
 
-pub(super) const SUITES: [Suite; 16] = [
+pub(super) const SUITES: [Suite; 17] = [
     suite("js", Lane::Compiles, js),
     suite("rust", Lane::Compiles, rust),
     suite("lint", Lane::Compiles, lint),
@@ -27,6 +27,7 @@ pub(super) const SUITES: [Suite; 16] = [
     suite("sessions", Lane::Waits, sessions),
     suite("harm", Lane::Waits, harm),
     suite("cuda", Lane::Waits, cuda),
+    suite(TORCHES, Lane::Waits, torches),
     suite("gpu", Lane::Waits, gpu),
 ];
 
@@ -36,6 +37,8 @@ const fn suite(name: &'static str, lane: Lane, run: fn(&Setting<'_>) -> Result<R
 
 /// Runs only if it is named: what others release must not fail a change of ours.
 pub(super) const NEWEST: &str = "newest";
+/// Runs only if it is named, or all would take too long: the same tests beside torches of other versions.
+pub(super) const TORCHES: &str = "torches";
 
 fn lint(setting: &Setting<'_>) -> Result<Ran> {
     lint::run_all(setting.without_arguments()?).map(Ran::Tests)
@@ -167,13 +170,6 @@ fn frameworks(setting: &Setting<'_>) -> Result<Ran> {
     };
     let mut sum = side_by_side(setting, &environment, &["tests/frameworks"])?;
     sum += side_by_side(setting, &environment, &["tests/gallery"])?;
-    // The newest ones: torch for CUDA, which finds no driver here and runs on the CPU.
-    if played::CAN_BE_LINKED
-        && let Some(newest) = setting.torch(Torch::Cuda)?
-    {
-        run::say("the newest torch and JAX");
-        sum += side_by_side(setting, &newest, &["tests/frameworks"])?;
-    }
     Ok(Ran::Tests(sum))
 }
 
@@ -192,7 +188,7 @@ const SAME_ON_EVERY_PYTHON: [&str; 4] = [
     "--deselect=tests/harm/test_memory.py::test_little_address_space_is_left",
 ];
 
-/// Sessions that ended a kernel once: on each Python from 3.11 on, and beside each torch.
+/// Sessions that ended a kernel once: on each Python from 3.11 on, and beside torch.
 fn harm(setting: &Setting<'_>) -> Result<Ran> {
     let project = setting.project;
     let mut plain = vec![Environment::main(project)?];
@@ -208,19 +204,18 @@ fn harm(setting: &Setting<'_>) -> Result<Ran> {
         }
         sum += side_by_side(setting, &environment, &apart)?;
     }
-    let mut torches = vec![Torch::Frameworks];
-    if played::CAN_BE_LINKED {
-        torches.extend([Torch::Cuda, Torch::Cuda12]);
-    }
-    for torch in torches {
-        let Some(environment) = setting.torch(torch)? else {
-            sum += Tally::ONE_SKIPPED;
-            continue;
-        };
-        say_torch(&environment)?;
-        sum += side_by_side(setting, &environment, &["tests/harm/test_torch.py"])?;
-    }
+    sum += match setting.torch(Torch::Frameworks)? {
+        Some(environment) => beside_torch(setting, &environment, HARM_OF_TORCH)?,
+        None => Tally::ONE_SKIPPED,
+    };
     Ok(Ran::Tests(sum))
+}
+
+const HARM_OF_TORCH: &str = "tests/harm/test_torch.py";
+
+fn beside_torch(setting: &Setting<'_>, torch: &Environment, path: &str) -> Result<Tally> {
+    say_torch(torch)?;
+    side_by_side(setting, torch, &[path])
 }
 
 /// What runs on the older torch: nothing that needs the tensors that a graph keeps, which torch 2.8
@@ -245,31 +240,50 @@ fn cuda(setting: &Setting<'_>) -> Result<Ran> {
          computed numbers are garbage\n\
          it replaces no GPU: run `cargo xtask test gpu` on a machine that has one, too",
     );
-    let driver = setting.driver()?.filter(|_| played::CAN_BE_LINKED);
-    let Some(driver) = driver else {
-        let reason = "torch for CUDA is for Linux on x86-64";
-        return Ok(Ran::Nothing(reason.to_owned()));
+    on_played_cuda(setting, Torch::Cuda, &["tests/cuda", "tests/gallery"])
+}
+
+/// The newest torch and JAX, which find no driver and run on the CPU, and the oldest torch.
+fn torches(setting: &Setting<'_>) -> Result<Ran> {
+    if !played::CAN_BE_LINKED {
+        return Ok(Ran::Nothing(NO_CUDA.to_owned()));
+    }
+    let (Some(newest), Some(oldest)) = (setting.torch(Torch::Cuda)?, setting.torch(Torch::Cuda12)?)
+    else {
+        return Ok(without_frameworks());
     };
-    let newest: &[&str] = &["tests/cuda", "tests/gallery"];
-    let mut sum = Tally::default();
-    for (torch, paths) in [(Torch::Cuda, newest), (Torch::Cuda12, &ON_CUDA_12)] {
-        let Some(environment) = setting.torch(torch)? else {
-            return Ok(without_frameworks());
-        };
-        say_torch(&environment)?;
-        let mut pytest = pytest(setting, &environment)?;
-        let programs = [driver.programs().to_path_buf()].into_iter();
-        let search = environment.search_path();
-        let search = std::env::join_paths(programs.chain(std::env::split_paths(&search)))?;
-        pytest
-            .args(["-p", "tests.cuda.on_played", "-rs", "-k", "cuda"])
-            .args(SIDE_BY_SIDE)
-            .args(paths)
-            .env("LD_LIBRARY_PATH", driver.libraries())
-            .env("PATH", search);
-        sum += count_pytest(setting, &mut pytest)?;
+    let mut sum = beside_torch(setting, &newest, "tests/frameworks")?;
+    for environment in [&newest, &oldest] {
+        sum += beside_torch(setting, environment, HARM_OF_TORCH)?;
+    }
+    if let Ran::Tests(on_cuda) = on_played_cuda(setting, Torch::Cuda12, &ON_CUDA_12)? {
+        sum += on_cuda;
     }
     Ok(Ran::Tests(sum))
+}
+
+const NO_CUDA: &str = "torch for CUDA is for Linux on x86-64";
+
+fn on_played_cuda(setting: &Setting<'_>, torch: Torch, paths: &[&str]) -> Result<Ran> {
+    let driver = setting.driver()?.filter(|_| played::CAN_BE_LINKED);
+    let Some(driver) = driver else {
+        return Ok(Ran::Nothing(NO_CUDA.to_owned()));
+    };
+    let Some(environment) = setting.torch(torch)? else {
+        return Ok(without_frameworks());
+    };
+    say_torch(&environment)?;
+    let mut pytest = pytest(setting, &environment)?;
+    let programs = [driver.programs().to_path_buf()].into_iter();
+    let search = environment.search_path();
+    let search = std::env::join_paths(programs.chain(std::env::split_paths(&search)))?;
+    pytest
+        .args(["-p", "tests.cuda.on_played", "-rs", "-k", "cuda"])
+        .args(SIDE_BY_SIDE)
+        .args(paths)
+        .env("LD_LIBRARY_PATH", driver.libraries())
+        .env("PATH", search);
+    count_pytest(setting, &mut pytest).map(Ran::Tests)
 }
 
 fn say_torch(environment: &Environment) -> Result<()> {
