@@ -409,7 +409,8 @@ mod tests {
             let sample = |n: u64| Sample {
                 at: Nanos::new(begun + n * seconds * 1_000_000),
                 ordinal: n,
-                allocated: Some(Bytes::mib(300 + n * 480 / 1000 + n % 7)),
+                // More than the name has: the driver's level has the cache, too.
+                allocated: Some(Bytes::mib(300 + n * 600 / 1000 + n % 7)),
                 ..Sample::default()
             };
             let samples = Samples {

@@ -204,12 +204,15 @@ impl Judged {
         let n_most = n_most.max(2.0 * n_counted as f64);
         let (retained, grown) = (holder.retained.as_f64(), holder.grown?.as_f64());
         let is_filled = grown >= FILLED * retained;
-        let row = context.rows.row(*self.runs.last()?, self.key.device);
-        let kept_by_run = row.and_then(|row| row.kept);
-        // Another loop of the run may have filled it; and on the host what was free may have.
-        let is_seen = self.kept().as_f64() >= MOST_INSIDE * grown
-            && kept_by_run.is_none_or(|kept| FILLED * grown <= kept.as_f64());
-        if n_tensors < n_counted.max(MIN_TENSORS) || !is_filled || !is_seen {
+        // Another loop of the run may have filled it.
+        let is_seen = self.kept().as_f64() >= MOST_INSIDE * grown;
+        // On the host what was free may have.
+        let device = self.key.device;
+        let is_host = !context.recording.device(device).kind.is_accelerator();
+        let row = context.rows.row(*self.runs.last()?, device);
+        let kept_by_run = row.and_then(|row| row.kept).filter(|_| is_host);
+        let is_new = kept_by_run.is_none_or(|kept| FILLED * grown <= kept.as_f64());
+        if n_tensors < n_counted.max(MIN_TENSORS) || !is_filled || !is_seen || !is_new {
             return None;
         }
         let rate = self.growth.bytes_per_run.as_f64();
