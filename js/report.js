@@ -27,6 +27,8 @@ const SAVE_MILLIS = 250;
 /** Between two updates, and how many times as long as one took: the page has other things to do. */
 const REST_MILLIS = 100;
 const REST = 4;
+/** So long frames wait for a press to end. */
+const PRESS_MILLIS = 1000;
 const COPIED = "Copied ✓";
 /** How long a button says so. */
 const COPIED_MILLIS = 2000;
@@ -80,6 +82,7 @@ export async function mount(
   let updating = 0;
   let resting = 0;
   let rested = 0;
+  let pressed = Number.NEGATIVE_INFINITY;
   const waiting = [];
   const since = [];
 
@@ -176,6 +179,17 @@ export async function mount(
     const cell = event.target.closest("[data-action=cell]");
     if (cell) goToCell(host, cell.dataset.argument);
   });
+  // What is pressed stays in the page until it is let go of, else no click comes of it.
+  for (const type of ["pointerdown", "keydown"]) {
+    root.addEventListener(type, () => {
+      pressed = performance.now();
+    });
+  }
+  for (const type of ["pointerup", "pointercancel", "keyup"]) {
+    root.addEventListener(type, () => {
+      pressed = Number.NEGATIVE_INFINITY;
+    });
+  }
   // A canvas whose content the browser gave up is painted again; the event does not bubble.
   root.addEventListener("contextrestored", () => guarded((live) => live.repaint()), true);
   host.exported = (kind) =>
@@ -229,8 +243,12 @@ export async function mount(
 
   /** All that is there at once, so that it is judged and painted once. */
   function takeIn() {
-    resting = 0;
     const began = performance.now();
+    if (began - pressed < PRESS_MILLIS) {
+      updating = requestAnimationFrame(takeIn);
+      return;
+    }
+    resting = 0;
     const parts = waiting.splice(0);
     const refused = refusal(joined(parts));
     // What does not fit is left out; taking in a second time what fits changes nothing.

@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 N_CELLS = 120
 N_SUBSHELLS = 3
 
+# Its names are a function's: other cells, which run meanwhile, have the same.
 THREADS = """\
-threads = [threading.Thread(target=gpumem.mark) for _ in range(3)]
-[it.start() for it in threads]; [it.join() for it in threads]"""
+def marked():
+    threads = [threading.Thread(target=gpumem.mark) for _ in range(3)]
+    [it.start() for it in threads]; [it.join() for it in threads]
+marked()"""
 
 # What people do, with how often; `{n}` tells one cell from the next.
 RECORDED = [
