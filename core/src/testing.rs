@@ -276,7 +276,13 @@ pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
 }
 
 /// One name that has so much more, and so much in all.
-fn held(run: RunIdx, name: &str, type_name: &str, grown_mib: i64, all_mib: i64) -> HolderSnapshot {
+pub(crate) fn held(
+    run: RunIdx,
+    name: &str,
+    type_name: &str,
+    grown_mib: i64,
+    all_mib: i64,
+) -> HolderSnapshot {
     let is_one = type_name == "Tensor";
     let holder = Holder {
         grown: Some(ByteDelta::new(grown_mib * MIB)),

@@ -7,9 +7,8 @@ use super::{Words, count};
 use crate::analyze::{
     Analysis, DeviceSummary, FindingKind, Peak, RunRow, Verdict, Withdrawn, grew_in_a_loop,
 };
-use crate::holders::Holder;
 use crate::recording::{DeviceIdx, Recording, Run, Series, Status};
-use crate::units::{ByteDelta, Bytes, Units};
+use crate::units::{Bytes, Units};
 
 /// A loop or marks of fewer points do not show growth.
 const N_STEPS: usize = 5;
@@ -71,6 +70,9 @@ fn has_kept_much(analysis: &Analysis, row: &RunRow) -> bool {
     row.kept_alone().is_some_and(|kept| kept >= much)
 }
 
+/// A name that holds less than this part of what a run kept is not called its holder.
+const MIN_HELD_SHARE: f64 = 0.1;
+
 /// What the one run of a cell kept that kept the most, and who holds it, if that is much of a device.
 fn kept_in_one_run(
     recording: &Recording,
@@ -89,15 +91,25 @@ fn kept_in_one_run(
         .filter(is_only);
     let held = |row: &RunRow| {
         let roots = &recording.holders(row.run, device)?.roots;
-        let gained = |it: &&Holder| it.grown.is_some_and(|grown| grown > ByteDelta::ZERO);
-        roots.iter().filter(gained).max_by_key(|it| it.grown)
+        let most = roots.iter().max_by_key(|it| it.grown)?;
+        let share = most.grown?.as_f64() / row.kept_alone()?.as_f64();
+        (share >= MIN_HELD_SHARE).then_some((most, share))
     };
     // Of libraries that are imported nobody knows who holds what.
     let row = kept.max_by_key(|row| (held(row).is_some(), row.kept_alone()))?;
-    let held = held(row).map_or(String::new(), |it| format!(", {}", held_by(it)));
+    let held = held(row).map(|(holder, share)| match holder.grown {
+        Some(grown) if share < 0.5 => {
+            let part = units.size(grown.magnitude());
+            format!(", {part} of it {}", held_by(holder))
+        }
+        _ => format!(", {}", held_by(holder)),
+    });
     let place = place(recording.run(row.run), " of ");
     let kept = units.change(row.kept_alone()?);
-    Some(format!("{kept} in one run{place}{held}"))
+    Some(format!(
+        "{kept} in one run{place}{}",
+        held.unwrap_or_default()
+    ))
 }
 
 /// The run in which the kernel died.
@@ -258,7 +270,8 @@ pub fn sentence(clause: &str) -> String {
 mod tests {
     use super::*;
     use crate::analyze::{Rules, analyze};
-    use crate::testing::{Play, run, session};
+    use crate::recording::{Frame, RunIdx};
+    use crate::testing::{Play, held, run, session};
 
     #[test]
     fn a_session_that_died_is_not_called_well() {
@@ -307,5 +320,20 @@ mod tests {
         let words = healthy(&recording, &analysis, DeviceIdx(0), Units::Binary);
         let outlook = "+3.75 GiB in one run of In [3], held by losses (list of tensors). ";
         assert!(words.outlook.starts_with(outlook), "{}", words.outlook);
+    }
+
+    #[test]
+    fn a_name_that_holds_little_of_it_is_not_its_holder() {
+        let title_of = |part_mib: i64| {
+            let (mut recording, _) = session(&[("f()", &[run(0)]), ("g()", &[run(1000)])]);
+            let held = held(RunIdx(1), "b", "Tensor", part_mib, part_mib);
+            let frame = Frame::Holders(Box::new(held));
+            recording.apply(frame).expect("of that run");
+            let analysis = analyze(&recording, &Rules::default());
+            healthy(&recording, &analysis, DeviceIdx(0), Units::Binary).title
+        };
+        assert_eq!(title_of(1), "+1000 MiB in one run of In [2]");
+        let part = "+1000 MiB in one run of In [2], 300 MiB of it held by b (Tensor of tensors)";
+        assert_eq!(title_of(300), part);
     }
 }
