@@ -61,6 +61,7 @@ use trace::JsonTrace;
 
 use crate::analyze::{Analysis, Compared, DeviceSummary, Evidence, Finding, Gap, Growth};
 use crate::figures::{RunOnDevice, run_figures, run_places};
+use crate::json_number::JsonNumber;
 use crate::processes::Processes;
 use crate::recording::{Device, DeviceIdx, Recording};
 use crate::rules::{Rules, Threshold};
@@ -133,7 +134,7 @@ object! { Growth, it => {
     interval: it.interval,
     total_bytes: it.total,
     n_missing: it.n_missing,
-    p: Number(it.p),
+    p: JsonNumber(it.p),
     evidence: it.evidence.iter().map(JsonEvidence::explained).collect::<Vec<_>>(),
 }}
 
@@ -174,7 +175,7 @@ object! { JsonDevice<'_>, it => {
     limited_by: it.1.limits.first().map(|limit| limit.by.name()),
     free_bytes: it.1.free(),
     peak_bytes: it.1.peak,
-    cache_ratio: it.1.cache_ratio().map(Number),
+    cache_ratio: it.1.cache_ratio().map(JsonNumber),
     gaps: it.1.gaps().into_iter().map(JsonGap).collect::<Vec<_>>(),
 }}
 
@@ -258,8 +259,8 @@ struct JsonEvidence<'a> {
 object! { JsonEvidence<'_>, it => {
     name: it.figure.name,
     words: it.words,
-    value: Number(it.figure.value),
-    threshold: it.figure.threshold.map(Number),
+    value: JsonNumber(it.figure.value),
+    threshold: it.figure.threshold.map(JsonNumber),
     holds: it.figure.holds,
 }}
 
@@ -278,25 +279,6 @@ impl Serialize for JsonRules<'_> {
             }
         }
         map.end()
-    }
-}
-
-/// A float that may not be finite.
-struct Number(f64);
-
-/// Of each number, which may not be finite.
-pub(crate) fn numbers<S: Serializer>(numbers: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(numbers.iter().copied().map(Number))
-}
-
-impl Serialize for Number {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            n if n.is_finite() => serializer.serialize_f64(n),
-            n if n.is_nan() => serializer.serialize_str("nan"),
-            n if n > 0.0 => serializer.serialize_str("inf"),
-            _ => serializer.serialize_str("-inf"),
-        }
     }
 }
 
@@ -376,12 +358,5 @@ mod tests {
     #[test]
     fn the_rules_that_judged_it_are_there() {
         assert_snapshot!(pretty(&reported()["rules"]));
-    }
-
-    #[test]
-    fn numbers_that_are_not_finite_are_words() {
-        let shown = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.5].map(Number);
-        let json = serde_json::to_string(&shown).expect("numbers");
-        assert_eq!(json, r#"["inf","-inf","nan",0.5]"#);
     }
 }

@@ -9,6 +9,7 @@ use crate::analyze::{
     RunRow, SeriesGrowth, Severity, Shape, State,
 };
 use crate::holders::{Bound, DeviceHolders, Holder, Kept, NameLevel, Part, RootKind, Traits};
+use crate::recording::FrameOrigin;
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Header,
     HolderSnapshot, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Sample,
@@ -16,7 +17,7 @@ use crate::recording::{
 };
 use crate::source_text;
 use crate::trace::{
-    Action, Event, FrameOrigin, History, Levels, Limits, Replay, Rounding, StackFrame, StackIdx,
+    Action, Event, History, Levels, Limits, Replay, Rounding, StackFrame, StackIdx,
 };
 use crate::units::{ByteDelta, Bytes, Nanos};
 

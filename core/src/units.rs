@@ -350,6 +350,12 @@ pub(crate) fn trimmed(value: f64, n_decimals: usize) -> String {
     }
 }
 
+/// So many of something.
+pub fn count(n: usize, what: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{plural}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

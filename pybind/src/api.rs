@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use gpumem_core::analyze::{Analysis, Compared, analyze, compare, waiting};
 use gpumem_core::chart::{self, Scene, Theme};
 use gpumem_core::chrome_trace::chrome_trace;
-use gpumem_core::holders::Holders;
+use gpumem_core::heap::Holders;
 use gpumem_core::printable::printable_lines;
 use gpumem_core::process_page::ProcessPage;
 use gpumem_core::processes::{Processes, processes};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use gpumem_core::holders::{self, DeviceHolders, Holder, HolderBranch, SharedMemory};
+use gpumem_core::heap;
+use gpumem_core::holders::{DeviceHolders, Holder, HolderBranch, SharedMemory};
 use gpumem_core::report;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -19,7 +20,7 @@ const WALK_TIME: Duration = Duration::from_secs(5);
 /// Who holds what, device by device, at one moment.
 #[pyclass(frozen, module = "gpumem._gpumem")]
 pub(crate) struct Holders {
-    found: holders::Holders,
+    found: heap::Holders,
 }
 
 #[pymethods]
@@ -45,11 +46,11 @@ pub(crate) fn find_holders(py: Python<'_>, depth: usize) -> PyResult<Holders> {
 }
 
 /// The same for who puts it into words.
-pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<holders::Holders> {
+pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<heap::Holders> {
     let question = Question {
-        limits: holders::Limits {
+        limits: heap::Limits {
             depth,
-            ..holders::Limits::default()
+            ..heap::Limits::default()
         },
         allocated: session::handed_out(py),
         asks: Asks::All,

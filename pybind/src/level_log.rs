@@ -6,7 +6,7 @@ use gpumem_core::json::level_log_json;
 use gpumem_core::read::level_log::LevelLog as Log;
 use gpumem_core::read::{nvidia_smi, stormlog};
 use gpumem_core::report;
-use gpumem_core::wording::count;
+use gpumem_core::units::count;
 use pyo3::prelude::*;
 
 use crate::other_file::{Content, OtherFile, object, refused};

@@ -7,7 +7,7 @@ use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 
 use crate::sources::Found;
-use crate::{guard, holders, session};
+use crate::{guard, heap as holders, session};
 
 /// The levels of every device now, and what the accelerators are held for.
 #[pyfunction]

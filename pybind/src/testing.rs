@@ -5,7 +5,9 @@
 
 use std::time::{Duration, Instant};
 
-use gpumem_core::holders::{self, Category, Holder, NodeIdx, ObjectGraph, RootKind, Traits};
+use gpumem_core::heap;
+use gpumem_core::heap::{Category, NodeIdx, ObjectGraph};
+use gpumem_core::holders::{Holder, RootKind, Traits};
 use gpumem_core::units::Bytes;
 use gpumem_core::wording;
 use pyo3::prelude::*;
@@ -73,7 +75,7 @@ fn fix(
         },
         ..Holder::new(RootKind::from_name(kind)?, name, n_bytes)
     };
-    let fix = holders::fix(&holder, &[source], false)?;
+    let fix = heap::fix(&holder, &[source], false)?;
     let why = wording::fix_reason(&fix);
     Some((fix.before, fix.after, why))
 }

@@ -1,7 +1,7 @@
 //! A finding as a card: its conclusion, the line to change, why that helps, and all there is to know.
 
 use gpumem_core::analyze::{Finding, Verdict};
-use gpumem_core::holders::{Fix, changed};
+use gpumem_core::heap::{Fix, changed};
 use gpumem_core::recording::RunIdx;
 use gpumem_core::wording::{self, Words};
 use wasm_bindgen::JsCast;

@@ -1,7 +1,8 @@
 //! The numbers of one run in words.
 
 use gpumem_core::chart::{self, Field, Map, Reading, Segment};
-use gpumem_core::holders::{self, RootKind};
+use gpumem_core::heap;
+use gpumem_core::holders::RootKind;
 use gpumem_core::recording::{DeviceIdx, Recording, RunIdx, Series, Status};
 use gpumem_core::units::{Bytes, Nanos, Units};
 
@@ -102,7 +103,7 @@ pub(crate) fn of_field(field: &Field, map: &Map, units: Units) -> Readout {
     Readout {
         name: field.name.clone(),
         place: kind
-            .or_else(|| field.part.map(holders::Part::words))
+            .or_else(|| field.part.map(heap::Part::words))
             .unwrap_or_default()
             .to_owned(),
         figures,

@@ -7,7 +7,8 @@ use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind};
 use super::row::{Peak, RunRow};
 use super::series::RunSeries;
-use crate::holders::{self, Holder, RootKind};
+use crate::heap;
+use crate::holders::{Holder, RootKind};
 use crate::recording::Recording;
 use crate::severity::Severity;
 use crate::units::{ByteDelta, Bytes};
@@ -54,7 +55,7 @@ pub(super) fn finding(context: Context<'_>, series: &RunSeries<'_>, least: f64) 
     }
     let fix = text
         .zip(holder.as_ref())
-        .and_then(|(text, holder)| holders::fix_of_rerun(&holder.name, text));
+        .and_then(|(text, holder)| heap::fix_of_rerun(&holder.name, text));
     let Copied { old, new, rose, .. } = *last;
     let details = DoublingDetails {
         old,
@@ -135,6 +136,6 @@ fn holder(recording: &Recording, first: &RunRow, copy: Bytes, text: &str) -> Opt
     look.roots
         .iter()
         .filter(|it| it.kind == RootKind::Variable && it.retained.as_f64() >= MOST * copy.as_f64())
-        .find(|it| holders::fix_of_rerun(&it.name, text).is_some())
+        .find(|it| heap::fix_of_rerun(&it.name, text).is_some())
         .cloned()
 }

@@ -23,7 +23,8 @@ use super::stats_cache::StatsCache;
 use super::suggest;
 use super::traced;
 use super::trend;
-use crate::holders::{self, Holder};
+use crate::heap;
+use crate::holders::Holder;
 use crate::recording::{Recording, Run, RunIdx};
 use crate::severity::Severity;
 use crate::source_text;
@@ -687,7 +688,7 @@ fn beside(holder: &Holder, text: Option<&str>) -> Option<String> {
 fn statement(recording: &Recording, run: &Run, holder: &Holder) -> Option<String> {
     let outermost = recording.run(recording.outermost(run.idx));
     let text = recording.text(run).filter(|_| outermost.label.is_none())?;
-    source_text::headline(holders::keeping_statement(holder, text)?)
+    source_text::headline(heap::keeping_statement(holder, text)?)
 }
 
 /// What is left for growth: free in the device and in the allocator's cache,

@@ -2,8 +2,8 @@
 
 use serde::{Serialize, Serializer};
 
+use crate::recording::FrameOrigin;
 use crate::recording::{Loop, LoopKind};
-use crate::trace::FrameOrigin;
 
 /// What a series of levels inside of a run counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

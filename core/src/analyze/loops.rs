@@ -255,7 +255,7 @@ mod tests {
             run: RunIdx(0),
             idx: LoopIdx(idx),
             parent,
-            origin: crate::trace::FrameOrigin::Own,
+            origin: crate::recording::FrameOrigin::Own,
             line: idx + 1,
             n_iterations,
             ..Loop::default()

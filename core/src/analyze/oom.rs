@@ -17,7 +17,8 @@ use super::levels::DeviceSummary;
 use super::oom_breakdown::Cause;
 use super::row::RunRow;
 use super::suggest;
-use crate::holders::{Fix, RootKind};
+use crate::heap::Fix;
+use crate::holders::RootKind;
 use crate::recording::{
     CellIdx, DeviceIdx, DeviceKind, Framework, OomFigures, OtherProcess, OutOfMemory, Reading,
     Recording, Run, RunIdx, RunLevels, Status,

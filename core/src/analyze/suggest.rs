@@ -1,7 +1,9 @@
 //! What helps against growth, as far as the cell's text and the device tell.
 
 use super::details::Advice;
-use crate::holders::{self, Fix, Holder, RootKind, Uses};
+use crate::heap;
+use crate::heap::{Fix, Uses};
+use crate::holders::{Holder, RootKind};
 use crate::recording::{DeviceIdx, DeviceKind, Recording, Run, Source};
 use crate::source_text::is_name_letter;
 use crate::units::Bytes;
@@ -16,27 +18,27 @@ pub(super) fn fix(
     if let Some(displaying) = displayed_by(recording, holder) {
         let own = recording.text(displaying).unwrap_or_default();
         let sources = sources(recording, own, displaying);
-        let mut fix = holders::fix(holder, &sources, true)?;
+        let mut fix = heap::fix(holder, &sources, true)?;
         fix.elsewhere = fix.before.is_some() && displaying.cell != run.cell;
         return Some(fix);
     }
     let own = recording.text(run).unwrap_or_default();
     let sources = sources(recording, own, run);
     let is_accelerator = recording.device(device).kind.is_accelerator();
-    holders::fix(holder, &sources, is_accelerator)
+    heap::fix(holder, &sources, is_accelerator)
 }
 
 /// Whether some cell both reads what a holder collects, and empties it.
 pub(super) fn is_emptied(recording: &Recording, holder: &Holder) -> bool {
     let cells = recording.cells().iter();
     let mut texts = cells.filter_map(|cell| cell.revisions.last()?.text.as_deref());
-    texts.any(|text| holders::is_emptied(holder, text))
+    texts.any(|text| heap::is_emptied(holder, text))
 }
 
 /// How cells use what a holder collects.
 pub(super) fn uses(recording: &Recording, run: &Run, holder: &Holder) -> Uses {
     let own = recording.text(run).unwrap_or_default();
-    holders::uses(holder, &sources(recording, own, run))
+    heap::uses(holder, &sources(recording, own, run))
 }
 
 /// The text of a run's cell, and those of the others, the newest first.

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::draw_log::{assert_sound, draw_log, view};
 use super::*;
 use crate::analyze::{Analysis, FindingKind, State};
-use crate::holders::{Fix, FixReason};
+use crate::heap::{Fix, FixReason};
 use crate::recording::{Recording, Status};
 use crate::testing::{Play, leak, of_steps, run, session};
 

@@ -9,9 +9,8 @@ use super::messagepack::{Outcome, Reader, Refused};
 use super::record::{Decode, DecodeFields, Encode, Written, wire};
 use super::v1::bounded;
 use super::{Fault, PREFIX, ReadError, framed, payload_at, read};
-use crate::holders::{
-    DeviceHolders, Entry, Found, HeldBy, Inventory, RootKind, Shelf, StorageName,
-};
+use crate::heap::{Entry, Found, HeldBy, Inventory, Shelf, StorageName};
+use crate::holders::{DeviceHolders, RootKind};
 use crate::recording::{DeviceIdx, HolderSnapshot, RunIdx};
 use crate::units::Bytes;
 
@@ -212,7 +211,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::holders::{GraphBuilder, HeapAnalysis, Limits, Node, Root, Step};
+    use crate::heap::{GraphBuilder, HeapAnalysis, Limits, Node, Root, Step};
 
     /// A list of tensors, one for each size.
     fn found(sizes: &[u64]) -> Found {

@@ -9,7 +9,7 @@ use crate::recording::{
     Cell, CellIdx, Device, DeviceIdx, Frame, FrameError, Missing, Recording, Run, RunIdx, Status,
 };
 use crate::units::Nanos;
-use crate::wording::count;
+use crate::units::count;
 
 /// So many lost entries of one kind are made up for; more are none, but an index that is damaged.
 const MAX_MADE_UP: usize = 1 << 16;

@@ -11,6 +11,7 @@ use crate::holders::{
     Bound, DeviceHolders, Holder, HolderBranch, Kept, NameLevel, Part, Rest, RootKind,
     SharedMemory, Traits,
 };
+use crate::recording::FrameOrigin;
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Changes, Device, DeviceIdx, DeviceKind, DriverLevels, Finish,
     Framework, HolderSnapshot, Level, Lifetimes, LineTally, Loop, LoopIdx, LoopKind, ModuleTally,
@@ -19,7 +20,6 @@ use crate::recording::{
     StackTally, Status, Tally, Trace, TracedPeak, Unknown,
 };
 use crate::segments::{self, Block, BlockState, Pool, Segment, Segments};
-use crate::trace::FrameOrigin;
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 fn level() -> impl Strategy<Value = Level> {

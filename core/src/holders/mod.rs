@@ -1,130 +1,18 @@
-//! What keeps memory alive: names, paths, retained bytes.
+//! Who holds a device's memory: the summary of one look at the live objects, as a recording keeps it.
 //!
-//! A walk over the live objects builds an [`ObjectGraph`]. [`Holders`] summarises it: how much each name
-//! retains, what several names share, the shortest path to the largest object, and what a device's bytes
-//! are for. The summary is small for any graph, so it goes into the recording as it is.
-//!
-//! [`HeapAnalysis`] does the same with a comparison: its [`Inventory`] is kept, and the next search
-//! tells what is new [`Since`] then.
-//!
-//! ```
-//! use gpumem_core::holders::{GraphBuilder, HeapAnalysis, Inventory, Limits, Node, Root, Step};
-//! use gpumem_core::units::{ByteDelta, Bytes};
-//!
-//! let heap_with = |n_losses: u64| {
-//!     let mut builder = GraphBuilder::default();
-//!     let losses = builder.node(Node::object("list"));
-//!     for id in 0..n_losses {
-//!         let storage = builder.node(Node::storage(id, "cuda:0", Bytes::mib(4)));
-//!         builder.edge(losses, storage, Step::Index(id));
-//!     }
-//!     builder.root(Root::variable("losses", losses));
-//!     builder.build()
-//! };
-//! let before = HeapAnalysis::at(&heap_with(3)).inventory();
-//! let graph = heap_with(5);
-//! let heap = HeapAnalysis::at(&graph);
-//! let now = heap.inventory();
-//! let holders = heap.holders(&Limits::default(), Some(now.since(&before)));
-//! let losses = &holders.on("cuda:0").expect("a device").roots[0];
-//! assert_eq!(losses.retained, Bytes::mib(20));
-//! assert_eq!(losses.grown, Some(Bytes::mib(8) - Bytes::ZERO));
-//! ```
+//! [`heap`](crate::heap) makes it.
 
-mod block_names;
-mod branches;
-mod changed;
-mod csr_graph;
-mod dominators;
-mod fix;
-mod found;
-mod graph;
-mod heap_analysis;
-mod inventory;
-mod ledger;
-mod main_branches;
+mod allocated;
 mod part;
-mod path;
-mod preferred;
-mod reach;
-mod retained_size;
-mod root;
-mod shared;
-mod step;
-mod storage_names;
-#[cfg(test)]
-mod tests;
-mod words;
+mod root_kind;
 
-pub use block_names::{BlockNames, Extent};
-pub(crate) use changed::changed_text;
-pub use changed::{Piece, changed};
-pub use fix::{Fix, FixReason, fix};
-pub(crate) use fix::{Uses, fix_of_rerun, is_data, is_emptied, is_let_go, keeping_statement, uses};
-pub use found::Found;
-pub use graph::{Bound, Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
-pub use heap_analysis::HeapAnalysis;
-pub(crate) use inventory::{Entry, Shelf};
-pub use inventory::{Inventory, Since};
-pub use ledger::Allocated;
+pub use allocated::Allocated;
 pub use part::Part;
-pub use preferred::HeldBy;
-pub use root::{Root, RootKind};
-pub use step::Step;
-pub use storage_names::StorageName;
+pub use root_kind::RootKind;
 
 use serde::Serialize;
 
 use crate::units::{ByteDelta, Bytes};
-
-/// How much of a graph [`Holders`] lists; the rest is summed up. The defaults fill one screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Names per device.
-    pub n_roots: usize,
-    /// Groups of names that share something.
-    pub n_shared: usize,
-    /// Branches per name, and per branch.
-    pub n_branches: usize,
-    /// Levels of branches below a name.
-    pub depth: usize,
-    /// Names whose bytes changed.
-    pub n_changed: usize,
-    /// Storages with their addresses and paths: [`StorageName`].
-    pub n_storages: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            n_roots: 24,
-            n_shared: 8,
-            n_branches: 6,
-            depth: 3,
-            n_changed: 256,
-            n_storages: 0,
-        }
-    }
-}
-
-/// Who holds what, device by device.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Holders {
-    /// The fullest device first; devices without a storage are left out.
-    pub devices: Vec<DeviceHolders>,
-}
-
-impl Holders {
-    /// Summarises a graph.
-    pub fn of(graph: &ObjectGraph, limits: &Limits) -> Self {
-        HeapAnalysis::at(graph).holders(limits, None)
-    }
-
-    /// The holders on the device with that label.
-    pub fn on(&self, device: &str) -> Option<&DeviceHolders> {
-        self.devices.iter().find(|it| it.device == device)
-    }
-}
 
 /// Who holds what on one device.
 ///
@@ -246,7 +134,8 @@ pub struct Rest {
 }
 
 impl Rest {
-    fn add(&mut self, n: u64, n_bytes: u64) {
+    /// So many more, of so many bytes together.
+    pub fn add(&mut self, n: u64, n_bytes: u64) {
         self.n += n;
         self.n_bytes += Bytes::new(n_bytes);
     }
@@ -383,4 +272,13 @@ pub struct SharedMemory {
     /// What most of its bytes are for, where that is known.
     #[serde(skip)]
     pub part: Option<Part>,
+}
+
+/// How full a container is that has a bound: [`Traits::bound`](Traits::bound).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// How many it holds.
+    pub n: u64,
+    /// How many it holds at most.
+    pub most: u64,
 }

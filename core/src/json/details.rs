@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::Number;
 use crate::analyze::{
     Details, DoublingDetails, FragmentationDetails, GrowthDetails, OomBreakdown, RetentionDetails,
     SeriesGrowth,
 };
+use crate::json_number::JsonNumber;
 use crate::recording::Recording;
 use crate::units::Bytes;
 
@@ -28,7 +28,7 @@ pub(super) enum JsonDetails<'a> {
         n_all_runs: usize,
     },
     InefficientAllocation {
-        used_share: Number,
+        used_share: JsonNumber,
     },
     RerunDoubling(&'a DoublingDetails),
     GrowingGap(&'a SeriesGrowth),
@@ -67,7 +67,7 @@ impl<'a> JsonDetails<'a> {
             },
             Details::Repeated { n_all } => Self::RepeatedAllocation { n_all_runs: *n_all },
             Details::Inefficient { used_share } => Self::InefficientAllocation {
-                used_share: Number(*used_share),
+                used_share: JsonNumber(*used_share),
             },
             Details::Doubling(details) => Self::RerunDoubling(details),
             Details::Gap(series) => Self::GrowingGap(series),

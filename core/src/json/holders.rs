@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::object;
-use crate::holders::{DeviceHolders, Fix, Part};
+use crate::heap::Fix;
+use crate::holders::{DeviceHolders, Part};
 use crate::recording::{Recording, RunIdx};
 use crate::units::Bytes;
 use crate::wording;

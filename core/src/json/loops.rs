@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use crate::recording::FrameOrigin;
 use crate::recording::{DeviceIdx, Loop, Points, Recording, Series};
-use crate::trace::FrameOrigin;
 use crate::units::Bytes;
 
 #[derive(Serialize)]

@@ -2,9 +2,7 @@
 
 use super::{MAX_ROWS, ProcessPage};
 use crate::downsample::MAX_LEVELS;
-
-/// The first bytes of a page.
-pub const BEGINS: &[u8] = b"\x93gpumem processes 1\n";
+use crate::read::file_kind::PROCESSES_BEGIN;
 
 /// Why bytes are no page.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +22,7 @@ pub enum PageError {
 impl ProcessPage {
     /// The page as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = BEGINS.to_vec();
+        let mut bytes = PROCESSES_BEGIN.to_vec();
         serde_json::to_writer(&mut bytes, self).expect("a page holds strings and numbers only");
         bytes
     }
@@ -35,7 +33,9 @@ impl ProcessPage {
     ///
     /// The bytes are none of a page.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PageError> {
-        let json = bytes.strip_prefix(BEGINS).ok_or(PageError::NoPage)?;
+        let json = bytes
+            .strip_prefix(PROCESSES_BEGIN)
+            .ok_or(PageError::NoPage)?;
         let page: Self =
             serde_json::from_slice(json).map_err(|error| PageError::Damaged(error.to_string()))?;
         let n_rows = page.rows.len();

@@ -20,7 +20,7 @@ mod column;
 mod tests;
 
 pub use band::{Band, bands, middle};
-pub use bytes::{BEGINS, PageError};
+pub use bytes::PageError;
 pub use column::{PageColumn, RowOrder};
 
 use std::collections::BTreeSet;

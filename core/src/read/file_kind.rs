@@ -9,7 +9,9 @@
 //! ```
 
 use super::{nsight, nvidia_smi, stormlog};
-use crate::process_page;
+
+/// A page of processes begins with these bytes.
+pub const PROCESSES_BEGIN: &[u8] = b"\x93gpumem processes 1\n";
 
 /// What a file's first bytes look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +71,7 @@ impl FileKind {
             return Self::Recording;
         }
         let starts = [
-            (process_page::BEGINS, Self::Processes),
+            (PROCESSES_BEGIN, Self::Processes),
             (b"PK\x03\x04", Self::Zip),
             (b"\x1f\x8b", Self::Gzip),
             (b"SQLite format 3\0", Self::Sqlite),

@@ -2,7 +2,6 @@
 
 use super::{LoopIdx, RunIdx};
 use crate::named;
-use crate::trace::FrameOrigin;
 use crate::units::Nanos;
 
 named! {
@@ -69,4 +68,16 @@ pub struct Loop {
     pub last_at: Nanos,
     /// How many marks the user's code set in the iterations that were counted.
     pub n_marks: u64,
+}
+
+/// Where the code of a frame is: [`StackFrame::origin`](crate::trace::StackFrame::origin).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum FrameOrigin {
+    /// In the cell of this run.
+    Own,
+    /// In the cell with that execution count.
+    Cell(u32),
+    /// In a file.
+    #[default]
+    File,
 }

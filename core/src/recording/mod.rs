@@ -46,7 +46,7 @@ pub use frame::{
 };
 pub use held::HolderSnapshot;
 pub use level::{AllocatorLevels, DriverLevels, Level, Reading, Source, Unknown, Words};
-pub use loops::{Loop, LoopKind};
+pub use loops::{FrameOrigin, Loop, LoopKind};
 pub use mapped::SegmentSnapshot;
 pub use oom::{Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory};
 pub use points::{Column, Points};

@@ -5,7 +5,7 @@ use crate::read::code_line::CodeLine;
 use crate::read::device_profile::{DeviceProfile, TITLE};
 use crate::read::level_log::WallTime;
 use crate::units::Bytes;
-use crate::wording::count;
+use crate::units::count;
 
 /// At most this many devices with their kinds are listed, those with most bytes.
 const N_PARTS: usize = 16;

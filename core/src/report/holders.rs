@@ -1,7 +1,8 @@
 //! The holders of a device in words: one line per name, with its branches below it.
 
 use super::{cut, to_text};
-use crate::holders::{DeviceHolders, Holder, HolderBranch, Holders, Rest, SharedMemory};
+use crate::heap::Holders;
+use crate::holders::{DeviceHolders, Holder, HolderBranch, Rest, SharedMemory};
 use crate::printable::printable;
 
 /// The holders as text, at most `width` columns wide; `name` and `device` restrict it to one of them.

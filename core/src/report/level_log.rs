@@ -2,8 +2,8 @@
 
 use super::{count_of, cut, in_parts, to_text, wrapped};
 use crate::read::level_log::{Course, DeviceLog, LevelLog, NamedCourse, ProcessLog, Shape};
+use crate::units::count;
 use crate::units::{Bytes, Nanos};
-use crate::wording::count;
 
 /// At most this many devices are listed.
 const N_DEVICES: usize = 32;

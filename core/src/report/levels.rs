@@ -2,7 +2,8 @@
 
 use super::to_text;
 use crate::analyze::{DeviceSummary, Part, PartKind};
-use crate::holders::{DeviceHolders, Holders};
+use crate::heap::Holders;
+use crate::holders::DeviceHolders;
 use crate::printable::printable;
 use crate::recording::{Device, Level, Reading, Unknown};
 use crate::units::{ByteDelta, Bytes};

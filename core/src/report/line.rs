@@ -7,7 +7,7 @@ use crate::analyze::{
     Analysis, DecidedBy, Details, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity,
     State, Withdrawn,
 };
-use crate::holders::is_let_go;
+use crate::heap::is_let_go;
 use crate::recording::{DeviceKind, Recording, RunIdx, Status};
 use crate::units::{ByteDelta, Bytes, Nanos, Units};
 use crate::wording::{others, together};

@@ -5,7 +5,7 @@ use crate::analyze::cell_label;
 use crate::recording::{LineTally, Recording, Trace};
 use crate::source_text;
 use crate::units::Bytes;
-use crate::wording::count;
+use crate::units::count;
 
 /// At most this many traced runs, the latest.
 const N_RUNS: usize = 3;

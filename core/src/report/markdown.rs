@@ -1,11 +1,11 @@
 //! The conclusion as Markdown, for an issue.
 
-use super::counts;
 use crate::analyze::Analysis;
 use crate::chart::cells;
 use crate::printable::{printable, printable_report};
 use crate::recording::{DeviceIdx, Recording};
 use crate::units::Units;
+use crate::wording::counts;
 use crate::wording::{calm_sign, capitalised, fix_reason, healthy, icon, sentence, verdict_words};
 
 /// So many cells are in the table.

@@ -2,8 +2,8 @@
 
 use super::{cut, in_parts};
 use crate::read::memory_timeline::MemoryTimeline;
+use crate::units::count;
 use crate::units::{ByteDelta, Bytes};
-use crate::wording::count;
 
 /// The peak and when it was, and the bytes of each category at the start, at the peak and at the end.
 ///

@@ -84,25 +84,14 @@ use crate::printable::{printable, printable_report};
 use crate::processes::Processes;
 use crate::recording::{Recording, Status};
 use crate::units::ByteDelta;
-use crate::wording::{count, gap, limited_by, others, warning};
+use crate::units::count;
+use crate::wording::{counts, gap, limited_by, others, warning};
 
 /// The table of runs shows at most this many lines, the latest.
 const N_LINES: usize = 20;
 
 /// Devices beyond these are only counted.
 const N_DEVICES: usize = 32;
-
-/// The size of a recording in words: `17 runs of 6 cells`.
-pub fn counts(recording: &Recording) -> String {
-    let runs = recording.runs().iter().filter(|run| run.parent.is_none());
-    let cells = recording.cells().iter();
-    let run_once = cells.filter(|cell| recording.latest_run(cell.idx).is_some());
-    format!(
-        "{} of {}",
-        count(runs.count(), "run"),
-        count(run_once.count(), "cell")
-    )
-}
 
 /// The whole report for a terminal in the page's order: the worst finding with its fix, the others,
 /// warnings, what each cell kept, the devices as they are now, runs, and traces.

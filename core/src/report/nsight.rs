@@ -3,7 +3,7 @@
 use super::{cut, in_parts, level_log, to_text, wrapped};
 use crate::read::nsight::{Failure, NsightExport, RangeTally, TITLE};
 use crate::units::ByteDelta;
-use crate::wording::count;
+use crate::units::count;
 
 /// At most this many failed calls are listed, the first.
 const N_FAILED: usize = 5;

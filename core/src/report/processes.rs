@@ -7,8 +7,8 @@ use super::{to_text, wrapped};
 use crate::analyze::{Severity, State};
 use crate::processes::{Ending, Per, ProcessFinding, ProcessRow, Processes};
 use crate::recording::Recording;
+use crate::units::count;
 use crate::units::{ByteDelta, Bytes, Nanos};
-use crate::wording::count;
 
 /// More children than these are only counted.
 const N_ROWS: usize = 20;

@@ -8,8 +8,8 @@ use super::{to_text, wrapped};
 use crate::analyze::{Severity, State};
 use crate::printable::printable;
 use crate::ranks::{Cause, Rank, RankEnding, RankFinding, RankRow, Ranks};
+use crate::units::count;
 use crate::units::{Bytes, Nanos};
-use crate::wording::count;
 
 /// More ranks than these are only counted.
 const N_ROWS: usize = 32;

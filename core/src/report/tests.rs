@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::verdict::fix_lines;
 use super::*;
 use crate::analyze::{Rules, analyze};
-use crate::holders::{Fix, FixReason};
+use crate::heap::{Fix, FixReason};
 use crate::recording::Header;
 use crate::testing::{Play, run, session};
 

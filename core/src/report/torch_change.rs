@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{cut, in_parts, to_text};
 use crate::read::code_line::CodeLine;
 use crate::read::torch_snapshot::{Change, DeviceChange, SnapshotChange};
+use crate::units::count;
 use crate::units::{ByteDelta, Bytes};
-use crate::wording::count;
 
 /// At most this many stacks and holders are listed, those that changed most.
 const N_CHANGES: usize = 15;

@@ -5,8 +5,8 @@ use crate::read::code_line::CodeLine;
 use crate::read::torch_snapshot::{
     DeviceSummary, FailedRequest, Lifetimes, Owner, SnapshotHolder, Summary, Timeline,
 };
+use crate::units::count;
 use crate::units::{Bytes, Nanos};
-use crate::wording::count;
 
 /// At most this many owners are listed, the largest.
 const N_OWNERS: usize = 10;

@@ -3,12 +3,13 @@
 use super::{in_parts, wrapped};
 use crate::analyze::{Analysis, Finding, Severity, Verdict};
 use crate::chart::default_device;
-use crate::holders::Fix;
+use crate::heap::Fix;
 use crate::recording::Recording;
 use crate::units::Units;
+use crate::units::count;
 use crate::wording::{
-    Words, calm_sign, capitalised, count, fix_after_cell, fix_reason, healthy, icon, plain,
-    sentence, tally, unmarked, verdict_words,
+    Words, calm_sign, capitalised, fix_after_cell, fix_reason, healthy, icon, plain, sentence,
+    tally, unmarked, verdict_words,
 };
 
 /// Findings beyond these are only counted: nobody reads on, and JSON has them all.

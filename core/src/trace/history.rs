@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::recording::FrameOrigin;
 use crate::units::{Bytes, Nanos};
 
 /// What an allocator did, as in the trace of `torch.cuda.memory._snapshot()`.
@@ -38,18 +39,6 @@ pub struct Event {
     pub size: Bytes,
     /// The stack that asked for it, if known.
     pub stack: Option<StackIdx>,
-}
-
-/// Where the code of a frame is: [`StackFrame::origin`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum FrameOrigin {
-    /// In the cell of this run.
-    Own,
-    /// In the cell with that execution count.
-    Cell(u32),
-    /// In a file.
-    #[default]
-    File,
 }
 
 /// One line of a stack. [`History::frames`] has each once.

@@ -36,8 +36,7 @@ mod replay;
 mod tally;
 
 pub use history::{
-    Action, Annotation, Event, FrameOrigin, History, Layout, Levels, Rounding, StackFrame,
-    StackIdx, Stage,
+    Action, Annotation, Event, History, Layout, Levels, Rounding, StackFrame, StackIdx, Stage,
 };
 pub use labels::{Labelled, labels};
 pub use replay::{Limits, Replay};

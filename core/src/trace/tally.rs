@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::ops::Range;
 
-use super::history::{FrameOrigin, History, StackFrame, StackIdx};
+use super::history::{History, StackFrame, StackIdx};
 use super::replay::{Block, Limits, Replay};
+use crate::recording::FrameOrigin;
 use crate::recording::{Lifetimes, LineTally, ModuleTally, StackTally, Tally};
 use crate::units::{Bytes, Nanos};
 

@@ -1,7 +1,8 @@
 //! A re-run that builds its new result while the old one is alive.
 
-use super::{Teller, Words, code, count};
+use super::{Teller, Words, code};
 use crate::analyze::DoublingDetails;
+use crate::units::count;
 
 pub(super) fn words(teller: &Teller<'_>, details: &DoublingDetails) -> Words {
     let size = |bytes| teller.units.size(bytes);

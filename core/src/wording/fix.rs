@@ -1,7 +1,7 @@
 //! Why a fix helps, and its limits.
 
 use super::{code, plain};
-use crate::holders::{Fix, FixReason, changed_text};
+use crate::heap::{Fix, FixReason, changed_text};
 use crate::source_text::is_name_letter;
 
 /// The changed part of a line is short up to so many letters.

@@ -1,9 +1,10 @@
 //! Memory that is free in the allocator, but in pieces.
 
-use super::{Teller, Words, count};
+use super::{Teller, Words};
 use crate::analyze::{FragmentationDetails, SeriesGrowth};
 use crate::recording::DeviceKind;
 use crate::units::ByteDelta;
+use crate::units::count;
 
 pub(super) fn words(teller: &Teller<'_>, details: &FragmentationDetails) -> Words {
     let size = |bytes| teller.units.size(bytes);

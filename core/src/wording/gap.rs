@@ -1,8 +1,9 @@
 //! What a process holds outside the allocator, and that grows.
 
-use super::{Teller, Words, count};
+use super::{Teller, Words};
 use crate::analyze::SeriesGrowth;
 use crate::units::ByteDelta;
+use crate::units::count;
 
 pub(super) fn words(teller: &Teller<'_>, series: &SeriesGrowth) -> Words {
     let size = |change: ByteDelta| teller.units.size(change.magnitude());

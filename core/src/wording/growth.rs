@@ -1,9 +1,10 @@
 //! A cell's runs, or the steps in one, that grow or settled.
 
-use super::{Teller, Words, advice, code, count, holders, joined, withdrawn};
+use super::{Teller, Words, advice, code, holders, joined, withdrawn};
 use crate::analyze::{DecidedBy, Finding, FindingKind, GrowthDetails, LoopUnit, State, Withdrawn};
 use crate::holders::{Holder, RootKind};
 use crate::source_text;
+use crate::units::count;
 use crate::units::{Bytes, Nanos, Units};
 
 pub(super) fn words(teller: &Teller<'_>, details: &GrowthDetails) -> Words {

@@ -1,6 +1,7 @@
 //! Runs that reserve much more than they use.
 
-use super::{Teller, Words, count};
+use super::{Teller, Words};
+use crate::units::count;
 
 pub(super) fn words(teller: &Teller<'_>, used_share: f64) -> Words {
     let title = format!(

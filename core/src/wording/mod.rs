@@ -45,7 +45,7 @@ use crate::analyze::{Details, Finding, FindingKind, Severity, State, Verdict, Wi
 use crate::printable::printable;
 use crate::recording::{Device, Recording, Run};
 use crate::source_text;
-use crate::units::Units;
+use crate::units::{Units, count};
 
 pub use evidence::evidence;
 pub(crate) use evidence::figure;
@@ -261,10 +261,16 @@ pub(crate) const fn withdrawn(reason: Withdrawn) -> &'static str {
     }
 }
 
-/// So many of something.
-pub fn count(n: usize, what: &str) -> String {
-    let plural = if n == 1 { "" } else { "s" };
-    format!("{n} {what}{plural}")
+/// The size of a recording in words: `17 runs of 6 cells`.
+pub fn counts(recording: &Recording) -> String {
+    let runs = recording.runs().iter().filter(|run| run.parent.is_none());
+    let cells = recording.cells().iter();
+    let run_once = cells.filter(|cell| recording.latest_run(cell.idx).is_some());
+    format!(
+        "{} of {}",
+        count(runs.count(), "run"),
+        count(run_once.count(), "cell")
+    )
 }
 
 /// `once`, `7 times`.

@@ -1,9 +1,10 @@
 //! Out-of-memory errors.
 
-use super::{Teller, Words, code, count, joined, times, withdrawn};
+use super::{Teller, Words, code, joined, times, withdrawn};
 use crate::analyze::{Cause, Finding, HeldByError, OomBreakdown, OomPart};
 use crate::recording::OomHolder;
 use crate::source_text;
+use crate::units::count;
 use crate::units::{Bytes, Units};
 
 /// How many holders are named.

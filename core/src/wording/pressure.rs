@@ -1,8 +1,9 @@
 //! A device that is nearly full.
 
-use super::{Teller, Words, count};
+use super::{Teller, Words};
 use crate::analyze::Finding;
 use crate::units::Bytes;
+use crate::units::count;
 
 const ADVICE: &str = "use smaller batches, or free memory before the largest step";
 

@@ -1,6 +1,7 @@
 //! Runs that take memory from the driver and give it back.
 
-use super::{Teller, Words, count};
+use super::{Teller, Words};
+use crate::units::count;
 
 pub(super) fn words(teller: &Teller<'_>, n_all: usize) -> Words {
     let n_runs = match teller.finding.n_runs {

@@ -1,8 +1,9 @@
 //! What IPython and Python keep of what the user let go of.
 
-use super::{Teller, Words, code, count, withdrawn};
+use super::{Teller, Words, code, withdrawn};
 use crate::analyze::{RetentionDetails, cell_label};
 use crate::holders::RootKind;
+use crate::units::count;
 
 pub(super) fn words(teller: &Teller<'_>, details: &RetentionDetails) -> Words {
     let (kept, on) = (teller.units.size(details.kept), teller.on_device());

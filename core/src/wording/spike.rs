@@ -1,7 +1,8 @@
 //! A run whose peak stands far above that of the others.
 
-use super::{Teller, Words, count};
+use super::{Teller, Words};
 use crate::units::Bytes;
+use crate::units::count;
 
 pub(super) fn words(teller: &Teller<'_>, excess: Bytes, usual: Bytes) -> Words {
     let units = teller.units;

@@ -8,7 +8,8 @@ use crate::analyze::{
     FragmentationDetails, GrowthDetails, HeldByError, OomBreakdown, OomPart, RetentionDetails,
     SeriesGrowth, Shape, State, TracedRun, Withdrawn,
 };
-use crate::holders::{Fix, FixReason, Holder, RootKind};
+use crate::heap::{Fix, FixReason};
+use crate::holders::{Holder, RootKind};
 use crate::recording::{DeviceKind, OomHolder, Recording, RunIdx, Source};
 use crate::testing::{leak, run, session};
 use crate::units::{ByteDelta, Bytes, Units};

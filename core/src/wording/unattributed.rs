@@ -1,7 +1,8 @@
 //! A device that grows while no cell alone explains it.
 
-use super::{Teller, Words, count};
+use super::{Teller, Words};
 use crate::analyze::SeriesGrowth;
+use crate::units::count;
 
 pub(super) fn words(teller: &Teller<'_>, series: &SeriesGrowth) -> Words {
     let Teller { finding, units, .. } = teller;

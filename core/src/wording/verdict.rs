@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
+use super::Words;
 use super::holders::held_by;
-use super::{Words, count};
 use crate::analyze::{
     Analysis, DeviceSummary, FindingKind, Peak, RunRow, Verdict, Withdrawn, grew_in_a_loop,
 };
 use crate::recording::{DeviceIdx, Recording, Run, Series, Status};
+use crate::units::count;
 use crate::units::{Bytes, Units};
 
 /// A loop or marks of fewer points do not show growth.

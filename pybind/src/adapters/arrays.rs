@@ -1,6 +1,6 @@
 //! What the adapters of arrays have in common.
 
-use gpumem_core::holders::{Category, Step};
+use gpumem_core::heap::{Category, Step};
 use gpumem_core::units::Bytes;
 
 use super::{Details, Sink, Storage, identity};

@@ -1,6 +1,6 @@
 //! `CuPy`'s arrays: each points into memory of a pool, which several may share.
 
-use gpumem_core::holders::Category;
+use gpumem_core::heap::Category;
 use gpumem_core::units::Bytes;
 
 use super::arrays::{self, Block};

@@ -1,6 +1,6 @@
 //! JAX's arrays.
 
-use gpumem_core::holders::Category;
+use gpumem_core::heap::Category;
 use gpumem_core::units::Bytes;
 
 use super::arrays::{self, Block};

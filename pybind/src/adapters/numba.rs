@@ -1,7 +1,7 @@
 //! Numba's device arrays. Their classes are written in Python: only attributes of their instances
 //! are read.
 
-use gpumem_core::holders::Category;
+use gpumem_core::heap::Category;
 use gpumem_core::units::Bytes;
 
 use super::arrays::{self, Block};

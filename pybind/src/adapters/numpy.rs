@@ -13,7 +13,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::rc::Rc;
 
-use gpumem_core::holders::{Category, Step};
+use gpumem_core::heap::{Category, Step};
 use gpumem_core::units::Bytes;
 use pyo3::ffi;
 

@@ -5,7 +5,7 @@
 //! plain numbers, asking ends the process.
 #![expect(unsafe_code, reason = "the pointer inside a capsule")]
 
-use gpumem_core::holders::Category;
+use gpumem_core::heap::Category;
 use gpumem_core::units::Bytes;
 
 use super::arrays::{self, Block};

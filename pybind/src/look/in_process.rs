@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use gpumem_core::holders::Found;
+use gpumem_core::heap::Found;
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 

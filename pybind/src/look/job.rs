@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::time::Instant;
 
 use gpumem_core::format;
-use gpumem_core::holders::{Found, HeapAnalysis as Analysis, ObjectGraph};
+use gpumem_core::heap::{Found, HeapAnalysis as Analysis, ObjectGraph};
 use pyo3::prelude::*;
 
 use super::message::{self, Questions, Tag};

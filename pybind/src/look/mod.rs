@@ -28,7 +28,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use gpumem_core::holders::{self, Allocated, Found, Inventory};
+use gpumem_core::heap;
+use gpumem_core::heap::{Found, Inventory};
+use gpumem_core::holders::Allocated;
 use gpumem_core::units::Bytes;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
@@ -77,7 +79,7 @@ pub(crate) enum Urgency {
 pub(crate) struct Question {
     pub(crate) reach: Reach,
     /// What the answer tells one by one.
-    pub(crate) limits: holders::Limits,
+    pub(crate) limits: heap::Limits,
     /// What the allocators of each device have handed out.
     pub(crate) allocated: Vec<(String, Allocated)>,
     /// The look that this one is held against.
@@ -103,7 +105,7 @@ impl Question {
     pub(crate) fn new(reach: Reach, urgency: Urgency) -> Self {
         Self {
             reach,
-            limits: holders::Limits::default(),
+            limits: heap::Limits::default(),
             allocated: Vec::new(),
             before: None,
             asks: Asks::Nobody,

@@ -4,8 +4,9 @@ use std::fs;
 use std::time::Instant;
 
 use gpumem_core::read::code_line;
+use gpumem_core::recording::FrameOrigin;
 use gpumem_core::recording::{Loop, LoopIdx, LoopKind};
-use gpumem_core::trace::{FrameOrigin, StackFrame};
+use gpumem_core::trace::StackFrame;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gpumem_core::holders::BlockNames;
+use gpumem_core::heap::BlockNames;
 use gpumem_core::read::torch_snapshot::HELD_BY;
 use gpumem_core::units::Bytes;
 use pyo3::intern;

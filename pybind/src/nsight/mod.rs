@@ -7,7 +7,7 @@ use std::path::Path;
 use gpumem_core::json::nsight_json;
 use gpumem_core::read::nsight;
 use gpumem_core::report;
-use gpumem_core::wording::count;
+use gpumem_core::units::count;
 use pyo3::prelude::*;
 
 use crate::other_file::{Content, OtherFile, object, refused};

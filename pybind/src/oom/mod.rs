@@ -7,7 +7,7 @@ pub(crate) mod observer;
 
 use std::time::Instant;
 
-use gpumem_core::holders::HeldBy;
+use gpumem_core::heap::HeldBy;
 use gpumem_core::read::oom::{OomMessage, of_exception, within};
 use gpumem_core::recording::{Framework, OomFigures};
 use gpumem_core::segments::Segments;

@@ -1,6 +1,6 @@
 //! Memory that ran out in a run.
 
-use gpumem_core::holders::HeldBy;
+use gpumem_core::heap::HeldBy;
 use gpumem_core::recording::{
     AllocatorLevels, Device, Frame, Framework, OomHolder, OutOfMemory, Run, RunIdx,
 };

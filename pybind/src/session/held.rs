@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use gpumem_core::holders::{Allocated, Found, Inventory};
+use gpumem_core::heap::{Found, Inventory};
+use gpumem_core::holders::Allocated;
 use gpumem_core::recording::{DeviceIdx, Reading, RunIdx};
 use gpumem_core::units::{Bytes, Nanos};
 use pyo3::prelude::*;

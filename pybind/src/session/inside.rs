@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gpumem_core::analyze::{Severity, analyze};
-use gpumem_core::holders::{Allocated, Inventory};
+use gpumem_core::heap::Inventory;
+use gpumem_core::holders::Allocated;
 use gpumem_core::inspection::holders_wanted_inside;
 use gpumem_core::recording::{DeviceIdx, RunIdx, Sample};
 use gpumem_core::report;

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use gpumem_core::analyze::RunAnalyzer;
-use gpumem_core::holders::Inventory;
+use gpumem_core::heap::Inventory;
 use gpumem_core::recording::{Header, RunIdx};
 use gpumem_core::rules::Rules;
 use pyo3::prelude::*;

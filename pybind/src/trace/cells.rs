@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use gpumem_core::trace::{FrameOrigin, StackFrame};
+use gpumem_core::recording::FrameOrigin;
+use gpumem_core::trace::StackFrame;
 use pyo3::prelude::*;
 
 use crate::text::Text;

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use gpumem_core::holders::{self, GraphBuilder, Node, NodeIdx, Step};
+use gpumem_core::heap;
+use gpumem_core::heap::{GraphBuilder, Node, NodeIdx, Step};
 
 use super::bound;
 use super::heap::{Heap, NodeNumber, Place, Told};
@@ -35,7 +36,7 @@ pub(super) fn build<'r, 's: 'r>(
         let node = heap.node_of(root.object.address());
         if let Some(node) = node.filter(|node| pruned.keeps(*node)) {
             let target = builder.node(node);
-            let named = holders::Root::new(&root.name, root.kind, target).by(&root.path);
+            let named = heap::Root::new(&root.name, root.kind, target).by(&root.path);
             let named = named.filled_by(root.filled_by.as_deref());
             builder.graph.root(named);
         }

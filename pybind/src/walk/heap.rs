@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Instant;
 
-use gpumem_core::holders::Step;
+use gpumem_core::heap::Step;
 use gpumem_core::units::Bytes;
 use pyo3::ffi;
 use pyo3::types::PyTypeMethods;

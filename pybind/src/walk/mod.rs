@@ -25,7 +25,7 @@ mod table;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use gpumem_core::holders::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Step};
+use gpumem_core::heap::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Step};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 

@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use gpumem_core::holders::{Category, Step};
+use gpumem_core::heap::{Category, Step};
 use gpumem_core::units::Bytes;
 use pyo3::ffi;
 

@@ -4,7 +4,8 @@ use super::{Context, DecidedBy, Details, Finding, Growth, Judged, STILL_THERE, S
 use crate::analyze::held::{self, Growers, Looks};
 use crate::analyze::loop_place::LoopUnit;
 use crate::analyze::suggest;
-use crate::holders::{Holder, Uses, is_data};
+use crate::heap::{Uses, is_data};
+use crate::holders::Holder;
 use crate::recording::Run;
 use crate::units::{ByteDelta, Bytes, Nanos};
 

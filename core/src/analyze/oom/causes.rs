@@ -3,7 +3,8 @@
 use super::super::oom_breakdown::{Cause, HeldByError};
 use super::Case;
 use crate::analyze::row::RunRow;
-use crate::holders::{Holder, RootKind, is_data};
+use crate::heap::is_data;
+use crate::holders::{Holder, RootKind};
 use crate::recording::{AllocatorLevels, DeviceKind, Framework, Source, Status};
 use crate::source_text::is_name_letter;
 use crate::units::{ByteDelta, Bytes};

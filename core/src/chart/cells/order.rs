@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use super::CellRow;
 use crate::severity::Severity;
+use crate::units::count;
 use crate::units::{ByteDelta, Units};
-use crate::wording::count;
 
 /// How many of the rest are named; of more only the sum is told.
 const NAMED: usize = 3;

@@ -8,8 +8,8 @@ use super::super::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use super::columns::{columns, highest};
 use super::level::{GivenBack, LevelPoint};
 use super::{Cells, Layout};
+use crate::units::count;
 use crate::units::{ByteDelta, Bytes, Units};
-use crate::wording::count;
 
 const TOP: f64 = 24.0;
 const BOTTOM: f64 = 124.0;

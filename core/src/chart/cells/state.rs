@@ -2,7 +2,8 @@
 
 use crate::analyze::{Details, Finding, FindingKind};
 use crate::recording::{Run, Status};
-use crate::wording::{self, count};
+use crate::units::count;
+use crate::wording;
 
 /// What its worst finding says, else how many runs it had. `n_turns` are the iterations of its loop.
 pub(super) fn words(runs: &[&Run], finding: Option<&Finding>, n_turns: Option<u64>) -> String {

@@ -7,7 +7,7 @@ use crate::chart::text;
 use crate::printable::printable;
 use crate::read::torch_snapshot::{Flame, FlameNames, FlamePart};
 use crate::units::Units;
-use crate::wording::count;
+use crate::units::count;
 
 const ROW: f64 = 20.0;
 const SIZE: f64 = 11.0;

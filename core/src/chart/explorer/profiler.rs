@@ -374,11 +374,11 @@ impl Drawing<'_> {
             parts.extend(reserved.map(|level| format!("reserved at most {}", size(level))));
         }
         if !self.view.calls.is_empty() {
-            let calls = crate::wording::count(self.view.calls.len(), "call");
+            let calls = crate::units::count(self.view.calls.len(), "call");
             parts.push(format!("{calls} marked"));
         }
         if !self.view.ranges.is_empty() {
-            parts.push(crate::wording::count(self.view.ranges.len(), "range"));
+            parts.push(crate::units::count(self.view.ranges.len(), "range"));
         }
         let span = format!("{} to {}", words(from), words(to));
         self.chart.scene.description = format!("{span}: {}", parts.join("; "));

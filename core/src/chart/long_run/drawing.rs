@@ -11,8 +11,8 @@ use crate::chart::hatch::stripes_below;
 use crate::chart::label::{Label, Occupied};
 use crate::chart::plot::{Plot, crisp, sheet};
 use crate::chart::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
+use crate::units::count;
 use crate::units::{Bytes, Units};
-use crate::wording::count;
 
 /// A picture that is less wide has less in it.
 const NARROW: f64 = 560.0;

@@ -5,8 +5,8 @@ use crate::analyze::Finding;
 use crate::chart::device_view::DeviceView;
 use crate::holders::Holder;
 use crate::recording::Run;
+use crate::units::count;
 use crate::units::{ByteDelta, Bytes, Nanos, Units};
-use crate::wording::count;
 
 /// Names that a look is shown with.
 const MAX_HOLDERS: usize = 3;

@@ -19,8 +19,8 @@ use crate::analyze::{
 use crate::recording::{
     CellIdx, DeviceIdx, Loop, LoopIdx, LoopKind, Points, Recording, Run, RunIdx, Series,
 };
+use crate::units::count;
 use crate::units::{Bytes, Nanos, Units};
-use crate::wording::count;
 use course::Course;
 
 /// Fewer iterations foretell nothing.

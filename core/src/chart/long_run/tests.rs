@@ -6,9 +6,9 @@ use super::*;
 use crate::analyze::Rules;
 use crate::analyze::analyze;
 use crate::holders::{DeviceHolders, Holder, RootKind, Traits};
+use crate::recording::FrameOrigin;
 use crate::recording::{Frame, HolderSnapshot, Sample, Samples, Status};
 use crate::testing::{Play, run, session};
-use crate::trace::FrameOrigin;
 
 const CELL: &str = "for x in batches(): losses.append((x * weights).sum())\nprint(len(losses))";
 const WIDE: f64 = 824.0;

@@ -31,8 +31,8 @@ mod tests;
 use super::plot::sheet;
 use super::scene::{Point, Rect, Role, Scene};
 use crate::process_page::{Band, ProcessPage};
+use crate::units::count;
 use crate::units::{Nanos, Units};
-use crate::wording::count;
 
 /// A chart is at least so wide, …
 const MIN_WIDTH: f64 = 180.0;

@@ -11,7 +11,7 @@ use super::plot::sheet;
 use super::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use crate::analyze::Analysis;
 use crate::recording::{DeviceIdx, DeviceKind, Recording};
-use crate::report::counts;
+use crate::wording::counts;
 
 const MARGIN: f64 = 16.0;
 const HEADER: f64 = 42.0;

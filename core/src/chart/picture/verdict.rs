@@ -6,7 +6,7 @@ use super::super::plot::sheet;
 use super::super::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use super::super::text;
 use crate::analyze::{Analysis, Finding, Severity};
-use crate::holders::{Piece, changed};
+use crate::heap::{Piece, changed};
 use crate::recording::Recording;
 use crate::wording::{self, Words, plain, verdict_words};
 

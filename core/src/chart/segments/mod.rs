@@ -10,8 +10,8 @@ mod tests;
 use std::cmp::Reverse;
 
 use crate::segments::{Pool, Segment, Segments};
+use crate::units::count;
 use crate::units::{ByteDelta, Bytes, Units};
-use crate::wording::count;
 use blocks::{blocks, lump};
 
 /// A map has about this many shelves if its segments fill them, and hardly ever more.

@@ -20,8 +20,8 @@ use super::plot::{NO_RUNS, Plot, crisp, say, sheet};
 use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
 use crate::analyze::Analysis;
 use crate::recording::Recording;
+use crate::units::count;
 use crate::units::{Bytes, Units};
-use crate::wording::count;
 
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 132.0;

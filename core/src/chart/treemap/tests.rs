@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::super::draw_log::{assert_sound, texts, view};
 use super::*;
 use crate::holders::{
-    self, DeviceHolders, Holder, HolderBranch, Rest, RootKind, SharedMemory, Traits,
+    DeviceHolders, Holder, HolderBranch, Part, Rest, RootKind, SharedMemory, Traits,
 };
 use crate::recording::{DeviceIdx, Frame, HolderSnapshot, RunIdx};
 use crate::testing::{run, session};
@@ -24,7 +24,7 @@ fn name(name: &str, n_mib: u64, steps: &[(&str, u64)]) -> Holder {
         path: format!("{name}[0]"),
         what: "list".to_owned(),
         traits: Traits {
-            part: Some(holders::Part::Names),
+            part: Some(Part::Names),
             ..Traits::default()
         },
         branches: steps.iter().map(branch).collect(),
@@ -236,7 +236,7 @@ fn a_field_has_the_colour_of_what_it_is_for() {
         units: Units::Binary,
     };
     assert_eq!(colours.of(&field), Role::Category(Category::Names));
-    field.part = Some(holders::Part::Gradients);
+    field.part = Some(Part::Gradients);
     assert_eq!(colours.of(&field), Role::Category(Category::Gradients));
 }
 

@@ -3,8 +3,8 @@
 use serde::Serializer;
 
 use crate::format::record::{Encode, wire, wire_names};
+use crate::recording::FrameOrigin;
 use crate::recording::{Frame, Loop, LoopKind};
-use crate::trace::FrameOrigin;
 
 wire_names! { LoopKind }
 

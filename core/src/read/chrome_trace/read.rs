@@ -7,7 +7,7 @@ use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use super::event::{EventSeed, Fields};
 use super::model::{Properties, Trace, Worker};
 use crate::read::json_file::{LARGEST_RATIO, Scalar, TextInto, max_memory, own_seed};
-use crate::wording::count;
+use crate::units::count;
 
 /// Names of other fields that an error shows.
 const N_SHOWN: usize = 4;

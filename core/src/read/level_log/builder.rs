@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::{Course, DeviceLog, LevelKind, LevelLog, NamedCourse, ProcessLog, WallTime};
 use crate::units::Bytes;
-use crate::wording::count;
+use crate::units::count;
 
 /// More devices than these are left out.
 const N_DEVICES: usize = 256;

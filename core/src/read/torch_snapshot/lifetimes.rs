@@ -9,8 +9,8 @@ use serde::{Serialize, Serializer};
 
 use crate::read::code_line::CodeLine;
 use crate::trace::Action;
+use crate::units::count;
 use crate::units::{Bytes, Nanos};
-use crate::wording::count;
 
 use super::lines::line_of;
 use super::live::Life;

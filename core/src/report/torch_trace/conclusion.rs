@@ -3,7 +3,7 @@
 use super::{cut, label, level, wrapped};
 use crate::analyze::State;
 use crate::read::chrome_trace::{DeviceLevels, FailedAllocation, PeakPlace, TraceSummary};
-use crate::wording::count;
+use crate::units::count;
 
 /// Devices of which the conclusion tells.
 const N_DEVICES: usize = 4;

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 
 use super::{cut, in_parts, to_text, wrapped};
 use crate::read::chrome_trace::{DeviceLevels, GroupBy, OperatorOwner, TraceSummary};
+use crate::units::count;
 use crate::units::{ByteDelta, Bytes};
-use crate::wording::count;
 
 /// At most this many workers are listed.
 const N_WORKERS: usize = 64;

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use super::{change, cut, label};
 use crate::read::chrome_trace::{GroupBy, Operator, TraceSummary};
+use crate::units::count;
 use crate::units::{Bytes, Nanos};
-use crate::wording::count;
 
 /// Rows of each table.
 const N_ROWS: usize = 10;

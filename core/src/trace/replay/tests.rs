@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::allocator::CachingAllocator;
-use crate::trace::{FrameOrigin, Layout, StackFrame};
+use crate::recording::FrameOrigin;
+use crate::trace::{Layout, StackFrame};
 
 const MIB: u64 = 1 << 20;
 

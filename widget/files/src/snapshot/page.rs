@@ -9,8 +9,8 @@ use gpumem_core::read::torch_snapshot::{DeviceSummary, Explorer, Flame, Levels, 
 use gpumem_core::report::{
     torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint, torch_snapshot_totals,
 };
+use gpumem_core::units::count;
 use gpumem_core::units::{Bytes, Nanos};
-use gpumem_core::wording::count;
 use gpumem_page_kit::canvas::Faces;
 use gpumem_page_kit::dom::{Maker, add, describe, fill, flag, write};
 use gpumem_page_kit::paint::{faces, paint_scene};

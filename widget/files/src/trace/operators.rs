@@ -4,8 +4,8 @@ use gpumem_core::chart::explorer::instant_words;
 use gpumem_core::read::chrome_trace::{
     GroupBy, OperatorColumn, OperatorFigures, RowKind, TraceExplorer,
 };
+use gpumem_core::units::count;
 use gpumem_core::units::{ByteDelta, Nanos};
-use gpumem_core::wording::count;
 use gpumem_page_kit::dom::{Maker, add, flag, refill, write};
 use web_sys::Element;
 

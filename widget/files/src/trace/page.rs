@@ -10,7 +10,7 @@ use gpumem_core::report::{
     torch_trace_parts,
 };
 use gpumem_core::units::ByteDelta;
-use gpumem_core::wording::count;
+use gpumem_core::units::count;
 use gpumem_page_kit::canvas::Faces;
 use gpumem_page_kit::dom::{Maker, add, describe, fill, flag, refill, set_style, write};
 use gpumem_page_kit::paint::{faces, paint_scene, px};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::graph::{NodeIdx, ObjectGraph};
-use super::root::RootKind;
+use crate::holders::RootKind;
 use crate::units::Bytes;
 
 /// What a name holds on a device, excluding what a name before it holds.

@@ -1,7 +1,7 @@
 //! The shortest path to everything, and who names it first.
 
 use super::csr_graph::{CsrGraph, NONE, SESSION};
-use super::root::RootKind;
+use crate::holders::RootKind;
 
 /// Who holds a node at best. In the order of preference; a path through the
 /// user's own names is shown before one through IPython's.

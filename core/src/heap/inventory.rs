@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use super::RootKind;
 use super::heap_analysis::HeapAnalysis;
+use crate::holders::RootKind;
 use crate::units::{ByteDelta, Bytes};
 
 /// Share of a device's bytes from which hidden growth is worth a second search.

@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 
 use super::graph::{Category, NodeIdx, ObjectGraph};
-use super::root::{Root, RootKind};
+use super::root::Root;
+use crate::holders::RootKind;
 
 /// What stands for "nothing" among vertices and links.
 pub(super) const NONE: u32 = u32::MAX;

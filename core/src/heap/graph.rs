@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Allocated;
 use super::root::Root;
 use super::step::Step;
+use crate::holders::{Allocated, Bound};
 use crate::named;
 use crate::units::Bytes;
 
@@ -76,15 +76,6 @@ pub struct Node {
     pub storage: Option<Storage>,
     /// Of a container that never holds more than so many: a `deque(maxlen=…)`, an `lru_cache`.
     pub bound: Option<Bound>,
-}
-
-/// How full a container is that has a bound: [`Traits::bound`](super::Traits::bound).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Bound {
-    /// How many it holds.
-    pub n: u64,
-    /// How many it holds at most.
-    pub most: u64,
 }
 
 impl Node {

@@ -6,7 +6,7 @@ use super::csr_graph::NONE;
 use super::heap_analysis::HeapAnalysis;
 use super::path;
 use super::step::Step;
-use super::{NameLevel, RootKind};
+use crate::holders::{NameLevel, RootKind};
 use crate::units::Bytes;
 
 /// An object with more of them is a collection, and is followed as a whole.

@@ -5,7 +5,7 @@ mod keepers;
 mod reads;
 mod statement;
 
-use super::{Holder, RootKind};
+use crate::holders::{Holder, RootKind};
 use crate::source_text::is_name_letter;
 use crate::units::Bytes;
 use collected::Collected;

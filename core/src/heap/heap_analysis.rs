@@ -13,9 +13,9 @@ use super::reach::{Held, Reach};
 use super::retained_size::{RetainedSize, StorageIndex, Stored};
 use super::shared::{self, Sharers};
 use super::step::Step;
-use super::{
-    Bound, DeviceHolders, Holder, Holders, Kept, Limits, NameLevel, Part, Rest, RootKind,
-    SharedMemory, Traits, words,
+use super::{Holders, Limits, ledger, words};
+use crate::holders::{
+    Bound, DeviceHolders, Holder, Kept, NameLevel, Part, Rest, RootKind, SharedMemory, Traits,
 };
 use crate::units::{ByteDelta, Bytes};
 
@@ -94,7 +94,7 @@ impl<'a> HeapAnalysis<'a> {
                 let mut found = self.device(device as u16, label, limits, grown.as_ref());
                 if let Some(unseen) = self.unseen(label).filter(|it| *it > Bytes::ZERO) {
                     let grown = grown.as_ref().and_then(Grown::of_unseen);
-                    found.add_unseen(unseen, self.web.graph.is_whole, grown);
+                    ledger::add_unseen(&mut found, unseen, self.web.graph.is_whole, grown);
                 }
                 found
             })

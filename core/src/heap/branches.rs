@@ -6,7 +6,8 @@ use super::graph::Category;
 use super::heap_analysis::HeapAnalysis;
 use super::path;
 use super::retained_size::{RetainedSize, counted};
-use super::{HolderBranch, Limits, Rest, words};
+use super::{Limits, words};
+use crate::holders::{HolderBranch, Rest};
 
 /// Branches are nested at most this deep, whatever is asked for, because listing them is recursive.
 pub(super) const MAX_DEPTH: usize = 100;

@@ -1,10 +1,7 @@
 //! What allocators have handed out, compared with what the objects found hold of it.
 
-use super::{DeviceHolders, Holder, Part, RootKind};
+use crate::holders::{DeviceHolders, Holder, Part, RootKind};
 use crate::units::{ByteDelta, Bytes};
-
-/// Blocks are multiples of this size.
-const GRANULE: Bytes = Bytes::new(512);
 
 /// The workspace that torch gives cuBLAS: two times 4 MiB and eight times 16 KiB.
 pub(super) const WORKSPACE: Bytes = Bytes::new((2 * 4096 + 8 * 16) << 10);
@@ -15,65 +12,38 @@ const OUTSIDE: &str = "outside Python";
 /// Its name if only names were followed.
 const NAMELESS: &str = "unnamed";
 
-/// What the allocators of a device have handed out and not got back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Allocated {
-    /// How much that is.
-    pub n_bytes: Bytes,
-    /// Counted in whole blocks, not as requested.
-    pub is_rounded: bool,
-}
-
-impl Allocated {
-    /// The sum of both; rounded if one of them is.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            n_bytes: self.n_bytes + other.n_bytes,
-            is_rounded: self.is_rounded || other.is_rounded,
-        }
-    }
-
-    /// What certainly exceeds `n_storages` storages of together `n_bytes`.
-    pub(super) fn beyond(self, n_bytes: Bytes, n_storages: u64) -> Bytes {
-        let rounding = if self.is_rounded {
-            Bytes::new(GRANULE.get().saturating_mul(n_storages))
-        } else {
-            Bytes::ZERO
+/// Adds what is allocated but was not found, as a separate holder.
+pub(super) fn add_unseen(
+    held: &mut DeviceHolders,
+    unseen: Bytes,
+    is_whole: bool,
+    grown: Option<ByteDelta>,
+) {
+    let n_workspaces = n_workspaces(unseen);
+    let (kind, part, name, what) = if n_workspaces > 0 {
+        let what = match n_workspaces {
+            1 => "a workspace, by its size: torch keeps one for each handle".to_owned(),
+            n => format!("{n} workspaces, by their size: torch keeps one for each handle"),
         };
-        self.n_bytes.saturating_sub(n_bytes + rounding)
+        (RootKind::System, Part::Workspaces, "cuBLAS", what)
+    } else {
+        let name = if is_whole { OUTSIDE } else { NAMELESS };
+        let what = words(is_whole, held.is_cut).to_owned();
+        (RootKind::Unnamed, Part::Unnamed, name, what)
+    };
+    held.n_bytes += unseen;
+    match held.parts.iter_mut().find(|(it, _)| *it == part) {
+        Some((_, n_bytes)) => *n_bytes += unseen,
+        None => held.parts.push((part, unseen)),
     }
-}
-
-impl DeviceHolders {
-    /// Adds what is allocated but was not found, as a separate holder.
-    pub(super) fn add_unseen(&mut self, unseen: Bytes, is_whole: bool, grown: Option<ByteDelta>) {
-        let n_workspaces = n_workspaces(unseen);
-        let (kind, part, name, what) = if n_workspaces > 0 {
-            let what = match n_workspaces {
-                1 => "a workspace, by its size: torch keeps one for each handle".to_owned(),
-                n => format!("{n} workspaces, by their size: torch keeps one for each handle"),
-            };
-            (RootKind::System, Part::Workspaces, "cuBLAS", what)
-        } else {
-            let name = if is_whole { OUTSIDE } else { NAMELESS };
-            let what = words(is_whole, self.is_cut).to_owned();
-            (RootKind::Unnamed, Part::Unnamed, name, what)
-        };
-        self.n_bytes += unseen;
-        match self.parts.iter_mut().find(|(it, _)| *it == part) {
-            Some((_, n_bytes)) => *n_bytes += unseen,
-            None => self.parts.push((part, unseen)),
-        }
-        self.parts.sort_unstable();
-        let holder = Holder {
-            grown,
-            what,
-            ..Holder::new(kind, name, unseen)
-        };
-        let place = self.roots.partition_point(|it| it.retained >= unseen);
-        self.roots.insert(place, holder);
-    }
+    held.parts.sort_unstable();
+    let holder = Holder {
+        grown,
+        what,
+        ..Holder::new(kind, name, unseen)
+    };
+    let place = held.roots.partition_point(|it| it.retained >= unseen);
+    held.roots.insert(place, holder);
 }
 
 /// How many of cuBLAS's workspaces this can be, to the byte: torch keeps one for each handle and
@@ -102,6 +72,7 @@ fn words(is_whole: bool, is_cut: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::holders::Allocated;
 
     #[track_caller]
     fn check(handed_out: u64, is_rounded: bool, seen: (u64, u64), expected: u64) {
@@ -128,7 +99,7 @@ mod tests {
     fn a_workspace_is_known_by_its_size() {
         let check = |unseen: u64, expected: (RootKind, &str, Part)| {
             let mut holders = DeviceHolders::default();
-            holders.add_unseen(Bytes::new(unseen), true, None);
+            add_unseen(&mut holders, Bytes::new(unseen), true, None);
             let [holder] = &holders.roots[..] else {
                 panic!("one holder: {holders:?}");
             };

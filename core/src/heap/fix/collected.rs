@@ -2,7 +2,8 @@
 
 use super::reads::Reads;
 use super::statement::{Code, Span, is_of_name, words};
-use super::{Fix, FixReason, Holder};
+use super::{Fix, FixReason};
+use crate::holders::Holder;
 use crate::units::Bytes;
 
 /// What puts one value into a collection, by its name.

@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::holders::{Allocated, Bound, HolderBranch, NameLevel, Part, Rest, RootKind};
+use crate::units::{ByteDelta, Bytes};
 
 /// Builds a graph from words: objects by name, storages by size in MiB.
 #[derive(Default)]

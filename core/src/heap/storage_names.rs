@@ -6,7 +6,7 @@ use super::HeapAnalysis;
 use super::csr_graph::SESSION;
 use super::path;
 use super::retained_size::Stored;
-use super::root::RootKind;
+use crate::holders::RootKind;
 use crate::units::Bytes;
 
 /// A storage by its address. [`HeapAnalysis::storage_names`] lists them.
