@@ -7,10 +7,10 @@ use std::path::Path;
 
 use gpumem_core::analyze::Severity;
 use gpumem_core::downsample::LevelPoint;
+use gpumem_core::explorer::process_page::{BadEnd, PageCause, PageRow, ProcessPage};
 use gpumem_core::format::{encode, encode_found, encode_frames};
 use gpumem_core::heap::{Found, Holders};
 use gpumem_core::holders::{DeviceHolders, Holder, Part, RootKind};
-use gpumem_core::process_page::{BadEnd, PageCause, PageRow, ProcessPage};
 use gpumem_core::recording::{
     DeviceIdx, Finish, Frame, Framework, Lifetimes, LineTally, Missing, ModuleTally, OomFigures,
     OomHolder, OtherProcess, OutOfMemory, RunIdx, Sample, StackTally, Status, Tally, Trace,

@@ -23,45 +23,32 @@
 //! ```
 
 mod details;
-mod device_profile;
 mod holders;
-mod level_log;
 mod loops;
-mod memory_timeline;
-mod nsight;
-mod object;
 mod processes;
 mod ranks;
 mod segments;
 mod sessions;
-mod torch_snapshot;
-mod torch_trace;
 mod trace;
 
-pub use device_profile::device_profile_json;
-pub use level_log::level_log_json;
-pub use memory_timeline::memory_timeline_json;
-pub use nsight::nsight_json;
 pub use processes::processes_json;
 pub use ranks::ranks_json;
 pub use sessions::sessions_json;
-pub use torch_snapshot::{torch_change_json, torch_snapshot_json};
-pub use torch_trace::{torch_trace_json, torch_traces_json};
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use crate::object;
 use details::JsonDetails;
 use holders::{JsonFix, JsonHolders};
 use loops::JsonLoop;
-use object::object;
 use processes::JsonProcesses;
 use segments::JsonMapped;
 use trace::JsonTrace;
 
 use crate::analyze::{Analysis, Compared, DeviceSummary, Evidence, Finding, Gap, Growth};
 use crate::figures::{RunOnDevice, run_figures, run_places};
-use crate::json_number::JsonNumber;
+use crate::json_form::JsonNumber;
 use crate::processes::Processes;
 use crate::recording::{Device, DeviceIdx, Recording};
 use crate::rules::{Rules, Threshold};

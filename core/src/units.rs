@@ -350,6 +350,11 @@ pub(crate) fn trimmed(value: f64, n_decimals: usize) -> String {
     }
 }
 
+/// [`count`] of what may be more than memory holds.
+pub fn count_of(n: u64, what: &str) -> String {
+    count(usize::try_from(n).unwrap_or(usize::MAX), what)
+}
+
 /// So many of something.
 pub fn count(n: usize, what: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };

@@ -5,14 +5,16 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use gpumem_core::analyze::{Analysis, Compared, analyze, compare, waiting};
-use gpumem_core::chart::{self, Scene, Theme};
+use gpumem_core::chart;
 use gpumem_core::chrome_trace::chrome_trace;
+use gpumem_core::explorer::process_page::ProcessPage;
 use gpumem_core::heap::Holders;
 use gpumem_core::printable::printable_lines;
-use gpumem_core::process_page::ProcessPage;
 use gpumem_core::processes::{Processes, processes};
 use gpumem_core::read::file_kind::FileKind;
 use gpumem_core::recording::{DeviceIdx, RunIdx};
+use gpumem_core::scene;
+use gpumem_core::scene::{Scene, Theme};
 use gpumem_core::{format, json, recording, report, table};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyUserWarning, PyValueError};
@@ -218,13 +220,13 @@ impl Recording {
         dark: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
         look::ensure_room()?;
-        let png = py.detach(|| chart::png(&self.scene(width), theme(dark), scale));
+        let png = py.detach(|| scene::png(&self.scene(width), theme(dark), scale));
         Ok(PyBytes::new(py, &png))
     }
 
     fn _report_svg(&self, py: Python<'_>, width: f64, dark: bool) -> PyResult<String> {
         look::ensure_room()?;
-        Ok(py.detach(|| chart::svg(&self.scene(width), theme(dark))))
+        Ok(py.detach(|| scene::svg(&self.scene(width), theme(dark))))
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use gpumem_core::json::device_profile_json;
+use gpumem_core::explorer;
+use gpumem_core::explorer::json::device_profile_json;
 use gpumem_core::read::device_profile;
 use gpumem_core::report;
 use pyo3::prelude::*;
@@ -19,7 +20,7 @@ impl Content for device_profile::DeviceProfile {
     }
 
     fn text(&self, width: usize) -> String {
-        report::device_profile(self, width)
+        explorer::report::device_profile(self, width)
     }
 
     fn json(&self) -> String {

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use gpumem_core::json::level_log_json;
+use gpumem_core::explorer;
+use gpumem_core::explorer::json::level_log_json;
 use gpumem_core::read::level_log::LevelLog as Log;
 use gpumem_core::read::{nvidia_smi, stormlog};
 use gpumem_core::report;
@@ -21,7 +22,7 @@ impl Content for Log {
     }
 
     fn text(&self, width: usize) -> String {
-        report::level_log(self, width)
+        explorer::report::level_log(self, width)
     }
 
     fn json(&self) -> String {

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use gpumem_core::analyze::{Analysis, analyze};
+use gpumem_core::explorer::process_page::ProcessPage;
 use gpumem_core::history::Ending;
 use gpumem_core::json::ranks_json;
-use gpumem_core::process_page::ProcessPage;
 use gpumem_core::ranks::{self, Rank, Ranks};
 use gpumem_core::report;
 use pyo3::prelude::*;

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gpumem_core::json::{torch_change_json, torch_snapshot_json};
+use gpumem_core::explorer;
+use gpumem_core::explorer::json::{torch_change_json, torch_snapshot_json};
 use gpumem_core::read::cell_files::CellFiles;
 use gpumem_core::read::torch_snapshot::{SnapshotChange, Summary, summary_in};
 use gpumem_core::report;
@@ -25,7 +26,7 @@ impl Content for Summary {
     }
 
     fn text(&self, width: usize) -> String {
-        report::torch_snapshot(self, width)
+        explorer::report::torch_snapshot(self, width)
     }
 
     fn json(&self) -> String {
@@ -68,7 +69,7 @@ impl Content for SnapshotChange {
     }
 
     fn text(&self, width: usize) -> String {
-        report::torch_change(self, width)
+        explorer::report::torch_change(self, width)
     }
 
     fn json(&self) -> String {

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gpumem_core::json::{memory_timeline_json, torch_trace_json, torch_traces_json};
+use gpumem_core::explorer;
+use gpumem_core::explorer::json::{memory_timeline_json, torch_trace_json, torch_traces_json};
 use gpumem_core::read::cell_files::CellFiles;
 use gpumem_core::read::chrome_trace::{GroupBy, TraceSummary, summary_in};
 use gpumem_core::read::json_file::head;
@@ -33,7 +34,7 @@ impl Content for Workers {
     }
 
     fn text(&self, width: usize) -> String {
-        report::torch_traces(self, GroupBy::Name, width)
+        explorer::report::torch_traces(self, GroupBy::Name, width)
     }
 
     fn json(&self) -> String {
@@ -63,13 +64,13 @@ impl TorchTrace {
             let names = "'name', 'shapes', 'module' or 'function'";
             PyValueError::new_err(format!("by is {names}, not {by:?}"))
         })?;
-        Ok(report::torch_traces(&self.workers, by, width))
+        Ok(explorer::report::torch_traces(&self.workers, by, width))
     }
 
     /// File name and figures of each worker, for the page.
     fn _workers(&self) -> Vec<(&str, String)> {
         let workers = self.workers.iter();
-        let figures = |summary| report::torch_trace_worker(summary).join(" · ");
+        let figures = |summary| explorer::report::torch_trace_worker(summary).join(" · ");
         workers.map(|(name, it)| (&**name, figures(it))).collect()
     }
 
@@ -89,7 +90,7 @@ impl Content for memory_timeline::MemoryTimeline {
     }
 
     fn text(&self, width: usize) -> String {
-        report::memory_timeline(self, width)
+        explorer::report::memory_timeline(self, width)
     }
 
     fn json(&self) -> String {

@@ -1,7 +1,9 @@
 //! A finding in full: what grew and where that leads, who holds it, what to do, and the figures.
 
 use gpumem_core::analyze::{Evidence, Finding};
-use gpumem_core::chart::{self, Density, LongRun};
+use gpumem_core::chart;
+use gpumem_core::chart::LongRun;
+use gpumem_core::scene::Density;
 use gpumem_core::units::{ByteDelta, Units};
 use gpumem_core::wording::{self, Words};
 use gpumem_page_kit::paint::paint_scene;

@@ -25,10 +25,13 @@ mod state;
 mod threshold;
 mod zoom;
 
-use gpumem_core::chart::{self, Extent, Point, Theme};
+use gpumem_core::chart;
+use gpumem_core::chart::Extent;
 use gpumem_core::format;
 use gpumem_core::recording::{CellIdx, DeviceIdx, LoopIdx};
 use gpumem_core::report;
+use gpumem_core::scene;
+use gpumem_core::scene::{Point, Theme};
 use gpumem_core::units::Units;
 use gpumem_page_kit::{canvas, dom};
 use wasm_bindgen::prelude::{JsError, JsValue, wasm_bindgen};
@@ -128,8 +131,8 @@ impl View {
         };
         let at = page.pointed_at(&self.model, chart, Point { x, y });
         match at.map(|at| at.target) {
-            Some(chart::Target::Part(part)) => self.reveal(part),
-            Some(chart::Target::Field(field)) => {
+            Some(scene::Target::Part(part)) => self.reveal(part),
+            Some(scene::Target::Field(field)) => {
                 if let Some(event) = self.model.entering(field, None) {
                     self.handle(event);
                 }
@@ -285,7 +288,7 @@ impl View {
             },
             "look" => Event::Pointed(argument.parse().ok().map(|idx| Pointed {
                 chart: Chart::Run,
-                target: chart::Target::Look(idx),
+                target: scene::Target::Look(idx),
                 at: None,
             })),
             "rows" => Event::ShowedRows,
@@ -343,7 +346,7 @@ impl View {
         let model = &self.model;
         let (recording, analysis) = (model.recording(), model.analysis());
         match kind {
-            "svg" => chart::svg(&model.picture(Extent::FirstScreen), model.theme),
+            "svg" => scene::svg(&model.picture(Extent::FirstScreen), model.theme),
             "csv" => report::csv(recording, analysis),
             "markdown" => report::markdown(recording, analysis, model.state().device),
             "python" => python::code(model),
@@ -390,7 +393,7 @@ impl View {
 
     fn part_at_keyboard(&self) -> Option<usize> {
         match self.model.state().pointed?.target {
-            chart::Target::Part(part) => Some(part),
+            scene::Target::Part(part) => Some(part),
             _ => None,
         }
     }

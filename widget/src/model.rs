@@ -3,13 +3,14 @@
 use std::cell::OnceCell;
 
 use gpumem_core::analyze::{Analysis, CellRef, Compared, IncrementalAnalyzer, Verdict, waiting};
+use gpumem_core::chart;
 use gpumem_core::chart::{
-    self, Cells, Density, Extent, Field, Layout, LevelsOfDetail, LongRun, Map, Reading, Scene,
-    Segment, Target, Theme, TimeScale,
+    Cells, Extent, Field, Layout, LevelsOfDetail, LongRun, Map, Reading, Segment, TimeScale,
 };
 use gpumem_core::format::{self, ReadError};
 use gpumem_core::recording::{CellIdx, Column, DeviceIdx, Points, Recording, RunIdx};
 use gpumem_core::rules::Rules;
+use gpumem_core::scene::{Density, Scene, Target, Theme};
 use gpumem_core::units::{Bytes, Nanos, Units};
 
 use crate::keys::{self, Key};

@@ -1,8 +1,7 @@
 //! The numbers of one run in words.
 
 use gpumem_core::chart::{self, Field, Map, Reading, Segment};
-use gpumem_core::heap;
-use gpumem_core::holders::RootKind;
+use gpumem_core::holders::{Part, RootKind};
 use gpumem_core::recording::{DeviceIdx, Recording, RunIdx, Series, Status};
 use gpumem_core::units::{Bytes, Nanos, Units};
 
@@ -103,7 +102,7 @@ pub(crate) fn of_field(field: &Field, map: &Map, units: Units) -> Readout {
     Readout {
         name: field.name.clone(),
         place: kind
-            .or_else(|| field.part.map(heap::Part::words))
+            .or_else(|| field.part.map(Part::words))
             .unwrap_or_default()
             .to_owned(),
         figures,

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use gpumem_core::analyze::Analysis;
-use gpumem_core::chart::{Layers, Measure, Moment, Pace, Target, default_device};
+use gpumem_core::chart::{Layers, Measure, Moment, Pace, default_device};
 use gpumem_core::named;
 use gpumem_core::recording::{CellIdx, DeviceIdx, LoopIdx, Recording, RunIdx};
+use gpumem_core::scene::Target;
 use gpumem_core::units::{Nanos, Units};
 
 named! {

@@ -6,7 +6,7 @@ use super::growth::{Growth, Shape};
 use super::loop_place::LoopPlace;
 use super::oom_breakdown::OomBreakdown;
 use crate::holders::RootKind;
-use crate::json_number;
+use crate::json_form;
 use crate::recording::{DeviceKind, RunIdx};
 use crate::units::{ByteDelta, Bytes, Nanos};
 
@@ -98,7 +98,7 @@ pub struct SeriesGrowth {
     #[serde(rename = "total_bytes")]
     pub total: ByteDelta,
     /// The judged series in bytes, for a sparkline; of a cell's series at most 64 points.
-    #[serde(serialize_with = "json_number::numbers")]
+    #[serde(serialize_with = "json_form::numbers")]
     pub sparkline: Vec<f64>,
 }
 

@@ -1,11 +1,11 @@
 //! What a growing cell kept, run by run, and where that leads.
 
 use super::View;
-use super::axis::ByteAxis;
-use super::label::Label;
-use super::plot::{Plot, crisp, sheet};
-use super::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use crate::analyze::{Details, Finding, GrowthDetails};
+use crate::scene::axis::ByteAxis;
+use crate::scene::label::Label;
+use crate::scene::plot::{Plot, crisp, sheet};
+use crate::scene::{Anchor, Face, Point, Rect, Role, Scene};
 
 const HEIGHT: f64 = 176.0;
 const TOP: f64 = 22.0;

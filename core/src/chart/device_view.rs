@@ -1,8 +1,8 @@
 //! What several charts derive from a recording and its analysis.
 
-use super::scene::Role;
 use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Metric, RunRow};
 use crate::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, Run, RunIdx, Status};
+use crate::scene::Role;
 use crate::units::Bytes;
 
 /// The device to show first: that of the worst finding, else the first accelerator with known levels, else

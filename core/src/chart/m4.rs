@@ -1,8 +1,8 @@
 //! M4 reduction: of the points in one column of pixels, the first, the lowest,
 //! the highest and the last draw the same picture as all of them.
 
-use super::scene::Point;
 use crate::extremes::Extremes;
+use crate::scene::Point;
 
 /// At most four points per column of that width, in the order they came.
 ///

@@ -4,12 +4,12 @@ use std::cell::LazyCell;
 
 use super::device_view::DeviceView;
 use super::m4::m4;
-use super::plot::sheet;
-use super::scene::{Point, Rect, Role, Scene};
 use super::timeline::time_scale;
 use super::{Pace, View};
 use crate::analyze::Analysis;
 use crate::recording::{Recording, Run};
+use crate::scene::plot::sheet;
+use crate::scene::{Point, Rect, Role, Scene};
 use crate::units::{Bytes, Nanos};
 
 const HEIGHT: f64 = 38.0;
@@ -76,10 +76,10 @@ pub fn minimap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene
 
 #[cfg(test)]
 mod tests {
-    use super::super::draw_log::view;
-    use super::super::scene::Item;
+    use super::super::view;
     use super::*;
     use crate::recording::Status;
+    use crate::scene::Item;
     use crate::testing::{leak, run, session};
 
     #[test]

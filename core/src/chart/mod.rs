@@ -6,7 +6,8 @@
 //!
 //! ```
 //! use gpumem_core::analyze::{Rules, analyze};
-//! use gpumem_core::chart::{Layout, Theme, cells, default_device, svg};
+//! use gpumem_core::chart::{Layout, cells, default_device};
+//! use gpumem_core::scene::{Theme, svg};
 //! use gpumem_core::units::Units;
 //! # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
 //! # use example::leaking;
@@ -19,36 +20,19 @@
 //! assert!(svg(&scene, Theme::Dark).starts_with("<svg"));
 //! ```
 
-mod axis;
-#[cfg(feature = "bitmap")]
-mod bitmap;
-mod category;
 mod cells;
 mod course;
 mod device_view;
-pub mod explorer;
-mod hatch;
-mod label;
 mod long_run;
 mod m4;
 mod minimap;
-pub mod multiples;
 mod now;
 mod oom;
-mod paint;
 mod picture;
-mod plot;
-mod scene;
 mod segments;
-mod svg;
-mod text;
-mod theme;
 mod timeline;
 mod treemap;
 
-#[cfg(feature = "bitmap")]
-pub use bitmap::png;
-pub use category::Category;
 pub use cells::{Band, CellRow, Cells, Layout, Reading, Rest, Slots, cells, ended};
 pub use course::{course, outlook};
 pub use device_view::{default_device, draw_alike};
@@ -56,16 +40,13 @@ pub use long_run::{InsideLook, LongRun, LookedHolder};
 pub use minimap::minimap;
 pub use now::{DeviceTile, Segment, Usage, device_tiles, in_use, now, segments};
 pub use oom::oom;
-pub use paint::{PaintError, paint};
 pub use picture::{Extent, picture, report};
-pub use scene::{Anchor, Face, Hit, Item, Point, Rect, Role, Scene, Target};
 pub use segments::{Bar, DrawnBlock, Look, SegmentMap};
-pub use svg::svg;
-pub use theme::{Rgb, Theme};
 pub use timeline::{LevelsOfDetail, TimeScale, time_scale, timeline, timeline_from};
 pub use treemap::{Field, Map, holder_map, treemap};
 
 use crate::recording::{DeviceIdx, RunIdx};
+use crate::scene::Density;
 use crate::units::{Nanos, Units};
 
 /// What a picture shows: the view state.
@@ -98,23 +79,6 @@ pub struct View {
 impl View {
     fn is_selected(&self, run: RunIdx) -> bool {
         self.selected.binary_search(&run).is_ok()
-    }
-}
-
-/// Device pixels per logical pixel. The default is that of a dense screen.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Density(pub f64);
-
-impl Density {
-    /// The width of a device pixel in logical pixels. Points nearer than that draw the same picture.
-    fn pixel(self) -> f64 {
-        1.0 / self.0.max(1.0)
-    }
-}
-
-impl Default for Density {
-    fn default() -> Self {
-        Self(2.0)
     }
 }
 
@@ -179,6 +143,14 @@ impl Default for Layers {
 }
 
 #[cfg(test)]
-mod draw_log;
-#[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+/// The first device, nothing pointed at.
+pub(super) fn view(width: f64) -> View {
+    View {
+        width,
+        device: DeviceIdx(0),
+        ..View::default()
+    }
+}

@@ -1,14 +1,14 @@
 //! Memory that ran out: who held the device, its end magnified, and what was wanted beyond it.
 
 use super::View;
-use super::category::Category;
-use super::hatch::stripes;
-use super::label::{Label, MEDIUM, Occupied};
 use super::now::{Segment, draw_legend, draw_segment, segments_of_oom};
-use super::plot::sheet;
-use super::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use crate::analyze::{Analysis, Details, Finding, OomBreakdown, PartKind};
 use crate::recording::Recording;
+use crate::scene::Category;
+use crate::scene::hatch::stripes;
+use crate::scene::label::{Label, MEDIUM, Occupied};
+use crate::scene::plot::sheet;
+use crate::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use crate::units::Bytes;
 
 const BAR: f64 = 38.0;
@@ -303,11 +303,12 @@ impl Scale {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::draw_log::{assert_sound, draw_log, texts, view};
+    use super::super::view;
     use super::*;
     use crate::analyze::{FindingKind, OomPart};
     use crate::holders::RootKind;
     use crate::recording::OomHolder;
+    use crate::scene::draw_log::{assert_sound, draw_log, texts};
     use crate::testing::{leak, run, session};
 
     /// What a device of 16 GiB was filled with, in MiB.

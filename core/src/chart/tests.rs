@@ -1,10 +1,11 @@
 use proptest::prelude::*;
 
-use super::draw_log::{assert_sound, draw_log, view};
 use super::*;
 use crate::analyze::{Analysis, FindingKind, State};
 use crate::heap::{Fix, FixReason};
 use crate::recording::{Recording, Status};
+use crate::scene::draw_log::{assert_sound, draw_log};
+use crate::scene::{Theme, svg};
 use crate::testing::{Play, leak, of_steps, run, session};
 
 fn any_status() -> impl Strategy<Value = Status> {

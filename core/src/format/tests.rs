@@ -637,7 +637,7 @@ fn report_all(recording: &Recording) {
     let _ = crate::report::text(recording, &analysis, 80);
     let _ = crate::json::report_json(recording, &analysis, &rules);
     let scene = crate::chart::report(recording, &analysis, 800.0);
-    let _ = crate::chart::svg(&scene, crate::chart::Theme::Light);
+    let _ = crate::scene::svg(&scene, crate::scene::Theme::Light);
 }
 
 /// Where each frame ends.

@@ -6,7 +6,7 @@ use crate::analyze::{
     Details, DoublingDetails, FragmentationDetails, GrowthDetails, OomBreakdown, RetentionDetails,
     SeriesGrowth,
 };
-use crate::json_number::JsonNumber;
+use crate::json_form::JsonNumber;
 use crate::recording::Recording;
 use crate::units::Bytes;
 

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::object;
 use crate::heap::Fix;
 use crate::holders::{DeviceHolders, Part};
+use crate::object;
 use crate::recording::{Recording, RunIdx};
 use crate::units::Bytes;
 use crate::wording;

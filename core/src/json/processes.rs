@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::object;
+use crate::object;
 use crate::processes::{ProcessFinding, ProcessRow, Processes};
 use crate::recording::Recording;
 use crate::report;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::object;
+use crate::object;
 use crate::ranks::{Cause, Rank, RankFinding, RankGrowth, RankRow, Ranks};
 use crate::report;
 

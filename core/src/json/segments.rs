@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::object;
+use crate::object;
 use crate::recording::{Recording, RunIdx, SegmentSnapshot};
 use crate::segments::Segments;
 

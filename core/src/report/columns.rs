@@ -1,15 +1,16 @@
-//! How many columns a text takes in a terminal: a letter of Chinese, Japanese or Korean takes two.
+//! Lines of a terminal: a letter of Chinese, Japanese or Korean takes two columns.
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::printable::printable;
+use crate::printable::{printable, printable_report};
 
-pub(crate) fn n_columns(text: &str) -> usize {
+/// How many columns the text takes.
+pub fn n_columns(text: &str) -> usize {
     text.width()
 }
 
 /// The text on one line, or as much of its beginning as fits, with `…` after it.
-pub(super) fn cut(line: &str, width: usize) -> String {
+pub fn cut(line: &str, width: usize) -> String {
     let line = printable(line);
     if n_columns(&line) <= width {
         return line;
@@ -24,6 +25,58 @@ pub(super) fn cut(line: &str, width: usize) -> String {
         }
     }
     format!("{}…", kept.trim_end())
+}
+
+/// Parts with `·` between them, broken only between two of them while they fit a line by themselves.
+pub fn in_parts(parts: &[String], width: usize, indent: &str) -> String {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for part in parts {
+        if line.is_empty() {
+            line.clone_from(part);
+        } else if n_columns(&line) + 3 + n_columns(part) <= width {
+            line = format!("{line} · {part}");
+        } else {
+            lines.push(std::mem::replace(&mut line, format!("{indent}{part}")));
+        }
+    }
+    lines.push(line);
+    let lines = lines.iter().map(|line| wrapped(line, width));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Lines as a text. Each was made by [`wrapped`] or [`cut`], so that no name in it ends a line.
+pub fn to_text(lines: &[String]) -> String {
+    printable_report(&lines.join("\n"))
+}
+
+/// One line, wrapped between words, the further lines indented by two more. Code
+/// between backticks is one word.
+pub fn wrapped(line: &str, width: usize) -> String {
+    let line = printable(line);
+    if n_columns(&line) <= width {
+        return line;
+    }
+    let indent = line.chars().take_while(|c| *c == ' ').count();
+    // A single one is no code, but a part of what the user wrote.
+    let has_code = line.matches('`').count().is_multiple_of(2);
+    let mut is_code = false;
+    let mut words = line.trim_start().split(|c| {
+        is_code ^= has_code && c == '`';
+        c == ' ' && !is_code
+    });
+    let first = words.next().unwrap_or_default();
+    let mut lines = vec![format!("{}{first}", " ".repeat(indent))];
+    for word in words {
+        let last = lines.last_mut().expect("it begins with one");
+        if n_columns(last) + 1 + n_columns(word) <= width {
+            last.push(' ');
+            last.push_str(word);
+        } else {
+            lines.push(format!("{}{word}", " ".repeat(indent + 2)));
+        }
+    }
+    lines.join("\n")
 }
 
 #[cfg(test)]

@@ -189,7 +189,7 @@ pub(super) fn age(age: Nanos) -> String {
 mod tests {
     use super::*;
     use crate::recording::Unknown;
-    use crate::report::n_columns;
+    use crate::report::columns::n_columns;
 
     fn member(pid: u32, used: Level, kind: Kind, user: &str, words: &str) -> Member {
         Member {

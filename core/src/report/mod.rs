@@ -21,19 +21,15 @@
 
 mod cause;
 mod cells;
-mod columns;
+pub mod columns;
 mod company;
 mod comparison;
 mod csv;
-mod device_profile;
 mod holders;
-mod level_log;
 mod levels;
 mod line;
 mod lines;
 mod markdown;
-mod memory_timeline;
-mod nsight;
 pub(crate) mod processes;
 pub(crate) mod ranks;
 mod sessions;
@@ -41,9 +37,6 @@ mod sources;
 #[cfg(test)]
 mod tests;
 mod text_table;
-mod torch_change;
-mod torch_snapshot;
-mod torch_trace;
 mod verdict;
 
 use std::cmp::Ordering;
@@ -54,33 +47,18 @@ pub use cause::{CauseLine, sign};
 pub use company::company;
 pub use comparison::{change_icon, comparison, outcome};
 pub use csv::csv;
-pub use device_profile::device_profile;
 pub use holders::holders;
-pub use level_log::level_log;
 pub use levels::levels;
 pub use line::{News, foretold, has_new_finding, line, news};
 pub use markdown::{markdown, markdown_code, markdown_text};
-pub use memory_timeline::memory_timeline;
-pub use nsight::nsight_export;
 pub use processes::{process_causes, process_findings, process_report, processes};
 pub use ranks::{rank_causes, rank_findings, ranks};
 pub use sessions::{cut_off, last_session, sessions, worst_finding};
 pub use sources::sources;
-pub use torch_change::torch_change;
-pub use torch_snapshot::{
-    torch_snapshot, torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint,
-    torch_snapshot_totals,
-};
-pub use torch_trace::{
-    torch_trace, torch_trace_conclusion, torch_trace_device, torch_trace_level, torch_trace_owner,
-    torch_trace_parts, torch_trace_worker, torch_traces,
-};
 
-use self::columns::cut;
-pub(crate) use self::columns::n_columns;
+use self::columns::{cut, in_parts, to_text, wrapped};
 use self::text_table::{left, right, table};
 use crate::analyze::{Analysis, DeviceSummary, Overlap, Peak, RunRow, cell_label};
-use crate::printable::{printable, printable_report};
 use crate::processes::Processes;
 use crate::recording::{Recording, Status};
 use crate::units::ByteDelta;
@@ -313,61 +291,4 @@ fn beside(recording: &Recording, rows: &[&RunRow]) -> String {
     let moved = moved.map(|moved| moved.into_iter().fold(ByteDelta::ZERO, |sum, it| sum + it));
     let moved = moved.map_or_else(|| "?".to_owned(), |moved| moved.to_string());
     format!("{moved} with {who} · ")
-}
-
-/// [`count`] of what may be more than memory holds.
-fn count_of(n: u64, what: &str) -> String {
-    count(usize::try_from(n).unwrap_or(usize::MAX), what)
-}
-
-/// Parts with `·` between them, broken only between two of them while they fit a line by themselves.
-fn in_parts(parts: &[String], width: usize, indent: &str) -> String {
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    for part in parts {
-        if line.is_empty() {
-            line.clone_from(part);
-        } else if n_columns(&line) + 3 + n_columns(part) <= width {
-            line = format!("{line} · {part}");
-        } else {
-            lines.push(std::mem::replace(&mut line, format!("{indent}{part}")));
-        }
-    }
-    lines.push(line);
-    let lines = lines.iter().map(|line| wrapped(line, width));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Lines as a text. Each was made by [`wrapped`] or [`cut`], so that no name in it ends a line.
-fn to_text(lines: &[String]) -> String {
-    printable_report(&lines.join("\n"))
-}
-
-/// One line, wrapped between words, the further lines indented by two more. Code
-/// between backticks is one word.
-fn wrapped(line: &str, width: usize) -> String {
-    let line = printable(line);
-    if n_columns(&line) <= width {
-        return line;
-    }
-    let indent = line.chars().take_while(|c| *c == ' ').count();
-    // A single one is no code, but a part of what the user wrote.
-    let has_code = line.matches('`').count().is_multiple_of(2);
-    let mut is_code = false;
-    let mut words = line.trim_start().split(|c| {
-        is_code ^= has_code && c == '`';
-        c == ' ' && !is_code
-    });
-    let first = words.next().unwrap_or_default();
-    let mut lines = vec![format!("{}{first}", " ".repeat(indent))];
-    for word in words {
-        let last = lines.last_mut().expect("it begins with one");
-        if n_columns(last) + 1 + n_columns(word) <= width {
-            last.push(' ');
-            last.push_str(word);
-        } else {
-            lines.push(format!("{}{word}", " ".repeat(indent + 2)));
-        }
-    }
-    lines.join("\n")
 }

@@ -56,7 +56,7 @@ fn gives(source: Source) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::n_columns;
+    use crate::report::columns::n_columns;
 
     fn check(states: &[(Source, bool, &str)], width: usize, expected: &[&str]) {
         let state = |(source, used, reason): &(Source, bool, &str)| SourceState {

@@ -2,6 +2,7 @@
 
 use insta::assert_snapshot;
 
+use super::columns::n_columns;
 use super::verdict::fix_lines;
 use super::*;
 use crate::analyze::{Rules, analyze};

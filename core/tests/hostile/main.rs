@@ -4,8 +4,10 @@
 mod recordings;
 
 use gpumem_core::analyze::{Rules, analyze};
-use gpumem_core::chart::{self, Theme};
+use gpumem_core::chart;
 use gpumem_core::recording::{DeviceIdx, Recording};
+use gpumem_core::scene;
+use gpumem_core::scene::Theme;
 use gpumem_core::{format, json, report};
 
 /// What the whole of a recording is shown as: its height in a picture, and its text.
@@ -16,7 +18,7 @@ fn shown(recording: &Recording) -> (f64, String) {
     let json = json::report_json(&recording, &analysis, &rules);
     assert!(json.len() > 100);
     let scene = chart::report(&recording, &analysis, 900.0);
-    assert!(!chart::svg(&scene, Theme::Light).is_empty());
+    assert!(!scene::svg(&scene, Theme::Light).is_empty());
     (scene.height, report::text(&recording, &analysis, 100))
 }
 

@@ -4,7 +4,8 @@ mod database;
 
 use std::path::Path;
 
-use gpumem_core::json::nsight_json;
+use gpumem_core::explorer;
+use gpumem_core::explorer::json::nsight_json;
 use gpumem_core::read::nsight;
 use gpumem_core::report;
 use gpumem_core::units::count;
@@ -22,7 +23,7 @@ impl Content for nsight::NsightExport {
     }
 
     fn text(&self, width: usize) -> String {
-        report::nsight_export(self, width)
+        explorer::report::nsight_export(self, width)
     }
 
     fn json(&self) -> String {

@@ -4,9 +4,10 @@ use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
 use gpumem_core::analyze::{Rules, analyze};
-use gpumem_core::chart::multiples::{MultiplesView, multiples};
-use gpumem_core::chart::{self, Theme};
-use gpumem_core::process_page::{ProcessPage, RowOrder, bands};
+use gpumem_core::chart;
+use gpumem_core::explorer;
+use gpumem_core::explorer::multiples::{MultiplesView, multiples};
+use gpumem_core::explorer::process_page::{ProcessPage, RowOrder, bands};
 use gpumem_core::read::cell_files::CellFiles;
 use gpumem_core::read::chrome_trace::GroupBy;
 use gpumem_core::read::file_kind::FileKind;
@@ -17,6 +18,8 @@ use gpumem_core::read::{
     torch_snapshot,
 };
 use gpumem_core::recording::{DeviceIdx, Recording};
+use gpumem_core::scene;
+use gpumem_core::scene::Theme;
 use gpumem_core::{format, json, report, table};
 
 use super::capture::capture;
@@ -115,7 +118,7 @@ fn read_process_page(bytes: &[u8]) {
         units: gpumem_core::units::Units::Binary,
     };
     let scene = multiples(&page, &bands(&page), &view).scene;
-    drop(chart::svg(&scene, Theme::Light));
+    drop(scene::svg(&scene, Theme::Light));
     for column in page.columns() {
         let order = RowOrder {
             column: Some(column),
@@ -137,14 +140,14 @@ fn read_chrome_trace(bytes: &[u8]) {
         Ok(summary) => summary,
         Err(error) => return refused(bytes, error.offset, &error),
     };
-    json::torch_trace_json(&summary);
+    explorer::json::torch_trace_json(&summary);
     for by in [
         GroupBy::Name,
         GroupBy::Shapes,
         GroupBy::Module,
         GroupBy::Function,
     ] {
-        report::torch_trace(&summary, by, width(bytes));
+        explorer::report::torch_trace(&summary, by, width(bytes));
     }
 }
 
@@ -152,8 +155,8 @@ fn read_memory_timeline(bytes: &[u8]) {
     // Its lists may take 1 MiB in any case.
     match within_size(bytes.len(), 2 << 20, || memory_timeline::timeline(bytes)) {
         Ok(timeline) => {
-            json::memory_timeline_json(&timeline);
-            report::memory_timeline(&timeline, width(bytes));
+            explorer::json::memory_timeline_json(&timeline);
+            explorer::report::memory_timeline(&timeline, width(bytes));
         }
         Err(error) => refused(bytes, error.offset, &error),
     }
@@ -162,8 +165,8 @@ fn read_memory_timeline(bytes: &[u8]) {
 fn read_device_profile(bytes: &[u8]) {
     match within_size(n_read(bytes), AT_LEAST, || device_profile::read(bytes)) {
         Ok(profile) => {
-            json::device_profile_json(&profile);
-            report::device_profile(&profile, width(bytes));
+            explorer::json::device_profile_json(&profile);
+            explorer::report::device_profile(&profile, width(bytes));
         }
         Err(error) => drop(error.to_string()),
     }
@@ -172,8 +175,8 @@ fn read_device_profile(bytes: &[u8]) {
 fn read_nvidia_smi(bytes: &[u8]) {
     match within(bytes, || nvidia_smi::read(bytes)) {
         Ok(log) => {
-            json::level_log_json(&log);
-            report::level_log(&log, width(bytes));
+            explorer::json::level_log_json(&log);
+            explorer::report::level_log(&log, width(bytes));
         }
         Err(error) => refused(bytes, error.offset, &error),
     }
@@ -182,8 +185,8 @@ fn read_nvidia_smi(bytes: &[u8]) {
 fn read_stormlog(bytes: &[u8]) {
     match within(bytes, || stormlog::read(bytes)) {
         Ok(log) => {
-            json::level_log_json(&log);
-            report::level_log(&log, width(bytes));
+            explorer::json::level_log_json(&log);
+            explorer::report::level_log(&log, width(bytes));
         }
         Err(error) => refused(bytes, error.offset, &error),
     }
@@ -192,8 +195,8 @@ fn read_stormlog(bytes: &[u8]) {
 fn read_nsight(bytes: &[u8]) {
     let capture = capture(bytes);
     let export = within(bytes, || capture.summed_up());
-    json::nsight_json(&export);
-    report::nsight_export(&export, width(bytes));
+    explorer::json::nsight_json(&export);
+    explorer::report::nsight_export(&export, width(bytes));
 }
 
 fn read_file_kind(bytes: &[u8]) {
@@ -243,8 +246,8 @@ fn read_pickle(bytes: &[u8]) {
 fn read_torch_snapshot(bytes: &[u8]) {
     match within_size(bytes.len(), 2 << 20, || torch_snapshot::summary(bytes)) {
         Ok(summary) => {
-            json::torch_snapshot_json(&summary);
-            report::torch_snapshot(&summary, width(bytes));
+            explorer::json::torch_snapshot_json(&summary);
+            explorer::report::torch_snapshot(&summary, width(bytes));
         }
         Err(error) => refused(bytes, error.offset, &error),
     }
@@ -263,8 +266,8 @@ fn read_snapshot_change(bytes: &[u8]) {
     let change = within_size(bytes.len(), 2 << 20, || {
         SnapshotChange::between(&before, &after)
     });
-    json::torch_change_json(&change);
-    report::torch_change(&change, width(bytes));
+    explorer::json::torch_change_json(&change);
+    explorer::report::torch_change(&change, width(bytes));
 }
 
 fn read_snapshot_explorer(bytes: &[u8]) {
@@ -321,7 +324,7 @@ fn show(recording: &Recording, bytes: &[u8]) {
     report::text(recording, &analysis, width(bytes));
     report::csv(recording, &analysis);
     report::markdown(recording, &analysis, DeviceIdx(0));
-    chart::svg(&chart::report(recording, &analysis, 900.0), Theme::Light);
+    scene::svg(&chart::report(recording, &analysis, 900.0), Theme::Light);
     gpumem_core::chrome_trace::chrome_trace(recording, &analysis);
     table::runs(recording, &analysis);
     table::samples(recording);

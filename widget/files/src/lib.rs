@@ -10,10 +10,10 @@ mod snapshot;
 mod table;
 mod trace;
 
-use gpumem_core::chart::{Point, Theme};
 use gpumem_core::read::file_kind::FileKind;
 use gpumem_core::read::json_file::head;
 use gpumem_core::read::memory_timeline::is_timeline;
+use gpumem_core::scene::{Point, Theme};
 use gpumem_core::units::Units;
 use wasm_bindgen::prelude::{JsError, wasm_bindgen};
 use web_sys::Element;

@@ -1,6 +1,7 @@
 //! A scene on a canvas of its own size.
 
-use gpumem_core::chart::{self, Scene, Theme};
+use gpumem_core::scene;
+use gpumem_core::scene::{Scene, Theme};
 use wasm_bindgen::UnwrapThrowExt;
 use web_sys::{Element, HtmlCanvasElement};
 
@@ -19,7 +20,7 @@ pub fn paint_scene(
     set_style(canvas, "height", &px(scene.height));
     let canvas = Canvas::of(canvas, scene.device_size(scale), faces);
     let mut canvas = canvas.expect_throw("the page gives no drawing context");
-    chart::paint(scene, theme, scale, &mut canvas).expect_throw("the canvas takes every scene");
+    scene::paint(scene, theme, scale, &mut canvas).expect_throw("the canvas takes every scene");
 }
 
 /// A length of the style sheet.

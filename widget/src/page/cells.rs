@@ -1,7 +1,8 @@
 //! What each cell kept: a row for each on one axis of runs, and all of them over time below.
 
-use gpumem_core::chart::{CellRow, Measure, Point, Rest, Target, Theme};
+use gpumem_core::chart::{CellRow, Measure, Rest};
 use gpumem_core::recording::{CellIdx, DeviceIdx, RunIdx};
+use gpumem_core::scene::{Point, Target, Theme};
 use gpumem_core::units::ByteDelta;
 use gpumem_page_kit::paint::{paint_scene, px};
 use wasm_bindgen::JsCast;

@@ -2,8 +2,8 @@
 
 use gpumem_core::chart::Pace;
 use gpumem_core::recording::{Device, Recording, Status};
-use gpumem_core::report;
 use gpumem_core::units::{ByteDelta, Units};
+use gpumem_core::wording;
 use web_sys::{Element, HtmlElement, HtmlInputElement};
 
 use crate::dom::{Maker, add, describe, flag, refill, set_attribute, set_bool, set_style, write};
@@ -92,7 +92,7 @@ impl Header {
         });
         write(
             &self.subtitle,
-            &format!("{label}{}", report::counts(recording)),
+            &format!("{label}{}", wording::counts(recording)),
         );
         if let Some(device) = device {
             describe(&self.subtitle, "title", &device.name);

@@ -1,7 +1,6 @@
 //! The cards, what they leave out, and what is said where there is none.
 
 use gpumem_core::analyze::{Finding, Verdict};
-use gpumem_core::report;
 use gpumem_core::wording;
 use web_sys::Element;
 
@@ -130,7 +129,7 @@ fn nothing_found(make: &Maker, model: &Model) -> Element {
     let checked = format!(
         "Nothing found. {} on {devices} checked for memory that stays after each run, peaks that \
          stand out, and memory that is free only in pieces; growth below {} does not count.",
-        report::counts(recording),
+        wording::counts(recording),
         Setting::shown(model.growth_setting(), model.rules(), model.units()),
     );
     make.text("p.checked", &[], &checked)

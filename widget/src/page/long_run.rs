@@ -1,6 +1,7 @@
 //! In an open row: the level of a long run over its iterations, and what the looks at its holders found.
 
-use gpumem_core::chart::{InsideLook, LongRun, Point, Scene, Target};
+use gpumem_core::chart::{InsideLook, LongRun};
+use gpumem_core::scene::{Point, Scene, Target};
 use gpumem_core::units::Units;
 use gpumem_page_kit::paint::{paint_scene, px};
 use wasm_bindgen::JsCast;

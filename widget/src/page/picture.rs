@@ -1,6 +1,7 @@
 //! A chart in the page: a canvas, and over it what follows the pointer.
 
-use gpumem_core::chart::{self, Point, Scene, Target, Theme};
+use gpumem_core::chart;
+use gpumem_core::scene::{Point, Scene, Target, Theme};
 use gpumem_page_kit::paint::{paint_scene, px};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};

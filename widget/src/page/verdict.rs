@@ -2,7 +2,8 @@
 //! there are.
 
 use gpumem_core::analyze::{Severity, Verdict};
-use gpumem_core::chart::{Theme, View};
+use gpumem_core::chart::View;
+use gpumem_core::scene::Theme;
 use gpumem_core::wording::{self, Tally};
 use web_sys::Element;
 

@@ -19,9 +19,9 @@ mod tests;
 
 use super::Measure;
 use super::device_view::{DeviceView, by_cell};
-use super::scene::Scene;
 use crate::analyze::{Analysis, Finding};
 use crate::recording::{DeviceIdx, Recording, RunIdx};
+use crate::scene::Scene;
 use crate::units::{ByteDelta, Units};
 
 pub(super) use columns::columns;

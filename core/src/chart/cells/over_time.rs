@@ -1,13 +1,13 @@
 //! All cells over time: from nothing to the capacity, with what leaks hold at the bottom.
 
-use super::super::axis::ByteAxis;
-use super::super::hatch::hatch;
-use super::super::label::{Label, MEDIUM, Occupied, SMALL};
-use super::super::plot::{NO_RUNS, crisp, say, sheet};
-use super::super::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use super::columns::{columns, highest};
 use super::level::{GivenBack, LevelPoint};
 use super::{Cells, Layout};
+use crate::scene::axis::ByteAxis;
+use crate::scene::hatch::hatch;
+use crate::scene::label::{Label, MEDIUM, Occupied, SMALL};
+use crate::scene::plot::{NO_RUNS, crisp, say, sheet};
+use crate::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use crate::units::count;
 use crate::units::{ByteDelta, Bytes, Units};
 

@@ -2,10 +2,10 @@
 
 use super::super::device_view::DeviceView;
 use super::super::long_run::n_turns;
-use super::super::scene::Role;
 use super::{Slots, marks, name, state};
 use crate::analyze::{Finding, FindingKind, Overlap, Peak};
 use crate::recording::{CellIdx, Run, RunIdx, Status};
+use crate::scene::Role;
 use crate::severity::Severity;
 use crate::units::{ByteDelta, Bytes};
 use crate::wording;

@@ -2,13 +2,13 @@
 //! back above it. Or a bar for what each run kept.
 
 use super::super::Measure;
-use super::super::hatch::hatch;
-use super::super::plot::crisp;
-use super::super::scene::{Point, Rect, Role, Scene};
 use super::Cells;
 use super::columns::{columns, highest};
 use super::row::{CellRow, Mark};
 use crate::recording::Status;
+use crate::scene::hatch::hatch;
+use crate::scene::plot::crisp;
+use crate::scene::{Point, Rect, Role, Scene};
 
 const HEIGHT: f64 = 28.0;
 const LEAK_HEIGHT: f64 = 34.0;

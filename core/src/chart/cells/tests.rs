@@ -1,7 +1,7 @@
-use super::super::draw_log::{assert_sound, draw_log, texts};
-use super::super::scene::{Item, Role};
 use super::*;
 use crate::recording::Status;
+use crate::scene::draw_log::{assert_sound, draw_log, texts};
+use crate::scene::{Item, Role};
 use crate::testing::{Play, leak, of_steps, run, session};
 
 const WIDTH: f64 = 352.0;

@@ -5,12 +5,12 @@ use super::looks::InsideLook;
 use super::scale::{Scale, time_ticks};
 use super::{LongRun, unit};
 use crate::analyze::LoopPlace;
-use crate::chart::axis::ByteAxis;
 use crate::chart::cells::columns;
-use crate::chart::hatch::stripes_below;
-use crate::chart::label::{Label, Occupied};
-use crate::chart::plot::{Plot, crisp, sheet};
-use crate::chart::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
+use crate::scene::axis::ByteAxis;
+use crate::scene::hatch::stripes_below;
+use crate::scene::label::{Label, Occupied};
+use crate::scene::plot::{Plot, crisp, sheet};
+use crate::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
 use crate::units::count;
 use crate::units::{Bytes, Units};
 

@@ -12,13 +12,13 @@ pub use looks::{InsideLook, LookedHolder};
 
 use super::cells::Reading;
 use super::device_view::DeviceView;
-use super::scene::Scene;
 use crate::analyze::{
     Analysis, Details, Finding, FindingKind, GrowthDetails, LoopPlace, of_points,
 };
 use crate::recording::{
     CellIdx, DeviceIdx, Loop, LoopIdx, LoopKind, Points, Recording, Run, RunIdx, Series,
 };
+use crate::scene::Scene;
 use crate::units::count;
 use crate::units::{Bytes, Nanos, Units};
 use course::Course;

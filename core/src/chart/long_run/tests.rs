@@ -1,13 +1,13 @@
 use proptest::prelude::*;
 
-use super::super::draw_log::{assert_sound, draw_log, texts};
-use super::super::scene::{Point, Target};
 use super::*;
 use crate::analyze::Rules;
 use crate::analyze::analyze;
 use crate::holders::{DeviceHolders, Holder, RootKind, Traits};
 use crate::recording::FrameOrigin;
 use crate::recording::{Frame, HolderSnapshot, Sample, Samples, Status};
+use crate::scene::draw_log::{assert_sound, draw_log, texts};
+use crate::scene::{Point, Target};
 use crate::testing::{Play, run, session};
 
 const CELL: &str = "for x in batches(): losses.append((x * weights).sum())\nprint(len(losses))";

@@ -6,13 +6,13 @@ mod tests;
 mod tile;
 
 use super::View;
-use super::category::Category;
-use super::hatch::stripes;
-use super::label::{Label, MEDIUM};
-use super::plot::{say, sheet};
-use super::scene::{Face, Hit, Point, Rect, Role, Scene, Target};
 use crate::analyze::Analysis;
 use crate::recording::Recording;
+use crate::scene::Category;
+use crate::scene::hatch::stripes;
+use crate::scene::label::{Label, MEDIUM};
+use crate::scene::plot::{say, sheet};
+use crate::scene::{Face, Hit, Point, Rect, Role, Scene, Target};
 use crate::units::{Bytes, Units};
 
 pub(super) use segment::segments_of_oom;

@@ -1,13 +1,13 @@
 //! The parts of the bar: names in the order of their categories, then what no name holds.
 
-use super::super::category::Category;
-use super::super::scene::Role;
 use super::super::{Field, View, holder_map};
 use crate::analyze::{
     Analysis, Finding, FindingKind, OomBreakdown, OomPart, Part, PartContent, PartKind, Severity,
 };
 use crate::holders::{Part as Purpose, RootKind};
 use crate::recording::{DeviceIdx, OomHolder, Recording};
+use crate::scene::Category;
+use crate::scene::Role;
 use crate::units::Bytes;
 use crate::wording;
 
@@ -234,12 +234,7 @@ fn of_parts(parts: &[Part], is_meant: impl Fn(&Part) -> bool) -> Vec<Segment> {
     let meant = parts.iter().filter(|part| is_meant(part));
     let segment = |part: &Part| {
         let size = (part.size, part.kind());
-        plain(
-            wording::part(part),
-            Category::of_part(part),
-            size,
-            part.purpose(),
-        )
+        plain(wording::part(part), category_of(part), size, part.purpose())
     };
     meant.map(segment).collect()
 }
@@ -306,4 +301,17 @@ pub(super) fn sums(segments: &[Segment], with_unused: bool) -> Vec<Sum> {
         }
     }
     sums
+}
+
+/// Where a part of the device belongs; `None` if it is free.
+fn category_of(part: &Part) -> Option<Category> {
+    Some(match (part.content, part.kind()) {
+        (PartContent::Purpose(purpose), _) => Category::of_purpose(purpose),
+        (PartContent::Level(_), _) => Category::Names,
+        (_, PartKind::Held) => Category::Unnamed,
+        (_, PartKind::Cache) => Category::Cache,
+        (_, PartKind::Context) => Category::Context,
+        (_, PartKind::Others) => Category::Others,
+        (_, PartKind::Free) => return None,
+    })
 }

@@ -1,9 +1,10 @@
 use proptest::prelude::*;
 
-use super::super::draw_log::{assert_sound, texts, view};
+use super::super::view;
 use super::*;
 use crate::analyze::{DeviceSummary, PartKind, Rules, analyze};
 use crate::recording::{Device, DeviceIdx, Frame, Status};
+use crate::scene::draw_log::{assert_sound, texts};
 use crate::testing::{Play, run, session};
 
 fn drawn(plays: &[Play], width: f64) -> Scene {

@@ -6,11 +6,11 @@ mod verdict;
 use super::View;
 use super::cells::cells;
 use super::device_view::default_device;
-use super::label::{LARGE, Label};
-use super::plot::sheet;
-use super::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use crate::analyze::Analysis;
 use crate::recording::{DeviceIdx, DeviceKind, Recording};
+use crate::scene::label::{LARGE, Label};
+use crate::scene::plot::sheet;
+use crate::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use crate::wording::counts;
 
 const MARGIN: f64 = 16.0;

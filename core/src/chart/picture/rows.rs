@@ -1,10 +1,10 @@
 //! What each cell kept, as a part of the picture: the panel of the page without its controls.
 
 use super::super::cells::{CellRow, Cells, Layout, Rest};
-use super::super::label::{Label, MEDIUM, SMALL};
-use super::super::plot::sheet;
-use super::super::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use super::super::{Measure, View};
+use crate::scene::label::{Label, MEDIUM, SMALL};
+use crate::scene::plot::sheet;
+use crate::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use crate::severity::Severity;
 use crate::units::ByteDelta;
 

@@ -1,13 +1,13 @@
 //! The verdict as a part of the picture: the worst finding with its fix, and the next ones in a line each.
 
 use super::super::View;
-use super::super::label::{Label, MEDIUM, SMALL};
-use super::super::plot::sheet;
-use super::super::scene::{Anchor, Face, Point, Rect, Role, Scene};
-use super::super::text;
 use crate::analyze::{Analysis, Finding, Severity};
 use crate::heap::{Piece, changed};
 use crate::recording::Recording;
+use crate::scene::label::{Label, MEDIUM, SMALL};
+use crate::scene::plot::sheet;
+use crate::scene::text;
+use crate::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use crate::wording::{self, Words, plain, verdict_words};
 
 /// Where words begin, after the sign.

@@ -2,13 +2,13 @@
 
 use super::super::device_view::DeviceView;
 use super::super::m4::Reduced;
-use super::super::scene::{Point, Role};
 use super::super::{Layers, View};
 use super::level_of_detail::LevelsOfDetail;
 use super::scale::{Stretch, TimeScale};
 use super::{LEAST_PEAK, LONGEST_PEAK};
 use crate::analyze::{Metric, Peak, RunRow, of_points};
 use crate::recording::{Column, Points, Series};
+use crate::scene::{Point, Role};
 use crate::units::{Bytes, Nanos};
 
 /// Levels by their place, from left to right: to the right in logical pixels, up in bytes.

@@ -12,14 +12,14 @@ use levels::{PeakBar, Traces};
 pub use scale::TimeScale;
 
 use super::View;
-use super::axis::{ByteAxis, instant_label};
 use super::device_view::{DeviceView, end_mark};
-use super::label::{Label, MEDIUM, Occupied};
 use super::m4::m4;
-use super::plot::{NO_RUNS, Plot, crisp, say, sheet};
-use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
 use crate::analyze::Analysis;
 use crate::recording::Recording;
+use crate::scene::axis::{ByteAxis, instant_label};
+use crate::scene::label::{Label, MEDIUM, Occupied};
+use crate::scene::plot::{NO_RUNS, Plot, crisp, say, sheet};
+use crate::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
 use crate::units::count;
 use crate::units::{Bytes, Units};
 

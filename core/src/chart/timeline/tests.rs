@@ -1,6 +1,7 @@
-use super::super::draw_log::{draw_log, texts, view};
+use super::super::view;
 use super::*;
 use crate::recording::{RunIdx, Status};
+use crate::scene::draw_log::{draw_log, texts};
 use crate::testing::{Play, leak, run, session};
 
 fn drawn(plays: &[Play]) -> Scene {
@@ -17,7 +18,7 @@ fn check(plays: &[Play], shown: &[&str]) {
 fn lines(plays: &[Play]) -> Vec<Role> {
     let scene = drawn(plays);
     let roles = scene.items.iter().filter_map(|item| match item {
-        super::super::Item::Line { role, points, .. } if points.len() > 2 => Some(*role),
+        crate::scene::Item::Line { role, points, .. } if points.len() > 2 => Some(*role),
         _ => None,
     });
     roles.collect()
@@ -34,7 +35,7 @@ fn what_is_known_at_the_ends_is_a_line_of_steps() {
 fn what_was_traced_is_an_exact_line() {
     let scene = drawn(&[run(420).peak(900).traced()]);
     let line = scene.items.iter().find_map(|item| match item {
-        super::super::Item::Line {
+        crate::scene::Item::Line {
             points,
             role: Role::Text,
             dash: None,
@@ -66,10 +67,10 @@ fn lines_are_drawn_only_inside_runs_that_were_sampled() {
 
 #[test]
 fn a_far_capacity_is_said_and_a_near_one_drawn() {
-    let is_line = |item: &super::super::Item| {
+    let is_line = |item: &crate::scene::Item| {
         matches!(
             item,
-            super::super::Item::Line {
+            crate::scene::Item::Line {
                 role: Role::Leak,
                 ..
             }
@@ -101,13 +102,13 @@ fn a_spike_survives_the_reduction() {
         .items
         .iter()
         .map(|item| match item {
-            super::super::Item::Line { points, .. } => points.len(),
+            crate::scene::Item::Line { points, .. } => points.len(),
             _ => 0,
         })
         .sum();
     assert!(points < 2 * 4 * 2 * 880, "{points} points");
     let highest = scene.items.iter().filter_map(|item| match item {
-        super::super::Item::Line {
+        crate::scene::Item::Line {
             points,
             role: Role::Device,
             ..

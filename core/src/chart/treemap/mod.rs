@@ -5,12 +5,12 @@ mod squarify;
 #[cfg(test)]
 mod tests;
 
-use super::category::Category;
-use super::label::{Label, MEDIUM, SMALL};
-use super::plot::{say, sheet};
-use super::scene::{Face, Hit, Point, Rect, Role, Scene, Target};
 use super::{Moment, View};
 use crate::recording::Recording;
+use crate::scene::Category;
+use crate::scene::label::{Label, MEDIUM, SMALL};
+use crate::scene::plot::{say, sheet};
+use crate::scene::{Face, Hit, Point, Rect, Role, Scene, Target};
 use crate::units::{ByteDelta, Units};
 
 pub use fields::{Field, Map, holder_map};

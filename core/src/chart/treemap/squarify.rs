@@ -3,7 +3,7 @@
 //! Bruls, Huizing and van Wijk, "Squarified Treemaps" (2000): along the shorter side
 //! of what is left, a row takes in sizes as long as its worst rectangle gets no longer.
 
-use super::super::scene::Rect;
+use crate::scene::Rect;
 
 /// A rectangle for each size, which are given the largest first and are more than zero.
 /// Together they fill `room`.

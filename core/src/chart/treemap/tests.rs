@@ -1,11 +1,12 @@
 use proptest::prelude::*;
 
-use super::super::draw_log::{assert_sound, texts, view};
+use super::super::view;
 use super::*;
 use crate::holders::{
     DeviceHolders, Holder, HolderBranch, Part, Rest, RootKind, SharedMemory, Traits,
 };
 use crate::recording::{DeviceIdx, Frame, HolderSnapshot, RunIdx};
+use crate::scene::draw_log::{assert_sound, texts};
 use crate::testing::{run, session};
 use crate::units::Bytes;
 

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use super::{GroupBy, TraceSummary, summary, summary_in};
 use crate::analyze::State;
-use crate::json::torch_trace_json;
+use crate::explorer::json::torch_trace_json;
+use crate::explorer::report::torch_trace;
 use crate::read::cell_files::CellFiles;
-use crate::report::torch_trace;
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 fn read(events: &[String]) -> TraceSummary {

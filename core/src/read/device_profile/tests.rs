@@ -7,7 +7,8 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
 use super::{DeviceProfile, is_profile, read};
-use crate::report::{device_profile, n_columns};
+use crate::explorer::report::device_profile;
+use crate::report::columns::n_columns;
 use crate::units::Bytes;
 
 const TEXTS: [&str; 12] = [

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::{Capture, FailedCall, MemoryEvent, NsightExport, Range};
+use crate::explorer::report::nsight_export;
 use crate::read::level_log::LevelKind;
-use crate::report::nsight_export;
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 const PID: u64 = 4211 << 24;

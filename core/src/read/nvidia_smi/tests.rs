@@ -5,9 +5,10 @@ use std::fmt::Write;
 use proptest::prelude::*;
 
 use super::read;
+use crate::explorer::report::level_log;
 use crate::read::file_kind::FileKind;
 use crate::read::level_log::{DeviceLog, LevelLog, Shape};
-use crate::report::{level_log, n_columns};
+use crate::report::columns::n_columns;
 use crate::units::{Bytes, Nanos};
 
 const QUERY: &str = "timestamp, index, name, memory.used [MiB], memory.total [MiB], utilization.gpu [%]\n\

@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 
 use super::{is_export, read};
+use crate::explorer::report::level_log;
 use crate::read::level_log::LevelLog;
-use crate::report::{level_log, n_columns};
+use crate::report::columns::n_columns;
 
 /// An event of version 2 of a process, with its figures in bytes.
 fn event(second: u64, pid: u64, allocated: u64, used: &str) -> String {

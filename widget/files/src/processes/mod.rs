@@ -5,8 +5,8 @@ mod page;
 mod rows;
 mod state;
 
-use gpumem_core::chart::{Point, Theme};
-use gpumem_core::process_page::{Band, PageError, ProcessPage, bands};
+use gpumem_core::explorer::process_page::{Band, PageError, ProcessPage, bands};
+use gpumem_core::scene::{Point, Theme};
 use web_sys::Element;
 
 use crate::Shown;

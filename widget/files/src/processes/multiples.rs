@@ -1,7 +1,7 @@
 //! The small charts: on several canvases, so that only those in view are painted again.
 
-use gpumem_core::chart::Point;
-use gpumem_core::chart::multiples::{Multiples, MultiplesView, multiples};
+use gpumem_core::explorer::multiples::{Multiples, MultiplesView, multiples};
+use gpumem_core::scene::Point;
 use gpumem_core::units::Nanos;
 use gpumem_page_kit::canvas::Faces;
 use gpumem_page_kit::dom::{Maker, add, describe, flag};

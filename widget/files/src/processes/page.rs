@@ -1,9 +1,9 @@
 //! The elements of the page.
 
 use gpumem_core::analyze::Severity;
-use gpumem_core::chart::Point;
-use gpumem_core::process_page::{PageCause, ProcessPage, middle};
+use gpumem_core::explorer::process_page::{PageCause, ProcessPage, middle};
 use gpumem_core::report::sign;
+use gpumem_core::scene::Point;
 use gpumem_core::units::Nanos;
 use gpumem_core::wording::capitalised;
 use gpumem_page_kit::canvas::Faces;

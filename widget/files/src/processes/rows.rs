@@ -1,6 +1,6 @@
 //! The table of processes.
 
-use gpumem_core::process_page::{PageColumn, PageRow, ProcessPage};
+use gpumem_core::explorer::process_page::{PageColumn, PageRow, ProcessPage};
 use gpumem_core::report::sign;
 use gpumem_page_kit::dom::{Maker, add, flag, refill, set_attribute, write};
 use web_sys::Element;

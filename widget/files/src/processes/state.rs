@@ -1,7 +1,7 @@
 //! What somebody looks at, and what an event does to it.
 
-use gpumem_core::chart::Theme;
-use gpumem_core::process_page::{PageColumn, ProcessPage, RowOrder};
+use gpumem_core::explorer::process_page::{PageColumn, ProcessPage, RowOrder};
+use gpumem_core::scene::Theme;
 use gpumem_core::units::Nanos;
 
 /// So many charts are shown at first.
@@ -168,7 +168,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use gpumem_core::analyze::Severity;
-    use gpumem_core::process_page::{PageCause, PageRow};
+    use gpumem_core::explorer::process_page::{PageCause, PageRow};
 
     use super::*;
 

@@ -4,9 +4,9 @@
 mod page;
 mod state;
 
-use gpumem_core::chart::{Point, Theme};
 use gpumem_core::read::cell_files::CellFiles;
 use gpumem_core::read::torch_snapshot::{Explorer, SnapshotError};
+use gpumem_core::scene::{Point, Theme};
 use web_sys::Element;
 
 use crate::Shown;

@@ -1,14 +1,14 @@
 //! The elements of the page.
 
-use gpumem_core::chart::explorer::{
+use gpumem_core::explorer::chart::{
     Icicle, IcicleView, TraceView, icicle, part_words, trace_levels,
 };
-use gpumem_core::chart::{Density, Point, Scene};
-use gpumem_core::read::code_line::CodeLine;
-use gpumem_core::read::torch_snapshot::{DeviceSummary, Explorer, Flame, Levels, Owner};
-use gpumem_core::report::{
+use gpumem_core::explorer::report::{
     torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint, torch_snapshot_totals,
 };
+use gpumem_core::read::code_line::CodeLine;
+use gpumem_core::read::torch_snapshot::{DeviceSummary, Explorer, Flame, Levels, Owner};
+use gpumem_core::scene::{Density, Point, Scene};
 use gpumem_core::units::count;
 use gpumem_core::units::{Bytes, Nanos};
 use gpumem_page_kit::canvas::Faces;

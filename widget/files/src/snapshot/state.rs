@@ -1,8 +1,8 @@
 //! What somebody looks at, and what an event does to it.
 
-use gpumem_core::chart::explorer::event_at;
-use gpumem_core::chart::{Point, Theme};
+use gpumem_core::explorer::chart::event_at;
 use gpumem_core::read::torch_snapshot::{Explorer, Side};
+use gpumem_core::scene::{Point, Theme};
 
 /// At least so many events are in view.
 const LEAST_EVENTS: f64 = 16.0;

@@ -1,6 +1,6 @@
 //! The table of operators and kernels.
 
-use gpumem_core::chart::explorer::instant_words;
+use gpumem_core::explorer::chart::instant_words;
 use gpumem_core::read::chrome_trace::{
     GroupBy, OperatorColumn, OperatorFigures, RowKind, TraceExplorer,
 };
@@ -158,7 +158,7 @@ impl Operators {
         };
         let device = explorer.summary.devices.get(state.device);
         let device = device.map(|device| {
-            let name = gpumem_core::report::torch_trace_device(device);
+            let name = gpumem_core::explorer::report::torch_trace_device(device);
             format!(" · memory on {name}")
         });
         write(

@@ -1,14 +1,14 @@
 //! The elements of the page.
 
-use gpumem_core::chart::explorer::{
+use gpumem_core::explorer::chart::{
     ProfilerChart, ProfilerView, instant_words, lanes, profiler_chart,
 };
-use gpumem_core::chart::{Density, Point};
-use gpumem_core::read::chrome_trace::{DeviceLevels, RangeMemory, RangeRow, TraceExplorer};
-use gpumem_core::report::{
+use gpumem_core::explorer::report::{
     torch_trace_conclusion, torch_trace_device, torch_trace_level, torch_trace_owner,
     torch_trace_parts,
 };
+use gpumem_core::read::chrome_trace::{DeviceLevels, RangeMemory, RangeRow, TraceExplorer};
+use gpumem_core::scene::{Density, Point};
 use gpumem_core::units::ByteDelta;
 use gpumem_core::units::count;
 use gpumem_page_kit::canvas::Faces;

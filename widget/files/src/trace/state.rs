@@ -1,10 +1,10 @@
 //! What somebody looks at, and what an event does to it.
 
-use gpumem_core::chart::explorer::time_at;
-use gpumem_core::chart::{Point, Theme};
+use gpumem_core::explorer::chart::time_at;
 use gpumem_core::read::chrome_trace::{
     GroupBy, OperatorColumn, OperatorView, RangeRow, TraceSummary,
 };
+use gpumem_core::scene::{Point, Theme};
 use gpumem_core::units::Nanos;
 
 /// The name of the chart.

@@ -1,0 +1,10 @@
+//! What files of other programs say and how many processes compare: as text, JSON and pictures.
+//!
+//! The page's second module (`widget/files`) and the command line show these; the report of a session needs none of
+//! them.
+
+pub mod chart;
+pub mod json;
+pub mod multiples;
+pub mod process_page;
+pub mod report;

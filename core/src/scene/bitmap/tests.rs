@@ -1,0 +1,143 @@
+use crate::chart::report;
+use crate::scene::bitmap::palette::N_COLOURS;
+use crate::scene::bitmap::*;
+use crate::scene::text;
+use crate::scene::{Anchor, Face, Point, Rect, Role};
+use crate::testing::{leak, run, session};
+
+fn painted(item: Item) -> Bitmap {
+    let scene = Scene {
+        width: 60.0,
+        height: 40.0,
+        items: vec![item],
+        ..Scene::default()
+    };
+    let mut bitmap = Bitmap::new(scene.device_size(1.0));
+    paint(&scene, Theme::Light, 1.0, &mut bitmap).expect("memory takes every pixel");
+    bitmap
+}
+
+/// Left, top, right and bottom of what is not background, in pixels.
+#[track_caller]
+fn check(item: Item, expected: [usize; 4]) {
+    let bitmap = painted(item);
+    let background = Theme::Light.colour(Role::Background);
+    let is_drawn = |idx: &usize| bitmap.pixels[*idx] != background;
+    let drawn = || (0..bitmap.pixels.len()).filter(is_drawn);
+    let (xs, ys) = (
+        || drawn().map(|idx| idx % 60),
+        || drawn().map(|idx| idx / 60),
+    );
+    let found = [
+        xs().min().expect("something is drawn"),
+        ys().min().expect("something is drawn"),
+        xs().max().expect("something is drawn") + 1,
+        ys().max().expect("something is drawn") + 1,
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn shapes_cover_their_pixels() {
+    let role = Role::Text;
+    let rect = Rect::new(10.0, 12.0, 20.0, 8.0);
+    check(
+        Item::Fill {
+            rect,
+            role,
+            radius: 0.0,
+        },
+        [10, 12, 30, 20],
+    );
+    check(
+        Item::Fill {
+            rect,
+            role,
+            radius: 3.0,
+        },
+        [10, 12, 30, 20],
+    );
+    let line = |points: &[(f64, f64)]| Item::Line {
+        points: points.iter().map(|&(x, y)| Point::new(x, y)).collect(),
+        role,
+        width: 1.0,
+        dash: None,
+    };
+    check(line(&[(5.0, 10.5), (50.0, 10.5)]), [5, 10, 50, 11]);
+    check(line(&[(20.5, 5.0), (20.5, 30.0)]), [20, 5, 21, 30]);
+    check(
+        line(&[(10.0, 10.0), (20.0, 20.0), (30.0, 10.0)]),
+        [9, 9, 31, 21],
+    );
+}
+
+#[test]
+fn letters_stand_on_their_baseline() {
+    // 7.29 px of capital letter at 10 px, in DejaVu.
+    let letter = Item::Text {
+        at: Point::new(20.0, 30.0),
+        text: "H".to_owned(),
+        size: 10.0,
+        face: Face::Sans,
+        anchor: Anchor::Start,
+        role: Role::Text,
+    };
+    check(letter, [20, 22, 27, 30]);
+}
+
+#[test]
+fn the_table_of_widths_is_that_of_the_fonts() {
+    for (face, typeface) in [
+        (Face::Sans, Typeface::Sans),
+        (Face::Bold, Typeface::Bold),
+        (Face::Mono, Typeface::Mono),
+    ] {
+        let font = typeface.font();
+        let units = font.units_per_em().expect("it has an em");
+        for letter in (' '..='~').chain(['…', '▲', '◆', '○', '·', '−', '±', '×', '■'])
+        {
+            let glyph = font.glyph_id(letter);
+            assert_ne!(glyph.0, 0, "{letter:?} is not in {typeface:?}");
+            let advance = f64::from(font.h_advance_unscaled(glyph) / units) * 1000.0;
+            let measured = text::width(&letter.to_string(), face, 1000.0);
+            let is_exact = letter.is_ascii() || letter == '…';
+            let over = measured - advance;
+            assert!(
+                over >= -110.0 && (over <= 0.5 || !is_exact),
+                "{letter:?}: {over}"
+            );
+        }
+    }
+}
+
+#[test]
+fn flat_colours_are_exact_and_few() {
+    let (recording, analysis) = session(&[("a()", &[run(100).peak(200), run(-50)])]);
+    let scene = report(&recording, &analysis, 400.0);
+    let mut bitmap = Bitmap::new(scene.device_size(2.0));
+    paint(&scene, Theme::Light, 2.0, &mut bitmap).expect("memory takes every pixel");
+    let flat = flat_colours(&scene, Theme::Light);
+    let palette = Palette::of(&bitmap.pixels, &flat);
+    assert!(palette.0.len() <= N_COLOURS);
+    for role in [Role::Panel, Role::Kept, Role::KeptFill, Role::Back] {
+        assert!(palette.0.contains(&Theme::Light.colour(role)), "{role:?}");
+    }
+}
+
+#[test]
+fn the_picture_of_a_session_fits_a_notebook() {
+    let plays: Vec<_> = (0..7).map(|_| run(420).peak(950).sampled(40)).collect();
+    let (recording, mut analysis) = session(&[
+        ("model = build()", &[run(1200).peak(1250).sampled(30)]),
+        ("losses.append(model(batch).sum())", &plays),
+        ("validate(model, loader)", &plays),
+        ("cache = warm(model)", &[run(600), run(120), run(0), run(0)]),
+    ]);
+    analysis.findings = (0..4).map(|cell| leak(&recording, cell, 420)).collect();
+    let bytes = png(&report(&recording, &analysis, 880.0), Theme::Light, 2.0);
+    let base64 = bytes.len().div_ceil(3) * 4;
+    assert!(base64 <= 90_000, "{base64} bytes");
+    let picture = png::Decoder::new(std::io::Cursor::new(&bytes));
+    let reader = picture.read_info().expect("it is a PNG");
+    assert_eq!(reader.info().width, 1760);
+}
