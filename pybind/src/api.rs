@@ -4,18 +4,21 @@ use std::ffi::CString;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use gpumem_core::analyze::{Analysis, Compared, analyze, compare, waiting};
-use gpumem_core::chart;
-use gpumem_core::chrome_trace::chrome_trace;
-use gpumem_core::explorer::process_page::ProcessPage;
-use gpumem_core::heap::Holders;
-use gpumem_core::printable::printable_lines;
-use gpumem_core::processes::{Processes, processes};
-use gpumem_core::read::file_kind::FileKind;
-use gpumem_core::recording::{DeviceIdx, RunIdx};
-use gpumem_core::scene;
-use gpumem_core::scene::{Scene, Theme};
-use gpumem_core::{format, json, recording, report, table};
+use gpumem_analyzer::{Analysis, Compared, analyze, compare, waiting};
+use gpumem_charts as charts;
+use gpumem_explorer::process_page::ProcessPage;
+use gpumem_heap::Holders;
+use gpumem_jobs::processes::{Processes, processes};
+use gpumem_model::printable::printable_lines;
+use gpumem_model::recording;
+use gpumem_model::recording::{DeviceIdx, RunIdx};
+use gpumem_readers::file_kind::FileKind;
+use gpumem_report as report;
+use gpumem_report::chrome_trace::chrome_trace;
+use gpumem_report::{json, table};
+use gpumem_scene as scene;
+use gpumem_scene::{Scene, Theme};
+use gpumem_wire as wire;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
@@ -59,18 +62,18 @@ impl Recording {
     /// Reads the bytes of a recording.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
-        let read = py.detach(|| format::decode(data));
+        let read = py.detach(|| wire::decode(data));
         warned(py, None, read)
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let bytes = py.detach(|| format::encode(&self.inner));
+        let bytes = py.detach(|| wire::encode(&self.inner));
         PyBytes::new(py, &bytes)
     }
 
     /// Writes the recording to a file that `gpumem.load` reads.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| files::write(&path, &format::encode(&self.inner)))
+        py.detach(|| files::write(&path, &wire::encode(&self.inner)))
             .map_err(|error| file_error(path, &error))
     }
 
@@ -170,7 +173,7 @@ impl Recording {
         look::ensure_room()?;
         Ok(py.detach(|| {
             let analysis = self.analysis();
-            let device = chart::default_device(&self.inner, &analysis).unwrap_or(DeviceIdx(0));
+            let device = charts::default_device(&self.inner, &analysis).unwrap_or(DeviceIdx(0));
             report::markdown(&self.inner, &analysis, device)
         }))
     }
@@ -262,7 +265,7 @@ impl Recording {
     }
 
     fn scene(&self, width: f64) -> Scene {
-        chart::report(&self.inner, &self.analysis(), width)
+        charts::report(&self.inner, &self.analysis(), width)
     }
 }
 
@@ -346,7 +349,7 @@ pub(crate) fn load_bytes(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<
     match FileKind::of(bytes) {
         FileKind::Recording | FileKind::Unknown => {
             let read = py.detach(|| {
-                format::decode(bytes).or_else(|error| store::sound_part(bytes).ok_or(error))
+                wire::decode(bytes).or_else(|error| store::sound_part(bytes).ok_or(error))
             });
             warned(py, Some(path), read)
         }
@@ -375,7 +378,7 @@ pub(crate) fn write_file(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyRes
 fn warned(
     py: Python<'_>,
     path: Option<&Path>,
-    read: Result<recording::Recording, format::ReadError>,
+    read: Result<recording::Recording, wire::ReadError>,
 ) -> PyResult<Recording> {
     let read = read.map_err(|error| recording_error(py, path, &error))?;
     for words in read.missing() {
@@ -411,7 +414,7 @@ fn words(error: &io::Error) -> String {
     words.unwrap_or_default().to_owned()
 }
 
-fn recording_error(py: Python<'_>, path: Option<&Path>, error: &format::ReadError) -> PyErr {
+fn recording_error(py: Python<'_>, path: Option<&Path>, error: &wire::ReadError) -> PyErr {
     let message = match path {
         Some(path) => std::format!("{}: {error}", path.display()),
         None => error.to_string(),

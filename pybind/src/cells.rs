@@ -1,6 +1,6 @@
 //! The cells that files of other programs name by their text.
 
-use gpumem_core::read::cell_files::CellFiles;
+use gpumem_readers::cell_files::CellFiles;
 use pyo3::prelude::*;
 
 use crate::text::Text;

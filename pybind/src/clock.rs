@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use gpumem_core::units::Nanos;
+use gpumem_model::units::Nanos;
 
 /// Monotonic nanoseconds since the recording's start, with one anchor on the wall.
 #[derive(Debug, Clone, Copy)]

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use gpumem_core::explorer;
-use gpumem_core::explorer::json::device_profile_json;
-use gpumem_core::read::device_profile;
-use gpumem_core::report;
+use gpumem_explorer as explorer;
+use gpumem_explorer::json::device_profile_json;
+use gpumem_readers::device_profile;
 use pyo3::prelude::*;
 
 use crate::other_file::{Content, OtherFile, object, refused};

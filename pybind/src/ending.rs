@@ -1,6 +1,6 @@
 //! How a run ended, from the exception that ended it.
 
-use gpumem_core::recording::Status;
+use gpumem_model::recording::Status;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 

@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gpumem_core::footprint::{self, Model, ModelTensor, Options, Parameter, Part, Present};
-use gpumem_core::units::Bytes;
+use gpumem_footprint as footprint;
+use gpumem_footprint::{Model, ModelTensor, Options, Parameter, Part, Present};
+use gpumem_model::units::Bytes;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

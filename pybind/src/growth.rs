@@ -1,8 +1,8 @@
 //! Verdicts on levels that Python hands over.
 
-use gpumem_core::analyze::{classify_allocator, classify_growth};
-use gpumem_core::json;
-use gpumem_core::units::Bytes;
+use gpumem_analyzer::{classify_allocator, classify_growth};
+use gpumem_model::units::Bytes;
+use gpumem_report::json;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -8,7 +8,7 @@ use std::panic::{self, AssertUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 
-use gpumem_core::printable::printable;
+use gpumem_model::printable::printable;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 

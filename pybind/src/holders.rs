@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use gpumem_core::heap;
-use gpumem_core::holders::{DeviceHolders, Holder, HolderBranch, SharedMemory};
-use gpumem_core::report;
+use gpumem_heap as heap;
+use gpumem_model::holders::{DeviceHolders, Holder, HolderBranch, SharedMemory};
+use gpumem_report as report;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

@@ -7,7 +7,7 @@ use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use gpumem_core::printable::printable_lines;
+use gpumem_model::printable::printable_lines;
 use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;

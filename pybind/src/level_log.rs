@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use gpumem_core::explorer;
-use gpumem_core::explorer::json::level_log_json;
-use gpumem_core::read::level_log::LevelLog as Log;
-use gpumem_core::read::{nvidia_smi, stormlog};
-use gpumem_core::report;
-use gpumem_core::units::count;
+use gpumem_explorer as explorer;
+use gpumem_explorer::json::level_log_json;
+use gpumem_model::units::count;
+use gpumem_readers::level_log::LevelLog as Log;
+use gpumem_readers::{nvidia_smi, stormlog};
 use pyo3::prelude::*;
 
 use crate::other_file::{Content, OtherFile, object, refused};

@@ -1,13 +1,13 @@
 //! What each device holds now, outside of every run.
 
-use gpumem_core::analyze::DeviceSummary;
-use gpumem_core::recording::{Device, DeviceIdx, DeviceKind, Reading};
-use gpumem_core::report;
-use gpumem_core::units::Bytes;
+use gpumem_analyzer::DeviceSummary;
+use gpumem_model::recording::{Device, DeviceIdx, DeviceKind, Reading};
+use gpumem_model::units::Bytes;
+use gpumem_report as report;
 use pyo3::prelude::*;
 
 use crate::sources::Found;
-use crate::{guard, heap as holders, session};
+use crate::{guard, holders, session};
 
 /// The levels of every device now, and what the accelerators are held for.
 #[pyfunction]

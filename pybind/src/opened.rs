@@ -3,11 +3,11 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use gpumem_core::format;
-use gpumem_core::read::device_profile::is_profile;
-use gpumem_core::read::file_kind::{FileKind, LOOKED_AT};
-use gpumem_core::read::json_file;
-use gpumem_core::read::memory_timeline::is_picture;
+use gpumem_readers::device_profile::is_profile;
+use gpumem_readers::file_kind::{FileKind, LOOKED_AT};
+use gpumem_readers::json_file;
+use gpumem_readers::memory_timeline::is_picture;
+use gpumem_wire as wire;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
@@ -124,7 +124,7 @@ fn unread(py: Python<'_>, path: &Path, head: &[u8]) -> PyErr {
         FileKind::NsightReport => return nsight::not_exported(py, path),
         FileKind::Memray => return refuse_memray(py, path),
         FileKind::Empty => "byte 0: an empty file".to_owned(),
-        FileKind::Unknown => match format::decode(head) {
+        FileKind::Unknown => match wire::decode(head) {
             Err(error) => format!("{error}\n{READS}"),
             Ok(_) => "byte 0: a file that changes while it is read".to_owned(),
         },

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gpumem_core::explorer::process_page::ProcessPage;
+use gpumem_explorer::process_page::ProcessPage;
 use pyo3::PyClass;
 use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer;

@@ -4,7 +4,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gpumem_core::units::Bytes;
+use gpumem_model::units::Bytes;
 
 #[global_allocator]
 static COUNTED: Counted = Counted;

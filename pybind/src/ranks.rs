@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use gpumem_core::analyze::{Analysis, analyze};
-use gpumem_core::explorer::process_page::ProcessPage;
-use gpumem_core::history::Ending;
-use gpumem_core::json::ranks_json;
-use gpumem_core::ranks::{self, Rank, Ranks};
-use gpumem_core::report;
+use gpumem_analyzer::{Analysis, analyze};
+use gpumem_explorer::process_page::ProcessPage;
+use gpumem_jobs::history::Ending;
+use gpumem_jobs::ranks;
+use gpumem_jobs::ranks::{Rank, Ranks};
+use gpumem_report as report;
+use gpumem_report::json::ranks_json;
 use pyo3::prelude::*;
 
 use crate::api::{Recording, load_bytes, raised, read_file, warn_missing};

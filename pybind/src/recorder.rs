@@ -15,17 +15,17 @@ mod traced;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use gpumem_core::downsample::Downsampler;
-use gpumem_core::holders::Allocated;
-use gpumem_core::named;
-use gpumem_core::recording::{
+use gpumem_model::downsample::Downsampler;
+use gpumem_model::holders::Allocated;
+use gpumem_model::named;
+use gpumem_model::recording::{
     AllocatorLevels, Cell, CellIdx, Changes, Device, DeviceIdx, DeviceKey, DriverLevels, Frame,
     Header, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Series,
     SourceHash, SourceState, Status, Unknown,
 };
-use gpumem_core::rules::Rules;
-use gpumem_core::source_text;
-use gpumem_core::units::Nanos;
+use gpumem_model::rules::Rules;
+use gpumem_model::source_text;
+use gpumem_model::units::Nanos;
 
 use crate::clock::Clock;
 use crate::sources::Found;

@@ -1,6 +1,6 @@
 //! The thresholds of the verdicts, to and from Python.
 
-use gpumem_core::rules::{Rules, Threshold};
+use gpumem_model::rules::{Rules, Threshold};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

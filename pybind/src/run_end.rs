@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
 use crate::{guard, session};
-use gpumem_core::recording::RunIdx;
+use gpumem_model::recording::RunIdx;
 
 /// Somebody is told: what a run asks first, without a lock.
 static IS_TOLD: AtomicBool = AtomicBool::new(false);

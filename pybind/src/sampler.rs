@@ -9,9 +9,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gpumem_core::downsample::{Downsampler, Spacing};
-use gpumem_core::recording::{DeviceKey, DriverLevels, RunIdx, Sample};
-use gpumem_core::units::{Nanos, NotATime};
+use gpumem_model::downsample::{Downsampler, Spacing};
+use gpumem_model::recording::{DeviceKey, DriverLevels, RunIdx, Sample};
+use gpumem_model::units::{Nanos, NotATime};
 
 use crate::clock::Clock;
 use crate::cpu_time::Expense;
@@ -411,7 +411,7 @@ pub(crate) fn simulated_run(n_seconds: u64) -> (u64, usize) {
         at += run.interval;
         n_readings += 1;
         let levels = DriverLevels {
-            device_used: gpumem_core::units::Bytes::mib(n_readings % 1024).into(),
+            device_used: gpumem_model::units::Bytes::mib(n_readings % 1024).into(),
             ..DriverLevels::default()
         };
         let nanos = u64::try_from(at.as_nanos()).unwrap_or(u64::MAX);

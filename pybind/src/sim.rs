@@ -11,8 +11,8 @@ mod held;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use gpumem_core::allocator::OutOfMemory;
-use gpumem_core::units::Bytes;
+use gpumem_model::units::Bytes;
+use gpumem_sim::OutOfMemory;
 use pyo3::exceptions::{
     PyAttributeError, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError,
 };

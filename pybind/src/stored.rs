@@ -5,9 +5,10 @@ use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use gpumem_core::history::StoredSession;
-use gpumem_core::printable::printable;
-use gpumem_core::{json, report};
+use gpumem_jobs::history::StoredSession;
+use gpumem_model::printable::printable;
+use gpumem_report as report;
+use gpumem_report::json;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyFileNotFoundError, PyKeyError};
 use pyo3::prelude::*;

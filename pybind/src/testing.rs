@@ -5,11 +5,11 @@
 
 use std::time::{Duration, Instant};
 
-use gpumem_core::heap;
-use gpumem_core::heap::{Category, NodeIdx, ObjectGraph};
-use gpumem_core::holders::{Holder, RootKind, Traits};
-use gpumem_core::units::Bytes;
-use gpumem_core::wording;
+use gpumem_heap as heap;
+use gpumem_heap::{Category, NodeIdx, ObjectGraph};
+use gpumem_model::holders::{Holder, RootKind, Traits};
+use gpumem_model::units::Bytes;
+use gpumem_wording as wording;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -1,7 +1,7 @@
 //! Text of the user's, whatever it holds: on its way in, and made safe to show on its way out.
 
-use gpumem_core::printable::{printable, printable_report};
-use gpumem_core::report;
+use gpumem_model::printable::{printable, printable_report};
+use gpumem_report as report;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 

@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gpumem_core::explorer;
-use gpumem_core::explorer::json::{torch_change_json, torch_snapshot_json};
-use gpumem_core::read::cell_files::CellFiles;
-use gpumem_core::read::torch_snapshot::{SnapshotChange, Summary, summary_in};
-use gpumem_core::report;
+use gpumem_explorer as explorer;
+use gpumem_explorer::json::{torch_change_json, torch_snapshot_json};
+use gpumem_readers::cell_files::CellFiles;
+use gpumem_readers::torch_snapshot::{SnapshotChange, Summary, summary_in};
 use pyo3::prelude::*;
 
 use crate::cells::cells;

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gpumem_core::explorer;
-use gpumem_core::explorer::json::{memory_timeline_json, torch_trace_json, torch_traces_json};
-use gpumem_core::read::cell_files::CellFiles;
-use gpumem_core::read::chrome_trace::{GroupBy, TraceSummary, summary_in};
-use gpumem_core::read::json_file::head;
-use gpumem_core::read::memory_timeline::{self, is_timeline, timeline};
-use gpumem_core::report;
+use gpumem_explorer as explorer;
+use gpumem_explorer::json::{memory_timeline_json, torch_trace_json, torch_traces_json};
+use gpumem_readers::cell_files::CellFiles;
+use gpumem_readers::chrome_trace::{GroupBy, TraceSummary, summary_in};
+use gpumem_readers::json_file::head;
+use gpumem_readers::memory_timeline;
+use gpumem_readers::memory_timeline::{is_timeline, timeline};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

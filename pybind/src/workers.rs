@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use gpumem_core::analyze::analyze;
-use gpumem_core::format;
-use gpumem_core::history::Ending;
-use gpumem_core::ranks::Rank;
-use gpumem_core::recording::{Frame, Header, Missing, Recording, RunIdx, Status};
-use gpumem_core::units::Nanos;
+use gpumem_analyzer::analyze;
+use gpumem_jobs::history::Ending;
+use gpumem_jobs::ranks::Rank;
+use gpumem_model::recording::{Frame, Header, Missing, Recording, RunIdx, Status};
+use gpumem_model::units::Nanos;
+use gpumem_wire as wire;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -35,7 +35,7 @@ pub(crate) fn workers(
         };
         found.into_iter().map(rank).collect::<Result<Vec<_>, _>>()
     });
-    let ranks = ranks.map_err(|error: format::ReadError| failed(py, &error))?;
+    let ranks = ranks.map_err(|error: wire::ReadError| failed(py, &error))?;
     job_of(py, ranks)
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn worker_recording<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let recording = py.detach(|| read(frames, ending));
     let recording = recording.map_err(|error| failed(py, &error))?;
-    let bytes = py.detach(|| format::encode(&recording));
+    let bytes = py.detach(|| wire::encode(&recording));
     Ok(PyBytes::new(py, &bytes))
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn left_behind<'py>(
         (is_it && ending != Ending::Running).then_some(())?;
         let frames = opened.recording.frames();
         let frames = frames.map(|frame| of_worker(bounded(frame, n_points)));
-        Some((format::encode_frames(frames), ending))
+        Some((wire::encode_frames(frames), ending))
     })?;
     Some((PyBytes::new(py, &bytes), ending.name()))
 }
@@ -117,8 +117,8 @@ pub(crate) fn ending_of(recording: &Recording) -> Option<Ending> {
     Ending::from_name(name)
 }
 
-fn read(frames: &[u8], ending: Option<&str>) -> Result<Recording, format::ReadError> {
-    let mut recording = format::decode(frames)?;
+fn read(frames: &[u8], ending: Option<&str>) -> Result<Recording, wire::ReadError> {
+    let mut recording = wire::decode(frames)?;
     if let Some(ending) = ending {
         let header = recording.header();
         let mut process = header.process.clone();
@@ -136,7 +136,7 @@ fn read(frames: &[u8], ending: Option<&str>) -> Result<Recording, format::ReadEr
 
 /// How far a recording goes: how many runs have ended in it, and its last instant.
 fn reach(frames: &[u8]) -> Option<(usize, Nanos)> {
-    let recording = format::decode(frames).ok()?;
+    let recording = wire::decode(frames).ok()?;
     let runs = recording.runs();
     let ended = runs.iter().filter(|run| run.status != Status::Running);
     let instants = runs.iter().map(|run| run.ended.unwrap_or(run.started));
@@ -153,6 +153,6 @@ fn last_sample(recording: &Recording, run: RunIdx) -> impl Iterator<Item = Nanos
     })
 }
 
-fn failed(py: Python<'_>, error: &format::ReadError) -> PyErr {
+fn failed(py: Python<'_>, error: &wire::ReadError) -> PyErr {
     raised(py, &error.to_string(), error.offset)
 }

@@ -6,15 +6,13 @@ use std::path::Path;
 
 use crate::sources::{paths, root};
 
-/// The modules that are left when those are taken away, again and again, that use no other.
+/// The modules of a crate, by its folder of sources, that are left when those are taken away, again and again, that use no other.
 pub(crate) fn circles(folder: &str) -> Vec<String> {
     let files = paths(&format!("{folder}/")).into_iter().map(|path| {
         let text = fs::read_to_string(root().join(&path)).expect("the file is there");
         (path[folder.len() + 1..].to_owned(), text)
     });
-    let of_crate = folder.split_once("/src/").expect("a folder of a crate").1;
-    let absolute = format!("crate::{}::", of_crate.replace('/', "::"));
-    let mut uses = uses(&files.collect(), &absolute);
+    let mut uses = uses(&files.collect(), "crate::");
     assert!(uses.len() > 3, "{folder} has modules");
     while let Some(free) = uses.iter().find(|(_, used)| used.is_empty()) {
         let free = free.0.clone();
@@ -26,14 +24,16 @@ pub(crate) fn circles(folder: &str) -> Vec<String> {
     uses.into_keys().collect()
 }
 
-/// What each module uses of its neighbours, tests aside, also by a name that `mod.rs` exports.
+/// What each module uses of its neighbours, tests aside, also by a name that `lib.rs` exports.
 fn uses(files: &BTreeMap<String, String>, absolute: &str) -> BTreeMap<String, BTreeSet<String>> {
     let module = |path: &str| path.split(['/', '.']).next().unwrap_or_default().to_owned();
     let modules = files.keys().map(|path| module(path));
-    let modules: BTreeSet<String> = modules.filter(|it| it != "mod" && it != "tests").collect();
+    let modules: BTreeSet<String> = modules
+        .filter(|it| it != "lib" && it != "tests" && it != "testing")
+        .collect();
     let mut homes: BTreeMap<String, String> = BTreeMap::new();
     for exported in files
-        .get("mod.rs")
+        .get("lib.rs")
         .map_or("", String::as_str)
         .split("use ")
         .skip(1)
@@ -117,20 +117,23 @@ fn without_tests(text: &str) -> String {
 fn a_circle_is_found_below_an_item_for_tests_and_by_an_exported_name() {
     let check = |b: &str, expected: &[&str]| {
         let files = [
-            ("mod.rs", "mod a;\nmod b;\npub use a::{A, make};\n"),
+            ("lib.rs", "mod a;\nmod b;\npub use a::{A, make};\n"),
             ("a.rs", "#[cfg(test)]\nmod tests;\n\nuse super::b::B;\n"),
             ("a/tests.rs", "use super::super::c::C;\n"),
             ("b.rs", b),
         ];
         let files = files.map(|(path, text)| (path.to_owned(), text.to_owned()));
-        let uses = uses(&files.into(), "crate::folder::");
+        let uses = uses(&files.into(), "crate::");
         assert_eq!(uses["a"], BTreeSet::from(["b".to_owned()]));
         assert_eq!(uses["b"].iter().collect::<Vec<_>>(), expected, "{b}");
     };
     check("use super::{\n    a::{A, make},\n};\n", &["a"]);
     check("use super::A;\n", &["a"]);
-    check("use crate::folder::{A, Other};\n", &["a"]);
-    check("// super::a::A\nuse super::Other;\nuse crate::a::A;\n", &[]);
+    check("use crate::{A, Other};\n", &["a"]);
+    check(
+        "// super::a::A\nuse super::Other;\nuse gpumem_b::a::A;\n",
+        &[],
+    );
     check(
         "#[cfg(test)]\nmod tests {\n    use super::super::a::A;\n}\n",
         &[],

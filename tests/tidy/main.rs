@@ -1,6 +1,7 @@
 //! The rules of this repository that a compiler does not know.
 
 mod circles;
+mod crates;
 mod pages;
 mod sources;
 
@@ -37,21 +38,38 @@ const UNSAFE: [&str; 4] = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe exter
 
 #[test]
 fn core_knows_no_machine_and_no_page() {
-    dependencies("gpumem-core").among(&MACHINE).none();
-    dependencies("gpumem-core").among(&PAGE).none();
+    for package in crates::of_core() {
+        dependencies(&package).among(&MACHINE).none();
+        dependencies(&package).among(&PAGE).none();
+    }
 }
 
 #[test]
 fn core_is_told_and_never_looks() {
-    lines("core/src/").with_any(&OUTSIDE).none();
-    lines("core/src/").with_any(&CLOCKS).none();
+    for package in crates::of_core() {
+        let sources = format!("{}/src/", crates::folder(&package));
+        lines(&sources).with_any(&OUTSIDE).none();
+        lines(&sources).with_any(&CLOCKS).none();
+    }
 }
 
 #[test]
-fn each_public_module_of_core_shows_its_use() {
-    lines("core/src/")
-        .starting_with(&["pub mod "])
-        .unless_module_begins_with("//! ```\n")
+fn each_crate_of_core_shows_its_use() {
+    for package in crates::of_core() {
+        let text = text(&format!("{}/src/lib.rs", crates::folder(&package)));
+        assert!(text.contains("\n//! ```\n"), "{package} shows no use");
+    }
+}
+
+#[test]
+fn crates_of_core_depend_on_those_before_them() {
+    assert_eq!(crates::upward(), [""; 0]);
+}
+
+#[test]
+fn the_report_knows_no_file_of_others() {
+    dependencies("gpumem-widget")
+        .among(&["gpumem-readers", "gpumem-explorer"])
         .none();
 }
 
@@ -73,7 +91,7 @@ fn the_widget_knows_no_machine() {
 
 #[test]
 fn modules_of_the_analysis_use_each_other_in_no_circle() {
-    assert_eq!(circles::circles("core/src/analyze"), [""; 0]);
+    assert_eq!(circles::circles("core/analyzer/src"), [""; 0]);
 }
 
 #[test]
@@ -98,7 +116,7 @@ fn the_extension_passes_no_verdict() {
         .none();
     lines("pybind/src/recorder")
         .in_code()
-        .with_any(&["gpumem_core::analyze"])
+        .with_any(&["gpumem_analyzer::analyze", "gpumem_analyzer::{"])
         .none();
 }
 
@@ -122,7 +140,7 @@ fn the_widget_decides_by_no_kind_of_finding_and_by_no_word() {
 
 #[test]
 fn charts_tell_parts_apart_by_no_word() {
-    lines("core/src/chart/")
+    lines("core/charts/src/")
         .in_code()
         .with_any(&COMPARED_WORDS)
         .none();

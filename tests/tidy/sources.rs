@@ -125,11 +125,6 @@ impl Found {
         self.keep(|place| !place.text.trim_start().starts_with("//"))
     }
 
-    /// Lines that start with one of these.
-    pub(crate) fn starting_with(self, words: &[&str]) -> Self {
-        self.keep(|place| words.iter().any(|word| place.text.starts_with(word)))
-    }
-
     /// What is not in this file or folder.
     pub(crate) fn outside(self, allowed: &str) -> Self {
         self.keep(|place| !place.path.starts_with(allowed))
@@ -148,22 +143,6 @@ impl Found {
             !above
                 .take_while(|line| is_comment_or_attribute(line))
                 .any(|line| line.contains(word))
-        })
-    }
-
-    /// Declarations of modules whose docs do not hold this.
-    pub(crate) fn unless_module_begins_with(self, text: &str) -> Self {
-        self.keep(|place| {
-            let declared = Path::new(&place.path);
-            let folder = declared.parent().unwrap_or(declared);
-            let name = place.text.trim_start_matches("pub mod ");
-            let name = name.trim_end_matches(';');
-            let files = [format!("{name}.rs"), format!("{name}/mod.rs")];
-            let read = |file| fs::read_to_string(root().join(folder).join(file)).ok();
-            let module = files.iter().find_map(read).unwrap_or_default();
-            let docs = module.lines().take_while(|line| line.starts_with("//!"));
-            let docs: String = docs.flat_map(|line| [line, "\n"]).collect();
-            !docs.contains(text)
         })
     }
 

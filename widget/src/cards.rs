@@ -1,9 +1,10 @@
 //! A finding as a card: its conclusion, the line to change, why that helps, and all there is to know.
 
-use gpumem_core::analyze::{Finding, Verdict};
-use gpumem_core::heap::{Fix, changed};
-use gpumem_core::recording::RunIdx;
-use gpumem_core::wording::{self, Words};
+use gpumem_analyzer::{Finding, Verdict};
+use gpumem_heap::{Fix, changed};
+use gpumem_model::recording::RunIdx;
+use gpumem_wording as wording;
+use gpumem_wording::Words;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, FocusOptions, HtmlElement};
 

@@ -1,11 +1,11 @@
 //! Small recordings for the tests of this crate.
 
-use gpumem_core::recording::{
+use gpumem_model::recording::{
     Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Reading, Recording,
     Revision, Run, RunIdx, RunKind, RunLevels, Status,
 };
-use gpumem_core::source_text;
-use gpumem_core::units::{Bytes, Nanos};
+use gpumem_model::source_text;
+use gpumem_model::units::{Bytes, Nanos};
 
 /// One device and one run after the other, run `i` of the cell `cells[i]`; each
 /// lasts a second and takes the device from `i` to `i + 1` GiB.

@@ -1,12 +1,13 @@
 //! A finding in full: what grew and where that leads, who holds it, what to do, and the figures.
 
-use gpumem_core::analyze::{Evidence, Finding};
-use gpumem_core::chart;
-use gpumem_core::chart::LongRun;
-use gpumem_core::scene::Density;
-use gpumem_core::units::{ByteDelta, Units};
-use gpumem_core::wording::{self, Words};
+use gpumem_analyzer::{Evidence, Finding};
+use gpumem_charts as charts;
+use gpumem_charts::LongRun;
+use gpumem_model::units::{ByteDelta, Units};
 use gpumem_page_kit::paint::paint_scene;
+use gpumem_scene::Density;
+use gpumem_wording as wording;
+use gpumem_wording::Words;
 use web_sys::{Element, HtmlCanvasElement};
 
 use crate::canvas::Faces;
@@ -84,16 +85,16 @@ pub(crate) fn draw(
     } else {
         (room - BETWEEN) / 2.0
     };
-    let view = chart::View {
+    let view = charts::View {
         width,
         density: Density(model.scale),
         units: model.units(),
-        ..chart::View::default()
+        ..charts::View::default()
     };
     let scenes = [
         (
             "Who held it when it ran out",
-            chart::oom(recording, analysis, finding, &view),
+            charts::oom(recording, analysis, finding, &view),
         ),
         (
             "Level over iterations",
@@ -101,11 +102,11 @@ pub(crate) fn draw(
         ),
         (
             "After each run",
-            chart::course(finding, &view).filter(|_| long_run.is_none()),
+            charts::course(finding, &view).filter(|_| long_run.is_none()),
         ),
         (
             "If it goes on",
-            chart::outlook(finding, &view).filter(|_| long_run.is_none()),
+            charts::outlook(finding, &view).filter(|_| long_run.is_none()),
         ),
     ];
     let mut drawn = Vec::new();

@@ -1,10 +1,10 @@
 //! Who holds what, as a list.
 
-use gpumem_core::analyze::Finding;
-use gpumem_core::chart::Field;
-use gpumem_core::holders::RootKind;
-use gpumem_core::recording::DeviceIdx;
-use gpumem_core::units::Units;
+use gpumem_analyzer::Finding;
+use gpumem_charts::Field;
+use gpumem_model::holders::RootKind;
+use gpumem_model::recording::DeviceIdx;
+use gpumem_model::units::Units;
 use web_sys::Element;
 
 use crate::dom::{Maker, add};

@@ -1,6 +1,6 @@
 //! What each key does: one table for the handler and for the list that `?` shows.
 
-use gpumem_core::chart::{Measure, Pace};
+use gpumem_charts::{Measure, Pace};
 
 use crate::state::Step;
 

@@ -25,15 +25,15 @@ mod state;
 mod threshold;
 mod zoom;
 
-use gpumem_core::chart;
-use gpumem_core::chart::Extent;
-use gpumem_core::format;
-use gpumem_core::recording::{CellIdx, DeviceIdx, LoopIdx};
-use gpumem_core::report;
-use gpumem_core::scene;
-use gpumem_core::scene::{Point, Theme};
-use gpumem_core::units::Units;
+use gpumem_charts as charts;
+use gpumem_charts::Extent;
+use gpumem_model::recording::{CellIdx, DeviceIdx, LoopIdx};
+use gpumem_model::units::Units;
 use gpumem_page_kit::{canvas, dom};
+use gpumem_report as report;
+use gpumem_scene as scene;
+use gpumem_scene::{Point, Theme};
+use gpumem_wire as wire;
 use wasm_bindgen::prelude::{JsError, JsValue, wasm_bindgen};
 use web_sys::{Element, HtmlCanvasElement};
 
@@ -60,7 +60,7 @@ impl View {
         #[cfg(feature = "development")]
         console_error_panic_hook::set_once();
         Ok(Self {
-            model: Model::new(format::decode(bytes)?),
+            model: Model::new(wire::decode(bytes)?),
             page: None,
             gesture: None,
         })
@@ -68,7 +68,7 @@ impl View {
 
     /// Holds the recording against the one in `bytes`; throws where they are not one.
     pub fn compare(&mut self, bytes: &[u8], name: &str) -> Result<(), JsValue> {
-        let baseline = format::decode(bytes).map_err(JsError::from)?;
+        let baseline = wire::decode(bytes).map_err(JsError::from)?;
         self.model.set_baseline(name, baseline);
         self.on_page(Page::show);
         Ok(())
@@ -272,8 +272,8 @@ impl View {
                 Ok(idx) => Event::Switched(DeviceIdx(idx)),
                 Err(_) => return,
             },
-            "measure" if argument == "run" => Event::Measured(chart::Measure::PerRun),
-            "measure" => Event::Measured(chart::Measure::Total),
+            "measure" if argument == "run" => Event::Measured(charts::Measure::PerRun),
+            "measure" => Event::Measured(charts::Measure::Total),
             "fold" => match Fold::from_name(argument) {
                 Some(fold) => Event::Folded(fold),
                 None => return,
@@ -294,8 +294,8 @@ impl View {
             "rows" => Event::ShowedRows,
             "sort" => Event::Sorted(argument.parse().unwrap_or_default()),
             "card" => return self.show_card(argument),
-            "pace" if argument == "clock" => Event::Paced(chart::Pace::Clock),
-            "pace" => Event::Paced(chart::Pace::Runs),
+            "pace" if argument == "clock" => Event::Paced(charts::Pace::Clock),
+            "pace" => Event::Paced(charts::Pace::Runs),
             "whole" if Chart::from_name(argument).is_some_and(|it| !it.has_time()) => return,
             "whole" => Event::Zoomed(None),
             "units" => {
@@ -413,7 +413,7 @@ impl View {
         if let Ok(idx) = device.parse() {
             self.handle(Event::Switched(DeviceIdx(idx)));
         }
-        self.handle(Event::Looked(chart::Moment::After));
+        self.handle(Event::Looked(charts::Moment::After));
         if let Some(field) = self.model.field_of(name) {
             return self.show_field(field);
         }

@@ -2,16 +2,17 @@
 
 use std::cell::OnceCell;
 
-use gpumem_core::analyze::{Analysis, CellRef, Compared, IncrementalAnalyzer, Verdict, waiting};
-use gpumem_core::chart;
-use gpumem_core::chart::{
+use gpumem_analyzer::{Analysis, CellRef, Compared, IncrementalAnalyzer, Verdict, waiting};
+use gpumem_charts as charts;
+use gpumem_charts::{
     Cells, Extent, Field, Layout, LevelsOfDetail, LongRun, Map, Reading, Segment, TimeScale,
 };
-use gpumem_core::format::{self, ReadError};
-use gpumem_core::recording::{CellIdx, Column, DeviceIdx, Points, Recording, RunIdx};
-use gpumem_core::rules::Rules;
-use gpumem_core::scene::{Density, Scene, Target, Theme};
-use gpumem_core::units::{Bytes, Nanos, Units};
+use gpumem_model::recording::{CellIdx, Column, DeviceIdx, Points, Recording, RunIdx};
+use gpumem_model::rules::Rules;
+use gpumem_model::units::{Bytes, Nanos, Units};
+use gpumem_scene::{Density, Scene, Target, Theme};
+use gpumem_wire as wire;
+use gpumem_wire::ReadError;
 
 use crate::keys::{self, Key};
 use crate::saved;
@@ -173,7 +174,7 @@ impl Model {
     pub(crate) fn apply(&mut self, frames: &[u8]) -> Result<(), ReadError> {
         let was_empty = self.recording.runs().is_empty();
         let recorded = *self.recorded_rules();
-        let read = format::apply(&mut self.recording, frames);
+        let read = wire::apply(&mut self.recording, frames);
         if self.rules == recorded {
             // Who moved none goes on with what the session is judged by.
             self.rules = *self.recorded_rules();
@@ -235,11 +236,11 @@ impl Model {
     }
 
     fn map_inside(&self, inside: &[String]) -> Option<Map> {
-        let view = chart::View {
+        let view = charts::View {
             inside: inside.to_vec(),
             ..self.view(Chart::Holders)
         };
-        chart::holder_map(&self.recording, &view)
+        charts::holder_map(&self.recording, &view)
     }
 
     /// Into a field of the map; `None` where it holds nothing that is known.
@@ -301,11 +302,11 @@ impl Model {
     /// What the timeline shows, on the scale of the whole.
     pub(crate) fn with_window<T>(&self, look: impl FnOnce(&Window<'_>) -> T) -> T {
         let shown = self.time_scale();
-        let whole = chart::View {
+        let whole = charts::View {
             span: None,
             ..self.view(Chart::Timeline)
         };
-        let whole = chart::time_scale(&self.recording, &whole);
+        let whole = charts::time_scale(&self.recording, &whole);
         look(&Window {
             whole: &whole,
             shown: &shown,
@@ -315,7 +316,7 @@ impl Model {
 
     /// Where instants are on the timeline.
     pub(crate) fn time_scale(&self) -> TimeScale {
-        chart::time_scale(&self.recording, &self.view(Chart::Timeline))
+        charts::time_scale(&self.recording, &self.view(Chart::Timeline))
     }
 
     /// Moves a threshold, and judges anew.
@@ -342,38 +343,38 @@ impl Model {
         match chart {
             Chart::Row | Chart::Run => Scene::default(),
             Chart::Cells => self.cells().over_time(self.layout(), view.units),
-            Chart::Now => chart::now(recording, analysis, &view),
-            Chart::Timeline => chart::timeline_from(&self.detail, recording, analysis, &view),
-            Chart::Minimap => chart::minimap(recording, analysis, &view),
-            Chart::Holders => chart::treemap(recording, &view),
+            Chart::Now => charts::now(recording, analysis, &view),
+            Chart::Timeline => charts::timeline_from(&self.detail, recording, analysis, &view),
+            Chart::Minimap => charts::minimap(recording, analysis, &view),
+            Chart::Holders => charts::treemap(recording, &view),
         }
     }
 
     /// What a chart's picture depends on, and nothing else.
-    pub(crate) fn view(&self, chart: Chart) -> chart::View {
+    pub(crate) fn view(&self, chart: Chart) -> charts::View {
         let state = &self.state;
-        let bare = chart::View {
+        let bare = charts::View {
             width: state.width,
             density: Density(self.scale),
             device: state.device,
             units: state.units,
-            ..chart::View::default()
+            ..charts::View::default()
         };
         let selected = || state.selected(&self.recording, &self.analysis);
         match chart {
             Chart::Row | Chart::Run | Chart::Cells | Chart::Now => bare,
-            Chart::Minimap => chart::View {
+            Chart::Minimap => charts::View {
                 pace: state.pace,
                 ..bare
             },
-            Chart::Timeline => chart::View {
+            Chart::Timeline => charts::View {
                 selected: selected(),
                 span: state.span,
                 pace: state.pace,
                 layers: state.layers,
                 ..bare
             },
-            Chart::Holders => chart::View {
+            Chart::Holders => charts::View {
                 selected: selected(),
                 moment: state.moment,
                 inside: state.inside.clone(),
@@ -385,13 +386,13 @@ impl Model {
     /// The report as one picture.
     pub(crate) fn picture(&self, extent: Extent) -> Scene {
         let state = &self.state;
-        let view = chart::View {
+        let view = charts::View {
             width: state.width.max(640.0),
             density: Density(self.scale_of_picture(extent)),
             measure: state.measure,
             ..self.view(Chart::Now)
         };
-        chart::picture(&self.recording, &self.analysis, &view, extent)
+        charts::picture(&self.recording, &self.analysis, &view, extent)
     }
 
     /// Device pixels to one of the picture's, which is looked at elsewhere too.
@@ -404,14 +405,14 @@ impl Model {
 
     /// What fills the device that is shown.
     pub(crate) fn segments(&self) -> Vec<Segment> {
-        chart::segments(&self.recording, &self.analysis, self.state.device)
+        charts::segments(&self.recording, &self.analysis, self.state.device)
     }
 
     /// What each cell kept on the device that is shown.
     pub(crate) fn cells(&self) -> &Cells {
         let (recording, analysis) = (&self.recording, &self.analysis);
         let cells = || {
-            let mut cells = chart::cells(recording, analysis, self.state.device);
+            let mut cells = charts::cells(recording, analysis, self.state.device);
             if let Some(before) = self.cells_before() {
                 cells.hold_against(&before);
             }
@@ -427,7 +428,7 @@ impl Model {
         let mut devices = before.devices().iter();
         let device = devices.find(|it| it.key == shown.key)?.idx;
         let analysis = IncrementalAnalyzer::default().analyze(before, &self.rules);
-        Some(chart::cells(before, &analysis, device))
+        Some(charts::cells(before, &analysis, device))
     }
 
     /// The long run of a cell, by the iterations that the reader wants.
@@ -503,7 +504,7 @@ impl Model {
         let before = std::mem::take(&mut self.analysis.findings);
         let (analyzer, analysis) = (&mut self.analyzer, &mut self.analysis);
         analyzer.judge(analysis, &self.recording, &self.rules);
-        if !chart::draw_alike(&before, &self.analysis.findings) {
+        if !charts::draw_alike(&before, &self.analysis.findings) {
             self.version += 1;
             self.cells.take();
         }

@@ -74,9 +74,9 @@ fn literal(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use gpumem_core::format;
-    use gpumem_core::recording::{Frame, Header};
-    use gpumem_core::rules::Rules;
+    use gpumem_model::recording::{Frame, Header};
+    use gpumem_model::rules::Rules;
+    use gpumem_wire as wire;
 
     use super::*;
     use crate::fixture::recording_of_runs;
@@ -139,7 +139,7 @@ mod tests {
                 rules,
                 ..model.recording().header().clone()
             };
-            let frames = format::encode_frames([Frame::Header(header)]);
+            let frames = wire::encode_frames([Frame::Header(header)]);
             model.apply(&frames).expect("a header fits");
             model.rules().min_runs
         };

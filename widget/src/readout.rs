@@ -1,9 +1,10 @@
 //! The numbers of one run in words.
 
-use gpumem_core::chart::{self, Field, Map, Reading, Segment};
-use gpumem_core::holders::{Part, RootKind};
-use gpumem_core::recording::{DeviceIdx, Recording, RunIdx, Series, Status};
-use gpumem_core::units::{Bytes, Nanos, Units};
+use gpumem_charts as charts;
+use gpumem_charts::{Field, Map, Reading, Segment};
+use gpumem_model::holders::{Part, RootKind};
+use gpumem_model::recording::{DeviceIdx, Recording, RunIdx, Series, Status};
+use gpumem_model::units::{Bytes, Nanos, Units};
 
 /// What is read out of a run: a title and named figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,14 +114,14 @@ pub(crate) fn of_field(field: &Field, map: &Map, units: Units) -> Readout {
 pub(crate) const fn unusual(status: Status) -> Option<&'static str> {
     match status {
         Status::Running => Some("not yet"),
-        status => chart::ended(status),
+        status => charts::ended(status),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use gpumem_core::analyze::{Rules, analyze};
-    use gpumem_core::chart::cells;
+    use gpumem_analyzer::{Rules, analyze};
+    use gpumem_charts::cells;
 
     use super::*;
     use crate::fixture::recording_of_runs;

@@ -6,10 +6,10 @@
 
 use std::fmt::Write as _;
 
-use gpumem_core::chart::{Measure, Moment, Pace};
-use gpumem_core::recording::{CellIdx, DeviceIdx};
-use gpumem_core::rules::Rules;
-use gpumem_core::units::{Nanos, Units};
+use gpumem_charts::{Measure, Moment, Pace};
+use gpumem_model::recording::{CellIdx, DeviceIdx};
+use gpumem_model::rules::Rules;
+use gpumem_model::units::{Nanos, Units};
 
 use crate::settings::Setting;
 use crate::state::{Choice, Fold, Layer, Span, State};
@@ -196,7 +196,7 @@ fn unescaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use gpumem_core::analyze::Analysis;
+    use gpumem_analyzer::Analysis;
 
     use super::*;
     use crate::fixture::recording_of_runs;

@@ -1,8 +1,8 @@
 //! The thresholds that the reader moves, each a slider of whole positions.
 
-use gpumem_core::recording::DeviceKind;
-use gpumem_core::rules::{FEWEST_RUNS, Rules, Threshold};
-use gpumem_core::units::{Bytes, Units};
+use gpumem_model::recording::DeviceKind;
+use gpumem_model::rules::{FEWEST_RUNS, Rules, Threshold};
+use gpumem_model::units::{Bytes, Units};
 
 use crate::threshold;
 

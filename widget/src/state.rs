@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use gpumem_core::analyze::Analysis;
-use gpumem_core::chart::{Layers, Measure, Moment, Pace, default_device};
-use gpumem_core::named;
-use gpumem_core::recording::{CellIdx, DeviceIdx, LoopIdx, Recording, RunIdx};
-use gpumem_core::scene::Target;
-use gpumem_core::units::{Nanos, Units};
+use gpumem_analyzer::Analysis;
+use gpumem_charts::{Layers, Measure, Moment, Pace, default_device};
+use gpumem_model::named;
+use gpumem_model::recording::{CellIdx, DeviceIdx, LoopIdx, Recording, RunIdx};
+use gpumem_model::units::{Nanos, Units};
+use gpumem_scene::Target;
 
 named! {
     /// One of the pictures, or a row of them.

@@ -1,7 +1,7 @@
 //! The slider of sizes: its positions go up by halves of an octave, in sizes
 //! that read well (1 MiB, 1.5 MiB, 2 MiB, 3 MiB, …).
 
-use gpumem_core::units::Bytes;
+use gpumem_model::units::Bytes;
 
 /// The smallest size is this power of two: 64 KiB.
 const FIRST_OCTAVE: u32 = 16;

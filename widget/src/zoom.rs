@@ -3,8 +3,8 @@
 //! All of it happens on the scale of the whole session: there a zoom is the same
 //! wherever one looks, although pauses are folded.
 
-use gpumem_core::chart::TimeScale;
-use gpumem_core::units::Nanos;
+use gpumem_charts::TimeScale;
+use gpumem_model::units::Nanos;
 
 use crate::state::Span;
 
@@ -85,7 +85,7 @@ impl Window<'_> {
 
 #[cfg(test)]
 mod tests {
-    use gpumem_core::chart::{View, time_scale};
+    use gpumem_charts::{View, time_scale};
 
     use super::*;
     use crate::fixture::recording_of_runs;

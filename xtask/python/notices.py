@@ -72,7 +72,7 @@ def wrapped(names: set[str]) -> str:
 def main() -> None:
     """Write the file; works with the same text share a section."""
     sections: dict[str, set[str]] = defaultdict(set)
-    sections[tidy(ROOT / "core/src/chart/fonts/LICENSE")].add(FONTS)
+    sections[tidy(ROOT / "core/scene/src/fonts/LICENSE")].add(FONTS)
     sections[SQLITE].add("SQLite")
     wanted = linked()
     for package in json.loads(cargo("metadata", "--format-version=1"))["packages"]:

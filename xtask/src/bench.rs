@@ -106,7 +106,7 @@ fn sessions(project: &Project) -> Result<Vec<(&'static str, PathBuf)>> {
         let path = project.target(&file);
         let mut example = project.cargo("run");
         example
-            .args(["--quiet", "--locked", "--package", "gpumem-core"])
+            .args(["--quiet", "--locked", "--package", "gpumem-wire"])
             .args(["--example", "long_session", "--"]);
         run::run(example.arg(&path).args(counts))?;
         Ok((name, path))

@@ -12,11 +12,10 @@ use crate::{run, step, system};
 
 /// What the page runs.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
-const INPUTS: [&str; 8] = [
+const INPUTS: [&str; 7] = [
     "Cargo.toml",
     "Cargo.lock",
-    "core/Cargo.toml",
-    "core/src",
+    "core",
     "widget",
     "js",
     "xtask/src/wasm.rs",

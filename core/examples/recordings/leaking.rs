@@ -5,16 +5,12 @@
 
 /// Twelve runs of a cell that appends to `losses`: each keeps 2 MiB of `cuda:0`. The holders and
 /// the segments were recorded after the last run.
-pub(super) fn leaking() -> gpumem_core::recording::Recording {
-    use gpumem_core::holders::{DeviceHolders, Holder, Part, RootKind};
-    use gpumem_core::recording::{
-        AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Header,
-        HolderSnapshot, Reading, Recording, Revision, Run, RunIdx, RunLevels, Sample, Samples,
-        SegmentSnapshot, Series, Source, Status,
-    };
-    use gpumem_core::segments::{Block, BlockState, Pool, Segment, Segments};
-    use gpumem_core::source_text;
-    use gpumem_core::units::{Bytes, Nanos};
+pub(super) fn leaking() -> gpumem_model::recording::Recording {
+    use gpumem_model::holders::{DeviceHolders, Holder, Part, RootKind};
+    use gpumem_model::recording::{AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Header, HolderSnapshot, Reading, Recording, Revision, Run, RunIdx, RunLevels, Sample, Samples, SegmentSnapshot, Series, Source, Status};
+    use gpumem_model::segments::{Block, BlockState, Pool, Segment, Segments};
+    use gpumem_model::source_text;
+    use gpumem_model::units::{Bytes, Nanos};
 
     let text = "losses.append(step(batch))";
     let hash = source_text::hash(text);

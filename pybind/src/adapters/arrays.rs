@@ -1,7 +1,7 @@
 //! What the adapters of arrays have in common.
 
-use gpumem_core::heap::{Category, Step};
-use gpumem_core::units::Bytes;
+use gpumem_heap::{Category, Step};
+use gpumem_model::units::Bytes;
 
 use super::{Details, Sink, Storage, identity};
 use crate::still::Object;

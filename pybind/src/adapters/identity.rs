@@ -5,7 +5,7 @@
 //! size are rarely met again for another storage: in 0 to 14 % of the cases where a list is replaced
 //! by its equal. So how much a name holds is counted, and identity only tells what is fresh.
 
-use gpumem_core::units::Bytes;
+use gpumem_model::units::Bytes;
 
 use super::StorageId;
 

@@ -1,7 +1,7 @@
 //! JAX's arrays.
 
-use gpumem_core::heap::Category;
-use gpumem_core::units::Bytes;
+use gpumem_heap::Category;
+use gpumem_model::units::Bytes;
 
 use super::arrays::{self, Block};
 use super::{Adapter, ClassName, Sink, Unread};

@@ -1,8 +1,8 @@
 //! Numba's device arrays. Their classes are written in Python: only attributes of their instances
 //! are read.
 
-use gpumem_core::heap::Category;
-use gpumem_core::units::Bytes;
+use gpumem_heap::Category;
+use gpumem_model::units::Bytes;
 
 use super::arrays::{self, Block};
 use super::{Adapter, ClassName, Sink, Unread};

@@ -13,8 +13,8 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::rc::Rc;
 
-use gpumem_core::heap::{Category, Step};
-use gpumem_core::units::Bytes;
+use gpumem_heap::{Category, Step};
+use gpumem_model::units::Bytes;
 use pyo3::ffi;
 
 use super::arrays::{self, Block};

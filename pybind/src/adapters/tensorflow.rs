@@ -5,8 +5,8 @@
 //! plain numbers, asking ends the process.
 #![expect(unsafe_code, reason = "the pointer inside a capsule")]
 
-use gpumem_core::heap::Category;
-use gpumem_core::units::Bytes;
+use gpumem_heap::Category;
+use gpumem_model::units::Bytes;
 
 use super::arrays::{self, Block};
 use super::{Adapter, ClassName, Sink, Unread};

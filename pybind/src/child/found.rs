@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use gpumem_core::processes::{Child, Exit};
-use gpumem_core::units::{Bytes, Nanos};
+use gpumem_jobs::processes::{Child, Exit};
+use gpumem_model::units::{Bytes, Nanos};
 
 use crate::files;
 use crate::store::{self, EXTENSION, short_id};

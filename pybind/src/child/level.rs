@@ -1,6 +1,6 @@
 //! How much memory a child holds.
 
-use gpumem_core::units::Bytes;
+use gpumem_model::units::Bytes;
 
 /// What a child holds at an instant.
 pub(super) struct Levels {

@@ -8,13 +8,13 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpumem_core::downsample::{Downsampler, Spacing};
-use gpumem_core::format;
-use gpumem_core::recording::{
+use gpumem_model::downsample::{Downsampler, Spacing};
+use gpumem_model::recording::{
     Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Finish, Frame, Header, Reading,
     Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series, SourceHash, Status,
 };
-use gpumem_core::units::{Bytes, Nanos};
+use gpumem_model::units::{Bytes, Nanos};
+use gpumem_wire as wire;
 
 use super::found;
 use super::level::Level;
@@ -246,7 +246,7 @@ impl Written {
         ];
         drop(state);
         Some(Self {
-            file: FrameFile::create(&path, &format::encode_frames(frames)).ok()?,
+            file: FrameFile::create(&path, &wire::encode_frames(frames)).ok()?,
             unwritten: Vec::new(),
             began,
             before,
@@ -308,7 +308,7 @@ impl Written {
 
     /// A reader sees all of it or nothing. What a full disk does not take comes with the next.
     fn append(&mut self, frames: Vec<Frame>) -> Option<()> {
-        self.unwritten.extend(format::encode_frames(frames));
+        self.unwritten.extend(wire::encode_frames(frames));
         match self.file.append(&self.unwritten) {
             Ok(()) => self.unwritten.clear(),
             Err(Fault::Full) if self.unwritten.len() < MAX_WAITING => {}

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gpumem_core::units::Nanos;
+use gpumem_model::units::Nanos;
 
 use super::found;
 use crate::clock::Clock;

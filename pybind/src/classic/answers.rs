@@ -1,8 +1,6 @@
 //! The core's answers by the classic rules → the dicts that people know.
 
-use gpumem_core::classic::{
-    Figure, Figures, HiddenGap, Impact, Insight, Pattern, Report, Severity,
-};
+use gpumem_classic::{Figure, Figures, HiddenGap, Impact, Insight, Pattern, Report, Severity};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

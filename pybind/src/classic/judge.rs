@@ -4,7 +4,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gpumem_core::classic::{self, Calls, Insight, Pattern, Thresholds};
+use gpumem_classic as classic;
+use gpumem_classic::{Calls, Insight, Pattern, Thresholds};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;

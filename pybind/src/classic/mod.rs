@@ -8,7 +8,8 @@ mod probe;
 mod reading;
 mod records;
 
-use gpumem_core::classic::{self, GapSample, Thresholds};
+use gpumem_classic as classic;
+use gpumem_classic::{GapSample, Thresholds};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

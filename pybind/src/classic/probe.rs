@@ -3,8 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gpumem_core::recording::{DeviceKey, DeviceKind, Reading, RunIdx, Sample};
-use gpumem_core::units::Bytes;
+use gpumem_model::recording::{DeviceKey, DeviceKind, Reading, RunIdx, Sample};
+use gpumem_model::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 

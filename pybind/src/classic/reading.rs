@@ -1,7 +1,7 @@
 //! Results in Python → the core's calls: without a look-up by name where they are
 //! our own records, by their attributes otherwise.
 
-use gpumem_core::classic::{Call, Calls};
+use gpumem_classic::{Call, Calls};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;

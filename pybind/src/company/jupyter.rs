@@ -6,7 +6,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpumem_core::company::{Server, Sight, connection_file, kernel_id};
+use gpumem_jobs::company::{Server, Sight, connection_file, kernel_id};
 use pyo3::prelude::*;
 
 use super::Seen;

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
-use gpumem_core::company::{Facts, Sight};
-use gpumem_core::units::Nanos;
+use gpumem_jobs::company::{Facts, Sight};
+use gpumem_model::units::Nanos;
 
 use super::Seen;
 use crate::sources::process::{Stat, stat};

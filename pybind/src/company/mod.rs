@@ -9,10 +9,11 @@ mod system;
 use std::collections::BTreeMap;
 use std::process;
 
-use gpumem_core::company::{self, DeviceCompany, Listing, Member, ProcessTable, Sight};
-use gpumem_core::recording::Level;
-use gpumem_core::report;
-use gpumem_core::units::{Bytes, Nanos};
+use gpumem_jobs::company;
+use gpumem_jobs::company::{DeviceCompany, Listing, Member, ProcessTable, Sight};
+use gpumem_model::recording::Level;
+use gpumem_model::units::{Bytes, Nanos};
+use gpumem_report as report;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

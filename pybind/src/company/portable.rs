@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use gpumem_core::company::{Facts, Sight};
-use gpumem_core::units::Nanos;
+use gpumem_jobs::company::{Facts, Sight};
+use gpumem_model::units::Nanos;
 use sysinfo::{
     Pid, Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind,
 };

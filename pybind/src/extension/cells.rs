@@ -4,7 +4,7 @@
 //! the context that runs it says so: `run_cell` inside of a cell. Its end finds its begin by `IPython`'s
 //! `ExecutionInfo`, whatever began or ended meanwhile.
 
-use gpumem_core::recording::{Framework, Status};
+use gpumem_model::recording::{Framework, Status};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};

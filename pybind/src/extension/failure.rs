@@ -1,6 +1,6 @@
 //! A failure of ours: nothing is recorded after it until the user says so.
 
-use gpumem_core::printable::printable;
+use gpumem_model::printable::printable;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -1,8 +1,8 @@
 //! What is shown below a cell.
 
-use gpumem_core::printable::{printable, printable_lines};
-use gpumem_core::recording::RunIdx;
-use gpumem_core::report;
+use gpumem_model::printable::{printable, printable_lines};
+use gpumem_model::recording::RunIdx;
+use gpumem_report as report;
 use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;

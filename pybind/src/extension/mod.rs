@@ -11,7 +11,7 @@ mod parent;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gpumem_core::recording::RunIdx;
+use gpumem_model::recording::RunIdx;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;

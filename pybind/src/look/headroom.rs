@@ -2,7 +2,7 @@
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use gpumem_core::units::Bytes;
+use gpumem_model::units::Bytes;
 
 use super::process;
 use crate::sources::host::Memory;

@@ -9,8 +9,8 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use gpumem_core::heap::Found;
-use gpumem_core::units::Bytes;
+use gpumem_heap::Found;
+use gpumem_model::units::Bytes;
 use pyo3::prelude::*;
 
 use super::{Question, headroom, job, patience};

@@ -4,8 +4,8 @@ use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::time::Instant;
 
-use gpumem_core::format;
-use gpumem_core::heap::{Found, HeapAnalysis as Analysis, ObjectGraph};
+use gpumem_heap::{Found, HeapAnalysis as Analysis, ObjectGraph};
+use gpumem_wire as wire;
 use pyo3::prelude::*;
 
 use super::message::{self, Questions, Tag};
@@ -43,7 +43,7 @@ pub(super) fn run_in_child(
     match looked {
         Ok(Ok((found, touched))) => {
             faults::at(7);
-            let bytes = format::encode_found(&found);
+            let bytes = wire::encode_found(&found);
             message::send_by_halves(link, Tag::Found, &bytes, || faults::at(8));
             faults::at(9);
             report(link, &touched);

@@ -3,7 +3,7 @@
 //! A message is a tag, the length and a checksum of what follows, and that. The child may have been
 //! torn down in the middle of one: what does not fit is refused, and never believed.
 
-use gpumem_core::units::Bytes;
+use gpumem_model::units::Bytes;
 
 use super::process::{Link, Silence};
 use crate::adapters::own::Held;

@@ -28,10 +28,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use gpumem_core::heap;
-use gpumem_core::heap::{Found, Inventory};
-use gpumem_core::holders::Allocated;
-use gpumem_core::units::Bytes;
+use gpumem_heap as heap;
+use gpumem_heap::{Found, Inventory};
+use gpumem_model::holders::Allocated;
+use gpumem_model::units::Bytes;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 

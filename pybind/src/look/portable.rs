@@ -4,7 +4,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use gpumem_core::units::Bytes;
+use gpumem_model::units::Bytes;
 
 use crate::walk::WalkedMemory;
 

@@ -23,7 +23,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-use gpumem_core::units::Bytes;
+use gpumem_model::units::Bytes;
 
 use super::faults;
 use crate::cpu_time;

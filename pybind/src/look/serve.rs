@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use gpumem_core::format;
+use gpumem_wire as wire;
 
 use super::message::{self, Questions, Refused, Tag};
 use super::process::{self, Child, Link, Silence};
@@ -172,7 +172,7 @@ impl Service {
                 }
             }
             Tag::Found => {
-                let found = format::decode_found(&payload).map_err(|_| Refused::Garbage)?;
+                let found = wire::decode_found(&payload).map_err(|_| Refused::Garbage)?;
                 return Ok(Some(Ok(found)));
             }
             Tag::Failed => {

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use gpumem_core::recording::LoopIdx;
+use gpumem_model::recording::LoopIdx;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 

@@ -3,10 +3,10 @@
 use std::fs;
 use std::time::Instant;
 
-use gpumem_core::read::code_line;
-use gpumem_core::recording::FrameOrigin;
-use gpumem_core::recording::{Loop, LoopIdx, LoopKind};
-use gpumem_core::trace::StackFrame;
+use gpumem_model::recording::FrameOrigin;
+use gpumem_model::recording::{Loop, LoopIdx, LoopKind};
+use gpumem_model::trace::StackFrame;
+use gpumem_readers::code_line;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gpumem_core::heap::BlockNames;
-use gpumem_core::read::torch_snapshot::HELD_BY;
-use gpumem_core::units::Bytes;
+use gpumem_heap::BlockNames;
+use gpumem_model::units::Bytes;
+use gpumem_readers::torch_snapshot::HELD_BY;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

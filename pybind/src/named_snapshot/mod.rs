@@ -10,7 +10,7 @@ mod torch;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gpumem_core::heap::{BlockNames, Limits};
+use gpumem_heap::{BlockNames, Limits};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gpumem_core::read::nsight::{Capture, FailedCall, MemoryEvent, Range};
-use gpumem_core::units::{Bytes, Nanos};
+use gpumem_model::units::{Bytes, Nanos};
+use gpumem_readers::nsight::{Capture, FailedCall, MemoryEvent, Range};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;

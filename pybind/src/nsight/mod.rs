@@ -4,11 +4,10 @@ mod database;
 
 use std::path::Path;
 
-use gpumem_core::explorer;
-use gpumem_core::explorer::json::nsight_json;
-use gpumem_core::read::nsight;
-use gpumem_core::report;
-use gpumem_core::units::count;
+use gpumem_explorer as explorer;
+use gpumem_explorer::json::nsight_json;
+use gpumem_model::units::count;
+use gpumem_readers::nsight;
 use pyo3::prelude::*;
 
 use crate::other_file::{Content, OtherFile, object, refused};

@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use gpumem_core::read::oom::ClassName;
+use gpumem_readers::oom::ClassName;
 use pyo3::exceptions::PyBaseException;
 use pyo3::intern;
 use pyo3::prelude::*;

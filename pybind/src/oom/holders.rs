@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpumem_core::heap::HeldBy;
+use gpumem_heap::HeldBy;
 use pyo3::prelude::*;
 
 use crate::look::{self, Question, Reach, Taken, Urgency};

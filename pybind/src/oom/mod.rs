@@ -7,11 +7,11 @@ pub(crate) mod observer;
 
 use std::time::Instant;
 
-use gpumem_core::heap::HeldBy;
-use gpumem_core::read::oom::{OomMessage, of_exception, within};
-use gpumem_core::recording::{Framework, OomFigures};
-use gpumem_core::segments::Segments;
-use gpumem_core::units::Bytes;
+use gpumem_heap::HeldBy;
+use gpumem_model::recording::{Framework, OomFigures};
+use gpumem_model::segments::Segments;
+use gpumem_model::units::Bytes;
+use gpumem_readers::oom::{OomMessage, of_exception, within};
 use pyo3::prelude::*;
 
 /// What a recording keeps of an error's words.

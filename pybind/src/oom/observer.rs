@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 
-use gpumem_core::recording::{Framework, OomFigures};
-use gpumem_core::segments::Segments;
-use gpumem_core::units::Bytes;
+use gpumem_model::recording::{Framework, OomFigures};
+use gpumem_model::segments::Segments;
+use gpumem_model::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use gpumem_core::recording::{Changes, Frame};
-use gpumem_core::units::Nanos;
+use gpumem_model::recording::{Changes, Frame};
+use gpumem_model::units::Nanos;
 
 use super::Recorder;
 

@@ -1,10 +1,11 @@
 //! What is worth finding out after a run, and what was found.
 
-use gpumem_core::holders::DeviceHolders;
-use gpumem_core::inspection::{self, SegmentsWanted};
-use gpumem_core::recording::{DeviceIdx, Frame, HolderSnapshot, RunIdx, SegmentSnapshot};
-use gpumem_core::segments::Segments;
-use gpumem_core::units::Nanos;
+use gpumem_analyzer::inspection;
+use gpumem_analyzer::inspection::SegmentsWanted;
+use gpumem_model::holders::DeviceHolders;
+use gpumem_model::recording::{DeviceIdx, Frame, HolderSnapshot, RunIdx, SegmentSnapshot};
+use gpumem_model::segments::Segments;
+use gpumem_model::units::Nanos;
 
 use super::Recorder;
 

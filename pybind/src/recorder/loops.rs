@@ -1,7 +1,7 @@
 //! Loops of the open run, and the levels where their iterations end.
 
-use gpumem_core::downsample::{Downsampler, Spacing};
-use gpumem_core::recording::{
+use gpumem_model::downsample::{Downsampler, Spacing};
+use gpumem_model::recording::{
     DeviceIdx, DriverLevels, Frame, Loop, LoopIdx, Reading, RunIdx, RunLevels, Sample, Samples,
     Series,
 };

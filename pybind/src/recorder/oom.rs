@@ -1,10 +1,10 @@
 //! Memory that ran out in a run.
 
-use gpumem_core::heap::HeldBy;
-use gpumem_core::recording::{
+use gpumem_heap::HeldBy;
+use gpumem_model::recording::{
     AllocatorLevels, Device, Frame, Framework, OomHolder, OutOfMemory, Run, RunIdx,
 };
-use gpumem_core::units::Nanos;
+use gpumem_model::units::Nanos;
 
 use super::{Recorder, SourceText};
 use crate::clock::Clock;

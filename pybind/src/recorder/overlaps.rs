@@ -1,6 +1,6 @@
 //! Runs that are under way at the same time, and neither around nor in each other.
 
-use gpumem_core::recording::{Frame, Run, RunIdx, RunKind};
+use gpumem_model::recording::{Frame, Run, RunIdx, RunKind};
 
 use super::Recorder;
 use crate::strand::Strand;

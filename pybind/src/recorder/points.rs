@@ -2,8 +2,9 @@
 
 use std::collections::hash_map::Entry;
 
-use gpumem_core::downsample::{self, Downsampler, Spacing};
-use gpumem_core::recording::{DeviceKey, Frame, Reading, RunIdx, Sample, Samples, Series};
+use gpumem_model::downsample;
+use gpumem_model::downsample::{Downsampler, Spacing};
+use gpumem_model::recording::{DeviceKey, Frame, Reading, RunIdx, Sample, Samples, Series};
 
 use super::{Around, Recorder};
 use crate::sources::Found;

@@ -1,6 +1,6 @@
 //! What keeps the recording on the disk.
 
-use gpumem_core::recording::{Finish, Frame, RunIdx};
+use gpumem_model::recording::{Finish, Frame, RunIdx};
 
 use super::{Recorder, SourceText};
 use crate::sampler::SoFar;

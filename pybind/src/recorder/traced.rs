@@ -1,13 +1,14 @@
 //! The allocator's history of a run becomes its trace, those of the blocks in it, and runs of
 //! the parts that the user's code gave a name.
 
-use gpumem_core::downsample::{self, Spacing};
-use gpumem_core::recording::{
+use gpumem_model::downsample;
+use gpumem_model::downsample::Spacing;
+use gpumem_model::recording::{
     AllocatorLevels, DeviceIdx, Frame, Reading, Run, RunIdx, RunKind, RunLevels, Sample, Source,
     Status, Trace,
 };
-use gpumem_core::trace::{Annotation, History, Labelled, Levels, Limits, Replay, labels};
-use gpumem_core::units::Nanos;
+use gpumem_model::trace::{Annotation, History, Labelled, Levels, Limits, Replay, labels};
+use gpumem_model::units::Nanos;
 
 use super::{Recorder, SourceText, index};
 

@@ -5,11 +5,11 @@ use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use gpumem_core::analyze::Analysis;
-use gpumem_core::inspection::has_news;
-use gpumem_core::recording::{Recording, RunIdx, Series};
-use gpumem_core::report;
-use gpumem_core::units::Nanos;
+use gpumem_analyzer::Analysis;
+use gpumem_analyzer::inspection::has_news;
+use gpumem_model::recording::{Recording, RunIdx, Series};
+use gpumem_model::units::Nanos;
+use gpumem_report as report;
 use pyo3::prelude::*;
 
 use super::{Session, collect_look, is_late, with_recorder, with_session};

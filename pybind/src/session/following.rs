@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gpumem_core::format;
-use gpumem_core::recording::Frame;
+use gpumem_model::recording::Frame;
+use gpumem_wire as wire;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -57,7 +57,7 @@ impl Subscription {
                 return Ok(None);
             };
             if !news.is_empty() {
-                let bytes = py.detach(|| format::encode_frames(news));
+                let bytes = py.detach(|| wire::encode_frames(news));
                 return Ok(Some(PyBytes::new(py, &bytes)));
             }
         }

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use gpumem_core::heap::{Found, Inventory};
-use gpumem_core::holders::Allocated;
-use gpumem_core::recording::{DeviceIdx, Reading, RunIdx};
-use gpumem_core::units::{Bytes, Nanos};
+use gpumem_heap::{Found, Inventory};
+use gpumem_model::holders::Allocated;
+use gpumem_model::recording::{DeviceIdx, Reading, RunIdx};
+use gpumem_model::units::{Bytes, Nanos};
 use pyo3::prelude::*;
 
 use super::reading::handed_out_of;

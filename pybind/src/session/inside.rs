@@ -6,13 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gpumem_core::analyze::{Severity, analyze};
-use gpumem_core::heap::Inventory;
-use gpumem_core::holders::Allocated;
-use gpumem_core::inspection::holders_wanted_inside;
-use gpumem_core::recording::{DeviceIdx, RunIdx, Sample};
-use gpumem_core::report;
-use gpumem_core::units::ByteDelta;
+use gpumem_analyzer::inspection::holders_wanted_inside;
+use gpumem_analyzer::{Severity, analyze};
+use gpumem_heap::Inventory;
+use gpumem_model::holders::Allocated;
+use gpumem_model::recording::{DeviceIdx, RunIdx, Sample};
+use gpumem_model::units::ByteDelta;
+use gpumem_report as report;
 use pyo3::prelude::*;
 
 use super::held::{self, Wanted};

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use gpumem_core::recording::{Loop, LoopIdx, RunKind};
+use gpumem_model::recording::{Loop, LoopIdx, RunKind};
 use pyo3::prelude::*;
 
 use super::reading::try_with_sources;

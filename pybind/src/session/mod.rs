@@ -20,10 +20,10 @@ use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use gpumem_core::analyze::RunAnalyzer;
-use gpumem_core::heap::Inventory;
-use gpumem_core::recording::{Header, RunIdx};
-use gpumem_core::rules::Rules;
+use gpumem_analyzer::RunAnalyzer;
+use gpumem_heap::Inventory;
+use gpumem_model::recording::{Header, RunIdx};
+use gpumem_model::rules::Rules;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 

@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::sync::{LazyLock, Mutex, MutexGuard};
 
-use gpumem_core::holders::Allocated;
-use gpumem_core::recording::{DriverLevels, Level, Reading, RunIdx, Unknown};
-use gpumem_core::report;
+use gpumem_model::holders::Allocated;
+use gpumem_model::recording::{DriverLevels, Level, Reading, RunIdx, Unknown};
+use gpumem_report as report;
 use pyo3::prelude::*;
 
 use super::{is_owner, locked, with_recorder, with_session};

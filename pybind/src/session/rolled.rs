@@ -1,9 +1,9 @@
 //! A worker of a cluster: its runs are the intervals between two rolls, of which only the end tells what
 //! cell they are of.
 
-use gpumem_core::format;
-use gpumem_core::recording::{Reading, RunIdx, Status};
-use gpumem_core::units::Nanos;
+use gpumem_model::recording::{Reading, RunIdx, Status};
+use gpumem_model::units::Nanos;
+use gpumem_wire as wire;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -94,7 +94,7 @@ pub(crate) fn look_after(py: Python<'_>, run: u32) -> PyResult<()> {
 pub(crate) fn fetch(py: Python<'_>, n_points: usize) -> PyResult<Bound<'_, PyBytes>> {
     held::collect_look(py, std::time::Duration::ZERO)?;
     let frames = with_recorder(py, |recorder| recorder.fetched(n_points))?;
-    let bytes = py.detach(|| format::encode_frames(frames));
+    let bytes = py.detach(|| wire::encode_frames(frames));
     Ok(PyBytes::new(py, &bytes))
 }
 

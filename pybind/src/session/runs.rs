@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use gpumem_core::recording::{Reading, RunIdx, RunKind};
-use gpumem_core::units::Nanos;
+use gpumem_model::recording::{Reading, RunIdx, RunKind};
+use gpumem_model::units::Nanos;
 use pyo3::prelude::*;
 
 use super::held;

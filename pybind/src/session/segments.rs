@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use gpumem_core::inspection::SegmentsWanted;
-use gpumem_core::recording::RunIdx;
-use gpumem_core::segments::Segments;
-use gpumem_core::units::Nanos;
+use gpumem_analyzer::inspection::SegmentsWanted;
+use gpumem_model::recording::RunIdx;
+use gpumem_model::segments::Segments;
+use gpumem_model::units::Nanos;
 use pyo3::prelude::*;
 
 use super::reading::with_sources;

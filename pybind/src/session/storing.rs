@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gpumem_core::recording::Reading;
-use gpumem_core::units::{Bytes, Nanos};
+use gpumem_model::recording::Reading;
+use gpumem_model::units::{Bytes, Nanos};
 use pyo3::prelude::*;
 
 use super::reading::with_sources;

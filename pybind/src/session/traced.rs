@@ -1,7 +1,7 @@
 //! What the session learns of a run's history.
 
-use gpumem_core::recording::{RunIdx, Source};
-use gpumem_core::trace::Annotation;
+use gpumem_model::recording::{RunIdx, Source};
+use gpumem_model::trace::Annotation;
 use pyo3::prelude::*;
 
 use super::{RunId, with_recorder, with_session};

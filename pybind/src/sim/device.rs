@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gpumem_core::allocator::{AllocatorStats, BlockId, CachingAllocator, OutOfMemory};
-use gpumem_core::recording::{Framework, OomFigures};
-use gpumem_core::segments::Segments;
-use gpumem_core::trace::{History, StackIdx};
-use gpumem_core::units::Bytes;
+use gpumem_model::recording::{Framework, OomFigures};
+use gpumem_model::segments::Segments;
+use gpumem_model::trace::{History, StackIdx};
+use gpumem_model::units::Bytes;
+use gpumem_sim::{AllocatorStats, BlockId, CachingAllocator, OutOfMemory};
 use pyo3::Python;
 
 use crate::clock::Clock;

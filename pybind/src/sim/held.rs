@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gpumem_core::heap::{Category, Step};
+use gpumem_heap::{Category, Step};
 
 use super::Tensor;
 use super::device::Storage;

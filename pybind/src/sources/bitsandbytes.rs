@@ -1,6 +1,6 @@
 //! The paged optimizer states of bitsandbytes: managed memory that torch takes for the CPU's.
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKey, Source};
+use gpumem_model::recording::{AllocatorLevels, DeviceKey, Source};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 

@@ -20,8 +20,8 @@ use cudarc::driver::sys::{
     CUcontext, CUdevice, CUdevice_attribute, CUgraphMem_attribute, CUmemPool_attribute,
     CUmemoryPool, CUresult, CUuuid,
 };
-use gpumem_core::recording::{DeviceKey, DeviceKind, DriverLevels, Level, Source, Unknown};
-use gpumem_core::units::Bytes;
+use gpumem_model::recording::{DeviceKey, DeviceKind, DriverLevels, Level, Source, Unknown};
+use gpumem_model::units::Bytes;
 use libloading::Library;
 
 use super::unified::INTEGRATED;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKey, Source};
+use gpumem_model::recording::{AllocatorLevels, DeviceKey, Source};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyModule, PyType};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpumem_core::recording::{DeviceKey, DriverLevels, Source};
+use gpumem_model::recording::{DeviceKey, DriverLevels, Source};
 
 use super::guarded::Guarded;
 use super::visible::Visibility;

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpumem_core::recording::{DeviceKey, DriverLevels, Level, Source, Unknown};
+use gpumem_model::recording::{DeviceKey, DriverLevels, Level, Source, Unknown};
 
 use super::driver_worker::{DriverWorker, Pending, Response};
 use super::guarded::Guarded;

@@ -1,9 +1,9 @@
 //! What the framework sources have in common: they read what the user's own code
 //! has imported and started, and never import or start anything.
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKey, DeviceKind, Level, Source, Unknown};
-use gpumem_core::segments::Segments;
-use gpumem_core::units::Bytes;
+use gpumem_model::recording::{AllocatorLevels, DeviceKey, DeviceKind, Level, Source, Unknown};
+use gpumem_model::segments::Segments;
+use gpumem_model::units::Bytes;
 use pyo3::prelude::*;
 
 use super::{Answer, Found, Unused};

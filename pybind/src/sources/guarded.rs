@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 
-use gpumem_core::recording::Source;
+use gpumem_model::recording::Source;
 
 use super::DriverSource;
 use crate::guard::quietly;

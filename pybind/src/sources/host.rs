@@ -1,8 +1,8 @@
 //! The host's memory: what this process keeps, use of the machine or of the
 //! container, and what either has.
 
-use gpumem_core::recording::{DeviceKey, DeviceKind, DriverLevels, Level, Source, Unknown};
-use gpumem_core::units::Bytes;
+use gpumem_model::recording::{DeviceKey, DeviceKind, DriverLevels, Level, Source, Unknown};
+use gpumem_model::units::Bytes;
 
 use super::visible::Visibility;
 use super::{Answer, DriverSource, Found};

@@ -1,6 +1,6 @@
 //! JAX's allocators, one a device.
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKey, DeviceKind, Level, Source};
+use gpumem_model::recording::{AllocatorLevels, DeviceKey, DeviceKind, Level, Source};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -1,7 +1,7 @@
 //! One device, several sources: which devices are the same, and what their
 //! sources say together.
 
-use gpumem_core::recording::{DeviceKey, DeviceKind, DriverLevels, Level, Source, Unknown};
+use gpumem_model::recording::{DeviceKey, DeviceKind, DriverLevels, Level, Source, Unknown};
 
 use super::drivers::{Planned, Said, joined};
 use super::{Answer, Found};

@@ -32,12 +32,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gpumem_core::recording::{
+use gpumem_model::recording::{
     AllocatorLevels, DeviceKey, DeviceKind, DriverLevels, Level, Reading, Source, SourceState,
     Unknown,
 };
-use gpumem_core::segments::Segments;
-use gpumem_core::units::Bytes;
+use gpumem_model::segments::Segments;
+use gpumem_model::units::Bytes;
 use pyo3::{PyResult, Python};
 
 pub(crate) use drivers::Drivers;

@@ -1,6 +1,6 @@
 //! Numba's allocations, which it makes without a cache but frees late.
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKey, Source};
+use gpumem_model::recording::{AllocatorLevels, DeviceKey, Source};
 use pyo3::prelude::*;
 
 use super::framework::{

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::process;
 use std::time::Instant;
 
-use gpumem_core::recording::{DeviceKey, DeviceKind, DriverLevels, Level, Source, Unknown};
-use gpumem_core::units::Bytes;
+use gpumem_model::recording::{DeviceKey, DeviceKind, DriverLevels, Level, Source, Unknown};
+use gpumem_model::units::Bytes;
 use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::struct_wrappers::device::ProcessInfo;

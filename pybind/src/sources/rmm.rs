@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKey, Level, Source, Unknown};
+use gpumem_model::recording::{AllocatorLevels, DeviceKey, Level, Source, Unknown};
 use pyo3::prelude::*;
 
 use super::framework::{

@@ -3,7 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use gpumem_core::units::Bytes;
+use gpumem_model::units::Bytes;
 
 use super::Found;
 

@@ -1,7 +1,9 @@
 //! The simulated devices, as their driver and as their allocators.
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKey, DeviceKind, DriverLevels, Level, Source};
-use gpumem_core::segments::Segments;
+use gpumem_model::recording::{
+    AllocatorLevels, DeviceKey, DeviceKind, DriverLevels, Level, Source,
+};
+use gpumem_model::segments::Segments;
 use pyo3::{PyResult, Python};
 
 use super::framework::FrameworkSource;

@@ -1,6 +1,6 @@
 //! TensorFlow's allocators, one for each of its logical GPUs.
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKey, Source};
+use gpumem_model::recording::{AllocatorLevels, DeviceKey, Source};
 use pyo3::prelude::*;
 
 use super::framework::{

@@ -5,8 +5,8 @@ mod metal;
 mod segments;
 mod stats;
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKey, Source};
-use gpumem_core::segments::Segments;
+use gpumem_model::recording::{AllocatorLevels, DeviceKey, Source};
+use gpumem_model::segments::Segments;
 use pyo3::intern;
 use pyo3::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Machines whose GPU has no memory of its own: host and device are one pool, counted once.
 
-use gpumem_core::recording::{DeviceKind, DriverLevels, Level, Reading, Unknown};
+use gpumem_model::recording::{DeviceKind, DriverLevels, Level, Reading, Unknown};
 
 use super::Found;
 

@@ -5,14 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use gpumem_core::analyze::{Analysis, analyze};
-use gpumem_core::format;
-use gpumem_core::history::{Ending, LastRun, Remains, StoredSession};
-use gpumem_core::printable::printable;
-use gpumem_core::recording::{Frame, Missing, Recording, Run, Status};
-use gpumem_core::report;
-use gpumem_core::source_text;
-use gpumem_core::units::{Bytes, Nanos};
+use gpumem_analyzer::{Analysis, analyze};
+use gpumem_jobs::history::{Ending, LastRun, Remains, StoredSession};
+use gpumem_model::printable::printable;
+use gpumem_model::recording::{Frame, Missing, Recording, Run, Status};
+use gpumem_model::source_text;
+use gpumem_model::units::{Bytes, Nanos};
+use gpumem_report as report;
+use gpumem_wire as wire;
 
 use super::file::{self, Facts, Fault, Stored, facts_of};
 use super::folder::{self, Entry, notebook_hash};
@@ -190,7 +190,7 @@ impl Archive {
             frame => frame,
         });
         let written = folder::create_folder(path.parent().unwrap_or(&self.folder))
-            .and_then(|()| files::write(&path, &format::encode_frames(frames)));
+            .and_then(|()| files::write(&path, &wire::encode_frames(frames)));
         written.map_err(|error| failed(&path, &error.into()))
     }
 

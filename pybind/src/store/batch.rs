@@ -1,6 +1,6 @@
 //! Frames that are written together, without those that others of them replace.
 
-use gpumem_core::recording::{Frame, Sample, Samples};
+use gpumem_model::recording::{Frame, Sample, Samples};
 
 /// The same frames in an order in which each follows those that it names. Of a run that began and ended in the
 /// meantime only the end is left, and points of one series are one frame.

@@ -14,8 +14,9 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gpumem_core::format::{self, Salvage};
-use gpumem_core::recording::{Header, Recording};
+use gpumem_model::recording::{Header, Recording};
+use gpumem_wire as wire;
+use gpumem_wire::Salvage;
 
 use crate::{files, look, threads};
 
@@ -334,7 +335,7 @@ impl FrameFile {
                 let sound = sound(&bytes).filter(|(_, is_whole)| is_it && *is_whole);
                 let (recording, _) = sound.ok_or(Fault::Changed("it cannot be read"))?;
                 drop(bytes);
-                let frames = format::encode(&recording);
+                let frames = wire::encode(&recording);
                 let folder = path.parent().unwrap_or(Path::new("."));
                 let (beside, file) = files::create_in(folder)?;
                 let compacted = Self::begin(file, &beside, &frames)?;
@@ -471,7 +472,7 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Stored, Fault> {
 
 fn salvage(bytes: &[u8]) -> Result<Salvage, Fault> {
     let began = Instant::now();
-    let salvaged = format::salvage(bytes, &mut || began.elapsed() < MAX_TIME);
+    let salvaged = wire::salvage(bytes, &mut || began.elapsed() < MAX_TIME);
     salvaged.map_err(|error| Fault::Unreadable(error.what.to_string()))
 }
 
@@ -497,7 +498,7 @@ pub(crate) fn read_header(path: &Path) -> Option<Header> {
     let mut beginning = Vec::new();
     let file = files::open_own(path).ok()?;
     file.take(BEGINNING).read_to_end(&mut beginning).ok()?;
-    format::decode_header(&beginning)
+    wire::decode_header(&beginning)
 }
 
 /// Near the beginning of a file is a frame that is sound.

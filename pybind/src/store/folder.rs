@@ -9,9 +9,9 @@ use std::fs::{self, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use gpumem_core::recording::Header;
-use gpumem_core::source_text;
-use gpumem_core::units::Nanos;
+use gpumem_model::recording::Header;
+use gpumem_model::source_text;
+use gpumem_model::units::Nanos;
 
 use super::file::{self, facts_of};
 use super::origin::KEPT;

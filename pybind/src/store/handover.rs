@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpumem_core::recording::{Frame, RunIdx};
+use gpumem_model::recording::{Frame, RunIdx};
 
 use crate::oom::observer;
 use crate::sampler::SoFar;

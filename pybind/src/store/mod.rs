@@ -16,7 +16,7 @@ mod writer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gpumem_core::recording::Recording;
+use gpumem_model::recording::Recording;
 
 pub(crate) use archive::{Archive, ArchiveError, Opened};
 pub(crate) use file::{Fault, FrameFile, has_frames, read, sound_part};

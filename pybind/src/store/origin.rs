@@ -1,7 +1,7 @@
 //! Where a session comes from: its notebook, its kernel, its process.
 
-use gpumem_core::company::kernel_id;
-use gpumem_core::recording::Header;
+use gpumem_jobs::company::kernel_id;
+use gpumem_model::recording::Header;
 
 use super::file::Facts;
 use super::remains;

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use gpumem_core::format;
-use gpumem_core::history::{Kept, to_prune};
-use gpumem_core::recording::{
+use gpumem_jobs::history::{Kept, to_prune};
+use gpumem_model::recording::{
     Device, DeviceIdx, Finish, Frame, Header, Run, RunIdx, Sample, Samples, Series,
 };
-use gpumem_core::units::{Bytes, Nanos};
+use gpumem_model::units::{Bytes, Nanos};
+use gpumem_wire as wire;
 
 use super::batch::coalesced;
 use super::file::{self, Compacting, Facts, Fault, FrameFile};
@@ -206,7 +206,7 @@ impl Writer {
                 Frame::Header(_) => Frame::Header(self.header.clone()),
                 frame => frame,
             };
-            self.unwritten.extend(format::encode_frames([frame]));
+            self.unwritten.extend(wire::encode_frames([frame]));
         }
         if self.unwritten.len() > MAX_WAITING {
             self.unwritten.clear();
@@ -306,9 +306,9 @@ impl Writer {
     fn begin(&mut self) -> Result<(), Fault> {
         let plan = &self.plan;
         folder::create_folder(&plan.folder)?;
-        if !format::decode_header(&self.unwritten).is_some_and(|it| it == self.header) {
+        if !wire::decode_header(&self.unwritten).is_some_and(|it| it == self.header) {
             // What came before the rest was lost on the way.
-            let header = format::encode_frames([Frame::Header(self.header.clone())]);
+            let header = wire::encode_frames([Frame::Header(self.header.clone())]);
             self.unwritten.splice(0..0, header);
         }
         for nth in 1..=MAX_FILES {
@@ -341,7 +341,7 @@ impl Writer {
             let sound = sound
                 .frames()
                 .skip_while(|it| matches!(it, Frame::Header(_)));
-            self.unwritten.splice(0..0, format::encode_frames(sound));
+            self.unwritten.splice(0..0, wire::encode_frames(sound));
             self.lacks_frames |= !is_whole;
         }
         self.begin()?;

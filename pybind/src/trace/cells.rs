@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use gpumem_core::recording::FrameOrigin;
-use gpumem_core::trace::StackFrame;
+use gpumem_model::recording::FrameOrigin;
+use gpumem_model::trace::StackFrame;
 use pyo3::prelude::*;
 
 use crate::text::Text;

@@ -17,8 +17,8 @@ mod walk;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gpumem_core::recording::{RunIdx, Source};
-use gpumem_core::trace::Annotation;
+use gpumem_model::recording::{RunIdx, Source};
+use gpumem_model::trace::Annotation;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 

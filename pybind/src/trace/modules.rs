@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gpumem_core::trace::StackFrame;
+use gpumem_model::trace::StackFrame;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFunction, PyList, PyType};
 

@@ -1,6 +1,6 @@
 //! A file for torch's own viewer.
 
-use gpumem_core::trace::{Action, Event, History};
+use gpumem_model::trace::{Action, Event, History};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gpumem_core::allocator::{CachingAllocator, Change};
-use gpumem_core::trace::{Action, Event, History, Levels, Rounding, StackIdx};
-use gpumem_core::units::Bytes;
+use gpumem_model::trace::{Action, Event, History, Levels, Rounding, StackIdx};
+use gpumem_model::units::Bytes;
+use gpumem_sim::{CachingAllocator, Change};
 use pyo3::Python;
 
 use super::walk::Walker;

@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gpumem_core::trace::{
+use gpumem_model::trace::{
     Action, Annotation, Event, History, Layout, Levels, Rounding, StackIdx, Stage,
 };
-use gpumem_core::units::{Bytes, Nanos};
+use gpumem_model::units::{Bytes, Nanos};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

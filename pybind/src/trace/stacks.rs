@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use gpumem_core::trace::{History, StackFrame, StackIdx};
+use gpumem_model::trace::{History, StackFrame, StackIdx};
 
 /// A stack has at most so many frames, the innermost.
 pub(crate) const MAX_FRAMES: usize = 256;

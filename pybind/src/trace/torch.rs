@@ -1,6 +1,6 @@
 //! The history of torch's CUDA allocator, recorded for one run or read from the user's own.
 
-use gpumem_core::trace::{Annotation, History, Levels};
+use gpumem_model::trace::{Annotation, History, Levels};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

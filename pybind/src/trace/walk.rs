@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gpumem_core::trace::StackIdx;
+use gpumem_model::trace::StackIdx;
 use pyo3::intern;
 use pyo3::prelude::*;
 

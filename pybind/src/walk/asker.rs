@@ -1,6 +1,6 @@
 //! What a walk cannot find out itself: code of the user's and allocators tell it.
 
-use gpumem_core::units::Bytes;
+use gpumem_model::units::Bytes;
 use pyo3::prelude::*;
 
 use super::PoolId;

@@ -1,6 +1,6 @@
 //! How many objects a container takes at most, read without running anything of the user's.
 
-use gpumem_core::holders::Bound;
+use gpumem_model::holders::Bound;
 
 use super::native::Native;
 use crate::still::Object;

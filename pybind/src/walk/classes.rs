@@ -4,7 +4,7 @@ use std::ffi::{c_ulong, c_void};
 use std::mem;
 use std::ptr::NonNull;
 
-use gpumem_core::units::Bytes;
+use gpumem_model::units::Bytes;
 use pyo3::ffi;
 
 use super::table::Table;

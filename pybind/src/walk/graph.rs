@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use gpumem_core::heap;
-use gpumem_core::heap::{GraphBuilder, Node, NodeIdx, Step};
+use gpumem_heap as heap;
+use gpumem_heap::{GraphBuilder, Node, NodeIdx, Step};
 
 use super::bound;
 use super::heap::{Heap, NodeNumber, Place, Told};

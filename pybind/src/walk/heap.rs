@@ -8,8 +8,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Instant;
 
-use gpumem_core::heap::Step;
-use gpumem_core::units::Bytes;
+use gpumem_heap::Step;
+use gpumem_model::units::Bytes;
 use pyo3::ffi;
 use pyo3::types::PyTypeMethods;
 

@@ -4,7 +4,7 @@
 //! CPython's own types. What stands between an object and what it shows, such as an instance's
 //! dict or a closure's cells, is passed over.
 
-use gpumem_core::heap::Step;
+use gpumem_heap::Step;
 
 use super::native::{self, Members, Native, in_words};
 use crate::still::{Dict, Object};

@@ -25,7 +25,7 @@ mod table;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use gpumem_core::heap::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Step};
+use gpumem_heap::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Step};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -228,7 +228,7 @@ impl Walked {
         &mut self,
         number: u64,
         holders: &[NodeIdx],
-        free: Vec<(String, gpumem_core::units::Bytes)>,
+        free: Vec<(String, gpumem_model::units::Bytes)>,
     ) {
         /// Told from storages of frameworks and from keys of the user's.
         const POOLS: u64 = 1 << 62;

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use gpumem_core::holders::RootKind;
-use gpumem_core::units::Bytes;
+use gpumem_model::holders::RootKind;
+use gpumem_model::units::Bytes;
 
 use super::heap::Heap;
 use super::native::in_words;

@@ -2,8 +2,8 @@
 
 use std::ptr::NonNull;
 
-use gpumem_core::heap::{Category, Step};
-use gpumem_core::units::Bytes;
+use gpumem_heap::{Category, Step};
+use gpumem_model::units::Bytes;
 use pyo3::ffi;
 
 use super::heap::{Heap, NodeNumber};

@@ -1,7 +1,7 @@
 //! Rows of Nsight Systems from any bytes.
 
-use gpumem_core::read::nsight::{Capture, FailedCall, MemoryEvent, Range};
-use gpumem_core::units::{Bytes, Nanos};
+use gpumem_model::units::{Bytes, Nanos};
+use gpumem_readers::nsight::{Capture, FailedCall, MemoryEvent, Range};
 
 /// Bytes of a row.
 const ROW: usize = 24;

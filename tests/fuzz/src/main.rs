@@ -1,5 +1,5 @@
 //! One reader of gpumem, by the name in `READER`, on bytes that nobody wrote in good faith.
-//! `core/tests/corpus` replays the corpus through the same readers.
+//! `core/explorer/tests/corpus` replays the corpus through the same readers.
 
 #![no_main]
 

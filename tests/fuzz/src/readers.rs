@@ -3,24 +3,26 @@
 use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
-use gpumem_core::analyze::{Rules, analyze};
-use gpumem_core::chart;
-use gpumem_core::explorer;
-use gpumem_core::explorer::multiples::{MultiplesView, multiples};
-use gpumem_core::explorer::process_page::{ProcessPage, RowOrder, bands};
-use gpumem_core::read::cell_files::CellFiles;
-use gpumem_core::read::chrome_trace::GroupBy;
-use gpumem_core::read::file_kind::FileKind;
-use gpumem_core::read::oom::ClassName;
-use gpumem_core::read::torch_snapshot::{Explorer, Side, SnapshotChange};
-use gpumem_core::read::{
+use gpumem_analyzer::{Rules, analyze};
+use gpumem_charts as charts;
+use gpumem_explorer as explorer;
+use gpumem_explorer::multiples::{MultiplesView, multiples};
+use gpumem_explorer::process_page::{ProcessPage, RowOrder, bands};
+use gpumem_model::recording::{DeviceIdx, Recording};
+use gpumem_readers::cell_files::CellFiles;
+use gpumem_readers::chrome_trace::GroupBy;
+use gpumem_readers::file_kind::FileKind;
+use gpumem_readers::oom::ClassName;
+use gpumem_readers::torch_snapshot::{Explorer, Side, SnapshotChange};
+use gpumem_readers::{
     chrome_trace, device_profile, json_file, memory_timeline, nvidia_smi, oom, pickle, stormlog,
     torch_snapshot,
 };
-use gpumem_core::recording::{DeviceIdx, Recording};
-use gpumem_core::scene;
-use gpumem_core::scene::Theme;
-use gpumem_core::{format, json, report, table};
+use gpumem_report as report;
+use gpumem_report::{json, table};
+use gpumem_scene as scene;
+use gpumem_scene::Theme;
+use gpumem_wire as wire;
 
 use super::capture::capture;
 use super::counted::peak_of;
@@ -115,7 +117,7 @@ fn read_process_page(bytes: &[u8]) {
         cursor: Some(page.span),
         pointed: Some(0),
         chosen: &rows,
-        units: gpumem_core::units::Units::Binary,
+        units: gpumem_model::units::Units::Binary,
     };
     let scene = multiples(&page, &bands(&page), &view).scene;
     drop(scene::svg(&scene, Theme::Light));
@@ -291,7 +293,7 @@ fn read_snapshot_explorer(bytes: &[u8]) {
 
 fn read_recording(bytes: &[u8]) {
     let bytes = sealed(bytes);
-    match within_size(bytes.len(), OF_RECORDING, || format::decode(&bytes)) {
+    match within_size(bytes.len(), OF_RECORDING, || wire::decode(&bytes)) {
         Ok(recording) => show(&recording, &bytes),
         Err(error) => refused(&bytes, error.offset, &error),
     }
@@ -302,7 +304,7 @@ fn read_salvage(bytes: &[u8]) {
     let apart = frames(&sealed(bytes)).join(&0xa3);
     for bytes in [bytes, &apart] {
         let salvaged = within_size(bytes.len(), OF_RECORDING, || {
-            format::salvage(bytes, &mut || true)
+            wire::salvage(bytes, &mut || true)
         });
         if let Ok(salvaged) = salvaged {
             show(&salvaged.recording, bytes);
@@ -312,7 +314,7 @@ fn read_salvage(bytes: &[u8]) {
 
 fn read_found(bytes: &[u8]) {
     let bytes = sealed(bytes);
-    if let Err(error) = within_size(bytes.len(), OF_RECORDING, || format::decode_found(&bytes)) {
+    if let Err(error) = within_size(bytes.len(), OF_RECORDING, || wire::decode_found(&bytes)) {
         drop(error.to_string());
     }
 }
@@ -324,13 +326,12 @@ fn show(recording: &Recording, bytes: &[u8]) {
     report::text(recording, &analysis, width(bytes));
     report::csv(recording, &analysis);
     report::markdown(recording, &analysis, DeviceIdx(0));
-    scene::svg(&chart::report(recording, &analysis, 900.0), Theme::Light);
-    gpumem_core::chrome_trace::chrome_trace(recording, &analysis);
+    scene::svg(&charts::report(recording, &analysis, 900.0), Theme::Light);
+    gpumem_report::chrome_trace::chrome_trace(recording, &analysis);
     table::runs(recording, &analysis);
     table::samples(recording);
     table::findings(recording, &analysis);
-    format::decode(&format::encode(recording))
-        .expect("what was read can be written and read again");
+    wire::decode(&wire::encode(recording)).expect("what was read can be written and read again");
 }
 
 /// An error names a byte of the file, or of what is packed in it, and can be shown.

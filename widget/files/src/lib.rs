@@ -10,11 +10,11 @@ mod snapshot;
 mod table;
 mod trace;
 
-use gpumem_core::read::file_kind::FileKind;
-use gpumem_core::read::json_file::head;
-use gpumem_core::read::memory_timeline::is_timeline;
-use gpumem_core::scene::{Point, Theme};
-use gpumem_core::units::Units;
+use gpumem_model::units::Units;
+use gpumem_readers::file_kind::FileKind;
+use gpumem_readers::json_file::head;
+use gpumem_readers::memory_timeline::is_timeline;
+use gpumem_scene::{Point, Theme};
 use wasm_bindgen::prelude::{JsError, wasm_bindgen};
 use web_sys::Element;
 

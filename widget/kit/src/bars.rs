@@ -1,6 +1,6 @@
 //! Bars on one scale: parts side by side, what they are, and how much.
 
-use gpumem_core::units::{Bytes, Units};
+use gpumem_model::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
 use crate::dom::{Maker, add, describe, set_attribute, share};

@@ -3,7 +3,7 @@
 //! plotters-canvas has the canvas. What it draws is in CSS pixels, every straight line moved
 //! by half a pixel and text in generic families, and it formats a float for every colour;
 //! here a line is moved only where its width is odd, lines join round, and text has the
-//! page's own faces and stands on its baseline, as `gpumem_core::scene::paint` asks. Lines,
+//! page's own faces and stands on its baseline, as `gpumem_scene::paint` asks. Lines,
 //! dots and bars that come in a row in one colour are one path: of a long session's
 //! thousands, each drawn by itself, setting colours and painting would take longer than
 //! everything else together.

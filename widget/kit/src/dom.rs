@@ -4,7 +4,7 @@
 //! Tags, names and selectors are our own: the page refuses one only by a fault of ours. The error
 //! is then thrown to the page's script, which ends the view.
 
-use gpumem_core::printable::printable_lines;
+use gpumem_model::printable::printable_lines;
 use wasm_bindgen::{JsCast, JsValue, throw_val};
 use web_sys::{Document, Element, HtmlElement, Node};
 

@@ -1,7 +1,7 @@
 //! A scene on a canvas of its own size.
 
-use gpumem_core::scene;
-use gpumem_core::scene::{Scene, Theme};
+use gpumem_scene as scene;
+use gpumem_scene::{Scene, Theme};
 use wasm_bindgen::UnwrapThrowExt;
 use web_sys::{Element, HtmlCanvasElement};
 

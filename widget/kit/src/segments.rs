@@ -3,9 +3,9 @@
 //! Each block is an element that the keyboard reaches; the page's script goes from one to the next
 //! and reads it.
 
-use gpumem_core::chart::{Bar, DrawnBlock, Look, SegmentMap};
-use gpumem_core::segments::Segments;
-use gpumem_core::units::{Bytes, Units};
+use gpumem_charts::{Bar, DrawnBlock, Look, SegmentMap};
+use gpumem_model::segments::Segments;
+use gpumem_model::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
 use crate::bars::{Ink, Part, legend};

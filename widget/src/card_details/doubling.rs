@@ -1,7 +1,7 @@
 //! A re-run that holds its old and its new result at once: before, in it, and after.
 
-use gpumem_core::analyze::DoublingDetails;
-use gpumem_core::units::Units;
+use gpumem_analyzer::DoublingDetails;
+use gpumem_model::units::Units;
 use web_sys::Element;
 
 use crate::dom::Maker;

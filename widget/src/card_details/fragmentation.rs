@@ -1,8 +1,8 @@
 //! Memory that is free in pieces: where it lies, or else what the allocator holds, taken apart.
 
-use gpumem_core::analyze::Finding;
-use gpumem_core::recording::SegmentSnapshot;
-use gpumem_core::units::Bytes;
+use gpumem_analyzer::Finding;
+use gpumem_model::recording::SegmentSnapshot;
+use gpumem_model::units::Bytes;
 use web_sys::Element;
 
 use super::numbered;

@@ -1,8 +1,8 @@
 //! Which line of the cell it was, where a run was traced: bytes beside the source.
 
-use gpumem_core::analyze::{Finding, FindingKind};
-use gpumem_core::recording::{Tally, Trace};
-use gpumem_core::units::{Bytes, Units};
+use gpumem_analyzer::{Finding, FindingKind};
+use gpumem_model::recording::{Tally, Trace};
+use gpumem_model::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
 use super::numbered;

@@ -6,8 +6,8 @@ mod lines;
 mod oom;
 mod retention;
 
-use gpumem_core::analyze::{Details, Finding};
-use gpumem_core::recording::Run;
+use gpumem_analyzer::{Details, Finding};
+use gpumem_model::recording::Run;
 use web_sys::Element;
 
 use crate::dom::Maker;

@@ -1,6 +1,6 @@
 //! Memory that ran out: where it lay.
 
-use gpumem_core::analyze::{Finding, OomBreakdown};
+use gpumem_analyzer::{Finding, OomBreakdown};
 use web_sys::Element;
 
 use crate::dom::Maker;

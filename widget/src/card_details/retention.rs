@@ -1,6 +1,6 @@
 //! What `IPython` or Python keeps of what the user let go of, and what gives it back.
 
-use gpumem_core::analyze::{Finding, RetentionDetails, cell_label};
+use gpumem_analyzer::{Finding, RetentionDetails, cell_label};
 use web_sys::Element;
 
 use super::numbered;

@@ -1,10 +1,10 @@
 //! What each cell kept: a row for each on one axis of runs, and all of them over time below.
 
-use gpumem_core::chart::{CellRow, Measure, Rest};
-use gpumem_core::recording::{CellIdx, DeviceIdx, RunIdx};
-use gpumem_core::scene::{Point, Target, Theme};
-use gpumem_core::units::ByteDelta;
+use gpumem_charts::{CellRow, Measure, Rest};
+use gpumem_model::recording::{CellIdx, DeviceIdx, RunIdx};
+use gpumem_model::units::ByteDelta;
 use gpumem_page_kit::paint::{paint_scene, px};
+use gpumem_scene::{Point, Target, Theme};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement, HtmlElement, HtmlInputElement};
 

@@ -1,8 +1,8 @@
 //! The recording held against a baseline: what became of each cell that grew.
 
-use gpumem_core::analyze::{Change, Compared, GrowthSide};
-use gpumem_core::report;
-use gpumem_core::units::{ByteDelta, Units};
+use gpumem_analyzer::{Change, Compared, GrowthSide};
+use gpumem_model::units::{ByteDelta, Units};
+use gpumem_report as report;
 use web_sys::{Element, HtmlElement};
 
 use crate::dom::{Maker, add, fill, flag, share, write};

@@ -1,9 +1,9 @@
 //! What the reader sets: over the report, and in its settings.
 
-use gpumem_core::chart::Pace;
-use gpumem_core::recording::{Device, Recording, Status};
-use gpumem_core::units::{ByteDelta, Units};
-use gpumem_core::wording;
+use gpumem_charts::Pace;
+use gpumem_model::recording::{Device, Recording, Status};
+use gpumem_model::units::{ByteDelta, Units};
+use gpumem_wording as wording;
 use web_sys::{Element, HtmlElement, HtmlInputElement};
 
 use crate::dom::{Maker, add, describe, flag, refill, set_attribute, set_bool, set_style, write};

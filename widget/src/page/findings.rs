@@ -1,7 +1,7 @@
 //! The cards, what they leave out, and what is said where there is none.
 
-use gpumem_core::analyze::{Finding, Verdict};
-use gpumem_core::wording;
+use gpumem_analyzer::{Finding, Verdict};
+use gpumem_wording as wording;
 use web_sys::Element;
 
 use crate::cards::{Card, Form, Linked, bring_back, keyboard_in};

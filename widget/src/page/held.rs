@@ -1,8 +1,8 @@
 //! Who holds memory: the map, the way through it, and the same as a list.
 
-use gpumem_core::analyze::cell_label;
-use gpumem_core::chart::{Map, Moment};
-use gpumem_core::recording::RunIdx;
+use gpumem_analyzer::cell_label;
+use gpumem_charts::{Map, Moment};
+use gpumem_model::recording::RunIdx;
 use web_sys::Element;
 
 use super::controls::{press, segments};

@@ -1,9 +1,9 @@
 //! In an open row: the level of a long run over its iterations, and what the looks at its holders found.
 
-use gpumem_core::chart::{InsideLook, LongRun};
-use gpumem_core::scene::{Point, Scene, Target};
-use gpumem_core::units::Units;
+use gpumem_charts::{InsideLook, LongRun};
+use gpumem_model::units::Units;
 use gpumem_page_kit::paint::{paint_scene, px};
+use gpumem_scene::{Point, Scene, Target};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 

@@ -14,9 +14,9 @@ mod runs;
 mod tiles;
 mod verdict;
 
-use gpumem_core::chart::Extent;
-use gpumem_core::recording::CellIdx;
-use gpumem_core::scene::{Point, Target};
+use gpumem_charts::Extent;
+use gpumem_model::recording::CellIdx;
+use gpumem_scene::{Point, Target};
 use web_sys::{Element, HtmlCanvasElement};
 
 use cells::Cells;

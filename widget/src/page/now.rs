@@ -1,7 +1,7 @@
 //! What fills the device now, and how much of it can still be used.
 
-use gpumem_core::chart::in_use;
-use gpumem_core::units::Bytes;
+use gpumem_charts::in_use;
+use gpumem_model::units::Bytes;
 use web_sys::Element;
 
 use super::picture::read_out;

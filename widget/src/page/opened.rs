@@ -1,9 +1,9 @@
 //! A row that was opened: what was found in its cell, the first of it in full, and its runs.
 
-use gpumem_core::analyze::Finding;
-use gpumem_core::chart::CellRow;
-use gpumem_core::recording::RunIdx;
-use gpumem_core::wording;
+use gpumem_analyzer::Finding;
+use gpumem_charts::CellRow;
+use gpumem_model::recording::RunIdx;
+use gpumem_wording as wording;
 use web_sys::Element;
 
 use super::runs;

@@ -1,8 +1,8 @@
 //! A chart in the page: a canvas, and over it what follows the pointer.
 
-use gpumem_core::chart;
-use gpumem_core::scene::{Point, Scene, Target, Theme};
+use gpumem_charts as charts;
 use gpumem_page_kit::paint::{paint_scene, px};
+use gpumem_scene::{Point, Scene, Target, Theme};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 
@@ -17,7 +17,7 @@ use crate::state::{Chart, Pointed};
 #[derive(PartialEq)]
 struct Painted {
     version: u64,
-    view: chart::View,
+    view: charts::View,
     theme: Theme,
 }
 

@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use gpumem_core::analyze::{Peak, RunRow};
-use gpumem_core::recording::{Run, RunIdx};
-use gpumem_core::units::{ByteDelta, Bytes, Nanos};
-use gpumem_core::wording::{others, together};
+use gpumem_analyzer::{Peak, RunRow};
+use gpumem_model::recording::{Run, RunIdx};
+use gpumem_model::units::{ByteDelta, Bytes, Nanos};
+use gpumem_wording::{others, together};
 use web_sys::Element;
 
 use crate::dom::{Maker, add, set_attribute};

@@ -1,6 +1,6 @@
 //! One of several accelerators is chosen by its tile, which says how full it is.
 
-use gpumem_core::chart::device_tiles;
+use gpumem_charts::device_tiles;
 use web_sys::{Element, HtmlElement};
 
 use crate::dom::{Maker, flag, refill, share};

@@ -1,10 +1,11 @@
 //! The conclusion: the worst finding open to its fix, the next ones in a line each, and how many more
 //! there are.
 
-use gpumem_core::analyze::{Severity, Verdict};
-use gpumem_core::chart::View;
-use gpumem_core::scene::Theme;
-use gpumem_core::wording::{self, Tally};
+use gpumem_analyzer::{Severity, Verdict};
+use gpumem_charts::View;
+use gpumem_scene::Theme;
+use gpumem_wording as wording;
+use gpumem_wording::Tally;
 use web_sys::Element;
 
 use crate::canvas::Faces;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use gpumem_core::units::Bytes;
+use gpumem_model::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use gpumem_core::heap::{Category, Step};
+use gpumem_heap::{Category, Step};
 
 use super::super::{Details, Part, Sink};
 use crate::still::{Class, Getter, Object};

@@ -2,7 +2,7 @@
 //!
 //! They are known by their modules' names; nothing of them is imported or called.
 
-use gpumem_core::heap::{Category, Step};
+use gpumem_heap::{Category, Step};
 
 use super::super::{Details, Sink};
 use super::Access;

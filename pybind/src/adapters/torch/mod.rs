@@ -9,7 +9,7 @@ pub(crate) mod pools;
 
 pub(crate) use access::{Access, Quiet, is_imported};
 
-use gpumem_core::heap::{Category, Step};
+use gpumem_heap::{Category, Step};
 use pyo3::Py;
 use pyo3::types::PyType;
 

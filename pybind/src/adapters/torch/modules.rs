@@ -1,6 +1,6 @@
 //! Modules and optimizers: shorter ways to what they hold, and what it is to them.
 
-use gpumem_core::heap::{Category, Step};
+use gpumem_heap::{Category, Step};
 
 use super::super::{Details, Sink};
 use super::Access;

@@ -4,8 +4,8 @@
 //! What tensors hold in them counts as theirs. The rest is reserved for as long as the pool is:
 //! `torch.cuda.empty_cache()` does not give it back.
 
-use gpumem_core::heap::Category;
-use gpumem_core::units::Bytes;
+use gpumem_heap::Category;
+use gpumem_model::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use gpumem_core::units::Bytes;
+use gpumem_model::units::Bytes;
 
 use super::Freshness;
 use super::malloc::{self, Malloc};

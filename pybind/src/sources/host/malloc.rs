@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gpumem_core::units::Bytes;
+use gpumem_model::units::Bytes;
 
 use super::Freshness;
 

@@ -1,7 +1,7 @@
 //! macOS, Windows and the rest: `memory-stats` for this process, in one call,
 //! where `sysinfo` would list every process there is; `sysinfo` for the machine.
 
-use gpumem_core::units::Bytes;
+use gpumem_model::units::Bytes;
 use sysinfo::MemoryRefreshKind;
 
 use super::Freshness;

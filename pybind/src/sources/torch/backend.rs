@@ -1,6 +1,6 @@
 //! One kind of device of torch: `torch.cuda`, `torch.xpu`, an extension's.
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKey, DeviceKind, Level, Source, Unknown};
+use gpumem_model::recording::{AllocatorLevels, DeviceKey, DeviceKind, Level, Source, Unknown};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

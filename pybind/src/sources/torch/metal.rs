@@ -1,6 +1,6 @@
 //! torch on Apple's Metal (`mps`). Its memory is the machine's own.
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKind, Source};
+use gpumem_model::recording::{AllocatorLevels, DeviceKind, Source};
 use pyo3::prelude::*;
 
 use crate::sources::Found;

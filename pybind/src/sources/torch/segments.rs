@@ -1,7 +1,7 @@
 //! Where memory lies in the segments of torch's CUDA allocator, as it tells it itself.
 
-use gpumem_core::segments::{Block, BlockState, Pool, Segment, Segments};
-use gpumem_core::units::Bytes;
+use gpumem_model::segments::{Block, BlockState, Pool, Segment, Segments};
+use gpumem_model::units::Bytes;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! The counters of one of torch's allocators.
 
-use gpumem_core::recording::Level;
-use gpumem_core::units::Bytes;
+use gpumem_model::recording::Level;
+use gpumem_model::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -1,6 +1,6 @@
 //! What a worker of dask.distributed keeps by name: attributes that the user set, results, actors, plugins.
 
-use gpumem_core::holders::RootKind;
+use gpumem_model::holders::RootKind;
 
 use super::Roots;
 use crate::still::{Dict, Object, Section};

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gpumem_core::holders::RootKind;
+use gpumem_model::holders::RootKind;
 
 use super::Roots;
 use super::threads::function_name;

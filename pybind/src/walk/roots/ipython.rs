@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use gpumem_core::holders::RootKind;
+use gpumem_model::holders::RootKind;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -12,7 +12,7 @@ mod threads;
 
 use std::collections::HashSet;
 
-use gpumem_core::holders::RootKind;
+use gpumem_model::holders::RootKind;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gpumem_core::holders::RootKind;
+use gpumem_model::holders::RootKind;
 
 use super::Roots;
 use crate::still::{Dict, Section};

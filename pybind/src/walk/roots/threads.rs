@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::iter;
 
-use gpumem_core::holders::RootKind;
+use gpumem_model::holders::RootKind;
 use pyo3::ffi;
 
 use super::{Places, Roots, fillers};

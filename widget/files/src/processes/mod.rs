@@ -5,8 +5,8 @@ mod page;
 mod rows;
 mod state;
 
-use gpumem_core::explorer::process_page::{Band, PageError, ProcessPage, bands};
-use gpumem_core::scene::{Point, Theme};
+use gpumem_explorer::process_page::{Band, PageError, ProcessPage, bands};
+use gpumem_scene::{Point, Theme};
 use web_sys::Element;
 
 use crate::Shown;
@@ -45,7 +45,7 @@ impl Processes {
         }
     }
 
-    fn place(&self, chart: &str, at: Point) -> Option<(usize, gpumem_core::units::Nanos)> {
+    fn place(&self, chart: &str, at: Point) -> Option<(usize, gpumem_model::units::Nanos)> {
         let page = self.page.as_ref()?;
         page.place(chart, at, self.known.page.span)
     }

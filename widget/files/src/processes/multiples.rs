@@ -1,11 +1,11 @@
 //! The small charts: on several canvases, so that only those in view are painted again.
 
-use gpumem_core::explorer::multiples::{Multiples, MultiplesView, multiples};
-use gpumem_core::scene::Point;
-use gpumem_core::units::Nanos;
+use gpumem_explorer::multiples::{Multiples, MultiplesView, multiples};
+use gpumem_model::units::Nanos;
 use gpumem_page_kit::canvas::Faces;
 use gpumem_page_kit::dom::{Maker, add, describe, flag};
 use gpumem_page_kit::paint::paint_scene;
+use gpumem_scene::Point;
 use web_sys::{Element, HtmlCanvasElement};
 
 use super::Known;

@@ -1,14 +1,14 @@
 //! The elements of the page.
 
-use gpumem_core::analyze::Severity;
-use gpumem_core::explorer::process_page::{PageCause, ProcessPage, middle};
-use gpumem_core::report::sign;
-use gpumem_core::scene::Point;
-use gpumem_core::units::Nanos;
-use gpumem_core::wording::capitalised;
+use gpumem_analyzer::Severity;
+use gpumem_explorer::process_page::{PageCause, ProcessPage, middle};
+use gpumem_model::units::Nanos;
 use gpumem_page_kit::canvas::Faces;
 use gpumem_page_kit::dom::{Maker, add, fill, flag, refill, set_attribute, write};
 use gpumem_page_kit::paint::faces;
+use gpumem_report::sign;
+use gpumem_scene::Point;
+use gpumem_wording::capitalised;
 use web_sys::Element;
 
 use super::Known;

@@ -1,8 +1,8 @@
 //! The table of processes.
 
-use gpumem_core::explorer::process_page::{PageColumn, PageRow, ProcessPage};
-use gpumem_core::report::sign;
+use gpumem_explorer::process_page::{PageColumn, PageRow, ProcessPage};
 use gpumem_page_kit::dom::{Maker, add, flag, refill, set_attribute, write};
+use gpumem_report::sign;
 use web_sys::Element;
 
 use super::state::{N_ROWS, State};

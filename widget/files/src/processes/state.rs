@@ -1,8 +1,8 @@
 //! What somebody looks at, and what an event does to it.
 
-use gpumem_core::explorer::process_page::{PageColumn, ProcessPage, RowOrder};
-use gpumem_core::scene::Theme;
-use gpumem_core::units::Nanos;
+use gpumem_explorer::process_page::{PageColumn, ProcessPage, RowOrder};
+use gpumem_model::units::Nanos;
+use gpumem_scene::Theme;
 
 /// So many charts are shown at first.
 pub(crate) const N_FIRST: usize = 24;
@@ -167,8 +167,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use gpumem_core::analyze::Severity;
-    use gpumem_core::explorer::process_page::{PageCause, PageRow};
+    use gpumem_analyzer::Severity;
+    use gpumem_explorer::process_page::{PageCause, PageRow};
 
     use super::*;
 

@@ -4,9 +4,9 @@
 mod page;
 mod state;
 
-use gpumem_core::read::cell_files::CellFiles;
-use gpumem_core::read::torch_snapshot::{Explorer, SnapshotError};
-use gpumem_core::scene::{Point, Theme};
+use gpumem_readers::cell_files::CellFiles;
+use gpumem_readers::torch_snapshot::{Explorer, SnapshotError};
+use gpumem_scene::{Point, Theme};
 use web_sys::Element;
 
 use crate::Shown;

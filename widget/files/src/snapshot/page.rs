@@ -1,20 +1,18 @@
 //! The elements of the page.
 
-use gpumem_core::explorer::chart::{
-    Icicle, IcicleView, TraceView, icicle, part_words, trace_levels,
-};
-use gpumem_core::explorer::report::{
+use gpumem_explorer::chart::{Icicle, IcicleView, TraceView, icicle, part_words, trace_levels};
+use gpumem_explorer::report::{
     torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint, torch_snapshot_totals,
 };
-use gpumem_core::read::code_line::CodeLine;
-use gpumem_core::read::torch_snapshot::{DeviceSummary, Explorer, Flame, Levels, Owner};
-use gpumem_core::scene::{Density, Point, Scene};
-use gpumem_core::units::count;
-use gpumem_core::units::{Bytes, Nanos};
+use gpumem_model::units::count;
+use gpumem_model::units::{Bytes, Nanos};
 use gpumem_page_kit::canvas::Faces;
 use gpumem_page_kit::dom::{Maker, add, describe, fill, flag, write};
 use gpumem_page_kit::paint::{faces, paint_scene};
 use gpumem_page_kit::segments;
+use gpumem_readers::code_line::CodeLine;
+use gpumem_readers::torch_snapshot::{DeviceSummary, Explorer, Flame, Levels, Owner};
+use gpumem_scene::{Density, Point, Scene};
 use web_sys::{Element, HtmlCanvasElement};
 
 use super::state::{Chart, State};

@@ -1,8 +1,8 @@
 //! What somebody looks at, and what an event does to it.
 
-use gpumem_core::explorer::chart::event_at;
-use gpumem_core::read::torch_snapshot::{Explorer, Side};
-use gpumem_core::scene::{Point, Theme};
+use gpumem_explorer::chart::event_at;
+use gpumem_readers::torch_snapshot::{Explorer, Side};
+use gpumem_scene::{Point, Theme};
 
 /// At least so many events are in view.
 const LEAST_EVENTS: f64 = 16.0;
@@ -180,7 +180,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpumem_core::read::cell_files::CellFiles;
+    use gpumem_readers::cell_files::CellFiles;
 
     fn state(n_events: usize) -> State {
         let explorer = Explorer::open(b"].", &CellFiles::default()).expect("an empty snapshot");

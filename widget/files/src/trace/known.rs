@@ -1,9 +1,9 @@
 //! What was found out for what somebody looks at: only what another view needs is counted again.
 
-use gpumem_core::read::chrome_trace::{
+use gpumem_model::units::Nanos;
+use gpumem_readers::chrome_trace::{
     GroupBy, OperatorFigures, OperatorTable, OperatorView, TraceExplorer, TraceLevels,
 };
-use gpumem_core::units::Nanos;
 
 use super::state::State;
 

@@ -6,10 +6,10 @@ mod operators;
 mod page;
 mod state;
 
-use gpumem_core::read::cell_files::CellFiles;
-use gpumem_core::read::chrome_trace::{RangeRow, TraceExplorer, range_rows};
-use gpumem_core::read::json_file::JsonError;
-use gpumem_core::scene::{Point, Theme};
+use gpumem_readers::cell_files::CellFiles;
+use gpumem_readers::chrome_trace::{RangeRow, TraceExplorer, range_rows};
+use gpumem_readers::json_file::JsonError;
+use gpumem_scene::{Point, Theme};
 use web_sys::Element;
 
 use crate::Shown;

@@ -1,12 +1,12 @@
 //! The table of operators and kernels.
 
-use gpumem_core::explorer::chart::instant_words;
-use gpumem_core::read::chrome_trace::{
+use gpumem_explorer::chart::instant_words;
+use gpumem_model::units::count;
+use gpumem_model::units::{ByteDelta, Nanos};
+use gpumem_page_kit::dom::{Maker, add, flag, refill, write};
+use gpumem_readers::chrome_trace::{
     GroupBy, OperatorColumn, OperatorFigures, RowKind, TraceExplorer,
 };
-use gpumem_core::units::count;
-use gpumem_core::units::{ByteDelta, Nanos};
-use gpumem_page_kit::dom::{Maker, add, flag, refill, write};
 use web_sys::Element;
 
 use super::known::Known;
@@ -158,7 +158,7 @@ impl Operators {
         };
         let device = explorer.summary.devices.get(state.device);
         let device = device.map(|device| {
-            let name = gpumem_core::explorer::report::torch_trace_device(device);
+            let name = gpumem_explorer::report::torch_trace_device(device);
             format!(" · memory on {name}")
         });
         write(

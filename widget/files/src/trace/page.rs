@@ -1,19 +1,17 @@
 //! The elements of the page.
 
-use gpumem_core::explorer::chart::{
-    ProfilerChart, ProfilerView, instant_words, lanes, profiler_chart,
-};
-use gpumem_core::explorer::report::{
+use gpumem_explorer::chart::{ProfilerChart, ProfilerView, instant_words, lanes, profiler_chart};
+use gpumem_explorer::report::{
     torch_trace_conclusion, torch_trace_device, torch_trace_level, torch_trace_owner,
     torch_trace_parts,
 };
-use gpumem_core::read::chrome_trace::{DeviceLevels, RangeMemory, RangeRow, TraceExplorer};
-use gpumem_core::scene::{Density, Point};
-use gpumem_core::units::ByteDelta;
-use gpumem_core::units::count;
+use gpumem_model::units::ByteDelta;
+use gpumem_model::units::count;
 use gpumem_page_kit::canvas::Faces;
 use gpumem_page_kit::dom::{Maker, add, describe, fill, flag, refill, set_style, write};
 use gpumem_page_kit::paint::{faces, paint_scene, px};
+use gpumem_readers::chrome_trace::{DeviceLevels, RangeMemory, RangeRow, TraceExplorer};
+use gpumem_scene::{Density, Point};
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 
 use super::known::Known;
@@ -324,7 +322,7 @@ impl Page {
             let mut parts = vec![format!("at {}", instant_words(at, step))];
             let device = explorer.summary.devices.get(state.device);
             if let (Some(levels), Some(device)) = (&self.known.levels, device) {
-                let nanos = gpumem_core::units::Nanos::new(at as u64);
+                let nanos = gpumem_model::units::Nanos::new(at as u64);
                 let allocated = torch_trace_level(device, levels.allocated_at(nanos));
                 parts.push(format!("allocated {allocated}"));
                 let reserved = levels.reserved_at(nanos);

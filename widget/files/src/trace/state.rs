@@ -1,11 +1,9 @@
 //! What somebody looks at, and what an event does to it.
 
-use gpumem_core::explorer::chart::time_at;
-use gpumem_core::read::chrome_trace::{
-    GroupBy, OperatorColumn, OperatorView, RangeRow, TraceSummary,
-};
-use gpumem_core::scene::{Point, Theme};
-use gpumem_core::units::Nanos;
+use gpumem_explorer::chart::time_at;
+use gpumem_model::units::Nanos;
+use gpumem_readers::chrome_trace::{GroupBy, OperatorColumn, OperatorView, RangeRow, TraceSummary};
+use gpumem_scene::{Point, Theme};
 
 /// The name of the chart.
 pub(crate) const CHART: &str = "profile";
@@ -318,7 +316,7 @@ pub(crate) fn column_name(column: OperatorColumn) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpumem_core::read::chrome_trace::{range_rows, summary};
+    use gpumem_readers::chrome_trace::{range_rows, summary};
 
     /// Two steps of 400 ns in 1000 ns.
     fn steps() -> TraceSummary {

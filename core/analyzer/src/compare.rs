@@ -1,0 +1,516 @@
+//! Comparison with a baseline: what grew more or less than before.
+
+use serde::Serialize;
+
+use super::cell::CellRef;
+use super::finding::Finding;
+use super::growth::State;
+use super::incremental_analyzer::IncrementalAnalyzer;
+use super::paths::Paths;
+use super::row::RunRow;
+use super::series::{self, Key};
+use super::stats_cache::StatsCache;
+use super::{Analysis, Rules};
+use gpumem_model::named;
+use gpumem_model::recording::{DeviceIdx, DeviceKey, Recording, Run};
+use gpumem_model::source_text;
+use gpumem_model::units::{ByteDelta, Bytes};
+
+named! {
+    /// How a cell's growth changed. The order is that of the report.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Change {
+        /// It grows more.
+        Worse = "worse",
+        /// It grows, and is not in the baseline.
+        New = "new",
+        /// It grew, and no longer does.
+        Fixed = "fixed",
+        /// It grows less.
+        Better = "better",
+        /// It grows as much as before.
+        Same = "same",
+    }
+}
+
+/// A cell's (or a loop's) growth in one recording. A side of [`Compared`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GrowthSide {
+    /// The verdict.
+    pub state: State,
+    /// How many runs, or steps.
+    pub n_runs: usize,
+    /// What each of them kept.
+    pub bytes_per_run: ByteDelta,
+    /// Its 95 % confidence interval.
+    pub interval: (ByteDelta, ByteDelta),
+    /// The highest rise of the level inside a run, from its start.
+    #[serde(rename = "peak_bytes")]
+    pub peak: Option<Bytes>,
+}
+
+/// One cell (or loop) on one device, before and after.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Compared {
+    /// The cell as it is now.
+    pub cell: CellRef,
+    /// The label of the steps or the names of the blocks inside the cell.
+    pub path: Vec<String>,
+    /// The device's label.
+    pub device: String,
+    /// The series counts steps, not runs.
+    pub steps: bool,
+    /// In the baseline; `None` if it is not there.
+    pub before: Option<GrowthSide>,
+    /// Now.
+    pub after: GrowthSide,
+    /// How it changed.
+    pub change: Change,
+    /// Growth per run now, minus growth per run then.
+    #[serde(rename = "difference_bytes")]
+    pub difference: ByteDelta,
+    /// Half of the 95 % confidence interval of the difference.
+    #[serde(rename = "uncertainty_bytes")]
+    pub uncertainty: Bytes,
+}
+
+/// Compares each growing cell of `recording` with `baseline`, worst first.
+///
+/// A cell is matched by equal source, else by the frontend's id, else by its first meaningful line, else by
+/// the start of that line, because a fixed cell has another source now.
+pub fn compare(recording: &Recording, baseline: &Recording, rules: &Rules) -> Vec<Compared> {
+    IncrementalAnalyzer::default().compare(recording, baseline, rules)
+}
+
+impl IncrementalAnalyzer {
+    /// As [`compare`](compare()).
+    pub fn compare(
+        &mut self,
+        recording: &Recording,
+        baseline: &Recording,
+        rules: &Rules,
+    ) -> Vec<Compared> {
+        self.stats.turn();
+        let before = self.sides(baseline, rules);
+        let after = self.sides(recording, rules);
+        compared(&before, after)
+    }
+
+    fn sides(&mut self, recording: &Recording, rules: &Rules) -> Vec<Entry> {
+        let analysis = self.derived(recording, rules);
+        sides(recording, &analysis, rules, &mut self.stats)
+    }
+}
+
+fn compared(before: &[Entry], after: Vec<Entry>) -> Vec<Compared> {
+    let mut compared: Vec<Compared> = after
+        .into_iter()
+        .filter_map(|after| {
+            let same = before
+                .iter()
+                .filter(|before| before.is_same_place(&after))
+                .max_by_key(|before| before.likeness(&after))
+                .filter(|before| before.likeness(&after) > 0);
+            held_against(same.map(|entry| entry.side.clone()), after)
+        })
+        .collect();
+    compared.sort_by_key(|entry| (entry.change, entry.difference.magnitude()));
+    compared
+}
+
+/// The cells that grew in `baseline` and have not run in `recording`: what a comparison waits for.
+pub fn waiting(recording: &Recording, baseline: &Recording, rules: &Rules) -> Vec<CellRef> {
+    let analyzer = &mut IncrementalAnalyzer::default();
+    let after = analyzer.sides(recording, rules);
+    let mut waiting: Vec<CellRef> = Vec::new();
+    for before in analyzer.sides(baseline, rules) {
+        let has_run = after.iter().any(|after| before.likeness(after) > 0);
+        let is_known = waiting.iter().any(|cell| cell.id == before.cell.id);
+        let grew = before.side.n_runs > 2 && is_growing(&before.side, before.least);
+        if grew && !has_run && !is_known {
+            waiting.push(before.cell);
+        }
+    }
+    waiting
+}
+
+/// A side with what it is found again by.
+struct Entry {
+    cell: CellRef,
+    source: u64,
+    headline: Option<String>,
+    path: Vec<String>,
+    device_key: DeviceKey,
+    device: String,
+    steps: bool,
+    /// The growth over all of it that counts.
+    least: Bytes,
+    side: GrowthSide,
+}
+
+impl Entry {
+    fn is_same_place(&self, other: &Self) -> bool {
+        let place = |entry: &Self| (entry.path.clone(), entry.device_key.clone(), entry.steps);
+        place(self) == place(other)
+    }
+
+    fn likeness(&self, other: &Self) -> u8 {
+        let [headline, same] = [self, other].map(|entry| entry.headline.as_deref());
+        match self {
+            _ if self.source == other.source => 4,
+            _ if self.cell.id == other.cell.id => 3,
+            _ if headline.is_none() || same.is_none() => 0,
+            _ if headline == same => 2,
+            _ if headline.map(start) == same.map(start) => 1,
+            _ => 0,
+        }
+    }
+}
+
+/// `losses.append` of `losses.append(step(batch))`: what a fix leaves of the line that it changes.
+fn start(headline: &str) -> &str {
+    let end = headline.find('(').unwrap_or(headline.len());
+    &headline[..end]
+}
+
+fn held_against(before: Option<GrowthSide>, after: Entry) -> Option<Compared> {
+    let now = &after.side;
+    let reach = |side: &GrowthSide| {
+        let (low, high) = side.interval;
+        let half = (high + -low).magnitude().as_f64() / 2.0;
+        half.max(0.005 * side.bytes_per_run.magnitude().as_f64())
+    };
+    let rate = |side: &GrowthSide| side.bytes_per_run;
+    let then = before.as_ref();
+    let difference = rate(now) + -then.map_or(ByteDelta::ZERO, rate);
+    let uncertainty = then.map_or(0.0, reach).hypot(reach(now));
+    let least = after.least;
+    let is_first_alone = |then: &GrowthSide| then.n_runs == 1 && now.n_runs > 1;
+    let grew = then.is_some_and(|then| is_growing(then, least) && !is_first_alone(then));
+    let grows = is_growing(now, least);
+    let change = match then {
+        _ if !grew && !grows => return None,
+        None => Change::New,
+        Some(_) if grew && !grows => Change::Fixed,
+        Some(_) if !grew => Change::Worse,
+        Some(_) if difference.as_f64() < -uncertainty => Change::Better,
+        Some(_) if difference.as_f64() > uncertainty => Change::Worse,
+        Some(_) => Change::Same,
+    };
+    if now.n_runs == 1 && !tells_something(change, then) {
+        return None;
+    }
+    Some(Compared {
+        cell: after.cell,
+        path: after.path,
+        device: after.device,
+        steps: after.steps,
+        before,
+        after: after.side,
+        change,
+        difference,
+        uncertainty: Bytes::new(uncertainty as u64),
+    })
+}
+
+/// Of a single run now: it alarms only beside a single run, since the first fills what later ones replace,
+/// and what two single runs kept alike does not grow.
+fn tells_something(change: Change, then: Option<&GrowthSide>) -> bool {
+    let is_alarm = matches!(change, Change::Worse | Change::New);
+    match then {
+        Some(then) if then.n_runs == 1 => change != Change::Same,
+        _ => !is_alarm,
+    }
+}
+
+fn is_growing(side: &GrowthSide, least: Bytes) -> bool {
+    let total = side.bytes_per_run.as_f64() * side.n_runs as f64;
+    let keeps = side.interval.0 > ByteDelta::ZERO && total >= least.as_f64();
+    match side.state {
+        State::Leak | State::Suspected => true,
+        State::NotEnoughData => keeps,
+        State::Stable => false,
+    }
+}
+
+/// The growth of each cell and loop, with the verdicts of this analysis of the recording.
+fn sides(
+    recording: &Recording,
+    analysis: &Analysis,
+    rules: &Rules,
+    stats: &mut StatsCache,
+) -> Vec<Entry> {
+    let paths = Paths::of(recording);
+    let of_runs = series::of_runs(recording, &paths, &analysis.rows);
+    // A cell that is edited for each run has a series of one each time: the finding knows them all.
+    let state = |run: &Run, key: &Key, (steps, n_runs): (bool, usize)| {
+        let is_about = |finding: &&Finding| {
+            let cell = finding.cell.as_ref().map(|cell| cell.idx);
+            finding.growth().is_some()
+                && finding.withdrawn.is_none()
+                && (cell, finding.device) == (Some(run.cell), key.device)
+                && (&finding.path, finding.counts_steps()) == (&key.path, steps)
+        };
+        let told = analysis.findings.iter().find(is_about);
+        // Nothing is told of a single run, whatever it keeps.
+        let untold = if n_runs == 1 {
+            State::NotEnoughData
+        } else {
+            State::Stable
+        };
+        let state = told.and_then(|finding| finding.state).unwrap_or(untold);
+        let is_last = |finding: &&Finding| finding.runs.last() == Some(&run.idx);
+        let n_told = told.filter(is_last).map_or(0, |finding| finding.n_runs);
+        (state, n_runs.max(n_told))
+    };
+    let mut sides = Vec::new();
+    sides.extend(of_runs.iter().filter_map(|series| {
+        let last = recording.run(series.rows.last()?.run);
+        let least = rules.min_growth_on(recording.device(series.key.device).kind);
+        let (bytes_per_run, interval) = kept_by_each(&series.rows)?;
+        let (state, n_runs) = state(last, &series.key, (false, series.rows.len()));
+        let side = GrowthSide {
+            state,
+            n_runs,
+            bytes_per_run,
+            interval,
+            peak: series.rows.iter().filter_map(|row| rise(row)).max(),
+        };
+        Some(entry(
+            recording,
+            last,
+            &series.key.path,
+            series.key.device,
+            (false, least),
+            side,
+        ))
+    }));
+    // Whether a loop is counted depends on how long it takes.
+    let of_steps = series::of_steps(recording, &paths);
+    let of_marks = of_steps.iter().filter(|series| series.in_loop.is_none());
+    sides.extend(of_marks.map(|series| {
+        let run = recording.run(series.run);
+        let least = rules.min_growth_on(recording.device(series.key.device).kind);
+        let growth = stats.judged(&series.levels, least, rules);
+        let per_step =
+            |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);
+        let side = GrowthSide {
+            state: state(run, &series.key, (true, series.n_steps)).0,
+            n_runs: series.n_steps,
+            bytes_per_run: per_step(growth.bytes_per_run),
+            interval: (per_step(growth.interval.0), per_step(growth.interval.1)),
+            peak: None,
+        };
+        entry(
+            recording,
+            run,
+            &series.key.path,
+            series.key.device,
+            (true, least),
+            side,
+        )
+    }));
+    sides
+}
+
+fn entry(
+    recording: &Recording,
+    run: &Run,
+    path: &[String],
+    device: DeviceIdx,
+    (steps, least): (bool, Bytes),
+    side: GrowthSide,
+) -> Entry {
+    let text = recording.text(run);
+    let device = recording.device(device);
+    Entry {
+        cell: CellRef::of(recording, run),
+        source: run.revision.0,
+        headline: text.and_then(source_text::headline),
+        path: path.to_vec(),
+        device_key: device.key.clone(),
+        device: device.label.clone(),
+        steps,
+        least,
+        side,
+    }
+}
+
+fn rise(row: &RunRow) -> Option<Bytes> {
+    Some(row.peak?.low().saturating_sub(row.before?))
+}
+
+/// What each run kept: mean with its normal interval of 95 %, without the first
+/// run (which warms up) where there are at least three.
+fn kept_by_each(rows: &[&RunRow]) -> Option<(ByteDelta, (ByteDelta, ByteDelta))> {
+    let kept: Vec<f64> = rows
+        .iter()
+        .filter_map(|row| row.kept)
+        .map(ByteDelta::as_f64)
+        .collect();
+    let kept = if kept.len() >= 3 {
+        &kept[1..]
+    } else {
+        &kept[..]
+    };
+    let n = kept.len() as f64;
+    let mean = kept.iter().sum::<f64>() / n;
+    let sum_of_squares: f64 = kept.iter().map(|kept| (kept - mean).powi(2)).sum();
+    let error = if kept.len() > 1 {
+        1.96 * (sum_of_squares / (n - 1.0) / n).sqrt()
+    } else {
+        0.0
+    };
+    (!kept.is_empty()).then(|| {
+        let delta = ByteDelta::from_f64;
+        (delta(mean), (delta(mean - error), delta(mean + error)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyze;
+    use crate::testing::{Play, run, session};
+    use gpumem_model::recording::{CellIdx, Frame};
+
+    fn check(before: &[(&str, &[Play])], after: &[(&str, &[Play])], expected: &[(&str, &str)]) {
+        let (baseline, _) = session(before);
+        let (recording, _) = session(after);
+        let found = compare(&recording, &baseline, &Rules::default());
+        let found: Vec<_> = found
+            .iter()
+            .map(|entry| (entry.cell.label.as_str(), entry.change.name()))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn each_cell_has_its_word() {
+        let leak = |n_mib: i64| vec![run(n_mib); 12];
+        let flat = vec![run(0); 12];
+        check(
+            &[("f()", &leak(40))],
+            &[("f()", &flat)],
+            &[("f()", "fixed")],
+        );
+        check(
+            &[("f()", &leak(40))],
+            &[("f()", &leak(10))],
+            &[("f()", "better")],
+        );
+        check(
+            &[("f()", &leak(40))],
+            &[("f()", &leak(40))],
+            &[("f()", "same")],
+        );
+        check(
+            &[("f()", &leak(40))],
+            &[("f()", &leak(90))],
+            &[("f()", "worse")],
+        );
+        check(
+            &[("f()", &flat)],
+            &[("f()", &leak(90))],
+            &[("f()", "worse")],
+        );
+        check(
+            &[("f()", &flat)],
+            &[("f()", &flat), ("g()", &leak(90))],
+            &[("g()", "new")],
+        );
+        check(&[("f()", &flat)], &[("f()", &flat)], &[]);
+    }
+
+    #[test]
+    fn a_single_run_alarms_only_beside_a_single_run() {
+        let leak = vec![run(40); 12];
+        let replaced = [vec![run(1500)], vec![run(0); 4]].concat();
+        let once = [run(1500)];
+        check(&[("f()", &replaced)], &[("f()", &once)], &[]);
+        check(&[("f()", &leak)], &[("f()", &once)], &[]);
+        check(&[], &[("f()", &once)], &[]);
+        check(
+            &[("f()", &leak)],
+            &[("f()", &[run(0)])],
+            &[("f()", "fixed")],
+        );
+        check(
+            &[("f()", &[run(500)])],
+            &[("f()", &once)],
+            &[("f()", "worse")],
+        );
+        check(&[("f()", &once)], &[("f()", &once)], &[]);
+    }
+
+    #[test]
+    fn an_edited_cell_is_found_again() {
+        let leak = vec![run(40); 12];
+        let flat = vec![run(0); 12];
+        check(
+            &[("losses.append(f())\nx = 1", &leak)],
+            &[("losses.append(f())\nx = 2", &flat)],
+            &[("losses.append(f())", "fixed")],
+        );
+    }
+
+    #[test]
+    fn a_leak_of_a_cell_that_is_edited_for_each_run_is_not_left_out() {
+        let plays = [run(40).held_by("losses", "list")];
+        let sources: Vec<String> = (1..=9).map(|n| format!("losses.append(f({n}))")).collect();
+        let edited = sources.iter().map(|it| (&**it, &plays[..]));
+        let (recording, _) = session(&edited.collect::<Vec<_>>());
+        let mut of_one_cell = Recording::default();
+        for mut frame in recording.frames() {
+            match &mut frame {
+                Frame::Cell(cell) => (cell.idx, cell.id) = (CellIdx(0), "cell".to_owned()),
+                Frame::Run(run) => run.cell = CellIdx(0),
+                _ => {}
+            }
+            of_one_cell.apply(frame).unwrap();
+        }
+        let rules = Rules::default();
+        let told = analyze(&of_one_cell, &rules).findings;
+        assert!(told[0].growth().is_some());
+        let found = compare(&of_one_cell, &Recording::default(), &rules);
+        let found: Vec<_> = found
+            .iter()
+            .map(|it| (&*it.cell.label, it.change))
+            .collect();
+        assert_eq!(found, [("losses.append(f(9))", Change::New)]);
+    }
+
+    /// The same recording from a frontend that gave its cells other ids.
+    fn with_other_ids(recording: &Recording) -> Recording {
+        let mut other = Recording::default();
+        for mut frame in recording.frames() {
+            if let Frame::Cell(cell) = &mut frame {
+                cell.id = format!("other {}", cell.id);
+            }
+            other.apply(frame).unwrap();
+        }
+        other
+    }
+
+    #[test]
+    fn a_cell_without_its_id_is_found_by_the_start_of_the_line_that_was_fixed() {
+        let change = |fixed: &str| {
+            let (baseline, _) = session(&[("losses.append(f())", &vec![run(40); 12])]);
+            let (recording, _) = session(&[(fixed, &vec![run(0); 12])]);
+            let found = compare(&with_other_ids(&recording), &baseline, &Rules::default());
+            found.first().map(|entry| entry.change)
+        };
+        assert_eq!(change("losses.append(f().item())"), Some(Change::Fixed));
+        assert_eq!(change("other.append(f())"), None);
+    }
+
+    #[test]
+    fn a_session_is_its_own_baseline() {
+        let plays = [vec![run(40); 12], vec![run(0); 12]].concat();
+        let (recording, _) = session(&[("f()", &plays)]);
+        let (before, after) = recording.split_at(12);
+        let found = compare(&after, &before, &Rules::default());
+        assert_eq!(found[0].change, Change::Fixed);
+        assert_eq!(found[0].difference, ByteDelta::new(-40 << 20));
+    }
+}

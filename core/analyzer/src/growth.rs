@@ -1,0 +1,642 @@
+//! The evidence rule on one series of levels.
+//!
+//! It has two parts, which look at different things and rarely err together. **Floor**: the minima of up
+//! to six blocks rise by more than their scatter, and the last quarter still contributes to what is never
+//! freed. **Trend**: the level rises monotonically by more than autocorrelation explains. Both together
+//! are a leak. The floor alone, or a trend to which every quarter contributes and which stands out of the
+//! scatter, is only suspected.
+//!
+//! The trend is a Mann-Kendall test whose variance is corrected for autocorrelation (Hamed and Rao,
+//! *J. Hydrology* 204, 1998), the slope that of Theil (1950) and Sen (*J. Am. Stat. Assoc.* 63, 1968).
+//!
+//! What slows down clearly has a warm-up that is not over: neither part counts.
+//!
+//! A warm-up hides the slow leak behind it, so the **second half** is also judged alone: it never falls
+//! below what the second quarter reached, its floor rises, and it is nearly a straight line, which the
+//! end of a warm-up is not. That is a leak, too.
+
+use super::evidence::{Evidence, Explained};
+use super::rules::Rules;
+use super::trend::{self, MAX_POINTS};
+use gpumem_model::json_form::JsonNumber;
+use gpumem_model::units::{ByteDelta, Bytes};
+use gpumem_model::{named, object};
+
+/// Growing series have risen for good more often than this.
+const LEAST_RISES: f64 = 1.0;
+
+/// A warm-up slows down: the rise bends so clearly, and the last third has less than this share of the
+/// whole series' slope.
+const BENDS: f64 = -2.0;
+const LATE_SHARE: f64 = 0.4;
+
+/// The second half of a slow leak is straight: its last third has more than this share.
+const LATE_SHARE_OF_TAIL: f64 = 0.75;
+
+named! {
+    /// The verdict on a series. The order is that of the cards.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum State {
+        /// Both parts of the evidence rule agree that it grows, on enough runs.
+        Leak = "leak",
+        /// One part says that it grows: not yet beyond doubt.
+        Suspected = "suspected",
+        /// It does not grow; the shape says what it does.
+        Stable = "stable",
+        /// Too few runs to tell.
+        NotEnoughData = "not_enough_data",
+    }
+}
+
+impl State {
+    /// The more cautious of two verdicts on the same growth.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        self.max(other)
+    }
+}
+
+named! {
+    /// The course of a series: [`Growth::shape`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Shape {
+        /// No significant change.
+        Flat = "flat",
+        /// Rises in the first runs, then stays.
+        WarmUp = "warm-up",
+        /// One jump, flat before and after.
+        Step = "step",
+        /// Rises and falls back to where it was.
+        Sawtooth = "sawtooth",
+        /// Flat except for single high readings.
+        Spikes = "spikes",
+        /// Several jumps, flat between them.
+        Staircase = "staircase",
+        /// Grows throughout.
+        Growth = "growth",
+        /// Flat first, grows at the end.
+        LateGrowth = "late growth",
+        /// Reserved grows, allocated does not: the allocator cannot reuse what it holds.
+        ReservedOnly = "reserved-only",
+    }
+}
+
+/// The verdict on one series, with its figures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Growth {
+    /// The verdict.
+    pub state: State,
+    /// The course of the series.
+    pub shape: Shape,
+    /// What each run keeps: the Theil-Sen slope (Sen, 1968) without the first quarter (warm-up).
+    pub bytes_per_run: ByteDelta,
+    /// Its 95 % confidence interval.
+    pub interval: (ByteDelta, ByteDelta),
+    /// Last level minus first.
+    pub total: ByteDelta,
+    /// How many more runs are needed for a verdict, if there are too few.
+    pub n_missing: usize,
+    /// One-sided p of the trend: the probability that chance alone shows as much.
+    pub p: f64,
+    /// The figures.
+    pub evidence: Vec<Evidence>,
+}
+
+object! { Growth, it => {
+    state: it.state,
+    shape: it.shape,
+    bytes_per_run: it.bytes_per_run,
+    interval: it.interval,
+    total_bytes: it.total,
+    n_missing: it.n_missing,
+    p: JsonNumber(it.p),
+    evidence: it.evidence.iter().map(Explained).collect::<Vec<_>>(),
+}}
+
+impl Growth {
+    /// It would be growth, or a leak, if it did not clearly slow down.
+    pub(super) fn slows(&self) -> bool {
+        let mut names = self.evidence.iter().map(|figure| figure.name);
+        self.state == State::Stable && names.any(|name| name == "late_share")
+    }
+
+    /// The verdict that is left when the trend has to hold against several series
+    /// at once: a leak whose p is above `bound` is only watched.
+    pub(super) fn held_against(&mut self, bound: f64) {
+        if self.state == State::Leak && self.p > bound {
+            self.state = State::Suspected;
+            self.evidence.push(Evidence {
+                holds: false,
+                ..Evidence::met("p_bound", self.p, bound)
+            });
+        }
+    }
+}
+
+/// Judges the levels of a caching allocator: allocated as [`classify_growth`] does; if that is stable
+/// but reserved grows, the verdict is [`Shape::ReservedOnly`].
+pub fn classify_allocator(
+    allocated: &[Bytes],
+    reserved: &[Bytes],
+    min_growth: Bytes,
+    rules: &Rules,
+) -> Growth {
+    let growth = classify_growth(allocated, min_growth, rules);
+    let of_reserved = classify_growth(reserved, min_growth, rules);
+    if growth.state == State::Stable && of_reserved.state == State::Leak {
+        return Growth {
+            state: State::Suspected,
+            shape: Shape::ReservedOnly,
+            ..of_reserved
+        };
+    }
+    growth
+}
+
+/// Judges a series of levels, one after each run, in the order of the runs.
+///
+/// Growth of less than `min_growth` over the series is flat. A series of more than 256 levels is judged
+/// on the minima of 256 equal blocks.
+pub fn classify_growth(levels: &[Bytes], min_growth: Bytes, rules: &Rules) -> Growth {
+    SeriesStats::of(levels).judged(min_growth, rules)
+}
+
+/// What a series of levels shows, whatever the thresholds are: all of its statistics.
+#[derive(Debug, Clone)]
+pub(super) struct SeriesStats {
+    /// The levels, or the minima of equal blocks of them.
+    values: Vec<f64>,
+    runs_per_point: f64,
+    n_levels: usize,
+    total: ByteDelta,
+    /// What comes cheap.
+    outline: Outline,
+    /// Theil-Sen slope without the first quarter, and its interval, per point; once it is told.
+    slope: Option<(f64, (f64, f64))>,
+    /// Once a trend decides.
+    whole: Option<Whole>,
+    /// See [`late_share`]; looked at only where the whole says that it grows.
+    late_share: Option<f64>,
+    /// Looked at only where the whole does not decide.
+    tail: Second,
+}
+
+/// What is never given back of a whole series.
+#[derive(Debug, Clone)]
+struct Outline {
+    kept: f64,
+    n_rises: f64,
+    /// The least share of the later quarters, and the last one's.
+    shares: (f64, f64),
+}
+
+/// The figures of a whole series, in the order in which they are told.
+#[derive(Debug, Clone)]
+struct Whole {
+    slope: f64,
+    block_t: f64,
+    z: f64,
+    rise: f64,
+}
+
+/// The second half of a series.
+#[derive(Debug, Clone)]
+enum Second {
+    NotLookedAt,
+    TooShort,
+    Known(Tail),
+}
+
+/// The figures of a second half.
+#[derive(Debug, Clone)]
+struct Tail {
+    kept: f64,
+    low: f64,
+    reached: f64,
+    block_t: f64,
+    rise: f64,
+    z: f64,
+    late_share: f64,
+}
+
+impl SeriesStats {
+    pub(super) fn of(levels: &[Bytes]) -> Self {
+        let raw: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
+        let n_levels = raw.len();
+        let values = if n_levels > MAX_POINTS {
+            trend::block_minima(&raw, MAX_POINTS)
+        } else {
+            raw
+        };
+        Self {
+            runs_per_point: n_levels as f64 / values.len().max(1) as f64,
+            n_levels,
+            total: total(levels),
+            outline: Outline::of(&values),
+            slope: None,
+            whole: None,
+            late_share: None,
+            tail: Second::NotLookedAt,
+            values,
+        }
+    }
+
+    /// The verdict under these rules.
+    pub(super) fn judged(&mut self, min_growth: Bytes, rules: &Rules) -> Growth {
+        let (verdict, p, evidence) = self.weigh(min_growth, rules);
+        let (slope, interval) = self.slope();
+        let per_run = |slope: f64| ByteDelta::from_f64(slope / self.runs_per_point);
+        Growth {
+            state: state(self.n_levels, verdict, rules),
+            shape: shape(&self.values, min_growth, verdict != Verdict::Quiet),
+            bytes_per_run: per_run(slope),
+            interval: (per_run(interval.0), per_run(interval.1)),
+            total: self.total,
+            n_missing: rules.min_runs.saturating_sub(self.n_levels),
+            p,
+            evidence,
+        }
+    }
+
+    /// State and p of that verdict, which cost less than all of it.
+    pub(super) fn state(&mut self, min_growth: Bytes, rules: &Rules) -> (State, f64) {
+        let (verdict, p, _) = self.weigh(min_growth, rules);
+        (state(self.n_levels, verdict, rules), p)
+    }
+
+    /// Its verdict may be growth. What says so costs no trend, and is most often no.
+    pub(super) fn may_grow(&self, min_growth: Bytes) -> bool {
+        self.outline.grows(min_growth)
+    }
+
+    fn slope(&mut self) -> (f64, (f64, f64)) {
+        let values = &self.values;
+        *self.slope.get_or_insert_with(|| {
+            trend::slope(&values[values.len() / 4..]).unwrap_or_else(|| plain_slope(values))
+        })
+    }
+
+    /// What the rule's parts say, the p of the trend that decides, and the figures.
+    fn weigh(&mut self, min_growth: Bytes, rules: &Rules) -> (Verdict, f64, Vec<Evidence>) {
+        if self.whole.is_none() {
+            self.whole = Whole::of(&self.values);
+        }
+        let Some(whole) = &self.whole else {
+            return (Verdict::Quiet, 1.0, Vec::new());
+        };
+        let of_all = whole.figures(&self.outline, min_growth, rules);
+        let [kept, rises, floor, still, trend, quarters, rise] =
+            of_all.each_ref().map(|it| it.holds);
+        let grows = kept && rises;
+        let floor = floor && still;
+        let p = trend::p_above(whole.z);
+        let mut evidence = Vec::from(of_all);
+        let says = grows && (floor || trend && quarters && rise);
+        let slope = whole.slope;
+        let values = &self.values;
+        let late = says.then(|| {
+            *self
+                .late_share
+                .get_or_insert_with(|| late_share(values, slope))
+        });
+        let slows = late.filter(|share| *share < LATE_SHARE);
+        evidence.extend(slows.map(|share| Evidence::above("late_share", share, LATE_SHARE)));
+        if says && floor && trend && slows.is_none() {
+            return (Verdict::Grows, p, evidence);
+        }
+        if grows && matches!(self.tail, Second::NotLookedAt) {
+            self.tail = Tail::of(&self.values).map_or(Second::TooShort, Second::Known);
+        }
+        if grows && let Second::Known(tail) = &self.tail {
+            let of_tail = tail.figures(min_growth, rules);
+            let share = tail.late_share;
+            let of_bend = (share < LATE_SHARE_OF_TAIL)
+                .then(|| Evidence::above("tail_late_share", share, LATE_SHARE_OF_TAIL));
+            let goes_on = of_tail.iter().all(|figure| figure.holds) && of_bend.is_none();
+            evidence.extend(of_tail);
+            evidence.extend(of_bend);
+            if goes_on {
+                return (Verdict::Grows, trend::p_above(tail.z), evidence);
+            }
+        }
+        let verdict = if says && slows.is_none() {
+            Verdict::MayGrow
+        } else {
+            Verdict::Quiet
+        };
+        (verdict, p, evidence)
+    }
+}
+
+/// What the two parts of the rule say together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// Both: it grows.
+    Grows,
+    /// One, by itself beyond what chance explains.
+    MayGrow,
+    /// Neither.
+    Quiet,
+}
+
+fn state(n_runs: usize, verdict: Verdict, rules: &Rules) -> State {
+    match verdict {
+        _ if n_runs < rules.min_runs => State::NotEnoughData,
+        Verdict::Grows => State::Leak,
+        Verdict::MayGrow => State::Suspected,
+        Verdict::Quiet => State::Stable,
+    }
+}
+
+impl Outline {
+    fn of(values: &[f64]) -> Self {
+        let envelope = trend::envelope(values);
+        let [first, .., last] = *envelope else {
+            return Self {
+                kept: 0.0,
+                n_rises: 0.0,
+                shares: (0.0, 0.0),
+            };
+        };
+        let [_, later @ ..] = trend::quarter_shares(&envelope);
+        Self {
+            kept: last - first,
+            n_rises: trend::n_rises(&envelope) as f64,
+            shares: (later.into_iter().fold(f64::INFINITY, f64::min), later[2]),
+        }
+    }
+
+    /// Without this no part of the rule says that it grows.
+    fn grows(&self, min_growth: Bytes) -> bool {
+        self.kept > min_growth.as_f64() && self.n_rises > LEAST_RISES
+    }
+}
+
+impl Whole {
+    /// `None` where there are too few values for a trend.
+    fn of(values: &[f64]) -> Option<Self> {
+        let found = trend::trend(values)?;
+        Some(Self {
+            slope: found.slope,
+            // Too few points for blocks: the floor cannot be said to rise.
+            block_t: trend::block_t(&values[values.len() / 4..]).unwrap_or(0.0),
+            z: found.z,
+            rise: trend::relative_rise(values, found.slope),
+        })
+    }
+
+    /// In the order in which [`SeriesStats::weigh`] reads them.
+    fn figures(&self, outline: &Outline, min_growth: Bytes, rules: &Rules) -> [Evidence; 7] {
+        let (least_share, last_share) = outline.shares;
+        [
+            ("kept_bytes", outline.kept, min_growth.as_f64()),
+            ("n_rises", outline.n_rises, LEAST_RISES),
+            ("block_t", self.block_t, rules.block_t),
+            ("last_quarter_share", last_share, rules.last_quarter_share),
+            ("trend_z", self.z, rules.trend_z),
+            ("least_quarter_share", least_share, rules.quarter_share),
+            ("relative_rise", self.rise, rules.relative_rise),
+        ]
+        .map(|(name, value, threshold)| Evidence::above(name, value, threshold))
+    }
+}
+
+impl Tail {
+    /// `None` where the second half is too short for blocks.
+    fn of(values: &[f64]) -> Option<Self> {
+        let (before, tail) = values.split_at(values.len() / 2);
+        let block_t = trend::block_t(tail)?;
+        let found = trend::trend(tail)?;
+        let envelope = trend::envelope(tail);
+        Some(Self {
+            kept: envelope[envelope.len() - 1] - envelope[0],
+            low: envelope[0],
+            reached: trend::quantile(&before[before.len() / 2..], 0.5),
+            block_t,
+            rise: trend::relative_rise(tail, found.slope),
+            z: found.z,
+            late_share: late_share(tail, found.slope),
+        })
+    }
+
+    fn figures(&self, min_growth: Bytes, rules: &Rules) -> [Evidence; 4] {
+        [
+            ("tail_kept_bytes", self.kept, min_growth.as_f64()),
+            ("tail_low_bytes", self.low, self.reached.next_down()),
+            ("tail_block_t", self.block_t, rules.tail_block_t),
+            ("tail_rise", self.rise, rules.tail_rise),
+        ]
+        .map(|(name, value, threshold)| Evidence::above(name, value, threshold))
+    }
+}
+
+/// The share of its slope that a series has in its last third, if it clearly bends down; else all.
+fn late_share(values: &[f64], slope: f64) -> f64 {
+    let share = trend::late_share(values, slope);
+    if share < 1.0 && trend::curvature_t(values) < BENDS {
+        share
+    } else {
+        1.0
+    }
+}
+
+/// The slope of two points or fewer, as its own interval.
+fn plain_slope(values: &[f64]) -> (f64, (f64, f64)) {
+    let slope = match values {
+        [.., before, last] => last - before,
+        _ => 0.0,
+    };
+    (slope, (slope, slope))
+}
+
+/// From the first level to the last.
+pub(super) fn total(levels: &[Bytes]) -> ByteDelta {
+    match levels {
+        [first, .., last] => last.since(*first),
+        _ => ByteDelta::ZERO,
+    }
+}
+
+/// The shape of levels that do not keep growing, and how many of their first
+/// steps moved, where they stay since.
+pub(super) fn settling(levels: &[Bytes], min_growth: Bytes) -> (Shape, Option<usize>) {
+    let values: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
+    (shape(&values, min_growth, false), n_moving(&values))
+}
+
+/// After how many steps the level stays within a twentieth of the range around
+/// its end; `None` where it still moves in the last third.
+fn n_moving(values: &[f64]) -> Option<usize> {
+    let last = *values.last()?;
+    let (least, most) = trend::extremes(values);
+    let range = most - least;
+    let n_moving = values
+        .iter()
+        .rposition(|value| (value - last).abs() > 0.05 * range)
+        .map_or(0, |idx| idx + 1);
+    (n_moving * 3 < values.len() * 2).then_some(n_moving)
+}
+
+fn shape(values: &[f64], min_growth: Bytes, grows: bool) -> Shape {
+    let n = values.len();
+    let (least, most) = trend::extremes(values);
+    let range = most - least;
+    if n < 2 || range < min_growth.as_f64().max(1.0) {
+        return Shape::Flat;
+    }
+    // Of the floor: what lies above it comes and goes.
+    let (start, _) = trend::extremes(&values[..n.div_ceil(10)]);
+    let (end, _) = trend::extremes(&values[n - n.div_ceil(4)..]);
+    let rise = end - start;
+    if grows {
+        let half = trend::quantile(&values[n * 2 / 5..n.div_ceil(2)], 0.5);
+        return if half - start < 0.15 * rise {
+            Shape::LateGrowth
+        } else {
+            Shape::Growth
+        };
+    }
+    if rise < 0.25 * range {
+        let n_high = values.iter().filter(|&&value| value > least + 0.5 * range);
+        return if n_high.count() * 6 < n {
+            Shape::Spikes
+        } else {
+            Shape::Sawtooth
+        };
+    }
+    let jumps = values.windows(2).map(|pair| (pair[1] - pair[0]) / rise);
+    let n_jumps = jumps.clone().filter(|&jump| jump > 0.15).count();
+    let is_one_jump = n_jumps == 1 && jumps.fold(0.0, f64::max) > 0.5;
+    let settled = values.iter().position(|&value| value >= end - 0.1 * rise);
+    match settled {
+        Some(idx) if idx * 3 <= n && idx <= n_jumps => Shape::WarmUp,
+        _ if is_one_jump => Shape::Step,
+        Some(idx) if idx * 3 <= n => Shape::WarmUp,
+        _ if n_jumps > 1 => Shape::Staircase,
+        Some(idx) if idx * 3 <= n * 2 => Shape::WarmUp,
+        _ => Shape::Growth,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(levels_mib: &[u64], state: State, shape: Shape) {
+        let levels: Vec<Bytes> = levels_mib.iter().copied().map(Bytes::mib).collect();
+        let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
+        assert_eq!((growth.state, growth.shape), (state, shape), "{growth:#?}");
+    }
+
+    #[test]
+    fn steady_growth_is_a_leak() {
+        check(&[1, 2, 3, 4, 5, 6, 7, 8, 9], State::Leak, Shape::Growth);
+        check(
+            &[3, 9, 5, 11, 7, 13, 9, 15, 11, 17, 13, 19, 15, 21, 17, 23],
+            State::Leak,
+            Shape::Growth,
+        );
+    }
+
+    #[test]
+    fn eight_runs_are_not_enough() {
+        check(
+            &[1, 2, 3, 4, 5, 6, 7, 8],
+            State::NotEnoughData,
+            Shape::Growth,
+        );
+    }
+
+    #[test]
+    fn what_settles_is_none() {
+        check(&[5; 12], State::Stable, Shape::Flat);
+        check(
+            &[0, 60, 90, 100, 100, 100, 100, 100, 100, 100, 100, 100],
+            State::Stable,
+            Shape::WarmUp,
+        );
+        check(
+            &[0, 0, 0, 0, 0, 80, 80, 80, 80, 80, 80, 80],
+            State::Stable,
+            Shape::Step,
+        );
+    }
+
+    #[test]
+    fn a_slow_leak_behind_a_warm_up_is_a_leak() {
+        let level = |run: u64| if run < 10 { 90 * run } else { 900 + 2 * run };
+        let levels: Vec<u64> = (0..40).map(level).collect();
+        check(&levels, State::Leak, Shape::Growth);
+        // The end of a warm-up rises, too, but ever less.
+        let settles: Vec<u64> = (0..40_u32)
+            .map(|run| 1000 - (900.0 * 0.85_f64.powf(run.into())) as u64)
+            .collect();
+        check(&settles, State::Stable, Shape::WarmUp);
+    }
+
+    #[test]
+    fn a_slow_warm_up_is_none_before_it_is_over() {
+        for share in [0.15, 0.25, 0.35] {
+            let level =
+                |run: u32| 100 + (900.0 * (1.0 - (-f64::from(run) / (share * 40.0)).exp())) as u64;
+            let levels: Vec<Bytes> = (0..40).map(|run| Bytes::mib(level(run))).collect();
+            let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
+            assert_eq!(growth.state, State::Stable, "{share}: {growth:#?}");
+        }
+        // A ramp over three quarters of the runs.
+        let ramp: Vec<u64> = (0..40).map(|run: u64| 100 + 10 * run.min(28)).collect();
+        check(&ramp, State::Stable, Shape::WarmUp);
+    }
+
+    #[test]
+    fn what_comes_back_is_none() {
+        check(
+            &[
+                0, 30, 60, 90, 0, 30, 60, 90, 0, 30, 60, 90, 0, 30, 60, 90, 0, 30, 60, 0,
+            ],
+            State::Stable,
+            Shape::Sawtooth,
+        );
+        check(
+            &[7, 7, 7, 90, 7, 7, 7, 7, 7, 7, 95, 7, 7, 7, 7, 7, 7, 7, 7, 7],
+            State::Stable,
+            Shape::Spikes,
+        );
+    }
+
+    #[test]
+    fn growth_below_the_threshold_is_flat() {
+        let levels: Vec<Bytes> = (0..20).map(|run| Bytes::new(512 * run)).collect();
+        let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
+        assert_eq!((growth.state, growth.shape), (State::Stable, Shape::Flat));
+        let growth = classify_growth(&levels, Bytes::new(512), &Rules::default());
+        assert_eq!(growth.state, State::Leak);
+        assert_eq!(growth.bytes_per_run, ByteDelta::new(512));
+    }
+
+    #[test]
+    fn what_settles_says_when() {
+        let levels = [0, 60, 100, 100, 100, 100].map(Bytes::mib);
+        assert_eq!(settling(&levels, Bytes::mib(1)), (Shape::WarmUp, Some(2)));
+        let levels = [0, 10, 20, 30, 40, 50].map(Bytes::mib);
+        assert_eq!(settling(&levels, Bytes::mib(1)).1, None);
+    }
+
+    #[test]
+    fn a_long_series_keeps_its_rate() {
+        let levels: Vec<Bytes> = (0..100_000).map(|run| Bytes::new(1000 * run)).collect();
+        let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
+        assert_eq!(growth.state, State::Leak);
+        assert!((growth.bytes_per_run.get() - 1000).abs() <= 3);
+    }
+
+    #[test]
+    fn any_series_has_an_answer() {
+        for n in 0..4 {
+            let levels = vec![Bytes::mib(3); n];
+            let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
+            assert_eq!(growth.state, State::NotEnoughData);
+        }
+    }
+}

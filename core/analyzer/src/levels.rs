@@ -1,0 +1,639 @@
+//! One row per (run, device), derived from the raw readings.
+
+use std::collections::HashSet;
+
+use gpumem_model::recording::{
+    AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, RunLevels, Series, Source,
+    Trace, Unknown,
+};
+use gpumem_model::units::{Bytes, Nanos};
+
+use super::device_rows::{DeviceRows, Rows};
+use super::limits::{Limit, limits};
+use super::ongoing::Ongoing;
+use super::overlaps;
+use super::row::{Metric, Overlap, Peak, RunRow, of_points, of_sample};
+
+/// The latest levels of one device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceSummary {
+    /// Which device.
+    pub device: DeviceIdx,
+    /// The metric that growth is judged on.
+    pub metric: Metric,
+    /// Latest allocated.
+    pub allocated: Option<Bytes>,
+    /// Part of allocated: what was requested, before rounding to blocks.
+    pub requested: Option<Bytes>,
+    /// Latest reserved.
+    pub reserved: Option<Bytes>,
+    /// Latest inactive split.
+    pub inactive_split: Option<Bytes>,
+    /// Latest largest free block.
+    pub largest_free: Option<Bytes>,
+    /// Latest use of this process.
+    pub process_used: Option<Bytes>,
+    /// Latest use of every process.
+    pub device_used: Option<Bytes>,
+    /// The limits that apply, the smallest first.
+    pub limits: Vec<Limit>,
+    /// The smallest limit that applies, as it was read last.
+    pub capacity: Option<Bytes>,
+    /// The highest level of the metric in any run.
+    pub peak: Option<Bytes>,
+}
+
+impl DeviceSummary {
+    /// The levels of one reading, outside of any run.
+    pub fn now(device: DeviceIdx, reading: &Reading) -> Self {
+        let totals = Totals::of(reading);
+        Self {
+            device,
+            metric: metric_of(&totals, &totals),
+            allocated: totals.allocated,
+            requested: totals.requested,
+            reserved: totals.reserved,
+            inactive_split: totals.inactive_split,
+            largest_free: totals.largest_free,
+            process_used: totals.process_used,
+            device_used: totals.device_used,
+            limits: limits(reading),
+            capacity: totals.capacity,
+            peak: None,
+        }
+    }
+
+    /// Free bytes under the limit that leaves least.
+    pub fn free(&self) -> Option<Bytes> {
+        self.limits.iter().filter_map(Limit::free).min()
+    }
+
+    /// (reserved − allocated) / reserved: the share that is free in the allocator, but not in the driver.
+    pub fn cache_ratio(&self) -> Option<f64> {
+        let (allocated, reserved) = (self.allocated?, self.reserved?);
+        (reserved > Bytes::ZERO)
+            .then(|| reserved.saturating_sub(allocated).as_f64() / reserved.as_f64())
+    }
+}
+
+/// One row per (ended run, device).
+pub(super) fn rows(recording: &Recording) -> Vec<RunRow> {
+    let ongoing = Ongoing::of(recording, recording.runs());
+    let runs = recording.runs().iter();
+    runs.flat_map(|run| rows_of(recording, &ongoing, run))
+        .collect()
+}
+
+/// Those of one run.
+pub(super) fn rows_of<'a>(
+    recording: &'a Recording,
+    ongoing: &'a Ongoing,
+    run: &'a Run,
+) -> impl ExactSizeIterator<Item = RunRow> {
+    let levels = run.levels.iter();
+    levels.map(move |levels| row(recording, ongoing, run, levels))
+}
+
+/// What was read around each run, in the order of the rows.
+fn all_levels(recording: &Recording) -> impl Iterator<Item = (&Run, &RunLevels)> {
+    let runs = recording.runs().iter();
+    runs.flat_map(|run| run.levels.iter().map(move |levels| (run, levels)))
+}
+
+/// The latest levels of each device that was read.
+pub(super) fn summaries(recording: &Recording, rows: Rows<'_>) -> Vec<DeviceSummary> {
+    let latest = || rows.of_devices().map(|(_, last)| rows.at(last));
+    let goes_on = |run: &RunIdx| recording.run(*run).ended.is_none();
+    let first = latest().map(|(row, _)| row.run).filter(goes_on).min();
+    let open = first.map_or(&[][..], |first| &recording.runs()[first.get()..]);
+    let ongoing = Ongoing::of(recording, open);
+    let summary = |(of_device, last): (&DeviceRows, usize)| {
+        let (row, idx) = rows.at(last);
+        let run = recording.run(row.run);
+        let levels = run.levels.get(idx)?;
+        let known = levels.after.as_ref().unwrap_or(&levels.before);
+        let inside = ongoing.reading(row.run, row.device, known);
+        let later = read_later(recording, run, row.device).filter(|_| inside.is_none());
+        let now = later.or(inside.as_ref()).unwrap_or(known);
+        let now = DeviceSummary::now(row.device, now);
+        // A driver does not always answer in time.
+        let read_last = || rows.of(row.device).rev().find_map(|row| row.capacity);
+        Some(DeviceSummary {
+            metric: row.metric,
+            peak: of_device.peak,
+            capacity: now.capacity.or_else(read_last),
+            ..now
+        })
+    };
+    rows.of_devices().filter_map(summary).collect()
+}
+
+/// The levels of a device at the end of a run that began earlier and ended later.
+fn read_later<'a>(recording: &'a Recording, run: &Run, device: DeviceIdx) -> Option<&'a Reading> {
+    let others = recording.overlapping(run).filter(|it| it.ended > run.ended);
+    let last = others.max_by_key(|it| it.ended)?;
+    let levels = last.levels.iter().find(|it| it.device == device)?;
+    levels.after.as_ref()
+}
+
+/// What could not be read. [`wording::warning`](gpumem_wording::warning) has the sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Warning {
+    /// A part of the recording's file, in the reader's words.
+    Missing(String),
+    /// A source failed to read a device.
+    SourceFailed {
+        /// The device.
+        device: DeviceIdx,
+        /// The name of an allocator's source; `None` for the driver.
+        source: Option<Source>,
+        /// The source's message.
+        said: String,
+    },
+}
+
+/// What is missing, and what could not be read of each device and source.
+pub(super) fn warnings(recording: &Recording) -> Vec<Warning> {
+    let missing = recording.missing();
+    let mut warnings: Vec<Warning> = missing.map(|it| Warning::Missing(it.to_owned())).collect();
+    let mut told = HashSet::new();
+    for (_, levels) in all_levels(recording) {
+        for reading in std::iter::once(&levels.before).chain(&levels.after) {
+            for (source, said) in failures(reading) {
+                if told.insert((levels.device, source, said)) {
+                    warnings.push(Warning::SourceFailed {
+                        device: levels.device,
+                        source,
+                        said: said.to_owned(),
+                    });
+                }
+            }
+        }
+    }
+    warnings
+}
+
+fn failures(reading: &Reading) -> impl Iterator<Item = (Option<Source>, &str)> {
+    let of_driver = [&reading.driver.device_used, &reading.driver.process_used];
+    let of_allocators = reading
+        .allocators
+        .iter()
+        .map(|levels| (Some(levels.source), &levels.allocated));
+    of_driver
+        .into_iter()
+        .map(|level| (None, level))
+        .chain(of_allocators)
+        .filter_map(|(source, level)| match level {
+            Level::Unknown(Unknown::Failed(words)) => Some((source, words.as_str())),
+            _ => None,
+        })
+}
+
+/// Totals of one reading over its allocators.
+#[derive(Debug, Clone, Copy, Default)]
+struct Totals {
+    has_allocator: bool,
+    allocated: Option<Bytes>,
+    /// All that an allocator has handed out, if it does not report what was asked for.
+    requested: Option<Bytes>,
+    reserved: Option<Bytes>,
+    inactive_split: Option<Bytes>,
+    largest_free: Option<Bytes>,
+    device_used: Option<Bytes>,
+    process_used: Option<Bytes>,
+    capacity: Option<Bytes>,
+    n_retries: Option<u64>,
+    n_blocks: Option<u64>,
+}
+
+impl Totals {
+    fn of(reading: &Reading) -> Self {
+        let mut allocators = reading.allocators.iter();
+        Self {
+            has_allocator: allocators.any(AllocatorLevels::has_started),
+            allocated: reading.total(|levels| &levels.allocated),
+            requested: reading.handed_out().map(|all| all.n_bytes),
+            reserved: reading.total(|levels| &levels.reserved),
+            inactive_split: reading.inactive_split(),
+            largest_free: reading
+                .allocators
+                .iter()
+                .filter_map(|levels| levels.largest_free.known())
+                .max(),
+            device_used: reading.driver.device_used.known(),
+            process_used: reading.driver.process_used.known(),
+            capacity: limits(reading).first().map(|limit| limit.bytes),
+            n_retries: reading
+                .allocators
+                .iter()
+                .filter_map(succeeded_retries)
+                .reduce(u64::saturating_add),
+            n_blocks: reading.n_blocks(),
+        }
+    }
+
+    fn of_metric(&self, metric: Metric) -> Option<Bytes> {
+        match metric {
+            Metric::Allocated => self.allocated,
+            Metric::ProcessUsed => self.process_used,
+            Metric::DeviceUsed => self.device_used,
+        }
+    }
+}
+
+/// Allocators count a flush that did not help among their retries, too.
+fn succeeded_retries(levels: &AllocatorLevels) -> Option<u64> {
+    let n_ooms = levels.n_ooms.unwrap_or_default();
+    Some(levels.n_retries?.saturating_sub(n_ooms))
+}
+
+fn row(recording: &Recording, ongoing: &Ongoing, run: &Run, levels: &RunLevels) -> RunRow {
+    let before = Totals::of(&levels.before);
+    let after = levels.after.as_ref().map(Totals::of).unwrap_or_default();
+    let metric = metric_of(&before, &after);
+    let (from, to) = (start_of(metric, &before, &after), after.of_metric(metric));
+    RunRow {
+        run: run.idx,
+        device: levels.device,
+        metric,
+        before: from,
+        after: to,
+        so_far: so_far(
+            (recording, ongoing),
+            run,
+            levels.device,
+            metric,
+            from,
+            &before,
+        ),
+        kept: from.zip(to).map(|(from, to)| to.since(from)),
+        overlap: overlap(recording, run, (levels.device, metric), [from, to]),
+        peak: peak(recording, run, levels, metric, [from, to]),
+        allocated: (before.allocated, after.allocated),
+        reserved: (before.reserved, after.reserved),
+        process_used: (before.process_used, after.process_used),
+        device_used: (before.device_used, after.device_used),
+        capacity: after.capacity.or(before.capacity),
+        n_blocks: (n_blocks_at_start(&before, &after), after.n_blocks),
+        n_retries: before
+            .n_retries
+            .zip(after.n_retries)
+            .map(|(before, after)| after.saturating_sub(before)),
+    }
+}
+
+/// The metric in a run that goes on. Where an allocator can be read at marks, in loops and at ends alone, what
+/// the driver's figure has risen by since stands for what it has handed out.
+fn so_far(
+    (recording, ongoing): (&Recording, &Ongoing),
+    run: &Run,
+    device: DeviceIdx,
+    metric: Metric,
+    from: Option<Bytes>,
+    before: &Totals,
+) -> Option<Bytes> {
+    let figure = match before.process_used {
+        Some(_) => Metric::ProcessUsed,
+        None => Metric::DeviceUsed,
+    };
+    let (now_at, now) = ongoing.level(run.idx, device, figure).unzip();
+    let risen_since = |at: Nanos| {
+        let sampled = recording.samples(run.idx, device, &Series::Sampled);
+        let then = sampled.iter().rfind(|it| it.at <= at)?;
+        let is_later = now_at > Some(at);
+        let now = now.filter(|_| is_later)?;
+        Some(now.saturating_sub(of_sample(&then, figure)?))
+    };
+    match ongoing.level(run.idx, device, metric) {
+        Some((at, level)) => Some(level + risen_since(at).unwrap_or_default()),
+        None => Some(from? + now?.saturating_sub(before.of_metric(figure)?)),
+    }
+}
+
+/// The first metric that is known at the run's end, or, while it runs, at its start.
+fn metric_of(before: &Totals, after: &Totals) -> Metric {
+    let known = |totals: &Totals| {
+        Metric::ALL
+            .into_iter()
+            .find(|metric| totals.of_metric(*metric).is_some())
+    };
+    known(after)
+        .or_else(|| known(before))
+        .unwrap_or(Metric::DeviceUsed)
+}
+
+/// An allocator that woke up inside the run had allocated nothing before it. One that was there
+/// and could not be read is none of them.
+fn woke_up(before: &Totals, after: &Totals) -> bool {
+    !before.has_allocator && after.allocated.is_some()
+}
+
+fn n_blocks_at_start(before: &Totals, after: &Totals) -> Option<u64> {
+    if woke_up(before, after) {
+        Some(0)
+    } else {
+        before.n_blocks
+    }
+}
+
+/// The metric's level at the start.
+fn start_of(metric: Metric, before: &Totals, after: &Totals) -> Option<Bytes> {
+    if metric == Metric::Allocated && woke_up(before, after) {
+        return Some(Bytes::ZERO);
+    }
+    before.of_metric(metric)
+}
+
+/// What the metric moved by while other runs were under way, if some were.
+fn overlap(
+    recording: &Recording,
+    run: &Run,
+    (device, metric): (DeviceIdx, Metric),
+    ends: [Option<Bytes>; 2],
+) -> Option<Overlap> {
+    if run.overlaps.is_empty() {
+        return None;
+    }
+    let ends_of = |other: &Run| {
+        let levels = other.levels.iter().find(|it| it.device == device);
+        let Some(levels) = levels else {
+            return [None, None];
+        };
+        let before = Totals::of(&levels.before);
+        let after = levels.after.as_ref().map(Totals::of).unwrap_or_default();
+        [start_of(metric, &before, &after), after.of_metric(metric)]
+    };
+    let moved = overlaps::moved(recording, run, ends, ends_of);
+    Some(Overlap { moved })
+}
+
+fn peak(
+    recording: &Recording,
+    run: &Run,
+    levels: &RunLevels,
+    metric: Metric,
+    ends: [Option<Bytes>; 2],
+) -> Option<Peak> {
+    // What is sampled in a run is sampled in the blocks of it, too.
+    let ended = run.ended.unwrap_or(Nanos::new(u64::MAX));
+    let around = run.parent.map(|_| recording.outermost(run.idx));
+    let sampled_around = around
+        .map(|around| recording.samples(around, levels.device, &Series::Sampled))
+        .and_then(|points| of_points(points, metric).highest(points.between(run.started, ended)));
+    let of_samples = recording
+        .samples_of(run.idx, levels.device)
+        .filter_map(|(_, points)| of_points(points, metric).highest(0..points.len()));
+    let known = ends.into_iter().flatten();
+    let seen = known.chain(of_samples).chain(sampled_around).max()?;
+    if metric != Metric::Allocated {
+        return Some(Peak::AtLeast(seen));
+    }
+    let peak = allocator_peak(levels, seen);
+    let is_alone = matches!(&levels.after, Some(after) if after.allocators.len() == 1);
+    let trace = recording.trace(run.idx, levels.device);
+    Some(match trace.filter(|_| is_alone) {
+        Some(trace) => traced_peak(peak, trace),
+        None => peak,
+    })
+}
+
+/// What the allocator's history adds to the bounds that its counters gave. One without its
+/// beginning bounds nothing from above.
+fn traced_peak(peak: Peak, trace: &Trace) -> Peak {
+    let (low, high) = match peak {
+        Peak::Exact(_) => return peak,
+        Peak::Between { low, high } => (low, Some(high)),
+        Peak::AtLeast(low) => (low, None),
+    };
+    let of_trace = Some(trace.peak.high).filter(|_| !trace.is_cut);
+    let low = low.max(trace.peak.low);
+    match high.into_iter().chain(of_trace).min() {
+        None => Peak::AtLeast(low),
+        Some(high) if high <= low => Peak::Exact(low),
+        Some(high) => Peak::Between { low, high },
+    }
+}
+
+/// What the allocators' own counters add to the highest level seen.
+fn allocator_peak(levels: &RunLevels, seen: Bytes) -> Peak {
+    let after = levels.after.iter().flat_map(|reading| &reading.allocators);
+    let bounds: Vec<Bounds> = after
+        .map(|after| {
+            let mut before = levels.before.allocators.iter();
+            let before = before.find(|before| before.source == after.source);
+            Bounds::of(before, after, levels.peak_reset)
+        })
+        .collect();
+    // Allocators need not have been at their peaks together.
+    let low = bounds.iter().filter_map(|bounds| bounds.low).max();
+    let low = seen.max(low.unwrap_or_default());
+    let high = bounds
+        .iter()
+        .map(|bounds| bounds.high)
+        .reduce(|sum, high| Some(sum? + high?));
+    match high.flatten() {
+        None => Peak::AtLeast(low),
+        Some(high) if high <= low => Peak::Exact(low),
+        Some(high) => Peak::Between { low, high },
+    }
+}
+
+/// Between which levels one allocator's highest level of a run lies, by its counters.
+struct Bounds {
+    low: Option<Bytes>,
+    high: Option<Bytes>,
+}
+
+impl Bounds {
+    /// An allocator that was not there `before` had allocated nothing.
+    fn of(before: Option<&AllocatorLevels>, after: &AllocatorLevels, is_reset: bool) -> Self {
+        let known = |level: fn(&AllocatorLevels) -> &Level| {
+            let before = before.map_or(Some(Bytes::ZERO), |before| level(before).known());
+            (before, level(after).known())
+        };
+        let of_peak = match known(|levels| &levels.peak_allocated) {
+            // It counts from the reset on; what was before, nobody knows.
+            (_, peak) if is_reset => Self {
+                low: peak,
+                high: None,
+            },
+            (Some(old), Some(peak)) if peak > old => Self {
+                low: Some(peak),
+                high: Some(peak),
+            },
+            (Some(old), Some(_)) => Self {
+                low: None,
+                high: Some(old),
+            },
+            _ => Self {
+                low: None,
+                high: None,
+            },
+        };
+        // Not more than was there, and all that was allocated since, with nothing freed.
+        let (start, _) = known(|levels| &levels.allocated);
+        let ceiling = match known(|levels| &levels.total_allocated) {
+            (Some(then), Some(now)) if now >= then => {
+                start.map(|start| start + now.saturating_sub(then))
+            }
+            _ => None,
+        };
+        Self {
+            low: of_peak.low,
+            high: of_peak.high.into_iter().chain(ceiling).min(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use crate::{Rules, analyze};
+    use gpumem_model::recording::{Frame, LoopIdx, RunIdx, Sample, Samples, Source, Status};
+
+    /// One allocator: its level before, its peak before and after, what it allocated between.
+    struct Counters {
+        start: u64,
+        peaks: [u64; 2],
+        allocated_in_run: Option<u64>,
+    }
+
+    fn levels(counters: &[Counters], reset: bool) -> RunLevels {
+        let reading = |idx: usize| Reading {
+            allocators: counters
+                .iter()
+                .zip(Source::ALL)
+                .map(|(counters, source)| AllocatorLevels {
+                    allocated: Bytes::new(counters.start).into(),
+                    peak_allocated: Bytes::new(counters.peaks[idx]).into(),
+                    total_allocated: counters.allocated_in_run.map_or(Level::default(), |n| {
+                        Bytes::new(1000 + n * idx as u64).into()
+                    }),
+                    ..AllocatorLevels::unread(source)
+                })
+                .collect(),
+            ..Reading::default()
+        };
+        RunLevels {
+            device: DeviceIdx(0),
+            before: reading(0),
+            after: Some(reading(1)),
+            peak_reset: reset,
+        }
+    }
+
+    #[track_caller]
+    fn check(counters: &[Counters], reset: bool, seen: u64, expected: Peak) {
+        let found = allocator_peak(&levels(counters, reset), Bytes::new(seen));
+        assert_eq!(found, expected);
+    }
+
+    fn peaks(before: u64, after: u64) -> Counters {
+        Counters {
+            start: 10,
+            peaks: [before, after],
+            allocated_in_run: None,
+        }
+    }
+
+    fn allocating(before: u64, after: u64, in_run: u64) -> Counters {
+        Counters {
+            allocated_in_run: Some(in_run),
+            ..peaks(before, after)
+        }
+    }
+
+    const fn between(low: u64, high: u64) -> Peak {
+        Peak::Between {
+            low: Bytes::new(low),
+            high: Bytes::new(high),
+        }
+    }
+
+    #[test]
+    fn a_peak_is_exact_only_where_the_counter_rose_or_was_reached() {
+        let bytes = Bytes::new;
+        check(&[peaks(50, 80)], false, 60, Peak::Exact(bytes(80)));
+        check(&[peaks(50, 50)], false, 50, Peak::Exact(bytes(50)));
+        check(&[peaks(50, 50)], false, 40, between(40, 50));
+        check(&[peaks(50, 30)], true, 20, Peak::AtLeast(bytes(30)));
+    }
+
+    #[test]
+    fn what_a_run_allocated_bounds_its_peak_from_above() {
+        let bytes = Bytes::new;
+        check(&[allocating(50, 50, 15)], false, 20, between(20, 25));
+        check(&[allocating(50, 50, 90)], false, 20, between(20, 50));
+        check(&[allocating(50, 30, 90)], true, 20, between(30, 100));
+        check(&[allocating(50, 50, 0)], false, 10, Peak::Exact(bytes(10)));
+    }
+
+    /// What a run kept on a device with these allocators at its ends.
+    fn kept(before: &[AllocatorLevels], after: &[AllocatorLevels]) -> Option<i64> {
+        let totals = |allocators: &[AllocatorLevels]| {
+            Totals::of(&Reading {
+                allocators: allocators.to_vec(),
+                ..Reading::default()
+            })
+        };
+        let (before, after) = (totals(before), totals(after));
+        let start = start_of(Metric::Allocated, &before, &after)?;
+        Some(after.allocated?.since(start).get())
+    }
+
+    #[test]
+    fn an_allocator_that_could_not_be_read_did_not_allocate_all_in_the_run() {
+        let levels = |n: u64| AllocatorLevels {
+            allocated: Bytes::new(n).into(),
+            ..AllocatorLevels::unread(Source::Torch)
+        };
+        let asleep = AllocatorLevels::unread(Source::Torch);
+        let failed = AllocatorLevels::failed(Source::Torch, "no answer");
+        assert_eq!(kept(&[levels(5)], &[levels(8)]), Some(3));
+        assert_eq!(kept(&[], &[levels(8)]), Some(8));
+        assert_eq!(kept(&[asleep], &[levels(8)]), Some(8));
+        assert_eq!(kept(&[failed], &[levels(8)]), None);
+    }
+
+    #[test]
+    fn allocators_of_one_device_need_not_peak_together() {
+        let bytes = Bytes::new;
+        check(&[peaks(50, 80), peaks(20, 30)], false, 60, between(80, 110));
+        let unknown_and_known = [peaks(50, 30), peaks(20, 30)];
+        check(&unknown_and_known, true, 60, Peak::AtLeast(bytes(60)));
+    }
+
+    #[test]
+    fn a_run_that_goes_on_has_risen_since_its_allocator_was_read() {
+        let play = testing::run(0).status(Status::Running);
+        let (mut recording, _) = testing::session(&[("f()", &[play])]);
+        let begun = recording.run(RunIdx(0)).started.get();
+        let sample = |at: u64, allocated: Option<u64>, used: u64| Sample {
+            at: Nanos::new(begun + at),
+            allocated: allocated.map(Bytes::gib),
+            process_used: Some(Bytes::gib(used)),
+            ..Sample::default()
+        };
+        let sampled = [
+            sample(80, None, 5),
+            sample(90, None, 6),
+            sample(200, None, 7),
+        ];
+        let in_loop = [sample(50, Some(4), 5), sample(100, Some(5), 5)];
+        for (series, points) in [
+            (Series::Sampled, &sampled[..]),
+            (Series::Loop(LoopIdx(0)), &in_loop),
+        ] {
+            let samples = Samples {
+                run: RunIdx(0),
+                device: DeviceIdx(0),
+                series,
+                points: points.iter().copied().collect(),
+            };
+            recording.apply(Frame::Samples(samples)).expect("it fits");
+        }
+        let analysis = analyze(&recording, &Rules::default());
+        assert_eq!(analysis.rows[0].so_far, Some(Bytes::gib(6)));
+    }
+}

@@ -1,0 +1,120 @@
+//! Verdicts: `analyze(&Recording, &Rules) -> Analysis`, which cannot fail.
+//!
+//! Nothing here knows how verdicts are shown. `levels` derives one row per (run, device) from the raw
+//! readings, `growth` judges one series of levels, and one file per kind of finding turns rows and series
+//! into findings.
+//!
+//! ```
+//! use gpumem_analyzer::{FindingKind, Rules, State, analyze};
+//! use gpumem_model::units::{ByteDelta, Bytes};
+//! # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/recordings/leaking.rs")); }
+//! # use example::leaking;
+//!
+//! let analysis = analyze(&leaking(), &Rules::default());
+//! let leak = &analysis.findings[0];
+//! assert_eq!((leak.kind, leak.state), (FindingKind::Leak, Some(State::Leak)));
+//! assert_eq!(leak.growth().expect("a series").bytes_per_run, ByteDelta::new(2 << 20));
+//! assert_eq!(leak.cell.as_ref().expect("a cell").label, "losses.append(step(batch))");
+//! assert_eq!(analysis.devices[0].allocated, Some(Bytes::mib(24)));
+//! assert_eq!(analysis.rows[0].kept, Some(ByteDelta::new(2 << 20)));
+//! ```
+#![forbid(unsafe_code)]
+
+mod cell;
+mod compare;
+mod composition;
+mod context;
+mod details;
+mod device_rows;
+mod doubling;
+mod evidence;
+mod facts;
+mod finding;
+mod fragmentation;
+mod gaps;
+mod growth;
+mod held;
+mod incremental_analyzer;
+pub mod inspection;
+mod leak;
+mod levels;
+mod limits;
+mod long_lived;
+mod loop_place;
+mod loops;
+mod names;
+mod ongoing;
+mod oom;
+mod oom_breakdown;
+mod overlaps;
+mod paths;
+mod peaks;
+mod reserve;
+mod retention;
+mod row;
+mod run_analyzer;
+mod series;
+mod stats_cache;
+mod suggest;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod traced;
+mod trend;
+mod unattributed_growth;
+mod verdict;
+
+pub use cell::{CellRef, cell_label};
+pub use compare::{Change, Compared, GrowthSide, compare, waiting};
+pub use composition::{Part, PartContent, PartKind};
+pub use details::{
+    Advice, DecidedBy, Details, DoublingDetails, FragmentationDetails, GrowthDetails,
+    RetentionDetails, SeriesGrowth, TracedRun,
+};
+pub use evidence::Evidence;
+pub use finding::{Finding, FindingKind, Withdrawn};
+pub(crate) use fragmentation::is_in_pieces;
+pub use gaps::Gap;
+pub use gpumem_model::severity::Severity;
+pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
+pub use incremental_analyzer::IncrementalAnalyzer;
+pub use levels::{DeviceSummary, Warning};
+pub use limits::{Limit, LimitedBy};
+pub use loop_place::{LoopPlace, LoopUnit};
+pub use loops::grew_in_a_loop;
+pub use oom_breakdown::{Cause, HeldByError, OomBreakdown, OomPart};
+pub use row::of_points;
+pub use row::{Metric, Overlap, Peak, RunRow};
+pub use rules::Rules;
+pub use run_analyzer::RunAnalyzer;
+pub use verdict::Verdict;
+
+use gpumem_model::recording::Recording;
+use gpumem_model::rules;
+
+#[cfg(test)]
+mod tests;
+
+/// Everything that is derived from a recording under one set of rules.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Analysis {
+    /// The latest levels of each device, in the recording's order.
+    pub devices: Vec<DeviceSummary>,
+    /// One row per (run, device), in the order of the runs.
+    pub rows: Vec<RunRow>,
+    /// Worst first.
+    pub findings: Vec<Finding>,
+    /// What could not be read.
+    pub warnings: Vec<Warning>,
+}
+
+impl Analysis {
+    /// The finding with this [`id`](Finding::id), if it stands.
+    pub fn finding(&self, id: &str) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.id == id)
+    }
+}
+
+/// Derives levels and findings from a recording.
+pub fn analyze(recording: &Recording, rules: &Rules) -> Analysis {
+    IncrementalAnalyzer::default().analyze(recording, rules)
+}

@@ -1,0 +1,87 @@
+//! Where a loop is, in a person's words.
+
+use serde::{Serialize, Serializer};
+
+use gpumem_model::recording::FrameOrigin;
+use gpumem_model::recording::{Loop, LoopKind};
+
+/// What a series of levels inside of a run counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LoopUnit {
+    /// A loop's iterations.
+    #[default]
+    Iteration,
+    /// Calls of a function that loops without a Python loop.
+    Call,
+    /// Seconds: no loop could be counted.
+    Second,
+}
+
+/// Where the loop is that a series counts: `in_loop` of a growth.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LoopPlace {
+    /// What is counted.
+    pub unit: LoopUnit,
+    /// The line of its header; of calls that of the function.
+    pub line: u32,
+    /// The text of that line in a file; empty in a cell, or where it is not known.
+    pub text: String,
+    /// The function as Python qualifies it; `<module>` outside of any, empty if unknown.
+    pub function: String,
+    /// The name of its file, without the folder; empty in a cell.
+    pub file: String,
+    /// Jupyter's number of its cell, if that is another one than the run's.
+    pub execution_count: Option<u32>,
+}
+
+impl LoopPlace {
+    /// Of a loop that was counted.
+    pub fn new(counted: &Loop) -> Self {
+        let file = counted.file.rsplit(['/', '\\']).next();
+        Self {
+            unit: match counted.kind {
+                LoopKind::Loop => LoopUnit::Iteration,
+                LoopKind::Calls => LoopUnit::Call,
+            },
+            line: counted.line,
+            text: counted.text.clone(),
+            function: counted.function.clone(),
+            file: match counted.origin {
+                FrameOrigin::File => file.unwrap_or_default().to_owned(),
+                FrameOrigin::Own | FrameOrigin::Cell(_) => String::new(),
+            },
+            execution_count: match counted.origin {
+                FrameOrigin::Cell(number) => Some(number),
+                FrameOrigin::Own | FrameOrigin::File => None,
+            },
+        }
+    }
+
+    /// Nowhere: seconds are counted.
+    pub(crate) fn of_time() -> Self {
+        Self {
+            unit: LoopUnit::Second,
+            ..Self::default()
+        }
+    }
+
+    /// `line 3`, `line 3 of In [2]`, `line 88 of encoder.py`; of calls `explore`, of seconds `time`.
+    pub fn name(&self) -> String {
+        match self.unit {
+            LoopUnit::Call if !self.function.is_empty() => return self.function.clone(),
+            LoopUnit::Second => return "time".to_owned(),
+            LoopUnit::Iteration | LoopUnit::Call => {}
+        }
+        match self.execution_count {
+            Some(number) => format!("line {} of In [{number}]", self.line),
+            None if self.file.is_empty() => format!("line {}", self.line),
+            None => format!("line {} of {}", self.line, self.file),
+        }
+    }
+}
+
+impl Serialize for LoopPlace {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.name())
+    }
+}

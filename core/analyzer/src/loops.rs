@@ -1,0 +1,184 @@
+//! Which of a run's loops are judged: of nested ones the innermost of the user's that explains the growth, else
+//! the innermost of a library's. Of a loop and the generator that feeds it, that is the loop.
+//!
+//! What is kept in each batch grows with the batches; what is kept in each epoch grows between them. A list
+//! that each epoch clears grows with the batches, and nothing of it is left: then neither explains anything.
+
+use super::loop_place::LoopPlace;
+use super::row::{Metric, RunRow, metric_of, of_sample};
+use gpumem_model::recording::{DeviceIdx, Loop, LoopIdx, Points, Recording, Run, Sample, Series};
+use gpumem_model::units::{ByteDelta, Bytes};
+
+/// A loop of so few iterations is not judged: nobody knows whether it goes on.
+const FEW: u64 = 5;
+
+/// An inner loop explains growth if its iterations alone come to a share of it in this range.
+const EXPLAINS: (f64, f64) = (0.4, 2.0);
+
+/// An inner loop turns so many times as often as the one around it, or it turns with it.
+const TURNS_MORE: f64 = 1.5;
+
+/// Loops that explain less than this share of what grew in the loop around them leave it to that one.
+const MOST: f64 = 0.5;
+
+/// A loop, and the levels where its iterations ended.
+pub(super) struct Course<'a> {
+    counted: &'a Loop,
+    pub(super) metric: Metric,
+    pub(super) points: Vec<Sample>,
+}
+
+impl<'a> Course<'a> {
+    /// `None` if no metric is known at all of its points, or there are too few.
+    fn new(counted: &'a Loop, points: &Points) -> Option<Self> {
+        let points: Vec<Sample> = points.iter().collect();
+        let metric = metric_of(&points)?;
+        (points.len() > 1).then_some(Self {
+            counted,
+            metric,
+            points,
+        })
+    }
+
+    pub(super) fn place(&self) -> LoopPlace {
+        LoopPlace::new(self.counted)
+    }
+
+    fn level(&self, point: &Sample) -> Bytes {
+        of_sample(point, self.metric).unwrap_or_default()
+    }
+
+    fn gain(&self) -> ByteDelta {
+        match &self.points[..] {
+            [first, .., last] => self.level(last).since(self.level(first)),
+            _ => ByteDelta::ZERO,
+        }
+    }
+
+    /// How many of its iterations ended in a nanosecond.
+    fn rate(&self) -> f64 {
+        let time = self.counted.last_at.since(self.counted.counted_from);
+        self.counted.n_iterations as f64 / time.as_f64().max(1.0)
+    }
+
+    /// Which share of its gain its own iterations come to, by what they keep in the median of the passes of
+    /// the loop around it: without what changed between two passes.
+    fn share_of_its_own(&self, around: Option<&Self>) -> f64 {
+        let Some(around) = around else { return 1.0 };
+        let pass = |point: &Sample| around.points.partition_point(|it| it.at < point.at);
+        let mut passes = self.points.chunk_by(|a, b| pass(a) == pass(b));
+        let rate = |points: &[Sample]| {
+            let (first, last) = (points.first()?, points.last()?);
+            let n = last.ordinal - first.ordinal;
+            let gain = self.level(last).since(self.level(first));
+            (n > 0).then(|| gain.as_f64() / n as f64)
+        };
+        let mut rates: Vec<f64> = passes.by_ref().filter_map(rate).collect();
+        rates.sort_unstable_by(f64::total_cmp);
+        let median = rates.get(rates.len() / 2).copied().unwrap_or_default();
+        let n_all = match &self.points[..] {
+            [first, .., last] => last.ordinal - first.ordinal,
+            _ => 0,
+        };
+        median * n_all as f64 / self.gain().as_f64()
+    }
+}
+
+/// The loops of a run whose series are judged on a device: those that grow. While the run goes on, a look
+/// inside of it must have told who holds what grew.
+pub(super) fn judged<'a>(
+    recording: &'a Recording,
+    run: &Run,
+    device: DeviceIdx,
+) -> Vec<Course<'a>> {
+    let loops: Vec<&Loop> = recording.loops(run.idx).collect();
+    let is_known =
+        run.ended.is_some() || recording.holders_inside(run.idx, device).next().is_some();
+    if !is_known || loops.is_empty() || has_blocks(recording, run) {
+        return Vec::new();
+    }
+    let find = |idx: LoopIdx| loops.iter().copied().find(|it| it.idx == idx);
+    let mut courses: Vec<Course<'a>> = Vec::new();
+    for (series, points) in recording.samples_of(run.idx, device) {
+        if let Series::Loop(idx) = series {
+            courses.extend(find(*idx).and_then(|counted| Course::new(counted, points)));
+        }
+    }
+    // The loops around one, from the inside out.
+    let around = |counted: &'a Loop| {
+        let parent = |it: &&'a Loop| find(it.parent?);
+        std::iter::successors(Some(counted), parent)
+            .skip(1)
+            .take(loops.len())
+    };
+    let course = |idx: LoopIdx| courses.iter().find(|it| it.counted.idx == idx);
+    let explains = |it: &Course<'a>| {
+        let counted = it.counted;
+        // What the user has marked is judged by its marks.
+        let is_marked = counted.n_marks > 0 || around(counted).any(|outer| outer.n_marks > 0);
+        let grows = it.gain() > ByteDelta::ZERO;
+        let outer = around(counted).find_map(|outer| course(outer.idx));
+        let share = it.share_of_its_own(outer);
+        !is_marked
+            && counted.n_iterations > FEW
+            && grows
+            && share >= EXPLAINS.0
+            && share <= EXPLAINS.1
+    };
+    let explaining: Vec<bool> = courses.iter().map(explains).collect();
+    let is_in = |inner: &Course<'a>, outer: &Course<'a>| {
+        around(inner.counted).any(|it| it.idx == outer.counted.idx)
+    };
+    let is_left_to_inner = |(outer, explains_itself): (&Course<'a>, &bool)| {
+        // The user's own loop is what they can change, even if all grows in a loop of a library in it.
+        let is_of_user = *explains_itself && !outer.counted.is_library;
+        let inner = courses.iter().zip(&explaining);
+        let inner = inner.filter(|(it, explains)| **explains && is_in(it, outer));
+        let inner = inner.filter(|(it, _)| !(is_of_user && it.counted.is_library));
+        // One that feeds the outer loop, such as a generator's, turns with it.
+        let inner = inner.filter(|(it, _)| it.rate() >= TURNS_MORE * outer.rate());
+        let gain: f64 = inner.map(|(it, _)| it.gain().as_f64()).sum();
+        gain >= MOST * outer.gain().as_f64()
+    };
+    let left = courses.iter().zip(&explaining).map(is_left_to_inner);
+    let left: Vec<bool> = left.collect();
+    let is_chosen = |idx: usize| {
+        let mut outer = (0..courses.len()).filter(|it| explaining[*it] && !left[*it]);
+        explaining[idx] && !left[idx] && !outer.any(|it| is_in(&courses[idx], &courses[it]))
+    };
+    let chosen: Vec<bool> = (0..courses.len()).map(is_chosen).collect();
+    let mut chosen = chosen.into_iter();
+    courses.retain(|_| chosen.next().unwrap_or_default());
+    courses
+}
+
+/// Whether one of a run's loops grew by most of what the run kept: one of the user's, or any.
+pub fn grew_in_a_loop(recording: &Recording, row: &RunRow, is_users: bool) -> bool {
+    let is_library = |idx: LoopIdx| {
+        recording
+            .loops(row.run)
+            .any(|it| it.idx == idx && it.is_library)
+    };
+    let kept = row.kept_alone().unwrap_or_default().as_f64();
+    let mut series = recording.samples_of(row.run, row.device);
+    let gain = |points: &Points| {
+        let metric = row.metric;
+        let mut levels = points.iter().filter_map(|it| of_sample(&it, metric));
+        let first = levels.next()?;
+        Some(levels.next_back()?.since(first).as_f64())
+    };
+    series.any(|(series, points)| {
+        let Series::Loop(idx) = series else {
+            return false;
+        };
+        let gain = gain(points).filter(|_| !(is_users && is_library(*idx)));
+        gain.is_some_and(|gain| gain > 0.0 && gain >= MOST * kept)
+    })
+}
+
+/// The user has named parts of it, which are judged.
+pub(super) fn has_blocks(recording: &Recording, run: &Run) -> bool {
+    let later = recording.runs()[run.idx.get() + 1..].iter();
+    let meanwhile = later.take_while(|it| run.ended.is_none_or(|ended| it.started <= ended));
+    meanwhile.filter(|it| it.parent == Some(run.idx)).count() > 1
+}

@@ -1,0 +1,222 @@
+//! What would have avoided an out-of-memory error.
+
+use super::super::oom_breakdown::{Cause, HeldByError};
+use super::Case;
+use crate::row::RunRow;
+use gpumem_heap::is_data;
+use gpumem_model::holders::{Holder, RootKind};
+use gpumem_model::recording::{AllocatorLevels, DeviceKind, Framework, Source, Status};
+use gpumem_model::source_text::is_name_letter;
+use gpumem_model::units::{ByteDelta, Bytes};
+
+/// torch's expandable segments map and unmap this much of the large pool at once: a free piece that is
+/// smaller stays where it is.
+const EXPANDABLE_PAGE: Bytes = Bytes::mib(20);
+
+/// The most decisive first; never none.
+pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
+    let mut causes: Vec<Cause> = [
+        too_large(case),
+        limited(case),
+        fragmented(case),
+        cached_elsewhere(case),
+        other_processes(case),
+        collecting_holder(case).map(|holder| Cause::Collected {
+            kept: holder.grown.unwrap_or_default().magnitude(),
+            name: holder.name.clone(),
+        }),
+        old_copy(case),
+        earlier_error(case),
+        outputs(case),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if causes.is_empty() {
+        causes.push(Cause::SmallerStep);
+    }
+    causes.extend(traceback(case));
+    causes.extend(case.elsewhere.then_some(Cause::Unread));
+    causes
+}
+
+fn too_large(case: &Case<'_>) -> Option<Cause> {
+    let (wanted, room) = (case.figures().wanted?, case.room()?);
+    (wanted > room).then_some(Cause::TooLarge { room })
+}
+
+fn limited(case: &Case<'_>) -> Option<Cause> {
+    let (wanted, limit) = (case.figures().wanted?, case.limit()?);
+    let is_enough = case.free().is_none_or(|free| free >= wanted);
+    (is_enough && wanted <= limit).then_some(Cause::Limited { limit })
+}
+
+fn fragmented(case: &Case<'_>) -> Option<Cause> {
+    let (wanted, unallocated) = (case.figures().wanted?, case.unallocated()?);
+    let largest = case.figures().largest_free;
+    if unallocated < wanted || largest.is_some_and(|largest| largest >= wanted) {
+        return None;
+    }
+    let is_torch = matches!(case.oom.framework, None | Some(Framework::Torch));
+    let is_movable = largest.is_none_or(|largest| largest >= EXPANDABLE_PAGE);
+    Some(Cause::Fragmented {
+        unallocated,
+        largest,
+        can_expand: is_torch
+            && is_movable
+            && case.recording.device(case.device).kind == DeviceKind::Gpu,
+    })
+}
+
+fn cached_elsewhere(case: &Case<'_>) -> Option<Cause> {
+    let missing = case.missing().filter(|_| !case.is_limited())?;
+    let asked = case.oom.framework.map(Framework::name);
+    let unused = |levels: &AllocatorLevels| {
+        let (reserved, allocated) = (levels.reserved.known()?, levels.allocated.known()?);
+        Some(reserved.saturating_sub(allocated))
+    };
+    let can_release = |source: Source| matches!(source, Source::Torch | Source::Cupy | Source::Sim);
+    let after = case.levels?.after.as_ref()?;
+    let (source, cached) = after
+        .allocators
+        .iter()
+        .filter(|levels| can_release(levels.source) && Some(levels.source.name()) != asked)
+        .filter_map(|levels| Some((levels.source, unused(levels)?)))
+        .max_by_key(|(_, cached)| *cached)?;
+    (missing > Bytes::ZERO && cached >= missing)
+        .then_some(Cause::CachedElsewhere { source, cached })
+}
+
+fn other_processes(case: &Case<'_>) -> Option<Cause> {
+    let missing = case.missing().filter(|_| !case.is_limited())?;
+    let (used, who) = case.others();
+    let used = used?;
+    (missing > Bytes::ZERO && used >= missing).then(|| Cause::OtherProcesses {
+        used,
+        pids: who.iter().map(|it| it.pid).collect(),
+    })
+}
+
+/// The name that collected most of what the run kept, if that is as much as was missing.
+pub(super) fn collecting_holder<'a>(case: &Case<'a>) -> Option<&'a Holder> {
+    let missing = case.missing().filter(|it| *it > Bytes::ZERO)?;
+    let least = missing.max(Bytes::new(case.row()?.kept_alone()?.magnitude().get() / 2));
+    let look = case.recording.holders(case.outermost.idx, case.device)?;
+    let grown = |holder: &Holder| holder.grown.unwrap_or_default();
+    let is_one = |holder: &&Holder| {
+        is_data(holder) && holder.traits.n_tensors > 1 && grown(holder) >= least.since(Bytes::ZERO)
+    };
+    look.roots.iter().filter(is_one).max_by_key(|it| grown(it))
+}
+
+fn old_copy(case: &Case<'_>) -> Option<Cause> {
+    let run = case.outermost;
+    let missing = case.missing()?;
+    let earlier = case.rows.of(case.device).rev().filter(|row| {
+        let other = case.recording.run(row.run);
+        row.run < run.idx && other.revision == run.revision
+    });
+    let kept = earlier
+        .filter(|row| case.recording.run(row.run).status == Status::Ok)
+        .filter_map(RunRow::kept_alone)
+        .filter(|kept| *kept > ByteDelta::ZERO)
+        .map(ByteDelta::magnitude)
+        .next()?;
+    let is_still_there = case.row()?.before? >= kept;
+    let text = case.recording.text(run);
+    let names = assigned_in(text?);
+    let held = |name: &&str| {
+        let mut holders = case.oom.holders.iter();
+        holders.find(|it| it.name == **name).map(|it| it.used)
+    };
+    let most = names.iter().max_by_key(|name| held(name));
+    let name = most.filter(|_| case.oom.holders.is_empty() || most.and_then(held) >= Some(kept));
+    let name = *name?;
+    (is_still_there && missing > Bytes::ZERO && kept >= missing).then(|| Cause::OldCopy {
+        kept,
+        name: name.to_owned(),
+    })
+}
+
+fn earlier_error(case: &Case<'_>) -> Option<Cause> {
+    let missing = case.missing()?;
+    let runs = &case.recording.runs()[..case.outermost.idx.get()];
+    let mut outermost = runs.iter().rev().filter(|run| run.parent.is_none());
+    let failed = outermost.find(|run| is_error(run.status))?;
+    let row = case.rows.row(failed.idx, case.device)?;
+    let kept = row.kept_alone();
+    let kept = kept.filter(|kept| *kept > ByteDelta::ZERO)?.magnitude();
+    let is_still_there = case.row()?.before? >= row.after?;
+    (is_still_there && missing > Bytes::ZERO && kept >= missing).then_some(Cause::EarlierError {
+        execution_count: failed.execution_count,
+        kept,
+    })
+}
+
+fn traceback(case: &Case<'_>) -> Option<Cause> {
+    if case.survived() {
+        return None;
+    }
+    let later = &case.recording.runs()[case.outermost.idx.get() + 1..];
+    if later.iter().any(|run| is_error(run.status)) {
+        // Another one has taken its place.
+        return None;
+    }
+    let kept = match case.held_as(RootKind::Traceback) {
+        Some(held) if held > Bytes::ZERO => HeldByError::Exactly(held),
+        Some(_) => return None,
+        None => match case
+            .row()
+            .filter(|row| row.overlap.is_none())
+            .and_then(|row| row.kept)
+        {
+            Some(kept) if kept > ByteDelta::ZERO => HeldByError::UpTo(kept.magnitude()),
+            Some(_) => return None,
+            None => HeldByError::Unknown,
+        },
+    };
+    Some(Cause::Traceback { kept })
+}
+
+fn outputs(case: &Case<'_>) -> Option<Cause> {
+    let (missing, held) = (case.missing()?, case.held_as(RootKind::OutputHistory)?);
+    (missing > Bytes::ZERO && held >= missing).then_some(Cause::Outputs { held })
+}
+
+fn is_error(status: Status) -> bool {
+    matches!(status, Status::Error | Status::OutOfMemory)
+}
+
+/// The names that the source's plain assignments at its left margin bind.
+fn assigned_in(source: &str) -> Vec<&str> {
+    let assigned = source.lines().filter_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        let name = name.trim_end();
+        let is_name = name.chars().all(is_name_letter);
+        let starts_as_one = name.starts_with(|c: char| !c.is_ascii_digit());
+        (is_name && starts_as_one && !value.starts_with('=')).then_some(name)
+    });
+    assigned.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(source: &str, expected: &[&str]) {
+        assert_eq!(assigned_in(source), expected);
+    }
+
+    #[test]
+    fn names_are_what_the_cell_binds_at_its_margin() {
+        check("model = build()", &["model"]);
+        check("a = 1\nb=2\nfor x in b:\n    c = 3", &["a", "b"]);
+        check("größe_2 = 1", &["größe_2"]);
+        check("2 = 1", &[]);
+        check("a == 1", &[]);
+        check("a.b = 1", &[]);
+        check("a += 1", &[]);
+        check("f(x=1)", &[]);
+    }
+}

@@ -1,0 +1,284 @@
+//! What was judged of each series, kept from run to run.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::context::Context;
+use crate::finding::Finding;
+use crate::growth::State;
+use crate::leak;
+use crate::leak::{Judged, Outcome};
+use crate::series;
+use crate::series::{RunSeries, SeriesOf, StepSeries, StepsOf};
+use crate::stats_cache::StatsCache;
+use crate::{
+    fragmentation, long_lived, oom, peaks, reserve, retention, trend, unattributed_growth,
+};
+use gpumem_model::holders::RootKind;
+use gpumem_model::recording::{DeviceIdx, RunIdx};
+
+/// The series of a recording, with as much of each verdict as the others rest on.
+#[derive(Debug, Default)]
+pub(super) struct Verdicts {
+    stats: StatsCache,
+    places: HashMap<SeriesOf, usize>,
+    of_runs: Vec<RowsOfSeries>,
+    of_steps: HashMap<StepsOf, Steps>,
+    /// Those of all series that have one, in order.
+    p_values: Vec<f64>,
+    /// The series whose verdicts are older than they are.
+    stale: BTreeSet<usize>,
+    stale_steps: BTreeSet<StepsOf>,
+    /// Those that may be told of as growth.
+    growing: BTreeSet<usize>,
+    growing_steps: BTreeSet<StepsOf>,
+}
+
+/// A series of runs, by the places of its rows.
+#[derive(Debug, Default)]
+struct RowsOfSeries {
+    places: Vec<u32>,
+    p: Option<f64>,
+}
+
+/// The steps of the latest run of a loop.
+#[derive(Debug, Default)]
+struct Steps {
+    run: RunIdx,
+    p: Option<f64>,
+}
+
+impl Verdicts {
+    /// Another run is to be judged: what it does not ask for is forgotten with the next.
+    pub(super) fn turn(&mut self) {
+        self.stats.turn();
+    }
+
+    /// A row that is new or has changed.
+    pub(super) fn take_in(&mut self, of: SeriesOf, place: usize) {
+        let n_series = self.of_runs.len();
+        let idx = *self.places.entry(of).or_insert(n_series);
+        if idx == n_series {
+            self.of_runs.push(RowsOfSeries::default());
+        }
+        let places = &mut self.of_runs[idx].places;
+        let place = u32::try_from(place).expect("a recording has fewer than 2^32 rows");
+        places.insert(places.partition_point(|it| *it < place), place);
+        self.stale.insert(idx);
+    }
+
+    /// The steps of a run, which are judged if no later run has some.
+    pub(super) fn take_in_steps(&mut self, of: StepsOf, run: RunIdx) {
+        let steps = self
+            .of_steps
+            .entry(of.clone())
+            .or_insert(Steps { run, p: None });
+        if steps.run <= run {
+            steps.run = run;
+            self.stale_steps.insert(of);
+        }
+    }
+
+    /// The verdict on these steps is on those of that run.
+    pub(super) fn rests_on(&self, of: &StepsOf, run: RunIdx) -> bool {
+        self.of_steps.get(of).is_some_and(|steps| steps.run == run)
+    }
+
+    /// Judges the series that have changed, as far as other verdicts rest on them.
+    pub(super) fn renew(&mut self, context: Context<'_>) {
+        for idx in std::mem::take(&mut self.stale) {
+            let known = &mut self.of_runs[idx];
+            let Some(series) = joined(context, known) else {
+                continue;
+            };
+            let outcome = leak::of_runs(context, &series, &mut self.stats);
+            renew_p(&mut self.p_values, &mut known.p, outcome.p);
+            note(&mut self.growing, idx, &outcome);
+        }
+        for of in std::mem::take(&mut self.stale_steps) {
+            let Some(known) = self.of_steps.get_mut(&of) else {
+                continue;
+            };
+            let Some(series) = steps_of(context, known.run, &of) else {
+                continue;
+            };
+            let outcome = leak::of_steps(context, &series, &mut self.stats);
+            renew_p(&mut self.p_values, &mut known.p, outcome.p);
+            note(&mut self.growing_steps, of, &outcome);
+        }
+    }
+
+    /// What rests on one of these runs, in the order in which [`analyze`](super::super::analyze)
+    /// finds it.
+    pub(super) fn findings(&mut self, context: Context<'_>, within: &[RunIdx]) -> Vec<Finding> {
+        let (own, own_steps) = self.own(context, within);
+        let p_bound = trend::p_bound(&self.p_values);
+        let of_runs = self.series(context, own.iter());
+        let of_steps = self.steps(context, own_steps.iter());
+        let mut others: Option<Vec<Finding>> = None;
+        let mut stats = std::mem::take(&mut self.stats);
+        let mut findings = growth(context, &of_runs, &of_steps, p_bound, &mut stats);
+        // Asked for seldom, and as dear as it was to find it.
+        let of_series = findings.clone();
+        let mut elsewhere = |stats: &mut StatsCache| {
+            let judged = || {
+                let of_runs = self.series(context, self.growing.difference(&own));
+                let of_steps = self.steps(context, self.growing_steps.difference(&own_steps));
+                let others = growth(context, &of_runs, &of_steps, p_bound, stats);
+                let mut all = [&of_series[..], &others].concat();
+                leak::add_names(context, &mut all, stats);
+                all
+            };
+            others.get_or_insert_with(judged).clone()
+        };
+        let cell = within.first().map(|run| context.recording.run(*run).cell);
+        // What is told of too few runs, a name that others add to may overrule.
+        let is_early = |it: &Finding| it.state == Some(State::NotEnoughData);
+        let only = cell.filter(|_| !findings.iter().any(is_early));
+        if !leak::growing_names(context, only).is_empty() {
+            findings = elsewhere(&mut stats);
+        }
+        let of_sessions = context.recording.devices().iter().filter_map(|device| {
+            let of_device = context.rows.columns(device.idx);
+            let is_of_it = within
+                .first()
+                .is_some_and(|run| of_device.has_level_after(*run));
+            if unattributed_growth::is_explained(&findings, device.idx) || !is_of_it {
+                return None;
+            }
+            let found = unattributed_growth::finding(context, device.idx, &mut stats)?;
+            let elsewhere = elsewhere(&mut stats);
+            (!unattributed_growth::is_explained(&elsewhere, device.idx)).then_some(found)
+        });
+        let of_sessions: Vec<Finding> = of_sessions.collect();
+        findings.extend(of_sessions);
+        // What lies free on a device rests on no run.
+        findings.extend(fragmentation::of_cells(context, &of_runs, &mut stats));
+        findings.extend(peaks::findings(context, &of_runs));
+        findings.extend(reserve::findings(context, &of_runs, &mut stats));
+        let recording = context.recording;
+        if is_any(context, within, |run, device| {
+            recording.trace(run, device).is_some()
+        }) {
+            findings.extend(long_lived::findings(context));
+        }
+        if within.iter().any(|run| recording.run(*run).oom.is_some()) {
+            let mut ooms = oom::findings(context);
+            oom::join_growth(&mut ooms, &elsewhere(&mut stats));
+            findings.extend(ooms);
+        }
+        if is_any(context, within, |run, device| {
+            recording.holders(run, device).is_some()
+        }) {
+            let mut is_told = |device: DeviceIdx, place: RootKind| {
+                retention::is_told(&findings, device, place)
+                    || retention::is_told(&elsewhere(&mut stats), device, place)
+            };
+            let kept = retention::findings(context, &mut is_told);
+            findings.extend(kept);
+        }
+        self.stats = stats;
+        findings
+    }
+
+    /// The series that these runs are part of.
+    fn own(&self, context: Context<'_>, within: &[RunIdx]) -> (BTreeSet<usize>, BTreeSet<StepsOf>) {
+        let Context {
+            recording, paths, ..
+        } = context;
+        let rows = within.iter().flat_map(|run| context.rows.of_run(*run));
+        let rows = rows.filter(|row| series::is_certain(row));
+        let of_rows = rows.filter_map(|row| {
+            let of = series::series_of(recording, paths, row);
+            self.places.get(&of).copied()
+        });
+        let of_runs = of_rows.collect();
+        let mut of_steps = BTreeSet::new();
+        for run in within {
+            let of_run = series::steps_of_run(recording, paths, recording.run(*run));
+            of_steps.extend(
+                of_run
+                    .map(|(of, _)| of)
+                    .filter(|of| self.rests_on(of, *run)),
+            );
+        }
+        (of_runs, of_steps)
+    }
+
+    fn series<'a, 'b>(
+        &self,
+        context: Context<'a>,
+        idxs: impl Iterator<Item = &'b usize>,
+    ) -> Vec<RunSeries<'a>> {
+        let series = idxs.filter_map(|idx| joined(context, &self.of_runs[*idx]));
+        series::in_order_of_runs(series.collect())
+    }
+
+    fn steps<'b>(
+        &self,
+        context: Context<'_>,
+        of_steps: impl Iterator<Item = &'b StepsOf>,
+    ) -> Vec<StepSeries> {
+        let series = of_steps.filter_map(|of| steps_of(context, self.of_steps[of].run, of));
+        series::in_order_of_steps(series.collect())
+    }
+}
+
+/// Growth in these series, held against all of them that there are.
+fn growth(
+    context: Context<'_>,
+    of_runs: &[RunSeries<'_>],
+    of_steps: &[StepSeries],
+    p_bound: f64,
+    stats: &mut StatsCache,
+) -> Vec<Finding> {
+    let mut judged = Vec::new();
+    for series in of_runs {
+        judged.extend(leak::of_runs(context, series, stats).judged);
+    }
+    for series in of_steps {
+        judged.extend(leak::of_steps(context, series, stats).judged);
+    }
+    leak::told(context, of_runs, judged, p_bound)
+}
+
+fn is_any(
+    context: Context<'_>,
+    within: &[RunIdx],
+    is_it: impl Fn(RunIdx, DeviceIdx) -> bool,
+) -> bool {
+    let devices = context.recording.devices();
+    let is_of_any = |run: &RunIdx| devices.iter().any(|device| is_it(*run, device.idx));
+    within.iter().any(is_of_any)
+}
+
+fn joined<'a>(context: Context<'a>, known: &RowsOfSeries) -> Option<RunSeries<'a>> {
+    let places = known.places.iter();
+    let rows = places.map(|place| context.rows.get(*place as usize));
+    series::joined(context.recording, context.paths, rows.collect())
+}
+
+fn steps_of(context: Context<'_>, run: RunIdx, of: &StepsOf) -> Option<StepSeries> {
+    let run = context.recording.run(run);
+    let mut all = series::steps_of_run(context.recording, context.paths, run);
+    all.find(|(it, _)| it == of)?.1
+}
+
+/// One series has another p than it had.
+fn renew_p(p_values: &mut Vec<f64>, known: &mut Option<f64>, p: Option<f64>) {
+    let place = |p_values: &[f64], p: f64| p_values.partition_point(|it| it.total_cmp(&p).is_lt());
+    if let Some(known) = *known {
+        p_values.remove(place(p_values, known));
+    }
+    if let Some(p) = p {
+        p_values.insert(place(p_values, p), p);
+    }
+    *known = p;
+}
+
+fn note<T: Ord>(growing: &mut BTreeSet<T>, of: T, outcome: &Outcome) {
+    if outcome.judged.as_ref().is_some_and(Judged::may_be_growth) {
+        growing.insert(of);
+    } else {
+        growing.remove(&of);
+    }
+}

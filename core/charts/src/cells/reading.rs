@@ -1,0 +1,68 @@
+//! A run read out: what the heads of the columns say while it is pointed at.
+
+use super::Cells;
+use gpumem_model::recording::{RunIdx, Status};
+use gpumem_model::units::{ByteDelta, Units};
+use gpumem_wording::together;
+
+/// A run in words.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reading {
+    /// `In [47]`.
+    pub place: String,
+    /// The cell's name.
+    pub name: String,
+    /// `run 11 of 16: kept +120 MiB, 1.29 GiB so far; gave back 60 MiB; all cells 8.73 GiB`.
+    pub words: String,
+}
+
+impl Cells {
+    /// A run in words; `None` if it is no run of the axis.
+    pub fn reading(&self, run: RunIdx, units: Units) -> Option<Reading> {
+        let (row, place) = self.find(run)?;
+        let mark = row.mark(place);
+        let size = |n_bytes: f64| units.size(ByteDelta::from_f64(n_bytes).magnitude());
+        let change = |n_bytes: f64| units.change(ByteDelta::from_f64(n_bytes));
+        let of = match row.runs.len() {
+            1 => String::new(),
+            n => format!("run {} of {n}: ", place + 1),
+        };
+        let kept = match mark.kept {
+            None => "what it kept is not known".to_owned(),
+            Some(kept) if place == 0 => format!("kept {}", change(kept)),
+            Some(kept) => format!("kept {}, {} so far", change(kept), size(mark.so_far)),
+        };
+        let mut parts = vec![format!("{of}{kept}")];
+        let together = mark
+            .overlap
+            .map(|it| together(it.moved, "other runs", units));
+        parts.extend(together);
+        if mark.back > 0.0 {
+            parts.push(format!("gave back {}", size(mark.back)));
+        }
+        let until = self
+            .levels
+            .partition_point(|point| point.at <= mark.extent.1);
+        let level = self.levels[..until].last().and_then(|point| point.level);
+        parts.extend(level.map(|level| format!("all cells {}", size(level))));
+        parts.extend(ended(mark.status).map(str::to_owned));
+        let number = self.slots.place(run).and_then(|place| self.numbers[place]);
+        Some(Reading {
+            place: number.map_or_else(|| format!("run {}", run.0 + 1), |n| format!("In [{n}]")),
+            name: row.name.clone(),
+            words: parts.join("; "),
+        })
+    }
+}
+
+/// What is said of a run that did not end well, or not yet.
+pub const fn ended(status: Status) -> Option<&'static str> {
+    match status {
+        Status::Ok => None,
+        Status::Running => Some("it goes on"),
+        Status::Error => Some("it failed"),
+        Status::Interrupted => Some("interrupted"),
+        Status::OutOfMemory => Some("out of memory"),
+        Status::Died => Some("the kernel died"),
+    }
+}

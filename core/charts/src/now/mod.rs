@@ -1,0 +1,255 @@
+//! What fills the device now: one bar by name and category.
+
+mod segment;
+#[cfg(test)]
+mod tests;
+mod tile;
+
+use super::View;
+use gpumem_analyzer::Analysis;
+use gpumem_model::recording::Recording;
+use gpumem_model::units::{Bytes, Units};
+use gpumem_scene::Category;
+use gpumem_scene::hatch::stripes;
+use gpumem_scene::label::{Label, MEDIUM};
+use gpumem_scene::plot::{say, sheet};
+use gpumem_scene::{Face, Hit, Point, Rect, Role, Scene, Target};
+
+pub(super) use segment::segments_of_oom;
+pub use segment::{Segment, segments};
+pub use tile::{DeviceTile, device_tiles};
+
+const MARGIN: f64 = 12.0;
+const TOP: f64 = 2.0;
+const BAR: f64 = 38.0;
+const RADIUS: f64 = 4.0;
+/// From the bar to the first line of the legend, and from line to line.
+const LEGEND: f64 = 19.0;
+const LINE_HEIGHT: f64 = 18.0;
+const SWATCH: f64 = 10.0;
+const GAP: f64 = 15.0;
+/// Every part is at least this wide, so that it can be seen.
+const LEAST: f64 = 2.0;
+/// From the edge of a segment to its words.
+const PAD: f64 = 5.0;
+/// A legend in two columns, below this width.
+const NARROW: f64 = 632.0;
+
+/// What fills the view's device, by the latest levels of the recording.
+pub fn now(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
+    let mut scene = sheet(view.width, TOP + BAR, Role::Panel);
+    let segments = segments(recording, analysis, view.device);
+    let device = recording.devices().get(view.device.get());
+    let label = device.map_or("this device", |device| &device.label);
+    if segments.is_empty() {
+        say(&mut scene, &format!("what fills {label} is not known"));
+        return scene;
+    }
+    draw_bar(&mut scene, &segments, view.units);
+    let edges = (TOP + BAR, MARGIN);
+    draw_legend(&mut scene, &segments, (edges, false), view.units);
+    let shares: Vec<String> = segments
+        .iter()
+        .map(|part| format!("{} {}", part.name, view.units.size(part.size)))
+        .collect();
+    scene.description = format!("What fills {label} now: {}.", shares.join(", "));
+    scene
+}
+
+fn draw_bar(scene: &mut Scene, segments: &[Segment], units: Units) {
+    let frame = Rect::new(MARGIN, TOP, scene.width - 2.0 * MARGIN, BAR);
+    scene.fill(frame, Role::BackCap, RADIUS);
+    let inside = frame.inset(1.0);
+    scene.fill(inside, Role::Panel, RADIUS - 1.0);
+    let mut left = inside.x;
+    let widths = widths(segments, inside.width);
+    for (idx, (segment, width)) in segments.iter().zip(widths).enumerate() {
+        let rect = Rect::new(left, inside.y, width, inside.height);
+        draw_segment(scene, segment, rect, units);
+        let target = Target::Part(idx);
+        scene.hits.push(Hit { rect, target });
+        left += width;
+    }
+}
+
+/// A part of a bar; says whether its name fits.
+pub(super) fn draw_segment(scene: &mut Scene, segment: &Segment, rect: Rect, units: Units) -> bool {
+    if segment.category.is_some() {
+        // A hairline of the sheet between two parts tells equal colours apart.
+        let gap = if rect.width > 2.0 * LEAST { 1.0 } else { 0.0 };
+        let filled = Rect {
+            width: rect.width - gap,
+            ..rect
+        };
+        scene.fill(filled, segment.role(), 0.0);
+        if segment.is_striped() {
+            stripes(scene, filled, Role::Panel);
+        }
+    }
+    write(scene, segment, rect, units)
+}
+
+/// Name and size where both fit; a sign where only that does.
+fn write(scene: &mut Scene, segment: &Segment, rect: Rect, units: Units) -> bool {
+    let role = match segment.category {
+        Some(Category::Cache) | None => Role::Text,
+        Some(_) => Role::Word,
+    };
+    let face = if segment.is_name {
+        Face::Mono
+    } else {
+        Face::Sans
+    };
+    let at = |y: f64| Point::new(rect.x + PAD, rect.y + y);
+    let sign = segment
+        .sign()
+        .map_or(String::new(), |sign| format!("{sign} "));
+    let name = Label::new(format!("{sign}{}", segment.name), at(15.0));
+    let name = name.size(MEDIUM).face(face).role(role);
+    let size = Label::new(units.size(segment.size), at(30.0))
+        .size(MEDIUM)
+        .role(role);
+    let room = rect.width - 2.0 * PAD;
+    let width = name.width().max(size.width());
+    let fits = width <= room;
+    if fits {
+        if segment.is_striped() {
+            // Words on stripes are hard to read.
+            let behind = Rect::new(rect.x + PAD - 3.0, rect.y + 3.0, width + 6.0, BAR - 8.0);
+            scene.fill(behind, segment.role(), 0.0);
+        }
+        scene.text(name);
+        scene.text(size);
+    } else if let Some(sign) = segment.sign() {
+        let sign = Label::new(sign, Point::new(rect.x + 2.0, rect.y + 14.0));
+        let sign = sign.size(MEDIUM).face(Face::Bold).role(role);
+        if sign.width() + 3.0 <= rect.width {
+            scene.text(sign);
+        }
+    }
+    fits
+}
+
+/// Shares of the room by size, none of them too narrow to be seen.
+fn widths(parts: &[Segment], room: f64) -> Vec<f64> {
+    let total: Bytes = parts.iter().map(|part| part.size).sum();
+    let fair = |part: &Segment| part.size.as_f64() / total.as_f64().max(1.0) * room;
+    let raised: Vec<f64> = parts.iter().map(|part| fair(part).max(LEAST)).collect();
+    let over = raised.iter().sum::<f64>() - room;
+    let widest = raised.iter().copied().fold(0.0, f64::max);
+    let mut paid = false;
+    raised
+        .into_iter()
+        .map(|width| {
+            let pays = !paid && width >= widest;
+            paid |= pays;
+            if pays {
+                (width - over).max(LEAST)
+            } else {
+                width
+            }
+        })
+        .collect()
+}
+
+/// What the colours mean, with the sum of each, below `top` and inside a margin.
+pub(super) fn draw_legend(
+    scene: &mut Scene,
+    segments: &[Segment],
+    ((top, margin), with_unused): ((f64, f64), bool),
+    units: Units,
+) {
+    let right = scene.width - margin;
+    let column = (scene.width - 2.0 * margin) / 2.0;
+    let is_narrow = scene.width < NARROW;
+    let (mut x, mut baseline) = (margin, top + LEGEND);
+    for (place, entry) in segment::sums(segments, with_unused).iter().enumerate() {
+        let origin = Point::new(0.0, 0.0);
+        let label = |at: Point| Label::new(&entry.words, at).size(MEDIUM);
+        let figure = |at: Point| {
+            let figure = Label::new(units.size(entry.size), at);
+            figure.size(MEDIUM).face(Face::Bold).role(Role::Text)
+        };
+        let words_width = label(origin).width() + 5.0;
+        let width = SWATCH + 5.0 + words_width + figure(origin).width();
+        if is_narrow {
+            x = margin + column * (place % 2) as f64;
+            baseline = top + LEGEND + LINE_HEIGHT * (place / 2) as f64;
+        } else if x > margin && x + width > right {
+            (x, baseline) = (margin, baseline + LINE_HEIGHT);
+        }
+        let swatch = Rect::new(x, baseline - 9.0, SWATCH, SWATCH);
+        if entry.role == Role::Panel {
+            scene.fill(swatch, Role::BackCap, 2.0);
+            scene.fill(swatch.inset(1.0), Role::Panel, 1.0);
+        } else {
+            scene.fill(swatch, entry.role, 2.0);
+        }
+        if entry.is_striped {
+            stripes(scene, swatch, Role::Panel);
+        }
+        let room = if is_narrow { x + column - 12.0 } else { right };
+        let at = Point::new(x + SWATCH + 5.0, baseline);
+        let figure_left = if is_narrow {
+            room - figure(origin).width()
+        } else {
+            at.x + words_width
+        };
+        scene.text(label(at).fitted(figure_left - at.x - 4.0));
+        scene.text(figure(Point::new(figure_left, baseline)));
+        scene.hits.push(Hit {
+            rect: Rect::new(x - 4.0, baseline - 13.0, width + 8.0, LINE_HEIGHT),
+            target: Target::Part(entry.first),
+        });
+        x += width + GAP;
+    }
+    scene.height = baseline + 10.0;
+}
+
+/// What is said over the bar: `(in use, what can still be used, cache, free, capacity)`; a figure that is
+/// not known is `None`.
+pub fn in_use(segments: &[Segment]) -> Usage {
+    let sum = |is_it: &dyn Fn(&Segment) -> bool| -> Bytes {
+        segments
+            .iter()
+            .filter(|it| is_it(it))
+            .map(|it| it.size)
+            .sum()
+    };
+    let is_cache = |it: &Segment| it.category == Some(Category::Cache);
+    let is_free = |it: &Segment| it.category.is_none();
+    Usage {
+        used: sum(&|it| !is_cache(it) && !is_free(it)),
+        cache: sum(&is_cache),
+        free: sum(&is_free),
+        is_limited: segments.iter().any(is_free),
+    }
+}
+
+/// How full a device is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Neither cache nor free.
+    pub used: Bytes,
+    /// Free in the allocator.
+    pub cache: Bytes,
+    /// What nobody uses.
+    pub free: Bytes,
+    /// The size of the device is known, so that what is free is.
+    pub is_limited: bool,
+}
+
+impl Usage {
+    /// `9.5 GiB of 16 GiB in use`, and `6.46 GiB can still be used`.
+    pub fn words(&self, units: Units) -> Vec<String> {
+        let can = self.cache + self.free;
+        let all = self.used + can;
+        if !self.is_limited {
+            return vec![format!("{} in use", units.size(self.used))];
+        }
+        vec![
+            format!("{} of {} in use", units.size(self.used), units.size(all)),
+            format!("{} can still be used", units.size(can)),
+        ]
+    }
+}

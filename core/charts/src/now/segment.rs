@@ -1,0 +1,316 @@
+//! The parts of the bar: names in the order of their categories, then what no name holds.
+
+use super::super::{Field, View, holder_map};
+use gpumem_analyzer::{
+    Analysis, Finding, FindingKind, OomBreakdown, OomPart, Part, PartContent, PartKind, Severity,
+};
+use gpumem_model::holders::{Part as Purpose, RootKind};
+use gpumem_model::recording::{DeviceIdx, OomHolder, Recording};
+use gpumem_model::units::Bytes;
+use gpumem_scene::Category;
+use gpumem_scene::Role;
+use gpumem_wording as wording;
+
+/// Of less than this share of what is held, nobody wants to read.
+const TOO_LITTLE: u64 = 1000;
+
+/// A part of the bar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// The name that holds it, or what it is.
+    pub name: String,
+    /// It is a name of the user's, not only a word for what it is.
+    pub is_name: bool,
+    /// What it is for; `None` if it is free.
+    pub category: Option<Category>,
+    /// How much it is.
+    pub size: Bytes,
+    /// A finding is about it that stands: a leak, or something to watch.
+    pub alarm: Option<Alarm>,
+    /// Who uses it, for findings about that.
+    pub kind: PartKind,
+    /// What it is allocated for, if that is known and it has no name.
+    pub purpose: Option<Purpose>,
+}
+
+/// Why a part of the bar stands out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Alarm {
+    /// It leaks.
+    Leak,
+    /// It grows, or nobody reaches it.
+    Watch,
+}
+
+impl Segment {
+    /// The sign in front of its name.
+    pub const fn sign(&self) -> Option<&'static str> {
+        match self.alarm {
+            Some(Alarm::Leak) => Some("▲"),
+            Some(Alarm::Watch) => Some("◆"),
+            None => None,
+        }
+    }
+
+    /// Both are told as one sum.
+    fn is_alike(&self, other: &Self) -> bool {
+        self.alarm == other.alarm
+            && match self.alarm {
+                Some(Alarm::Leak) => true,
+                None if !self.is_name || !other.is_name => {
+                    self.is_name == other.is_name && self.name == other.name
+                }
+                _ => self.category == other.category,
+            }
+    }
+
+    /// It has no name, or is not this process's.
+    pub(super) fn is_striped(&self) -> bool {
+        self.alarm.is_none() && self.category.is_some_and(Category::is_striped)
+    }
+
+    pub(in super::super) const fn role(&self) -> Role {
+        match (self.alarm, self.category) {
+            (Some(Alarm::Leak), _) => Role::Leak,
+            (Some(Alarm::Watch), _) => Role::Watch,
+            (None, Some(category)) => Role::Category(category),
+            (None, None) => Role::Panel,
+        }
+    }
+}
+
+/// What fills a device now, from what is held to what is free.
+pub fn segments(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> Vec<Segment> {
+    let parts = analysis.parts(recording, device);
+    let named = named(recording, analysis, device, &parts);
+    let mut segments = match named {
+        Some(named) => named,
+        None => of_parts(&parts, |part| part.kind() == PartKind::Held),
+    };
+    segments.extend(of_parts(&parts, |part| part.kind() != PartKind::Held));
+    sort(&mut segments);
+    segments
+}
+
+/// What is held, by name; `None` where that does not add up.
+fn named(
+    recording: &Recording,
+    analysis: &Analysis,
+    device: DeviceIdx,
+    parts: &[Part],
+) -> Option<Vec<Segment>> {
+    let is_known = parts.iter().any(|part| part.purpose().is_some());
+    let map = holder_map(
+        recording,
+        &View {
+            device,
+            ..View::default()
+        },
+    )
+    .filter(|_| is_known)?;
+    let held: Bytes = parts
+        .iter()
+        .filter(|part| part.kind() == PartKind::Held && part.content != PartContent::ThisRun)
+        .map(|part| part.size)
+        .sum();
+    let found: Bytes = map.fields.iter().map(|field| field.n_bytes).sum();
+    if found > held {
+        return None;
+    }
+    let fields = map.fields.iter();
+    let names: Vec<Name> = fields
+        .map(|field| (field.name.clone(), field.n_bytes, field.part))
+        .collect();
+    let mut named = by_name(analysis, device, &names, held);
+    named.extend(of_parts(parts, |part| part.content == PartContent::ThisRun));
+    Some(named)
+}
+
+/// A name, what it holds, and what that is for.
+type Name = (String, Bytes, Option<Purpose>);
+
+/// Names, and what no name reaches of all that is held.
+fn by_name(analysis: &Analysis, device: DeviceIdx, names: &[Name], held: Bytes) -> Vec<Segment> {
+    let segments = names.iter().map(|(name, size, purpose)| Segment {
+        name: name.clone(),
+        is_name: true,
+        category: Some(purpose.map_or(Category::Names, Category::of_purpose)),
+        size: *size,
+        alarm: alarm(analysis, device, name),
+        kind: PartKind::Held,
+        purpose: None,
+    });
+    let mut segments: Vec<Segment> = segments.collect();
+    let found: Bytes = segments.iter().map(|it| it.size).sum();
+    let rest = held.saturating_sub(found);
+    if rest.get() > held.get() / TOO_LITTLE {
+        let (name, category) = if names.is_empty() {
+            (wording::oom_part(OomPart::Tensors), Category::Names)
+        } else {
+            ("unnamed", Category::Unnamed)
+        };
+        let purpose = Some(Purpose::Unnamed);
+        segments.push(plain(name, Some(category), (rest, PartKind::Held), purpose));
+    }
+    segments
+}
+
+/// A part that is no name.
+fn plain(
+    name: &str,
+    category: Option<Category>,
+    (size, kind): (Bytes, PartKind),
+    purpose: Option<Purpose>,
+) -> Segment {
+    Segment {
+        name: name.to_owned(),
+        is_name: false,
+        category,
+        size,
+        alarm: None,
+        kind,
+        purpose,
+    }
+}
+
+/// What filled a device when it ran out, in the same order.
+pub(in super::super) fn segments_of_oom(
+    recording: &Recording,
+    analysis: &Analysis,
+    device: DeviceIdx,
+    breakdown: &OomBreakdown,
+) -> Vec<Segment> {
+    let view = View {
+        device,
+        ..View::default()
+    };
+    let map = holder_map(recording, &view);
+    let fields = map.map(|map| map.fields).unwrap_or_default();
+    let name = |holder: &OomHolder| {
+        let is_it = |field: &&Field| field.name == holder.name;
+        let purpose = match holder.kind {
+            RootKind::OutputHistory | RootKind::Traceback | RootKind::Debugger => {
+                Some(Purpose::Ipython)
+            }
+            _ => fields.iter().find(is_it).and_then(|field| field.part),
+        };
+        (wording::oom_holder(holder), holder.used, purpose)
+    };
+    let names: Vec<Name> = breakdown.holders.iter().map(name).collect();
+    let tensors = breakdown.part(OomPart::Tensors).unwrap_or_default();
+    let mut segments = by_name(analysis, device, &names, tensors);
+    for (part, size) in &breakdown.parts {
+        let (category, kind) = match part {
+            OomPart::Tensors => continue,
+            OomPart::Cache => (Some(Category::Cache), PartKind::Cache),
+            OomPart::Context => (Some(Category::Context), PartKind::Context),
+            OomPart::Others => (Some(Category::Others), PartKind::Others),
+            OomPart::Free => (None, PartKind::Free),
+        };
+        segments.push(plain(
+            wording::oom_part(*part),
+            category,
+            (*size, kind),
+            None,
+        ));
+    }
+    sort(&mut segments);
+    segments
+}
+
+/// In the order of the categories; what is free stands at the end.
+fn sort(segments: &mut [Segment]) {
+    segments.sort_by_key(|it| {
+        (
+            it.category.is_none(),
+            it.category,
+            std::cmp::Reverse(it.size),
+        )
+    });
+}
+
+fn of_parts(parts: &[Part], is_meant: impl Fn(&Part) -> bool) -> Vec<Segment> {
+    let meant = parts.iter().filter(|part| is_meant(part));
+    let segment = |part: &Part| {
+        let size = (part.size, part.kind());
+        plain(wording::part(part), category_of(part), size, part.purpose())
+    };
+    meant.map(segment).collect()
+}
+
+/// The worst that a finding says of a name, as long as it stands.
+fn alarm(analysis: &Analysis, device: DeviceIdx, name: &str) -> Option<Alarm> {
+    let stands = |finding: &&Finding| {
+        finding.device == device
+            && finding.withdrawn.is_none()
+            && finding.severity > Severity::Info
+            && finding.holders.iter().any(|holder| holder.name == name)
+    };
+    let of_kind = |finding: &Finding| match finding.kind {
+        FindingKind::Leak => Some(Alarm::Leak),
+        FindingKind::Growing | FindingKind::Retention => Some(Alarm::Watch),
+        _ => None,
+    };
+    analysis
+        .findings
+        .iter()
+        .filter(stands)
+        .filter_map(of_kind)
+        .min()
+}
+
+/// What a colour of the bar means.
+pub(super) struct Sum {
+    pub(super) words: String,
+    pub(super) size: Bytes,
+    pub(super) role: Role,
+    pub(super) is_striped: bool,
+    /// The first segment of that colour.
+    pub(super) first: usize,
+}
+
+/// The sums of the colours in the bar, in its order; if it is said elsewhere, without what can be used.
+pub(super) fn sums(segments: &[Segment], with_unused: bool) -> Vec<Sum> {
+    let mut sums: Vec<Sum> = Vec::new();
+    for (idx, segment) in segments.iter().enumerate() {
+        let is_unused = matches!(segment.category, None | Some(Category::Cache));
+        if is_unused && !with_unused {
+            continue;
+        }
+        let words = |category: Option<Category>| category.map_or("", Category::name);
+        let role = segment.role();
+        let words = match segment.alarm {
+            Some(Alarm::Leak) => "▲ leaks".to_owned(),
+            Some(Alarm::Watch) => format!("◆ {}", words(segment.category)),
+            None if segment.is_name => words(segment.category).to_owned(),
+            None => segment.name.clone(),
+        };
+        match sums
+            .iter_mut()
+            .find(|sum| segments[sum.first].is_alike(segment))
+        {
+            Some(sum) => sum.size += segment.size,
+            None => sums.push(Sum {
+                words,
+                size: segment.size,
+                role,
+                is_striped: segment.is_striped(),
+                first: idx,
+            }),
+        }
+    }
+    sums
+}
+
+/// Where a part of the device belongs; `None` if it is free.
+fn category_of(part: &Part) -> Option<Category> {
+    Some(match (part.content, part.kind()) {
+        (PartContent::Purpose(purpose), _) => Category::of_purpose(purpose),
+        (PartContent::Level(_), _) => Category::Names,
+        (_, PartKind::Held) => Category::Unnamed,
+        (_, PartKind::Cache) => Category::Cache,
+        (_, PartKind::Context) => Category::Context,
+        (_, PartKind::Others) => Category::Others,
+        (_, PartKind::Free) => return None,
+    })
+}

@@ -1,0 +1,33 @@
+//! Charts that somebody explores: of a snapshot its levels over the trace, and who holds what; of a profiler's
+//! trace its memory and ranges over time.
+//!
+//! ```
+//! use gpumem_scene::Density;
+//! use gpumem_explorer::chart::{TraceView, trace_levels};
+//! use gpumem_readers::torch_snapshot::Levels;
+//! use gpumem_model::units::{Bytes, Units};
+//!
+//! let allocated = vec![Bytes::ZERO, Bytes::mib(8), Bytes::mib(4)];
+//! let levels = Levels { reserved: vec![Bytes::mib(20); 3], allocated };
+//! let view = TraceView {
+//!     width: 600.0,
+//!     density: Density(1.0),
+//!     span: (0.0, 2.0),
+//!     moment: 1,
+//!     failures: &[],
+//!     micros: &|_| None,
+//!     units: Units::Binary,
+//! };
+//! let scene = trace_levels(&levels, &view);
+//! assert_eq!(scene.description, "In view: 8 MiB allocated and 20 MiB reserved at most");
+//! ```
+
+mod icicle;
+mod levels;
+mod profiler;
+#[cfg(test)]
+mod tests;
+
+pub use icicle::{Icicle, IcicleView, icicle, part_words};
+pub use levels::{TraceView, event_at, trace_levels};
+pub use profiler::{ProfilerChart, ProfilerView, instant_words, lanes, profiler_chart, time_at};

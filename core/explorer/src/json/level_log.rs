@@ -1,0 +1,106 @@
+//! A log of levels as JSON.
+
+use gpumem_model::object;
+use gpumem_model::units::{Bytes, Nanos};
+use gpumem_readers::level_log::{
+    Course, DeviceLog, LevelKind, LevelLog, NamedCourse, Point, ProcessLog, WallTime,
+};
+
+/// A log as JSON. Fields named `*_bytes` are bytes, `*_nanos` nanoseconds since the log's start; unknown is
+/// `null`.
+pub fn level_log_json(log: &LevelLog) -> String {
+    serde_json::to_string(&JsonLog(log)).expect("a log holds strings and numbers only")
+}
+
+/// Also a part of what has more than levels.
+pub(super) struct JsonLog<'a>(pub(super) &'a LevelLog);
+
+object! { JsonLog<'_>, it => {
+    title: it.0.title,
+    started: it.0.started.map(|time| time.to_string()),
+    duration_nanos: it.0.duration,
+    n_readings: it.0.n_readings,
+    devices: it.0.devices.iter().map(|device| JsonDevice(device, it.0.started)).collect::<Vec<_>>(),
+    notes: it.0.notes,
+}}
+
+/// A device, and when its log starts.
+struct JsonDevice<'a>(&'a DeviceLog, Option<WallTime>);
+
+object! { JsonDevice<'_>, it => {
+    label: it.0.label,
+    name: it.0.name,
+    capacity_bytes: it.0.capacity,
+    levels: levels(&it.0.levels, it.0.capacity, it.1),
+    missing: missing(&it.0.missing),
+    processes: it.0.processes.iter().map(|process| JsonProcess(process, it)).collect::<Vec<_>>(),
+}}
+
+/// A process on a device.
+struct JsonProcess<'a>(&'a ProcessLog, &'a JsonDevice<'a>);
+
+object! { JsonProcess<'_>, it => {
+    pid: it.0.pid,
+    name: it.0.name,
+    levels: levels(&it.0.levels, it.1.0.capacity, it.1.1),
+    missing: missing(&it.0.missing),
+}}
+
+/// How often words stood in the place of a figure.
+struct JsonMissing<'a>(&'a (String, usize));
+
+object! { JsonMissing<'_>, it => {
+    words: it.0.0,
+    n_readings: it.0.1,
+}}
+
+fn missing(missing: &[(String, usize)]) -> Vec<JsonMissing<'_>> {
+    missing.iter().map(JsonMissing).collect()
+}
+
+struct JsonLevel<'a> {
+    kind: LevelKind,
+    course: &'a Course,
+    capacity: Option<Bytes>,
+    start: Option<WallTime>,
+}
+
+object! { JsonLevel<'_>, it => {
+    name: it.kind,
+    shape: it.course.shape(it.capacity),
+    n_readings: it.course.n_readings,
+    first_bytes: it.course.first,
+    last_bytes: it.course.last,
+    lowest_bytes: it.course.lowest,
+    peak_bytes: it.course.peak,
+    peak_reading: it.course.peak_ordinal,
+    peak_nanos: it.nanos(it.course.peak_at),
+    peak_at: it.course.peak_at.map(|time| time.to_string()),
+    readings: it.points(|point| point.ordinal),
+    at_nanos: it.points(|point| it.nanos(point.at)),
+    bytes: it.points(|point| point.level),
+}}
+
+impl JsonLevel<'_> {
+    fn nanos(&self, at: Option<WallTime>) -> Option<Nanos> {
+        Some(at?.since(self.start?))
+    }
+
+    fn points<T>(&self, of_each: impl Fn(&Point) -> T) -> Vec<T> {
+        self.course.points().iter().map(of_each).collect()
+    }
+}
+
+fn levels(
+    levels: &[NamedCourse],
+    capacity: Option<Bytes>,
+    start: Option<WallTime>,
+) -> Vec<JsonLevel<'_>> {
+    let levels = levels.iter().map(|named| JsonLevel {
+        kind: named.kind,
+        course: &named.course,
+        capacity,
+        start,
+    });
+    levels.collect()
+}

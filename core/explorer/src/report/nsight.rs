@@ -1,0 +1,108 @@
+//! An export of Nsight Systems as text.
+
+use crate::report::level_log;
+use gpumem_model::units::ByteDelta;
+use gpumem_model::units::count;
+use gpumem_readers::nsight::{Failure, NsightExport, RangeTally, TITLE};
+use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
+
+/// At most this many failed calls are listed, the first.
+const N_FAILED: usize = 5;
+
+/// At most this many names of ranges are listed, those that kept most.
+const N_RANGES: usize = 15;
+
+/// What failed, what rose, and what each NVTX range kept.
+///
+/// Lines are at most `width` columns long.
+pub fn nsight_export(export: &NsightExport, width: usize) -> String {
+    let mut lines = Vec::new();
+    if export.has_memory {
+        let log = level_log(&export.log, width);
+        let (title, rest) = log.split_once('\n').unwrap_or((&log, ""));
+        lines.push(title.to_owned());
+        lines.extend(failed_lines(&export.failed, width));
+        lines.extend((!rest.is_empty()).then(|| rest.to_owned()));
+        lines.push(String::new());
+        let words = "Levels are what CUDA allocated during the capture, without contexts and code.";
+        lines.push(wrapped(words, width));
+    } else {
+        lines.push(wrapped(&format!("{TITLE} · no memory was recorded"), width));
+        let words = "  Levels take `nsys profile --cuda-memory-usage=true`. Failed calls and ranges \
+                     are there without it.";
+        lines.push(wrapped(words, width));
+        lines.extend(failed_lines(&export.failed, width));
+        if export.failed.is_empty() {
+            lines.push("no allocation failed".to_owned());
+        }
+    }
+    lines.extend(range_lines(export, width));
+    to_text(&lines)
+}
+
+fn failed_lines(failed: &[Failure], width: usize) -> Vec<String> {
+    let shown = failed.iter().take(N_FAILED);
+    let line = |failure: &Failure| in_parts(&failure_parts(failure), width, "    ");
+    let mut lines: Vec<String> = shown.map(line).collect();
+    let n_more = failed.len().saturating_sub(N_FAILED);
+    if n_more > 0 {
+        lines.push(format!("  … and {}", count(n_more, "later failed call")));
+    }
+    lines
+}
+
+fn failure_parts(failure: &Failure) -> Vec<String> {
+    let what = match failure.code {
+        2 => "out of memory".to_owned(),
+        code => format!("CUDA error {code}"),
+    };
+    let mut parts = vec![format!(
+        "▲ {what}: {} of process {} failed {} after the start",
+        failure.function, failure.pid, failure.after
+    )];
+    parts.extend(failure.allocated.map(|bytes| format!("it had {bytes}")));
+    if !failure.ranges.is_empty() {
+        parts.push(format!("in {}", failure.ranges.join(" › ")));
+    }
+    parts
+}
+
+fn range_lines(export: &NsightExport, width: usize) -> Vec<String> {
+    if export.ranges.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new()];
+    if !export.has_memory {
+        let names = count(export.ranges.len(), "name");
+        let ranges = count(export.n_ranges, "NVTX range");
+        lines.push(format!(
+            "{ranges} of {names}: without memory, what they kept is unknown"
+        ));
+        return lines;
+    }
+    let [runs, grew, kept, most, peak] = ["runs", "grew", "kept", "most", "peak"];
+    let head = format!("{runs:>6} {grew:>6} {kept:>10} {most:>10} {peak:>9}  NVTX range");
+    lines.push(cut(&head, width));
+    let kept_or_peaked = |it: &&RangeTally| it.kept != ByteDelta::ZERO || it.peak.get() > 0;
+    let shown = export.ranges.iter().filter(kept_or_peaked).take(N_RANGES);
+    let row = |it: &RangeTally| {
+        let (n, n_grew) = (it.n, it.n_grew);
+        let [kept, most] = [it.kept, it.most_kept].map(|delta| delta.to_string());
+        let peak = it.peak.to_string();
+        let line = format!(
+            "{n:>6} {n_grew:>6} {kept:>10} {most:>10} {peak:>9}  {}",
+            it.name
+        );
+        cut(&line, width)
+    };
+    let rows: Vec<String> = shown.map(row).collect();
+    let n_more = export.ranges.len() - rows.len();
+    lines.extend(rows);
+    if n_more > 0 {
+        lines.push(format!("… and {}", count(n_more, "more name")));
+    }
+    let words = "kept: the process's level at the range's end, less that at its start. Growth in every \
+                 run of a range may be a leak: `%gpumem on` names what holds it.";
+    lines.push(wrapped(words, width));
+    lines
+}

@@ -1,0 +1,320 @@
+//! A memory snapshot of `PyTorch` as text.
+
+use gpumem_model::units::count;
+use gpumem_model::units::{Bytes, Nanos};
+use gpumem_readers::code_line::CodeLine;
+use gpumem_readers::torch_snapshot::{
+    DeviceSummary, FailedRequest, Lifetimes, Owner, SnapshotHolder, Summary, Timeline,
+};
+use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
+
+/// At most this many owners are listed, the largest.
+const N_OWNERS: usize = 10;
+
+/// An owner of at least this share is named.
+const LARGE: f64 = 0.1;
+
+/// Of so many lines it is told how long their blocks lived.
+const N_LIFETIMES: usize = 5;
+
+/// At most this many failed requests are listed, the latest.
+const N_FAILED: usize = 5;
+
+/// Each device's totals, its failed requests, and who owns what: now and at the trace's peak.
+///
+/// Lines are at most `width` columns long.
+pub fn torch_snapshot(summary: &Summary, width: usize) -> String {
+    let title = match summary.devices.len() {
+        0 => "no memory reserved".to_owned(),
+        n => count(n, "device"),
+    };
+    let mut lines = vec![format!("PyTorch memory snapshot · {title}")];
+    for device in &summary.devices {
+        lines.push(String::new());
+        lines.extend(device_lines(device, summary, width));
+    }
+    to_text(&lines)
+}
+
+fn device_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<String> {
+    let mut lines = vec![device.device.to_string()];
+    lines.extend(
+        torch_snapshot_totals(device)
+            .iter()
+            .map(|parts| in_parts(&indented(parts), width, "    ")),
+    );
+    if device.is_inconsistent {
+        let words = "  ! sums of segments and blocks differ: these are the sums of the blocks";
+        lines.push(wrapped(words, width));
+    }
+    lines.extend(failed_lines(device, summary, width));
+    if !device.holders.is_empty() {
+        lines.push("  allocated at the snapshot, held by".to_owned());
+        lines.extend(holder_lines(&device.holders, width));
+    }
+    let has_lines = device.owners.iter().any(|owner| owner.line.is_some());
+    if device.allocated > Bytes::ZERO && (has_lines || device.holders.is_empty()) {
+        lines.push("  allocated at the snapshot, by line".to_owned());
+        lines.extend(owner_lines(&device.owners, Bytes::ZERO, width));
+    }
+    if let Some(timeline) = &device.timeline {
+        lines.extend(timeline_lines(timeline, width));
+    }
+    if !device.lifetimes.is_empty() {
+        lines.push("  allocated in the trace, what took most memory for longest first".to_owned());
+        lines.extend(lifetime_lines(&device.lifetimes, width));
+    }
+    lines
+}
+
+/// A device in one sentence: the request that failed last, else its peak.
+pub fn torch_snapshot_headline(device: &DeviceSummary) -> String {
+    let largest = |owners: &[Owner], bytes: Bytes| {
+        let named = owners.iter().find_map(|it| Some((it, it.line.as_ref()?)));
+        named
+            .filter(|(owner, _)| owner.bytes.as_f64() > bytes.as_f64() * LARGE)
+            .map(|(owner, line)| format!("; {} of it by {}", owner.bytes, line.short()))
+            .unwrap_or_default()
+    };
+    if let Some(failed) = device.failed.last() {
+        let place = failed.line.as_ref().map(CodeLine::short);
+        let place = place
+            .map(|place| format!(" at {place}"))
+            .unwrap_or_default();
+        // Later the holes were others.
+        let hole = if failed.n_later == 0 {
+            format!(", the largest hole has {}", failed.largest_hole)
+        } else {
+            String::new()
+        };
+        return format!("Out of memory: {} wanted{place}{hole}", failed.wanted);
+    }
+    if let Some(timeline) = &device.timeline {
+        let at_least = if timeline.is_lower_bound {
+            "at least "
+        } else {
+            ""
+        };
+        let owners = largest(&timeline.owners, timeline.peak);
+        return format!("The peak is {at_least}{}{owners}", timeline.peak);
+    }
+    let owners = largest(&device.owners, device.allocated);
+    format!(
+        "{} of {} reserved is allocated{owners}",
+        device.allocated, device.reserved
+    )
+}
+
+/// What a device has, and what of it is unused, in parts of a sentence each.
+/// `reserved 2 MiB in 1 segment`, `allocated 0 B in 0 blocks`.
+pub fn torch_snapshot_totals(device: &DeviceSummary) -> [Vec<String>; 2] {
+    let segments = count(device.n_segments, "segment");
+    let expandable = match device.n_expandable {
+        0 => String::new(),
+        n if n == device.n_segments => ", expandable".to_owned(),
+        n => format!(", {n} expandable"),
+    };
+    let blocks = count(device.n_allocated_blocks, "block");
+    let mut levels = vec![
+        format!("reserved {} in {segments}{expandable}", device.reserved),
+        format!("allocated {} in {blocks}", device.allocated),
+    ];
+    let awaits = device.active.saturating_sub(device.allocated);
+    if awaits > Bytes::ZERO {
+        levels.push(format!("{awaits} awaits a stream"));
+    }
+    let rounding = device.allocated.saturating_sub(device.requested);
+    if rounding > Bytes::ZERO {
+        levels.push(format!("{rounding} of it is rounding"));
+    }
+    let mut unused = vec![format!("unused {}", device.inactive)];
+    if device.inactive > Bytes::ZERO {
+        unused.push(format!("largest hole {}", device.largest_hole));
+        unused.push(match device.releasable {
+            Bytes::ZERO => "`torch.cuda.empty_cache()` returns nothing".to_owned(),
+            bytes => format!("`torch.cuda.empty_cache()` returns {bytes}"),
+        });
+    }
+    [levels, unused]
+}
+
+fn failed_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<String> {
+    let n_earlier = device.failed.len().saturating_sub(N_FAILED);
+    let mut lines = Vec::new();
+    if n_earlier > 0 {
+        lines.push(format!(
+            "  ▲ {} before these",
+            count(n_earlier, "failed request")
+        ));
+    }
+    for failed in device.failed.iter().skip(n_earlier) {
+        let parts = torch_snapshot_failure(failed);
+        let marked = [&[format!("▲ {}", parts[0])], &parts[1..]].concat();
+        lines.push(in_parts(&indented(&marked), width, "    "));
+        let hint = torch_snapshot_hint(failed, device, summary);
+        lines.extend(hint.map(|hint| wrapped(&format!("    {hint}"), width)));
+    }
+    lines
+}
+
+/// The first part stands two columns in.
+fn indented(parts: &[String]) -> Vec<String> {
+    [&[format!("  {}", parts[0])], &parts[1..]].concat()
+}
+
+/// A request that failed, in parts of a sentence: what was wanted, by whom, and what there was.
+pub fn torch_snapshot_failure(failed: &FailedRequest) -> Vec<String> {
+    let mut parts = vec![format!("out of memory: {} wanted", failed.wanted)];
+    parts.extend(failed.line.as_ref().map(CodeLine::short));
+    let free = failed.driver_free;
+    parts.extend(free.map(|free| format!("the driver had {free} free")));
+    let hole = failed.largest_hole;
+    parts.push(match failed.n_later {
+        0 => format!("largest hole {hole}"),
+        n => format!(
+            "largest hole {hole} at the snapshot, {} later",
+            count(n, "event")
+        ),
+    });
+    parts
+}
+
+/// If the bytes were there, but in pieces: what helps.
+pub fn torch_snapshot_hint(
+    failed: &FailedRequest,
+    device: &DeviceSummary,
+    summary: &Summary,
+) -> Option<String> {
+    let is_scattered = failed.n_later == 0
+        && failed.largest_hole < failed.wanted
+        && failed.wanted <= device.inactive;
+    let mut settings = summary.settings.iter();
+    let is_expandable = device.n_expandable > 0
+        || settings.any(|(name, value)| name == "expandable_segments" && value == "true");
+    is_scattered.then(|| {
+        let unused = device.inactive;
+        let remedy = if is_expandable {
+            ""
+        } else {
+            "; `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` avoids most of it"
+        };
+        format!("fragmentation: {unused} is unused, in pieces that are too small{remedy}")
+    })
+}
+
+fn timeline_lines(timeline: &Timeline, width: usize) -> Vec<String> {
+    let time = |micros: u64| Nanos::new(micros.saturating_mul(1000)).to_string();
+    let duration = timeline.duration_micros;
+    let over = duration.map_or_else(String::new, |micros| format!(" over {}", time(micros)));
+    let course = [
+        format!("  trace of {}{over}", count(timeline.n_events, "event")),
+        format!("requested at its start {}", timeline.at_start),
+        format!("at its end {}", timeline.at_end),
+    ];
+    let at_least = if timeline.is_lower_bound {
+        "at least "
+    } else {
+        ""
+    };
+    let mut peak = vec![format!("  peak {at_least}{}", timeline.peak)];
+    peak.push(match timeline.peak_event {
+        None => "at the trace's start".to_owned(),
+        Some(at) => format!("after event {}", at + 1),
+    });
+    let after = timeline
+        .peak_after_micros
+        .filter(|_| timeline.peak_event.is_some());
+    peak.extend(after.map(|micros| format!("{} after the trace's start", time(micros))));
+    let mut lines = vec![
+        in_parts(&course, width, "    "),
+        in_parts(&peak, width, "    "),
+    ];
+    lines.extend(owner_lines(
+        &timeline.owners,
+        timeline.n_bytes_from_before,
+        width,
+    ));
+    lines
+}
+
+/// How long the blocks of a line lived: `median 3 events`, `longest 2.5 s`, `1 MiB not freed`.
+fn lifetime_parts(lived: &Lifetimes) -> Vec<String> {
+    let mut parts = vec![
+        format!("median {}", lived.median),
+        format!("longest {}", lived.longest),
+    ];
+    if lived.n_blocks == 1 {
+        parts = vec![format!("for {}", lived.longest)];
+    }
+    if lived.n_left > 0 {
+        parts.push(format!("{} not freed", lived.left));
+    }
+    let waited = lived.longest_wait;
+    parts.extend(waited.map(|it| format!("a stream kept one {it} after its free")));
+    parts
+}
+
+fn lifetime_lines(lifetimes: &[Lifetimes], width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for lived in lifetimes.iter().take(N_LIFETIMES) {
+        let line = lived.line.as_ref().map(CodeLine::short);
+        let line = line.unwrap_or_else(|| "no stack was recorded".to_owned());
+        let blocks = count(lived.n_blocks, "block");
+        lines.push(row(lived.bytes, &blocks, &line, width));
+        let parts = lifetime_parts(lived).join(", ");
+        lines.push(cut(&format!("{:30}{parts}", ""), width));
+    }
+    let rest = lifetimes.get(N_LIFETIMES..).unwrap_or_default();
+    if !rest.is_empty() {
+        let n_blocks = rest.iter().map(|it| it.n_blocks).sum();
+        let bytes = rest.iter().map(|it| it.bytes).sum();
+        let words = count(rest.len(), "more line");
+        lines.push(row(bytes, &count(n_blocks, "block"), &words, width));
+    }
+    lines
+}
+
+fn row(bytes: Bytes, blocks: &str, words: &str, width: usize) -> String {
+    let bytes = bytes.to_string();
+    cut(&format!("    {bytes:>9} {blocks:>13}  {words}"), width)
+}
+
+fn holder_lines(holders: &[SnapshotHolder], width: usize) -> Vec<String> {
+    let row = |bytes, n_blocks, words: &str| row(bytes, &count(n_blocks, "block"), words, width);
+    let shown = holders.iter().take(N_OWNERS);
+    let mut lines: Vec<String> = shown
+        .map(|it| row(it.bytes, it.n_blocks, &it.name))
+        .collect();
+    let rest = holders.get(N_OWNERS..).unwrap_or_default();
+    if !rest.is_empty() {
+        let n_blocks = rest.iter().map(|it| it.n_blocks).sum();
+        let bytes = rest.iter().map(|it| it.bytes).sum();
+        lines.push(row(bytes, n_blocks, &count(rest.len(), "more holder")));
+    }
+    lines
+}
+
+fn owner_lines(owners: &[Owner], from_before: Bytes, width: usize) -> Vec<String> {
+    let row = |bytes: Bytes, blocks: &str, line: &str| row(bytes, blocks, line, width);
+    let mut lines: Vec<String> = Vec::new();
+    for owner in owners.iter().take(N_OWNERS) {
+        let line = owner.line.as_ref().map(CodeLine::short);
+        let line = line.unwrap_or_else(|| "no stack was recorded".to_owned());
+        lines.push(row(owner.bytes, &count(owner.n_blocks, "block"), &line));
+    }
+    let rest = owners.get(N_OWNERS..).unwrap_or_default();
+    if !rest.is_empty() {
+        let n_blocks = rest.iter().map(|owner| owner.n_blocks).sum();
+        let bytes = rest.iter().map(|owner| owner.bytes).sum();
+        let words = count(rest.len(), "more line");
+        lines.push(row(bytes, &count(n_blocks, "block"), &words));
+    }
+    if from_before > Bytes::ZERO {
+        lines.push(row(
+            from_before,
+            "",
+            "allocated before the trace: no owner known",
+        ));
+    }
+    lines
+}

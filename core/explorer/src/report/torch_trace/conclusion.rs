@@ -1,0 +1,166 @@
+//! The first lines: peaks, growth, and where the time goes.
+
+use crate::report::torch_trace::{cut, label, level, wrapped};
+use gpumem_analyzer::State;
+use gpumem_model::units::count;
+use gpumem_readers::chrome_trace::{DeviceLevels, FailedAllocation, PeakPlace, TraceSummary};
+
+/// Devices of which the conclusion tells.
+const N_DEVICES: usize = 4;
+
+/// Longer names are cut.
+const LONGEST_NAME: usize = 60;
+
+/// Failed requests that are listed, the latest.
+const N_FAILED: usize = 5;
+
+pub(super) fn lines(summary: &TraceSummary, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let n_earlier = summary.failed.len().saturating_sub(N_FAILED);
+    if n_earlier > 0 {
+        lines.push(format!(
+            "▲ {} before these",
+            count(n_earlier, "failed request")
+        ));
+    }
+    lines.extend(summary.failed.iter().skip(n_earlier).map(failed));
+    let has_gpu = summary.devices.iter().any(|device| !device.device.is_cpu());
+    let devices = summary.devices.iter();
+    for device in devices
+        .filter(|device| !(has_gpu && device.device.is_cpu()))
+        .take(N_DEVICES)
+    {
+        lines.push(peak(device));
+        lines.extend(growth(device));
+    }
+    if summary.devices.is_empty() {
+        lines.push(if summary.profiled_memory {
+            "no memory was allocated or freed while it was profiled".to_owned()
+        } else {
+            "no memory recorded: profile with `profile_memory=True`".to_owned()
+        });
+    }
+    if let Some(first) = summary.operators.first() {
+        let calls = count(first.n_calls, "call");
+        let words = format!(
+            "most CPU time of its own: {} in {calls} of {}",
+            first.own,
+            short(&first.name)
+        );
+        lines.push(words);
+    }
+    if let Some(first) = summary.kernels.first() {
+        let runs = count(first.n_calls, "run");
+        lines.push(format!(
+            "most time on devices: {} in {runs} of {}",
+            first.total,
+            short(&first.name)
+        ));
+    }
+    lines.iter().map(|line| wrapped(line, width)).collect()
+}
+
+/// Names of kernels have all their types.
+fn short(name: &str) -> String {
+    cut(name, LONGEST_NAME)
+}
+
+fn failed(failed: &FailedAllocation) -> String {
+    let allocated = failed.allocated.map(|bytes| format!(", {bytes} allocated"));
+    let reserved = failed.reserved.map(|bytes| format!(", {bytes} reserved"));
+    let after = format!(", {} after the start", failed.after);
+    let head = format!(
+        "▲ out of memory on {}: {} wanted",
+        failed.device, failed.wanted
+    );
+    let parts = [Some(head), allocated, reserved, Some(after)];
+    parts.into_iter().flatten().collect()
+}
+
+fn peak(device: &DeviceLevels) -> String {
+    let (name, peak) = (label(device), level(device, device.peak));
+    let above = if device.is_absolute {
+        ""
+    } else {
+        " from the trace's start"
+    };
+    let Some(place) = &device.peak_place else {
+        return format!("{name} peak: {peak}{above}, at the trace's start");
+    };
+    let words = format!("{name} peak: {peak}{above}, after {}", place.after);
+    format!("{words}{}", within(place))
+}
+
+/// `, in aten::mm, in step (train.py:9), in ProfilerStep#3`
+fn within(place: &PeakPlace) -> String {
+    let module = place
+        .module
+        .as_ref()
+        .map(|module| format!("module {module}"));
+    let places = [
+        place.operator.clone(),
+        module,
+        place.function.clone(),
+        place.range.clone(),
+        place.step.clone(),
+    ];
+    let places = places.into_iter().flatten();
+    let places: Vec<String> = places.map(|place| format!(", in {place}")).collect();
+    places.concat()
+}
+
+fn growth(device: &DeviceLevels) -> Option<String> {
+    let name = label(device);
+    let growth = device.growth.as_ref()?;
+    let n_steps = count(device.after_steps.len(), "step");
+    let rate = growth.bytes_per_run;
+    Some(match growth.state {
+        State::Leak => format!(
+            "▲ {name} grows: {rate} every step, over {n_steps}{}",
+            most(device)
+        ),
+        State::Suspected => {
+            format!(
+                "{name} may grow: {rate} every step, over {n_steps}{}",
+                most(device)
+            )
+        }
+        State::Stable => format!("{name} does not grow from step to step, over {n_steps}"),
+        State::NotEnoughData => {
+            let first = device.after_steps.first()?;
+            let last = device.after_steps.last()?;
+            let change =
+                gpumem_model::units::ByteDelta::new(last.get().saturating_sub(first.get()));
+            let missing = count(growth.n_missing, "more step");
+            format!("{name} changed by {change} over {n_steps}; {missing} would tell if it grows")
+        }
+    })
+}
+
+/// `; at the end most is of aten::add in step (train.py:9), 12 MiB in 12 blocks`
+fn most(device: &DeviceLevels) -> String {
+    let owners = device.owners_at_end.iter().flatten();
+    let largest = owners.map(|owner| {
+        let operator = owner.operator.as_deref().unwrap_or("no operator");
+        let function = owner.function.as_ref();
+        let function = function.map(|it| format!(" in {}", short(it)));
+        let blocks = count(owner.n_blocks, "block");
+        format!(
+            "; at the end most is of {}{}, {} in {blocks}",
+            short(operator),
+            function.unwrap_or_default(),
+            owner.bytes
+        )
+    });
+    largest.take(1).collect()
+}
+
+/// `grows +1 MiB every step`
+pub(super) fn growth_part(device: &DeviceLevels) -> Option<String> {
+    let growth = device.growth.as_ref()?;
+    match growth.state {
+        State::Leak => Some(format!("▲ grows {} every step", growth.bytes_per_run)),
+        State::Suspected => Some(format!("may grow {} every step", growth.bytes_per_run)),
+        State::Stable | State::NotEnoughData => None,
+    }
+}

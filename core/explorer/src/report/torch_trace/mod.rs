@@ -1,0 +1,159 @@
+//! A trace of PyTorch's profiler as text.
+
+mod conclusion;
+mod devices;
+mod operators;
+mod ranges;
+
+use std::collections::BTreeSet;
+
+use gpumem_model::units::count;
+use gpumem_model::units::{ByteDelta, Bytes};
+use gpumem_readers::chrome_trace::{DeviceLevels, GroupBy, OperatorOwner, TraceSummary};
+use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
+
+/// At most this many workers are listed.
+const N_WORKERS: usize = 64;
+
+/// The conclusion, each device's levels with its owners at the peak, steps and ranges, and the operators
+/// by own time and by memory; these are rows by name, shapes of inputs, module or Python
+/// function.
+///
+/// Lines are at most `width` columns long.
+pub fn torch_trace(summary: &TraceSummary, by: GroupBy, width: usize) -> String {
+    let mut lines = vec![title(summary, width)];
+    lines.extend(conclusion::lines(summary, width));
+    lines.extend(devices::lines(summary, width));
+    lines.extend(ranges::lines(summary, width));
+    lines.extend(operators::lines(summary, by, width));
+    to_text(&lines)
+}
+
+/// A line for each worker, and the report of the one with the highest peak.
+pub fn torch_traces(workers: &[(String, TraceSummary)], by: GroupBy, width: usize) -> String {
+    if let [(_, summary)] = workers {
+        return torch_trace(summary, by, width);
+    }
+    let noun = if are_workers(workers) {
+        "worker"
+    } else {
+        "trace"
+    };
+    let title = format!("PyTorch profiler traces · {}", count(workers.len(), noun));
+    let mut lines = vec![title];
+    for (name, summary) in workers.iter().take(N_WORKERS) {
+        let mut parts = vec![format!("  {name}")];
+        parts.extend(torch_trace_worker(summary));
+        lines.push(in_parts(&parts, width, "    "));
+    }
+    if let Some(more) = workers
+        .len()
+        .checked_sub(N_WORKERS)
+        .filter(|more| *more > 0)
+    {
+        lines.push(format!("  and {more} more"));
+    }
+    let text = to_text(&lines);
+    let peak = |summary: &TraceSummary| summary.devices.first().map(|device| device.peak);
+    let highest = workers
+        .iter()
+        .rev()
+        .max_by_key(|(_, summary)| peak(summary));
+    match highest {
+        Some((name, summary)) => {
+            let heading = cut(&format!("highest peak: {name}"), width);
+            format!("{text}\n\n{heading}\n{}", torch_trace(summary, by, width))
+        }
+        None => text,
+    }
+}
+
+/// Whether each trace is that of another rank: a program that is run again writes into the same folder.
+fn are_workers(traces: &[(String, TraceSummary)]) -> bool {
+    let ranks = traces.iter().map(|(_, summary)| summary.worker.rank);
+    let ranks: Option<BTreeSet<u64>> = ranks.collect();
+    ranks.is_some_and(|ranks| ranks.len() == traces.len())
+}
+
+/// A worker among several: its rank, highest peak, and whether it grows.
+pub fn torch_trace_worker(summary: &TraceSummary) -> Vec<String> {
+    let mut parts = Vec::new();
+    parts.extend(rank(summary));
+    parts.push(match summary.devices.first() {
+        Some(device) => format!("{} peak {}", label(device), level(device, device.peak)),
+        None => "no memory recorded".to_owned(),
+    });
+    parts.extend(summary.devices.first().and_then(conclusion::growth_part));
+    parts
+}
+
+/// The conclusion alone: peaks, growth, where the time goes. The first sentence is the most important one.
+pub fn torch_trace_conclusion(summary: &TraceSummary) -> Vec<String> {
+    conclusion::lines(summary, usize::MAX)
+}
+
+/// What a trace is: its events, time, steps and rank.
+pub fn torch_trace_parts(summary: &TraceSummary) -> Vec<String> {
+    let n_steps = summary.ranges.iter().filter(|range| range.is_step).count();
+    let mut parts = vec![
+        count(summary.n_events, "event"),
+        summary.duration.to_string(),
+    ];
+    parts.extend((n_steps > 0).then(|| count(n_steps, "step")));
+    parts.extend(rank(summary));
+    parts
+}
+
+fn title(summary: &TraceSummary, width: usize) -> String {
+    let mut parts = vec!["PyTorch profiler trace".to_owned()];
+    parts.extend(torch_trace_parts(summary));
+    in_parts(&parts, width, "  ")
+}
+
+fn rank(summary: &TraceSummary) -> Option<String> {
+    let rank = summary.worker.rank?;
+    let of = summary
+        .worker
+        .world_size
+        .map(|n| format!(" of {n}"))
+        .unwrap_or_default();
+    Some(format!("rank {rank}{of}"))
+}
+
+/// A device's name: `cuda:0`, and its process if there are several.
+pub fn torch_trace_device(device: &DeviceLevels) -> String {
+    label(device)
+}
+
+/// A level of a device; with a sign if it is relative to the trace's start.
+pub fn torch_trace_level(device: &DeviceLevels, bytes: ByteDelta) -> String {
+    level(device, bytes)
+}
+
+/// Which operator holds memory: `step (train.py:9) · aten::linear › aten::addmm in Linear_0`.
+pub fn torch_trace_owner(owner: &OperatorOwner) -> String {
+    devices::words(owner)
+}
+
+/// `cuda:0`, and its process if there are several.
+fn label(device: &DeviceLevels) -> String {
+    let process = device.process.as_ref();
+    let process = process.map_or_else(String::new, |process| format!(" of process {process}"));
+    format!("{}{process}", device.device)
+}
+
+/// A level; with a sign if it is relative to the trace's start.
+fn level(device: &DeviceLevels, level: ByteDelta) -> String {
+    match u64::try_from(level.get()) {
+        Ok(bytes) if device.is_absolute => Bytes::new(bytes).to_string(),
+        _ => level.to_string(),
+    }
+}
+
+/// A change; nothing is a dash.
+fn change(change: ByteDelta) -> String {
+    match change.get() {
+        0 => "–".to_owned(),
+        _ => change.to_string(),
+    }
+}

@@ -1,0 +1,817 @@
+//! What to change so that a holder lets go: the user's own line, before and after.
+
+mod collected;
+mod keepers;
+mod reads;
+mod statement;
+
+use collected::Collected;
+use gpumem_model::holders::{Holder, RootKind};
+use gpumem_model::source_text::is_name_letter;
+use gpumem_model::units::Bytes;
+use reads::Reads;
+pub use reads::Uses;
+use statement::{Code, Span};
+
+/// Longer cells are not parsed.
+const LONGEST: usize = 1 << 15;
+
+/// Types of which a variable can be deleted without a second thought.
+const DATA: [&str; 9] = [
+    "list",
+    "dict",
+    "set",
+    "tuple",
+    "deque",
+    "defaultdict",
+    "OrderedDict",
+    "Tensor",
+    "ndarray",
+];
+
+/// A suggested change for one holder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fix {
+    /// The line of the cell that makes it hold; `None` if the cell does not show it.
+    pub before: Option<String>,
+    /// What to write instead, or what to run once if there is no `before`.
+    pub after: String,
+    /// Why that helps.
+    pub reason: FixReason,
+    /// The line is in another cell than the one that grew.
+    pub elsewhere: bool,
+}
+
+/// Why a fix helps. [`wording::fix_reason`](gpumem_wording::fix_reason) has the sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FixReason {
+    /// IPython keeps what a cell displays: a `;` keeps it out from now on.
+    NotDisplayed,
+    /// The same, for what is already kept.
+    OutputsReleased,
+    /// The last exception keeps the local variables of its functions.
+    TracebackReleased,
+    /// Objects that refer to each other wait for the garbage collector.
+    CyclesCollected,
+    /// IPython keeps the namespace of every script that `%run` ran.
+    ScriptsForgotten,
+    /// The name keeps the old copy until the new one is ready.
+    OldCopyFirst,
+    /// The name also keeps an autograd graph.
+    NameWithGraph,
+    /// Only this name keeps it alive.
+    Name,
+    /// A cache without a bound keeps every result.
+    CacheBounded,
+    /// The cache keeps its results.
+    CacheCleared,
+    /// `itertools.cycle` keeps a copy of each item.
+    IteratedAgain,
+    /// `pyplot` keeps every figure until it is closed.
+    FiguresClosed,
+    /// A future that is done keeps its result.
+    DoneDropped,
+    /// A plain number keeps neither device memory nor a graph.
+    Number,
+    /// Without its graph a tensor keeps only its own values.
+    Detached,
+    /// An exception keeps the frames of its traceback.
+    WithoutTraceback,
+    /// In host memory it takes nothing of the device.
+    InHostMemory,
+}
+
+/// The fix for `holder`, as a change of the cell's source if that shows the cause; `None` if nothing
+/// certain can be said.
+///
+/// `sources` are the text of the cell that grew and then those of others: what a function keeps is
+/// written where the function is. `is_accelerator` says whether host memory is another one.
+///
+/// `.item()` is suggested only if every tensor is a single number that no cell reads as a tensor, and nothing
+/// that a cell runs backward through is detached.
+pub fn fix(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fix> {
+    match holder.kind {
+        RootKind::OutputHistory if sources.iter().any(|it| reads::takes_results(it)) => None,
+        RootKind::OutputHistory => Some(of_output(sources.first().map_or("", bounded))),
+        RootKind::Traceback | RootKind::Debugger => {
+            Some(once(holder.kind.release()?, FixReason::TracebackReleased))
+        }
+        RootKind::CyclicGarbage => Some(once(holder.kind.release()?, FixReason::CyclesCollected)),
+        RootKind::RunModule => Some(once(holder.kind.release()?, FixReason::ScriptsForgotten)),
+        RootKind::Variable | RootKind::ModuleGlobal => of_name(holder, sources, is_accelerator),
+        RootKind::ThreadFrame if holder.is_local() => of_name(holder, sources, is_accelerator),
+        RootKind::ThreadFrame | RootKind::System | RootKind::Unnamed => None,
+    }
+}
+
+/// What is too long to be parsed shows nothing.
+fn bounded<'a>(source: &&'a str) -> &'a str {
+    if source.len() > LONGEST { "" } else { source }
+}
+
+fn once(command: &str, reason: FixReason) -> Fix {
+    Fix {
+        before: None,
+        after: command.to_owned(),
+        reason,
+        elsewhere: false,
+    }
+}
+
+fn of_output(source: &str) -> Fix {
+    let code = Code::of(source);
+    let last = code.statements().pop();
+    match last.filter(|it| is_displayed(&code, *it)) {
+        Some(span) => {
+            let before = code.of_span(span);
+            Fix {
+                before: Some(before.to_owned()),
+                after: format!("{before};"),
+                reason: FixReason::NotDisplayed,
+                elsewhere: false,
+            }
+        }
+        None => once("%gpumem release outputs", FixReason::OutputsReleased),
+    }
+}
+
+/// An expression by itself, in no block, and not silenced.
+fn is_displayed(code: &Code<'_>, span: Span) -> bool {
+    let text = code.of_span(span);
+    let in_no_block = span.start == 0 || code.text[..span.start].ends_with(['\n', ';']);
+    let is_last = !(span.end..code.len()).any(|at| code.code(at) == Some(b';'));
+    let starts_well =
+        text.starts_with(|c: char| is_name_letter(c) && !c.is_ascii_digit() || "([{".contains(c));
+    let is_whole = code
+        .outside(span)
+        .is_some_and(|plain| !plain.contains(['=', ':', '\\']));
+    let word = text.split(|c: char| !is_name_letter(c)).next();
+    let statements = [
+        "assert", "break", "continue", "del", "from", "global", "import", "nonlocal", "pass",
+        "raise", "return",
+    ];
+    let is_statement = word.is_some_and(|word| statements.contains(&word));
+    in_no_block && is_last && starts_well && is_whole && !is_statement
+}
+
+/// A line before the one that rebinds `name`, so that its old value is freed first. `None` if no line
+/// of the cell rebinds it, if the new value is computed from the old one, or if the cell frees the old
+/// one first.
+pub fn fix_of_rerun(name: &str, source: &str) -> Option<Fix> {
+    let code = Code::of(source);
+    let binds = |span: &Span| {
+        let text = code.of_span(*span);
+        let value = text.strip_prefix(name).and_then(|rest| {
+            let value = rest.trim_start().strip_prefix('=')?;
+            (!value.starts_with('=')).then_some(value)
+        });
+        value.is_some_and(|value| {
+            let start = span.end - value.len();
+            let of_value = Span { start, ..*span };
+            code.find_word(of_value, name).next().is_none()
+        })
+    };
+    let span = code.statements().into_iter().find(binds)?;
+    let before = code.of_span(span);
+    let is_released = code.statements().into_iter().any(|it| {
+        let text = code.of_span(it);
+        it.end <= span.start
+            && text.starts_with("del ")
+            && code.find_word(it, name).next().is_some()
+    });
+    if is_released || before.ends_with("None") {
+        return None;
+    }
+    Some(Fix {
+        before: Some(before.to_owned()),
+        after: format!("{name} = None\n{before}"),
+        reason: FixReason::OldCopyFirst,
+        elsewhere: false,
+    })
+}
+
+fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fix> {
+    if let Some(fix) = keepers::fix(holder, sources) {
+        return Some(fix);
+    }
+    let (collection, below) = collection(holder);
+    // Most cells do not have the word, and need not be parsed.
+    let word = collection.rsplit('.').next().unwrap_or_default();
+    let shown = sources
+        .iter()
+        .enumerate()
+        .filter(|(_, it)| it.contains(word));
+    let mut goes_back = false;
+    let mut changed = shown.filter_map(|(idx, source)| {
+        let code = Code::of(bounded(source));
+        let found = Collected::find(&code, collection, below)?;
+        if below.contains(collected::FRAMES) && sources.iter().any(|it| reads::needs_frames(it)) {
+            return Some(None);
+        }
+        let reads = Reads::of(word, code.of_span(found.statement()), sources);
+        goes_back |= reads.graph;
+        let fix = found.changed(holder, below, &reads, idx == 0);
+        // What is read again is computed with, on the device.
+        let may_move = is_accelerator && !reads.values;
+        let fix = fix.filter(|it| may_move || it.reason != FixReason::InHostMemory);
+        Some(fix.map(|fix| Fix {
+            elsewhere: idx > 0,
+            ..fix
+        }))
+    });
+    // Where several cells add to it, a change of one is no cure.
+    let first = changed.next().flatten();
+    let only = first.filter(|_| changed.next().is_none());
+    if goes_back {
+        return None;
+    }
+    only.or_else(|| of_any(holder))
+}
+
+/// The statement of a cell that adds to a holder, or else the first that has its name.
+pub fn keeping_statement<'a>(holder: &Holder, source: &'a str) -> Option<&'a str> {
+    let code = Code::of(bounded(&source));
+    let (collection, below) = collection(holder);
+    let found = Collected::find(&code, collection, below).map(|it| it.statement());
+    let name = holder
+        .name
+        .split(['.', ' '])
+        .next()
+        .filter(|name| !name.is_empty())?;
+    let mut statements = code.statements().into_iter();
+    let named = || statements.find(|it| code.find_word(*it, name).next().is_some());
+    found.or_else(named).map(|span| code.of_span(span))
+}
+
+/// Whether a cell reads what a holder collects, and empties it below: accumulates a loss over some batches, say.
+pub fn is_emptied(holder: &Holder, source: &str) -> bool {
+    let word = collection(holder).0.rsplit('.').next();
+    word.is_some_and(|word| !word.is_empty() && reads::is_emptied(word, source))
+}
+
+/// Whether a cell empties what a holder collects below a line that adds to it.
+pub fn is_let_go(holder: &Holder, source: &str) -> bool {
+    let word = collection(holder).0.rsplit('.').next();
+    word.is_some_and(|word| !word.is_empty() && reads::is_let_go(word, source))
+}
+
+/// How cells use what a holder collects.
+pub fn uses(holder: &Holder, sources: &[&str]) -> Uses {
+    let word = collection(holder).0.rsplit('.').next();
+    let word = word.filter(|word| !word.is_empty());
+    word.map_or(Uses::None, |word| reads::uses(word, sources))
+}
+
+/// What collects, on the way to the largest object, and the rest of it: `trainer.losses` and `[3].grad_fn`
+/// of `trainer.losses[3].grad_fn`, `outs` and `[0]` of `encode().<locals>.outs[0]`.
+fn collection(holder: &Holder) -> (&str, &str) {
+    let path = &*holder.path;
+    let local = path.split_once("().<locals>.").map(|(_, path)| path);
+    let path = local.filter(|_| holder.is_local()).unwrap_or(path);
+    let ends = ["[", ".grad_fn", "._saved", ".<"].iter();
+    let end = ends.filter_map(|end| path.find(end)).min();
+    path.split_at(end.unwrap_or(path.len()))
+}
+
+/// A variable of data: no model, no trainer, no class.
+pub fn is_data(holder: &Holder) -> bool {
+    holder.kind == RootKind::Variable && DATA.contains(&&*holder.traits.type_name)
+}
+
+/// Of data that is there to be collected, and to be thrown away: not of a model, a trainer or a class.
+fn of_any(holder: &Holder) -> Option<Fix> {
+    let traits = &holder.traits;
+    // Without its variable a module may fail.
+    let is_data = is_data(holder);
+    let reason = if traits.graph > Bytes::ZERO {
+        FixReason::NameWithGraph
+    } else {
+        FixReason::Name
+    };
+    // Results of a worker's tasks have a name that is no expression.
+    let is_name = !holder.name.contains(' ') || holder.name.contains('…');
+    // What others hold, too, is not freed with this name.
+    let is_shared = holder.what.contains(", shared with ");
+    (is_data && is_name && !is_shared).then(|| once(&format!("del {}", holder.name), reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use gpumem_model::holders::Traits;
+
+    fn holder(kind: RootKind, path: &str, type_name: &str) -> Holder {
+        let name = path.split(['[', '.']).next().unwrap_or_default();
+        Holder {
+            path: path.to_owned(),
+            traits: Traits {
+                type_name: type_name.to_owned(),
+                ..Traits::default()
+            },
+            ..Holder::new(kind, name, Bytes::mib(9))
+        }
+    }
+
+    fn with_graph(path: &str, scalars: bool) -> Holder {
+        let mut holder = holder(RootKind::Variable, path, "list");
+        holder.traits.graph = Bytes::mib(8);
+        holder.traits.scalars = scalars;
+        holder
+    }
+
+    #[track_caller]
+    fn check(holder: &Holder, source: &str, before: Option<&str>, after: &str) {
+        let found = fix(holder, &[source], true).expect("a fix");
+        assert_eq!((found.before.as_deref(), &*found.after), (before, after));
+    }
+
+    #[test]
+    fn a_scalar_is_kept_as_a_number_and_a_tensor_without_its_graph() {
+        let line = "    losses.append(model(x, y).sum())  # for the plot";
+        let shown = Some("losses.append(model(x, y).sum())");
+        let source = format!("for x in data:\n{line}");
+        let losses = with_graph("losses[0].grad_fn", true);
+        check(
+            &losses,
+            &source,
+            shown,
+            "losses.append(model(x, y).sum().item())",
+        );
+        let losses = with_graph("losses[0].grad_fn", false);
+        check(
+            &losses,
+            &source,
+            shown,
+            "losses.append(model(x, y).sum().detach())",
+        );
+        check(
+            &with_graph("total.grad_fn", true),
+            "total += a * b",
+            Some("total += a * b"),
+            "total += (a * b).item()",
+        );
+        check(
+            &with_graph("trainer.history[0]", false),
+            "self.history.append(out)",
+            Some("self.history.append(out)"),
+            "self.history.append(out.detach())",
+        );
+        check(
+            &with_graph("seen['a']", false),
+            "seen[key] = out",
+            Some("seen[key] = out"),
+            "seen[key] = out.detach()",
+        );
+    }
+
+    #[test]
+    fn the_tensor_in_what_is_kept_is_cut_and_nothing_else() {
+        let checks = [
+            (
+                "history[0][1].grad_fn",
+                "history.append((step, loss))",
+                "history.append((step, loss.detach()))",
+            ),
+            (
+                "history[0][1][0].grad_fn.<saved>",
+                "history.append([step, (loss, f(x, y))])",
+                "history.append([step, (loss.detach(), f(x, y))])",
+            ),
+            (
+                "outputs['preds'][0].grad_fn",
+                "outputs['preds'].append(pred)",
+                "outputs['preds'].append(pred.detach())",
+            ),
+            (
+                "outputs['preds'][0][1].grad_fn",
+                "outputs['preds'].append((n, pred))",
+                "outputs['preds'].append((n, pred.detach()))",
+            ),
+            (
+                "history[0]['loss'].grad_fn",
+                "history.append({'step': n, \"loss\": f(x, y)})",
+                "history.append({'step': n, \"loss\": f(x, y).detach()})",
+            ),
+            (
+                "seen['a'][1]",
+                "seen[key] = (1, out)",
+                "seen[key] = (1, out.detach())",
+            ),
+        ];
+        for (path, line, after) in checks {
+            check(&with_graph(path, false), line, Some(line), after);
+        }
+        // What is put there has the tensor somewhere inside: it has no `.detach()` itself.
+        for (path, line) in [
+            ("history[0][1].grad_fn", "history.append(pair)"),
+            ("history[0].loss.grad_fn", "history.append(output)"),
+            ("history[0][1].grad_fn", "history.append((*pair, loss))"),
+            ("history[0]['a'].grad_fn", "history.append({'b': x})"),
+            (
+                "history[0]['a'].grad_fn",
+                "history.append({**pair, 'b': x})",
+            ),
+        ] {
+            check(&with_graph(path, false), line, None, "del history");
+        }
+    }
+
+    #[test]
+    fn what_goes_back_through_its_graph_keeps_it() {
+        let total = with_graph("total.grad_fn", true);
+        let fixed = fix(&total, &["total += loss\ntotal.backward()"], true);
+        assert_eq!(fixed, None);
+    }
+
+    #[test]
+    fn what_is_read_as_a_tensor_stays_one() {
+        let after = |path: &str, sources: &[&str]| {
+            fix(&with_graph(path, true), sources, true).map(|it| it.after)
+        };
+        let detached = |after: &str| Some(after.to_owned());
+        let own = "loss = net(x)\nrunning += loss\nprint(f'{running.item() / k:.5f}')";
+        let changed = detached("running += loss.detach()");
+        assert_eq!(after("running.grad_fn", &[own]), changed);
+        let own = "losses.append(loss)";
+        let other = "losses = []\ndef curve():\n    return [l.item() for l in losses]";
+        let changed = detached("losses.append(loss.detach())");
+        assert_eq!(after("losses[0].grad_fn", &[own, other]), changed);
+        let other = "loss = torch.stack(losses).sum()\nloss.backward()\nlosses.clear()";
+        assert_eq!(after("losses[0].grad_fn", &[own, other]), None);
+    }
+
+    #[test]
+    fn what_a_cell_reads_stays_on_the_device() {
+        let after = |path: &str, sources: &[&str]| {
+            let mut kept = holder(RootKind::Variable, path, "list");
+            "Tensor".clone_into(&mut kept.traits.tensor_type);
+            fix(&kept, sources, true).map(|it| it.after)
+        };
+        let own = "bank.append(f(x))";
+        let moved = Some("bank.append(f(x).cpu())".to_owned());
+        assert_eq!(after("bank[0]", &[own, "bank = []", "len(bank)"]), moved);
+        let read = "sum((b * w).sum() for b in bank)";
+        assert_ne!(after("bank[0]", &[own, read]), moved);
+        let leaf = "G.blocks.append(tensor(n, requires_grad=True))";
+        assert!(after("G.blocks[0]", &[leaf]).is_none_or(|it| !it.contains(".cpu()")));
+    }
+
+    #[test]
+    fn errors_keep_the_frames_that_a_cell_needs() {
+        let path = "errors[0].__traceback__.tb_frame.<locals>.batch";
+        let errors = holder(RootKind::Variable, path, "list");
+        let after = |other: &str| {
+            let found = fix(&errors, &["errors.append(e)", other], true);
+            found.map_or_else(String::new, |it| it.after)
+        };
+        let without = "errors.append(e.with_traceback(None))";
+        assert_eq!(after("print(errors[-1])"), without);
+        assert_eq!(after("errors[0].__traceback__"), "del errors");
+        let chained = "try:\n    f()\nexcept KeyError as e:\n    raise RuntimeError('no') from e";
+        assert_eq!(after(chained), "del errors");
+    }
+
+    #[test]
+    fn a_result_that_a_cell_takes_stays_displayed() {
+        let output = holder(RootKind::OutputHistory, "Out[3]", "Tensor");
+        assert!(fix(&output, &["model(x)", "print(1)"], true).is_some());
+        assert_eq!(
+            fix(&output, &["model(x)", "norms.append(_.sum())"], true),
+            None
+        );
+    }
+
+    #[test]
+    fn what_others_hold_too_is_not_said_to_be_freed() {
+        let mut kept = holder(RootKind::Variable, "kept[0]", "list");
+        assert!(fix(&kept, &["f()"], true).is_some());
+        "list of 12 tensors, shared with Out[2]".clone_into(&mut kept.what);
+        assert_eq!(fix(&kept, &["f()"], true), None);
+    }
+
+    #[test]
+    fn a_variable_of_a_module_stays() {
+        let kept = holder(RootKind::ModuleGlobal, "tools.cache[3]", "dict");
+        assert_eq!(fix(&kept, &["tools.load(3)"], true), None);
+    }
+
+    #[test]
+    fn what_the_cell_does_not_show_is_said_in_general() {
+        let losses = with_graph("losses[0].grad_fn", true);
+        for source in [
+            "train()",
+            "my_losses.append(x)",
+            "losses.append(x for x in y)",
+        ] {
+            check(&losses, source, None, "del losses");
+        }
+        assert!(fix(&losses, &[], true).is_some());
+    }
+
+    #[test]
+    fn a_collection_without_graphs_goes_to_host_memory() {
+        let kept = |path: &str, tensor_type: &str| {
+            let mut kept = holder(RootKind::Variable, path, "list");
+            tensor_type.clone_into(&mut kept.traits.tensor_type);
+            kept
+        };
+        let cache = kept("cache['a']", "Tensor");
+        let line = "cache[key] = f(x)";
+        check(&cache, line, Some(line), "cache[key] = f(x).cpu()");
+        // Arrays of others have no such method, and host memory is where the host's are.
+        let of_numpy = kept("cache['a']", "ndarray");
+        check(&of_numpy, line, None, "del cache");
+        let on_host = fix(&cache, &[line], false).expect("a fix");
+        assert_eq!(on_host.before, None);
+        let inside = kept("cache['a'].args[0]", "Tensor");
+        check(&inside, line, None, "del cache");
+        let handed = "cache[f'{len(cache)}'] = partial(work, f(x))";
+        let moved = "cache[f'{len(cache)}'] = partial(work, f(x).cpu())";
+        check(&inside, handed, Some(handed), moved);
+        check(&inside, "cache['a'] = partial(work)", None, "del cache");
+    }
+
+    #[test]
+    fn of_several_keys_the_line_of_the_one_that_grew_changes() {
+        let mut logged = holder(RootKind::Variable, "logged['images'][0]", "dict");
+        "Tensor".clone_into(&mut logged.traits.tensor_type);
+        let cell = "logged['loss'].append(loss(x))\nlogged[\"images\"].append(f(x))";
+        let line = "logged[\"images\"].append(f(x))";
+        let moved = "logged[\"images\"].append(f(x).cpu())";
+        check(&logged, cell, Some(line), moved);
+        check(&logged, "logged['loss'].append(f(x))", None, "del logged");
+    }
+
+    #[test]
+    fn a_cache_gets_a_bound() {
+        let memo = holder(RootKind::Variable, "embed.<inside>", "_lru_cache_wrapper");
+        check(
+            &memo,
+            "@functools.cache\ndef embed(x): ...",
+            Some("@functools.cache"),
+            "@functools.lru_cache(maxsize=8)",
+        );
+        check(
+            &memo,
+            "from functools import cache\n@cache\ndef embed(x):\n    return f(x)",
+            Some("@cache"),
+            "from functools import lru_cache\n@lru_cache(maxsize=8)",
+        );
+        check(&memo, "embed(x)", None, "embed.cache_clear()");
+        let of_another = "@cache\ndef tokenize(x): ...\ndef embed(x): ...";
+        check(&memo, of_another, None, "embed.cache_clear()");
+        let defined = "@functools.cache\ndef embed(x): ...";
+        let in_another = fix(&memo, &["embed(x)", defined], true).expect("a fix");
+        assert!(
+            in_another.elsewhere && in_another.before.is_some(),
+            "{in_another:?}"
+        );
+    }
+
+    #[test]
+    fn an_exception_is_kept_without_its_frames() {
+        let path = "errors[0].__traceback__.tb_frame.<locals>.batch";
+        let errors = holder(RootKind::Variable, path, "list");
+        let line = "errors.append(e)";
+        let after = "errors.append(e.with_traceback(None))";
+        check(&errors, line, Some(line), after);
+    }
+
+    #[test]
+    fn what_a_function_keeps_is_changed_where_the_function_is() {
+        let function = "def log(v):\n    losses.append(v)";
+        let losses = with_graph("losses[0].grad_fn", true);
+        let found = fix(&losses, &["log(loss)", "x = 1", function], true).expect("a fix");
+        assert!(found.elsewhere);
+        assert_eq!(found.after, "losses.append(float(v))");
+        let whole = with_graph("losses[0].grad_fn", false);
+        let found = fix(&whole, &["log(loss)", function], true).expect("a fix");
+        let after = "losses.append(v.detach() if hasattr(v, 'detach') else v)";
+        assert_eq!(found.after, after);
+        // Another cell adds to it, too.
+        let others = ["losses.append(f(x))", function];
+        assert_eq!(fix(&whole, &others, true).expect("a fix").before, None);
+        let mut trainer = with_graph("trainer.history[0]", false);
+        "Trainer".clone_into(&mut trainer.traits.type_name);
+        let class = "class Trainer:\n    def fit(self):\n        out = f()\n        self.history.append(out)";
+        let found = fix(&trainer, &["trainer.fit()", class], true).expect("a fix");
+        assert_eq!(found.after, "self.history.append(out.detach())");
+        // A trainer is not thrown away.
+        assert_eq!(fix(&trainer, &["trainer.fit()"], true), None);
+    }
+
+    #[test]
+    fn what_ipython_keeps_has_its_own_cures() {
+        let output = holder(RootKind::OutputHistory, "Out[3]", "Tensor");
+        check(
+            &output,
+            "x = f()\nmodel(x)\n",
+            Some("model(x)"),
+            "model(x);",
+        );
+        for source in [
+            "x = f()",
+            "x = f(\n  y\n)",
+            "del x",
+            "model(x);",
+            "if x:\n    y",
+        ] {
+            check(&output, source, None, "%gpumem release outputs");
+        }
+        let error = holder(RootKind::Traceback, "sys.last_value", "ValueError");
+        check(&error, "", None, "%gpumem release traceback");
+        let nobody = holder(RootKind::Unnamed, "unnamed", "");
+        assert_eq!(fix(&nobody, &[], true), None);
+    }
+
+    #[test]
+    fn a_statement_may_go_over_several_lines_and_stand_inside_another() {
+        let losses = with_graph("losses[0].grad_fn", true);
+        let check = |source: &str, before: &str, after: &str| {
+            check(&losses, source, Some(before), after);
+        };
+        check(
+            "for x in data:\n    losses.append(\n        model(x)  # the model\n    )\n",
+            "losses.append(\n        model(x)  # the model\n    )",
+            "losses.append(\n        model(x).item()  # the model\n    )",
+        );
+        check(
+            "losses.append(f(g(x)[0], (1, 2)) + 1)",
+            "losses.append(f(g(x)[0], (1, 2)) + 1)",
+            "losses.append((f(g(x)[0], (1, 2)) + 1).item())",
+        );
+        check(
+            "[losses.append(f(x)) for x in y]",
+            "[losses.append(f(x)) for x in y]",
+            "[losses.append(f(x).item()) for x in y]",
+        );
+        check(
+            "for x in y: n += 1; losses.append(f(x))",
+            "losses.append(f(x))",
+            "losses.append(f(x).item())",
+        );
+        check(
+            "losses = [f(x) for x in y]",
+            "losses = [f(x) for x in y]",
+            "losses = [f(x).item() for x in y]",
+        );
+        check(
+            "losses[name].append(f(x))",
+            "losses[name].append(f(x))",
+            "losses[name].append(f(x).item())",
+        );
+        check(
+            "losses.setdefault(k, []).append(await f(x))",
+            "losses.setdefault(k, []).append(await f(x))",
+            "losses.setdefault(k, []).append((await f(x)).item())",
+        );
+        check(
+            "losses[k] += f(x)",
+            "losses[k] += f(x)",
+            "losses[k] += f(x).item()",
+        );
+        check(
+            "losses = losses + f(x) * w",
+            "losses = losses + f(x) * w",
+            "losses = losses + (f(x) * w).item()",
+        );
+    }
+
+    #[test]
+    fn what_is_not_one_value_is_not_touched() {
+        let losses = with_graph("losses[0].grad_fn", true);
+        for source in [
+            "losses.append(*x)",
+            "losses.append(f(x)for x in y)",
+            "losses.append(x := f(y))",
+            "losses.append(lambda: f(x))",
+            "losses.append(x, y)",
+            "losses = losses + a if b else c",
+            "losses == a",
+            "train(losses=f(x))",
+            "'losses.append(f(x))'",
+            "# losses.append(f(x))",
+            "losses.append(f(x)",
+            "losses[0], x = a, b",
+        ] {
+            check(&losses, source, None, "del losses");
+        }
+    }
+
+    #[test]
+    fn a_displayed_expression_may_go_over_several_lines() {
+        let output = holder(RootKind::OutputHistory, "Out[3]", "Tensor");
+        let cell = "model(\n    x,  # one\n)  # shown";
+        let shown = "model(\n    x,  # one\n)";
+        check(&output, cell, Some(shown), &format!("{shown};"));
+    }
+
+    #[test]
+    fn a_name_is_freed_where_it_is_bound_anew() {
+        let after = |source: &str| fix_of_rerun("model", source).map(|fix| fix.after);
+        let told = |line: &str| Some(format!("model = None\n{line}"));
+        assert_eq!(after("x = 1\nmodel = f(x)  # new"), told("model = f(x)"));
+        assert_eq!(after("model = f(\n    x\n)"), told("model = f(\n    x\n)"));
+        // It needs the old one, or is another name.
+        for source in [
+            "model = f(model)",
+            "model == x",
+            "model2 = f()",
+            "model.x = f()",
+        ] {
+            assert_eq!(after(source), None);
+        }
+    }
+
+    /// What `after` has more than `before` is a call behind a value, with brackets around it or not.
+    fn differs_by_a_call(before: &str, after: &str) -> bool {
+        [".item()", ".detach()", ".cpu()"].iter().any(|call| {
+            after.match_indices(call).any(|(at, _)| {
+                let (opening, rest) = (&after[..at], &after[at + call.len()..]);
+                let is_bare = format!("{opening}{rest}") == before;
+                let inside = opening.strip_suffix(')').unwrap_or_default();
+                is_bare
+                    || inside.match_indices('(').any(|(open, _)| {
+                        let (ahead, value) = (&inside[..open], &inside[open + 1..]);
+                        format!("{ahead}{value}{rest}") == before
+                    })
+            })
+        })
+    }
+
+    fn is_sound(source: &str, fix: &Fix) -> bool {
+        let Some(before) = &fix.before else {
+            return true;
+        };
+        let rest = fix.after.strip_prefix(&**before);
+        let goes_on = rest.is_some_and(|rest| rest == ";" || rest.starts_with('\n'));
+        let goes_before = fix.after.strip_suffix(&**before) == Some("losses = None\n");
+        source.contains(&**before)
+            && (goes_on || goes_before || differs_by_a_call(before, &fix.after))
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_and_what_is_shown_of_it_stands_there(
+            noise in prop::collection::vec(".*", 0..3),
+            pieces in prop::collection::vec(prop::sample::select(PIECES), 0..16),
+            scalars in any::<bool>(),
+            graph in any::<bool>(),
+        ) {
+            let source = pieces.concat() + &noise.join("\n");
+            let mut losses = with_graph("losses[0].grad_fn", scalars);
+            if !graph {
+                losses.traits.graph = Bytes::ZERO;
+            }
+            let output = holder(RootKind::OutputHistory, "Out[3]", "Tensor");
+            let fixes = [
+                fix(&losses, &[&source], graph),
+                fix(&output, &[&source], graph),
+                fix_of_rerun("losses", &source),
+            ];
+            for fix in fixes.into_iter().flatten() {
+                prop_assert!(is_sound(&source, &fix), "{fix:?} of {source:?}");
+            }
+        }
+    }
+
+    /// What cells are made of, to be put together in any order.
+    const PIECES: &[&str] = &[
+        "losses",
+        "losses.append(",
+        "losses += ",
+        "losses = ",
+        "losses[",
+        "x",
+        "f(",
+        "(",
+        ")",
+        "]",
+        "[",
+        "{",
+        "}",
+        "'",
+        "\"",
+        "\"\"\"",
+        "#",
+        "\n",
+        "    ",
+        ";",
+        ",",
+        " for x in y",
+        ".",
+        "=",
+        "+",
+        "\\",
+        "if x: ",
+        "1",
+        "ü",
+        "lambda: ",
+        " if x else y",
+        "\r\n",
+        ":",
+        "await ",
+    ];
+}

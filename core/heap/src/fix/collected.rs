@@ -1,0 +1,381 @@
+//! The place in a cell where a value is put into a collection.
+
+use super::reads::Reads;
+use super::statement::{Code, Span, is_of_name, words};
+use super::{Fix, FixReason};
+use gpumem_model::holders::Holder;
+use gpumem_model::units::Bytes;
+
+/// What puts one value into a collection, by its name.
+const ADDS: [&str; 3] = ["append", "appendleft", "add"];
+
+/// Words and signs that bind a value less tightly than `+`: behind them it is another one.
+const LOOSER: [&str; 9] = [
+    "if", "else", "and", "or", "not", "in", "is", "for", "lambda",
+];
+
+/// What a path goes on with behind a tensor.
+const OF_TENSORS: [&str; 4] = [".grad", "._saved", "._base", ".<saved"];
+
+/// And behind an exception.
+pub(super) const FRAMES: &str = ".__traceback__";
+
+/// A statement that puts a value into a collection, and where that value stands in it.
+pub(super) struct Collected<'a> {
+    code: &'a Code<'a>,
+    statement: Span,
+    value: Span,
+    /// The collection as the cell writes it.
+    target: Span,
+    how: How,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// `losses.append(…)`
+    Appended,
+    /// `seen.add(…)`, `recent.appendleft(…)`
+    Added,
+    /// `cache[key] = …`
+    Stored,
+    /// `total += …`, `total = total + …`, `losses = [… for …]`
+    Bound,
+}
+
+impl<'a> Collected<'a> {
+    /// The first place that puts a value into `collection`, or into the attribute of that name; `below` is how
+    /// the path to what it keeps goes on.
+    pub(super) fn find(code: &'a Code<'a>, collection: &str, below: &str) -> Option<Self> {
+        let own = Self::find_exactly(code, collection, below);
+        own.or_else(|| {
+            let (_, attribute) = collection.rsplit_once('.')?;
+            Self::find_exactly(code, &format!("self.{attribute}"), below)
+        })
+    }
+
+    fn find_exactly(code: &'a Code<'a>, collection: &str, below: &str) -> Option<Self> {
+        if collection.is_empty() {
+            return None;
+        }
+        let leads_there = |at: &usize| Self::leads_to(code, *at + collection.len(), below);
+        code.statements().into_iter().find_map(|statement| {
+            let mut places = code.find_word(statement, collection).filter(leads_there);
+            places.find_map(|at| Self::at(code, statement, at, collection.len()))
+        })
+    }
+
+    /// False if the text there names another key than the path: `logged['loss']` is not `logged['images']`.
+    fn leads_to(code: &Code<'_>, at: usize, below: &str) -> bool {
+        let quoted = |text: &str| {
+            let text = text.trim();
+            let quote = text.chars().next().filter(|it| "'\"".contains(*it))?;
+            let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
+            (!inner.contains(quote)).then(|| inner.to_owned())
+        };
+        let key = below.strip_prefix('[').and_then(|it| it.split_once(']'));
+        let key = key.and_then(|(key, _)| quoted(key));
+        let opens = code.code(at) == Some(b'[');
+        let end = Some(at).filter(|_| opens).and_then(|at| code.closing(at));
+        let written = end.and_then(|end| {
+            let start = at + 1;
+            quoted(code.of_span(Span { start, end }))
+        });
+        key.is_none() || written.is_none() || key == written
+    }
+
+    /// What is done with the collection whose name stands at `at`.
+    fn at(code: &'a Code<'a>, statement: Span, at: usize, n: usize) -> Option<Self> {
+        let mut end = at + n;
+        let made = |value: Span, target_end: usize, how: How| {
+            let value = code.trimmed(value)?;
+            let target = Span {
+                start: at,
+                end: target_end,
+            };
+            is_one(code, value).then_some(Self {
+                code,
+                statement,
+                value,
+                target,
+                how,
+            })
+        };
+        // `stats['loss'].setdefault(k, []).append(…)`: what stands between the two is passed over.
+        let mut last_subscript = None;
+        loop {
+            match code.code(end)? {
+                b'[' => {
+                    last_subscript = Some(end);
+                    end = code.closing(end)? + 1;
+                }
+                b'(' if end > at + n => end = code.closing(end)? + 1,
+                b'.' => {
+                    let name = name_at(code, end + 1);
+                    let opens = code.code(name.end) == Some(b'(');
+                    let how = match code.of_span(name) {
+                        "append" => How::Appended,
+                        _ => How::Added,
+                    };
+                    if opens && ADDS.contains(&code.of_span(name)) {
+                        let value = Span {
+                            start: name.end + 1,
+                            end: code.closing(name.end)?,
+                        };
+                        return made(value, end, how);
+                    }
+                    end = name.end;
+                    last_subscript = None;
+                }
+                _ => break,
+            }
+            if end >= statement.end {
+                return None;
+            }
+        }
+        // What follows is a statement by itself: not a default, not an argument.
+        if at != statement.start {
+            return None;
+        }
+        let rest = Span {
+            start: end,
+            end: statement.end,
+        };
+        let rest = code.trimmed(rest)?;
+        let text = code.of_span(rest);
+        let behind = |n: usize| Span {
+            start: rest.start + n,
+            ..rest
+        };
+        if text.starts_with("+=") {
+            return made(behind(2), end, How::Bound);
+        }
+        if !text.starts_with('=') || text.starts_with("==") {
+            return None;
+        }
+        let value = code.trimmed(behind(1))?;
+        match last_subscript {
+            Some(subscript) => made(value, subscript, How::Stored),
+            None => made(
+                added(code, value, code.of_span(Span { start: at, end }))
+                    .or_else(|| element(code, value))?,
+                end,
+                How::Bound,
+            ),
+        }
+    }
+
+    /// It is appended to a list, or the like.
+    pub(super) fn is_list(&self) -> bool {
+        self.how == How::Appended
+    }
+
+    pub(super) fn statement(&self) -> Span {
+        self.statement
+    }
+
+    /// The statement with a value that keeps less; `None` where nothing certain can be said.
+    /// `is_own` is false in another cell than the one that grew.
+    pub(super) fn changed(
+        &self,
+        holder: &Holder,
+        below: &str,
+        reads: &Reads,
+        is_own: bool,
+    ) -> Option<Fix> {
+        let traits = &holder.traits;
+        let has_graph = traits.graph > Bytes::ZERO;
+        let is_leaf = ["requires_grad", "Parameter("]
+            .iter()
+            .any(|it| self.code.of_span(self.statement).contains(it));
+        let is_moved = !is_leaf && traits.tensor_type == "Tensor" && self.how != How::Bound;
+        let is_number = traits.scalars && !reads.tensors;
+        let (call, reason, goes_on) = if below.contains(FRAMES) {
+            (
+                ".with_traceback(None)",
+                FixReason::WithoutTraceback,
+                &[FRAMES][..],
+            )
+        } else if is_number {
+            (".item()", FixReason::Number, &OF_TENSORS[..])
+        } else if has_graph {
+            (".detach()", FixReason::Detached, &OF_TENSORS[..])
+        } else if is_moved {
+            (".cpu()", FixReason::InHostMemory, &OF_TENSORS[..])
+        } else {
+            return None;
+        };
+        // Where it is inside of what is put there, the cell must show where: the call is a tensor's.
+        let value = self.value_at(below, goes_on)?;
+        let text = self.code.of_span(value);
+        let called = if self.code.is_primary(value) {
+            format!("{text}{call}")
+        } else {
+            format!("({text}){call}")
+        };
+        let binds = |span: &Span| {
+            let rest = self.code.of_span(*span).strip_prefix(text);
+            rest.is_some_and(|rest| rest.trim_start().starts_with('='))
+        };
+        let is_handed = text.bytes().all(is_of_name) && !self.code.statements().iter().any(binds);
+        let after = if is_own || !is_handed {
+            called
+        } else if is_number {
+            format!("float({text})")
+        } else {
+            // What a function is handed may be a plain number, too.
+            let method = call.trim_matches(['.', '(', ')']);
+            match call.strip_suffix("()") {
+                Some(_) => format!("{called} if hasattr({text}, '{method}') else {text}"),
+                None => called,
+            }
+        };
+        Some(self.with(value, &after, reason))
+    }
+
+    /// The statement with that in the place of a value.
+    fn with(&self, value: Span, text: &str, reason: FixReason) -> Fix {
+        let Self {
+            code, statement, ..
+        } = self;
+        let opening = code.of_span(Span {
+            end: value.start,
+            ..*statement
+        });
+        let closing = code.of_span(Span {
+            start: value.end,
+            ..*statement
+        });
+        Fix {
+            before: Some(code.of_span(*statement).to_owned()),
+            after: format!("{opening}{text}{closing}"),
+            reason,
+            elsewhere: false,
+        }
+    }
+
+    /// Where what is to be changed stands in the value. `below` is its path from the collection on:
+    /// `[3][1].grad_fn` of the second in each tuple. Behind it comes nothing, or what it `goes_on` with.
+    fn value_at(&self, below: &str, goes_on: &[&str]) -> Option<Span> {
+        let n_steps = match self.how {
+            How::Appended | How::Added | How::Stored => self.code.n_brackets(self.target) + 1,
+            How::Bound => usize::from(below.starts_with('[')),
+        };
+        let mut rest = below;
+        for _ in 0..n_steps {
+            // Of a set nobody can say which it is.
+            rest = subscript(rest).map_or(rest, |(_, rest)| rest);
+        }
+        let mut value = self.value;
+        if let Some((argument, after)) = handed(self.code, value, rest) {
+            (value, rest) = (argument, after);
+        }
+        while let Some((key, after)) = subscript(rest) {
+            value = part(self.code, value, key)?;
+            rest = after;
+        }
+        let rest = rest.strip_prefix(".<element>").unwrap_or(rest);
+        let is_it = rest.is_empty() || goes_on.iter().any(|it| rest.starts_with(it));
+        is_it.then_some(value)
+    }
+}
+
+/// One value, and one that is kept as it is: no several arguments, no keyword, no generator.
+fn is_one(code: &Code<'_>, value: Span) -> bool {
+    let Some(plain) = code.outside(value) else {
+        return false;
+    };
+    let text = code.of_span(value);
+    let is_kept_whole = !text.starts_with('*')
+        && words(&plain).all(|word| !["yield", "lambda", "for", "async"].contains(&word));
+    is_kept_whole && !plain.contains([',', '=', ';', ':'])
+}
+
+/// The key of a path that begins with one, as Python writes it, and what follows: `1` and `.grad_fn`
+/// of `[1].grad_fn`.
+fn subscript(path: &str) -> Option<(&str, &str)> {
+    let code = Code::of(path);
+    path.starts_with('[').then_some(())?;
+    let end = code.closing(0)?;
+    Some((&path[1..end], &path[end + 1..]))
+}
+
+/// What is handed to `partial(f, …)`, by a path that goes on with `.args[0]`, and the rest of that path.
+fn handed<'p>(code: &Code<'_>, value: Span, path: &'p str) -> Option<(Span, &'p str)> {
+    let (idx, rest) = subscript(path.strip_prefix(".args")?)?;
+    let text = code.of_span(value);
+    let opening = text.find('(')?;
+    let is_partial = ["partial", "functools.partial"].contains(&&text[..opening]);
+    let is_whole = code.closing(value.start + opening)? == value.end - 1;
+    let inside = Span {
+        start: value.start + opening + 1,
+        end: value.end - 1,
+    };
+    let arguments = code.split(inside, b',');
+    // The first is the function.
+    let argument = arguments.get(idx.parse::<usize>().ok()? + 1)?;
+    (is_partial && is_whole).then_some((*argument, rest))
+}
+
+/// What stands at an index of a tuple or a list that is written there, or at a key of a dict.
+fn part(code: &Code<'_>, value: Span, key: &str) -> Option<Span> {
+    let is_whole = code.closing(value.start)? == value.end - 1;
+    let inside = Span {
+        start: value.start + 1,
+        end: value.end - 1,
+    };
+    let parts = code.split(inside, b',');
+    let opening = code.code(value.start)?;
+    let is_starred = |part: &Span| code.of_span(*part).starts_with('*');
+    let is_sequence = opening == b'[' || (opening == b'(' && parts.len() > 1);
+    if !is_whole || parts.iter().any(is_starred) {
+        return None;
+    }
+    if is_sequence {
+        return parts.get(key.parse::<usize>().ok()?).copied();
+    }
+    let mut items = parts.iter().filter(|_| opening == b'{');
+    items.find_map(|item| match *code.split(*item, b':') {
+        [its_key, value] => (bare(code.of_span(its_key)) == bare(key)).then_some(value),
+        _ => None,
+    })
+}
+
+/// A key without its quotation marks.
+fn bare(key: &str) -> &str {
+    key.trim_matches(['\'', '"'])
+}
+
+/// The value that is added to the same: `x` of `total + x`.
+fn added(code: &Code<'_>, value: Span, target: &str) -> Option<Span> {
+    let rest = code.of_span(value).strip_prefix(target)?.trim_start();
+    let rest = rest.strip_prefix('+')?;
+    let added = code.trimmed(Span {
+        start: value.end - rest.len(),
+        ..value
+    })?;
+    let plain = code.outside(added)?;
+    let is_whole = !plain.contains(['<', '>', '!', '&', '|', '^'])
+        && words(&plain).all(|word| !LOOSER.contains(&word));
+    is_whole.then_some(added)
+}
+
+/// What a list is made of: `f(x)` of `[f(x) for x in y]`.
+fn element(code: &Code<'_>, value: Span) -> Option<Span> {
+    let is_list = code.code(value.start) == Some(b'[');
+    let ends = code.closing(value.start) == Some(value.end - 1);
+    let inside = Span {
+        start: value.start + 1,
+        end: value.end - 1,
+    };
+    let depth = code.depth(value.start) + 1;
+    let mut words = code.find_word(inside, "for");
+    let end = words.find(|at| code.depth(*at) == depth && is_list && ends)?;
+    code.trimmed(Span { end, ..inside })
+}
+
+/// The name that begins there; empty where none does.
+fn name_at(code: &Code<'_>, start: usize) -> Span {
+    let is_end = |at: &usize| !code.code(*at).is_some_and(is_of_name);
+    let end = (start..code.len()).find(is_end).unwrap_or(code.len());
+    Span { start, end }
+}

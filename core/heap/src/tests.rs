@@ -1,0 +1,584 @@
+//! Known graphs by hand, random ones against the definition.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use gpumem_model::holders::{Allocated, Bound, HolderBranch, NameLevel, Part, Rest, RootKind};
+use gpumem_model::units::{ByteDelta, Bytes};
+
+/// Builds a graph from words: objects by name, storages by size in MiB.
+#[derive(Default)]
+struct Scene {
+    builder: GraphBuilder,
+    n_storages: u64,
+}
+
+impl Scene {
+    fn object(&mut self, type_name: &str) -> NodeIdx {
+        self.builder.node(Node::object(type_name))
+    }
+
+    /// A tensor with a storage of its own.
+    fn tensor(&mut self, n_mib: u64) -> NodeIdx {
+        let tensor = self
+            .builder
+            .node(Node::tensor("Tensor", "float32", &[n_mib, 262_144]));
+        let storage = self.storage(n_mib);
+        self.builder.edge(tensor, storage, Step::Within);
+        tensor
+    }
+
+    fn storage(&mut self, n_mib: u64) -> NodeIdx {
+        self.n_storages += 1;
+        let storage = Node::storage(self.n_storages, "cuda:0", Bytes::mib(n_mib));
+        self.builder.node(storage)
+    }
+
+    /// A graph's node that saved so much.
+    fn graph(&mut self, n_mib: u64) -> NodeIdx {
+        let graph = self.builder.node(Node::graph("MmBackward0"));
+        let saved = self.tensor(n_mib);
+        self.builder
+            .edge(graph, saved, Step::Saved(Some("self".into())));
+        graph
+    }
+
+    fn edge(&mut self, from: NodeIdx, to: NodeIdx, step: Step) {
+        self.builder.edge(from, to, step);
+    }
+
+    fn list(&mut self, items: &[NodeIdx]) -> NodeIdx {
+        let list = self.object("list");
+        for (idx, item) in items.iter().enumerate() {
+            self.edge(list, *item, Step::Index(idx as u64));
+        }
+        list
+    }
+
+    fn variable(&mut self, name: &str, target: NodeIdx) {
+        self.builder.root(Root::variable(name, target));
+    }
+
+    fn root(&mut self, name: &str, kind: RootKind, target: NodeIdx) {
+        self.builder.root(Root::new(name, kind, target));
+    }
+
+    fn look(self) -> DeviceHolders {
+        let mut holders = Holders::of(&self.builder.build(), &Limits::default());
+        holders.devices.remove(0)
+    }
+}
+
+#[track_caller]
+fn check(found: &DeviceHolders, expected: &[(&str, u64, &str, &str)]) {
+    let told: Vec<(&str, u64, &str, &str)> = found
+        .roots
+        .iter()
+        .map(|root| {
+            (
+                &*root.name,
+                root.retained.get() >> 20,
+                &*root.path,
+                &*root.what,
+            )
+        })
+        .collect();
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_list_of_losses_keeps_their_graphs() {
+    let mut scene = Scene::default();
+    let losses: Vec<NodeIdx> = (0..3)
+        .map(|_| {
+            let loss = scene.tensor(1);
+            let graph = scene.graph(9);
+            scene.edge(loss, graph, Step::attribute("grad_fn"));
+            loss
+        })
+        .collect();
+    let list = scene.list(&losses);
+    scene.variable("losses", list);
+    let found = scene.look();
+    check(
+        &found,
+        &[(
+            "losses",
+            30,
+            "losses[0].grad_fn._saved_self",
+            "list of 3 tensors, each with its graph",
+        )],
+    );
+    let losses = &found.roots[0];
+    assert_eq!(losses.traits.graph, Bytes::mib(27));
+    assert_eq!(losses.traits.part, Some(Part::Graphs));
+    assert_eq!(losses.branches.len(), 1);
+    assert_eq!(losses.branches[0].step, "[0] … [2]");
+    assert_eq!(
+        found.parts,
+        [(Part::Graphs, Bytes::mib(27)), (Part::Names, Bytes::mib(3))]
+    );
+}
+
+#[test]
+fn a_view_shares_what_it_looks_at() {
+    let mut scene = Scene::default();
+    let storage = scene.storage(8);
+    for name in ["base", "view"] {
+        let tensor = scene.builder.node(Node::tensor("Tensor", "float32", &[1]));
+        scene.edge(tensor, storage, Step::Within);
+        scene.variable(name, tensor);
+    }
+    let found = scene.look();
+    check(&found, &[]);
+    assert_eq!(found.n_bytes, Bytes::mib(8));
+    let [shared] = &found.shared[..] else {
+        panic!("{:?}", found.shared);
+    };
+    assert_eq!(shared.names, ["base", "view"]);
+    assert_eq!((shared.n_bytes, &*shared.path), (Bytes::mib(8), "base"));
+    assert_eq!(shared.part, Some(Part::Names));
+}
+
+#[test]
+fn an_instance_is_read_without_its_dict() {
+    let mut scene = Scene::default();
+    let model = scene.object("Trainer");
+    let dict = scene.object("dict");
+    let (best, cache) = (scene.tensor(5), scene.tensor(2));
+    let history = scene.list(&[cache]);
+    scene.edge(model, dict, Step::Within);
+    scene.edge(dict, best, Step::attribute("best"));
+    scene.edge(dict, history, Step::attribute("history"));
+    scene.variable("trainer", model);
+    let found = scene.look();
+    check(
+        &found,
+        &[("trainer", 7, "trainer.best", "Trainer of 2 tensors")],
+    );
+    let steps: Vec<&str> = found.roots[0].branches.iter().map(|it| &*it.step).collect();
+    assert_eq!(steps, [".best", ".history"]);
+}
+
+#[test]
+fn what_only_ipython_or_nobody_holds_is_told_apart() {
+    let mut scene = Scene::default();
+    let (kept, shown, lost) = (scene.tensor(4), scene.tensor(2), scene.tensor(1));
+    let (first, second) = (scene.list(&[lost]), scene.object("dict"));
+    scene.edge(first, second, Step::Index(1));
+    scene.edge(second, first, Step::key("'self'"));
+    scene.variable("kept", kept);
+    scene.root("Out[3]", RootKind::OutputHistory, shown);
+    let found = scene.look();
+    let roots: Vec<(&str, RootKind, u64)> = found
+        .roots
+        .iter()
+        .map(|root| (&*root.name, root.kind, root.retained.get() >> 20))
+        .collect();
+    assert_eq!(
+        roots,
+        [
+            ("kept", RootKind::Variable, 4),
+            ("Out[3]", RootKind::OutputHistory, 2),
+            ("unnamed", RootKind::Unnamed, 1),
+        ]
+    );
+    assert_eq!(
+        found.parts,
+        [
+            (Part::Names, Bytes::mib(4)),
+            (Part::Ipython, Bytes::mib(2)),
+            (Part::Unnamed, Bytes::mib(1)),
+        ]
+    );
+}
+
+#[test]
+fn a_name_grows_by_what_is_new_not_by_what_changes_hands() {
+    let scene = |names: [&str; 2], n_new: u64| {
+        let mut scene = Scene::default();
+        let old = [scene.tensor(4), scene.tensor(6)];
+        for (name, tensor) in names.iter().zip(old) {
+            let mut items = vec![tensor];
+            if *name == "a" {
+                items.extend((0..n_new).map(|_| scene.tensor(1)));
+            }
+            let list = scene.list(&items);
+            scene.variable(name, list);
+        }
+        scene.builder.build()
+    };
+    let before = scene(["a", "b"], 0);
+    let after = scene(["b", "a"], 3);
+    let found = looked(&before, &after);
+    let grown: Vec<(&str, Option<ByteDelta>)> = found.devices[0]
+        .roots
+        .iter()
+        .map(|root| (&*root.name, root.grown))
+        .collect();
+    let mib = |n: i64| Some(ByteDelta::new(n << 20));
+    assert_eq!(grown, [("a", mib(3)), ("b", mib(-2))]);
+}
+
+/// Who holds what after another look.
+fn looked(before: &ObjectGraph, after: &ObjectGraph) -> Holders {
+    let before = HeapAnalysis::at(before).inventory();
+    let look = HeapAnalysis::at(after);
+    let now = look.inventory();
+    look.holders(&Limits::default(), Some(now.since(&before)))
+}
+
+#[test]
+fn a_list_grows_although_the_newest_has_a_shorter_name() {
+    let scene = |n: u64| {
+        let mut scene = Scene::default();
+        let losses: Vec<NodeIdx> = (0..n).map(|_| scene.tensor(4)).collect();
+        let list = scene.list(&losses);
+        scene.variable("losses", list);
+        scene.variable("loss", losses[losses.len() - 1]);
+        scene.builder.build()
+    };
+    let (before, after) = (scene(2), scene(3));
+    let found = looked(&before, &after);
+    let losses = &found.devices[0].roots[0];
+    assert_eq!(losses.name, "losses");
+    assert_eq!(losses.grown, Some(ByteDelta::new(4 << 20)));
+}
+
+#[test]
+fn a_look_tells_what_each_name_has_now_if_that_changed() {
+    let scene = |names: &[(&str, u64)]| {
+        let mut scene = Scene::default();
+        for (name, n) in names {
+            let tensors: Vec<NodeIdx> = (0..*n).map(|_| scene.tensor(4)).collect();
+            let list = scene.list(&tensors);
+            scene.variable(name, list);
+        }
+        scene.builder.build()
+    };
+    let before = scene(&[("losses", 2), ("model", 9), ("gone", 1)]);
+    let after = scene(&[("losses", 5), ("model", 9)]);
+    let found = looked(&before, &after);
+    let changed: Vec<(&str, u64, u64)> = found.devices[0]
+        .changed
+        .iter()
+        .map(|it| (&*it.name, it.n_bytes.get() >> 20, it.n_storages))
+        .collect();
+    assert_eq!(changed, [("losses", 20, 5), ("gone", 0, 0)]);
+}
+
+#[test]
+fn a_look_tells_what_the_attributes_of_an_object_have() {
+    let scene = |n: u64| {
+        let mut scene = Scene::default();
+        let trainer = scene.builder.node(Node::object("Trainer"));
+        let inside = scene.builder.node(Node::object("dict"));
+        scene.edge(trainer, inside, Step::Within);
+        for (name, n) in [("history", n), ("weights", 2)] {
+            let tensors: Vec<NodeIdx> = (0..n).map(|_| scene.tensor(4)).collect();
+            let list = scene.list(&tensors);
+            scene.edge(inside, list, Step::attribute(name));
+        }
+        scene.variable("trainer", trainer);
+        scene.builder.build()
+    };
+    let levels = |before: u64| -> Vec<String> {
+        let found = looked(&scene(before), &scene(5));
+        let changed = found.devices[0].changed.iter();
+        let level = |it: &NameLevel| format!("{} {} in {}", it.name, it.n_bytes, it.n_storages);
+        changed.map(level).collect()
+    };
+    let of_each = [
+        "trainer 28 MiB in 7",
+        "trainer.history 20 MiB in 5",
+        "trainer.weights 8 MiB in 2",
+    ];
+    assert_eq!(levels(3), of_each);
+    assert_eq!(levels(5), [""; 0]);
+}
+
+#[test]
+fn a_bound_is_that_of_the_container_alone() {
+    let five_of_eight = Bound { n: 5, most: 8 };
+    let bound_of = |is_inside: bool, n: u64| {
+        let mut scene = Scene::default();
+        let bound = Bound { n, ..five_of_eight };
+        let deque = Node::object("deque").bounded(bound);
+        let deque = scene.builder.node(deque);
+        for idx in 0..5 {
+            let tensor = scene.tensor(4);
+            scene.edge(deque, tensor, Step::Index(idx));
+        }
+        let target = if is_inside {
+            scene.list(&[deque])
+        } else {
+            deque
+        };
+        scene.variable("window", target);
+        scene.look().roots[0].traits.bound
+    };
+    assert_eq!(bound_of(false, 5), Some(five_of_eight));
+    assert_eq!(bound_of(true, 5), None);
+    // What a queue of C has, Python does not count.
+    assert_eq!(bound_of(false, 0), Some(five_of_eight));
+}
+
+#[test]
+fn a_name_that_shares_all_it_has_grows_like_another() {
+    let scene = |n: u64| {
+        let mut scene = Scene::default();
+        let tensors: Vec<NodeIdx> = (0..n).map(|_| scene.tensor(4)).collect();
+        for name in ["outputs", "by_step"] {
+            let list = scene.list(&tensors);
+            scene.variable(name, list);
+        }
+        scene.builder.build()
+    };
+    let (before, after) = (scene(2), scene(3));
+    let found = looked(&before, &after);
+    let [device] = &found.devices[..] else {
+        panic!("one device");
+    };
+    assert_eq!(device.roots, []);
+    let told = device.sharing.iter().map(|it| (&*it.name, &*it.what));
+    let words = "list of 3 tensors, shared with by_step";
+    assert_eq!(told.collect::<Vec<_>>(), [("outputs", words)]);
+    let outputs = &device.sharing[0];
+    assert_eq!(outputs.grown, Some(ByteDelta::new(4 << 20)));
+    assert_eq!(outputs.retained, device.n_bytes);
+    assert_eq!(outputs.traits.n_tensors, 3);
+    assert_eq!(looked(&after, &after).devices[0].sharing, []);
+}
+
+#[test]
+fn a_chain_of_a_million_is_no_matter() {
+    let mut scene = Scene::default();
+    let mut at = scene.tensor(1);
+    for _ in 0..1_000_000 {
+        let list = scene.object("list");
+        scene.edge(list, at, Step::Index(0));
+        at = list;
+    }
+    scene.variable("deep", at);
+    let found = scene.look();
+    assert_eq!(found.roots[0].retained, Bytes::mib(1));
+    assert!(found.roots[0].path.starts_with("deep[0][0]"));
+    assert!(found.roots[0].path.len() < 80);
+}
+
+#[test]
+fn as_deep_as_somebody_asks_is_no_matter() {
+    let mut scene = Scene::default();
+    let mut at = scene.list(&[]);
+    for _ in 0..100_000 {
+        let tensor = scene.tensor(1);
+        at = scene.list(&[at, tensor]);
+    }
+    scene.variable("deep", at);
+    let limits = Limits {
+        depth: usize::MAX,
+        ..Limits::default()
+    };
+    let found = Holders::of(&scene.builder.build(), &limits);
+    assert_eq!(found.devices[0].roots[0].branches.len(), 2);
+}
+
+/// What is reached from the roots other than `without`, and from `others`.
+fn reached(graph: &ObjectGraph, without: Option<&str>, others: &[u32]) -> HashSet<u32> {
+    let named = graph
+        .roots()
+        .iter()
+        .filter(|root| Some(&*root.name) != without);
+    let mut open: Vec<u32> = named.map(|root| root.target.0).collect();
+    open.extend(others);
+    let mut seen: HashSet<u32> = HashSet::new();
+    while let Some(node) = open.pop() {
+        if seen.insert(node) {
+            let edges = graph.edges().filter(|(from, _, _)| from.0 == node);
+            open.extend(edges.map(|(_, to, _)| to.0));
+        }
+    }
+    seen
+}
+
+fn bytes_of(graph: &ObjectGraph, nodes: &HashSet<u32>) -> u64 {
+    let storage = |idx: &u32| graph.node(NodeIdx(*idx)).storage.as_ref();
+    nodes
+        .iter()
+        .filter_map(storage)
+        .map(|it| it.n_bytes.get())
+        .sum()
+}
+
+prop_compose! {
+    /// Objects, tensors, graph nodes and storages, tied at random; cycles and loops included.
+    fn any_graph()(
+        kinds in prop::collection::vec(0_u8..5, 1..30),
+        edges in prop::collection::vec((0_u32..30, 0_u32..30, 0_u8..4), 0..90),
+        roots in prop::collection::vec((0_u32..30, 0_usize..10), 0..6),
+    ) -> ObjectGraph {
+        let mut builder = GraphBuilder::default();
+        for (idx, kind) in kinds.iter().enumerate() {
+            builder.node(match kind {
+                0 => Node::object("list"),
+                1 => Node::graph("AddBackward0"),
+                2 => Node::tensor("Tensor", "int8", &[1]),
+                _ => Node::storage(idx as u64, "cuda:0", Bytes::new(1 << idx)),
+            });
+        }
+        for (from, to, step) in edges {
+            let step = match step {
+                0 => Step::Within,
+                1 => Step::Index(u64::from(to)),
+                _ => Step::closure("x"),
+            };
+            // Nothing leads on from bytes.
+            if kinds.get(from as usize).is_some_and(|kind| *kind < 3) {
+                builder.edge(NodeIdx(from), NodeIdx(to), step);
+            }
+        }
+        for (position, (target, kind)) in roots.into_iter().enumerate() {
+            builder.root(Root::new(&format!("r{position}"), RootKind::ALL[kind], NodeIdx(target)));
+        }
+        builder.build()
+    }
+}
+
+proptest! {
+    #[test]
+    fn retained_is_what_would_be_free_without_the_name(graph in any_graph()) {
+        let found = Holders::of(&graph, &Limits { n_roots: 99, n_shared: 99, ..Limits::default() });
+        let named = reached(&graph, None, &[]);
+        // What is alive without a name holds on, too.
+        let unnamed: Vec<u32> =
+            (0..graph.n_nodes() as u32).filter(|idx| !named.contains(idx)).collect();
+        let total = bytes_of(&graph, &reached(&graph, None, &unnamed));
+        let roots = found.devices.first().map(|it| &it.roots[..]).unwrap_or_default();
+        for root in graph.roots() {
+            let expected = total - bytes_of(&graph, &reached(&graph, Some(&root.name), &unnamed));
+            let told = roots.iter().find(|it| *it.name == *root.name);
+            prop_assert_eq!(told.map_or(0, |it| it.retained.get()), expected, "{}", root.name);
+        }
+        for device in &found.devices {
+            let of_roots: Bytes = device.roots.iter().map(|it| it.retained).sum();
+            let of_shared: Bytes = device.shared.iter().map(|it| it.n_bytes).sum();
+            prop_assert_eq!(of_roots + of_shared, device.n_bytes);
+            let of_parts: Bytes = device.parts.iter().map(|(_, n_bytes)| *n_bytes).sum();
+            prop_assert_eq!(of_parts, device.n_bytes);
+        }
+    }
+
+    #[test]
+    fn branches_never_add_up_to_more_than_what_holds_them(graph in any_graph()) {
+        fn sound(n_bytes: Bytes, branches: &[HolderBranch], more: Rest) -> bool {
+            let told: Bytes = branches.iter().map(|it| it.n_bytes).sum();
+            told + more.n_bytes <= n_bytes
+                && branches.iter().all(|it| sound(it.n_bytes, &it.branches, it.more))
+        }
+        for device in Holders::of(&graph, &Limits::default()).devices {
+            for root in device.roots {
+                prop_assert!(sound(root.retained, &root.branches, root.more), "{:?}", root);
+            }
+        }
+    }
+}
+
+/// A name with a tensor on a device of whose memory so many MiB are handed out.
+fn accounted(named: &[(RootKind, u64)], handed_out: u64, is_whole: bool) -> ObjectGraph {
+    let mut scene = Scene::default();
+    for (kind, n_mib) in named {
+        let tensor = scene.tensor(*n_mib);
+        scene.root("it", *kind, tensor);
+    }
+    if is_whole {
+        scene.builder.whole();
+    }
+    let mut graph = scene.builder.build();
+    let handed_out = Allocated {
+        n_bytes: Bytes::mib(handed_out),
+        is_rounded: false,
+    };
+    graph.account("cuda:0", handed_out);
+    graph
+}
+
+#[test]
+fn what_is_allocated_and_was_not_found_is_a_holder() {
+    let check = |named: &[(RootKind, u64)], is_whole, expected: &[(&str, u64)]| {
+        let found = Holders::of(&accounted(named, 10, is_whole), &Limits::default());
+        let [device] = &found.devices[..] else {
+            panic!("one device: {found:?}");
+        };
+        let roots: Vec<_> = device
+            .roots
+            .iter()
+            .map(|root| (&*root.name, root.retained.get() >> 20))
+            .collect();
+        assert_eq!(roots, expected);
+        let parts: Bytes = device.parts.iter().map(|(_, n_bytes)| *n_bytes).sum();
+        assert_eq!((device.n_bytes, parts), (Bytes::mib(10), Bytes::mib(10)));
+    };
+    let variable = RootKind::Variable;
+    check(&[(variable, 10)], true, &[("it", 10)]);
+    check(&[(variable, 4)], true, &[("outside Python", 6), ("it", 4)]);
+    check(&[(variable, 7)], false, &[("it", 7), ("unnamed", 3)]);
+    check(&[], true, &[("outside Python", 10)]);
+    let garbage = RootKind::CyclicGarbage;
+    check(&[(garbage, 4)], true, &[("outside Python", 6), ("it", 4)]);
+}
+
+#[test]
+fn nothing_is_said_of_what_is_allocated_where_nobody_knows() {
+    let mut scene = Scene::default();
+    let tensor = scene.tensor(4);
+    scene.variable("it", tensor);
+    check(
+        &scene.look(),
+        &[("it", 4, "it", "Tensor float32[4, 262144]")],
+    );
+}
+
+#[test]
+fn growth_that_no_name_holds_is_worth_a_second_look() {
+    let check = |before: Option<(u64, u64)>, now: (u64, u64), expected| {
+        let inventory = |(named, handed_out), is_whole| {
+            let graph = accounted(&[(RootKind::Variable, named)], handed_out, is_whole);
+            HeapAnalysis::at(&graph).inventory()
+        };
+        let before = before.map(|it| inventory(it, true));
+        let now = inventory(now, false);
+        assert_eq!(now.hides_growth_since(before.as_ref()), expected);
+    };
+    check(None, (10, 10), false);
+    check(None, (4, 10), true);
+    check(Some((4, 10)), (4, 10), false);
+    check(Some((4, 10)), (9, 15), false);
+    check(Some((4, 10)), (5, 15), true);
+    // Too little of what is there.
+    check(Some((4, 1000)), (4, 1001), false);
+}
+
+#[test]
+fn what_lies_beyond_names_has_grown_only_where_both_looks_went_there() {
+    let check = |is_whole: (bool, bool), expected: [Option<i64>; 2]| {
+        let garbage = |sizes: &[u64], handed_out, is_whole| {
+            let sizes: Vec<_> = sizes
+                .iter()
+                .map(|it| (RootKind::CyclicGarbage, *it))
+                .collect();
+            accounted(&sizes, handed_out, is_whole)
+        };
+        let before = garbage(&[1], 4, is_whole.0);
+        let found = looked(&before, &garbage(&[1, 2], 10, is_whole.1));
+        let grown: Vec<_> = found.devices[0]
+            .roots
+            .iter()
+            .map(|root| root.grown.map(|grown| grown.get() >> 20))
+            .collect();
+        assert_eq!(grown, expected);
+    };
+    check((true, true), [Some(4), Some(2)]);
+    check((false, true), [None, None]);
+}

@@ -1,0 +1,98 @@
+//! How a child process ended.
+
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
+use super::Child;
+use gpumem_model::units::Nanos;
+
+/// How a process exited, as its parent saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exit {
+    /// Since the parent's recording began.
+    pub at: Nanos,
+    /// The exit code, or the signal that killed it, as a negative number, as in Python; `None` if
+    /// somebody else waited for it.
+    pub code: Option<i32>,
+}
+
+/// How a child ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It is there.
+    Running,
+    /// It returned.
+    InOrder,
+    /// It exited with this code, which is not 0.
+    Failed(i32),
+    /// The system ran out of memory and killed it.
+    KilledBySystem,
+    /// It was killed by this signal.
+    Killed(i32),
+    /// It is gone, and nobody saw how it ended.
+    Lost,
+}
+
+fn is_of_ray(child: &Child) -> bool {
+    let mut facts = child.recording.header().process.iter();
+    facts.any(|(name, value)| name == "runtime" && value == "ray")
+}
+
+/// Its name, and the exit code.
+impl Serialize for Ending {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Ending", 2)?;
+        fields.serialize_field("ending", self.name())?;
+        fields.serialize_field("exit_code", &self.exit_code())?;
+        fields.end()
+    }
+}
+
+impl Ending {
+    /// What is known of a child's end.
+    pub fn of(child: &Child) -> Self {
+        match child.exit.and_then(|exit| exit.code) {
+            Some(0) => Self::InOrder,
+            // Ray ends its workers with that, whatever they did.
+            Some(1) if is_of_ray(child) => Self::Lost,
+            Some(-9) if child.was_killed => Self::KilledBySystem,
+            Some(code) if code < 0 => Self::Killed(-code),
+            Some(code) => Self::Failed(code),
+            None if child.is_running => Self::Running,
+            None if child.recording.finish().is_some() => Self::InOrder,
+            None if child.was_killed => Self::KilledBySystem,
+            None => Self::Lost,
+        }
+    }
+
+    /// Somebody should hear of it. A pool ends its workers with SIGTERM.
+    pub fn is_bad(self) -> bool {
+        match self {
+            Self::Running | Self::InOrder | Self::Lost => false,
+            Self::Killed(signal) => signal != 15,
+            Self::Failed(_) | Self::KilledBySystem => true,
+        }
+    }
+
+    /// The name in JSON and in Python.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::InOrder => "in_order",
+            Self::Failed(_) => "failed",
+            Self::KilledBySystem => "killed_by_system",
+            Self::Killed(_) => "killed",
+            Self::Lost => "lost",
+        }
+    }
+
+    /// The exit code or, as a negative number, the signal, if it is known.
+    pub const fn exit_code(self) -> Option<i32> {
+        match self {
+            Self::Running | Self::Lost => None,
+            Self::InOrder => Some(0),
+            Self::Failed(code) => Some(code),
+            Self::KilledBySystem => Some(-9),
+            Self::Killed(signal) => Some(-signal),
+        }
+    }
+}

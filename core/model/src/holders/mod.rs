@@ -1,0 +1,284 @@
+//! Who holds a device's memory: the summary of one look at the live objects, as a recording keeps it.
+//!
+//! [`heap`](gpumem_heap) makes it.
+
+mod allocated;
+mod part;
+mod root_kind;
+
+pub use allocated::Allocated;
+pub use part::Part;
+pub use root_kind::RootKind;
+
+use serde::Serialize;
+
+use crate::units::{ByteDelta, Bytes};
+
+/// Who holds what on one device.
+///
+/// `roots`, `more`, `shared` and `more_shared` add up to `n_bytes`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeviceHolders {
+    /// As people write it: `cuda:0`, `sim:0`, `host`.
+    pub device: String,
+    /// Every storage that was seen, once, and what else is allocated.
+    pub n_bytes: Bytes,
+    /// How many storages those are.
+    pub n_storages: u64,
+    /// Names by what each one retains, the largest first.
+    pub roots: Vec<Holder>,
+    /// Further names.
+    pub more: Rest,
+    /// Names that hold more than at the last search but retain nothing themselves, because others hold it
+    /// too: it is part of `shared`.
+    pub sharing: Vec<Holder>,
+    /// The names that have other bytes here than at the last search, or all if there was none.
+    pub changed: Vec<NameLevel>,
+    /// What several names retain together, the largest first.
+    pub shared: Vec<SharedMemory>,
+    /// Further shared memory.
+    pub more_shared: Rest,
+    /// What `IPython` alone keeps, reachable from no name of the user's; the largest first.
+    pub kept: Vec<Kept>,
+    /// What the allocated bytes are for, each byte once, in the order of [`Part::ALL`]. Memory that is only
+    /// reserved, in the pool of a captured graph, is not included.
+    pub parts: Vec<(Part, Bytes)>,
+    /// The walk stopped at a bound: there is more than this.
+    pub is_cut: bool,
+}
+
+/// How many names that grew are kept of an older search.
+const N_GROWN: usize = 8;
+
+/// How deep, and how many branches per level, are kept of the search before the latest.
+const OUTLINE_DEPTH: usize = 2;
+const N_OUTLINED: usize = 6;
+
+impl DeviceHolders {
+    /// Drops what is far below the names, and what is small beside the rest: what a
+    /// [`Recording`](crate::recording::Recording) keeps of the look before the latest.
+    pub fn keep_outline(&mut self) {
+        for holder in &mut self.roots {
+            keep_largest(&mut holder.branches, &mut holder.more, OUTLINE_DEPTH);
+        }
+    }
+
+    /// Drops what the names hold; what is left tells how much each of them retained.
+    pub(crate) fn keep_names(&mut self) {
+        for holder in &mut self.roots {
+            holder.branches.clear();
+            holder.more = Rest::default();
+        }
+    }
+
+    /// Drops all but the names that grew most, without their branches: what a
+    /// [`Recording`](crate::recording::Recording) keeps of earlier looks.
+    pub fn keep_what_grew(&mut self) {
+        // Where none was before it, all is new.
+        let has_grown = |holder: &Holder| {
+            let is_fresh = holder.fresh.is_some_and(|fresh| fresh > Bytes::ZERO);
+            holder.grown.is_none_or(|grown| grown > ByteDelta::ZERO) || is_fresh
+        };
+        let (mut grown, other): (Vec<_>, Vec<_>) = self.roots.drain(..).partition(has_grown);
+        grown.sort_by_key(|holder| std::cmp::Reverse((holder.grown, holder.retained)));
+        let dropped = grown.split_off(grown.len().min(N_GROWN));
+        for holder in other.iter().chain(&dropped) {
+            self.more.add(1, holder.retained.get());
+        }
+        self.roots = grown;
+        self.sharing.truncate(N_GROWN);
+        self.keep_names();
+        for shared in self.shared.drain(..) {
+            self.more_shared.add(1, shared.n_bytes.get());
+        }
+    }
+}
+
+fn keep_largest(branches: &mut Vec<HolderBranch>, more: &mut Rest, depth: usize) {
+    if depth == 0 {
+        branches.clear();
+        *more = Rest::default();
+        return;
+    }
+    for dropped in branches.drain(N_OUTLINED.min(branches.len())..) {
+        more.add(dropped.n, dropped.n_bytes.get());
+    }
+    for branch in branches {
+        keep_largest(&mut branch.branches, &mut branch.more, depth - 1);
+    }
+}
+
+/// What only `IPython` and Python itself keep: each byte once, at the first place that keeps it.
+/// An entry of [`DeviceHolders::kept`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The kind of place.
+    pub place: RootKind,
+    /// All that it keeps.
+    pub n_bytes: Bytes,
+    /// The name that keeps the largest object: `Out[3]`, `last exception`.
+    pub name: String,
+    /// The Python expression of that object.
+    pub path: String,
+    /// What that is, in words: `float32[1024, 1024]`.
+    pub what: String,
+}
+
+/// What is not listed one by one: how many, and their bytes. [`DeviceHolders::more`] is one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rest {
+    /// How many.
+    pub n: u64,
+    /// Their bytes.
+    pub n_bytes: Bytes,
+}
+
+impl Rest {
+    /// So many more, of so many bytes together.
+    pub fn add(&mut self, n: u64, n_bytes: u64) {
+        self.n += n;
+        self.n_bytes += Bytes::new(n_bytes);
+    }
+}
+
+/// A name, and what would be free without it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Holder {
+    /// As the user knows it: `losses`, `Out[3]`.
+    pub name: String,
+    /// What kind of name it is.
+    pub kind: RootKind,
+    /// Retained size: freed when this name lets go, and only then.
+    #[serde(rename = "n_bytes")]
+    pub retained: Bytes,
+    /// How much more it holds than at the last search; `None` without one. Bytes that only moved from
+    /// another name do not count.
+    #[serde(rename = "grown_bytes")]
+    pub grown: Option<ByteDelta>,
+    /// What it holds that was not there at the last search. A loop that collects its results anew in every
+    /// run has `fresh` bytes and no growth.
+    #[serde(skip)]
+    pub fresh: Option<Bytes>,
+    /// The Python expression of the largest object: `losses[3].grad_fn._saved_self`.
+    pub path: String,
+    /// What it is, in words: `list of 96 tensors, each with its graph`.
+    pub what: String,
+    /// The facts behind the words.
+    #[serde(skip)]
+    pub traits: Traits,
+    /// What it holds, the most first.
+    #[serde(rename = "children")]
+    pub branches: Vec<HolderBranch>,
+    /// Further branches.
+    #[serde(skip)]
+    pub more: Rest,
+}
+
+impl Holder {
+    /// A name that retains this much; nothing else is known of it.
+    pub fn new(kind: RootKind, name: &str, retained: Bytes) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            retained,
+            grown: None,
+            fresh: None,
+            path: String::new(),
+            what: String::new(),
+            traits: Traits::default(),
+            branches: Vec::new(),
+            more: Rest::default(),
+        }
+    }
+
+    /// It is a variable of a function that runs in the cell's own thread: `outs in encode()`.
+    pub fn is_local(&self) -> bool {
+        self.kind == RootKind::ThreadFrame && self.name.ends_with("()")
+    }
+}
+
+/// Facts about a holder that decide which [`fix`](fix()) it gets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Traits {
+    /// The type of the named object: `list`.
+    pub type_name: String,
+    /// How many tensors it retains.
+    pub n_tensors: u64,
+    /// Each of them is a single number.
+    pub scalars: bool,
+    /// Part of what it retains: held by the autograd graph only.
+    pub graph: Bytes,
+    /// The largest object is held by a function: its closure, defaults or cache.
+    pub by_function: bool,
+    /// What most of its bytes are for, where that is known.
+    pub part: Option<Part>,
+    /// What collects it has a bound, and is so full.
+    pub bound: Option<Bound>,
+    /// The type of the largest object, if that is a tensor or an array: `Tensor`, `ndarray`.
+    pub tensor_type: String,
+    /// What fills it beside the cells: `worker (thread)`, `collect (task)`. Empty if nothing does.
+    pub filled_by: String,
+}
+
+/// What a name has of a device's memory: each storage counts for the name that paths prefer.
+///
+/// All displayed results are one name, and so are the threads that run one function. Attributes of an
+/// object that changed are listed beside it: `trainer.history`. An entry of [`DeviceHolders::changed`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NameLevel {
+    /// What kind of name it is.
+    pub kind: RootKind,
+    /// As the user knows it; see [`RootKind::series_name`].
+    pub name: String,
+    /// Zero if it has let go of all.
+    pub n_bytes: Bytes,
+    /// In how many storages.
+    pub n_storages: u64,
+}
+
+/// Part of what a name retains. An entry of [`Holder::branches`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct HolderBranch {
+    /// The step from its holder: `[3]`, `.grad_fn`; of several `[0] … [95]`.
+    pub step: String,
+    /// What it is, in words.
+    pub what: String,
+    /// How many alike it stands for.
+    pub n: u64,
+    /// What it alone keeps, together.
+    pub n_bytes: Bytes,
+    /// What it holds in turn.
+    #[serde(rename = "children")]
+    pub branches: Vec<HolderBranch>,
+    /// Further branches.
+    #[serde(skip)]
+    pub more: Rest,
+}
+
+/// What several names retain together: freed only when all of them let go. An entry of
+/// [`DeviceHolders::shared`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct SharedMemory {
+    /// The first few of the names, in the order in which paths prefer them.
+    pub names: Vec<String>,
+    /// Whether there are more names.
+    pub and_others: bool,
+    /// What they keep together.
+    pub n_bytes: Bytes,
+    /// The Python expression of the largest object.
+    pub path: String,
+    /// What it is, in words.
+    pub what: String,
+    /// What most of its bytes are for, where that is known.
+    #[serde(skip)]
+    pub part: Option<Part>,
+}
+
+/// How full a container is that has a bound: [`Traits::bound`](Traits::bound).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// How many it holds.
+    pub n: u64,
+    /// How many it holds at most.
+    pub most: u64,
+}

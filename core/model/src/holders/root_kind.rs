@@ -1,0 +1,115 @@
+//! What kind of name keeps memory alive.
+
+use std::borrow::Cow;
+
+use crate::named;
+
+named! {
+    /// What kind of name keeps an object alive. The order is that in which paths prefer them: first what
+    /// the user can see and change.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum RootKind {
+        /// A variable of the notebook.
+        Variable = "variable",
+        /// A variable of a module of the user's own.
+        ModuleGlobal = "module_global",
+        /// A local variable of a function that runs, or all that a thread or a suspended task has in its own:
+        /// `outs in encode()`, `load() in Thread-7`.
+        ThreadFrame = "thread_frame",
+        /// What a `%run` script left.
+        RunModule = "run_module",
+        /// Displayed results: `Out`, `_`, and IPython's hidden copies of them.
+        OutputHistory = "output_history",
+        /// The frames of the last exception.
+        Traceback = "traceback",
+        /// What `%debug` looked at.
+        Debugger = "debugger",
+        /// Workspaces and similar objects that libraries keep for themselves.
+        System = "system",
+        /// Objects that only refer to each other; the next collection frees them.
+        CyclicGarbage = "cyclic_garbage",
+        /// No name reaches it.
+        #[default]
+        Unnamed = "unnamed",
+    }
+}
+
+impl RootKind {
+    /// The name under which names of this kind are compared from one search to the next: what comes
+    /// anew each time, as a displayed result or a thread, is one; so are variables that are numbered.
+    pub fn series_name(self, name: &str) -> Cow<'_, str> {
+        match self {
+            Self::OutputHistory => "Out".into(),
+            Self::ThreadFrame => name.split(" in ").next().unwrap_or_default().into(),
+            Self::Variable if !name.contains(['.', '[']) => numbered(name),
+            _ => name.into(),
+        }
+    }
+
+    /// A description to follow the name; `None` for variables, which need none.
+    pub const fn words(self) -> Option<&'static str> {
+        match self {
+            Self::Variable => None,
+            Self::ModuleGlobal => Some("of a module"),
+            Self::ThreadFrame => Some("still running"),
+            Self::RunModule => Some("left by %run"),
+            Self::OutputHistory => Some("displayed result"),
+            Self::Traceback => Some("last exception"),
+            Self::Debugger => Some("debugger"),
+            Self::System => Some("library"),
+            Self::CyclicGarbage => Some("freed by the next gc.collect()"),
+            Self::Unnamed => Some("no name reaches it"),
+        }
+    }
+
+    /// The command that makes it let go, if there is one.
+    pub const fn release(self) -> Option<&'static str> {
+        match self {
+            Self::OutputHistory => Some("%gpumem release outputs"),
+            Self::Traceback | Self::Debugger => Some("%gpumem release traceback"),
+            Self::RunModule => Some("get_ipython().clear_main_mod_cache()"),
+            Self::CyclicGarbage => Some("%gpumem release cycles"),
+            _ => None,
+        }
+    }
+
+    /// The user has a name for it.
+    pub const fn is_named(self) -> bool {
+        matches!(
+            self,
+            Self::Variable | Self::ModuleGlobal | Self::ThreadFrame
+        )
+    }
+
+    /// IPython keeps it in addition to what the user named.
+    pub const fn is_ipython(self) -> bool {
+        matches!(
+            self,
+            Self::RunModule | Self::OutputHistory | Self::Traceback | Self::Debugger
+        )
+    }
+}
+
+/// The series of a variable whose name ends in a number.
+fn numbered(name: &str) -> Cow<'_, str> {
+    let first = name.split(" … ").next().unwrap_or_default();
+    match first.trim_end_matches(|letter: char| letter.is_ascii_digit()) {
+        stem if stem.is_empty() || stem.len() == name.len() => name.into(),
+        stem => format!("{stem}…").into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_come_anew_each_time_are_one() {
+        let check = |kind: RootKind, name, series| assert_eq!(kind.series_name(name), series);
+        check(RootKind::OutputHistory, "Out[3]", "Out");
+        check(RootKind::ThreadFrame, "load() in Thread-7 (load)", "load()");
+        check(RootKind::Variable, "losses", "losses");
+        check(RootKind::Variable, "model_7", "model_…");
+        check(RootKind::Variable, "model_1 … model_7", "model_…");
+    }
+}

@@ -1,0 +1,237 @@
+//! The source of a cell: what identifies it, and what names it in a report.
+//!
+//! ```
+//! use gpumem_model::source_text::hash;
+//!
+//! assert_eq!(hash("%%gpumem\n\nx = 1  \n"), hash("x = 1"));
+//! assert_ne!(hash("x = 1"), hash("x = 2"));
+//! ```
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::recording::SourceHash;
+
+/// The text whose equality makes two runs runs of the same cell: without the
+/// `%%gpumem` line, trailing blanks, and blank lines at both ends.
+pub(crate) fn normalised(source: &str) -> String {
+    let lines: Vec<&str> = source
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !is_gpumem_magic(line))
+        .collect();
+    lines.join("\n").trim_matches('\n').to_owned()
+}
+
+/// Hash of a cell's source, equal for two texts that count as the same cell.
+///
+/// The `%%gpumem` line, trailing blanks, and blank lines at both ends do not count: measuring a
+/// cell or reformatting its end must not start a new series of runs.
+pub fn hash(source: &str) -> SourceHash {
+    SourceHash(xxh3_64(normalised(source).as_bytes()))
+}
+
+/// A line of a text by its number, from 1.
+pub fn line(text: &str, number: u32) -> Option<&str> {
+    text.lines().nth(number.checked_sub(1)? as usize)
+}
+
+/// Whether a letter may be part of a Python name.
+///
+/// Every letter beyond ASCII counts: those that may not stand in a name stand only in texts and comments.
+pub fn is_name_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_' || !letter.is_ascii()
+}
+
+/// Whether a name stands anywhere in the text.
+pub fn has_word(text: &str, word: &str) -> bool {
+    text.split(|letter| !is_name_letter(letter))
+        .any(|it| it == word)
+}
+
+/// The first line that says what the cell does: not blank, no comment, no magic
+/// of a whole cell; no import, decorator or bare `try:` while anything else follows.
+pub fn headline(source: &str) -> Option<String> {
+    let text = normalised(source);
+    let says_something =
+        |line: &&str| !line.is_empty() && !line.starts_with('#') && !line.starts_with("%%");
+    let lines = || text.lines().map(str::trim).filter(says_something);
+    let leads_in = |line: &&str| {
+        let openings = ["import ", "from ", "@"];
+        *line == "try:" || openings.iter().any(|opening| line.starts_with(opening))
+    };
+    lines()
+        .find(|line| !leads_in(line))
+        .or_else(|| lines().next())
+        .or_else(|| text.lines().map(str::trim).find(|line| !line.is_empty()))
+        .map(str::to_owned)
+}
+
+/// Statements that keep nothing.
+const KEEP_NOTHING: [&str; 5] = [
+    "print(",
+    "time.sleep(",
+    "gc.collect(",
+    "torch.cuda.",
+    "plt.show(",
+];
+
+/// The last line that does something: of the statements that are not nested in a `def` or `class`, no
+/// import, no comment, no name for an empty container, and none of [`KEEP_NOTHING`] while there is another.
+pub fn telling_line(source: &str) -> Option<String> {
+    let text = normalised(source);
+    let lines = statements(&text);
+    let does_something = |line: &&str| !is_idle(line);
+    let last = || lines.iter().copied().rev().filter(does_something);
+    let says = last()
+        .find(|line| !KEEP_NOTHING.iter().any(|call| line.starts_with(call)))
+        .or_else(|| last().next());
+    says.map(str::to_owned).or_else(|| headline(source))
+}
+
+/// The first lines of statements outside of functions and classes.
+fn statements(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    // Open brackets, and the depth of the function or class that is being passed over.
+    let (mut depth, mut defined_at) = (0_i32, None);
+    for line in text.lines() {
+        let words = line.trim();
+        let indent = line.len() - line.trim_start().len();
+        let is_start = depth == 0 && !words.is_empty() && !words.starts_with('#');
+        if is_start && defined_at.is_some_and(|at| indent <= at) {
+            defined_at = None;
+        }
+        if is_start && defined_at.is_none() {
+            let defines = ["def ", "class ", "async def "];
+            if defines.iter().any(|opening| words.starts_with(opening)) {
+                defined_at = Some(indent);
+            } else {
+                found.push(words);
+            }
+        }
+        for letter in words.chars() {
+            depth += match letter {
+                '(' | '[' | '{' => 1,
+                ')' | ']' | '}' => -1,
+                _ => 0,
+            };
+        }
+        depth = depth.max(0);
+    }
+    found
+}
+
+/// It leads in, leads out, or makes something empty.
+fn is_idle(line: &str) -> bool {
+    let openings = [
+        "import ", "from ", "@", "%%", "else", "try:", "except", "finally", "pass", "del ",
+        "\"\"\"",
+    ];
+    let empty = [
+        "[]", "{}", "None", "()", "\"\"", "''", "list()", "dict()", "set()",
+    ];
+    let value = line.split_once(" = ").map(|(_, value)| value);
+    let value = value.map(|value| value.split('#').next().unwrap_or_default().trim());
+    openings.iter().any(|opening| line.starts_with(opening))
+        || value.is_some_and(|value| empty.contains(&value) || is_number(value))
+}
+
+fn is_number(value: &str) -> bool {
+    !value.is_empty()
+        && value
+            .bytes()
+            .all(|it| it.is_ascii_digit() || b"._e-".contains(&it))
+}
+
+/// Lines of code longer than this are abridged in a sentence.
+const LONGEST: usize = 44;
+
+/// A line of code for a sentence: what a long one hands to its first call becomes `…`.
+pub fn abridged(line: &str) -> String {
+    let is_long = |text: &str| text.chars().count() > LONGEST;
+    if !is_long(line) {
+        return line.to_owned();
+    }
+    let call = line.find('(').filter(|start| *start > 0);
+    let end = line.rfind(')').map(|end| end + 1);
+    let short = match (call, end) {
+        (Some(start), Some(end)) if end > start => {
+            format!("{}(…){}", &line[..start], &line[end..])
+        }
+        _ => line.to_owned(),
+    };
+    if !is_long(&short) {
+        return short;
+    }
+    let kept: String = short.chars().take(LONGEST - 1).collect();
+    format!("{}…", kept.trim_end())
+}
+
+fn is_gpumem_magic(line: &str) -> bool {
+    line.strip_prefix("%%gpumem")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(source: &str, expected: Option<&str>) {
+        assert_eq!(headline(source).as_deref(), expected);
+    }
+
+    #[test]
+    fn the_headline_is_the_first_line_that_says_something() {
+        check("%%gpumem\nlosses.append(1)", Some("losses.append(1)"));
+        check("# warm up\n\n%%time\nmodel(x)", Some("model(x)"));
+        check("import torch\nmodel = f()", Some("model = f()"));
+        check("import torch\n", Some("import torch"));
+        check("try:\n    step()\nfinally:\n    close()", Some("step()"));
+        check("@torch.no_grad()\ndef f():\n    ...", Some("def f():"));
+        check("# only a comment", Some("# only a comment"));
+        check("%%gpumem\n", None);
+    }
+
+    #[track_caller]
+    fn check_telling(source: &str, expected: &str) {
+        assert_eq!(telling_line(source).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn the_telling_line_is_the_last_that_does_something() {
+        check_telling(
+            "import torch\nlosses = []\nnet = Net()\nlosses = []",
+            "net = Net()",
+        );
+        check_telling("x = f()\ndef g():\n    return x\n# done", "x = f()");
+        check_telling(
+            "for b in data:\n    kept.append(b)\n    print(b)",
+            "kept.append(b)",
+        );
+        check_telling("net = Net(\n    1,\n    2,\n)\n", "net = Net(");
+        check_telling("try:\n    top = f()\nfinally:\n    step = 1", "top = f()");
+        check_telling("x = f()\ndel x", "x = f()");
+        check_telling("print(x)", "print(x)");
+        check_telling("losses = []  # so far", "losses = []  # so far");
+        check_telling("try:\n    step()\nexcept Error:\n    pass", "step()");
+    }
+
+    #[test]
+    fn a_long_line_is_abridged_in_its_call() {
+        let long = "losses.append((sim.tensor(420 << 20) * weights).sum())";
+        assert_eq!(abridged(long), "losses.append(…)");
+        assert_eq!(abridged("top = rank(net)"), "top = rank(net)");
+        let words = "a line without any call that is much too long for a sentence";
+        assert_eq!(
+            abridged(words),
+            "a line without any call that is much too lo…"
+        );
+    }
+
+    #[test]
+    fn equal_sources_have_equal_hashes() {
+        assert_eq!(hash("%%gpumem --quiet\nx = 1\n"), hash("x = 1"));
+        assert_ne!(hash("x = 1"), hash("x = 2"));
+        assert_ne!(hash("%%gpumemory\nx = 1"), hash("x = 1"));
+    }
+}

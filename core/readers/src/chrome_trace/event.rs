@@ -1,0 +1,266 @@
+//! One event of a trace.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::device::TraceDevice;
+use super::kind::{Kind, MODULE};
+use super::model::{Change, Span, Trace};
+use crate::json_file::{Scalar, TextInto, own_seed};
+
+/// Longer names of operators and kernels are cut.
+const LONGEST_NAME: usize = 4096;
+
+/// Longer lists of shapes are cut.
+const LONGEST_SHAPES: usize = 512;
+
+/// The fields of an event that count. One is used again and again.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    phase: String,
+    category: String,
+    name: String,
+    process: String,
+    thread: String,
+    at: Option<i64>,
+    duration: Option<i64>,
+    args: Args,
+}
+
+#[derive(Debug, Default)]
+struct Args {
+    shapes: String,
+    device_type: Option<i64>,
+    device: Option<i64>,
+    bytes: Option<i64>,
+    address: Option<i64>,
+    allocated: Option<i64>,
+    reserved: Option<i64>,
+    link: Option<i64>,
+}
+
+impl Fields {
+    fn clear(&mut self) {
+        let Self {
+            phase,
+            category,
+            name,
+            process,
+            thread,
+            at,
+            duration,
+            args,
+        } = self;
+        for text in [phase, category, name, process, thread, &mut args.shapes] {
+            text.clear();
+        }
+        (*at, *duration) = (None, None);
+        *args = Args {
+            shapes: std::mem::take(&mut args.shapes),
+            ..Args::default()
+        };
+    }
+
+    /// Adds the event to the trace if it counts.
+    fn store(&self, trace: &mut Trace) {
+        trace.n_events += 1;
+        match &*self.phase {
+            "X" => self.store_span(trace),
+            "i" | "I" if self.name == "[memory]" => {
+                let change = self.change(trace);
+                trace.changes.extend(change);
+            }
+            "i" | "I" if self.name == "[OutOfMemory]" => {
+                let failed = self.change(trace);
+                trace.failed.extend(failed);
+            }
+            _ => (),
+        }
+    }
+
+    fn store_span(&self, trace: &mut Trace) {
+        let kind = Kind::of(&self.category, &self.name, &self.process);
+        let (Some(kind), Some(start), Some(duration)) = (kind, self.at, self.duration) else {
+            return;
+        };
+        let span = Span {
+            start,
+            duration: duration.max(0),
+            thread: trace.thread(&self.process, &self.thread),
+            label: trace.label(
+                kind,
+                self.name.trim_start_matches(MODULE),
+                &self.args.shapes,
+            ),
+        };
+        if let Some(link) = self.args.link
+            && matches!(kind, Kind::Runtime | Kind::Kernel)
+        {
+            let number = u32::try_from(trace.spans.len()).unwrap_or(u32::MAX);
+            trace.links.push((link, number));
+        }
+        trace.spans.push(span);
+    }
+
+    fn change(&self, trace: &mut Trace) -> Option<Change> {
+        let level = |level: Option<i64>| level.and_then(|level| u64::try_from(level).ok());
+        Some(Change {
+            at: self.at?,
+            bytes: self.args.bytes?,
+            address: self.args.address,
+            allocated: level(self.args.allocated),
+            reserved: level(self.args.reserved),
+            device: TraceDevice {
+                kind: self.args.device_type?,
+                number: self.args.device.unwrap_or(-1),
+            },
+            thread: trace.thread(&self.process, &self.thread),
+        })
+    }
+}
+
+/// Reads one event into the trace.
+pub(super) struct EventSeed<'t> {
+    pub(super) trace: &'t mut Trace,
+    pub(super) fields: &'t mut Fields,
+}
+
+own_seed!(EventSeed<'_>, deserialize_any);
+
+impl<'de> Visitor<'de> for EventSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an event, which is an object")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        self.fields.clear();
+        let fields = &mut *self.fields;
+        while let Some(key) = map.next_key::<Key>()? {
+            match key.0 {
+                "ph" => map.next_value_seed(TextInto(&mut fields.phase, 8))?,
+                "cat" => map.next_value_seed(TextInto(&mut fields.category, 64))?,
+                "name" => map.next_value_seed(NameInto(&mut fields.name))?,
+                "pid" => map.next_value_seed(TextInto(&mut fields.process, 256))?,
+                "tid" => map.next_value_seed(TextInto(&mut fields.thread, 256))?,
+                "ts" => fields.at = map.next_value::<Scalar>()?.thousandfold(),
+                "dur" => fields.duration = map.next_value::<Scalar>()?.thousandfold(),
+                "args" => map.next_value_seed(ArgsSeed(&mut fields.args))?,
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        self.fields.store(self.trace);
+        Ok(())
+    }
+}
+
+/// A name of a field that counts, or an empty one.
+struct Key(&'static str);
+
+const KEYS: [&str; 17] = [
+    "ph",
+    "cat",
+    "name",
+    "pid",
+    "tid",
+    "ts",
+    "dur",
+    "args",
+    "Input Dims",
+    "Input dims",
+    "Device Type",
+    "Device Id",
+    "Bytes",
+    "Addr",
+    "Total Allocated",
+    "Total Reserved",
+    "correlation",
+];
+
+impl<'de> serde::Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_identifier(KeyVisitor)
+    }
+}
+
+struct KeyVisitor;
+
+impl Visitor<'_> for KeyVisitor {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Key, E> {
+        let known = KEYS.into_iter().find(|known| *known == text);
+        Ok(Key(known.unwrap_or_default()))
+    }
+}
+
+/// A name, which need not be UTF-8: profilers copy names of kernels as they are.
+struct NameInto<'t>(&'t mut String);
+
+impl<'de> DeserializeSeed<'de> for NameInto<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_bytes(TextInto(self.0, LONGEST_NAME))
+    }
+}
+
+struct ArgsSeed<'t>(&'t mut Args);
+
+own_seed!(ArgsSeed<'_>, deserialize_any);
+
+impl<'de> Visitor<'de> for ArgsSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an event's `args`, which are an object")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
+        IgnoredAny.visit_seq(items).map(|_| ())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let args = self.0;
+        while let Some(key) = map.next_key::<Key>()? {
+            let number = match key.0 {
+                "Input Dims" | "Input dims" => {
+                    args.shapes.clear();
+                    map.next_value_seed(TextInto(&mut args.shapes, LONGEST_SHAPES))?;
+                    continue;
+                }
+                "Device Type" => &mut args.device_type,
+                "Device Id" => &mut args.device,
+                "Bytes" => &mut args.bytes,
+                "Addr" => &mut args.address,
+                "Total Allocated" => &mut args.allocated,
+                "Total Reserved" => &mut args.reserved,
+                "correlation" => &mut args.link,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            *number = map.next_value::<Scalar>()?.int();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! Device memory profiles: what `jax.profiler.save_device_memory_profile` writes, and other memory profiles
+//! in the [pprof format](https://github.com/google/pprof/blob/main/proto/profile.proto).
+//!
+//! A profile is one instant: buffers and executables that are alive, with the stacks that made them.
+//!
+//! ```
+//! use gpumem_readers::device_profile::read;
+//!
+//! // One sample type, `space` in `bytes`; one sample without a stack, of 7 bytes.
+//! let file = b"\x0a\x04\x08\x01\x10\x02\x32\x00\x32\x05space\x32\x05bytes\x12\x03\x12\x01\x07";
+//! let profile = read(file)?;
+//! assert_eq!(profile.bytes.get(), 7);
+//! # Ok::<(), gpumem_readers::device_profile::DeviceProfileError>(())
+//! ```
+
+mod profile;
+mod summary;
+mod wire;
+
+use std::borrow::Cow;
+use std::io::Read;
+
+use serde::Serialize;
+
+use flate2::read::MultiGzDecoder;
+use thiserror::Error;
+
+use super::code_line::CodeLine;
+use super::file_kind::FileKind;
+use gpumem_model::units::Bytes;
+
+/// What such a file is called in a report.
+pub const TITLE: &str = "device memory profile";
+
+/// A packed profile may unpack to this many times its size, or to 16 MiB if that is more.
+const MAX_RATIO: u64 = 64;
+const MIN_UNPACKED: u64 = 16 << 20;
+
+/// So much of a packed file is unpacked to see what it holds.
+const HEAD: u64 = 4096;
+
+/// A profile summed up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DeviceProfile {
+    /// When it was taken, in nanoseconds since 1970, if it tells.
+    #[serde(skip)]
+    pub taken_nanos: Option<i64>,
+    /// Bytes of all samples.
+    pub bytes: Bytes,
+    /// Number of allocations, if it counts them.
+    pub n_allocations: Option<u64>,
+    /// By device and kind, most bytes first.
+    pub parts: Vec<ProfilePart>,
+    /// By the line that allocated, most bytes first.
+    pub owners: Vec<ProfileOwner>,
+}
+
+/// The bytes of one kind on one device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProfilePart {
+    /// As JAX names it: `cuda:0`, `TFRT_CPU_0`; absent of executables.
+    pub device: Option<String>,
+    /// `buffer`, `executable`.
+    pub kind: Option<String>,
+    /// How many bytes.
+    pub bytes: Bytes,
+    /// In so many allocations, if it counts them.
+    pub n_allocations: Option<u64>,
+}
+
+/// The bytes of one line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProfileOwner {
+    /// The innermost line of the stack in user code, else the innermost; `None` without a stack.
+    pub line: Option<CodeLine>,
+    /// How many bytes.
+    pub bytes: Bytes,
+    /// In so many allocations, if it counts them.
+    pub n_allocations: Option<u64>,
+}
+
+/// A profile that was not read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("byte {offset}: {what}")]
+pub struct DeviceProfileError {
+    /// Offset at which reading stopped, in what was unpacked.
+    pub offset: usize,
+    /// What is wrong there.
+    pub what: DeviceProfileFault,
+}
+
+/// What is wrong: [`DeviceProfileError::what`]. The message is for users.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum DeviceProfileFault {
+    /// The gzip stream is damaged.
+    #[error("the gzip file is damaged ({0})")]
+    Gzip(String),
+    /// It unpacks to more than a profile does.
+    #[error("the gzip file unpacks to more than {0}: no profile is packed so well")]
+    TooLarge(Bytes),
+    /// A field that runs over the end of its message, or is no field.
+    #[error("not a device memory profile of JAX: {0}")]
+    Wire(&'static str),
+    /// A profile of something else.
+    #[error(
+        "a pprof profile of {0}, not of memory\nhint: `jax.profiler.save_device_memory_profile(path)` makes \
+         one of memory"
+    )]
+    NoBytes(String),
+}
+
+/// Whether a file, packed or not, begins like a profile.
+pub fn is_profile(bytes: &[u8]) -> bool {
+    if FileKind::of(bytes) != FileKind::Gzip {
+        return profile::looks_like(bytes);
+    }
+    let mut head = Vec::new();
+    // What is damaged shows when it is read whole.
+    drop(MultiGzDecoder::new(bytes).take(HEAD).read_to_end(&mut head));
+    profile::looks_like(&head)
+}
+
+/// Reads a profile, packed or not.
+///
+/// # Errors
+///
+/// [`DeviceProfileError`] if it is damaged or tells of no bytes, with the offset.
+pub fn read(bytes: &[u8]) -> Result<DeviceProfile, DeviceProfileError> {
+    let unpacked = unpacked(bytes)?;
+    let profile = profile::Profile::of(&unpacked)?;
+    summary::summed_up(&profile)
+}
+
+fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, DeviceProfileError> {
+    if FileKind::of(bytes) != FileKind::Gzip {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let limit = (bytes.len() as u64 * MAX_RATIO).max(MIN_UNPACKED);
+    let mut unpacked = Vec::new();
+    let read = MultiGzDecoder::new(bytes)
+        .take(limit + 1)
+        .read_to_end(&mut unpacked);
+    let fault = |what| DeviceProfileError {
+        offset: unpacked.len(),
+        what,
+    };
+    match read {
+        Err(error) => Err(fault(DeviceProfileFault::Gzip(error.to_string()))),
+        Ok(n) if n as u64 > limit => Err(fault(DeviceProfileFault::TooLarge(Bytes::new(limit)))),
+        Ok(_) => Ok(Cow::Owned(unpacked)),
+    }
+}

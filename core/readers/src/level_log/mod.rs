@@ -1,0 +1,115 @@
+//! Logs of memory levels: what monitors of devices wrote line by line.
+//!
+//! A log has levels, but no runs: it tells that memory rose, not which code keeps it.
+//!
+//! ```
+//! use gpumem_readers::level_log::Shape;
+//! use gpumem_readers::nvidia_smi;
+//! use gpumem_model::units::Bytes;
+//!
+//! let log = nvidia_smi::read(b"index, memory.used [MiB]\n0, 10 MiB\n0, 900 MiB\n0, 12 MiB\n")?;
+//! let used = &log.devices[0].levels[0].course;
+//! assert_eq!((used.first, used.peak, used.last), (Bytes::mib(10), Bytes::mib(900), Bytes::mib(12)));
+//! assert_eq!(used.shape(log.devices[0].capacity), Shape::FellBack);
+//! # Ok::<(), nvidia_smi::NvidiaSmiError>(())
+//! ```
+
+mod builder;
+mod course;
+mod wall_time;
+
+pub(crate) use builder::{Builder, HOST, Ids, Reading};
+pub use course::{Course, Point, Shape};
+pub use wall_time::{WallTime, WallTimeKind};
+
+use gpumem_model::named;
+use gpumem_model::units::{Bytes, Nanos};
+
+/// A log of levels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LevelLog {
+    /// Who wrote it: `nvidia-smi log`.
+    pub title: &'static str,
+    /// The earliest time in it.
+    pub started: Option<WallTime>,
+    /// From the earliest to the latest time in it.
+    pub duration: Option<Nanos>,
+    /// Number of lines or events with a level.
+    pub n_readings: usize,
+    /// In the order of their numbers if they have any, else as they came.
+    pub devices: Vec<DeviceLog>,
+    /// What the reader of the report should know: lines that were left out, what was assumed.
+    pub notes: Vec<String>,
+}
+
+/// One device of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceLog {
+    /// `GPU 0`, or what else tells it from others.
+    pub label: String,
+    /// The vendor's name, if logged.
+    pub name: Option<String>,
+    /// Its memory in all, if logged.
+    pub capacity: Option<Bytes>,
+    /// Its levels; none if only those of processes were logged.
+    pub levels: Vec<NamedCourse>,
+    /// What stood in the place of a level, such as `[N/A]`, and each of it how often.
+    pub missing: Vec<(String, usize)>,
+    /// Its processes, highest peak first.
+    pub processes: Vec<ProcessLog>,
+}
+
+/// One process on one device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessLog {
+    /// Its number.
+    pub pid: u64,
+    /// Its command or file, if logged.
+    pub name: Option<String>,
+    /// Its levels; none if the log has no figure for it.
+    pub levels: Vec<NamedCourse>,
+    /// What stood in the place of a level, such as `[N/A]`, and each of it how often.
+    pub missing: Vec<(String, usize)>,
+}
+
+named! {
+    /// Which level.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum LevelKind {
+        /// The driver's figure: for all processes, or for one.
+        Used = "used",
+        /// In segments that the caching allocator holds.
+        Reserved = "reserved",
+        /// In blocks that tensors hold.
+        Allocated = "allocated",
+        /// Device memory that a program allocated with CUDA.
+        Device = "device memory",
+        /// Managed memory, which moves between device and host.
+        Managed = "managed memory",
+        /// Memory of the host that CUDA pinned or was told of.
+        Pinned = "pinned host memory",
+    }
+}
+
+/// A level over the time of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedCourse {
+    /// Which level.
+    pub kind: LevelKind,
+    /// Its readings.
+    pub course: Course,
+}
+
+impl DeviceLog {
+    /// The level to judge it by: the first of [`LevelKind`] that is known.
+    pub fn main_level(&self) -> Option<&NamedCourse> {
+        self.levels.iter().min_by_key(|level| level.kind)
+    }
+}
+
+impl ProcessLog {
+    /// The level to judge it by: the first of [`LevelKind`] that is known.
+    pub fn main_level(&self) -> Option<&NamedCourse> {
+        self.levels.iter().min_by_key(|level| level.kind)
+    }
+}

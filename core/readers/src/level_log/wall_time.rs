@@ -1,0 +1,259 @@
+//! Times as logs write them.
+
+use std::fmt;
+
+use gpumem_model::units::Nanos;
+
+const SECOND: i64 = 1_000_000_000;
+const DAY: i64 = 86_400 * SECOND;
+
+/// What a time tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WallTimeKind {
+    /// Day and time in the log's own time zone.
+    Local,
+    /// Day and time in UTC: it was a Unix time.
+    Utc,
+    /// The time of day alone.
+    OfDay,
+}
+
+/// A time in a log, by the clock of the machine that wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WallTime {
+    /// Since 1970, or since midnight.
+    nanos: i64,
+    kind: WallTimeKind,
+}
+
+impl WallTime {
+    /// The time in a text, if it is one: `2024/01/17 12:34:56.789`, `2024-01-17T12:34:56+08:00`, `20240117
+    /// 12:34:56`, `12:34:56`, or seconds, milliseconds, microseconds or nanoseconds since 1970.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if let Some(nanos) = unix(text) {
+            let kind = WallTimeKind::Utc;
+            return Some(Self { nanos, kind });
+        }
+        let is_between = |c: char| c == 'T' || c.is_ascii_whitespace();
+        if let Some((day, rest)) = text.split_once(is_between) {
+            let nanos = days(day)?
+                .checked_mul(DAY)?
+                .checked_add(of_day(rest.trim())?)?;
+            let kind = WallTimeKind::Local;
+            return Some(Self { nanos, kind });
+        }
+        let nanos = of_day(text)?;
+        let kind = WallTimeKind::OfDay;
+        Some(Self { nanos, kind })
+    }
+
+    /// Nanoseconds since 1970, in UTC.
+    pub const fn unix_nanos(nanos: i64) -> Self {
+        let kind = WallTimeKind::Utc;
+        Self { nanos, kind }
+    }
+
+    /// Nanoseconds since 1970 by the log's clock, or since the midnight before its first line.
+    pub const fn nanos(self) -> i64 {
+        self.nanos
+    }
+
+    /// The time from `earlier` to this; zero if `earlier` is later.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Nanos {
+        let nanos = self.nanos.saturating_sub(earlier.nanos);
+        Nanos::new(u64::try_from(nanos).unwrap_or(0))
+    }
+
+    /// A time of day that goes on from `before`: midnight may lie between them.
+    pub(crate) fn after_midnight(self, before: Option<Self>) -> Self {
+        let Some(before) = before.filter(|_| self.kind == WallTimeKind::OfDay) else {
+            return self;
+        };
+        let mut nanos = self.nanos + before.nanos.div_euclid(DAY) * DAY;
+        if before.nanos - nanos > DAY / 2 {
+            nanos += DAY;
+        }
+        Self { nanos, ..self }
+    }
+}
+
+impl fmt::Display for WallTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.nanos.rem_euclid(DAY) / SECOND;
+        let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        let clock = format!("{hour:02}:{minute:02}:{second:02}");
+        let (year, month, day) = civil(self.nanos.div_euclid(DAY));
+        match self.kind {
+            WallTimeKind::OfDay => f.write_str(&clock),
+            WallTimeKind::Local => write!(f, "{year:04}-{month:02}-{day:02} {clock}"),
+            WallTimeKind::Utc => write!(f, "{year:04}-{month:02}-{day:02} {clock} UTC"),
+        }
+    }
+}
+
+/// A number of seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by its size.
+fn unix(text: &str) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let n_digits = whole.len();
+    // Before 2001 nobody logged GPUs; eight digits are a day.
+    if !(10..=19).contains(&n_digits) {
+        return None;
+    }
+    let nanos_each: i64 = match n_digits {
+        10..=11 => SECOND,
+        12..=14 => 1_000_000,
+        15..=17 => 1_000,
+        _ => 1,
+    };
+    let whole = digits(whole)?.checked_mul(nanos_each)?;
+    let part = if fraction.is_empty() {
+        0
+    } else {
+        part(fraction)? / (SECOND / nanos_each)
+    };
+    whole.checked_add(part)
+}
+
+/// Days since 1970 of `2024/01/17`, `2024-01-17` or `20240117`.
+fn days(text: &str) -> Option<i64> {
+    let is_between = |c: char| c == '/' || c == '-';
+    let (year, month, day) = if text.contains(is_between) {
+        let mut parts = text.splitn(3, is_between);
+        (parts.next()?, parts.next()?, parts.next()?)
+    } else if text.len() == 8 {
+        (text.get(..4)?, text.get(4..6)?, text.get(6..)?)
+    } else {
+        return None;
+    };
+    let (year, month, day) = (digits(year)?, digits(month)?, digits(day)?);
+    let is_day = (1970..=9999).contains(&year) && (1..=12).contains(&month);
+    if !is_day || !(1..=31).contains(&day) {
+        return None;
+    }
+    // Years that begin in March have their leap day last.
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let in_year = (153 * month + 2) / 5 + day - 1;
+    Some(year * 365 + year / 4 - year / 100 + year / 400 + in_year - 719_468)
+}
+
+/// The inverse of [`days`].
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, in_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let in_era_years = (in_era - in_era / 1460 + in_era / 36_524 - in_era / 146_096) / 365;
+    let in_year = in_era - (365 * in_era_years + in_era_years / 4 - in_era_years / 100);
+    let month = (5 * in_year + 2) / 153;
+    let day = in_year - (153 * month + 2) / 5 + 1;
+    let (month, later) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    (era * 400 + in_era_years + later, month, day)
+}
+
+/// Nanoseconds since midnight of `12:34:56.789`; a time zone behind it is passed over.
+fn of_day(text: &str) -> Option<i64> {
+    let end = text.find(['+', '-', 'Z', ' ']).unwrap_or(text.len());
+    let text = text.get(..end)?;
+    let mut parts = text.splitn(3, ':');
+    let (hour, minute, seconds) = (parts.next()?, parts.next()?, parts.next()?);
+    let (second, fraction) = seconds.split_once(['.', ',']).unwrap_or((seconds, "0"));
+    let (hour, minute, second) = (digits(hour)?, digits(minute)?, digits(second)?);
+    if hour >= 24 || minute >= 60 || second > 60 {
+        return None;
+    }
+    let seconds = hour * 3600 + minute * 60 + second;
+    Some(seconds * SECOND + part(fraction)?)
+}
+
+/// `789` behind a point, in billionths.
+fn part(fraction: &str) -> Option<i64> {
+    let fraction = fraction.get(..9).unwrap_or(fraction);
+    let n_zeros = 9_u32.checked_sub(u32::try_from(fraction.len()).ok()?)?;
+    digits(fraction)?.checked_mul(10_i64.checked_pow(n_zeros)?)
+}
+
+fn digits(text: &str) -> Option<i64> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<&str>) {
+        let shown = WallTime::parse(text).map(|time| time.to_string());
+        assert_eq!(shown.as_deref(), expected, "{text}");
+    }
+
+    #[test]
+    fn times_are_read_as_logs_write_them() {
+        check("2024/02/29 23:59:59.999", Some("2024-02-29 23:59:59"));
+        check("2025-09-08T17:26:50+08:00", Some("2025-09-08 17:26:50"));
+        check("2025-09-08T17:26:50Z", Some("2025-09-08 17:26:50"));
+        check("20230305   17:52:13", Some("2023-03-05 17:52:13"));
+        check(" 7:52:13", Some("07:52:13"));
+        for unix in [
+            "1705494896",
+            "1705494896.5",
+            "1705494896500",
+            "1705494896500000",
+            "1705494896500000000",
+        ] {
+            check(unix, Some("2024-01-17 12:34:56 UTC"));
+        }
+        for none in [
+            "",
+            "12",
+            "12:34",
+            "2024/13/01 00:00:00",
+            "2024/01/17",
+            "20240117",
+            "NVIDIA A100",
+            "4211",
+            "9223372036854775807:00:00",
+            "00:9223372036854775807:00",
+        ] {
+            check(none, None);
+        }
+    }
+
+    #[test]
+    fn a_time_of_day_goes_on_after_midnight() {
+        let first = WallTime::parse("23:59:58").unwrap();
+        let second = WallTime::parse("00:00:01")
+            .unwrap()
+            .after_midnight(Some(first));
+        let third = WallTime::parse("00:00:02")
+            .unwrap()
+            .after_midnight(Some(second));
+        assert_eq!(second.since(first), Nanos::millis(3000));
+        assert_eq!(third.since(first), Nanos::millis(4000));
+    }
+
+    proptest! {
+        #[test]
+        fn every_day_is_shown_as_it_was_written(days_since in 0_i64..2_900_000) {
+            let (year, month, day) = civil(days_since);
+            prop_assert_eq!(days(&format!("{year:04}/{month:02}/{day:02}")), Some(days_since));
+        }
+
+        #[test]
+        fn no_text_panics(text in "[0-9TZ:/., +-]{0,30}") {
+            if let Some(time) = WallTime::parse(&text) {
+                prop_assert!(!time.to_string().is_empty());
+            }
+        }
+    }
+}

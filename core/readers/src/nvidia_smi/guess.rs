@@ -1,0 +1,255 @@
+//! Logs without a header (`--format=csv,noheader`): which column is memory, by what is in it.
+//!
+//! Loads, temperatures and clocks are numbers, too. Memory is one column of sizes with their unit; or a column
+//! next to that of the capacity, which does not change and is never lower.
+
+use std::collections::HashMap;
+
+use super::columns::{Column, Columns, Separator};
+use super::quantity;
+use crate::level_log::WallTime;
+
+/// So many rows are looked at.
+const N_ROWS: usize = 2000;
+
+/// What all fields of a column look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Time,
+    Uuid,
+    Bus,
+    /// Whole numbers up to 63, as indices are.
+    Small,
+    /// Other numbers without a unit.
+    Number,
+    /// Sizes with a unit.
+    Size,
+    /// Other figures with a unit, such as `35 %`.
+    Figure,
+    Missing,
+    Text,
+}
+
+fn look(field: &str) -> Look {
+    let field = field.trim();
+    let is_hexadecimal = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if quantity::is_missing(field) {
+        return Look::Missing;
+    }
+    if WallTime::parse(field).is_some() {
+        return Look::Time;
+    }
+    if field.starts_with("GPU-") || field.starts_with("MIG-") {
+        return Look::Uuid;
+    }
+    if field.contains(':') && field.split([':', '.']).all(is_hexadecimal) {
+        return Look::Bus;
+    }
+    if let Ok(number) = field.parse::<u64>() {
+        return if number < 64 {
+            Look::Small
+        } else {
+            Look::Number
+        };
+    }
+    if field.parse::<f64>().is_ok_and(|number| number >= 0.0) {
+        return Look::Figure;
+    }
+    let is_number = field.starts_with(|c: char| c.is_ascii_digit());
+    match quantity::has_unit(field) && quantity::level(field, 1).is_some() {
+        true => Look::Size,
+        false if is_number && field.contains(' ') => Look::Figure,
+        false => Look::Text,
+    }
+}
+
+/// What rows without a header may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// A log of nvidia-smi: its memory is certain, or it has what only nvidia-smi writes.
+    Log,
+    /// Numbers that may be anything.
+    Numbers,
+}
+
+/// What rows look like: as many fields in most of them, one of them a number or a size.
+pub(super) fn rows_are(rows: &[&str]) -> Option<Rows> {
+    let guess = Guess::of(rows)?;
+    let is_theirs = |look: &Look| matches!(look, Look::Uuid | Look::Bus | Look::Size);
+    let is_log = guess.looks.iter().any(is_theirs) || guess.columns().is_some();
+    Some(if is_log { Rows::Log } else { Rows::Numbers })
+}
+
+/// The columns of rows without a header; `Err` with their number if none is surely memory.
+pub(super) fn columns(rows: &[&str]) -> Option<Result<Columns, usize>> {
+    let guess = Guess::of(rows)?;
+    Some(guess.columns().ok_or(guess.looks.len()))
+}
+
+/// A capacity without its unit is at least this many MiB, a level is above this in some row: it is no load in
+/// percent, no temperature.
+const LEAST_TOTAL: u64 = 900;
+const LEAST_USED: u64 = 100;
+
+/// No device has so many MiB.
+const MOST_TOTAL: u64 = super::rows::MOST.get() >> 20;
+
+struct Guess<'t> {
+    looks: Vec<Look>,
+    rows: Vec<&'t str>,
+}
+
+impl<'t> Guess<'t> {
+    fn of(rows: &[&'t str]) -> Option<Self> {
+        let n_fields = |row: &str| row.split(',').count();
+        let mut counts: Vec<usize> = Vec::new();
+        counts.extend(rows.iter().take(N_ROWS).map(|row| n_fields(row)));
+        counts.sort_unstable();
+        let usual = *counts.get(counts.len() / 2)?;
+        let mut usual_rows: Vec<&str> = Vec::new();
+        let of_usual = rows
+            .iter()
+            .take(N_ROWS)
+            .filter(|row| n_fields(row) == usual);
+        usual_rows.extend(of_usual);
+        let mut looks: Vec<Option<Look>> = vec![None; usual];
+        let mut n_rows = 0;
+        for row in &usual_rows {
+            let of_row = row.split(',').map(look);
+            // A line of an error has words only.
+            if of_row.clone().all(|look| look == Look::Text) {
+                continue;
+            }
+            n_rows += 1;
+            for (known, look) in looks.iter_mut().zip(of_row) {
+                *known = Some(match (*known, look) {
+                    (None | Some(Look::Missing), look) => look,
+                    (Some(known), Look::Missing) => known,
+                    (Some(known), look) if known == look => known,
+                    (Some(Look::Small | Look::Number), Look::Small | Look::Number) => Look::Number,
+                    _ => Look::Text,
+                });
+            }
+        }
+        let mut plain = Vec::with_capacity(usual);
+        plain.extend(looks.into_iter().map(|look| look.unwrap_or(Look::Text)));
+        let is_level = |look: &Look| matches!(look, Look::Small | Look::Number | Look::Size);
+        let is_log = n_rows * 2 > rows.len().min(N_ROWS) && plain.iter().any(is_level);
+        is_log.then_some(Self {
+            looks: plain,
+            rows: usual_rows,
+        })
+    }
+
+    fn columns(&self) -> Option<Columns> {
+        let mut columns = vec![Column::Other; self.looks.len()];
+        for (column, look) in columns.iter_mut().zip(&self.looks) {
+            *column = match look {
+                Look::Time => Column::Time,
+                Look::Uuid => Column::Uuid,
+                Look::Bus => Column::Bus,
+                _ => Column::Other,
+            };
+        }
+        let of_look = |wanted: &[Look]| {
+            let all = 0..self.looks.len();
+            let fitting = all.filter(|&at| wanted.contains(&self.looks[at]));
+            fitting.collect::<Vec<usize>>()
+        };
+        let sizes = of_look(&[Look::Size]);
+        let mut numbers = of_look(&[Look::Small, Look::Number]);
+        // An index comes before what it counts.
+        if let Some(&first) = numbers.first().filter(|_| numbers.len() + sizes.len() > 1)
+            && self.is_index(first)
+        {
+            columns[first] = Column::Number;
+            numbers.remove(0);
+        }
+        match (&sizes[..], &numbers[..]) {
+            ([only], [pid]) if pid < only => {
+                columns[*pid] = Column::Pid;
+                if pid + 1 < *only && self.looks[pid + 1] == Look::Text {
+                    columns[pid + 1] = Column::ProcessName;
+                }
+                columns[*only] = Column::ProcessUsed;
+            }
+            ([only], _) => columns[*only] = Column::Used,
+            ([one, other], _) => {
+                let (used, total) = self.used_and_total(*one, *other, &columns)?;
+                (columns[used], columns[total]) = (Column::Used, Column::Total);
+            }
+            ([], [one, other]) => {
+                let (used, total) = self.used_and_total(*one, *other, &columns)?;
+                let most = |at: usize| self.levels(at).max().unwrap_or(0);
+                let is_capacity = (LEAST_TOTAL..=MOST_TOTAL).contains(&most(total));
+                if !is_capacity || most(used) <= LEAST_USED {
+                    return None;
+                }
+                (columns[used], columns[total]) = (Column::Used, Column::Total);
+            }
+            _ => return None,
+        }
+        Some(Columns {
+            separator: Separator::Comma,
+            units: vec![None; columns.len()],
+            kinds: columns,
+            names: String::new(),
+        })
+    }
+
+    fn levels(&self, at: usize) -> impl Iterator<Item = u64> {
+        self.rows.iter().filter_map(move |row| {
+            let field = row.split(',').nth(at)?;
+            let level = quantity::level(field, 1)?.ok()?;
+            Some(level.get())
+        })
+    }
+
+    /// Whether a column counts devices: small numbers that begin with 0, none left out.
+    fn is_index(&self, at: usize) -> bool {
+        let mut seen = [false; 64];
+        for number in self.levels(at) {
+            match seen.get_mut(number as usize) {
+                Some(seen) => *seen = true,
+                None => return false,
+            }
+        }
+        let n_seen = seen.iter().filter(|seen| **seen).count();
+        seen.iter().take(n_seen).all(|seen| *seen)
+    }
+
+    /// Which of two columns is used, and which is the capacity, if that is certain.
+    fn used_and_total(&self, one: usize, other: usize, kinds: &[Column]) -> Option<(usize, usize)> {
+        match (
+            self.is_total(other, one, kinds),
+            self.is_total(one, other, kinds),
+        ) {
+            (true, false) => Some((one, other)),
+            (false, true) => Some((other, one)),
+            _ => None,
+        }
+    }
+
+    /// Whether a column is the capacity for another one: never lower, and always the same for a device. What
+    /// begins above its half may be free memory as well.
+    fn is_total(&self, total: usize, used: usize, kinds: &[Column]) -> bool {
+        let is_id = |kind: &Column| matches!(kind, Column::Number | Column::Uuid | Column::Bus);
+        let id = kinds.iter().position(is_id);
+        let mut of_devices: HashMap<&str, u64> = HashMap::new();
+        let mut is_first = true;
+        for row in &self.rows {
+            let field = |at: usize| row.split(',').nth(at);
+            let level = |at: usize| quantity::level(field(at)?, 1)?.ok();
+            let (Some(total), Some(used)) = (level(total), level(used)) else {
+                continue;
+            };
+            let device = id.and_then(field).unwrap_or_default().trim();
+            let known = *of_devices.entry(device).or_insert(total.get());
+            if known != total.get() || used > total || is_first && used.get() > total.get() / 2 {
+                return false;
+            }
+            is_first = false;
+        }
+        !is_first
+    }
+}

@@ -1,0 +1,69 @@
+//! Logs of `nvidia-smi`: `--query-gpu`, `--query-compute-apps` (both as CSV), `dmon` and `pmon`.
+//!
+//! Logs grow for days and are put together by scripts: headers repeat or are absent, lines of errors stand
+//! between readings, `PowerShell` writes UTF-16, and the last line may be cut. What is no reading is passed
+//! over and noted. A log without any level of memory is an error that says how to log one.
+//!
+//! ```
+//! use gpumem_readers::nvidia_smi;
+//! use gpumem_model::units::Bytes;
+//!
+//! let log = b"# gpu        pid  type    fb   command\n# Idx          #   C/G    MB   name\n\
+//!     0       4211     C   800   python3\n    0          -     -     -   -\n";
+//! let log = nvidia_smi::read(log)?;
+//! let process = &log.devices[0].processes[0];
+//! assert_eq!((process.pid, process.levels[0].course.peak), (4211, Bytes::mib(800)));
+//!
+//! let error = nvidia_smi::read(b"# gpu    sm   mem\n# Idx     %     %\n    0    12     3\n").unwrap_err();
+//! assert!(error.to_string().contains("nvidia-smi dmon -s m"), "{error}");
+//! # Ok::<(), nvidia_smi::NvidiaSmiError>(())
+//! ```
+
+mod columns;
+mod decoded;
+mod fault;
+mod guess;
+mod quantity;
+mod rows;
+pub use fault::{NvidiaSmiError, NvidiaSmiFault};
+
+use super::file_kind::FileKind;
+use super::level_log::LevelLog;
+use columns::Columns;
+use decoded::Decoded;
+
+/// What a log of `nvidia-smi` is called in a report.
+pub const TITLE: &str = "nvidia-smi log";
+
+/// What the beginning of a file looks like: a log of `nvidia-smi`, or rows of numbers that may be one without
+/// its header.
+pub(super) fn kind(head: &[u8]) -> Option<FileKind> {
+    let decoded = Decoded::of(head);
+    let mut lines = decoded.lines();
+    let is_named =
+        |line: &str| Columns::of_header(line).is_some() || fault::other_output(line).is_some();
+    if lines.clone().any(|line| is_named(line.text)) {
+        return Some(FileKind::NvidiaSmi);
+    }
+    // The look may end inside a line.
+    let n_lines = decoded.lines().count().max(2) - 1;
+    let mut rows = Vec::new();
+    rows.extend(lines.by_ref().take(n_lines).map(|line| line.text));
+    guess::rows_are(&rows).map(|rows| match rows {
+        guess::Rows::Log => FileKind::NvidiaSmi,
+        guess::Rows::Numbers => FileKind::Numbers,
+    })
+}
+
+/// Reads a log.
+///
+/// # Errors
+///
+/// [`NvidiaSmiError`] if it has no level of memory, with the offset and what to log instead.
+pub fn read(bytes: &[u8]) -> Result<LevelLog, NvidiaSmiError> {
+    let decoded = Decoded::of(bytes);
+    rows::read(&decoded).map_err(|(at, what)| NvidiaSmiError {
+        offset: decoded.offset_in_file(at).min(bytes.len()),
+        what,
+    })
+}

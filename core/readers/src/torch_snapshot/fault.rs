@@ -1,0 +1,68 @@
+//! Why a snapshot was not read, and where.
+
+use thiserror::Error;
+
+use crate::pickle;
+use crate::pickle::{Kind, PickleError};
+
+/// A snapshot that was not read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("byte {offset}: {what}")]
+pub struct SnapshotError {
+    /// Offset at which reading stopped: of the opcode, or of the beginning of the record that is wrong.
+    pub offset: usize,
+    /// What is wrong with it.
+    pub what: SnapshotFault,
+}
+
+/// What is wrong: [`SnapshotError::what`]. The message is for users.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SnapshotFault {
+    /// The pickle itself is damaged, or would run something.
+    #[error(transparent)]
+    Pickle(pickle::Fault),
+    /// No pickle at all.
+    #[error("not a memory snapshot of PyTorch: it looks like {0}")]
+    OtherFile(&'static str),
+    /// A pickle of something else.
+    #[error("not a memory snapshot of PyTorch: a pickled {0}")]
+    OtherPickle(String),
+    /// A value of another type than expected.
+    #[error("`{field}` is a {found}, not a {expected}")]
+    Type {
+        /// The field's name.
+        field: &'static str,
+        /// What it should be.
+        expected: Kind,
+        /// What it is.
+        found: Kind,
+    },
+    /// A number that cannot be a size, an address or an index.
+    #[error("`{field}` is {found}, not a number from 0 to 2^64-1")]
+    Number {
+        /// The field's name.
+        field: &'static str,
+        /// The number.
+        found: i128,
+    },
+    /// A record with too many fields.
+    #[error("a record of `{field}` with {n} fields")]
+    ManyFields {
+        /// The field that holds the record.
+        field: &'static str,
+        /// How many it has.
+        n: usize,
+    },
+    /// Shared lists that would be read again and again.
+    #[error("its lists are shared so often that they would not end")]
+    Endless,
+}
+
+impl From<PickleError> for SnapshotError {
+    fn from(error: PickleError) -> Self {
+        Self {
+            offset: error.offset,
+            what: SnapshotFault::Pickle(error.what),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Memory snapshots of PyTorch: `torch.cuda.memory._dump_snapshot(path)` and what came before it.
+//!
+//! The oldest files are a list of segments, later ones a dict with `segments`, `device_traces` and more.
+//! Fields came and went, so a missing field is normal, and an unknown one is passed over.
+//!
+//! ```
+//! use gpumem_readers::torch_snapshot::summary;
+//! use gpumem_model::units::Bytes;
+//!
+//! // [{'total_size': 2097152, 'blocks': [{'size': 2097152, 'state': 'inactive'}]}], protocol 2
+//! let file = b"\x80\x02]}(X\x0a\x00\x00\x00total_sizeJ\x00\x00\x20\x00X\x06\x00\x00\x00blocks\
+//!     ]}(X\x04\x00\x00\x00sizeJ\x00\x00\x20\x00X\x05\x00\x00\x00stateX\x08\x00\x00\x00inactiveuaua.";
+//! let summary = summary(file)?;
+//! assert_eq!(summary.devices[0].reserved, Bytes::mib(2));
+//! assert_eq!(summary.devices[0].largest_hole, Bytes::mib(2));
+//! # Ok::<(), gpumem_readers::torch_snapshot::SnapshotError>(())
+//! ```
+
+mod change;
+mod explorer;
+mod fault;
+mod flame;
+mod holder;
+mod levels;
+mod lifetimes;
+mod lines;
+mod live;
+mod model;
+mod read;
+mod record;
+mod stacks;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod timeline;
+
+pub use change::{Change, DeviceChange, SnapshotChange};
+pub use explorer::{Explorer, ExplorerFrame};
+pub use fault::{SnapshotError, SnapshotFault};
+pub use flame::{Flame, FlameNames, FlameNode, FlamePart, Side};
+pub use holder::{HELD_BY, SnapshotHolder};
+pub use levels::Levels;
+pub use lifetimes::{Lifetimes, Lived};
+pub use model::{
+    Block, DeviceSnapshot, Event, Frame, Segment, SnapshotDevice, StackIdx, TorchSnapshot,
+};
+pub use read::read;
+pub use stacks::StackTotal;
+pub use summary::{DeviceSummary, FailedRequest, Owner, Summary};
+pub use timeline::Timeline;
+
+use super::cell_files::CellFiles;
+use super::file_kind::FileKind;
+use super::pickle;
+
+/// Reads a snapshot's file and sums it up.
+///
+/// # Errors
+///
+/// [`SnapshotError`] if the bytes are damaged or not a snapshot, with the offset at which reading stopped.
+pub fn summary(bytes: &[u8]) -> Result<Summary, SnapshotError> {
+    summary_in(bytes, &CellFiles::default())
+}
+
+/// The same, with the names of cells in place of their files.
+///
+/// # Errors
+///
+/// As [`summary()`].
+pub fn summary_in(bytes: &[u8], cells: &CellFiles) -> Result<Summary, SnapshotError> {
+    Ok(Summary::of(&read(&parsed(bytes)?, cells)?))
+}
+
+/// The file's values, or what the file is instead.
+fn parsed(bytes: &[u8]) -> Result<pickle::Tree<'_>, SnapshotError> {
+    pickle::parse(bytes).map_err(|error| match FileKind::of(bytes) {
+        FileKind::Pickle => error.into(),
+        other => SnapshotError {
+            offset: error.offset,
+            what: SnapshotFault::OtherFile(other.words()),
+        },
+    })
+}

@@ -1,0 +1,134 @@
+//! A snapshot as it is in the file.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use gpumem_model::segments::BlockState;
+use gpumem_model::trace::Action;
+use gpumem_model::units::Bytes;
+
+/// A snapshot's devices.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TorchSnapshot<'t> {
+    /// Devices with segments or events, in order; the host last.
+    pub devices: Vec<DeviceSnapshot>,
+    /// Each frame once.
+    pub frames: Vec<Frame<'t>>,
+    /// Stacks as indices of `frames`, innermost first.
+    pub stacks: Vec<Vec<u32>>,
+    /// What holds blocks, if gpumem wrote the file: paths.
+    pub holders: Vec<&'t str>,
+    /// Names and values of the allocator's settings.
+    pub settings: Vec<(&'t str, String)>,
+    /// Number of annotations, such as the steps of an optimizer.
+    pub n_annotations: usize,
+}
+
+/// A device by its number, or the host's pinned memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SnapshotDevice {
+    /// `cuda:0`.
+    Cuda(u64),
+    /// Pinned memory.
+    Host,
+}
+
+impl Serialize for SnapshotDevice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl fmt::Display for SnapshotDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cuda(number) => write!(f, "cuda:{number}"),
+            Self::Host => f.write_str("host (pinned memory)"),
+        }
+    }
+}
+
+/// One device's segments at the end, and its allocator's latest events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceSnapshot {
+    /// Which one.
+    pub device: SnapshotDevice,
+    /// In the file's order.
+    pub segments: Vec<Segment>,
+    /// Oldest first.
+    pub events: Vec<Event>,
+    /// Of each out-of-memory event, in their order: the stream that wanted memory, if recorded.
+    pub failed_streams: Vec<Option<u64>>,
+}
+
+/// Memory that the allocator holds from the driver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Its size.
+    pub size: Bytes,
+    /// Bytes of allocated blocks, as the file states.
+    pub stated_allocated: Option<Bytes>,
+    /// Bytes of active blocks, as the file states.
+    pub stated_active: Option<Bytes>,
+    /// Whether it is a mapped part of an expandable segment.
+    pub is_expandable: bool,
+    /// Its first byte, if recorded.
+    pub address: Option<u64>,
+    /// Whether it holds small blocks.
+    pub is_small: bool,
+    /// Whether it belongs to a pool of its own, as that of a CUDA graph.
+    pub is_private: bool,
+    /// The stream that uses it, if recorded.
+    pub stream: Option<u64>,
+    /// In the order of their addresses.
+    pub blocks: Vec<Block>,
+}
+
+/// A part of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// Its first byte; old files leave it to be counted.
+    pub address: Option<u64>,
+    /// Its size.
+    pub size: Bytes,
+    /// What the program asked for; the size if the file does not tell.
+    pub requested: Bytes,
+    /// Who uses it.
+    pub state: BlockState,
+    /// The stack that allocated it, if recorded.
+    pub stack: Option<StackIdx>,
+    /// What holds it, if gpumem wrote the file: a position in [`TorchSnapshot::holders`].
+    pub holder: Option<u32>,
+}
+
+/// A position in [`TorchSnapshot::stacks`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StackIdx(pub u32);
+
+/// A frame of a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Frame<'t> {
+    /// The function.
+    pub name: &'t str,
+    /// The file.
+    pub file: &'t str,
+    /// The line, if known.
+    pub line: Option<u32>,
+}
+
+/// One action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// What was done; `None` for a snapshot, an annotation, or what this reader does not know.
+    pub action: Option<Action>,
+    /// The first byte of the block or segment; of an out-of-memory event, the bytes that the driver had
+    /// free.
+    pub address: Option<u64>,
+    /// As requested.
+    pub size: Bytes,
+    /// Microseconds since 1970.
+    pub at_micros: Option<u64>,
+    /// The stack that asked for it, if recorded.
+    pub stack: Option<StackIdx>,
+}

@@ -1,0 +1,7 @@
+//! What files of other programs are read as, and how that is said.
+
+mod chrome_trace;
+mod device_profile;
+mod nsight;
+mod nvidia_smi;
+mod stormlog;

@@ -1,0 +1,61 @@
+//! Findings as instants, at the end of the last run that each rests on.
+
+use serde_json::json;
+
+use super::event::{Args, Event, Name, Phase, Scope};
+use super::{NOTEBOOK, process_of};
+use gpumem_analyzer::{Analysis, Finding, State, Withdrawn};
+use gpumem_model::recording::Recording;
+use gpumem_model::units::{Nanos, Units};
+use gpumem_wording as wording;
+
+/// One for each finding, with what the report says about it.
+pub(super) fn events<'a>(recording: &'a Recording, analysis: &'a Analysis) -> Vec<Event<'a>> {
+    let findings = analysis.findings.iter();
+    findings
+        .map(|finding| instant(recording, finding))
+        .collect()
+}
+
+fn instant<'a>(recording: &Recording, finding: &Finding) -> Event<'a> {
+    let words = wording::words(recording, finding, Units::Binary);
+    let device = finding.known_device();
+    let process = device.map_or(NOTEBOOK, process_of);
+    Event {
+        ph: Phase::Instant,
+        name: Name::Made(wording::plain(&words.title)),
+        cat: Some("finding"),
+        pid: process,
+        tid: process,
+        ts: at(recording, finding).into(),
+        dur: None,
+        s: Some(device.map_or(Scope::Global, |_| Scope::Process)),
+        args: args(finding, &wording::plain(&words.detail), &words.suggestions),
+    }
+}
+
+fn args(finding: &Finding, detail: &str, suggestions: &[String]) -> Args {
+    let holders = finding.holders.iter().map(|holder| &holder.name);
+    Args::Other(json!({
+        "kind": finding.kind.name(),
+        "severity": finding.severity.name(),
+        "state": finding.state.map(State::name),
+        "withdrawn": finding.withdrawn.map(Withdrawn::name),
+        "detail": detail,
+        "held_by": holders.collect::<Vec<_>>(),
+        "suggestions": suggestions,
+    }))
+}
+
+/// When memory ran out, or the end of the last run that it rests on.
+fn at(recording: &Recording, finding: &Finding) -> Nanos {
+    let Some(last) = finding.runs.iter().max() else {
+        return recording.last_instant();
+    };
+    let run = recording.run(*last);
+    let ran_out = run.oom.as_ref().filter(|_| finding.ran_out());
+    ran_out
+        .map(|oom| oom.at)
+        .or(run.ended)
+        .unwrap_or_else(|| recording.last_instant())
+}

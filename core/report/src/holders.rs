@@ -1,0 +1,288 @@
+//! The holders of a device in words: one line per name, with its branches below it.
+
+use super::{cut, to_text};
+use gpumem_heap::Holders;
+use gpumem_model::holders::{DeviceHolders, Holder, HolderBranch, Rest, SharedMemory};
+use gpumem_model::printable::printable;
+
+/// The holders as text, at most `width` columns wide; `name` and `device` restrict it to one of them.
+pub fn holders(
+    holders: &Holders,
+    name: Option<&str>,
+    device: Option<&str>,
+    width: usize,
+) -> String {
+    let devices = holders.devices.iter();
+    let wanted = devices.filter(|it| device.is_none_or(|label| label == it.device));
+    let parts: Vec<String> = wanted.filter_map(|it| on_device(it, name, width)).collect();
+    match (parts.is_empty(), name) {
+        (false, _) => to_text(&parts),
+        (true, Some(name)) => format!("{} holds no device memory", printable(name)),
+        (true, None) => "no name holds device memory".to_owned(),
+    }
+}
+
+/// `None` if the name holds nothing on this device.
+fn on_device(holders: &DeviceHolders, name: Option<&str>, width: usize) -> Option<String> {
+    let is_wanted = |it: &str| name.is_none_or(|name| name == it);
+    let roots: Vec<_> = holders
+        .roots
+        .iter()
+        .filter(|it| is_wanted(&it.name))
+        .collect();
+    let shared = holders.shared.iter();
+    let shared: Vec<_> = shared
+        .filter(|it| it.names.iter().any(|name| is_wanted(name)))
+        .collect();
+    if roots.is_empty() && shared.is_empty() {
+        return None;
+    }
+    let mut lines = vec![format!(
+        "{}  {} in {}",
+        holders.device,
+        holders.n_bytes,
+        counted(holders.n_storages, "storage", "storages")
+    )];
+    for root in roots {
+        root_lines(root, &mut lines);
+    }
+    if name.is_none() {
+        lines.extend(rest(&holders.more, "more name", "more names").map(|it| format!("  {it}")));
+    }
+    lines.extend(shared.into_iter().flat_map(shared_lines));
+    if name.is_none() {
+        let more = rest(
+            &holders.more_shared,
+            "more that names share",
+            "more that names share",
+        );
+        lines.extend(more.map(|it| format!("  {it}")));
+    }
+    if holders.is_cut {
+        lines.push("  … and more: looking was stopped at its bound".to_owned());
+    }
+    let lines: Vec<_> = lines.iter().map(|line| cut(line, width)).collect();
+    Some(lines.join("\n"))
+}
+
+fn root_lines(root: &Holder, lines: &mut Vec<String>) {
+    let words = root.kind.words().filter(|words| *words != root.name);
+    let kind = words.map(|words| format!(" ({words})"));
+    let grown = root
+        .grown
+        .map(|grown| format!(" · {grown} since the last look"));
+    lines.push(format!(
+        "  {:>8}  {}{} · {}{}",
+        root.retained.to_string(),
+        root.name,
+        kind.unwrap_or_default(),
+        root.what,
+        grown.unwrap_or_default(),
+    ));
+    if root.path != root.name && !root.path.is_empty() {
+        lines.push(format!("            {}", root.path));
+    }
+    branch_lines(&root.branches, &root.more, 1, lines);
+}
+
+/// A single branch says no more than the path does, so only what is below it is shown.
+fn branch_lines(branches: &[HolderBranch], more: &Rest, depth: usize, lines: &mut Vec<String>) {
+    let listed = branches.iter().filter(|branch| !branch.step.is_empty());
+    let is_alone = branches.len() == 1 && more.n == 0;
+    let indent = " ".repeat(10 + 2 * depth);
+    for branch in listed {
+        let below = if is_alone && branch.n == 1 {
+            depth
+        } else {
+            let HolderBranch {
+                step,
+                what,
+                n_bytes,
+                ..
+            } = branch;
+            lines.push(format!("{indent}{n_bytes}  {step} · {what}"));
+            depth + 1
+        };
+        branch_lines(&branch.branches, &branch.more, below, lines);
+    }
+    if !branches.is_empty() {
+        lines.extend(rest(more, "more", "more").map(|it| format!("{indent}{it}")));
+    }
+}
+
+fn shared_lines(shared: &SharedMemory) -> [String; 2] {
+    let others = if shared.and_others { " and others" } else { "" };
+    [
+        format!(
+            "  {:>8}  {}{others} together · {}",
+            shared.n_bytes.to_string(),
+            shared.names.join(", "),
+            shared.what
+        ),
+        format!("            {}", shared.path),
+    ]
+}
+
+/// `… and 3 more names, 12 MiB`; nothing if there are no more.
+fn rest(rest: &Rest, one: &str, several: &str) -> Option<String> {
+    let n = counted(rest.n, one, several);
+    (rest.n > 0).then(|| format!("… and {n}, {}", rest.n_bytes))
+}
+
+fn counted(n: u64, one: &str, several: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { several })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpumem_model::holders::RootKind;
+    use gpumem_model::units::{ByteDelta, Bytes};
+
+    fn losses() -> Holder {
+        Holder {
+            grown: Some(ByteDelta::new(100 << 20)),
+            path: "losses[0].grad_fn".to_owned(),
+            what: "list of 3 tensors, each with its graph".to_owned(),
+            branches: vec![HolderBranch {
+                step: "[0] … [2]".to_owned(),
+                what: "3 tensors, each with its graph".to_owned(),
+                n: 3,
+                n_bytes: Bytes::mib(300),
+                branches: Vec::new(),
+                more: Rest::default(),
+            }],
+            ..Holder::new(RootKind::Variable, "losses", Bytes::mib(300))
+        }
+    }
+
+    fn out() -> Holder {
+        Holder {
+            path: "Out[3]".to_owned(),
+            what: "Tensor float32[1024]".to_owned(),
+            ..Holder::new(RootKind::OutputHistory, "Out[3]", Bytes::mib(20))
+        }
+    }
+
+    fn net() -> Holder {
+        let branch = |step: &str, n_bytes, branches| HolderBranch {
+            step: step.to_owned(),
+            what: "parameter float32[1024]".to_owned(),
+            n: 1,
+            n_bytes: Bytes::mib(n_bytes),
+            branches,
+            more: Rest::default(),
+        };
+        let layers = vec![
+            branch(".head", 6, vec![branch("", 6, Vec::new())]),
+            branch(".body", 4, Vec::new()),
+        ];
+        Holder {
+            path: "net.layers.head".to_owned(),
+            what: out().what,
+            branches: vec![branch(".layers", 10, layers)],
+            ..Holder::new(RootKind::Variable, "net", Bytes::mib(10))
+        }
+    }
+
+    #[test]
+    fn a_name_does_not_steer_the_terminal() {
+        let mut found = device();
+        found.devices[0].roots[0].name = "a\u{1b}[2J\u{202e}b".to_owned();
+        let text = holders(&found, None, None, 80);
+        assert!(
+            text.contains("300 MiB  a [2Jb · list of 3 tensors"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_sole_branch_says_no_more_than_the_path() {
+        let mut lines = Vec::new();
+        root_lines(&net(), &mut lines);
+        assert_eq!(
+            lines,
+            [
+                "    10 MiB  net · Tensor float32[1024]",
+                "            net.layers.head",
+                "            6 MiB  .head · parameter float32[1024]",
+                "            4 MiB  .body · parameter float32[1024]",
+            ]
+        );
+    }
+
+    fn device() -> Holders {
+        let sharing = SharedMemory {
+            names: vec!["model".to_owned(), "ema".to_owned()],
+            and_others: true,
+            n_bytes: Bytes::mib(8),
+            path: "model.head.weight".to_owned(),
+            what: "4 parameters".to_owned(),
+            part: None,
+        };
+        Holders {
+            devices: vec![DeviceHolders {
+                device: "cuda:0".to_owned(),
+                n_bytes: Bytes::mib(329),
+                n_storages: 9,
+                roots: vec![losses(), out()],
+                more: Rest {
+                    n: 2,
+                    n_bytes: Bytes::mib(1),
+                },
+                shared: vec![sharing],
+                is_cut: true,
+                ..DeviceHolders::default()
+            }],
+        }
+    }
+
+    fn check(name: Option<&str>, device_label: Option<&str>, expected: &[&str]) {
+        let text = holders(&device(), name, device_label, 80);
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn each_name_has_a_line_and_the_way_to_its_largest_object() {
+        check(
+            None,
+            None,
+            &[
+                "cuda:0  329 MiB in 9 storages",
+                "   300 MiB  losses · list of 3 tensors, each with its graph · +100 MiB since th…",
+                "            losses[0].grad_fn",
+                "            300 MiB  [0] … [2] · 3 tensors, each with its graph",
+                "    20 MiB  Out[3] (displayed result) · Tensor float32[1024]",
+                "  … and 2 more names, 1 MiB",
+                "     8 MiB  model, ema and others together · 4 parameters",
+                "            model.head.weight",
+                "  … and more: looking was stopped at its bound",
+            ],
+        );
+    }
+
+    #[test]
+    fn one_name_and_one_device_are_told_alone() {
+        check(
+            Some("Out[3]"),
+            Some("cuda:0"),
+            &[
+                "cuda:0  329 MiB in 9 storages",
+                "    20 MiB  Out[3] (displayed result) · Tensor float32[1024]",
+                "  … and more: looking was stopped at its bound",
+            ],
+        );
+        check(
+            Some("ema"),
+            None,
+            &[
+                "cuda:0  329 MiB in 9 storages",
+                "     8 MiB  model, ema and others together · 4 parameters",
+                "            model.head.weight",
+                "  … and more: looking was stopped at its bound",
+            ],
+        );
+        check(Some("nobody"), None, &["nobody holds no device memory"]);
+        check(None, Some("cuda:1"), &["no name holds device memory"]);
+    }
+}

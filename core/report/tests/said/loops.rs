@@ -1,0 +1,326 @@
+use gpumem_analyzer::testing::{Play, run, session};
+use gpumem_analyzer::{FindingKind, Rules, analyze};
+use gpumem_model::holders::{DeviceHolders, Holder, RootKind, Traits};
+use gpumem_model::recording::{
+    DeviceIdx, Frame, HolderSnapshot, Loop, LoopIdx, Recording, RunIdx, Sample, Samples, Series,
+};
+use gpumem_model::severity::Severity;
+use gpumem_model::units::{ByteDelta, Bytes, Nanos, Units};
+use gpumem_wording::words;
+
+const CELL: &str = "for epoch in epochs:\n    for x in xs:\n        kept.append(f(x))";
+
+/// The only run of a cell, and a loop in its first line with one in its second line, whose iterations
+/// leave so many MiB.
+fn nested(
+    (cell, play): (&str, Play),
+    (n_outer, n_inner): (u64, u64),
+    level: impl Fn(u64, u64) -> u64,
+) -> Recording {
+    let (mut recording, _) = session(&[(cell, &[play])]);
+    let begun = recording.run(RunIdx(0)).started.get();
+    let sample = |at: u64, ordinal: u64, mib: u64| Sample {
+        at: Nanos::new(begun + at * 1000),
+        ordinal,
+        allocated: Some(Bytes::mib(mib)),
+        ..Sample::default()
+    };
+    let (mut outer, mut inner) = (Vec::new(), Vec::new());
+    for pass in 0..n_outer {
+        for turn in 1..=n_inner {
+            let n = pass * n_inner + turn;
+            inner.push(sample(10 * n, n, level(pass, turn)));
+        }
+        let ended = 10 * (pass + 1) * n_inner + 5;
+        outer.push(sample(ended, pass + 1, level(pass + 1, 0)));
+    }
+    let loops = [
+        (0, None, n_outer, outer),
+        (1, Some(LoopIdx(0)), n_outer * n_inner, inner),
+    ];
+    for (idx, parent, n_iterations, points) in loops {
+        count(&mut recording, idx, parent, n_iterations);
+        let samples = Samples {
+            run: RunIdx(0),
+            device: DeviceIdx(0),
+            series: Series::Loop(LoopIdx(idx)),
+            points: points.into_iter().collect(),
+        };
+        recording.apply(Frame::Samples(samples)).expect("it fits");
+    }
+    recording
+}
+
+#[test]
+fn a_loop_of_the_users_goes_before_one_of_a_library_in_it() {
+    let mut recording = nested(leaking(), (12, 10), |pass, turn| 4 * (10 * pass + turn));
+    let inner = recording.loops(RunIdx(0)).last();
+    let mut inner = inner.expect("the inner one").clone();
+    inner.is_library = true;
+    let frame = Frame::Loop(Box::new(inner));
+    recording.apply(frame).expect("it is known");
+    let title = "`kept` leaks 40 MiB an iteration of line 1";
+    check(&recording, Some((title, Severity::Critical)));
+}
+
+fn count(recording: &mut Recording, idx: u32, parent: Option<LoopIdx>, n_iterations: u64) {
+    let counted = Loop {
+        run: RunIdx(0),
+        idx: LoopIdx(idx),
+        parent,
+        origin: gpumem_model::recording::FrameOrigin::Own,
+        line: idx + 1,
+        n_iterations,
+        ..Loop::default()
+    };
+    let frame = Frame::Loop(Box::new(counted));
+    recording.apply(frame).expect("the run is there");
+}
+
+/// What is found in its loops: its title, and how much it matters.
+#[track_caller]
+fn check(recording: &Recording, expected: Option<(&str, Severity)>) {
+    let analysis = analyze(recording, &Rules::default());
+    let mut found = analysis.findings.iter();
+    let found = found.find(|it| it.in_loop().is_some());
+    let told = found.map(|it| (words(recording, it, Units::Binary).title, it.severity));
+    let told = told.as_ref().map(|(title, severity)| (&**title, *severity));
+    assert_eq!(told, expected, "{found:#?}");
+}
+
+fn leaking() -> (&'static str, Play) {
+    (CELL, run(480).held_by("kept", "list").with_graph())
+}
+
+#[test]
+fn the_innermost_loop_that_explains_the_growth_is_named() {
+    let each_batch = nested(leaking(), (6, 10), |pass, turn| 8 * (10 * pass + turn));
+    let title = "`kept` leaks 8 MiB an iteration of line 2";
+    check(&each_batch, Some((title, Severity::Critical)));
+    let each_epoch = nested(leaking(), (12, 10), |pass, _| 40 * pass);
+    let title = "`kept` leaks 40 MiB an iteration of line 1";
+    check(&each_epoch, Some((title, Severity::Critical)));
+}
+
+#[test]
+fn what_each_epoch_clears_is_no_growth() {
+    check(&nested(leaking(), (12, 10), |_, turn| 40 * turn), None);
+}
+
+#[test]
+fn five_epochs_are_never_a_leak() {
+    check(&nested(leaking(), (5, 40), |pass, _| 96 * pass), None);
+}
+
+#[test]
+fn warm_up_and_plateau_are_none() {
+    check(
+        &nested(leaking(), (1, 60), |_, turn| 40 * turn.min(12)),
+        None,
+    );
+}
+
+#[test]
+fn what_the_user_marks_is_left_to_the_marks() {
+    let mut recording = nested(leaking(), (1, 60), |_, turn| 8 * turn);
+    check(
+        &recording,
+        Some((
+            "`kept` leaks 8 MiB an iteration of line 2",
+            Severity::Critical,
+        )),
+    );
+    let mut marked = recording
+        .loops(RunIdx(0))
+        .last()
+        .expect("the inner one")
+        .clone();
+    marked.n_marks = 60;
+    recording
+        .apply(Frame::Loop(Box::new(marked)))
+        .expect("it is known");
+    check(&recording, None);
+}
+
+#[test]
+fn what_is_used_as_a_whole_is_meant() {
+    let play = || run(480).held_by("kept", "list");
+    let of_cell = |text: &'static str| nested((text, play()), (1, 60), |_, turn| 8 * turn);
+    let title = "`kept` grows 8 MiB an iteration of line 2";
+    let meant = "for x in xs:\n    kept.append(f(x))\nresult = torch.cat(kept)";
+    check(&of_cell(meant), Some((title, Severity::Info)));
+    // A later cell may still use it.
+    let unread = "for x in xs:\n    kept.append(f(x))";
+    check(&of_cell(unread), Some((title, Severity::Info)));
+    let title = "`kept` leaks 8 MiB an iteration of line 2";
+    let counted = "for x in xs:\n    kept.append(f(x))\nprint(kept[-1], len(kept))";
+    check(&of_cell(counted), Some((title, Severity::Critical)));
+}
+
+/// A look inside of the run, at which that name had so many MiB more.
+fn look_inside(recording: &mut Recording, name: &str, grown_mib: i64) {
+    let at = recording.run(RunIdx(0)).started;
+    let holder = (RootKind::ThreadFrame, name, "list");
+    look(recording, Some(at), holder, (grown_mib, 12));
+}
+
+/// A look at which that name had so many MiB more, of so many tensors with their graphs.
+fn look(
+    recording: &mut Recording,
+    inside_at: Option<Nanos>,
+    (kind, name, type_name): (RootKind, &str, &str),
+    (grown_mib, n_tensors): (i64, u64),
+) {
+    let mib = |n: i64| Bytes::mib(u64::try_from(n).expect("it grew"));
+    let holder = Holder {
+        grown: Some(ByteDelta::new(grown_mib << 20)),
+        traits: Traits {
+            type_name: type_name.to_owned(),
+            n_tensors,
+            graph: mib(grown_mib / 2),
+            ..Traits::default()
+        },
+        ..Holder::new(kind, name, mib(grown_mib))
+    };
+    let look = HolderSnapshot {
+        run: RunIdx(0),
+        device: DeviceIdx(0),
+        inside_at,
+        holders: DeviceHolders {
+            device: "cuda:0".to_owned(),
+            roots: vec![holder],
+            ..DeviceHolders::default()
+        },
+    };
+    let frame = Frame::Holders(Box::new(look));
+    recording.apply(frame).expect("the run is there");
+}
+
+#[test]
+fn a_tensor_for_each_iteration_is_seen_in_any_noise() {
+    let noisy = |turn: u64| 300 + 8 * turn + turn * turn * 37 % 601;
+    let mut recording = nested((CELL, run(480)), (1, 60), |_, turn| noisy(turn));
+    check(&recording, None);
+    let kept = (RootKind::Variable, "kept", "list");
+    look(&mut recording, None, kept, (480, 60));
+    let title = "`kept` leaks 8 MiB an iteration of line 2";
+    check(&recording, Some((title, Severity::Critical)));
+    // Two in each: what the levels come closest to.
+    look(&mut recording, None, kept, (480, 120));
+    check(&recording, Some((title, Severity::Critical)));
+    // Fewer tensors than iterations tell nothing.
+    look(&mut recording, None, kept, (480, 12));
+    check(&recording, None);
+}
+
+#[test]
+fn a_run_without_loops_is_judged_by_the_second() {
+    let by_the_second = |type_name: &str, seconds: u64| {
+        let play = run(480).seconds(seconds);
+        let (mut recording, _) = session(&[("train(kept)", &[play])]);
+        let begun = recording.run(RunIdx(0)).started.get();
+        let sample = |n: u64| Sample {
+            at: Nanos::new(begun + n * seconds * 1_000_000),
+            ordinal: n,
+            // More than the name has: the driver's level has the cache, too.
+            allocated: Some(Bytes::mib(300 + n * 600 / 1000 + n % 7)),
+            ..Sample::default()
+        };
+        let samples = Samples {
+            run: RunIdx(0),
+            device: DeviceIdx(0),
+            series: Series::Sampled,
+            points: (0..1000).map(sample).collect(),
+        };
+        recording.apply(Frame::Samples(samples)).expect("it fits");
+        look(
+            &mut recording,
+            None,
+            (RootKind::Variable, "kept", type_name),
+            (480, 12),
+        );
+        recording
+    };
+    let title = "`kept` leaks 16 MiB a second";
+    check(
+        &by_the_second("list", 30),
+        Some((title, Severity::Critical)),
+    );
+    check(&by_the_second("list", 5), None);
+    // A model is loaded part by part.
+    check(&by_the_second("LlamaForCausalLM", 30), None);
+}
+
+#[test]
+fn what_a_function_kept_until_it_returned_is_told() {
+    let mut recording = nested((CELL, run(0)), (1, 60), |_, turn| 8 * turn);
+    check(&recording, None);
+    look_inside(&mut recording, "made in stream()", 240);
+    let title = "`made` grew 8 MiB an iteration of line 2";
+    check(&recording, Some((title, Severity::Info)));
+}
+
+#[test]
+fn a_look_inside_of_a_run_tells_what_none_after_it_could() {
+    let mut recording = nested((CELL, run(480)), (1, 60), |_, turn| 8 * turn);
+    look_inside(&mut recording, "kept", 240);
+    let title = "`kept` leaks 8 MiB an iteration of line 2";
+    check(&recording, Some((title, Severity::Critical)));
+}
+
+#[test]
+fn little_that_a_function_gave_back_is_no_growth() {
+    let mut recording = nested((CELL, run(0)), (1, 7), |_, turn| 8 * turn);
+    look_inside(&mut recording, "made in collected()", 240);
+    check(&recording, None);
+}
+
+/// The run has not ended.
+fn reopen(recording: &mut Recording) {
+    let mut run = recording.run(RunIdx(0)).clone();
+    run.ended = None;
+    recording.apply(Frame::Run(run)).expect("it is known");
+}
+
+#[test]
+fn what_may_be_meant_is_foretold_once_it_has_come_a_part_of_the_way() {
+    let foretold = |n_turns: u64| {
+        let meant = "for x in xs:\n    kept.append(f(x))\nresult = torch.cat(kept)";
+        let grown = i64::try_from(16 * n_turns).expect("it is little");
+        let play = run(grown).held_by("kept", "list");
+        let mut recording = nested((meant, play), (1, n_turns), |_, turn| 16 * turn);
+        reopen(&mut recording);
+        let found = recording.holders(RunIdx(0), DeviceIdx(0)).cloned();
+        let inside = HolderSnapshot {
+            run: RunIdx(0),
+            device: DeviceIdx(0),
+            inside_at: Some(recording.run(RunIdx(0)).started),
+            holders: found.expect("it was looked at"),
+        };
+        let frame = Frame::Holders(Box::new(inside));
+        recording.apply(frame).expect("the run is there");
+        let analysis = analyze(&recording, &Rules::default());
+        gpumem_report::foretold(&recording, &analysis, RunIdx(0), 100)
+    };
+    let (severity, line) = foretold(60).expect("it fills the device");
+    assert!(line.starts_with("○ kept +16 MiB"), "{line}");
+    assert_eq!(severity, Severity::Info);
+    assert_eq!(foretold(9), None);
+}
+
+#[test]
+fn a_loop_of_a_run_that_goes_on_is_judged_once_a_look_tells_who_grows() {
+    let mut recording = nested(leaking(), (1, 60), |_, turn| 8 * turn);
+    reopen(&mut recording);
+    let mut looked_at = recording.clone();
+    look_inside(&mut looked_at, "kept", 480);
+    let title = "`kept` leaks 8 MiB an iteration of line 2";
+    check(&looked_at, Some((title, Severity::Critical)));
+    let findings = analyze(&recording, &Rules::default()).findings;
+    let is_growth = |kind: FindingKind| matches!(kind, FindingKind::Leak | FindingKind::Growing);
+    assert!(
+        !findings
+            .iter()
+            .any(|it| is_growth(it.kind) && it.in_loop().is_some())
+    );
+}

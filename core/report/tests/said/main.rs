@@ -1,0 +1,3 @@
+//! What is found in a recording, and how it is said.
+
+mod loops;

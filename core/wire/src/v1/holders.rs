@@ -1,0 +1,154 @@
+//! The frame of a look at the holders.
+
+use crate::messagepack::{Outcome, Reader};
+use crate::record::{Decode, wire};
+use crate::values::KnownKind;
+use gpumem_model::holders::{
+    Bound, Holder, HolderBranch, Kept, NameLevel, Part, Rest, SharedMemory,
+};
+use gpumem_model::recording::HolderSnapshot;
+use gpumem_model::units::Bytes;
+
+/// Branches nested deeper than that are left out.
+const MAX_DEPTH: usize = 6;
+
+wire! { HolderSnapshot {
+    required "run" => run,
+    required "device" => device,
+    sparse "inside_at_nanos" => inside_at,
+    "label" => holders.device,
+    "bytes" => holders.n_bytes,
+    "n_storages" => holders.n_storages,
+    "roots" => holders.roots,
+    "more" => holders.more,
+    sparse "sharing" => holders.sharing,
+    sparse "changed" => holders.changed,
+    "shared" => holders.shared,
+    "more_shared" => holders.more_shared,
+    "kept" => holders.kept,
+    "parts" => holders.parts,
+    "is_cut" => holders.is_cut,
+}}
+
+/// A look as far as it is written.
+pub(crate) fn bounded(mut held: HolderSnapshot) -> HolderSnapshot {
+    let holders = &mut held.holders;
+    for holder in holders.roots.iter_mut().chain(&mut holders.sharing) {
+        cut(&mut holder.branches, MAX_DEPTH);
+    }
+    held
+}
+
+fn cut(branches: &mut Vec<HolderBranch>, depth: usize) {
+    if depth == 0 {
+        branches.clear();
+    }
+    for branch in branches {
+        cut(&mut branch.branches, depth - 1);
+    }
+}
+
+// What the bytes of a part come to; this version may not know the part.
+wire! { (Part, Bytes) => (Option<Part>, Bytes) {
+    required "part" => 0,
+    "bytes" => 1,
+}}
+
+impl Decode for Vec<(Part, Bytes)> {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+        reader.list_of(self, |(part, bytes)| Some((part?, bytes)))
+    }
+}
+
+/// What a place keeps, which this version may not know.
+#[derive(Default)]
+struct WireKept {
+    place: KnownKind,
+    n_bytes: Bytes,
+    name: String,
+    path: String,
+    what: String,
+}
+
+wire! { Kept => WireKept {
+    required "class" => place,
+    "bytes" => n_bytes,
+    "name" => name,
+    "path" => path,
+    "what" => what,
+}}
+
+impl WireKept {
+    fn known(self) -> Option<Kept> {
+        Some(Kept {
+            place: self.place.0?,
+            n_bytes: self.n_bytes,
+            name: self.name,
+            path: self.path,
+            what: self.what,
+        })
+    }
+}
+
+impl Decode for Vec<Kept> {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+        reader.list_of(self, WireKept::known)
+    }
+}
+
+wire! { Rest {
+    "n" => n,
+    "bytes" => n_bytes,
+}}
+
+wire! { Holder {
+    required "name" => name,
+    required "class" => kind,
+    "retained" => retained,
+    sparse "grown" => grown,
+    sparse "fresh" => fresh,
+    "path" => path,
+    "what" => what,
+    "type_name" => traits.type_name,
+    "n_tensors" => traits.n_tensors,
+    "scalars" => traits.scalars,
+    "graph" => traits.graph,
+    "by_function" => traits.by_function,
+    sparse "part" => traits.part,
+    sparse "bound" => traits.bound,
+    sparse "tensor_type" => traits.tensor_type,
+    sparse "filled_by" => traits.filled_by,
+    "branches" => branches,
+    "more" => more,
+}}
+
+wire! { Bound {
+    "n" => n,
+    "most" => most,
+}}
+
+wire! { NameLevel {
+    required "name" => name,
+    required "class" => kind,
+    "bytes" => n_bytes,
+    "n_storages" => n_storages,
+}}
+
+// Nesting is bounded by the reader.
+wire! { HolderBranch {
+    required "step" => step,
+    "what" => what,
+    "n" => n,
+    "bytes" => n_bytes,
+    sparse "branches" => branches,
+    "more" => more,
+}}
+
+wire! { SharedMemory {
+    "names" => names,
+    "and_others" => and_others,
+    "bytes" => n_bytes,
+    "path" => path,
+    "what" => what,
+    sparse "part" => part,
+}}

@@ -1,0 +1,122 @@
+//! Why a fix helps, and its limits.
+
+use super::{code, plain};
+use gpumem_heap::{Fix, FixReason, changed_text};
+use gpumem_model::source_text::is_name_letter;
+
+/// The changed part of a line is short up to so many letters.
+const SHORT: usize = 32;
+
+/// Why a fix helps, in one sentence, and where its line is if that is not in the cell that grew.
+pub fn fix_reason(fix: &Fix) -> String {
+    let reason = words(fix.reason);
+    if fix.elsewhere {
+        format!("in another cell: {reason}")
+    } else {
+        reason.to_owned()
+    }
+}
+
+/// A fix in as few words as tell it from another; empty if only its line does.
+pub fn short_fix(fix: &Fix) -> String {
+    let Some(before) = &fix.before else {
+        return code(&fix.after);
+    };
+    let changed = changed_text(before, &fix.after);
+    match fix.reason {
+        FixReason::OldCopyFirst => format!("{} first", code(changed)),
+        FixReason::NotDisplayed => "`;` at the end of the line".to_owned(),
+        _ if changed.is_empty() || changed.chars().count() > SHORT => String::new(),
+        _ => code(changed),
+    }
+}
+
+/// A fix for the line after a cell: `….sum().detach()`, with the call that it follows.
+pub fn fix_after_cell(fix: &Fix) -> String {
+    let short = plain(&short_fix(fix));
+    let place = if fix.elsewhere {
+        " in another cell"
+    } else {
+        ""
+    };
+    match (&fix.before, short.as_str()) {
+        (_, "") => String::new(),
+        (Some(before), added) if added.starts_with('.') => {
+            let at = fix.after.find(added).unwrap_or_default();
+            format!(
+                "…{}{added}{place}",
+                last_call(&fix.after[..at.min(before.len())])
+            )
+        }
+        _ => format!("{short}{place}"),
+    }
+}
+
+/// `.sum()` at the end of a line.
+fn last_call(code: &str) -> &str {
+    let Some(callee) = code.strip_suffix("()") else {
+        return "";
+    };
+    let name = callee.rfind(|letter| !is_name_letter(letter));
+    match name {
+        Some(dot) if code[dot..].starts_with('.') => &code[dot..],
+        _ => "",
+    }
+}
+
+const fn words(reason: FixReason) -> &'static str {
+    match reason {
+        FixReason::NotDisplayed => {
+            "IPython keeps what a cell displays for the whole session; `%gpumem release outputs` \
+             frees what is already kept"
+        }
+        FixReason::OutputsReleased => {
+            "IPython keeps what a cell displays for the whole session; a `;` at the end of the \
+             last line avoids it"
+        }
+        FixReason::TracebackReleased => {
+            "the last exception keeps every local variable of the functions it passed through"
+        }
+        FixReason::CyclesCollected => {
+            "the objects refer to each other and wait for a collection; with a `weakref` in one \
+             direction they are freed at once"
+        }
+        FixReason::ScriptsForgotten => {
+            "IPython keeps the namespace of every script that `%run` ran"
+        }
+        FixReason::OldCopyFirst => {
+            "the name keeps the old copy until the new one is ready; with `None` it goes first, \
+             even in a first run, when `del` would fail"
+        }
+        FixReason::NameWithGraph => {
+            "the graph for the backward pass is kept with it: `.detach()` what is kept, or compute it under `no_grad()` if no backward pass follows"
+        }
+        FixReason::Name => "frees what it keeps now; the cell will keep it again",
+        FixReason::CacheBounded => {
+            "without a bound the cache keeps every result, and its arguments; choose how many you need"
+        }
+        FixReason::CacheCleared => {
+            "the cache keeps its results, and their arguments; `functools.lru_cache(maxsize=…)` \
+             bounds how many"
+        }
+        FixReason::IteratedAgain => {
+            "`cycle` keeps every item that it has given; this asks for them again instead"
+        }
+        FixReason::FiguresClosed => {
+            "`pyplot` keeps every figure until it is closed: use the same one again"
+        }
+        FixReason::DoneDropped => "a future that is done keeps its result",
+        FixReason::Number => {
+            "a plain number keeps neither device memory nor a graph; `.item()` waits for the device"
+        }
+        FixReason::Detached => {
+            "each keeps the graph that it came from; detached, only its own values stay, and those still add up"
+        }
+        FixReason::WithoutTraceback => {
+            "an exception keeps the local variables of every function it passed through; its text and type stay"
+        }
+        FixReason::InHostMemory => {
+            "a copy in host memory takes nothing of the device; it still adds up there"
+        }
+    }
+}

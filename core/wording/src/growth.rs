@@ -1,0 +1,433 @@
+//! A cell's runs, or the steps in one, that grow or settled.
+
+use super::{Teller, Words, advice, code, holders, joined, withdrawn};
+use gpumem_analyzer::{DecidedBy, Finding, FindingKind, GrowthDetails, LoopUnit, State, Withdrawn};
+use gpumem_model::holders::{Holder, RootKind};
+use gpumem_model::source_text;
+use gpumem_model::units::count;
+use gpumem_model::units::{Bytes, Nanos, Units};
+
+pub(super) fn words(teller: &Teller<'_>, details: &GrowthDetails) -> Words {
+    let growth = Growth { teller, details };
+    Words {
+        line: growth.line(),
+        detail: growth.detail(),
+        suggestions: details.advice.iter().map(advice::against_growth).collect(),
+        ..growth.row()
+    }
+}
+
+/// Cells that grew and stopped: `3 cells grew and stopped, at 1.2 GiB in all`.
+pub(super) fn of_several_settled(teller: &Teller<'_>, findings: &[&Finding]) -> Words {
+    let totals = findings.iter().filter_map(|finding| finding.growth());
+    let total: Bytes = totals.map(|growth| growth.total.magnitude()).sum();
+    let n_cells = count(findings.len(), "cell");
+    let total = teller.units.size(total);
+    let title = format!("{n_cells} grew and stopped, at {total} in all");
+    let words = findings
+        .iter()
+        .map(|finding| super::words(teller.recording, finding, teller.units).title);
+    let words: Vec<String> = words.collect();
+    Words::new(title, "").detail(words.join(" · "))
+}
+
+struct Growth<'a> {
+    teller: &'a Teller<'a>,
+    details: &'a GrowthDetails,
+}
+
+impl Growth<'_> {
+    /// Title, outlook, and both in one line.
+    fn row(&self) -> Words {
+        let (unit, finding) = (self.one(), self.teller.finding);
+        let (each, on) = (self.each(), self.teller.on_device());
+        let (place, name) = (self.place(), self.name());
+        if let Some(reason) = finding.withdrawn {
+            let until = self.until();
+            let title = match finding.kind {
+                _ if reason == Withdrawn::Returned => format!("{name} grew {each} {unit}{on}"),
+                FindingKind::Leak => format!("{name} leaked {each} {unit}{on}{until}"),
+                _ => format!("{place} grew {each} {unit}{on}{until}"),
+            };
+            return Words::new(title, withdrawn(reason));
+        }
+        let within = if self.details.of_names { "in it " } else { "" };
+        let so_far = format!("**{}** {within}so far", self.total());
+        let with = |title: String, between: &str, wide: String, short: String| Words {
+            row: format!("{title}{between}{}", super::unmarked(&short)),
+            ..Words::new(title, wide)
+        };
+        let (long, short) = (self.forecast("the device is "), self.forecast(""));
+        let both = |forecast: Option<String>, between: &str| match forecast {
+            Some(forecast) => format!("{so_far}{between}{forecast}"),
+            None => so_far.clone(),
+        };
+        match self.state() {
+            State::Leak => {
+                let title = format!("{name} leaks {each} {unit}{on}");
+                with(title, "; ", both(long, "; "), both(short, ", "))
+            }
+            State::Suspected => {
+                let who = finding.holders.first().map_or(place, |_| name);
+                let why = self.doubt();
+                let title = format!("{who} grows {each} {unit}{on}");
+                let outlook = format!("{}; {why}", both(long, ", "));
+                with(title, ", ", outlook.clone(), format!("{so_far}; {why}"))
+            }
+            State::NotEnoughData => {
+                let unit = self.unit();
+                let n_runs = count(finding.n_runs, unit);
+                let more = match self.details.n_missing {
+                    1 => format!("1 more {unit} tells whether it leaks"),
+                    n => format!("{n} more {unit}s tell whether it leaks"),
+                };
+                Words::new(format!("{place} kept {each} in each of {n_runs}{on}"), more)
+            }
+            State::Stable if self.bound().is_some() => {
+                let who = finding.holders.first().map_or(place, |_| name);
+                let (title, between) = match self.details.decided_by {
+                    Some(DecidedBy::Fills { n, most, .. }) => {
+                        (format!("{who} fills up: {n} of at most {most}{on}"), ", ")
+                    }
+                    Some(DecidedBy::FirstWrites) => (format!("{who} grows{on}"), ": "),
+                    _ => (format!("{who} grows with its input{on}"), ": "),
+                };
+                let bound = self.bound().map(|it| decided_by(it, self.teller.units));
+                Words::with_row(title, between, bound.unwrap_or_default())
+            }
+            State::Stable => Words::new(self.settled(&place, &on), ""),
+        }
+    }
+
+    /// `` `cell` grew for 4 runs and stopped at 448 MiB ``.
+    fn settled(&self, place: &str, on: &str) -> String {
+        let (unit, total) = (self.unit(), self.total());
+        match self.details.n_moving {
+            Some(n) if n > 1 => {
+                format!(
+                    "{place} grew for {} and stopped at {total}{on}",
+                    count(n, unit)
+                )
+            }
+            Some(1) => {
+                let n_more = self.teller.finding.n_runs.saturating_sub(1);
+                format!("{place} kept {total} in its first {unit} and nothing in {n_more} more{on}")
+            }
+            _ => format!("{place} grew and stopped at {total}{on}"),
+        }
+    }
+
+    /// For the line after a cell: `losses +420 MiB every run (5 of 5)`, `full in about 13 runs`.
+    fn line(&self) -> Vec<String> {
+        let row = self.row();
+        let is_rising = matches!(self.state(), State::Leak | State::Suspected);
+        if self.teller.finding.withdrawn.is_some() || !is_rising {
+            return row.line;
+        }
+        let GrowthDetails {
+            n_grown, n_known, ..
+        } = self.details;
+        let (who, unit) = (super::plain(&self.subject()), self.unit());
+        let each = self.details.series.bytes_per_run.magnitude();
+        let (each, on) = (self.teller.units.size(each), self.teller.on_device());
+        let often = if self.details.grew_each_time() {
+            format!("every {unit}{}", self.of_loop())
+        } else {
+            self.one()
+        };
+        let mut parts = vec![format!(
+            "{who} +{each} {often} ({n_grown} of {n_known}){on}"
+        )];
+        parts.extend(self.while_it_ran().map(|by| super::plain(&by)));
+        parts.extend(self.forecast("").map(|forecast| super::plain(&forecast)));
+        parts.extend((self.state() == State::Suspected).then(|| super::plain(&self.doubt())));
+        parts
+    }
+
+    /// What grows: its name, where that is known, else the cell.
+    fn subject(&self) -> String {
+        match self.teller.finding.holders.first() {
+            Some(_) => self.name(),
+            None => self.place(),
+        }
+    }
+
+    /// The first holder's name, as code; the cell where no name of the user's holds it.
+    fn name(&self) -> String {
+        match self.teller.finding.holders.first() {
+            Some(Holder { name, kind, .. }) if *kind == RootKind::Variable => code(name),
+            Some(Holder { name, kind, .. }) if has_name(*kind) => code(&kind.series_name(name)),
+            _ => self.place(),
+        }
+    }
+
+    fn each(&self) -> String {
+        let each = self.details.series.bytes_per_run.magnitude();
+        self.teller.units.size(each)
+    }
+
+    fn total(&self) -> String {
+        let total = self.details.series.total.magnitude();
+        self.teller.units.size(total)
+    }
+
+    /// ` until In [12]`.
+    fn until(&self) -> String {
+        let last = self.teller.finding.runs.last();
+        let number = last.and_then(|run| self.teller.recording.run(*run).execution_count);
+        number.map_or_else(String::new, |n| format!(" until In [{n}]"))
+    }
+
+    /// Why it is not called a leak.
+    fn doubt(&self) -> String {
+        match (self.details.decided_by, self.teller.finding.holders.first()) {
+            (Some(decided), _) => decided_by(decided, self.teller.units),
+            (None, Some(_)) => "not yet beyond doubt".to_owned(),
+            (None, None) => "what holds it is not known".to_owned(),
+        }
+    }
+
+    /// Why it grows no further, where that is known.
+    fn bound(&self) -> Option<DecidedBy> {
+        let is_bounded = self.teller.finding.kind == FindingKind::Bounded;
+        self.details.decided_by.filter(|_| is_bounded)
+    }
+
+    /// The verdict: what is about growth has one.
+    fn state(&self) -> State {
+        self.teller.finding.state.unwrap_or(State::Suspected)
+    }
+
+    /// The cell, and the blocks in it: `` `train() › epoch › forward` ``.
+    ///
+    /// What runs beside the cells grows by itself, whichever of them is there: `` `worker` (thread) ``.
+    fn place(&self) -> String {
+        if let Some((function, kind)) = self.beside() {
+            return format!("{} ({kind}", code(function));
+        }
+        let path = &self.teller.finding.path;
+        let n_blocks = path.len() - usize::from(self.details.steps);
+        let blocks = path[..n_blocks].iter().map(String::as_str);
+        let cell = self.teller.finding.cell.as_ref().map(|cell| &*cell.label);
+        let statement = self.details.statement.as_deref().or(cell);
+        let cell = source_text::abridged(statement.unwrap_or("a cell"));
+        let names: Vec<&str> = std::iter::once(&*cell).chain(blocks).collect();
+        code(&names.join(" › "))
+    }
+
+    /// The function that grows it beside the cells, and what runs that: `worker`, `thread)`.
+    fn beside(&self) -> Option<(&str, &str)> {
+        self.details.by.as_deref()?.split_once(" (")
+    }
+
+    /// `` while In [7] ran, by `worker` (thread) ``.
+    fn while_it_ran(&self) -> Option<String> {
+        self.beside()?;
+        let last = self.teller.finding.runs.last();
+        let number = last.and_then(|run| self.teller.recording.run(*run).execution_count);
+        let ran = number.map_or_else(|| "a cell".to_owned(), |n| format!("In [{n}]"));
+        Some(format!("while {ran} ran, by {}", self.place()))
+    }
+
+    fn detail(&self) -> String {
+        let finding = self.teller.finding;
+        let n_runs = count(finding.n_runs, self.unit());
+        let total = self.teller.units.change(self.details.series.total);
+        let held = || finding.holders.first().map(holders::held_by);
+        if finding.withdrawn == Some(Withdrawn::Returned) {
+            return joined([Some(format!("{total} in the run")), held()]);
+        }
+        if finding.withdrawn.is_some() {
+            return format!("{total} over {n_runs}");
+        }
+        if self.bound().is_some() {
+            return held().unwrap_or_default();
+        }
+        if self.state() == State::Stable {
+            return format!("{} over {n_runs}", self.details.series.shape.name());
+        }
+        joined([
+            Some(self.rise()),
+            self.headroom(),
+            self.certainty(),
+            held(),
+            self.traced_line(),
+        ])
+    }
+
+    /// `grew in all 12 runs, 420 MiB each`.
+    fn rise(&self) -> String {
+        let (n_runs, unit) = (self.teller.finding.n_runs, self.unit());
+        let rate = rate(self.details, self.teller.units);
+        if let Some(by) = self.while_it_ran() {
+            return format!("grew {rate} {} {}", self.one(), super::plain(&by));
+        }
+        if self.details.grew_each_time() {
+            let of = self.of_text();
+            return match n_runs {
+                2 => format!("grew in both {unit}s{of}, {rate} each"),
+                1 => format!("grew in its only {unit}, {rate}"),
+                n => format!("grew in all {n} {unit}s{of}, {rate} each"),
+            };
+        }
+        let share = 100 * self.details.n_grown / self.details.n_known;
+        let n_runs = count(n_runs, unit) + &self.of_text();
+        format!("grew in {share} % of {n_runs}, {rate} each on average")
+    }
+
+    /// `the device is full in **about 24 runs**`.
+    fn forecast(&self, subject: &str) -> Option<String> {
+        let (n, unit) = (self.details.foreseen()?, self.unit());
+        Some(match n {
+            0 => format!("the next {unit} may run out of memory"),
+            n => {
+                let n = usize::try_from(two_digits(n)).unwrap_or(usize::MAX);
+                let time = self.time_to_oom();
+                format!("{subject}full in **about {}**{time}", count(n, unit))
+            }
+        })
+    }
+
+    /// `` (40 s)``: of iterations, of which nobody knows how long they take.
+    fn time_to_oom(&self) -> String {
+        let time = self.details.time_to_oom;
+        let time = time.filter(|_| !matches!(self.unit(), "run" | "step" | "second"));
+        time.map_or_else(String::new, |time| format!(" ({})", coarse(time)))
+    }
+
+    /// `9.98 GiB can still be used`, if a forecast rests on it.
+    fn headroom(&self) -> Option<String> {
+        self.details
+            .foreseen()
+            .filter(|_| self.state() != State::NotEnoughData)?;
+        let left = self.teller.units.size(self.details.headroom?);
+        Some(format!("{left} can still be used"))
+    }
+
+    /// What decided it is a leak.
+    fn certainty(&self) -> Option<String> {
+        let decided = self.details.decided_by?;
+        (self.state() == State::Leak).then(|| decided_by(decided, self.teller.units))
+    }
+
+    /// `line 3 kept 420 MiB`.
+    fn traced_line(&self) -> Option<String> {
+        let (line, kept) = self.details.traced?.line?;
+        Some(format!("line {line} kept {}", self.teller.units.size(kept)))
+    }
+
+    fn unit(&self) -> &'static str {
+        unit(self.details)
+    }
+
+    /// `a run`, `an iteration of line 3`.
+    fn one(&self) -> String {
+        let unit = self.unit();
+        let article = if unit.starts_with('i') { "an" } else { "a" };
+        format!("{article} {unit}{}", self.of_loop())
+    }
+
+    /// `` of `for x in xs:` ``; empty if the text of the loop's line is not known.
+    fn of_text(&self) -> String {
+        let recording = self.teller.recording;
+        let text = self.details.in_loop.as_ref().and_then(|at| {
+            if at.unit == LoopUnit::Second {
+                return None;
+            }
+            if !at.text.is_empty() {
+                return Some(source_text::abridged(&at.text));
+            }
+            let mut runs = recording.runs().iter().rev();
+            let run = match at.execution_count {
+                None if !at.file.is_empty() => None,
+                None => self
+                    .teller
+                    .finding
+                    .runs
+                    .last()
+                    .map(|run| recording.run(*run)),
+                number => runs.find(|it| it.execution_count == number && it.parent.is_none()),
+            };
+            let line = source_text::line(recording.text(run?)?, at.line)?;
+            Some(source_text::abridged(line.trim()))
+        });
+        text.map_or_else(String::new, |line| format!(" of {}", code(&line)))
+    }
+
+    /// ` of line 3`; empty if it counts no loop's iterations.
+    fn of_loop(&self) -> String {
+        let of = self.details.in_loop.as_ref();
+        let of = of.filter(|it| it.unit != LoopUnit::Second);
+        of.map_or_else(String::new, |it| format!(" of {}", it.name()))
+    }
+}
+
+/// It is called by its name, not by what it is.
+fn has_name(kind: RootKind) -> bool {
+    !matches!(
+        kind,
+        RootKind::Traceback | RootKind::CyclicGarbage | RootKind::Unnamed | RootKind::System
+    )
+}
+
+/// A forecast of runs, with two digits that count.
+pub fn two_digits(n: u64) -> u64 {
+    let mut unit = 1;
+    while n / unit >= 100 {
+        unit *= 10;
+    }
+    (n + unit / 2) / unit * unit
+}
+
+/// A time without what an estimate does not tell: `40 s`, `12 min`, `3 h`.
+fn coarse(time: Nanos) -> String {
+    let seconds = time.get() / 1_000_000_000;
+    match seconds {
+        0 => "less than 1 s".to_owned(),
+        1..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        _ => format!("{} h", seconds / 3600),
+    }
+}
+
+/// What is counted: `run`, `step`, `iteration`, `call`.
+pub fn unit(details: &GrowthDetails) -> &'static str {
+    match details.in_loop.as_ref().map(|it| it.unit) {
+        Some(LoopUnit::Iteration) => "iteration",
+        Some(LoopUnit::Call) => "call",
+        Some(LoopUnit::Second) => "second",
+        None if details.steps => "step",
+        None => "run",
+    }
+}
+
+fn decided_by(decided: DecidedBy, units: Units) -> String {
+    match decided {
+        DecidedBy::AllocationsGrew { n_grown, n_runs } => {
+            format!("live allocations grew in {n_grown} of {n_runs} runs")
+        }
+        DecidedBy::AllocationsStayed { n_runs } => format!(
+            "live allocations grew in none of {n_runs} runs: something is replaced by a larger one"
+        ),
+        DecidedBy::OneTensor => "one tensor, replaced by a larger one each time".to_owned(),
+        DecidedBy::MayBeMeant => "you may want to keep it".to_owned(),
+        DecidedBy::FirstWrites => {
+            "arrays that were allocated before are written for the first time".to_owned()
+        }
+        DecidedBy::WaitsForCollector => "waiting for Python's garbage collector".to_owned(),
+        DecidedBy::Fills { when_full, .. } => format!("{} when full", units.size(when_full)),
+    }
+}
+
+/// `420 MiB`, with half its interval if there is any doubt: `420 MiB ± 12 MiB`.
+fn rate(details: &GrowthDetails, units: Units) -> String {
+    let rate = details.series.bytes_per_run;
+    let (low, high) = details.series.interval;
+    let reach = (high + -rate).magnitude().max((rate + -low).magnitude());
+    let size = rate.magnitude();
+    if reach.as_f64() < 0.005 * size.as_f64() {
+        units.size(size)
+    } else {
+        format!("{} ± {}", units.size(size), units.size(reach))
+    }
+}

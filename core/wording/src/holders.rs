@@ -1,0 +1,19 @@
+//! What holds the memory.
+
+use gpumem_model::holders::{Holder, RootKind};
+
+/// `held by losses (list of 3 tensors, each with its graph)`.
+pub(super) fn held_by(holder: &Holder) -> String {
+    let Holder { name, what, .. } = holder;
+    match holder.kind {
+        RootKind::Unnamed => format!("held by no name ({what})"),
+        RootKind::CyclicGarbage => {
+            format!("held by objects that only refer to each other ({what})")
+        }
+        _ if holder.is_local() => format!("held by {name} ({what})"),
+        kind => match kind.words() {
+            Some(kind) => format!("held by {name}, {kind} ({what})"),
+            None => format!("held by {name} ({what})"),
+        },
+    }
+}

@@ -1,0 +1,332 @@
+//! Out-of-memory errors.
+
+use super::{Teller, Words, code, joined, times, withdrawn};
+use gpumem_analyzer::{Cause, Finding, HeldByError, OomBreakdown, OomPart};
+use gpumem_model::recording::OomHolder;
+use gpumem_model::source_text;
+use gpumem_model::units::count;
+use gpumem_model::units::{Bytes, Units};
+
+/// How many holders are named.
+const N_SHOWN: usize = 3;
+
+pub(super) fn words(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Words {
+    let oom = Oom { teller, breakdown };
+    let causes = breakdown.causes.iter().map(|cause| oom.cause(cause));
+    let (lines, suggestions): (Vec<_>, Vec<_>) = causes.unzip();
+    let n_times = breakdown.n_times.filter(|n| *n > 1);
+    let n_times = n_times.map(|n| format!("{} in this run", times(n)));
+    let causes: Vec<String> = match teller.finding.withdrawn {
+        Some(reason) => vec![withdrawn(reason).to_owned()],
+        None => lines.into_iter().flatten().collect(),
+    };
+    let title = oom.title();
+    let line = [Some(&title), n_times.as_ref()].into_iter().flatten();
+    let line = line.chain(&causes).map(|part| super::plain(part));
+    Words {
+        line: line.collect(),
+        detail: joined(oom.composition().into_iter().chain(n_times).map(Some)),
+        suggestions,
+        ..Words::new(title, causes.into_iter().next().unwrap_or_default())
+    }
+}
+
+/// Runs that ran out for one cause: `10 runs of 7 cells ran out of memory, first In [30]`.
+pub(super) fn of_several(teller: &Teller<'_>, findings: &[&Finding]) -> Words {
+    let n_runs: usize = findings.iter().map(|finding| finding.runs.len()).sum();
+    let n_cells = count(findings.len(), "cell");
+    let runs = findings.iter().flat_map(|finding| &finding.runs);
+    let first = runs.min().map(|run| teller.recording.run(*run));
+    let first = first.and_then(|run| run.execution_count);
+    let first = first.map_or_else(String::new, |n| format!(", first In [{n}]"));
+    let runs = count(n_runs, "run");
+    let title = format!(
+        "{runs} of {n_cells} ran out of memory{}{first}",
+        teller.on_device()
+    );
+    let of_first = super::words(teller.recording, teller.finding, teller.units);
+    Words {
+        detail: of_first.detail,
+        suggestions: of_first.suggestions,
+        ..Words::new(title, of_first.outlook)
+    }
+}
+
+/// A holder's name, or its kind if names are not kept.
+pub fn oom_holder(holder: &OomHolder) -> String {
+    match (holder.name.as_str(), holder.kind.words()) {
+        ("", Some(words)) => words.to_owned(),
+        ("", None) => "a variable".to_owned(),
+        (name, _) => name.to_owned(),
+    }
+}
+
+struct Oom<'a> {
+    teller: &'a Teller<'a>,
+    breakdown: &'a OomBreakdown,
+}
+
+impl Oom<'_> {
+    fn units(&self) -> Units {
+        self.teller.units
+    }
+
+    fn title(&self) -> String {
+        let and_then = if self.breakdown.survived {
+            " and went on"
+        } else {
+            ""
+        };
+        let (cell, on) = (self.teller.cell(), self.teller.on_device());
+        let title = format!("{cell} ran out of memory{on}{and_then}");
+        let size = |bytes: Bytes| self.units().size(bytes);
+        match (self.missing(), self.breakdown.wanted) {
+            (Some(missing), _) => format!("{title}, {} short", size(missing)),
+            (None, Some(wanted)) => format!("{title}: it wanted {}", size(wanted)),
+            (None, None) => title,
+        }
+    }
+
+    fn missing(&self) -> Option<Bytes> {
+        let missing = self.breakdown.missing;
+        missing.filter(|missing| *missing > Bytes::ZERO)
+    }
+
+    /// What was wanted, what there was, and who held it.
+    fn composition(&self) -> Vec<String> {
+        let size = |bytes: Bytes| self.units().size(bytes);
+        let (wanted, free) = (
+            self.breakdown.wanted.map(size),
+            self.breakdown.free.map(size),
+        );
+        let wanted = match (wanted, free) {
+            (Some(wanted), Some(free)) => Some(format!("wanted {wanted}, {free} was free")),
+            (Some(wanted), None) => Some(format!("wanted {wanted}")),
+            (None, free) => free.map(|free| format!("{free} was free")),
+        };
+        let held = self
+            .held_by()
+            .filter(|_| self.teller.finding.withdrawn.is_none());
+        let parts = [wanted, self.parts(), held];
+        parts.into_iter().flatten().collect()
+    }
+
+    /// `of 8 GiB: 5.1 GiB in tensors, 1.2 GiB cache, 7 MiB free`.
+    fn parts(&self) -> Option<String> {
+        let others = || match self.breakdown.others.as_slice() {
+            [] => "other processes".to_owned(),
+            [pid] => format!("process {pid}"),
+            pids => format!("{} other processes", pids.len()),
+        };
+        let parts = self.breakdown.parts.iter();
+        let parts = parts.filter_map(|(part, size)| {
+            let words = match part {
+                OomPart::Free => return None,
+                OomPart::Others => others(),
+                part => super::oom_part(*part).to_owned(),
+            };
+            Some(format!("{} {words}", self.units().size(*size)))
+        });
+        let parts: Vec<String> = parts.collect();
+        match (self.breakdown.total, parts.as_slice()) {
+            (_, []) => None,
+            (Some(total), parts) => Some(format!(
+                "of {}: {}",
+                self.units().size(total),
+                parts.join(", ")
+            )),
+            (None, parts) => Some(parts.join(", ")),
+        }
+    }
+
+    /// `held by weights 1.5 GiB, last exception 2 GiB`.
+    fn held_by(&self) -> Option<String> {
+        let holders = &self.breakdown.holders;
+        let name = |holder: &OomHolder| match holder.name.as_str() {
+            "" => oom_holder(holder),
+            name => code(name),
+        };
+        let shown = holders.iter().take(N_SHOWN);
+        let mut shown: Vec<String> = shown
+            .map(|holder| format!("{} {}", name(holder), self.units().size(holder.used)))
+            .collect();
+        let rest: Bytes = holders.iter().skip(N_SHOWN).map(|it| it.used).sum();
+        if rest > Bytes::ZERO {
+            shown.push(format!("others {}", self.units().size(rest)));
+        }
+        (!shown.is_empty()).then(|| format!("held by {}", shown.join(", ")))
+    }
+
+    /// For the line after the cell, and what to do.
+    #[expect(clippy::too_many_lines, reason = "one arm for each cause")]
+    fn cause(&self, cause: &Cause) -> (Option<String>, String) {
+        let size = |bytes: Bytes| self.units().size(bytes);
+        let both = |words: String, advice: String| (Some(words), advice);
+        match cause {
+            Cause::Growth {
+                kept,
+                name,
+                cell,
+                is_leak,
+            } => {
+                let (kept, cell) = (size(*kept), source_text::abridged(cell));
+                let name = code(name.as_ref().unwrap_or(&cell));
+                let advice = |what: &str| {
+                    format!("fix the {what} of {name}: it held {kept}, more than was short")
+                };
+                if *is_leak {
+                    both(
+                        format!("the {name} leak held **{kept}**"),
+                        advice("leak"),
+                    )
+                } else {
+                    both(
+                        format!("{name}, which grows, held **{kept}**"),
+                        advice("growth"),
+                    )
+                }
+            }
+            Cause::Collected { kept, name } => {
+                let (kept, name) = (size(*kept), code(name));
+                both(
+                    format!("{name} collected **{kept}** in this run"),
+                    format!(
+                        "let {name} collect less: it has {kept} more since the run began, more than was short"
+                    ),
+                )
+            }
+            Cause::TooLarge { room } => {
+                let (room, wanted) = (size(*room), self.breakdown.wanted.unwrap_or_default());
+                both(
+                    format!("{} is more than the whole {room}", size(wanted)),
+                    format!(
+                        "{} in one piece never fits into {room}: compute in smaller pieces, or check the shape",
+                        size(wanted)
+                    ),
+                )
+            }
+            Cause::Limited { limit } => {
+                let limit = size(*limit);
+                both(
+                    format!("limited to {limit}"),
+                    format!(
+                        "the framework may use only {limit} (its memory fraction or limit): raise it if nobody else needs the rest"
+                    ),
+                )
+            }
+            Cause::Fragmented {
+                unallocated,
+                largest,
+                can_expand,
+            } => {
+                let largest = largest.map_or_else(String::new, |largest| {
+                    format!(", the largest piece {}", size(largest))
+                });
+                let order = "allocate long-lived tensors first and use few different sizes, so that free pieces fit again";
+                let advice = if *can_expand {
+                    format!(
+                        "before the kernel starts, set \
+                         `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: free pieces then join; or {order}"
+                    )
+                } else {
+                    order.to_owned()
+                };
+                both(
+                    format!(
+                        "{} was free in the cache, but in pieces{largest}",
+                        size(*unallocated)
+                    ),
+                    advice,
+                )
+            }
+            Cause::CachedElsewhere { source, cached } => {
+                let (name, cached) = (source.name(), size(*cached));
+                both(
+                    format!("{name} keeps {cached} that it does not use: `%gpumem release cache`"),
+                    format!(
+                        "`%gpumem release cache` gives back the {cached} that {name} keeps in its \
+                         cache"
+                    ),
+                )
+            }
+            Cause::OtherProcesses { used, pids } => {
+                let used = size(*used);
+                let which = if pids.is_empty() {
+                    String::new()
+                } else {
+                    let pids: Vec<String> = pids.iter().map(u64::to_string).collect();
+                    format!(" (process {})", pids.join(", "))
+                };
+                both(
+                    format!("other processes hold {used}: `%gpumem who`"),
+                    format!(
+                        "other processes hold {used}{which}: `%gpumem who` shows them; end the ones that nobody needs"
+                    ),
+                )
+            }
+            Cause::OldCopy { kept, name } => both(
+                format!(
+                    "the {} of an earlier run was still held: `del {name}` first",
+                    size(*kept)
+                ),
+                format!(
+                    "free the old copy first: `del {name}` at the top of the cell; the name holds the old copy until the new one is ready"
+                ),
+            ),
+            Cause::EarlierError {
+                execution_count,
+                kept,
+            } => {
+                let kept = size(*kept);
+                let which = match execution_count {
+                    Some(n) => format!("the error of In [{n}]"),
+                    None => "the error before it".to_owned(),
+                };
+                both(
+                    format!("{which} still held up to {kept}: `%gpumem release traceback`"),
+                    format!(
+                        "`%gpumem release traceback`: {which} kept up to {kept} alive through its \
+                         frames"
+                    ),
+                )
+            }
+            Cause::Outputs { held } => {
+                let held = size(*held);
+                both(
+                    format!("displayed results hold {held}: `%gpumem release outputs`"),
+                    format!(
+                        "`%gpumem release outputs` frees the {held} that `Out` and `_` hold; \
+                         a `;` at the end of a cell's last line keeps a result out of them"
+                    ),
+                )
+            }
+            Cause::SmallerStep => (
+                None,
+                "make the step smaller: a smaller batch (with gradient accumulation if its size matters), shorter sequences, lower precision, or no graph if no backward pass follows"
+                    .to_owned(),
+            ),
+            Cause::Traceback { kept } => {
+                let kept = match kept {
+                    HeldByError::Exactly(kept) => Some(size(*kept)),
+                    HeldByError::UpTo(kept) => Some(format!("up to {}", size(*kept))),
+                    HeldByError::Unknown => None,
+                };
+                let line = kept.as_ref().map(|kept| {
+                    format!("the traceback keeps {kept}: `%gpumem release traceback`")
+                });
+                let kept = kept.as_deref().unwrap_or("the tensors of its frames");
+                (
+                    line,
+                    format!(
+                        "`%gpumem release traceback`: the error keeps {kept} alive through its \
+                         frames, until another error takes its place"
+                    ),
+                )
+            }
+            Cause::Unread => (
+                None,
+                "`%gpumem status` says which devices are read, and why not the others".to_owned(),
+            ),
+        }
+    }
+}

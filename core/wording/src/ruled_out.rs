@@ -1,0 +1,96 @@
+//! What a finding could have been, and is not.
+
+use super::{Teller, code};
+use gpumem_analyzer::{Cause, Details, Finding, FindingKind, Metric, OomBreakdown, OomPart};
+use gpumem_model::recording::Recording;
+use gpumem_model::units::{Bytes, Units};
+
+/// What was ruled out, each with the reason: `("a warm-up", "the last quarter …")`.
+pub fn ruled_out(
+    recording: &Recording,
+    finding: &Finding,
+    units: Units,
+) -> Vec<(&'static str, String)> {
+    let teller = Teller {
+        recording,
+        finding,
+        units,
+    };
+    match &finding.details {
+        Details::Growth(_) if finding.kind == FindingKind::Leak => growth(&teller),
+        Details::OutOfMemory(breakdown) => oom(&teller, breakdown),
+        _ => Vec::new(),
+    }
+}
+
+fn growth(teller: &Teller<'_>) -> Vec<(&'static str, String)> {
+    let finding = teller.finding;
+    let figure = |name: &str| {
+        let mut evidence = finding.evidence.iter();
+        evidence
+            .find(|it| it.name == name && it.holds)
+            .map(|it| it.value)
+    };
+    let mut found = Vec::new();
+    if let Some(share) = figure("last_quarter_share") {
+        found.push((
+            "a warm-up or a plateau",
+            format!("the last quarter has {:.0} % of the growth", 100.0 * share),
+        ));
+    }
+    if finding.metric == Metric::Allocated {
+        let alive = figure("live_allocations").map_or_else(String::new, |n| {
+            format!(", and more allocations stayed alive in {n:.0} runs")
+        });
+        found.push((
+            "the cache growing",
+            format!("what tensors hold grew{alive}"),
+        ));
+    }
+    if let Some(kept) = figure("kept_bytes") {
+        let kept = teller.units.size(Bytes::new(kept as u64));
+        found.push(("given back later", format!("{kept} never came back")));
+    }
+    let total = finding.growth().map_or(0.0, |growth| growth.total.as_f64());
+    let most = finding.holders.first();
+    let grown = most.and_then(|holder| Some((holder, holder.grown?)));
+    if let Some((holder, _)) = grown.filter(|(_, grown)| grown.as_f64() >= 0.95 * total) {
+        let name = code(&holder.name);
+        found.push((
+            "another cell, or IPython",
+            format!("{name} holds all of it"),
+        ));
+    }
+    found
+}
+
+fn oom(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Vec<(&'static str, String)> {
+    let size = |bytes: Bytes| teller.units.size(bytes);
+    let has = |is_it: fn(&Cause) -> bool| breakdown.causes.iter().any(is_it);
+    let mut found = Vec::new();
+    let cache = breakdown.part(OomPart::Cache);
+    let is_in_pieces = has(|cause| matches!(cause, Cause::Fragmented { .. }));
+    if let (Some(cache), Some(free), Some(wanted), false) =
+        (cache, breakdown.free, breakdown.wanted, is_in_pieces)
+    {
+        let short = wanted.saturating_sub(cache).saturating_sub(free);
+        if short > Bytes::ZERO {
+            let words = format!(
+                "{} in pieces; together with what is free still {} short",
+                size(cache),
+                size(short)
+            );
+            found.push(("fragmentation", words));
+        }
+    }
+    let are_others = has(|cause| matches!(cause, Cause::OtherProcesses { .. }));
+    // What the driver says of this process is known only where it answered.
+    if breakdown.part(OomPart::Context).is_some() && !are_others {
+        let words = match breakdown.part(OomPart::Others) {
+            Some(used) => format!("they hold {}, too little to matter", size(used)),
+            None => format!("none on {}", teller.device()),
+        };
+        found.push(("other processes", words));
+    }
+    found
+}

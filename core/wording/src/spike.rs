@@ -1,0 +1,23 @@
+//! A run whose peak stands far above that of the others.
+
+use super::{Teller, Words};
+use gpumem_model::units::Bytes;
+use gpumem_model::units::count;
+
+pub(super) fn words(teller: &Teller<'_>, excess: Bytes, usual: Bytes) -> Words {
+    let units = teller.units;
+    let number = teller.run().and_then(|run| run.execution_count);
+    let number = number.map_or_else(|| "one run".to_owned(), |n| format!("In [{n}]"));
+    let title = format!(
+        "{} needed {} for a moment in {number}{}",
+        teller.cell(),
+        units.size(excess),
+        teller.on_device()
+    );
+    Words::with_row(title, ", ", format!("{} otherwise", units.size(usual)))
+        .detail(format!(
+            "above its start and its end, of {}",
+            count(teller.finding.n_runs, "run")
+        ))
+        .advice("check what was larger in that run: a batch, a sequence, a validation pass")
+}

@@ -1,0 +1,451 @@
+//! Words of every kind of finding: one and several, in binary and in decimal units.
+
+use std::fmt::Write as _;
+
+use super::{evidence, heading, icon, short_fix, withdrawn, words};
+use gpumem_analyzer::testing::{leak, run, session};
+use gpumem_analyzer::{
+    Advice, Cause, DecidedBy, Details, DoublingDetails, Evidence, Finding, FindingKind,
+    FragmentationDetails, GrowthDetails, HeldByError, OomBreakdown, OomPart, RetentionDetails,
+    SeriesGrowth, Shape, State, TracedRun, Withdrawn,
+};
+use gpumem_heap::{Fix, FixReason};
+use gpumem_model::holders::{Holder, RootKind};
+use gpumem_model::recording::{DeviceKind, OomHolder, Recording, RunIdx, Source};
+use gpumem_model::units::{ByteDelta, Bytes, Units};
+
+const CELL: &str = "kept.append(model(x))";
+
+fn recording() -> Recording {
+    let (recording, _) = session(&[(CELL, &[run(420), run(420)])]);
+    recording
+}
+
+/// A finding on those details, resting on so many runs.
+fn finding(kind: FindingKind, state: Option<State>, n_runs: usize, details: Details) -> Finding {
+    Finding {
+        kind,
+        state,
+        n_runs,
+        details,
+        ..leak(&recording(), 0, 420)
+    }
+}
+
+fn series(each_mib: i64, reach_mib: i64) -> SeriesGrowth {
+    let delta = |mib: i64| ByteDelta::new(mib << 20);
+    SeriesGrowth {
+        shape: Shape::WarmUp,
+        bytes_per_run: delta(each_mib),
+        interval: (delta(each_mib - reach_mib), delta(each_mib + reach_mib)),
+        total: delta(12 * each_mib),
+        sparkline: Vec::new(),
+    }
+}
+
+fn growth(n: usize) -> GrowthDetails {
+    GrowthDetails {
+        series: series(420, 0),
+        statement: None,
+        by: None,
+        steps: false,
+        in_loop: None,
+        of_names: false,
+        n_grown: n,
+        n_known: n,
+        n_moving: None,
+        n_missing: 0,
+        headroom: Some(Bytes::gib(1)),
+        runs_to_oom: Some(2),
+        time_to_oom: None,
+        decided_by: None,
+        traced: None,
+        advice: Vec::new(),
+    }
+}
+
+fn grown(state: State, n: usize, change: impl Fn(&mut GrowthDetails)) -> Finding {
+    let kind = match state {
+        State::Leak => FindingKind::Leak,
+        State::Stable => FindingKind::Settled,
+        State::Suspected | State::NotEnoughData => FindingKind::Growing,
+    };
+    let mut details = growth(n);
+    change(&mut details);
+    finding(kind, Some(state), n, Details::Growth(Box::new(details)))
+}
+
+fn bounded(by: DecidedBy) -> Finding {
+    let mut finding = grown(State::Stable, 12, |it| it.decided_by = Some(by));
+    finding.kind = FindingKind::Bounded;
+    finding
+}
+
+/// As a report shows it.
+fn told(finding: &Finding, units: Units) -> String {
+    let words = words(&recording(), finding, units);
+    let mut told = format!("{} {} · {}\n", icon(finding), heading(finding), words.title);
+    let facts = [&words.outlook, &words.row, &words.detail];
+    let line = words.line.join(" · ");
+    let facts = facts.into_iter().chain([&line]);
+    for fact in facts.filter(|fact| !fact.is_empty() && **fact != words.title) {
+        writeln!(told, "  {fact}").expect("a string takes everything");
+    }
+    for advice in &words.suggestions {
+        writeln!(told, "  → {advice}").expect("a string takes everything");
+    }
+    told
+}
+
+/// Each finding in binary units; where decimal ones say something else, in those, too.
+#[track_caller]
+fn all(findings: &[Finding]) -> String {
+    let of_each = findings.iter().map(|finding| {
+        let (binary, decimal) = (told(finding, Units::Binary), told(finding, Units::Decimal));
+        if binary == decimal {
+            binary
+        } else {
+            binary + &decimal
+        }
+    });
+    of_each.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn growth_in_words() {
+    let held = |mut finding: Finding| {
+        let holder = Holder::new(RootKind::Variable, "kept", Bytes::gib(1));
+        finding.holders = vec![Holder {
+            what: "list of 3 tensors".to_owned(),
+            ..holder
+        }];
+        finding
+    };
+    let withdrawn = |mut finding: Finding| {
+        finding.withdrawn = Some(Withdrawn::GivenBack);
+        finding
+    };
+    let findings = [
+        held(grown(State::Leak, 12, |it| {
+            it.advice = vec![
+                Advice::KeepNumbers {
+                    list: "kept".to_owned(),
+                },
+                Advice::NoGrad { framework: "torch" },
+            ];
+        })),
+        grown(State::Suspected, 12, |it| {
+            it.n_grown = 9;
+            it.series = series(420, 12);
+            it.runs_to_oom = Some(1);
+            it.advice = vec![Advice::FindWhatOutlives];
+        }),
+        grown(State::Suspected, 12, |it| {
+            it.decided_by = Some(DecidedBy::AllocationsStayed { n_runs: 12 });
+            it.runs_to_oom = Some(0);
+        }),
+        grown(State::Leak, 12, |it| {
+            let (n_grown, n_runs) = (11, 12);
+            it.decided_by = Some(DecidedBy::AllocationsGrew { n_grown, n_runs });
+            it.steps = true;
+            it.runs_to_oom = None;
+            it.traced = Some(TracedRun {
+                run: RunIdx(1),
+                line: Some((1, Bytes::mib(420))),
+            });
+            it.advice = vec![Advice::FindWhatLoopCollects];
+        }),
+        grown(State::Suspected, 12, |it| {
+            it.decided_by = Some(DecidedBy::MayBeMeant);
+        }),
+        held(grown(State::Leak, 12, |it| {
+            it.by = Some("worker (thread)".to_owned());
+        })),
+        grown(State::Suspected, 12, |it| {
+            it.decided_by = Some(DecidedBy::WaitsForCollector);
+        }),
+        bounded(DecidedBy::OneTensor),
+        bounded(DecidedBy::FirstWrites),
+        bounded(DecidedBy::Fills {
+            n: 12,
+            most: 50,
+            when_full: Bytes::mib(400),
+        }),
+        grown(State::NotEnoughData, 2, |it| it.n_missing = 7),
+        grown(State::NotEnoughData, 8, |it| it.n_missing = 1),
+        grown(State::Stable, 12, |it| it.n_moving = Some(1)),
+        grown(State::Stable, 12, |it| it.n_moving = Some(3)),
+        withdrawn(grown(State::Stable, 12, |_| {})),
+    ];
+    let mut findings = Vec::from(findings);
+    for finding in &mut findings {
+        if finding.counts_steps() {
+            finding.path = vec!["epoch".to_owned(), "batch".to_owned()];
+        }
+    }
+    insta::assert_snapshot!(all(&findings));
+}
+
+#[test]
+fn what_else_is_found_in_words() {
+    let of = |kind, n_runs, details| finding(kind, None, n_runs, details);
+    let fragmentation = |device_kind, largest_free| {
+        Details::Fragmentation(FragmentationDetails {
+            inactive_split: Bytes::mib(450),
+            reserved: Bytes::mib(1000),
+            largest_free,
+            reclaimable: Bytes::mib(150),
+            mapped: None,
+            device_kind,
+        })
+    };
+    let reserved = Details::ReservedGrowth {
+        growth: series(64, 0),
+        mapped: None,
+    };
+    let spike = Details::Spike {
+        excess: Bytes::gib(2),
+        usual: Bytes::mib(300),
+    };
+    let doubling = Details::Doubling(DoublingDetails {
+        old: Bytes::gib(2),
+        new: Bytes::gib(2),
+        rose: Bytes::gib(2),
+        n_reruns: 1,
+    });
+    let long_lived = Details::LongLived {
+        line: 1,
+        held: Bytes::gib(1),
+        peak: Bytes::gib(3),
+    };
+    let unattributed = Details::UnattributedGrowth(series(5, 0));
+    insta::assert_snapshot!(all(&[
+        of(FindingKind::Growing, 40, unattributed),
+        of(
+            FindingKind::Fragmentation,
+            12,
+            fragmentation(DeviceKind::Gpu, Some(Bytes::mib(20)))
+        ),
+        of(
+            FindingKind::Fragmentation,
+            12,
+            fragmentation(DeviceKind::Simulated, None)
+        ),
+        of(FindingKind::Fragmentation, 12, reserved),
+        of(FindingKind::Pressure, 1, Details::Pressure { n_flushes: 0 }),
+        of(FindingKind::Pressure, 1, Details::Pressure { n_flushes: 1 }),
+        of(FindingKind::Pressure, 3, Details::Pressure { n_flushes: 5 }),
+        of(FindingKind::Spike, 12, spike),
+        of(FindingKind::Repeated, 5, Details::Repeated { n_all: 6 }),
+        of(
+            FindingKind::Inefficient,
+            3,
+            Details::Inefficient { used_share: 0.2 }
+        ),
+        of(FindingKind::Doubling, 1, doubling),
+        of(FindingKind::Gap, 12, Details::Gap(series(64, 0))),
+        of(FindingKind::LongLived, 1, long_lived),
+    ]));
+}
+
+#[test]
+fn what_is_kept_in_words() {
+    let kept = |place, name: &str, n_holders: usize, is_let_go: bool| {
+        let details = RetentionDetails {
+            place,
+            kept: Bytes::gib(2),
+            since: RunIdx(0),
+            name: name.to_owned(),
+            path: format!("{name}[0]"),
+            what: "float32[8]".to_owned(),
+        };
+        let holder = Holder::new(place, name, Bytes::gib(2));
+        let kind = FindingKind::Retention;
+        Finding {
+            holders: vec![holder; n_holders],
+            withdrawn: is_let_go.then_some(Withdrawn::LetGo),
+            ..finding(kind, None, 1, Details::Retention(details))
+        }
+    };
+    insta::assert_snapshot!(all(&[
+        kept(RootKind::OutputHistory, "Out[1]", 1, false),
+        kept(RootKind::OutputHistory, "Out[1]", 3, false),
+        kept(RootKind::OutputHistory, "Out[1]", 3, true),
+        kept(RootKind::Traceback, "last exception", 1, false),
+        kept(RootKind::Traceback, "last exception", 1, true),
+        kept(RootKind::Debugger, "%debug", 1, false),
+        kept(RootKind::RunModule, "train.py", 1, false),
+    ]));
+}
+
+#[test]
+fn out_of_memory_in_words() {
+    let holder = |name: &str, kind, mib| OomHolder {
+        name: name.to_owned(),
+        kind,
+        used: Bytes::mib(mib),
+    };
+    let breakdown = OomBreakdown {
+        wanted: Some(Bytes::gib(2)),
+        free: Some(Bytes::mib(512)),
+        total: Some(Bytes::gib(16)),
+        room: Some(Bytes::gib(16)),
+        parts: vec![
+            (OomPart::Tensors, Bytes::gib(12)),
+            (OomPart::Cache, Bytes::gib(3)),
+            (OomPart::Context, Bytes::mib(300)),
+            (OomPart::Others, Bytes::mib(200)),
+            (OomPart::Free, Bytes::mib(512)),
+        ],
+        largest_free: None,
+        missing: Some(Bytes::mib(1536)),
+        mapped: None,
+        elsewhere: false,
+        survived: false,
+        n_times: Some(3),
+        others: vec![4242],
+        holders: vec![
+            holder("weights", RootKind::Variable, 8000),
+            holder("", RootKind::Traceback, 2000),
+            holder("", RootKind::Variable, 300),
+            holder("x", RootKind::Variable, 100),
+        ],
+        causes: vec![
+            Cause::TooLarge {
+                room: Bytes::gib(16),
+            },
+            Cause::Limited {
+                limit: Bytes::gib(4),
+            },
+            Cause::Fragmented {
+                unallocated: Bytes::gib(3),
+                largest: Some(Bytes::gib(1)),
+                can_expand: true,
+            },
+            Cause::CachedElsewhere {
+                source: Source::Cupy,
+                cached: Bytes::gib(2),
+            },
+            Cause::OtherProcesses {
+                used: Bytes::gib(5),
+                pids: vec![41, 42],
+            },
+            Cause::OldCopy {
+                kept: Bytes::gib(2),
+                name: "model".to_owned(),
+            },
+            Cause::EarlierError {
+                execution_count: Some(7),
+                kept: Bytes::gib(2),
+            },
+            Cause::Outputs {
+                held: Bytes::gib(2),
+            },
+            Cause::SmallerStep,
+            Cause::Traceback {
+                kept: HeldByError::UpTo(Bytes::gib(1)),
+            },
+            Cause::Unread,
+        ],
+    };
+    let little = OomBreakdown {
+        elsewhere: true,
+        survived: true,
+        causes: vec![Cause::Traceback {
+            kept: HeldByError::Unknown,
+        }],
+        ..OomBreakdown::default()
+    };
+    let of = |breakdown| {
+        let kind = FindingKind::OutOfMemory;
+        finding(kind, None, 1, Details::OutOfMemory(Box::new(breakdown)))
+    };
+    insta::assert_snapshot!(all(&[of(breakdown), of(little)]));
+}
+
+#[test]
+fn every_figure_has_words() {
+    let finding = grown(State::Leak, 12, |_| {});
+    let names = [
+        "kept_bytes",
+        "n_rises",
+        "block_t",
+        "last_quarter_share",
+        "trend_z",
+        "least_quarter_share",
+        "relative_rise",
+        "tail_kept_bytes",
+        "late_share",
+        "tail_late_share",
+        "tail_low_bytes",
+        "tail_block_t",
+        "tail_rise",
+        "p_bound",
+        "live_allocations",
+        "held_bytes",
+        "excess_bytes",
+        "n_retries",
+        "used_share",
+        "old_bytes",
+        "rose_bytes",
+        "long_lived_bytes",
+        "inactive_split_ratio",
+        "cache_ratio",
+        "largest_free_bytes",
+        "reclaimable_bytes",
+        "wanted_bytes",
+        "usable_bytes",
+        "free_bytes",
+        "total_bytes",
+        "allocated_bytes",
+        "private_pools_bytes",
+        "unallocated_bytes",
+        "other_processes_bytes",
+    ];
+    for name in names {
+        let figure = Evidence {
+            name,
+            value: 0.0,
+            threshold: None,
+            holds: true,
+        };
+        let words = evidence(&recording(), &finding, &figure, Units::Binary);
+        assert_ne!(words, name);
+    }
+}
+
+#[test]
+fn every_reason_to_withdraw_has_words() {
+    use Withdrawn::{Edited, GivenBack, HadEnough, LetGo};
+    let words = [GivenBack, Edited, HadEnough, LetGo].map(withdrawn);
+    assert_eq!(
+        words,
+        [
+            "given back since",
+            "the cell was edited since",
+            "a later run of the cell had enough",
+            "freed since",
+        ]
+    );
+}
+
+#[test]
+fn what_a_name_holds_is_told_apart_from_what_its_cell_kept() {
+    let outlook = |of_names| {
+        let finding = grown(State::Leak, 12, |details| details.of_names = of_names);
+        words(&recording(), &finding, Units::Binary).outlook
+    };
+    assert!(outlook(true).starts_with("**4.92 GiB** in it so far"));
+    assert!(outlook(false).starts_with("**4.92 GiB** so far"));
+}
+
+#[test]
+fn a_short_fix_is_what_it_adds() {
+    let fix = Fix {
+        before: Some("kept.append(model(x))".to_owned()),
+        after: "kept.append(model(x).detach())".to_owned(),
+        reason: FixReason::Detached,
+        elsewhere: false,
+    };
+    assert_eq!(short_fix(&fix), "`.detach()`");
+}

@@ -1,0 +1,340 @@
+//! What the report says before and beside its findings.
+
+use std::collections::HashSet;
+
+use super::Words;
+use super::holders::held_by;
+use gpumem_analyzer::{
+    Analysis, DeviceSummary, FindingKind, Peak, RunRow, Verdict, Withdrawn, grew_in_a_loop,
+};
+use gpumem_model::recording::{DeviceIdx, Recording, Run, Series, Status};
+use gpumem_model::units::count;
+use gpumem_model::units::{Bytes, Units};
+
+/// A loop or marks of fewer points do not show growth.
+const N_STEPS: usize = 5;
+
+/// A run that kept as much of a device, and at least as many bytes, has its holder named.
+const MUCH_OF_A_DEVICE: u64 = 100;
+const MUCH: Bytes = Bytes::mib(64);
+
+/// What stands before the words of [`healthy`]: `○` where there is nothing or growth could not have been seen,
+/// `◆` where the kernel died, else `✓`.
+pub fn calm_sign(recording: &Recording, analysis: &Analysis) -> &'static str {
+    if recording.runs().is_empty() {
+        "○"
+    } else if died_in(recording).is_some() {
+        "◆"
+    } else if shows_growth(recording, analysis) {
+        "✓"
+    } else {
+        "○"
+    }
+}
+
+/// Something came again, so that growth would have been seen: a cell, a block, marked steps, or a loop whose
+/// levels were read. A loop that grew by much of which no finding tells shows nothing.
+fn shows_growth(recording: &Recording, analysis: &Analysis) -> bool {
+    let mut seen = HashSet::new();
+    let mut runs = recording.runs().iter();
+    let mut series = recording.all_samples();
+    let mut rows = analysis.rows.iter();
+    let grew_unseen = |row: &RunRow| {
+        let kept = row.kept_alone().unwrap_or_default();
+        has_kept_much(analysis, row) && grew_in_a_loop(recording, row, false)
+            || kept >= MUCH.since(Bytes::ZERO) && grew_in_a_loop(recording, row, true)
+    };
+    if rows.any(grew_unseen) || grew_inside(analysis) {
+        return false;
+    }
+    runs.any(|run| !seen.insert((run.revision, run.parent.is_some().then_some(&run.label))))
+        || series.any(|(run, _, series, points)| match series {
+            Series::Sampled => false,
+            Series::Marked(_) => points.len() > N_STEPS,
+            Series::Loop(_) => points.len() > N_STEPS && recording.run(run).ended.is_some(),
+        })
+}
+
+/// A function kept much until it returned.
+fn grew_inside(analysis: &Analysis) -> bool {
+    let mut findings = analysis.findings.iter();
+    findings.any(|it| it.withdrawn == Some(Withdrawn::Returned))
+}
+
+/// A run kept much of its device.
+fn has_kept_much(analysis: &Analysis, row: &RunRow) -> bool {
+    let mut devices = analysis.devices.iter();
+    let device = devices.find(|it| it.device == row.device);
+    let capacity = device.and_then(|it| it.capacity);
+    let share = capacity.map_or(0, |it| it.get() / MUCH_OF_A_DEVICE);
+    let much = Bytes::new(share).max(MUCH).since(Bytes::ZERO);
+    row.kept_alone().is_some_and(|kept| kept >= much)
+}
+
+/// A name that holds less than this part of what a run kept is not called its holder.
+const MIN_HELD_SHARE: f64 = 0.1;
+
+/// What the one run of a cell kept that kept the most, and who holds it, if that is much of a device.
+fn kept_in_one_run(
+    recording: &Recording,
+    analysis: &Analysis,
+    device: DeviceIdx,
+    units: Units,
+) -> Option<String> {
+    let is_only = |row: &&RunRow| {
+        let run = recording.run(row.run);
+        let mut runs = recording.runs().iter();
+        run.parent.is_none() && runs.all(|it| it.idx == run.idx || it.cell != run.cell)
+    };
+    let rows = analysis.rows.iter().filter(|row| row.device == device);
+    let kept = rows
+        .filter(|row| has_kept_much(analysis, row))
+        .filter(is_only);
+    let held = |row: &RunRow| {
+        let roots = &recording.holders(row.run, device)?.roots;
+        let most = roots.iter().max_by_key(|it| it.grown)?;
+        let share = most.grown?.as_f64() / row.kept_alone()?.as_f64();
+        (share >= MIN_HELD_SHARE).then_some((most, share))
+    };
+    // Of libraries that are imported nobody knows who holds what.
+    let row = kept.max_by_key(|row| (held(row).is_some(), row.kept_alone()))?;
+    let held = held(row).map(|(holder, share)| match holder.grown {
+        Some(grown) if share < 0.5 => {
+            let part = units.size(grown.magnitude());
+            format!(", {part} of it {}", held_by(holder))
+        }
+        _ => format!(", {}", held_by(holder)),
+    });
+    let place = place(recording.run(row.run), " of ");
+    let kept = units.change(row.kept_alone()?);
+    Some(format!(
+        "{kept} in one run{place}{}",
+        held.unwrap_or_default()
+    ))
+}
+
+/// The run in which the kernel died.
+fn died_in(recording: &Recording) -> Option<&Run> {
+    let mut runs = recording.runs().iter();
+    runs.rfind(|run| run.parent.is_none())
+        .filter(|run| run.status == Status::Died)
+}
+
+/// The conclusion of a session in which nothing needs to be changed, on a device.
+pub fn healthy(
+    recording: &Recording,
+    analysis: &Analysis,
+    device: DeviceIdx,
+    units: Units,
+) -> Words {
+    if recording.runs().is_empty() {
+        let outlook =
+            "Put `%%gpumem` above a cell and run it, or run `%gpumem on` to record every cell.";
+        return Words::new("Nothing is recorded yet", outlook);
+    }
+    let mut devices = analysis.devices.iter();
+    let summary = devices.find(|it| it.device == device);
+    let died = died_in(recording);
+    let levels = summary.map(|it| levels(recording, analysis, it, died.is_some(), units));
+    let levels = levels.unwrap_or_default();
+    if let Some(run) = died {
+        let place = place(run, " in ");
+        let of_run = |row: &&RunRow| row.run == run.idx && row.device == device;
+        let row = analysis.rows.iter().rfind(of_run);
+        let grown = row.and_then(|row| Some(row.so_far?.saturating_sub(row.before?)));
+        let grown = grown.filter(|grown| *grown > Bytes::ZERO);
+        let grown = grown.map_or(String::new(), |grown| {
+            format!("It had grown by **{}**. ", units.size(grown))
+        });
+        return Words::new(format!("The kernel died{place}"), grown + &levels);
+    }
+    let grows = |verdict: &Verdict<'_>| verdict.first().kind == FindingKind::Growing;
+    if analysis.verdicts().iter().any(grows) || grew_inside(analysis) {
+        return Words::new("No leak so far", levels);
+    }
+    let kept = kept_in_one_run(recording, analysis, device, units);
+    match (shows_growth(recording, analysis), kept) {
+        (true, None) => Words::new("Nothing grows", levels),
+        (true, Some(kept)) => Words::new("Nothing grows", format!("{kept}. {levels}")),
+        (false, Some(kept)) => Words::new(kept, levels),
+        (false, None) => {
+            let outlook = format!("Growth shows when a cell runs again, or in a loop. {levels}");
+            Words::new("Every cell ran once", outlook)
+        }
+    }
+}
+
+fn place(run: &Run, before: &str) -> String {
+    let number = run.execution_count;
+    number.map_or_else(String::new, |n| format!("{before}In [{n}]"))
+}
+
+/// `**5.8 GiB** of 16 GiB in use. The highest peak was **8.7 GiB**, in In [31]; 7.3 GiB were never
+/// needed.`
+fn levels(
+    recording: &Recording,
+    analysis: &Analysis,
+    summary: &DeviceSummary,
+    died: bool,
+    units: Units,
+) -> String {
+    let size = |bytes: Bytes| units.size(bytes);
+    let mut sentences = Vec::new();
+    let level = summary.narrowest().map(|(_, level)| level);
+    let used = summary.limits.first().and_then(|limit| limit.used);
+    match (level.or(used), summary.capacity) {
+        (Some(level), Some(capacity)) => {
+            sentences.push(format!("**{}** of {} in use.", size(level), size(capacity)));
+        }
+        (Some(level), None) => sentences.push(format!("**{}** in use.", size(level))),
+        (None, _) => {}
+    }
+    let rows = analysis
+        .rows
+        .iter()
+        .filter(|row| row.device == summary.device);
+    let rows = rows.filter(|row| recording.run(row.run).parent.is_none());
+    let low = |row: &RunRow| row.peak.map(Peak::low);
+    let highest = rows
+        .filter_map(|row| Some((low(row)?, row.run)))
+        .reduce(|most, next| if next.0 > most.0 { next } else { most });
+    if let Some((peak, run)) = highest {
+        let place = place(recording.run(run), ", in ");
+        let cache = match (summary.reserved, summary.allocated) {
+            (Some(reserved), Some(allocated)) => reserved.saturating_sub(allocated),
+            _ => Bytes::ZERO,
+        };
+        let known = summary.capacity.zip(used).filter(|_| !died);
+        let spare = known.map(|(capacity, used)| {
+            // What others hold could not have been used.
+            let beside = used.saturating_sub(level.unwrap_or_default());
+            let beside = beside.saturating_sub(cache);
+            let rest = capacity.saturating_sub(peak).saturating_sub(beside);
+            format!("; {} were never needed", size(rest))
+        });
+        sentences.push(format!(
+            "The highest peak was **{}**{place}{}.",
+            size(peak),
+            spare.unwrap_or_default()
+        ));
+    }
+    sentences.join(" ")
+}
+
+/// So many findings of one sign, or cells without any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tally {
+    /// In front of the findings.
+    pub sign: &'static str,
+    /// How many there are: `2 warnings`.
+    pub words: String,
+}
+
+/// How many findings there are of each sign, and how many cells have none.
+pub fn tally(verdicts: &[&Verdict<'_>], n_fine_cells: usize) -> Vec<Tally> {
+    let of_sign = |sign: &'static str, what: &str| {
+        let n = verdicts
+            .iter()
+            .filter(|verdict| super::icon(verdict.first()) == sign)
+            .count();
+        (n > 0).then(|| Tally {
+            sign,
+            words: count(n, what),
+        })
+    };
+    let fine = (n_fine_cells > 0).then(|| Tally {
+        sign: "✓",
+        words: format!("{} fine", count(n_fine_cells, "cell")),
+    });
+    let all = [
+        of_sign("▲", "alert"),
+        of_sign("◆", "warning"),
+        of_sign("○", "note"),
+        fine,
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Words that begin a line.
+pub fn capitalised(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// A clause as a sentence.
+pub fn sentence(clause: &str) -> String {
+    format!("{}.", capitalised(clause))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpumem_analyzer::testing::{Play, held, run, session};
+    use gpumem_analyzer::{Rules, analyze};
+    use gpumem_model::recording::{Frame, RunIdx};
+
+    #[test]
+    fn a_session_that_died_is_not_called_well() {
+        let died = run(40).status(Status::Died);
+        let (recording, _) = session(&[("f()", &[run(0), died])]);
+        let analysis = analyze(&recording, &Rules::default());
+        assert_eq!(calm_sign(&recording, &analysis), "◆");
+        let words = healthy(&recording, &analysis, DeviceIdx(0), Units::Binary);
+        assert_eq!(words.title, "The kernel died in In [2]");
+        assert!(!words.outlook.contains("never needed"), "{}", words.outlook);
+    }
+
+    #[track_caller]
+    fn check(cells: &[(&str, &[Play])], sign: &str, title: &str) {
+        let (recording, _) = session(cells);
+        let analysis = analyze(&recording, &Rules::default());
+        let words = healthy(&recording, &analysis, DeviceIdx(0), Units::Binary);
+        let sign_of = calm_sign(&recording, &analysis);
+        assert_eq!((sign_of, &*words.title), (sign, title));
+    }
+
+    #[test]
+    fn nothing_grows_only_where_growth_would_have_been_seen() {
+        check(&[("f()", &[run(0), run(0)])], "✓", "Nothing grows");
+        check(
+            &[("f()", &[run(0)]), ("g()", &[run(8)])],
+            "○",
+            "Every cell ran once",
+        );
+        let steps = run(0).steps_keeping(&[0; 9]);
+        check(
+            &[("for x in gpumem.steps(xs): f(x)", &[steps])],
+            "✓",
+            "Nothing grows",
+        );
+    }
+
+    #[test]
+    fn a_run_that_kept_much_names_its_holder() {
+        let kept = run(3840).held_by("losses", "list");
+        let title = "+3.75 GiB in one run of In [2], held by losses (list of tensors)";
+        check(&[("f()", &[run(0)]), ("g()", &[kept])], "○", title);
+        let kept = [run(3840).held_by("losses", "list")];
+        let (recording, _) = session(&[("f()", &[run(0), run(0)]), ("g()", &kept)]);
+        let analysis = analyze(&recording, &Rules::default());
+        let words = healthy(&recording, &analysis, DeviceIdx(0), Units::Binary);
+        let outlook = "+3.75 GiB in one run of In [3], held by losses (list of tensors). ";
+        assert!(words.outlook.starts_with(outlook), "{}", words.outlook);
+    }
+
+    #[test]
+    fn a_name_that_holds_little_of_it_is_not_its_holder() {
+        let title_of = |part_mib: i64| {
+            let (mut recording, _) = session(&[("f()", &[run(0)]), ("g()", &[run(1000)])]);
+            let held = held(RunIdx(1), "b", "Tensor", part_mib, part_mib);
+            let frame = Frame::Holders(Box::new(held));
+            recording.apply(frame).expect("of that run");
+            let analysis = analyze(&recording, &Rules::default());
+            healthy(&recording, &analysis, DeviceIdx(0), Units::Binary).title
+        };
+        assert_eq!(title_of(1), "+1000 MiB in one run of In [2]");
+        let part = "+1000 MiB in one run of In [2], 300 MiB of it held by b (Tensor of tensors)";
+        assert_eq!(title_of(300), part);
+    }
+}

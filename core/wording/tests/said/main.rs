@@ -1,0 +1,4 @@
+//! What the parts of a device are called.
+
+mod composition;
+mod gaps;
