@@ -3,7 +3,7 @@
 use gpumem_model::json_form::JsonNumber;
 use gpumem_model::object;
 
-/// One figure behind a verdict. [`wording::evidence`](gpumem_wording::evidence()) explains it.
+/// One figure behind a verdict. `wording::evidence`) explains it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
     /// The name of the statistic: `block_t`. Sizes end in `_bytes`.

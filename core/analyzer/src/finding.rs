@@ -68,7 +68,7 @@ named! {
     }
 }
 
-/// One verdict with its evidence, as facts: [`wording`](gpumem_wording) turns them into sentences.
+/// One verdict with its evidence, as facts: `wording` turns them into sentences.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Stays the same while the finding stands, so that a reader can follow its card.

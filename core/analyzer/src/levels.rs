@@ -136,7 +136,7 @@ fn read_later<'a>(recording: &'a Recording, run: &Run, device: DeviceIdx) -> Opt
     levels.after.as_ref()
 }
 
-/// What could not be read. [`wording::warning`](gpumem_wording::warning) has the sentence.
+/// What could not be read. `wording::warning` has the sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
     /// A part of the recording's file, in the reader's words.

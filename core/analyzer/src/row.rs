@@ -6,7 +6,7 @@ use gpumem_model::units::{ByteDelta, Bytes};
 
 named! {
     /// The level of a device that growth is judged on: the first one known.
-    /// [`wording::metric`](gpumem_wording::metric) has its words.
+    /// `wording::metric` has its words.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Metric {
         /// Bytes in blocks held by tensors, summed over the allocators.

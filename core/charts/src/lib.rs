@@ -1,4 +1,4 @@
-//! Pictures: a pure function turns data and view state into a [`Scene`], and [`paint()`] puts a scene on
+//! Pictures: a pure function turns data and view state into a [`Scene`](gpumem_scene::Scene), and [`paint()`](gpumem_scene::paint()) puts a scene on
 //! any plotters backend.
 //!
 //! All sizes are logical pixels. Nothing here measures text or knows a screen, so a scene is the same

@@ -2,7 +2,7 @@
 //! written for it still work.
 //!
 //! They judge single calls, not series: a function that allocates in its forward and frees in its
-//! backward call looks like a leak to them. gpumem shows the verdicts of [`analyze`](gpumem_analyzer);
+//! backward call looks like a leak to them. gpumem shows the verdicts of `analyze`;
 //! these rules answer behind their own names.
 //!
 //! Sizes are bytes and times seconds, both as floats, as in the original. Lists keep the order in which

@@ -19,7 +19,6 @@ use gpumem_model::units::{Bytes, Nanos};
 use gpumem_wire::{encode, encode_found, encode_frames};
 
 mod recordings {
-    #[expect(clippy::too_many_lines, reason = "a recording, frame by frame")]
     mod example {
         include!("../../examples/recordings/leaking.rs");
     }

@@ -42,7 +42,7 @@ pub struct Fix {
     pub elsewhere: bool,
 }
 
-/// Why a fix helps. [`wording::fix_reason`](gpumem_wording::fix_reason) has the sentence.
+/// Why a fix helps. `wording::fix_reason` has the sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FixReason {
     /// IPython keeps what a cell displays: a `;` keeps it out from now on.

@@ -23,7 +23,7 @@ use crate::units::Bytes;
 /// Thresholds of the evidence rule, which decides whether a series of levels grows.
 ///
 /// A leak must pass two floors (`block_t`, `last_quarter_share`) and then either the trend test or the
-/// second-half test; [`classify_growth`](gpumem_analyzer::classify_growth) applies them. The defaults
+/// second-half test; `classify_growth` applies them. The defaults
 /// were measured on labelled series (`tests/leaks.rs`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {

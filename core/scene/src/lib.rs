@@ -126,7 +126,7 @@ impl Rect {
     }
 }
 
-/// What a colour is for. [`Theme`](crate::Theme) has the values.
+/// What a colour is for. [`Theme`] has the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Role {
     /// Behind everything.

@@ -230,7 +230,7 @@ pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
             let map = model.map()?;
             Some(readout::of_field(map.fields.get(idx)?, &map, units))
         }
-        _ => model.reading(pointed).map(readout::of_run),
+        Target::Look(_) => model.reading(pointed).map(readout::of_run),
     }
 }
 

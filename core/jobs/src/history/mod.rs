@@ -70,7 +70,7 @@ impl Ending {
     }
 }
 
-/// A session as a list shows it: [`report::sessions`](gpumem_report::sessions()).
+/// A session as a list shows it: `report::sessions`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoredSession {
     /// What people type to open it.

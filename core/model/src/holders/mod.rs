@@ -1,6 +1,6 @@
 //! Who holds a device's memory: the summary of one look at the live objects, as a recording keeps it.
 //!
-//! [`heap`](gpumem_heap) makes it.
+//! `heap` makes it.
 
 mod allocated;
 mod part;
@@ -197,7 +197,7 @@ impl Holder {
     }
 }
 
-/// Facts about a holder that decide which [`fix`](fix()) it gets.
+/// Facts about a holder that decide which fix it gets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Traits {
     /// The type of the named object: `list`.

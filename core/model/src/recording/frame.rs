@@ -12,7 +12,7 @@ use crate::units::{Bytes, Nanos};
 /// The longest payload of a frame that is written or read, in bytes.
 ///
 /// It bounds the memory that reading a damaged file can take. The format is described in
-/// [`format`](gpumem_wire).
+/// `format`.
 pub const MAX_FRAME: usize = 64 << 20;
 
 /// What the points of a [`Samples`] frame are. [`Recording::samples`](super::Recording::samples)
@@ -75,7 +75,7 @@ pub struct Samples {
 }
 
 /// A source as the recorder found it, for `%gpumem status` and the report.
-/// [`report::sources`](gpumem_report::sources()) shows it.
+/// `report::sources`) shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceState {
     /// Which source.

@@ -1,7 +1,7 @@
 //! What was recorded: the devices, cells and runs of one kernel's life.
 //!
 //! A [`Recording`] is built by applying [`Frame`]s in order. A file, a row of a store, a live update
-//! and the reply of another process are all sequences of such frames ([`format`](gpumem_wire)).
+//! and the reply of another process are all sequences of such frames (`format`).
 //!
 //! Times are nanoseconds since the recording's start, sizes are bytes, and a figure that nobody could
 //! read is `None` or [`Level::Unknown`], never zero.

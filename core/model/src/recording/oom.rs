@@ -8,7 +8,7 @@ use crate::named;
 use crate::units::{Bytes, Nanos};
 
 named! {
-    /// The framework that asked for the memory. [`read::oom`](gpumem_readers::oom) recognises it in a message.
+    /// The framework that asked for the memory. `read::oom` recognises it in a message.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Framework {
         /// `PyTorch`, on any accelerator or on the host.
@@ -43,7 +43,7 @@ pub struct OtherProcess {
 }
 
 /// A name that held memory of the device when it ran out.
-/// [`wording::oom_holder`](gpumem_wording::oom_holder) shows it.
+/// `wording::oom_holder` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OomHolder {
     /// The name that the user knows; empty if the settings do not let names be kept.
@@ -56,7 +56,7 @@ pub struct OomHolder {
 }
 
 /// The figures of an out-of-memory error, in bytes; `None` for those that its message does not give.
-/// [`read::oom::parse`](gpumem_readers::oom::parse) reads them.
+/// `read::oom::parse` reads them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct OomFigures {
     /// The request that failed.
@@ -94,7 +94,7 @@ pub struct OomFigures {
 }
 
 /// An out-of-memory error that a run met; [`Run::oom`](super::Run::oom) has the last one.
-/// [`OomBreakdown`](gpumem_analyzer::OomBreakdown) explains it.
+/// `OomBreakdown` explains it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct OutOfMemory {
     /// Since the recording's start.
