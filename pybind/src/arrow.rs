@@ -8,8 +8,7 @@ use arrow_array::{
     RecordBatchOptions,
 };
 use arrow_schema::{ArrowError, Field, Schema};
-use gpumem_report::table;
-use gpumem_report::table::Values;
+use gpumem_report::table::{self, Values};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};

@@ -8,8 +8,7 @@ use gpumem_explorer::json::{memory_timeline_json, torch_trace_json, torch_traces
 use gpumem_readers::cell_files::CellFiles;
 use gpumem_readers::chrome_trace::{GroupBy, TraceSummary, summary_in};
 use gpumem_readers::json_file::head;
-use gpumem_readers::memory_timeline;
-use gpumem_readers::memory_timeline::{is_timeline, timeline};
+use gpumem_readers::memory_timeline::{self, is_timeline, timeline};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

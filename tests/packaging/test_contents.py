@@ -93,8 +93,8 @@ def test_sdist_holds_the_sources_of_all_it_builds(sdist: Path, tracked: frozense
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     crates = {path for path in tracked if path.startswith("core/")}
-    # Examples of several crates, which only docs and tests include.
-    crates = {path for path in crates if not path.startswith("core/examples/")}
+    # Only docs and tests include these.
+    crates -= {path for path in crates if path.startswith("core/examples/")}
     crates |= {path for path in tracked if path.startswith("pybind/") and "/python/" not in path}
     crates -= {"pybind/pyproject.toml"}
     packages = {f"python/{path}" for path in package_files(tracked)}

@@ -1,7 +1,8 @@
-//! Many processes, and many sessions: ranks of a job, a cluster's workers, child processes, who else uses a device, and
-//! the sessions that are kept.
+//! Many processes, and many sessions: ranks of a job, a cluster's workers, child processes, who else uses
+//! a device, and the sessions that are kept.
 //!
-//! Their recordings are compared here: who failed, grew or differs first. Not how it is said, and not where files lie.
+//! Their recordings are compared here: who failed, grew or differs first. Not how it is said, and not
+//! where files lie.
 //!
 //! ```
 //! use gpumem_jobs::history::LastRun;

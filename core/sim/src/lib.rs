@@ -27,8 +27,7 @@ use std::{iter, mem};
 
 use thiserror::Error;
 
-use gpumem_model::segments;
-use gpumem_model::segments::{BlockState, Segments};
+use gpumem_model::segments::{self, BlockState, Segments};
 use gpumem_model::trace::Action;
 use gpumem_model::units::Bytes;
 

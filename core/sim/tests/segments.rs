@@ -2,7 +2,6 @@
 
 use proptest::prelude::*;
 
-use gpumem_model::segments::bounded::{MAX_BLOCKS, MAX_SEGMENTS};
 use gpumem_model::segments::*;
 use gpumem_model::units::Bytes;
 use gpumem_sim::CachingAllocator;

@@ -19,8 +19,7 @@ use gpumem_model::recording::{
     RunKind, RunLevels, Sample, Samples, SegmentSnapshot, Series, Source, SourceHash, SourceState,
     StackTally, Status, Tally, Trace, TracedPeak, Unknown,
 };
-use gpumem_model::segments;
-use gpumem_model::segments::{Block, BlockState, Pool, Segment, Segments};
+use gpumem_model::segments::{self, Block, BlockState, Pool, Segment, Segments};
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
 fn level() -> impl Strategy<Value = Level> {

@@ -24,7 +24,7 @@ mod doubling;
 mod evidence;
 mod fix;
 mod fragmentation;
-pub mod gap;
+mod gap;
 mod growth;
 mod holders;
 mod inefficient;

@@ -9,8 +9,7 @@ mod system;
 use std::collections::BTreeMap;
 use std::process;
 
-use gpumem_jobs::company;
-use gpumem_jobs::company::{DeviceCompany, Listing, Member, ProcessTable, Sight};
+use gpumem_jobs::company::{self, DeviceCompany, Listing, Member, ProcessTable, Sight};
 use gpumem_model::recording::Level;
 use gpumem_model::units::{Bytes, Nanos};
 use gpumem_report as report;

@@ -1,7 +1,6 @@
 //! What is worth finding out after a run, and what was found.
 
-use gpumem_analyzer::inspection;
-use gpumem_analyzer::inspection::SegmentsWanted;
+use gpumem_analyzer::inspection::{self, SegmentsWanted};
 use gpumem_model::holders::DeviceHolders;
 use gpumem_model::recording::{DeviceIdx, Frame, HolderSnapshot, RunIdx, SegmentSnapshot};
 use gpumem_model::segments::Segments;

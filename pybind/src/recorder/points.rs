@@ -2,8 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use gpumem_model::downsample;
-use gpumem_model::downsample::{Downsampler, Spacing};
+use gpumem_model::downsample::{self, Downsampler, Spacing};
 use gpumem_model::recording::{DeviceKey, Frame, Reading, RunIdx, Sample, Samples, Series};
 
 use super::{Around, Recorder};

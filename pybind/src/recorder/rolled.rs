@@ -1,8 +1,7 @@
 //! What a worker of a cluster adds: a run whose cell becomes known at its end, tasks that are over, and
 //! what has changed since somebody last fetched it.
 
-use gpumem_model::downsample;
-use gpumem_model::downsample::Spacing;
+use gpumem_model::downsample::{self, Spacing};
 use gpumem_model::recording::{
     Changes, Frame, Missing, Reading, Run, RunIdx, RunKind, RunLevels, Samples, Status,
 };

@@ -1,8 +1,7 @@
 //! The allocator's history of a run becomes its trace, those of the blocks in it, and runs of
 //! the parts that the user's code gave a name.
 
-use gpumem_model::downsample;
-use gpumem_model::downsample::Spacing;
+use gpumem_model::downsample::{self, Spacing};
 use gpumem_model::recording::{
     AllocatorLevels, DeviceIdx, Frame, Reading, Run, RunIdx, RunKind, RunLevels, Sample, Source,
     Status, Trace,

@@ -1,8 +1,7 @@
 //! What is different if the steps that grow are iterations of a loop that nobody has marked.
 
 use super::{Context, DecidedBy, Details, Finding, Growth, Judged, STILL_THERE, State, StepSeries};
-use crate::held;
-use crate::held::{Growers, Looks};
+use crate::held::{self, Growers, Looks};
 use crate::loop_place::LoopUnit;
 use crate::suggest;
 use gpumem_heap::{Uses, is_data};

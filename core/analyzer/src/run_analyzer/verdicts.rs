@@ -5,10 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use crate::context::Context;
 use crate::finding::Finding;
 use crate::growth::State;
-use crate::leak;
-use crate::leak::{Judged, Outcome};
-use crate::series;
-use crate::series::{RunSeries, SeriesOf, StepSeries, StepsOf};
+use crate::leak::{self, Judged, Outcome};
+use crate::series::{self, RunSeries, SeriesOf, StepSeries, StepsOf};
 use crate::stats_cache::StatsCache;
 use crate::{
     fragmentation, long_lived, oom, peaks, reserve, retention, trend, unattributed_growth,

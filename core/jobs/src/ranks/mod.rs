@@ -2,8 +2,8 @@
 //! The workers of a cluster are ranks that have names, come and go.
 //!
 //! Each process of a job records itself; [`ranks`] joins what they left. Ranks are compared step by step, by
-//! the number of the step; those without a marked loop, run by run. Where the job has several machines, their clocks are put right by the ends
-//! of the steps.
+//! the number of the step; those without a marked loop, run by run. Where the job has several machines,
+//! their clocks are put right by the ends of the steps.
 //!
 //! ```
 //! use gpumem_analyzer::Analysis;

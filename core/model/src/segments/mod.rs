@@ -19,7 +19,9 @@
 //! assert_eq!(found.split(), Bytes::mib(8));
 //! ```
 
-pub mod bounded;
+mod bounded;
+
+pub use bounded::{MAX_BLOCKS, MAX_SEGMENTS};
 use serde::Serialize;
 
 use crate::named;

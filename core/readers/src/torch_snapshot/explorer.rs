@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use crate::cell_files::CellFiles;
 use crate::code_line::CodeLine;
-use gpumem_model::segments;
-use gpumem_model::segments::{Pool, Segments};
+use gpumem_model::segments::{self, Pool, Segments};
 use gpumem_model::trace::Action;
 use gpumem_model::units::Bytes;
 

@@ -2,8 +2,7 @@
 
 use thiserror::Error;
 
-use crate::pickle;
-use crate::pickle::{Kind, PickleError};
+use crate::pickle::{self, Kind, PickleError};
 
 /// A snapshot that was not read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
