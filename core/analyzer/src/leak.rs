@@ -586,7 +586,7 @@ impl Judged {
                 shape: self.growth.shape,
                 bytes_per_run: rate,
                 interval: self.growth.interval,
-                total: self.kept().max(self.grown_by_name()),
+                total: self.kept().max(self.shown_by_name(context)),
                 sparkline: sparkline(&self.levels),
             },
             statement: first.and_then(|holder| statement(recording, run, holder)),

@@ -141,9 +141,9 @@ pub(crate) fn latest_line(py: Python<'_>) -> PyResult<Option<String>> {
     latest.map_or(Ok(None), |idx| line(py, RunIdx(idx), true, NOTEBOOK_WIDTH))
 }
 
-/// The recording as it is now.
+/// The recording as it is now. The user waits for it: a look that is under way may answer.
 pub(crate) fn snapshot(py: Python<'_>) -> PyResult<Recording> {
-    collect_look(py, look::patience())?;
+    collect_look(py, look::walk_time())?;
     with_recorder(py, |recorder| recorder.recording().clone())
 }
 

@@ -9,8 +9,8 @@ use gpumem_model::holders::Holder;
 use gpumem_model::recording::Run;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
-/// A collection of fewer tensors does not tell what each of them takes.
-const MIN_TENSORS: u64 = 6;
+/// A collection of fewer entries does not tell what each of them takes.
+const MIN_ENTRIES: u64 = 6;
 
 /// What grows from run to run and from iteration to iteration is told once: of the runs, if they are enough.
 pub(super) fn tell_once(findings: &mut Vec<Finding>) {
@@ -68,10 +68,12 @@ const MOST_AFTER: f64 = 0.5;
 
 /// A name was filled in a run that gave it this share of what it has, …
 const FILLED: f64 = 0.8;
-/// … and so many tensors in each iteration: an output, a loss and what belongs to them.
-const MOST_TENSORS: u64 = 4;
+/// … and at most so many entries in each iteration: an output, a loss and what belongs to them.
+const MAX_ENTRIES_EACH: u64 = 4;
 /// Iterations that were counted may have taken so many times as long as those before.
 const SLOWER: f64 = 1.25;
+/// If the loop may have turned so many times as often as it was counted, an average says little.
+const UNCOUNTED: f64 = 1.3;
 
 /// What a function keeps until it returns is worth a word from so many bytes on.
 const MUCH_RETURNED: Bytes = Bytes::mib(64);
@@ -115,7 +117,10 @@ impl Judged {
         }
         let first = self.growers.holders.first();
         let first = first.filter(|_| is_most(&self.growers, MOST_AFTER, kept));
-        if let Some(each) = first.and_then(|it| self.each_iteration(context, it)) {
+        let Some(first) = first.filter(|it| self.share_shown(context, it) >= MOST_INSIDE) else {
+            return;
+        };
+        if let Some(each) = self.each_iteration(context, first) {
             self.growth.state = State::Suspected;
             self.growth.bytes_per_run = each;
             self.growth.interval = (each, each);
@@ -161,7 +166,7 @@ impl Judged {
             return;
         };
         // What takes its time to be loaded grows by the second, too: what collects has no end.
-        if is_of_time && !(is_data(first) && first.traits.n_tensors >= MIN_TENSORS) {
+        if is_of_time && !(is_data(first) && first.traits.n_tensors >= MIN_ENTRIES) {
             self.growth.state = State::Stable;
             return;
         }
@@ -175,10 +180,16 @@ impl Judged {
             let grown = first.grown.zip(seconds.filter(|it| *it > 0.0));
             grown.map(|(grown, seconds)| ByteDelta::from_f64(grown.as_f64() / seconds))
         } else {
-            let each = self.each_iteration(context, first);
-            each.filter(|_| !is_accelerator)
+            // The levels of an accelerator's allocator are exact.
+            let of_host = || {
+                let is_shown = self.share_shown(context, first) >= FILLED;
+                let each = is_shown.then(|| self.each_iteration(context, first));
+                let each = each.flatten();
+                each.or_else(|| self.average_iteration(context, first))
+            };
+            if is_accelerator { None } else { of_host() }
         };
-        if let Some(each) = by_name.or_else(|| each_tensor(first, &self.growth)) {
+        if let Some(each) = by_name.or_else(|| each_entry(first, &self.growth)) {
             self.growth.bytes_per_run = each;
             self.growth.interval = (each, each);
         }
@@ -197,33 +208,24 @@ impl Judged {
         }
     }
 
-    /// What a name has more after each iteration, if it was filled in the run with so many tensors in each. Of
-    /// the numbers that may be, the one that the levels come closest to.
+    /// What a name has more after each iteration, if the run filled it with so many entries in each. Of the
+    /// numbers that may be, the one that the levels come closest to.
     fn each_iteration(&self, context: Context<'_>, holder: &Holder) -> Option<ByteDelta> {
-        let (n_tensors, n_counted) = (holder.traits.n_tensors, self.n_runs as u64);
-        let n_most = self.most_iterations(context).unwrap_or_default();
+        let n_counted = self.n_runs as u64;
+        let (n_entries, n_bytes) = entries(holder);
+        let n_most = SLOWER * self.most_iterations(context).unwrap_or_default();
         let n_most = n_most.max(2.0 * n_counted as f64);
-        let (retained, grown) = (holder.retained.as_f64(), holder.grown?.as_f64());
-        let is_filled = grown >= FILLED * retained;
+        let grown = holder.grown?.as_f64();
+        let is_filled = grown >= FILLED * n_bytes;
         // Another loop of the run may have filled it.
         let is_seen = self.kept().as_f64() >= MOST_INSIDE * grown;
-        // On the host what was free may have.
-        let device = self.key.device;
-        let is_host = !context.recording.device(device).kind.is_accelerator();
-        let row = context.rows.row(*self.runs.last()?, device);
-        let kept_by_run = row.and_then(|row| row.kept).filter(|_| is_host);
-        let is_new = kept_by_run.is_none_or(|kept| FILLED * grown <= kept.as_f64());
-        if n_tensors < n_counted.max(MIN_TENSORS) || !is_filled || !is_seen || !is_new {
+        if n_entries < n_counted.max(MIN_ENTRIES) || !is_filled || !is_seen {
             return None;
         }
         let rate = self.growth.bytes_per_run.as_f64();
-        let each = (1..=MOST_TENSORS)
-            .map(|n| {
-                (
-                    n_tensors as f64 / n as f64,
-                    retained * n as f64 / n_tensors as f64,
-                )
-            })
+        let each = (1..=MAX_ENTRIES_EACH)
+            .map(|n| n as f64)
+            .map(|n| (n_entries as f64 / n, n_bytes * n / n_entries as f64))
             // The last one's may have other names, too.
             .filter(|(n, _)| n + 1.0 >= n_counted as f64 && *n <= n_most)
             .map(|(_, each)| each)
@@ -231,10 +233,37 @@ impl Judged {
         each.map(ByteDelta::from_f64)
     }
 
+    /// What an iteration of a run that is over kept on average, by what its first name has more and the level
+    /// shows. How often the loop turned before it was counted is estimated by how often it can have.
+    fn average_iteration(&self, context: Context<'_>, holder: &Holder) -> Option<ByteDelta> {
+        let n_counted = self.n_runs as f64;
+        let n_most = self.most_iterations(context)?.max(n_counted);
+        let is_certain = self.looks == Looks::AfterRuns && n_most <= UNCOUNTED * n_counted;
+        let n = n_counted.midpoint(n_most);
+        let shown = self.shown(context, holder).filter(|_| is_certain)?;
+        Some(ByteDelta::from_f64(shown.as_f64() / n))
+    }
+
+    /// What a name has more since the run began. The host's level may show less of it: free memory may have
+    /// taken the rest, and what a program never wrote takes none.
+    fn shown(&self, context: Context<'_>, holder: &Holder) -> Option<ByteDelta> {
+        let device = self.key.device;
+        let row = context.rows.row(*self.runs.last()?, device);
+        let is_host = !context.recording.device(device).kind.is_accelerator();
+        let kept = row.and_then(|row| row.kept).filter(|_| is_host);
+        let grown = holder.grown?;
+        Some(kept.map_or(grown, |kept| kept.min(grown)))
+    }
+
+    fn share_shown(&self, context: Context<'_>, holder: &Holder) -> f64 {
+        let grown = holder.grown.unwrap_or_default().as_f64().max(1.0);
+        self.shown(context, holder).unwrap_or_default().as_f64() / grown
+    }
+
     /// So often the loop can have turned in its run, if it always took as long as when it was counted.
     fn most_iterations(&self, context: Context<'_>) -> Option<f64> {
         let time = run_time(context.recording.run(*self.runs.last()?))?;
-        Some(SLOWER * time.as_f64() / self.period?.as_f64().max(1.0))
+        Some(time.as_f64() / self.period?.as_f64().max(1.0))
     }
 
     /// What the first name of a loop's growth has more since the run began: the loop is counted from a moment
@@ -243,6 +272,13 @@ impl Judged {
         let first = self.growers.holders.first();
         let named = first.and_then(|holder| holder.grown);
         named.filter(|_| self.in_loop.is_some()).unwrap_or_default()
+    }
+
+    /// The same, as far as the level shows it.
+    pub(super) fn shown_by_name(&self, context: Context<'_>) -> ByteDelta {
+        let first = self.growers.holders.first();
+        let shown = first.and_then(|holder| self.shown(context, holder));
+        shown.filter(|_| self.in_loop.is_some()).unwrap_or_default()
     }
 
     /// There was a look, and nothing that it found is there to be kept.
@@ -262,14 +298,70 @@ fn is_most(growers: &Growers, share: f64, kept: Bytes) -> bool {
     grown.is_some_and(|grown| grown.as_f64() >= share * kept.as_f64())
 }
 
-/// What each tensor of a holder has, if that is what each iteration keeps as far as its levels tell.
-fn each_tensor(holder: &Holder, growth: &Growth) -> Option<ByteDelta> {
-    let n = holder.traits.n_tensors;
-    if n < MIN_TENSORS {
+/// What each entry of a holder has, if that is what each iteration keeps as far as its levels tell.
+fn each_entry(holder: &Holder, growth: &Growth) -> Option<ByteDelta> {
+    let (n, n_bytes) = entries(holder);
+    if n < MIN_ENTRIES {
         return None;
     }
-    let each = ByteDelta::new(i64::try_from(holder.retained.get() / n).ok()?);
+    let each = ByteDelta::from_f64(n_bytes / n as f64);
     let off = (each.as_f64() / growth.bytes_per_run.as_f64() - 1.0).abs();
     let is_within = growth.interval.0 <= each && each <= growth.interval.1;
     (off <= 0.2 || is_within && off <= 0.5).then_some(each)
+}
+
+/// How many entries the container in a holder has that holds most of it, and their bytes; its tensors, if none
+/// holds most.
+fn entries(holder: &Holder) -> (u64, f64) {
+    let mut branches = &holder.branches;
+    while let Some(first) = branches.first() {
+        if first.n_bytes.as_f64() < FILLED * holder.retained.as_f64() {
+            break;
+        }
+        if first.n > 1 {
+            return (first.n, first.n_bytes.as_f64());
+        }
+        branches = &first.branches;
+    }
+    (holder.traits.n_tensors, holder.retained.as_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::entries;
+    use gpumem_model::holders::{Holder, HolderBranch, RootKind, Traits};
+    use gpumem_model::units::Bytes;
+
+    fn branch(n: u64, mib: u64, branches: Vec<HolderBranch>) -> HolderBranch {
+        HolderBranch {
+            n,
+            n_bytes: Bytes::mib(mib),
+            branches,
+            ..HolderBranch::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(branches: Vec<HolderBranch>, expected: (u64, u64)) {
+        let holder = Holder {
+            branches,
+            traits: Traits {
+                n_tensors: 80,
+                ..Traits::default()
+            },
+            ..Holder::new(RootKind::Variable, "trainer", Bytes::mib(128))
+        };
+        let (n, mib) = expected;
+        assert_eq!(entries(&holder), (n, Bytes::mib(mib).as_f64()));
+    }
+
+    #[test]
+    fn entries_are_those_of_the_container_that_holds_most() {
+        let list = || branch(1, 120, vec![branch(60, 120, Vec::new())]);
+        check(vec![list(), branch(12, 8, Vec::new())], (60, 120));
+        check(vec![branch(60, 128, Vec::new())], (60, 128));
+        check(vec![branch(1, 128, Vec::new())], (80, 128));
+        let half = || branch(1, 64, vec![branch(60, 64, Vec::new())]);
+        check(vec![half(), half()], (80, 128));
+    }
 }
