@@ -9,7 +9,6 @@ use gpumem_charts as charts;
 use gpumem_explorer::process_page::ProcessPage;
 use gpumem_heap::Holders;
 use gpumem_jobs::processes::{Processes, processes};
-use gpumem_model::printable::printable_lines;
 use gpumem_model::recording::{self, DeviceIdx, RunIdx};
 use gpumem_readers::file_kind::FileKind;
 use gpumem_report as report;
@@ -18,35 +17,15 @@ use gpumem_report::{json, table};
 use gpumem_scene as scene;
 use gpumem_scene::{Scene, Theme};
 use gpumem_wire as wire;
-use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyOSError, PyUserWarning, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrow::Table;
+use crate::errors::{RecordingWarning, file_error, raised};
 use crate::other_file::{Content, OtherFile, object};
 use crate::text::Text;
 use crate::{child, files, look, rules, session, store};
-
-create_exception!(gpumem, GpuMemError, PyException, "What gpumem raises.");
-create_exception!(
-    gpumem,
-    RecordingError,
-    GpuMemError,
-    "Bytes that are not a recording; `offset` says where."
-);
-create_exception!(
-    gpumem,
-    RecordingWarning,
-    PyUserWarning,
-    "A recording of which a part is missing; what is there is read."
-);
-create_exception!(
-    gpumem,
-    DeviceError,
-    GpuMemError,
-    "A device or source that is not there, or that refuses."
-);
 
 /// All runs of one kernel's life, with its devices. Does not change.
 #[pyclass(frozen, module = "gpumem")]
@@ -366,13 +345,6 @@ fn not_a_recording(py: Python<'_>, path: &Path, kind: FileKind) -> PyErr {
     raised(py, &message, 0)
 }
 
-/// Writes a file whole or not at all, for its owner alone.
-#[pyfunction(name = "_write_file")]
-pub(crate) fn write_file(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
-    py.detach(|| files::write(&path, content))
-        .map_err(|error| file_error(path, &error))
-}
-
 /// What was read; a warning for each thing that is missing in it.
 fn warned(
     py: Python<'_>,
@@ -396,36 +368,10 @@ pub(crate) fn warn_missing(py: Python<'_>, path: Option<&Path>, words: &str) -> 
     PyErr::warn(py, &py.get_type::<RecordingWarning>(), &words, 1)
 }
 
-/// `error` with the file's name, as Python's own `open` says it.
-pub(crate) fn file_error(path: PathBuf, error: &io::Error) -> PyErr {
-    if let Some(code) = error.raw_os_error() {
-        return PyOSError::new_err((code, words(error), path.into_os_string()));
-    }
-    // A zero cannot be in a name, and cannot be seen in a message.
-    let name = path.to_string_lossy().replace('\0', "\\x00");
-    PyOSError::new_err(std::format!("{name}: {error}"))
-}
-
-/// What the system says, without the number that Rust adds.
-fn words(error: &io::Error) -> String {
-    let said = error.to_string();
-    let words = said.split(" (os error").next();
-    words.unwrap_or_default().to_owned()
-}
-
 fn recording_error(py: Python<'_>, path: Option<&Path>, error: &wire::ReadError) -> PyErr {
     let message = match path {
         Some(path) => std::format!("{}: {error}", path.display()),
         None => error.to_string(),
     };
     raised(py, &message, error.offset)
-}
-
-/// A `RecordingError` about the byte at `offset`.
-pub(crate) fn raised(py: Python<'_>, message: &str, offset: usize) -> PyErr {
-    // Names in files, and of files, come from others.
-    let raised = RecordingError::new_err(printable_lines(message));
-    // The message holds the offset too; a failure to set it says nothing new.
-    drop(raised.value(py).setattr("offset", offset));
-    raised
 }

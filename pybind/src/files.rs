@@ -10,6 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use pyo3::prelude::*;
+
+use crate::errors::file_error;
+
 /// Opens a regular file to read. Anything else is refused, and not waited for: a pipe may never end, and
 /// opening a device may already do something.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
@@ -103,6 +107,13 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
             .and_then(|mut stream| stream.write_all(bytes)),
         Target::File(path) => replace(&path, bytes),
     }
+}
+
+/// Writes a file whole or not at all, for its owner alone.
+#[pyfunction(name = "_write_file")]
+pub(crate) fn write_file(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
+    py.detach(|| write(&path, content))
+        .map_err(|error| file_error(path, &error))
 }
 
 /// What a path leads to.

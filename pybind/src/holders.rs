@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::adapters::own::Asks;
-use crate::api::GpuMemError;
+use crate::errors::GpuMemError;
 use crate::look::{self, Question, Reach, Taken, Urgency};
 use crate::text::Text;
 use crate::{extension, guard, session};

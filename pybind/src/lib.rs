@@ -16,6 +16,7 @@ mod company;
 mod cpu_time;
 mod device_profile;
 mod ending;
+mod errors;
 mod extension;
 mod files;
 mod footprint;
@@ -46,6 +47,7 @@ mod run_end;
 mod sampler;
 mod session;
 mod sim;
+mod slots;
 mod sources;
 mod still;
 mod store;
@@ -70,10 +72,7 @@ mod _gpumem {
     #[pymodule_export]
     use super::adapters::own::register_adapter;
     #[pymodule_export]
-    use super::api::{
-        DeviceError, GpuMemError, Recording, RecordingError, RecordingWarning, SessionProcesses,
-        recording_now, write_file,
-    };
+    use super::api::{Recording, SessionProcesses, recording_now};
     #[pymodule_export]
     use super::arrow::Table;
     #[pymodule_export]
@@ -90,9 +89,13 @@ mod _gpumem {
     #[pymodule_export]
     use super::device_profile::DeviceProfile;
     #[pymodule_export]
+    use super::errors::{DeviceError, GpuMemError, RecordingError, RecordingWarning};
+    #[pymodule_export]
     use super::extension::{
         Extension, check_interval, load_ipython_extension, stopped, unload_ipython_extension,
     };
+    #[pymodule_export]
+    use super::files::write_file;
     #[pymodule_export]
     use super::footprint::{Footprint, FootprintRow, of_model};
     #[pymodule_export]

@@ -5,14 +5,14 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
-use crate::still;
+use crate::slots::is_asked_by_c_alone;
 
 /// A module that has been imported already.
 pub(crate) fn imported<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     let module = modules(py)?.get_item(name)?;
     // `sys.modules["torch"] = None` forbids an import; and a module that runs code of its own
     // when it is asked may import itself only then (`importlib.util.LazyLoader`).
-    Ok(module.filter(|module| !module.is_none() && still::is_asked_by_c_alone(module)))
+    Ok(module.filter(|module| !module.is_none() && is_asked_by_c_alone(module)))
 }
 
 /// `sys.modules`, kept: finding it takes longer than everything that is looked up in it.

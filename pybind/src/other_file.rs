@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer;
 use pyo3::types::PyBytes;
 
-use crate::api::raised;
+use crate::errors::raised;
 use crate::look;
 
 /// What a kind of file has to say.

@@ -10,7 +10,8 @@ use gpumem_report as report;
 use gpumem_report::json::ranks_json;
 use pyo3::prelude::*;
 
-use crate::api::{Recording, load_bytes, raised, read_file, warn_missing};
+use crate::api::{Recording, load_bytes, read_file, warn_missing};
+use crate::errors::raised;
 use crate::other_file::{Content, OtherFile, object};
 use crate::store::{self, Archive, ArchiveError, Opened, Origin};
 use crate::workers::ending_of;

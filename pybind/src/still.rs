@@ -22,6 +22,8 @@ use pyo3::types::{
     PyTuple, PyType, PyWeakref, PyWeakrefMethods,
 };
 
+use crate::slots::slot;
+
 /// From CPython's `object.h`: the stable ABI fixes this bit.
 const HEAP_TYPE: c_ulong = 1 << 9;
 
@@ -773,28 +775,6 @@ fn has_own_attributes(object: &Bound<'_, PyAny>) -> bool {
     }
 }
 
-/// Whether an object's class leaves it to Python's own C code to look up an attribute, as
-/// modules and plain objects do.
-pub(crate) fn is_asked_by_c_alone(object: &Bound<'_, PyAny>) -> bool {
-    let py = object.py();
-    let look_up = |class: &Bound<'_, PyType>| {
-        // SAFETY: the class is borrowed and the GIL held.
-        unsafe { slot(class.as_type_ptr(), ffi::Py_tp_getattro) }
-    };
-    let own = look_up(&object.get_type());
-    own == look_up(&py.get_type::<PyModule>()) || own == look_up(&py.get_type::<PyAny>())
-}
-
-/// What a type has in a slot of the C interface; `None` if that is empty.
-///
-/// # Safety
-/// `class` is a live type and the GIL is held.
-// SAFETY: left to the caller, as said above.
-pub(crate) unsafe fn slot(class: *mut ffi::PyTypeObject, which: c_int) -> Option<*mut c_void> {
-    // SAFETY: the caller's. From 3.10 on the slots of static types can be read, too.
-    let slot = unsafe { ffi::PyType_GetSlot(class, which) };
-    (!slot.is_null()).then_some(slot)
-}
 /// How a plain value writes itself. `repr()` itself looks for signals, whose handlers are Python
 /// code, and since 3.12 collects garbage; so does the `repr` of a whole number.
 fn written(object: &Bound<'_, PyAny>) -> Option<String> {

@@ -13,7 +13,8 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyFileNotFoundError, PyKeyError};
 use pyo3::prelude::*;
 
-use crate::api::{GpuMemError, Recording};
+use crate::api::Recording;
+use crate::errors::GpuMemError;
 use crate::store::{Archive, ArchiveError, Origin, Setting};
 use crate::text::{Text, strings};
 use crate::{look, session, threads};

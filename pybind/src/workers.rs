@@ -11,7 +11,7 @@ use gpumem_wire as wire;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::api::raised;
+use crate::errors::raised;
 use crate::ranks::{JobRanks, job_of};
 use crate::recorder::bounded;
 use crate::store::{self, Archive, Origin};

@@ -15,8 +15,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::adapters::own::Asks;
-use crate::api::{GpuMemError, write_file};
+use crate::errors::GpuMemError;
 use crate::extension;
+use crate::files::write_file;
 use crate::look::{self, Question, Reach, Taken, Urgency};
 use label::Labels;
 use torch::Allocator;

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use super::save;
 use super::torch::Allocator;
 use crate::adapters::own::Asks;
-use crate::api::file_error;
+use crate::errors::file_error;
 use crate::{guard, session};
 
 /// A notebook whose cells fail again and again fills no disk.

@@ -9,8 +9,8 @@ use gpumem_report as report;
 use pyo3::prelude::*;
 
 use super::{is_owner, locked, with_recorder, with_session};
-use crate::api::DeviceError;
 use crate::clock::Clock;
+use crate::errors::DeviceError;
 use crate::guard;
 use crate::sampler::Sampler;
 use crate::sources::{Drivers, Found, Ordered, PATIENCE_OF_A_QUESTION, ProcessList, Sources};

@@ -4,8 +4,8 @@ use gpumem_model::trace::{Action, Event, History};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-use crate::api::write_file;
 use crate::clock::Clock;
+use crate::files::write_file;
 
 /// Pickles a snapshot as torch does; what was done, in words.
 pub(super) fn save(snapshot: &Bound<'_, PyAny>, file: &Bound<'_, PyString>) -> String {

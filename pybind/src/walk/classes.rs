@@ -9,7 +9,8 @@ use pyo3::ffi;
 
 use super::table::Table;
 use crate::adapters::{Adapter, ClassName, buffers};
-use crate::still::{self, Class, Section};
+use crate::slots::slot;
+use crate::still::{Class, Section};
 
 /// From CPython's `object.h`: the stable ABI fixes these bits.
 const READY: c_ulong = 1 << 12;
@@ -158,9 +159,9 @@ impl<'a, 's> Classes<'a, 's> {
         // SAFETY: a ready type; the slot's number names a function of this signature.
         let (traverse, is_gc) = unsafe {
             (
-                still::slot(class, ffi::Py_tp_traverse)
+                slot(class, ffi::Py_tp_traverse)
                     .map(|it| mem::transmute::<*mut c_void, ffi::traverseproc>(it)),
-                still::slot(class, ffi::Py_tp_is_gc)
+                slot(class, ffi::Py_tp_is_gc)
                     .map(|it| mem::transmute::<*mut c_void, ffi::inquiry>(it)),
             )
         };
