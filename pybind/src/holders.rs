@@ -11,8 +11,9 @@ use pyo3::types::{PyDict, PyList};
 use crate::adapters::own::Asks;
 use crate::errors::GpuMemError;
 use crate::look::{self, Question, Reach, Taken, Urgency};
+use crate::shells::shells;
 use crate::text::Text;
-use crate::{extension, guard, session};
+use crate::{guard, session};
 
 /// How long a walk that somebody waits for may take.
 const WALK_TIME: Duration = Duration::from_secs(5);
@@ -59,7 +60,7 @@ pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<heap::Holders> 
     };
     // Whoever asked waits longer than a cell's end does, however long that is.
     let patience = (WALK_TIME * 2).max(look::patience());
-    let reason = match look::take(py, &extension::shells(py), &question, patience) {
+    let reason = match look::take(py, &shells(py), &question, patience) {
         Taken::Answered(found) => {
             for note in &found.notes {
                 guard::log_once(py, &format!("a look for holders is not whole: {note}"));

@@ -46,6 +46,7 @@ mod rules;
 mod run_end;
 mod sampler;
 mod session;
+mod shells;
 mod sim;
 mod slots;
 mod sources;
@@ -160,7 +161,7 @@ mod _gpumem {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::still::resolve(module.py())?;
         super::walk::resolve(module.py())?;
-        super::loops::resolve(module.py())?;
+        super::loops::resolve(module.py(), super::extension::say_inside)?;
         super::sim::register(module)?;
         super::threads::watch_forks(module)?;
         #[cfg(feature = "testing")]

@@ -14,7 +14,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::adapters::own::{self, Asks};
-use crate::extension;
 use crate::guard::panic_in_next_callback;
 #[cfg(target_os = "linux")]
 use crate::look::{fail_look, fork_and_read, slow_copies};
@@ -22,6 +21,7 @@ use crate::look::{look_for, look_in_process, looks_under_way, use_up_looks};
 use crate::loops::look_at_loops;
 use crate::sampler::simulated_run;
 use crate::session::{latest_line, long_from};
+use crate::shells::shells;
 use crate::store::store_nanos;
 use crate::walk::{self, Extent, Here, Limits, Places, Search};
 
@@ -100,7 +100,7 @@ fn object_graph(
     let (places, extent) = if let Some(namespace) = namespace {
         (Places::of_namespace(namespace)?, Extent::Names)
     } else {
-        let places = Places::of_shells(py, &extension::shells(py), None)?;
+        let places = Places::of_shells(py, &shells(py), None)?;
         (places, Extent::Everything)
     };
     let search = Search {

@@ -17,16 +17,14 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyDict;
 
-use crate::modules::imported;
 use crate::recorder::SourceText;
 use crate::sampler::Interval;
 use crate::session::RunId;
+use crate::shells::{self, LoadedShell};
 use crate::text::Text;
 use crate::{guard, interrupt, rules, session, stored};
 use cells::{RunningCell, count_of, end_flight};
 use failure::Stopped;
-
-static LOADED: Mutex<Vec<Py<Extension>>> = Mutex::new(Vec::new());
 
 /// What one shell has of gpumem.
 #[pyclass(frozen, module = "gpumem._gpumem")]
@@ -186,10 +184,10 @@ pub(crate) fn load_ipython_extension(py: Python<'_>, ip: &Bound<'_, PyAny>) -> P
             );
         }
     }
-    LOADED
-        .lock_py_attached(py)
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(extension.unbind());
+    shells::loaded(py).push(LoadedShell {
+        shell: ip.clone().unbind(),
+        extension: extension.into_any().unbind(),
+    });
     Ok(())
 }
 
@@ -212,10 +210,7 @@ pub(crate) fn unload_ipython_extension(py: Python<'_>, ip: &Bound<'_, PyAny>) ->
     else {
         return Ok(());
     };
-    LOADED
-        .lock_py_attached(py)
-        .unwrap_or_else(PoisonError::into_inner)
-        .retain(|it| !it.is(&extension));
+    shells::loaded(py).retain(|it| !it.extension.is(&extension));
     let events = ip.getattr("events")?;
     for event in ["pre_run_cell", "post_run_cell"] {
         let unregistered =
@@ -235,25 +230,10 @@ pub(crate) fn unload_ipython_extension(py: Python<'_>, ip: &Bound<'_, PyAny>) ->
 }
 
 fn loaded(py: Python<'_>) -> Vec<Py<Extension>> {
-    let loaded = LOADED
-        .lock_py_attached(py)
-        .unwrap_or_else(PoisonError::into_inner);
-    loaded.iter().map(|it| it.clone_ref(py)).collect()
-}
-
-/// Every shell of this process: where gpumem is loaded, else the one that runs, if any.
-pub(crate) fn shells(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
-    let loaded = loaded(py);
-    let mut shells: Vec<_> = loaded
-        .iter()
-        .map(|extension| extension.get().shell.bind(py).clone())
-        .collect();
-    if shells.is_empty() {
-        let module = imported(py, "IPython.core.getipython").ok().flatten();
-        let running = module.and_then(|module| module.call_method0("get_ipython").ok());
-        shells.extend(running.filter(|shell| !shell.is_none()));
-    }
-    shells
+    let loaded = shells::loaded(py);
+    let extensions = loaded.iter().map(|it| it.extension.bind(py));
+    let extensions = extensions.filter_map(|it| it.cast::<Extension>().ok());
+    extensions.map(|it| it.clone().unbind()).collect()
 }
 
 /// Says something below the cell of a run that goes on, from another thread.

@@ -18,24 +18,28 @@ mod tool;
 mod watcher;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use gpumem_model::recording::LoopIdx;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
+use crate::guard;
 use crate::session::{self, RunId};
-use crate::{extension, guard};
+use crate::shells::shells;
 pub(crate) use count::note_mark;
 use run_loops::{RunLoops, UnplacedCode};
 use tool::Monitoring;
-pub(crate) use tool::resolve;
 use watcher::Visited;
 
 /// What the user's settings say.
 static IS_ON: AtomicBool = AtomicBool::new(true);
 static FORETELLS: AtomicBool = AtomicBool::new(true);
+
+/// Says a line below the cell of a run that goes on.
+type SayInside = fn(Python<'_>, RunId, &str) -> PyResult<()>;
+static SAY_INSIDE: OnceLock<SayInside> = OnceLock::new();
 
 /// Whoever locks it holds the GIL. Nothing of the user's runs meanwhile, unless an audit hook does.
 static RUN_LOOPS: Mutex<Option<RunLoops>> = Mutex::new(None);
@@ -43,6 +47,12 @@ static RUN_LOOPS: Mutex<Option<RunLoops>> = Mutex::new(None);
 /// The run whose levels are read: its block's number, or 0.
 static RUN: AtomicU64 = AtomicU64::new(NO_RUN);
 const NO_RUN: u64 = u64::MAX;
+
+/// Looks up what counting needs, once, and keeps who says what a run is heading for.
+pub(crate) fn resolve(py: Python<'_>, say_inside: SayInside) -> PyResult<()> {
+    SAY_INSIDE.get_or_init(|| say_inside);
+    tool::resolve(py)
+}
 
 /// What `GpuMem.loops` and `GpuMem.foretell` say now.
 #[pyfunction]
@@ -122,7 +132,9 @@ fn look_inside(py: Python<'_>, visited: &mut Visited) -> PyResult<()> {
     let began = Instant::now();
     let line = session::foretell(py, run)?;
     visited.took += began.elapsed();
-    line.map_or(Ok(()), |line| extension::say_inside(py, run, &line))
+    let say = SAY_INSIDE.get();
+    line.zip(say)
+        .map_or(Ok(()), |(line, say)| say(py, run, &line))
 }
 
 /// Counts the loops of the open run.
@@ -194,7 +206,7 @@ fn place(py: Python<'_>, run: RunId, unplaced: Vec<UnplacedCode>) -> PyResult<Ve
         return Ok(unplaced);
     };
     let mut placed = unplaced;
-    for shell in extension::shells(py) {
+    for shell in shells(py) {
         let mut cells = crate::trace::Cells::new(&shell, number, &source)?;
         for code in &mut placed {
             cells.place(std::slice::from_mut(&mut code.frame))?;

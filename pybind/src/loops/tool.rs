@@ -40,7 +40,7 @@ static MONITORING: PyOnceLock<Option<Monitoring>> = PyOnceLock::new();
 static IS_PROVEN: PyOnceLock<bool> = PyOnceLock::new();
 
 /// Looks it up, once, when the module is loaded.
-pub(crate) fn resolve(py: Python<'_>) -> PyResult<()> {
+pub(super) fn resolve(py: Python<'_>) -> PyResult<()> {
     let found = Monitoring::find(py)?;
     // A second interpreter's would be the same.
     drop(MONITORING.set(py, found));

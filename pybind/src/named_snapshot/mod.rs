@@ -16,9 +16,9 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::adapters::own::Asks;
 use crate::errors::GpuMemError;
-use crate::extension;
 use crate::files::write_file;
 use crate::look::{self, Question, Reach, Taken, Urgency};
+use crate::shells::shells;
 use label::Labels;
 use torch::Allocator;
 
@@ -104,7 +104,7 @@ fn names(py: Python<'_>, asks: Asks) -> Result<BlockNames, String> {
         ..Question::new(Reach::All, Urgency::Asked)
     };
     let patience = (WALK_TIME * 2).max(look::patience());
-    match look::take(py, &extension::shells(py), &question, patience) {
+    match look::take(py, &shells(py), &question, patience) {
         Taken::Answered(found) => Ok(found.block_names(&limits)),
         Taken::Late(_) => Err("the search took too long".to_owned()),
         Taken::NoAnswer(reason) => Err(reason.to_string()),

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use gpumem_heap::HeldBy;
 use pyo3::prelude::*;
 
+use crate::guard;
 use crate::look::{self, Question, Reach, Taken, Urgency};
-use crate::{extension, guard};
+use crate::shells::shells;
 
 /// Beyond the first moment, looking takes no more than this part of the time of a cell that runs
 /// out of memory over and over.
@@ -87,7 +88,7 @@ impl Watch {
 fn holders(py: Python<'_>) -> Vec<HeldBy> {
     // Something of the user's is under way: no adapter is asked.
     let question = Question::new(Reach::Names, Urgency::Error);
-    match look::take(py, &extension::shells(py), &question, look::patience()) {
+    match look::take(py, &shells(py), &question, look::patience()) {
         Taken::Answered(found) => found.held_by,
         Taken::Late(_) => {
             guard::log_once(

@@ -13,11 +13,12 @@ use super::reading::handed_out_of;
 use super::{Session, is_owner, is_running, locked, with_session};
 use crate::adapters::own::Asks;
 use crate::adapters::torch_is_imported;
+use crate::guard;
 use crate::look::{self, Look, NoAnswer, Question, Reach, Taken, Urgency};
 use crate::modules::imported;
 use crate::recorder::SourceText;
+use crate::shells::shells;
 use crate::sources;
-use crate::{extension, guard};
 
 /// Held while a look begins.
 static TAKING: Mutex<()> = Mutex::new(());
@@ -79,7 +80,7 @@ pub(super) fn look_before(py: Python<'_>, before: &[(sources::Found, Reading)]) 
         devices: Vec::new(),
         is_of_oom: false,
     };
-    match Look::begin(py, &extension::shells(py), &question) {
+    match Look::begin(py, &shells(py), &question) {
         Ok(look) => with_session(py, |session| {
             session.late = Some(Late {
                 look,
@@ -186,7 +187,7 @@ pub(super) fn take(
 ) -> PyResult<()> {
     // One at a time: a run may end while a look inside of it is being begun.
     let _taking = locked(py, &TAKING);
-    match look::take(py, &extension::shells(py), &question, patience) {
+    match look::take(py, &shells(py), &question, patience) {
         Taken::Answered(found) => record(py, &wanted, *found),
         Taken::Late(look) => with_session(py, |session| {
             session.late = Some(Late {
