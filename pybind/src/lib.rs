@@ -8,6 +8,7 @@ mod adapters;
 mod api;
 mod arrow;
 mod blocks;
+mod call_stacks;
 mod cells;
 mod child;
 mod classic;

@@ -7,6 +7,7 @@
 mod device;
 mod graph;
 mod held;
+mod log;
 
 use std::cell::Cell;
 use std::sync::Arc;

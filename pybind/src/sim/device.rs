@@ -10,9 +10,9 @@ use gpumem_model::units::Bytes;
 use gpumem_sim::{AllocatorStats, BlockId, CachingAllocator, OutOfMemory};
 use pyo3::Python;
 
+use super::log::SimLog;
 use crate::clock::Clock;
 use crate::oom::observer;
-use crate::trace::SimLog;
 
 /// At most so many devices at once.
 pub(super) const MAX_DEVICES: usize = 64;

@@ -8,11 +8,8 @@ mod cells;
 pub(crate) mod flight;
 mod modules;
 mod saved;
-mod sim;
 mod snapshot;
-mod stacks;
 mod torch;
-mod walk;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +24,6 @@ use crate::recorder::Traced;
 use crate::session::{self, RunId};
 use crate::sim::{Device, begin_traces};
 pub(crate) use cells::Cells;
-pub(crate) use sim::SimLog;
 use torch::TorchTrace;
 
 const NOTHING: &str = "nothing to trace here: a history is kept by torch's CUDA allocator, once \

@@ -13,7 +13,7 @@ use gpumem_model::units::{Bytes, Nanos};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::stacks::{MAX_FRAMES, Stacks};
+use crate::call_stacks::{MAX_FRAMES, Stacks};
 use crate::clock::Clock;
 use crate::text::Text;
 

@@ -8,7 +8,7 @@ use gpumem_model::units::Bytes;
 use gpumem_sim::{CachingAllocator, Change};
 use pyo3::Python;
 
-use super::walk::Walker;
+use crate::call_stacks::Walker;
 use crate::clock::Clock;
 
 /// Of a longer history the end is kept.

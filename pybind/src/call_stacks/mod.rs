@@ -1,8 +1,12 @@
 //! Frames and stacks, each once: what a history's events point to.
 
+mod walker;
+
 use std::collections::HashMap;
 
 use gpumem_model::trace::{History, StackFrame, StackIdx};
+
+pub(crate) use walker::Walker;
 
 /// A stack has at most so many frames, the innermost.
 pub(crate) const MAX_FRAMES: usize = 256;

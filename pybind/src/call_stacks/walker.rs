@@ -7,7 +7,7 @@ use gpumem_model::trace::StackIdx;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use super::stacks::{MAX_FRAMES, Stacks};
+use super::{MAX_FRAMES, Stacks};
 use crate::text::Text;
 
 /// One frame: its code, by address, and the line it is at.
