@@ -37,6 +37,7 @@ mod nsight;
 mod oom;
 mod opened;
 mod other_file;
+mod out_of_memory;
 #[cfg(target_os = "linux")]
 mod own_memory;
 #[cfg(target_os = "linux")]
@@ -163,6 +164,7 @@ mod _gpumem {
         super::still::resolve(module.py())?;
         super::walk::resolve(module.py())?;
         super::loops::resolve(module.py(), super::extension::say_inside)?;
+        super::oom::observer::begin();
         super::sim::register(module)?;
         super::threads::watch_forks(module)?;
         #[cfg(feature = "testing")]

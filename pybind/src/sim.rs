@@ -6,7 +6,6 @@
 
 mod device;
 mod graph;
-mod held;
 mod log;
 
 use std::cell::Cell;
@@ -20,13 +19,11 @@ use pyo3::exceptions::{
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt};
 
-pub(crate) use device::Device;
-use device::{MAX_DEVICES, Storage};
+use device::MAX_DEVICES;
 pub(crate) use device::{
-    begin_traces, ensure as ensure_device, reset_peaks, segments, shown, stats,
+    Device, Storage, begin_traces, ensure as ensure_device, reset_peaks, segments, shown, stats,
 };
-use graph::{Gradient, Leaf, Node};
-pub(crate) use held::look;
+pub(crate) use graph::{Gradient, Leaf, Node};
 
 /// A scalar: one 4-byte float.
 const SCALAR: Bytes = Bytes::new(4);
@@ -58,10 +55,11 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// A tensor of a simulated device: a size and what it keeps alive, without numbers.
 #[pyclass(frozen, weakref, module = "gpumem.sim")]
-struct Tensor {
-    storage: Arc<Storage>,
+pub(crate) struct Tensor {
+    pub(crate) storage: Arc<Storage>,
     n_bytes: Bytes,
-    gradient: Option<Gradient>,
+    /// Where its gradient goes.
+    pub(crate) gradient: Option<Gradient>,
 }
 
 /// What stands beside a tensor in `+` and `*`. Anything else is left to Python to refuse.

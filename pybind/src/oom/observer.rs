@@ -15,6 +15,7 @@ use pyo3::types::{PyCFunction, PyDict, PyTuple};
 use super::{OomReport, holders};
 use crate::modules::imported;
 use crate::named_snapshot::on_oom;
+use crate::out_of_memory::{self, Observer};
 use crate::{guard, session, sources};
 
 /// How many were seen since the process began.
@@ -41,6 +42,14 @@ pub(crate) struct Mark {
     n: u64,
     /// Of the cell in this thread alone; `None` for all.
     cell: Option<ThreadId>,
+}
+
+/// Has allocators tell this module of memory that runs out.
+pub(crate) fn begin() {
+    out_of_memory::observe_with(Observer {
+        note,
+        attach_to_torch,
+    });
 }
 
 /// Now.
@@ -71,7 +80,7 @@ pub(crate) fn since(mark: Mark) -> Option<OomReport> {
 }
 
 /// Memory ran out just now. No lock may be held that an adapter needs.
-pub(crate) fn note(
+fn note(
     py: Python<'_>,
     framework: Framework,
     device: String,
@@ -98,10 +107,9 @@ pub(crate) fn note(
     N_SEEN.store(n, Ordering::Release);
 }
 
-/// Lets one kind of device of torch's tell, once in the process; it must be initialised.
-/// Torch has no way back from it, so what it calls does nothing but note, and lets no
-/// exception out.
-pub(crate) fn attach_to_torch(torch: &Bound<'_, PyAny>, kind: &str) {
+/// See [`Observer::attach_to_torch`]. Torch has no way back from it, so what it calls does nothing but note,
+/// and lets no exception out.
+fn attach_to_torch(torch: &Bound<'_, PyAny>, kind: &str) {
     static ATTACHED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut attached = ATTACHED.lock().unwrap_or_else(PoisonError::into_inner);
     if attached.insert(kind.to_owned()) {

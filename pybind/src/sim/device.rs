@@ -12,7 +12,7 @@ use pyo3::Python;
 
 use super::log::SimLog;
 use crate::clock::Clock;
-use crate::oom::observer;
+use crate::out_of_memory::observer;
 
 /// At most so many devices at once.
 pub(super) const MAX_DEVICES: usize = 64;
@@ -206,7 +206,7 @@ impl Device {
         let device = self.label().to_owned();
         // It was a call from Python that wanted memory.
         let found = Some(Ok(self.segments()));
-        Python::attach(|py| observer::note(py, Framework::Sim, device, figures, found));
+        Python::attach(|py| (observer().note)(py, Framework::Sim, device, figures, found));
     }
 
     /// What was done since the trace began; `None` where another thread is in the middle of it.
@@ -254,7 +254,7 @@ impl Device {
 }
 
 /// A block of a device, given back when the last tensor or graph lets go of it.
-pub(super) struct Storage {
+pub(crate) struct Storage {
     /// Never used again for another one.
     id: u64,
     device: Arc<Device>,
@@ -278,16 +278,16 @@ impl Storage {
         Self::new(&self.device, self.n_bytes)
     }
 
-    pub(super) fn id(&self) -> u64 {
+    pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
     /// As they were asked for.
-    pub(super) fn n_bytes(&self) -> Bytes {
+    pub(crate) fn n_bytes(&self) -> Bytes {
         self.n_bytes
     }
 
-    pub(super) fn device(&self) -> &Arc<Device> {
+    pub(crate) fn device(&self) -> &Arc<Device> {
         &self.device
     }
 }

@@ -12,7 +12,7 @@ use super::device::Storage;
 
 /// Where the gradient of a tensor goes.
 #[derive(Clone)]
-pub(super) enum Gradient {
+pub(crate) enum Gradient {
     /// Into the tensor itself: the user made it with `requires_grad=True`.
     Leaf(Arc<Leaf>),
     /// Back through the operation that made it.
@@ -20,13 +20,13 @@ pub(super) enum Gradient {
 }
 
 /// A tensor that collects a gradient. A graph that reaches it keeps its storage.
-pub(super) struct Leaf {
+pub(crate) struct Leaf {
     storage: Arc<Storage>,
     grad: Mutex<Option<Arc<Storage>>>,
 }
 
 /// One operation of a graph.
-pub(super) struct Node {
+pub(crate) struct Node {
     op: &'static str,
     inputs: Vec<Gradient>,
     saved: Mutex<Saved>,
@@ -45,11 +45,11 @@ impl Leaf {
         }
     }
 
-    pub(super) fn storage(&self) -> &Arc<Storage> {
+    pub(crate) fn storage(&self) -> &Arc<Storage> {
         &self.storage
     }
 
-    pub(super) fn grad(&self) -> Option<Arc<Storage>> {
+    pub(crate) fn grad(&self) -> Option<Arc<Storage>> {
         lock(&self.grad).clone()
     }
 
@@ -79,16 +79,16 @@ impl Node {
         }
     }
 
-    pub(super) fn op(&self) -> &'static str {
+    pub(crate) fn op(&self) -> &'static str {
         self.op
     }
 
-    pub(super) fn inputs(&self) -> &[Gradient] {
+    pub(crate) fn inputs(&self) -> &[Gradient] {
         &self.inputs
     }
 
     /// What it keeps for a backward pass; nothing when that has been.
-    pub(super) fn saved(&self) -> Vec<Arc<Storage>> {
+    pub(crate) fn saved(&self) -> Vec<Arc<Storage>> {
         match &*lock(&self.saved) {
             Saved::Storages(storages) => storages.clone(),
             Saved::Freed => Vec::new(),

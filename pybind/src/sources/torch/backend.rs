@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::stats::Stats;
-use crate::oom::observer;
+use crate::out_of_memory::observer;
 use crate::sources::Found;
 use crate::sources::framework::{cuda_device, known, not_reported, pinned_device};
 
@@ -117,7 +117,7 @@ impl Backend {
 impl Running {
     /// Asks for the devices. The backend is initialised: no call here starts anything.
     fn new(torch: &Bound<'_, PyAny>, name: &str, module: &Bound<'_, PyAny>) -> PyResult<Self> {
-        observer::attach_to_torch(torch, name);
+        (observer().attach_to_torch)(torch, name);
         let n_devices: usize = module.call_method0("device_count")?.extract()?;
         let private = |function: &str| torch.getattr("_C").and_then(|c| c.getattr(function));
         let optional = |function: &str| private(function).ok().map(Bound::unbind);

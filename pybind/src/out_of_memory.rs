@@ -1,0 +1,27 @@
+//! Who is told when an allocator's memory runs out: the recording, which the machine does not know.
+
+use std::sync::OnceLock;
+
+use gpumem_model::recording::{Framework, OomFigures};
+use gpumem_model::segments::Segments;
+use pyo3::prelude::*;
+
+static OBSERVER: OnceLock<Observer> = OnceLock::new();
+
+/// What is called.
+pub(crate) struct Observer {
+    /// Memory of a device of this label ran out just now; where it lay, if that is known.
+    pub(crate) note:
+        fn(Python<'_>, Framework, String, OomFigures, Option<Result<Segments, String>>),
+    /// Lets one kind of device of torch's tell, once in the process; it must be initialised.
+    pub(crate) attach_to_torch: fn(&Bound<'_, PyAny>, &str),
+}
+
+/// Calls these from now on. A second interpreter's are the same.
+pub(crate) fn observe_with(observer: Observer) {
+    OBSERVER.get_or_init(|| observer);
+}
+
+pub(crate) fn observer() -> &'static Observer {
+    OBSERVER.get().expect("set when the module is loaded")
+}
