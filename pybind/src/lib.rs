@@ -21,6 +21,7 @@ mod errors;
 mod extension;
 mod files;
 mod footprint;
+mod gpu_processes;
 mod growth;
 mod guard;
 mod holders;
@@ -88,8 +89,6 @@ mod _gpumem {
         classic_thresholds,
     };
     #[pymodule_export]
-    use super::company::{GpuProcesses, find_company};
-    #[pymodule_export]
     use super::device_profile::DeviceProfile;
     #[pymodule_export]
     use super::errors::{DeviceError, GpuMemError, RecordingError, RecordingWarning};
@@ -101,6 +100,8 @@ mod _gpumem {
     use super::files::write_file;
     #[pymodule_export]
     use super::footprint::{Footprint, FootprintRow, of_model};
+    #[pymodule_export]
+    use super::gpu_processes::{GpuProcesses, find_company};
     #[pymodule_export]
     use super::growth::classify_growth_json;
     #[pymodule_export]
