@@ -13,17 +13,17 @@ use gpumem_wording as wording;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::adapters::own::{self, Asks};
-use crate::guard::panic_in_next_callback;
+use crate::base::guard::panic_in_next_callback;
+use crate::base::shells::shells;
+use crate::heap::adapters::own::{self, Asks};
 #[cfg(target_os = "linux")]
-use crate::look::{fail_look, fork_and_read, slow_copies};
-use crate::look::{look_for, look_in_process, looks_under_way, use_up_looks};
-use crate::loops::look_at_loops;
-use crate::sampler::simulated_run;
-use crate::session::{latest_line, long_from};
-use crate::shells::shells;
-use crate::store::store_nanos;
-use crate::walk::{self, Extent, Here, Limits, Places, Search};
+use crate::heap::look::{fail_look, fork_and_read, slow_copies};
+use crate::heap::look::{look_for, look_in_process, looks_under_way, use_up_looks};
+use crate::heap::walk::{self, Extent, Here, Limits, Places, Search};
+use crate::machine::sampler::simulated_run;
+use crate::recording::loops::look_at_loops;
+use crate::recording::session::{latest_line, long_from};
+use crate::recording::store::store_nanos;
 
 /// How long a walk that a test waits for may take.
 const WALK_TIME: Duration = Duration::from_secs(5);

@@ -107,14 +107,14 @@ fn the_extension_passes_no_verdict() {
     lines("pybind/src/")
         .in_code()
         .with_any(&VERDICTS)
-        .outside("pybind/src/growth.rs")
+        .outside("pybind/src/python/growth.rs")
         .none();
     lines("pybind/src/")
         .in_code()
         .with_any(&["Rules::default()"])
-        .outside("pybind/src/rules.rs")
+        .outside("pybind/src/python/rules.rs")
         .none();
-    lines("pybind/src/recorder")
+    lines("pybind/src/recording/recorder")
         .in_code()
         .with_any(&["gpumem_analyzer"])
         .unless_with("gpumem_analyzer::inspection")
@@ -154,7 +154,7 @@ fn only_one_source_names_cudarc() {
     lines(".rs")
         .in_code()
         .with_any(&["cudarc"])
-        .outside("pybind/src/sources/cuda.rs")
+        .outside("pybind/src/machine/sources/cuda.rs")
         .none();
 }
 
@@ -163,7 +163,7 @@ fn only_one_source_names_nvml_wrapper() {
     lines(".rs")
         .in_code()
         .with_any(&["nvml_wrapper"])
-        .outside("pybind/src/sources/nvml.rs")
+        .outside("pybind/src/machine/sources/nvml.rs")
         .none();
 }
 
@@ -172,7 +172,7 @@ fn only_nsights_database_names_sqlite() {
     lines(".rs")
         .in_code()
         .with_any(&["rusqlite"])
-        .outside("pybind/src/nsight/database.rs")
+        .outside("pybind/src/python/nsight/database.rs")
         .none();
 }
 

@@ -1,0 +1,139 @@
+//! Our own failures: caught, said once, and never let into the user's cell.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::panic::{self, AssertUnwindSafe, UnwindSafe};
+#[cfg(feature = "testing")]
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+
+use gpumem_model::printable::printable;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+
+use crate::base::interrupt::{self, Held};
+use crate::base::text::Text;
+
+/// Set by a test: the next guarded call panics.
+#[cfg(feature = "testing")]
+static PANIC_NEXT: AtomicBool = AtomicBool::new(false);
+
+/// Runs `body`; what escapes from it, a panic too, comes back as its description.
+///
+/// A Ctrl-C that arrives meanwhile is no failure of ours: it is pending when this returns. `None`
+/// where it has ended `body`, as a handler of the user's can make it do.
+pub(crate) fn caught<T>(
+    py: Python<'_>,
+    body: impl FnOnce() -> PyResult<T>,
+) -> Result<Option<T>, String> {
+    let _held = Held::new(py);
+    let guarded = AssertUnwindSafe(|| {
+        #[cfg(feature = "testing")]
+        assert!(
+            !PANIC_NEXT.swap(false, Ordering::Relaxed),
+            "a test asked for this panic"
+        );
+        body()
+    });
+    match quietly(guarded) {
+        Ok(Ok(value)) => Ok(Some(value)),
+        Ok(Err(error)) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {
+            interrupt::make_pending();
+            Ok(None)
+        }
+        Ok(Err(error)) => Err(described(py, &error)),
+        Err(words) => Err(format!("panic: {words}")),
+    }
+}
+
+/// Says `message` in Python's log under the name `gpumem`, on one line.
+pub(crate) fn log(py: Python<'_>, message: &str) {
+    let said = py
+        .import("logging")
+        .and_then(|logging| logging.call_method1("getLogger", ("gpumem",)))
+        .and_then(|logger| logger.call_method1("warning", ("%s", printable(message))));
+    // A logger that fails leaves nobody to tell.
+    drop(said);
+}
+
+/// The same for what Python code of ours says.
+#[pyfunction]
+#[pyo3(name = "_log")]
+pub(crate) fn log_from_python(py: Python<'_>, message: Text) {
+    let Text(message) = message;
+    log(py, &message);
+}
+
+/// Says it the first time only.
+pub(crate) fn log_once(py: Python<'_>, message: &str) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let is_new = SAID
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(message.to_owned());
+    if is_new {
+        log(py, message);
+    }
+}
+
+/// Makes the next callback panic, so that a test sees it contained.
+#[cfg(feature = "testing")]
+#[pyfunction]
+pub(crate) fn panic_in_next_callback() {
+    PANIC_NEXT.store(true, Ordering::Relaxed);
+}
+
+/// `ValueError: the message (module.py:12)`: the innermost frame says where.
+fn described(py: Python<'_>, error: &PyErr) -> String {
+    let place = error.traceback(py).and_then(|traceback| {
+        let lines = py
+            .import("traceback")
+            .and_then(|module| module.call_method1("extract_tb", (traceback,)))
+            .ok()?;
+        let last = lines.get_item(lines.len().ok()?.checked_sub(1)?).ok()?;
+        let Text(file) = last.getattr("filename").ok()?.extract().ok()?;
+        let line: u32 = last.getattr("lineno").ok()?.extract().ok()?;
+        Some(format!(" ({file}:{line})"))
+    });
+    format!("{error}{}", place.unwrap_or_default())
+}
+
+/// Runs `body`; what its panic says is returned and not printed into the user's cell.
+pub(crate) fn quietly<T>(body: impl FnOnce() -> T + UnwindSafe) -> Result<T, String> {
+    thread_local! {
+        static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+        static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
+    }
+    // The hook is this library's own: no other in the process sees it.
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if IS_QUIET.get() {
+                PLACE.set(panic.location().map(ToString::to_string));
+            } else {
+                print(panic);
+            }
+        }));
+    });
+    let was_quiet = IS_QUIET.replace(true);
+    let outcome = panic::catch_unwind(body);
+    IS_QUIET.set(was_quiet);
+    outcome.map_err(|payload| {
+        let message = panic_message(payload.as_ref());
+        match PLACE.take() {
+            Some(place) => format!("{message} ({place})"),
+            None => message.to_owned(),
+        }
+    })
+}
+
+/// What a panic said.
+fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message")
+}

@@ -1,0 +1,48 @@
+//! `CuPy`'s arrays: each points into memory of a pool, which several may share.
+
+use gpumem_heap::Category;
+use gpumem_model::units::Bytes;
+
+use super::arrays::{self, Block};
+use super::{Adapter, ClassName, Sink, Unread};
+use crate::heap::still::Object;
+
+pub(super) struct CuPy;
+
+impl Adapter for CuPy {
+    fn claims(&self, class: &ClassName) -> bool {
+        matches!(
+            (class.module.as_str(), class.name.as_str()),
+            ("cupy" | "cupy._core.core", "ndarray" | "_ndarray_base")
+        )
+    }
+
+    fn look(&self, array: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Result<(), Unread> {
+        let shape = array.read("shape");
+        let dtype = array.read("dtype");
+        arrays::describe(
+            dtype.as_ref().and_then(arrays::numpy_dtype),
+            shape.as_ref().and_then(arrays::lengths),
+            Category::Array,
+            sink,
+        );
+        let block = block(array).ok_or(Unread("the memory of a CuPy array"))?;
+        if block.n_bytes > Bytes::ZERO {
+            arrays::hold(&block, sink);
+        }
+        Ok(())
+    }
+}
+
+fn block(array: &Object<'_>) -> Option<Block> {
+    let memory = array.read("data")?.read("mem")?;
+    let ordinal = memory.read("device_id")?.number()?;
+    let is_managed = memory.class().short_name().contains("Managed");
+    Some(Block {
+        device: format!("cuda:{ordinal}{}", if is_managed { " managed" } else { "" }),
+        address: usize::try_from(memory.read("ptr")?.number()?).ok()?,
+        n_bytes: Bytes::new(memory.read("size")?.number()?),
+        owner: memory.address(),
+        is_data: true,
+    })
+}

@@ -1,0 +1,133 @@
+//! Adapters that users register for types of their own.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use gpumem_model::units::Bytes;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyList, PyTuple, PyType};
+
+use crate::base::guard;
+
+static REGISTERED: Mutex<Vec<Adapter>> = Mutex::new(Vec::new());
+
+struct Adapter {
+    class: Py<PyType>,
+    function: Py<PyAny>,
+    after_runs: bool,
+}
+
+/// Which of them a search may call: they are code of the user's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// The user asked who holds memory.
+    All,
+    /// A run has ended: those for which the user said so.
+    AfterRuns,
+    /// Something of the user's is under way.
+    Nobody,
+}
+
+/// Tells gpumem what objects of a type of yours hold on a device.
+///
+/// `function(object)` returns `(device, n_bytes)`, such as `("cuda:0", 1 << 20)`, or a list of
+/// those. A third item, a whole number such as an address, tells bytes that several objects
+/// share. Objects of subclasses are asked, too. The function is your own code: it is called when
+/// you ask who holds memory, and with `after_runs=True` also when a recorded cell has left more
+/// than it found; what it raises is logged and left out.
+#[pyfunction]
+#[pyo3(signature = (type_, function, /, *, after_runs=false))]
+pub(crate) fn register_adapter(
+    type_: &Bound<'_, PyType>,
+    function: &Bound<'_, PyAny>,
+    after_runs: bool,
+) -> PyResult<()> {
+    if !function.is_callable() {
+        let message = format!("an adapter is a function, not {}", function.repr()?);
+        return Err(PyTypeError::new_err(message));
+    }
+    let py = type_.py();
+    let mut registered = locked(py);
+    registered.retain(|known| !known.class.is(type_));
+    registered.push(Adapter {
+        class: type_.clone().unbind(),
+        function: function.clone().unbind(),
+        after_runs,
+    });
+    Ok(())
+}
+
+/// A type, and the function that tells of its instances.
+pub(crate) type Registered<'py> = (Bound<'py, PyType>, Bound<'py, PyAny>);
+
+/// The registered types with their functions, as far as these may be called.
+pub(crate) fn registered(py: Python<'_>, asks: Asks) -> Vec<Registered<'_>> {
+    let may_be_called = |it: &&Adapter| match asks {
+        Asks::All => true,
+        Asks::AfterRuns => it.after_runs,
+        Asks::Nobody => false,
+    };
+    let bound = |it: &Adapter| (it.class.bind(py).clone(), it.function.bind(py).clone());
+    locked(py).iter().filter(may_be_called).map(bound).collect()
+}
+
+/// Bytes that a user's function reports.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) device: String,
+    pub(crate) n_bytes: Bytes,
+    /// The same for objects that share them.
+    pub(crate) key: Option<u64>,
+}
+
+/// Asks a user's function; what it raises is said once.
+pub(crate) fn ask(function: &Bound<'_, PyAny>, object: &Bound<'_, PyAny>) -> Vec<Held> {
+    let answer = function.call1((object,)).and_then(|answer| held(&answer));
+    answer.unwrap_or_else(|error| {
+        let message = format!("an adapter that you registered failed: {error}");
+        guard::log_once(object.py(), &message);
+        Vec::new()
+    })
+}
+
+fn held(answer: &Bound<'_, PyAny>) -> PyResult<Vec<Held>> {
+    if let Ok(list) = answer.cast::<PyList>() {
+        return list.iter().map(|entry| one(&entry)).collect();
+    }
+    Ok(vec![one(answer)?])
+}
+
+fn one(answer: &Bound<'_, PyAny>) -> PyResult<Held> {
+    let wrong = |_| {
+        let said = answer
+            .repr()
+            .map_or_else(|_| "?".to_owned(), |it| it.to_string());
+        PyTypeError::new_err(format!(
+            "not (device, n_bytes) or (device, n_bytes, key): {said}"
+        ))
+    };
+    let entry = answer
+        .cast::<PyTuple>()
+        .map_err(|error| wrong(error.into()))?;
+    let (device, n_bytes, key) = match entry.len() {
+        3 => entry
+            .extract::<(String, u64, u64)>()
+            .map(|(it, n, key)| (it, n, Some(key))),
+        _ => entry
+            .extract::<(String, u64)>()
+            .map(|(it, n)| (it, n, None)),
+    }
+    .map_err(wrong)?;
+    Ok(Held {
+        device,
+        n_bytes: Bytes::new(n_bytes),
+        key,
+    })
+}
+
+fn locked(py: Python<'_>) -> MutexGuard<'static, Vec<Adapter>> {
+    REGISTERED
+        .lock_py_attached(py)
+        .unwrap_or_else(PoisonError::into_inner)
+}

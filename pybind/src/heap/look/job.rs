@@ -1,0 +1,177 @@
+//! The work of a look: walk, work out, answer.
+
+use std::mem;
+use std::panic::{self, AssertUnwindSafe};
+use std::time::Instant;
+
+use gpumem_heap::{Found, HeapAnalysis as Analysis, ObjectGraph};
+use gpumem_wire as wire;
+use pyo3::prelude::*;
+
+use super::message::{self, Questions, Tag};
+use super::process::{self, Link};
+use super::serve::ANSWER_WITHIN;
+use super::{Question, Reach, faults};
+use crate::heap::adapters::own::Registered;
+use crate::heap::walk::{self, Asker, Extent, Limits, Places, Search, Told, WalkedMemory};
+
+/// At most so many objects, parts and storages are met.
+const MAX_NODES: usize = 50_000_000;
+
+/// Takes the look in a copy of the process, and ends the copy.
+pub(super) fn run_in_child(
+    py: Python<'_>,
+    places: &Places<'_>,
+    question: &Question,
+    registered: &[Registered<'_>],
+    link: &Link,
+) -> ! {
+    process::probe_malloc();
+    faults::at(2);
+    message::send(link, Tag::Ready, &[]);
+    faults::at(3);
+    let mut asker = ByLine { link };
+    // A panic prints nothing: nobody is there to read it.
+    panic::set_hook(Box::new(|_| {}));
+    let looked = panic::catch_unwind(AssertUnwindSafe(|| {
+        let search = Search {
+            is_copy: true,
+            ..search_of(question)
+        };
+        answer(py, places, question, search, registered, &mut asker)
+    }));
+    match looked {
+        Ok(Ok((found, touched))) => {
+            faults::at(7);
+            let bytes = wire::encode_found(&found);
+            message::send_by_halves(link, Tag::Found, &bytes, || faults::at(8));
+            faults::at(9);
+            report(link, &touched);
+        }
+        Ok(Err(error)) => {
+            message::send(link, Tag::Failed, error.to_string().as_bytes());
+        }
+        Err(_) => {
+            message::send(link, Tag::Failed, b"it panicked");
+        }
+    }
+    process::leave()
+}
+
+/// What the next copy can do without, if the original wants to know.
+fn report(link: &Link, touched: &WalkedMemory) {
+    let until = Instant::now() + ANSWER_WITHIN;
+    let wanted = message::receive(link, &mut || link.wait_until(until));
+    if let Ok((Tag::Survey, _)) = wanted
+        && let Some(survey) = process::survey(touched)
+    {
+        message::send(link, Tag::Survey, &message::numbers_to_bytes(&survey));
+    }
+}
+
+pub(super) fn search_of(question: &Question) -> Search {
+    Search {
+        extent: if question.reach == Reach::All {
+            Extent::Everything
+        } else {
+            Extent::Names
+        },
+        limits: Limits {
+            until: Instant::now() + question.walk_time,
+            n_nodes: MAX_NODES,
+        },
+        is_copy: false,
+        reads_graph: question.reads_graph,
+    }
+}
+
+/// The answer, from the objects of this process.
+fn answer(
+    py: Python<'_>,
+    places: &Places<'_>,
+    question: &Question,
+    search: Search,
+    registered: &[Registered<'_>],
+    asker: &mut dyn Asker,
+) -> PyResult<(Found, WalkedMemory)> {
+    let mut walked = walk::find(py, places, search, registered)?.asked(py, asker);
+    faults::at(6);
+    let mut touched = mem::take(&mut walked.touched);
+    let held_by = walked.graph.by_preferred_name();
+    let (mut found, hides) = work_out(walked, question);
+    if hides && question.reach == Reach::NamesOrAll {
+        let further = Search {
+            extent: Extent::Everything,
+            ..search
+        };
+        let mut walked = walk::find(py, places, further, registered)?.asked(py, asker);
+        touched = mem::take(&mut walked.touched);
+        // What was cut short tells less than what is known.
+        if !walked.graph.is_cut() {
+            found = work_out(walked, question).0;
+        }
+    }
+    found.held_by = held_by;
+    Ok((found, touched))
+}
+
+/// Who holds what, and whether names leave growth unexplained.
+pub(super) fn work_out(walked: walk::Found, question: &Question) -> (Found, bool) {
+    let walk::Found {
+        mut graph,
+        n_objects,
+        notes,
+        ..
+    } = walked;
+    account(&mut graph, question);
+    let analysis = Analysis::at(&graph);
+    let inventory = analysis.inventory();
+    let before = question.before.as_deref();
+    let since = before.map(|before| inventory.since(before));
+    let holders = analysis.holders(&question.limits, since);
+    let hides = !graph.is_cut() && inventory.hides_growth_since(before);
+    let found = Found {
+        holders,
+        inventory,
+        held_by: Vec::new(),
+        storages: analysis.storage_names(question.limits.n_storages),
+        n_objects: n_objects as u64,
+        notes,
+    };
+    (found, hides)
+}
+
+fn account(graph: &mut ObjectGraph, question: &Question) {
+    for (device, allocated) in &question.allocated {
+        graph.account(device, *allocated);
+    }
+}
+
+/// Asks the original for what the copy cannot do.
+struct ByLine<'l> {
+    link: &'l Link,
+}
+
+impl Asker for ByLine<'_> {
+    fn ask(
+        &mut self,
+        _py: Python<'_>,
+        objects: &[(Bound<'_, PyAny>, u8)],
+        pools: &[walk::PoolId],
+    ) -> Told {
+        let object =
+            |(object, adapter): &(Bound<'_, PyAny>, u8)| (object.as_ptr() as usize, *adapter);
+        let questions = Questions {
+            objects: objects.iter().map(object).collect(),
+            pools: pools.to_vec(),
+        };
+        message::send(self.link, Tag::Asked, &questions.to_bytes());
+        let until = Instant::now() + ANSWER_WITHIN;
+        let told = message::receive(self.link, &mut || self.link.wait_until(until));
+        let told = told.ok().and_then(|(tag, payload)| {
+            let told = message::told_from_bytes(&payload, &questions)?;
+            (tag == Tag::Told).then_some(told)
+        });
+        told.unwrap_or_default()
+    }
+}

@@ -1,0 +1,238 @@
+//! The line to a child, read by a thread of our own, which also waits for its end.
+
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use gpumem_wire as wire;
+
+use super::message::{self, Questions, Refused, Tag};
+use super::process::{self, Child, Link, Silence};
+use super::{NoAnswer, Outcome, budget};
+use crate::base::threads::{self, Progress};
+use crate::heap::walk::Told;
+
+/// What the look that waits learns of its child.
+pub(super) enum Event {
+    /// It works.
+    Ready,
+    /// It asks what only this process can tell, and waits for a while.
+    Asked(Questions, Sender<Told>),
+    /// It has answered, or it never will.
+    Done(Outcome),
+}
+
+/// How long a child waits for what it asks.
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(1);
+
+/// A copy that took longer reports how the next ones take less.
+const SLOW: Duration = Duration::from_millis(5);
+
+/// The kernel visits every page of a child for its survey.
+const SURVEY_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often a child that says nothing is looked after.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// A child that was asleep so often in a row waits for a lock of a thread that it does not have.
+const ASLEEP: u32 = 4;
+
+/// One child at a time has the turn.
+pub(super) struct Turn(());
+
+static IS_TAKEN: Mutex<bool> = Mutex::new(false);
+static GIVEN_BACK: Condvar = Condvar::new();
+
+impl Turn {
+    pub(super) fn take(patience: Duration) -> Option<Self> {
+        let (mut is_taken, _) = GIVEN_BACK
+            .wait_timeout_while(taken(), patience, |is_taken| *is_taken)
+            .unwrap_or_else(PoisonError::into_inner);
+        let is_free = !std::mem::replace(&mut *is_taken, true);
+        // Made only then: a turn that is dropped is given back.
+        is_free.then(|| Self(()))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *taken() = false;
+        GIVEN_BACK.notify_one();
+    }
+}
+
+fn taken() -> MutexGuard<'static, bool> {
+    IS_TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Listens to a child until it ends, at the latest `until`.
+pub(super) fn start(
+    child: Child,
+    until: Instant,
+    turn: Arc<Turn>,
+    wanted: Weak<()>,
+) -> Result<Receiver<Event>, NoAnswer> {
+    let (sender, events) = mpsc::channel();
+    let mut service = Service {
+        child: Some(child),
+        events: sender,
+        began: Instant::now(),
+        until,
+        wanted: Some(wanted),
+        turn: Some(turn),
+    };
+    // It looks around often enough by itself.
+    threads::start("gpumem-look", move || service.go_on(), || {})
+        .map_err(|error| format!("no thread could be started for it: {error}"))?;
+    Ok(events)
+}
+
+/// What the thread does for a child.
+struct Service {
+    /// `None` once nothing more is to be heard from it.
+    child: Option<Child>,
+    events: Sender<Event>,
+    began: Instant,
+    until: Instant,
+    /// The child is ended when this is gone; `None` once it has answered.
+    wanted: Option<Weak<()>>,
+    /// `None` once the child has answered.
+    turn: Option<Arc<Turn>>,
+}
+
+impl Service {
+    fn go_on(&mut self) -> Progress {
+        while let Some(child) = self.child.take() {
+            let heard = self.next_message(&child);
+            if matches!(heard, Err(Refused::Silence(Silence::Paused))) {
+                self.child = Some(child);
+                return Progress::Paused;
+            }
+            if self.turn.is_none() {
+                learn(&child, heard.ok());
+                break;
+            }
+            match heard.and_then(|message| self.answer_of(&child, message)) {
+                Ok(None) => self.child = Some(child),
+                Ok(Some(answer)) => self.answered(child, answer),
+                Err(refused) => {
+                    let reason = end(child, &refused);
+                    drop(self.events.send(Event::Done(Err(reason))));
+                }
+            }
+        }
+        Progress::Done
+    }
+
+    fn next_message(&self, child: &Child) -> Result<(Tag, Vec<u8>), Refused> {
+        // A thread pauses between two messages.
+        self.wait(child, true).map_err(Refused::Silence)?;
+        message::receive(&child.link, &mut || self.wait(child, false))
+    }
+
+    /// Waits for a child to say something, as long as it can and is wanted to.
+    fn wait(&self, child: &Child, may_pause: bool) -> Result<(), Silence> {
+        let mut n_asleep = 0;
+        let slice = || self.until.min(Instant::now() + SLICE);
+        while let Err(Silence::Late) = child.link.wait_until(slice()) {
+            if may_pause && threads::are_paused() {
+                return Err(Silence::Paused);
+            }
+            let wanted = self.wanted.as_ref();
+            let is_wanted = wanted.is_none_or(|wanted| wanted.strong_count() > 0);
+            if !is_wanted || Instant::now() >= self.until {
+                return Err(Silence::Late);
+            }
+            n_asleep = if child.process.is_asleep() {
+                n_asleep + 1
+            } else {
+                0
+            };
+            if n_asleep == ASLEEP {
+                return Err(Silence::Asleep);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a child came to, if it says so.
+    fn answer_of(
+        &self,
+        child: &Child,
+        (tag, payload): (Tag, Vec<u8>),
+    ) -> Result<Option<Outcome>, Refused> {
+        match tag {
+            Tag::Ready => drop(self.events.send(Event::Ready)),
+            Tag::Asked => {
+                let questions = Questions::from_bytes(&payload).ok_or(Refused::Garbage)?;
+                let (answer, answered) = mpsc::channel();
+                drop(self.events.send(Event::Asked(questions, answer)));
+                if let Ok(told) = answered.recv_timeout(ANSWER_WITHIN) {
+                    message::send(&child.link, Tag::Told, &message::told_to_bytes(&told));
+                }
+            }
+            Tag::Found => {
+                let found = wire::decode_found(&payload).map_err(|_| Refused::Garbage)?;
+                return Ok(Some(Ok(found)));
+            }
+            Tag::Failed => {
+                let words = String::from_utf8_lossy(&payload).into_owned();
+                return Ok(Some(Err(words.into())));
+            }
+            Tag::Lacks => {
+                if let Some(&[address]) = message::numbers_from_bytes(&payload).as_deref() {
+                    process::miss(address as usize);
+                }
+                return Ok(Some(Err(NoAnswer::LacksMemory)));
+            }
+            Tag::Told | Tag::Survey => return Err(Refused::Garbage),
+        }
+        Ok(None)
+    }
+
+    /// After a slow copy, the child is asked what the next one can do without.
+    fn answered(&mut self, child: Child, answer: Outcome) {
+        budget::answered_after(self.began.elapsed());
+        if child.took > SLOW {
+            message::send(&child.link, Tag::Survey, &[]);
+            self.until = Instant::now() + SURVEY_WITHIN;
+            self.wanted = None;
+            self.child = Some(child);
+        } else {
+            close(child.link);
+        }
+        drop(self.events.send(Event::Done(answer)));
+        // Another look may begin.
+        self.turn = None;
+    }
+}
+
+fn learn(child: &Child, message: Option<(Tag, Vec<u8>)>) {
+    if let Some((Tag::Survey, report)) = message
+        && let Some(report) = message::numbers_from_bytes(&report)
+    {
+        process::learn(&report, child.resident);
+    }
+}
+
+/// Whoever learns what came of a look finds no descriptor open.
+fn close(link: Link) {
+    #[allow(clippy::drop_non_drop, reason = "it has descriptors on Linux only")]
+    drop(link);
+}
+
+/// Ends a child that does not answer, and says why it does not.
+fn end(child: Child, refused: &Refused) -> NoAnswer {
+    let Child { process, link, .. } = child;
+    close(link);
+    let words = match refused {
+        Refused::Silence(Silence::Gone) => return NoAnswer::Ended(process.ended()),
+        Refused::Silence(Silence::Asleep) => {
+            let words = "its process hung: a thread held a lock that it needs";
+            return NoAnswer::Ended(words.to_owned());
+        }
+        Refused::Silence(Silence::Late) => "it took too long",
+        Refused::Silence(Silence::Paused) | Refused::Garbage => "its answer was damaged",
+    };
+    NoAnswer::Failed(words.to_owned())
+}

@@ -1,0 +1,181 @@
+//! Blocks that the user's code records inside a cell: `with gpumem.record("name"):`
+//! and decorated functions.
+//!
+//! A context variable names the innermost block, so that every thread and every
+//! task has a stack of its own; where it names one that has ended, the nearest open
+//! one around it takes its place.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::{PyGeneratorExit, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::sync::{MutexExt, PyOnceLock};
+use pyo3::types::{PyInt, PyString};
+
+use crate::base::guard;
+use crate::recording::child;
+use crate::recording::ending::Ending;
+use crate::recording::session::{self, RunId};
+
+/// Records a block or a function as a run of its own, nested in the cell's run.
+///
+/// `with gpumem.record("name"):`, `@gpumem.record("name")` or `@gpumem.record`.
+/// Growth is judged over the blocks of one name in one cell. Outside of a recorded
+/// cell it is a run of a cell that stands for the name.
+#[pyfunction]
+#[pyo3(signature = (name_or_function, /))]
+pub(crate) fn record<'py>(name_or_function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = name_or_function.py();
+    if let Ok(name) = name_or_function.cast::<PyString>() {
+        let block = Block {
+            name: name.to_string_lossy().into_owned(),
+            entries: Mutex::default(),
+        };
+        return Ok(Bound::new(py, block)?.into_any());
+    }
+    if !name_or_function.is_callable() {
+        return Err(PyTypeError::new_err(format!(
+            "record takes a name or a function, not {}\nhint: with gpumem.record(\"name\"):",
+            name_or_function.repr()?
+        )));
+    }
+    decorated(name_or_function, None)
+}
+
+/// A block under a name; it may be entered again and again, by several threads too.
+#[pyclass(frozen, module = "gpumem._gpumem")]
+pub(crate) struct Block {
+    #[pyo3(get)]
+    name: String,
+    entries: Mutex<Vec<Entry>>,
+}
+
+/// One time that the block was entered.
+#[derive(Clone, Copy)]
+struct Entry {
+    /// `None` where nothing is recorded.
+    id: Option<RunId>,
+    around: Option<RunId>,
+}
+
+#[pymethods]
+impl Block {
+    fn __enter__(slf: Py<Self>, py: Python<'_>) -> Py<Self> {
+        child::record_block();
+        let entry = if session::records_blocks() {
+            guarded(py, || slf.get().begin(py)).unwrap_or(Entry::UNRECORDED)
+        } else {
+            Entry::UNRECORDED
+        };
+        slf.get().entries(py).push(entry);
+        slf
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: Py<PyAny>,
+        error: &Bound<'_, PyAny>,
+        traceback: Py<PyAny>,
+    ) -> bool {
+        drop((kind, traceback));
+        guarded(py, || self.end(py, error));
+        false
+    }
+
+    /// The function, each call of which is such a block.
+    fn __call__<'py>(&self, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        decorated(function, Some(&self.name))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("gpumem.record({:?})", self.name)
+    }
+}
+
+impl Block {
+    fn begin(&self, py: Python<'_>) -> PyResult<Entry> {
+        let around = current(py)?;
+        let id = session::begin_block(py, &self.name, around)?;
+        if let Some(id) = id {
+            set_current(py, Some(id))?;
+        }
+        Ok(Entry { id, around })
+    }
+
+    fn end(&self, py: Python<'_>, error: &Bound<'_, PyAny>) -> PyResult<()> {
+        let current = current(py)?;
+        let Some(entry) = self.take_entry(py, current) else {
+            return Ok(());
+        };
+        let Some(id) = entry.id else { return Ok(()) };
+        // A generator that was left may end in another context, or after a block that began later.
+        if current == Some(id) {
+            set_current(py, entry.around)?;
+        }
+        session::end_block(py, id, ending_of(error)?)
+    }
+
+    /// The entry that this context is in; else the latest.
+    fn take_entry(&self, py: Python<'_>, current: Option<RunId>) -> Option<Entry> {
+        let mut entries = self.entries(py);
+        let own = entries
+            .iter()
+            .rposition(|entry| entry.id.is_some() && entry.id == current);
+        let position = own.or(entries.len().checked_sub(1))?;
+        Some(entries.remove(position))
+    }
+
+    fn entries(&self, py: Python<'_>) -> MutexGuard<'_, Vec<Entry>> {
+        self.entries
+            .lock_py_attached(py)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    const UNRECORDED: Self = Self {
+        id: None,
+        around: None,
+    };
+}
+
+/// The innermost block or cell that this context knows of; it may have ended.
+pub(crate) fn current(py: Python<'_>) -> PyResult<Option<RunId>> {
+    let bits: Option<u64> = variable(py)?.call_method0("get")?.extract()?;
+    Ok(bits.map(RunId::from_bits))
+}
+
+pub(crate) fn set_current(py: Python<'_>, run: Option<RunId>) -> PyResult<()> {
+    let bits = run.map(|run| PyInt::new(py, run.to_bits()));
+    variable(py)?.call_method1("set", (bits,))?;
+    Ok(())
+}
+
+fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static VARIABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let variable = VARIABLE.get_or_try_init(py, || {
+        let variable = py.import("gpumem._record")?.getattr("BLOCK")?;
+        PyResult::Ok(variable.unbind())
+    })?;
+    Ok(variable.bind(py))
+}
+
+fn decorated<'py>(function: &Bound<'py, PyAny>, name: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+    let module = function.py().import("gpumem._record")?;
+    module.call_method1("decorated", (function, name))
+}
+
+/// A failure of ours is said once and stays out of the user's block.
+fn guarded<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> Option<T> {
+    let failed = |failure| guard::log_once(py, &format!("a block was not recorded: {failure}"));
+    guard::caught(py, body).map_err(failed).ok().flatten()
+}
+
+/// Leaving a generator is no error.
+fn ending_of(error: &Bound<'_, PyAny>) -> PyResult<Ending> {
+    if error.is_none() || error.is_instance_of::<PyGeneratorExit>() {
+        return Ok(Ending::OK);
+    }
+    Ending::of_error(error)
+}

@@ -1,0 +1,14 @@
+//! The cells that files of other programs name by their text.
+
+use gpumem_readers::cell_files::CellFiles;
+use pyo3::prelude::*;
+
+use crate::base::text::Text;
+
+/// The cells of a notebook's file; without one, those that were typed in this session.
+pub(crate) fn cells(py: Python<'_>, notebook: Option<Bound<'_, PyAny>>) -> PyResult<CellFiles> {
+    let names = py.import("gpumem._cell_names")?;
+    let names: Vec<(Text, Text)> = names.call_method1("cell_names", (notebook,))?.extract()?;
+    let cells = names.iter().map(|(text, name)| (&*text.0, &*name.0));
+    Ok(CellFiles::of(cells))
+}

@@ -1,0 +1,26 @@
+//! The functions and classes of `gpumem._gpumem` that work on recordings and on files of other programs.
+//!
+//! Knows no events of a shell.
+
+pub(crate) mod api;
+pub(crate) mod arrow;
+pub(crate) mod blocks;
+pub(crate) mod cells;
+pub(crate) mod classic;
+pub(crate) mod device_profile;
+pub(crate) mod footprint;
+pub(crate) mod gpu_processes;
+pub(crate) mod growth;
+pub(crate) mod holders;
+pub(crate) mod level_log;
+pub(crate) mod levels;
+pub(crate) mod marks;
+pub(crate) mod nsight;
+pub(crate) mod opened;
+pub(crate) mod other_file;
+pub(crate) mod ranks;
+pub(crate) mod rules;
+pub(crate) mod stored;
+pub(crate) mod torch_snapshot;
+pub(crate) mod torch_trace;
+pub(crate) mod workers;

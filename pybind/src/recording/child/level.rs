@@ -1,0 +1,134 @@
+//! How much memory a child holds.
+
+use gpumem_model::units::Bytes;
+
+/// What a child holds at an instant.
+pub(super) struct Levels {
+    /// What it shares with no other process.
+    pub(super) own: Bytes,
+    /// What it allocated and did not free: memory of its parent that it copies counts before and after.
+    /// `None` where the system does not tell.
+    pub(super) allocated: Option<Bytes>,
+}
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::Level;
+#[cfg(not(target_os = "linux"))]
+pub(super) use portable::Level;
+
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "the size of a page is told by libc alone")]
+mod linux {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+    use std::time::{Duration, Instant};
+
+    use super::{Bytes, Levels};
+    use crate::base::cpu_time::Expense;
+
+    /// Shares are told again after so many times what telling them takes: at most 1 % of a core.
+    const REST_PER_ROLLUP: u32 = 100;
+    const SHORTEST_REST: Duration = Duration::from_millis(20);
+
+    /// Reads this process's level.
+    ///
+    /// What is shared takes the kernel a walk over all pages. Between two walks only the number of
+    /// anonymous pages is read, which tells what was allocated and freed since, but not what was copied:
+    /// a page of the parent is one before and after.
+    pub(in crate::recording::child) struct Level {
+        rollup: File,
+        statm: File,
+        page_bytes: u64,
+        buffer: Vec<u8>,
+        /// The level and the anonymous memory at the last walk.
+        known: Option<(u64, u64)>,
+        next_walk: Instant,
+        expense: Expense,
+    }
+
+    impl Level {
+        pub(in crate::recording::child) fn open() -> Option<Self> {
+            // SAFETY: the call takes no pointer.
+            let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+            Some(Self {
+                rollup: File::open("/proc/self/smaps_rollup").ok()?,
+                statm: File::open("/proc/self/statm").ok()?,
+                page_bytes: u64::try_from(page_bytes).ok()?,
+                buffer: vec![0; 1 << 12],
+                known: None,
+                next_walk: Instant::now(),
+                expense: Expense::new(1),
+            })
+        }
+
+        /// What it has written and no other process maps. Pages that it shares with its parent since
+        /// the fork count there, and in the child once it has written them; so does shared memory once
+        /// it is the last to map it.
+        pub(in crate::recording::child) fn read(&mut self) -> Option<Levels> {
+            let now = self.anonymous()?;
+            let own = match self.known {
+                Some((own, then)) if Instant::now() < self.next_walk => {
+                    (own + now).saturating_sub(then)
+                }
+                _ => {
+                    let own = self.walk()?;
+                    self.known = Some((own, now));
+                    self.expense.note_turn();
+                    let rest = self.expense.per_turn() * REST_PER_ROLLUP;
+                    self.next_walk = Instant::now() + rest.max(SHORTEST_REST);
+                    own
+                }
+            };
+            Some(Levels {
+                own: Bytes::new(own),
+                allocated: Some(Bytes::new(now)),
+            })
+        }
+
+        fn walk(&mut self) -> Option<u64> {
+            let text = text(&self.rollup, &mut self.buffer)?;
+            let mut lines = text.lines();
+            let kib = lines.find_map(|line| line.strip_prefix("Private_Dirty:"))?;
+            let kib: u64 = kib.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+            Some(kib << 10)
+        }
+
+        fn anonymous(&mut self) -> Option<u64> {
+            let text = text(&self.statm, &mut self.buffer)?;
+            let mut fields = text.split_ascii_whitespace().skip(1);
+            let mut n_pages = || fields.next()?.parse::<u64>().ok();
+            let (resident, shared) = (n_pages()?, n_pages()?);
+            Some(resident.saturating_sub(shared) * self.page_bytes)
+        }
+    }
+
+    fn text<'a>(file: &File, buffer: &'a mut [u8]) -> Option<&'a str> {
+        let n_read = file.read_at(buffer, 0).ok()?;
+        std::str::from_utf8(&buffer[..n_read]).ok()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod portable {
+    use super::{Bytes, Levels};
+
+    /// Reads this process's level.
+    pub(in crate::recording::child) struct Level;
+
+    impl Level {
+        #[expect(clippy::unnecessary_wraps, reason = "as where a file may be missing")]
+        pub(in crate::recording::child) fn open() -> Option<Self> {
+            Some(Self)
+        }
+
+        /// Its resident memory: no share is told here.
+        #[expect(clippy::unused_self, reason = "as where a file is kept open")]
+        pub(in crate::recording::child) fn read(&mut self) -> Option<Levels> {
+            let stats = memory_stats::memory_stats()?;
+            Some(Levels {
+                own: Bytes::new(stats.physical_mem as u64),
+                allocated: None,
+            })
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What a worker of a cluster adds: a run whose cell becomes known at its end, tasks that are over, and
+//! what has changed since somebody last fetched it.
+
+use gpumem_model::downsample::{self, Spacing};
+use gpumem_model::recording::{
+    Changes, Frame, Missing, Reading, Run, RunIdx, RunKind, RunLevels, Samples, Status,
+};
+use gpumem_model::units::Nanos;
+
+use super::{Launch, Recorder, index};
+use crate::machine::sources::Found;
+
+/// A task that is over, with the levels at its ends.
+#[derive(Debug)]
+pub(crate) struct Task {
+    /// The prefix of its key.
+    pub(crate) name: String,
+    pub(crate) started: Nanos,
+    pub(crate) ended: Nanos,
+    pub(crate) status: Status,
+    pub(crate) before: Vec<(Found, Reading)>,
+    pub(crate) after: Vec<(Found, Reading)>,
+}
+
+impl Recorder {
+    /// The open run, and what is nested in it, turn out to be of this cell.
+    pub(crate) fn retitle(&mut self, idx: RunIdx, launch: Launch) {
+        let revision = self.revision(&launch.source);
+        let cell = self.cell(launch.cell_id, &launch.source, revision);
+        let runs = &self.recording.runs()[idx.get()..];
+        let inside = runs
+            .iter()
+            .filter(|run| self.recording.outermost(run.idx) == idx);
+        let moved: Vec<Run> = inside
+            .map(|run| Run {
+                cell,
+                revision,
+                execution_count: launch.execution_count,
+                label: if run.idx == idx {
+                    launch.label.clone()
+                } else {
+                    run.label.clone()
+                },
+                ..run.clone()
+            })
+            .collect();
+        for run in moved {
+            self.emit(Frame::Run(run));
+        }
+    }
+
+    /// A task ran in this open run; it is a block of it.
+    pub(crate) fn ran(&mut self, task: Task, parent: RunIdx) {
+        let after = |found: &Found| {
+            let mut after = task.after.iter();
+            let (_, reading) = after.find(|(it, _)| it.key == found.key)?;
+            Some(reading.clone())
+        };
+        let levels = task.before.into_iter().map(|(found, before)| RunLevels {
+            after: after(&found),
+            device: self.device(found),
+            before,
+            peak_reset: false,
+        });
+        let levels = levels.collect();
+        let around = self.recording.run(parent);
+        let run = Run {
+            idx: RunIdx(index(self.recording.runs().len())),
+            cell: around.cell,
+            revision: around.revision,
+            parent: Some(parent),
+            kind: RunKind::Block,
+            label: Some(task.name),
+            execution_count: None,
+            started: task.started,
+            ended: Some(task.ended),
+            status: task.status,
+            levels,
+            oom: None,
+            overlaps: Vec::new(),
+        };
+        self.emit(Frame::Run(run));
+    }
+
+    /// One sentence on what the recording lacks.
+    pub(crate) fn lacks(&mut self, words: String) {
+        self.emit(Frame::Missing(Missing { words }));
+    }
+
+    /// What has changed since this was last called, but for the run that is open. Of each series at most
+    /// `n_points` points, with the extremes.
+    pub(crate) fn fetched(&mut self, n_points: usize) -> Vec<Frame> {
+        let all = || Changes::since(&self.recording, 0);
+        let mut changes = self.unfetched.take().unwrap_or_else(all);
+        let frames = changes.take(&self.recording);
+        let is_open = |frame: &Frame| {
+            let run = frame.run().map(|run| self.recording.outermost(run));
+            run.is_some_and(|run| self.open.contains_key(&run))
+        };
+        let (open, ended): (Vec<Frame>, Vec<Frame>) = frames.into_iter().partition(is_open);
+        for frame in &open {
+            changes.note(frame);
+        }
+        self.unfetched = Some(changes);
+        ended
+            .into_iter()
+            .map(|frame| bounded(frame, n_points))
+            .collect()
+    }
+}
+
+/// A frame with at most so many points.
+pub(crate) fn bounded(frame: Frame, n_points: usize) -> Frame {
+    match frame {
+        Frame::Samples(samples) if samples.points.len() > n_points => {
+            let spacing = Spacing::for_series(&samples.series);
+            let points = samples.points.iter().collect();
+            let points = downsample::downsampled(points, n_points, spacing).into();
+            Frame::Samples(Samples { points, ..samples })
+        }
+        frame => frame,
+    }
+}

@@ -1,0 +1,160 @@
+//! What others see of the session: a run's line, and the recording.
+
+use std::collections::BTreeSet;
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use gpumem_analyzer::Analysis;
+use gpumem_analyzer::inspection::has_news;
+use gpumem_model::recording::{Recording, RunIdx, Series};
+use gpumem_model::units::Nanos;
+use gpumem_report as report;
+use pyo3::prelude::*;
+
+use super::{Session, collect_look, is_late, with_recorder, with_session};
+use crate::heap::look;
+
+/// A notebook's columns, as in `_report.py`.
+pub(crate) const NOTEBOOK_WIDTH: usize = 100;
+
+/// The line after a run, at most `width` columns wide; `None` where nobody asked and there is nothing to say.
+pub(crate) fn line(
+    py: Python<'_>,
+    run: RunIdx,
+    asked: bool,
+    width: usize,
+) -> PyResult<Option<String>> {
+    collect_look(py, Duration::ZERO)?;
+    // Most cells move nothing: they are not worth an analysis.
+    if !asked && !with_recorder(py, |recorder| has_news(recorder.recording(), run))? {
+        return Ok(None);
+    }
+    if is_late(py, run)? && with_session(py, |session| session.has_new_finding(run))? {
+        collect_look(py, look::patience())?;
+    }
+    with_session(py, |session| {
+        let (recording, analysis, shown) = session.analysis_after(run);
+        let news = report::news(recording, &analysis, run, shown);
+        (asked || news.is_worth_a_line())
+            .then(|| report::line(recording, &analysis, run, &news, width))
+    })
+}
+
+/// A run, told from those of sessions before this one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SessionRun {
+    session: u32,
+    run: RunIdx,
+}
+
+impl SessionRun {
+    /// The run, if the answer of its look is still to come.
+    pub(crate) fn with_late_answer(py: Python<'_>, run: RunIdx) -> PyResult<Option<Self>> {
+        let session = with_session(py, |session| session.number)?;
+        Ok(is_late(py, run)?.then_some(Self { session, run }))
+    }
+
+    /// By which its line can be shown anew.
+    pub(crate) fn display_id(self) -> String {
+        format!("gpumem-{}-{}-{}", process::id(), self.session, self.run.0)
+    }
+}
+
+/// What a late answer adds to the line of a run: empty if it adds nothing, `None` if it is still to come.
+pub(crate) fn late_findings(
+    py: Python<'_>,
+    SessionRun { session, run }: SessionRun,
+    width: usize,
+) -> PyResult<Option<String>> {
+    collect_look(py, Duration::ZERO)?;
+    if is_late(py, run)? {
+        return Ok(None);
+    }
+    with_session(py, |current| {
+        if current.number != session || current.came_again(run) {
+            return Some(String::new());
+        }
+        let (recording, analysis, shown) = current.analysis_after(run);
+        let news = report::news(recording, &analysis, run, shown);
+        Some(news.findings(recording, width))
+    })
+}
+
+impl Session {
+    /// The cell of a run has had another one since, whose line says what is found.
+    fn came_again(&self, run: RunIdx) -> bool {
+        let recording = self.recorder.recording();
+        let cell = recording.run(run).cell;
+        let mut later = recording.runs()[run.get() + 1..].iter();
+        later.any(|it| it.parent.is_none() && it.cell == cell && it.ended.is_some())
+    }
+
+    fn has_new_finding(&mut self, run: RunIdx) -> bool {
+        let (recording, analysis, shown) = self.analysis_after(run);
+        report::has_new_finding(recording, &analysis, run, shown)
+    }
+
+    /// What is known after a run, and the findings that lines have shown.
+    fn analysis_after(&mut self, run: RunIdx) -> (&Recording, Analysis, &mut BTreeSet<String>) {
+        let changed = self.recorder.take_changed();
+        let recording = self.recorder.recording();
+        let rules = &recording.header().rules;
+        let analysis = self.incremental.after(recording, &changed, run, rules);
+        (recording, analysis, &mut self.shown)
+    }
+}
+
+/// A training of fewer milliseconds is not worth a hint.
+static LONG_MILLIS: AtomicU64 = AtomicU64::new(5000);
+
+/// From how many milliseconds on a run is long: tests do not wait for it.
+#[cfg(feature = "testing")]
+#[pyfunction]
+pub(crate) fn long_from(milliseconds: u64) {
+    LONG_MILLIS.store(milliseconds, Ordering::Relaxed);
+}
+
+/// A run took long, and neither a mark, a block nor a loop in it says what it did.
+pub(crate) fn is_long_without_steps(py: Python<'_>, idx: RunIdx) -> PyResult<bool> {
+    with_recorder(py, |recorder| {
+        let recording = recorder.recording();
+        let run = recording.run(idx);
+        let long = Nanos::millis(LONG_MILLIS.load(Ordering::Relaxed));
+        let is_long = run.ended.is_some_and(|it| it.since(run.started) >= long);
+        let inside = recording.runs().get(idx.get() + 1..).unwrap_or_default();
+        let has_block = inside.iter().any(|other| other.parent == Some(idx));
+        let has_steps = recording.devices().iter().any(|device| {
+            let mut series = recording.samples_of(idx, device.idx);
+            series.any(|(series, _)| *series != Series::Sampled)
+        });
+        is_long && !has_block && !has_steps
+    })
+}
+
+/// The line after the latest run, as a run on which it was asked for has it: what benchmarks time.
+#[cfg(feature = "testing")]
+#[pyfunction]
+pub(crate) fn latest_line(py: Python<'_>) -> PyResult<Option<String>> {
+    let runs = with_recorder(py, |recorder| recorder.recording().runs().len())?;
+    let latest = runs.checked_sub(1).and_then(|idx| u32::try_from(idx).ok());
+    latest.map_or(Ok(None), |idx| line(py, RunIdx(idx), true, NOTEBOOK_WIDTH))
+}
+
+/// The recording as it is now. The user waits for it: a look that is under way may answer.
+pub(crate) fn snapshot(py: Python<'_>) -> PyResult<Recording> {
+    collect_look(py, look::walk_time())?;
+    with_recorder(py, |recorder| recorder.recording().clone())
+}
+
+/// How many runs have ended before one, with the blocks in it, that has not. A block that
+/// outlives its cell is not waited for.
+pub(crate) fn n_ended(recording: &Recording) -> usize {
+    let runs = recording.runs();
+    let mut outermost = runs
+        .iter()
+        .enumerate()
+        .filter(|(_, run)| run.parent.is_none());
+    let open = outermost.find(|(_, run)| run.ended.is_none());
+    open.map_or(runs.len(), |(position, _)| position)
+}

@@ -1,0 +1,305 @@
+//! Who holds what after a run that left more than it found, or let go of what was kept.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use gpumem_heap::{Found, Inventory};
+use gpumem_model::holders::Allocated;
+use gpumem_model::recording::{DeviceIdx, Reading, RunIdx};
+use gpumem_model::units::{Bytes, Nanos};
+use pyo3::prelude::*;
+
+use super::reading::handed_out_of;
+use super::{Session, is_owner, is_running, locked, with_session};
+use crate::base::guard;
+use crate::base::modules::imported;
+use crate::base::shells::shells;
+use crate::heap::adapters::own::Asks;
+use crate::heap::adapters::torch_is_imported;
+use crate::heap::look::{self, Look, NoAnswer, Question, Reach, Taken, Urgency};
+use crate::machine::sources;
+use crate::recording::recorder::SourceText;
+
+/// Held while a look begins.
+static TAKING: Mutex<()> = Mutex::new(());
+
+/// A look whose answer is not there yet.
+pub(super) struct Late {
+    look: Look,
+    wanted: Wanted,
+    question: Question,
+    /// The heap is still as it was: a look in vain can be taken again.
+    is_repeatable: bool,
+}
+
+/// A run without a look of its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unseen {
+    run: RunIdx,
+    /// A cell has begun since: the one that reads the recording, if it is the only one.
+    is_followed: bool,
+}
+
+/// What an answer is for.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    /// `None` before the first run.
+    pub(super) run: Option<RunIdx>,
+    /// When the look was taken, if the run went on.
+    pub(super) inside_at: Option<Nanos>,
+    /// The devices whose holders are recorded, with their labels.
+    pub(super) devices: Vec<(DeviceIdx, String)>,
+    /// Who held memory is part of what is known of the run's out-of-memory error.
+    pub(super) is_of_oom: bool,
+}
+
+/// Before the first run that is recorded: what is there already, so that the look after it tells what
+/// is new. The answer is not waited for.
+pub(super) fn look_before(py: Python<'_>, before: &[(sources::Found, Reading)]) -> PyResult<()> {
+    let is_first = with_session(py, |session| {
+        let keeps_names = session.recorder.source_text() == SourceText::Full;
+        keeps_names && session.inventory.is_none() && session.late.is_none()
+    })?;
+    if !is_first {
+        return Ok(());
+    }
+    let allocated = handed_out_of(before);
+    let is_empty = if allocated.is_empty() {
+        !holds_host_memory(py)
+    } else {
+        allocated.iter().all(|(_, it)| it.n_bytes == Bytes::ZERO)
+    };
+    if is_empty {
+        let nothing = Arc::new(Inventory::default());
+        return with_session(py, |session| session.inventory = Some(nothing));
+    }
+    let question = question(Reach::Names, allocated, None);
+    let wanted = Wanted {
+        run: None,
+        inside_at: None,
+        devices: Vec::new(),
+        is_of_oom: false,
+    };
+    match Look::begin(py, &shells(py), &question) {
+        Ok(look) => with_session(py, |session| {
+            session.late = Some(Late {
+                look,
+                wanted,
+                question,
+                is_repeatable: false,
+            });
+        }),
+        Err(reason) => {
+            missed(py, &wanted, &reason);
+            Ok(())
+        }
+    }
+}
+
+/// Something that the user has imported makes objects of which a look tells the bytes.
+fn holds_host_memory(py: Python<'_>) -> bool {
+    torch_is_imported(py) || matches!(imported(py, "numpy"), Ok(Some(_)))
+}
+
+/// Looks for the names that hold memory, if the run makes it worth a look, and records them, with
+/// what each holds more than at the look before. An answer that takes longer than a moment is
+/// recorded when it comes.
+///
+/// If names do not explain most of the growth, everything else is looked at as well.
+pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
+    look_at(py, run, false)
+}
+
+/// Looks after the latest run if there was no time for it then: somebody reads the recording.
+pub(crate) fn look_if_unseen(py: Python<'_>) -> PyResult<()> {
+    if is_running() {
+        return Ok(());
+    }
+    let unseen = with_session(py, |session| session.unseen.take())?;
+    unseen.map_or(Ok(()), |unseen| look_at(py, unseen.run, true))
+}
+
+fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
+    if !is_owner() {
+        return Ok(());
+    }
+    let patience = if is_shown {
+        look::patience()
+    } else {
+        look::moment()
+    };
+    let asked = with_session(py, |session| {
+        // Names are text of the user's, too.
+        let keeps_names = session.recorder.source_text() == SourceText::Full;
+        let devices = if keeps_names {
+            session.recorder.holders_wanted(run)
+        } else {
+            Vec::new()
+        };
+        let wanted = Wanted {
+            run: Some(run),
+            inside_at: None,
+            is_of_oom: session.recorder.lacks_holders_of_oom(run),
+            devices,
+        };
+        let is_worth = wanted.is_of_oom || !wanted.devices.is_empty();
+        is_worth.then(|| (wanted, session.recorder.handed_out(run)))
+    })?;
+    let Some((wanted, allocated)) = asked else {
+        return Ok(());
+    };
+    // The look before this one may still be under way: one at a time. Its answer is not lost, and
+    // the next run has a look again.
+    let is_free = collect_earlier(py, patience)?;
+    let is_due = is_shown || wanted.is_of_oom || look::is_due();
+    let unseen = (!is_free || !is_due).then_some(Unseen {
+        run,
+        is_followed: false,
+    });
+    with_session(py, |session| session.unseen = unseen)?;
+    if unseen.is_some() {
+        return Ok(());
+    }
+    let before = with_session(py, |session| session.inventory.clone())?;
+    let question = question(Reach::NamesOrAll, allocated, before);
+    take(py, question, wanted, patience)
+}
+
+/// Waits for the look of an earlier run, longer if looks have taken little of the session's time so far.
+fn collect_earlier(py: Python<'_>, patience: Duration) -> PyResult<bool> {
+    let patience = if look::is_left() {
+        look::patience()
+    } else {
+        patience
+    };
+    let began = Instant::now();
+    let is_free = collect_look(py, patience)?;
+    look::spend_waiting(began.elapsed());
+    Ok(is_free)
+}
+
+/// Takes a look, whose answer is recorded now or when it comes.
+pub(super) fn take(
+    py: Python<'_>,
+    question: Question,
+    wanted: Wanted,
+    patience: Duration,
+) -> PyResult<()> {
+    // One at a time: a run may end while a look inside of it is being begun.
+    let _taking = locked(py, &TAKING);
+    match look::take(py, &shells(py), &question, patience) {
+        Taken::Answered(found) => record(py, &wanted, *found),
+        Taken::Late(look) => with_session(py, |session| {
+            session.late = Some(Late {
+                look,
+                wanted,
+                question,
+                is_repeatable: true,
+            });
+        }),
+        Taken::NoAnswer(reason) => {
+            missed(py, &wanted, &reason);
+            Ok(())
+        }
+    }
+}
+
+/// The answer of a run's look is still to come.
+pub(super) fn is_late(py: Python<'_>, run: RunIdx) -> PyResult<bool> {
+    with_session(py, |session| {
+        let late = session.late.as_ref();
+        late.is_some_and(|late| late.wanted.run == Some(run) && late.wanted.inside_at.is_none())
+    })
+}
+
+/// A cell begins, recorded or not: from now on the heap is not as the run before left it.
+pub(crate) fn heap_changes(py: Python<'_>) -> PyResult<()> {
+    collect_look(py, Duration::ZERO)?;
+    with_session(py, |session| {
+        if let Some(late) = &mut session.late {
+            late.is_repeatable = false;
+        }
+        // What a second cell makes is none of the run's.
+        session.unseen = session.unseen.filter(|it| !it.is_followed);
+        if let Some(unseen) = &mut session.unseen {
+            unseen.is_followed = true;
+        }
+    })
+}
+
+/// Records the answer of a look that was late, if it comes within `patience`. False where it is
+/// still under way.
+pub(crate) fn collect_look(py: Python<'_>, patience: Duration) -> PyResult<bool> {
+    let Some(mut late) = with_session(py, |session| session.late.take())? else {
+        return Ok(true);
+    };
+    match late.look.wait(py, patience) {
+        None => {
+            with_session(py, |session| session.late = Some(late))?;
+            Ok(false)
+        }
+        Some(Ok(found)) => record(py, &late.wanted, found).map(|()| true),
+        Some(Err(reason)) => match late.question.after(&reason) {
+            Some(question) if late.is_repeatable => {
+                take(py, question, late.wanted, patience)?;
+                with_session(py, |session| session.late.is_none())
+            }
+            _ => {
+                missed(py, &late.wanted, &reason);
+                Ok(true)
+            }
+        },
+    }
+}
+
+pub(super) fn question(
+    reach: Reach,
+    allocated: Vec<(String, Allocated)>,
+    before: Option<Arc<Inventory>>,
+) -> Question {
+    Question {
+        allocated,
+        before,
+        asks: Asks::AfterRuns,
+        ..Question::new(reach, Urgency::AfterRun)
+    }
+}
+
+fn record(py: Python<'_>, wanted: &Wanted, found: Found) -> PyResult<()> {
+    // A look inside of a run may meet autograd at work; the one after it is whole.
+    for note in found.notes.iter().filter(|_| wanted.inside_at.is_none()) {
+        guard::log_once(py, &format!("a look for holders is not whole: {note}"));
+    }
+    with_session(py, |session| session.record(wanted, found))
+}
+
+impl Session {
+    fn record(&mut self, wanted: &Wanted, found: Found) {
+        if let Some(run) = wanted.run {
+            if wanted.is_of_oom {
+                self.recorder.held_at_oom(run, found.held_by);
+            }
+            for (device, label) in &wanted.devices {
+                let holders = found.holders.on(label).cloned();
+                self.recorder
+                    .held(run, *device, wanted.inside_at, label.clone(), holders);
+            }
+        }
+        // What a run has made since it began is told by the look before it.
+        if wanted.inside_at.is_none() {
+            self.inventory = Some(Arc::new(found.inventory));
+        }
+    }
+}
+
+fn missed(py: Python<'_>, wanted: &Wanted, reason: &NoAnswer) {
+    // The next look has both time and memory, and the one after a run stands still.
+    let is_only = wanted.inside_at.is_none();
+    if !is_only || matches!(reason, NoAnswer::Busy | NoAnswer::LacksMemory) {
+        return;
+    }
+    guard::log_once(
+        py,
+        &format!("who held memory after a run is not known: {reason}"),
+    );
+}
