@@ -43,6 +43,7 @@ const VERDICTS: [&str; 2] = ["classify_growth(", "classify_allocator("];
 const COMPARED_WORDS: [&str; 3] = ["words() ==", ".words ==", "== words()"];
 /// Items of a module: the compiler warns of those that no other crate can reach.
 const UNSAFE: [&str; 4] = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"];
+const NO_REASONS: [&str; 3] = ["SAFETY: as above", "SAFETY: likewise", "SAFETY: the same"];
 
 #[test]
 fn core_knows_no_machine_and_no_page() {
@@ -216,6 +217,7 @@ fn what_is_unsafe_says_why_it_is_sound() {
             .with_any(&UNSAFE)
             .unless_above("SAFETY:")
             .none();
+        lines(folder).with_any(&NO_REASONS).none();
     }
 }
 

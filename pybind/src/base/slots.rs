@@ -23,9 +23,9 @@ pub(crate) fn is_asked_by_c_alone(object: &Bound<'_, PyAny>) -> bool {
 ///
 /// # Safety
 /// `class` is a live type and the GIL is held.
-// SAFETY: left to the caller, as said above.
+// SAFETY: the caller has a live type and holds the GIL.
 pub(crate) unsafe fn slot(class: *mut ffi::PyTypeObject, which: c_int) -> Option<*mut c_void> {
-    // SAFETY: the caller's. From 3.10 on the slots of static types can be read, too.
+    // SAFETY: a live type, under the GIL. From 3.10 on the slots of static types can be read, too.
     let slot = unsafe { ffi::PyType_GetSlot(class, which) };
     (!slot.is_null()).then_some(slot)
 }

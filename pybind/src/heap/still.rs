@@ -127,9 +127,9 @@ impl<'s> Section<'s> {
 
     /// # Safety
     /// It points to a live object, and is not null.
-    // SAFETY: left to the caller, as said above.
+    // SAFETY: the caller has a live object.
     pub(crate) unsafe fn borrowed(&'s self, object: *mut ffi::PyObject) -> Object<'s> {
-        // SAFETY: the caller's.
+        // SAFETY: a live object and not null, as the caller vouches.
         let object = unsafe { Bound::from_borrowed_ptr(self.py, object) };
         Object {
             object,
@@ -254,7 +254,7 @@ impl<'s> Object<'s> {
         let section = self.section;
         let mut position = 0;
         Some(std::iter::from_fn(move || {
-            // SAFETY: as for a list.
+            // SAFETY: a tuple; beyond its end nothing is returned, and an error is set.
             let item = unsafe { ffi::PyTuple_GetItem(tuple.as_ptr(), position) };
             position += 1;
             section.item(item)
@@ -749,20 +749,11 @@ impl Method {
 
 /// No class on the way has a `__call__` of Python's.
 fn is_called_by_c(class: &Bound<'_, PyType>) -> bool {
-    let found = OF_TYPES.get(class.py()).and_then(|of_types| {
-        let section = Section {
-            py: class.py(),
-            of_types,
-            is_copy: false,
-            _own: PhantomData,
-        };
-        let call = section
-            .object(class.as_any())
-            .as_class()?
-            .attribute("__call__")?;
-        Some(call.object.get_type_ptr() == &raw mut ffi::PyWrapperDescr_Type)
-    });
-    found.unwrap_or(false)
+    Section::enter(class.py(), false, |section| {
+        let class = section.object(class.as_any()).as_class();
+        let call = class.and_then(|class| class.attribute("__call__"));
+        call.is_some_and(|call| call.object.get_type_ptr() == &raw mut ffi::PyWrapperDescr_Type)
+    })
 }
 
 fn has_own_attributes(object: &Bound<'_, PyAny>) -> bool {

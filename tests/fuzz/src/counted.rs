@@ -27,31 +27,31 @@ struct Counted;
 
 // SAFETY: every call is the system allocator's own; counting allocates nothing.
 unsafe impl GlobalAlloc for Counted {
-    // SAFETY: the caller's.
+    // SAFETY: the caller asks for a layout of a size above zero, as `GlobalAlloc` says.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size().cast_signed());
-        // SAFETY: the caller's.
+        // SAFETY: the layout is the caller's, of a size above zero.
         unsafe { System.alloc(layout) }
     }
 
-    // SAFETY: the caller's.
+    // SAFETY: the caller asks for a layout of a size above zero, as `GlobalAlloc` says.
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size().cast_signed());
-        // SAFETY: the caller's.
+        // SAFETY: the layout is the caller's, of a size above zero.
         unsafe { System.alloc_zeroed(layout) }
     }
 
-    // SAFETY: the caller's.
+    // SAFETY: the caller hands in a block of this allocator with its layout, as `GlobalAlloc` says.
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count(-layout.size().cast_signed());
-        // SAFETY: the caller's.
+        // SAFETY: the block came from the system's allocator with this layout.
         unsafe { System.dealloc(block, layout) }
     }
 
-    // SAFETY: the caller's.
+    // SAFETY: the caller hands in a block of this allocator with its layout, as `GlobalAlloc` says.
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         count(new_size.cast_signed() - layout.size().cast_signed());
-        // SAFETY: the caller's.
+        // SAFETY: the block came from the system's allocator with this layout.
         unsafe { System.realloc(block, layout, new_size) }
     }
 }

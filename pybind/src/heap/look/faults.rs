@@ -115,7 +115,7 @@ pub(crate) fn fork_and_read(py: Python<'_>, address: usize, n_bytes: usize, time
         let pid = unsafe { libc::fork() };
         if pid == 0 {
             for offset in (0..n_bytes).step_by(4096) {
-                // SAFETY: the caller's memory.
+                // SAFETY: the test that calls this has memory of that address and size.
                 unsafe { ((address + offset) as *const u8).read_volatile() };
             }
             process::leave();

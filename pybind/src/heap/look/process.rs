@@ -284,7 +284,7 @@ fn close_all_but(kept: RawFd) {
     }
     // Before Linux 5.9.
     for fd in (0..=MOST_DESCRIPTORS).filter(|fd| *fd != kept.cast_signed()) {
-        // SAFETY: as above; one that is not open is no matter.
+        // SAFETY: nobody in this copy uses this descriptor; one that is not open is no matter.
         unsafe { libc::close(fd) };
     }
 }

@@ -144,7 +144,7 @@ impl<'a, 's> Classes<'a, 's> {
         if flags & READY == 0 {
             return Treatment::PASSED;
         }
-        // SAFETY: as above; both are types.
+        // SAFETY: both are types, and alive: one of a live object, and `type` itself.
         let is_metaclass = unsafe { ffi::PyType_IsSubtype(class, &raw mut ffi::PyType_Type) != 0 };
         let adapter = self.adapter(class);
         let own_adapter = self.own_adapter(class);

@@ -108,9 +108,9 @@ unsafe extern "C" fn count(object: *mut ffi::PyObject, argument: *mut c_void) ->
 }
 
 /// What is alive keeps what it refers to.
-// SAFETY: likewise.
+// SAFETY: a `visitproc` that only `Strangers::ask` passes on, with itself as argument.
 unsafe extern "C" fn enliven(object: *mut ffi::PyObject, argument: *mut c_void) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the argument is the `Strangers` whose `ask` runs this traversal.
     let strangers = unsafe { &mut *argument.cast::<Strangers<'_, '_, '_>>() };
     if let Some(number) = strangers.numbers.get(object as usize) {
         strangers.enliven(number);

@@ -194,12 +194,12 @@ macro_rules! functions {
                 Self { $($method: unsafe { library.get($symbol) }.ok().map(|it| *it),)* }
             }
 
-            // SAFETY: left to the caller, as C leaves it.
+            // SAFETY: the caller's pointers, devices and contexts are what is said above the macro.
             $($(#[$attribute])* unsafe fn $method(&self, $($argument: $of),*) -> Result<(), Failure> {
                 let Some(function) = self.$method else {
                     return Err(Failure::missing($symbol));
                 };
-                // SAFETY: left to the caller.
+                // SAFETY: the driver's function of this signature; the caller vouches for the arguments.
                 self.check(unsafe { function($($argument),*) })
             })*
         }
@@ -323,7 +323,7 @@ impl Driver {
         // SAFETY: the pointer is to a live UUID; the device is the driver's own.
         unsafe { self.get_uuid(&raw mut whole, device) }?;
         let mut part = CUuuid { bytes: [0; 16] };
-        // SAFETY: as above.
+        // SAFETY: the pointer is to the part's own live UUID; the device is the driver's own.
         match unsafe { self.get_uuid_of_part(&raw mut part, device) } {
             Ok(()) if part.bytes != whole.bytes => Ok(written("MIG", part)),
             _ => Ok(written("GPU", whole)),

@@ -137,7 +137,7 @@ fn pause() {
     unsafe { libc::usleep(PAUSE_MICROS) };
 }
 
-// SAFETY: as a handler of `fork`, in the thread that forks.
+// SAFETY: a handler of `fork`, called in the thread that forks; it reads and changes atomic numbers, and waits.
 unsafe extern "C" fn fork_begins() {
     loop {
         N_FORKS.fetch_add(1, Ordering::SeqCst);
@@ -151,7 +151,7 @@ unsafe extern "C" fn fork_begins() {
     }
 }
 
-// SAFETY: as above.
+// SAFETY: a handler of `fork`, called in the parent; it changes one atomic number.
 unsafe extern "C" fn fork_is_over() {
     // A fork may have begun before there were handlers.
     let fewer = |n: u32| n.checked_sub(1);
