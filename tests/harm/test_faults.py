@@ -14,8 +14,19 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks are copies on Linux alone")
 
-# From before the look's process probes its allocator to after the answer's last byte.
-POINTS = range(10)
+# In the order in which the look's process comes by (`FaultPoint`).
+POINTS = [
+    "Begun",
+    "Isolated",
+    "MallocProbed",
+    "ReadySent",
+    "RootsFound",
+    "HeapWalked",
+    "AdaptersAsked",
+    "AnswerFound",
+    "HalfSent",
+    "AnswerSent",
+]
 
 # A look whose process fails like this has no answer, except after the last byte of one.
 UNANSWERED = ["segfault", "kill", "hang", "garbage"]
@@ -41,11 +52,11 @@ for run in range(1, len(leak) + 1):
 """
 
 
-def failed(notebook: Notebook, points: list[int], how: str) -> Ended:
+def failed(notebook: Notebook, points: list[str], how: str) -> Ended:
     """Let a look fail at each point, and after each let a cell grow whose look does not."""
     cells = []
     for point in points:
-        cells += [f"{SHORT}; _gpumem._testing.fail_look({point}, {how!r})", GROWN, LONG, GROWN]
+        cells += [f"{SHORT}; _gpumem._testing.fail_look({point!r}, {how!r})", GROWN, LONG, GROWN]
     ended = notebook.plays(PRELUDE, Step(GROWN, times=2), *cells, HELD)
     assert set(ended.errors) <= {None}
     assert ended.stopped is None
@@ -54,7 +65,7 @@ def failed(notebook: Notebook, points: list[int], how: str) -> Ended:
 
 @pytest.mark.parametrize("how", [*UNANSWERED, "full"])
 @pytest.mark.parametrize("point", POINTS)
-def test_a_look_whose_process_fails(notebook: Notebook, point: int, how: str) -> None:
+def test_a_look_whose_process_fails(notebook: Notebook, point: str, how: str) -> None:
     ended = failed(notebook, [point], how)
     lines = [line for line in ended.lines if line.startswith("+8 MiB kept")]
     assert len(lines) == 4
@@ -65,7 +76,7 @@ def test_a_look_whose_process_fails(notebook: Notebook, point: int, how: str) ->
 
 @pytest.mark.parametrize("how", UNANSWERED)
 def test_a_session_in_which_looks_fail_at_every_point(notebook: Notebook, how: str) -> None:
-    ended = failed(notebook, list(POINTS), how)
+    ended = failed(notebook, POINTS, how)
     lines = [line for line in ended.lines if line.startswith("+8 MiB kept")]
     assert len(lines) == 2 + 2 * len(POINTS)
     assert max(ended.n_logged) <= 1

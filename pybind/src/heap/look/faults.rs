@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, Ordering};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::process;
+use super::{FaultPoint, process};
 
 /// No failure is ordered.
 const NONE: u8 = u8::MAX;
@@ -17,17 +17,34 @@ static HOW: AtomicU8 = AtomicU8::new(0);
 
 const WAYS: [&str; 5] = ["segfault", "kill", "hang", "garbage", "full"];
 
-/// Has the processes of the next look fail at a point from 0, where it begins, to 9, after the
-/// answer's last byte; `how` is `"segfault"`, `"kill"`, `"hang"`, `"garbage"` or `"full"`.
+const POINTS: [FaultPoint; 10] = [
+    FaultPoint::Begun,
+    FaultPoint::Isolated,
+    FaultPoint::MallocProbed,
+    FaultPoint::ReadySent,
+    FaultPoint::RootsFound,
+    FaultPoint::HeapWalked,
+    FaultPoint::AdaptersAsked,
+    FaultPoint::AnswerFound,
+    FaultPoint::HalfSent,
+    FaultPoint::AnswerSent,
+];
+
+/// Has the processes of the next look fail at a point, named as in [`FaultPoint`]; `how` is `"segfault"`, `"kill"`,
+/// `"hang"`, `"garbage"` or `"full"`.
 #[pyfunction]
-pub(crate) fn fail_look(point: u8, how: &str) -> PyResult<()> {
+pub(crate) fn fail_look(point: &str, how: &str) -> PyResult<()> {
+    let Some(point) = POINTS.iter().find(|it| format!("{it:?}") == point) else {
+        let message = format!("{point:?} is none of {POINTS:?}");
+        return Err(PyValueError::new_err(message));
+    };
     let Some(way) = WAYS.iter().position(|way| *way == how) else {
         return Err(PyValueError::new_err(format!(
             "{how:?} is none of {WAYS:?}"
         )));
     };
     HOW.store(way as u8, Ordering::Relaxed);
-    POINT.store(point, Ordering::Relaxed);
+    POINT.store(*point as u8, Ordering::Relaxed);
     Ok(())
 }
 
@@ -53,9 +70,9 @@ pub(super) fn begin(line: RawFd) {
 }
 
 /// Fails here, if that is ordered and this is a child.
-pub(crate) fn at(point: u8) {
+pub(crate) fn at(point: FaultPoint) {
     let line = LINE.load(Ordering::Relaxed);
-    if line < 0 || POINT.load(Ordering::Relaxed) != point {
+    if line < 0 || POINT.load(Ordering::Relaxed) != point as u8 {
         return;
     }
     let garbage = [0xA5_u8; 4096];

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use super::message::{self, Questions, Tag};
 use super::process::{self, Link};
 use super::serve::ANSWER_WITHIN;
-use super::{Question, Reach, faults};
+use super::{FaultPoint, Question, Reach, faults};
 use crate::heap::adapters::own::Registered;
 use crate::heap::walk::{self, Asker, Extent, Limits, Places, Search, Told, WalkedMemory};
 
@@ -27,9 +27,9 @@ pub(super) fn run_in_child(
     link: &Link,
 ) -> ! {
     process::probe_malloc();
-    faults::at(2);
+    faults::at(FaultPoint::MallocProbed);
     message::send(link, Tag::Ready, &[]);
-    faults::at(3);
+    faults::at(FaultPoint::ReadySent);
     let mut asker = ByLine { link };
     // A panic prints nothing: nobody is there to read it.
     panic::set_hook(Box::new(|_| {}));
@@ -42,10 +42,12 @@ pub(super) fn run_in_child(
     }));
     match looked {
         Ok(Ok((found, touched))) => {
-            faults::at(7);
+            faults::at(FaultPoint::AnswerFound);
             let bytes = wire::encode_found(&found);
-            message::send_by_halves(link, Tag::Found, &bytes, || faults::at(8));
-            faults::at(9);
+            message::send_by_halves(link, Tag::Found, &bytes, || {
+                faults::at(FaultPoint::HalfSent);
+            });
+            faults::at(FaultPoint::AnswerSent);
             report(link, &touched);
         }
         Ok(Err(error)) => {
@@ -95,7 +97,7 @@ fn answer(
     asker: &mut dyn Asker,
 ) -> PyResult<(Found, WalkedMemory)> {
     let mut walked = walk::find(py, places, search, registered)?.asked(py, asker);
-    faults::at(6);
+    faults::at(FaultPoint::AdaptersAsked);
     let mut touched = mem::take(&mut walked.touched);
     let held_by = walked.graph.by_preferred_name();
     let (mut found, hides) = work_out(walked, question);

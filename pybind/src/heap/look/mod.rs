@@ -7,6 +7,7 @@
 //! copy. Where no copy can be made, [`in_process`] says whether a look is safe all the same.
 
 mod budget;
+mod fault_point;
 #[cfg_attr(
     not(all(feature = "testing", target_os = "linux")),
     path = "no_faults.rs"
@@ -42,6 +43,7 @@ use crate::heap::walk::{Places, Told};
 #[cfg(feature = "testing")]
 pub(crate) use budget::use_up_looks;
 pub(crate) use budget::{begin as begin_budget, is_due, is_left, spend_waiting};
+pub(crate) use fault_point::FaultPoint;
 pub(crate) use faults::at as fault;
 #[cfg(all(feature = "testing", target_os = "linux"))]
 pub(crate) use faults::{fail_look, fork_and_read, slow_copies};

@@ -2,6 +2,8 @@
 
 use std::os::raw::c_int;
 
+use super::FaultPoint;
+
 /// As in the build for tests.
 pub(super) struct Ordered;
 
@@ -18,7 +20,7 @@ pub(super) fn for_one_look() -> Ordered {
 pub(super) fn begin(_line: c_int) {}
 
 /// Likewise.
-pub(crate) fn at(_point: u8) {}
+pub(crate) fn at(_point: FaultPoint) {}
 
 #[cfg_attr(
     not(target_os = "linux"),

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use gpumem_model::units::Bytes;
 
-use super::faults;
+use super::{FaultPoint, faults};
 use crate::base::{cpu_time, process_status};
 use crate::heap::walk::WalkedMemory;
 use crate::machine::sources::host;
@@ -105,9 +105,9 @@ pub(super) fn split(room: Option<Bytes>, leaves_out: bool) -> io::Result<Side> {
         let line = childs.socket.as_raw_fd();
         gaps::watch(ManuallyDrop::new(window).left_out(), line);
         faults::begin(line);
-        faults::at(0);
+        faults::at(FaultPoint::Begun);
         isolate(parent, line, most);
-        faults::at(1);
+        faults::at(FaultPoint::Isolated);
         return Ok(Side::Child(childs));
     }
     let error = io::Error::last_os_error();

@@ -31,7 +31,7 @@ use pyo3::types::PyList;
 
 use crate::heap::adapters::own::Registered;
 use crate::heap::adapters::{self, Quiet};
-use crate::heap::look::fault;
+use crate::heap::look::{FaultPoint, fault};
 use crate::heap::still::Section;
 use heap::Heap;
 use prune::Pruned;
@@ -128,7 +128,7 @@ fn walk<'s>(
     registered: &[Registered<'_>],
 ) -> Walked {
     let roots = Roots::find(section, places);
-    fault(4);
+    fault(FaultPoint::RootsFound);
     let adapters = adapters::all(section, search.reads_graph);
     let libraries = &roots.libraries;
     let mut heap = Heap::new(section, &adapters, registered, libraries, search.limits);
@@ -140,7 +140,7 @@ fn walk<'s>(
         None => Vec::new(),
         Some(tracked) => rest::find(&mut heap, &roots, &tracked.collect::<Vec<_>>()),
     };
-    fault(5);
+    fault(FaultPoint::HeapWalked);
     let asked = heap.questions.iter().map(|(node, _)| *node);
     let wanted: Vec<_> = asked
         .chain(heap.pools.iter().map(|(node, _)| *node))
