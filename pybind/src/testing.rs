@@ -76,7 +76,7 @@ fn fix(
         ..Holder::new(RootKind::from_name(kind)?, name, n_bytes)
     };
     let fix = heap::fix(&holder, &[source], false)?;
-    let why = wording::fix_reason(&fix);
+    let why = wording::fix_reason(&fix).ticked();
     Some((fix.before, fix.after, why))
 }
 

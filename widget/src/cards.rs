@@ -1,10 +1,10 @@
 //! A finding as a card: its conclusion, the line to change, why that helps, and all there is to know.
 
 use gpumem_analyzer::{Finding, Verdict};
-use gpumem_heap::{Fix, changed};
+use gpumem_heap::changed;
 use gpumem_model::recording::RunIdx;
 use gpumem_wording as wording;
-use gpumem_wording::Words;
+use gpumem_wording::{Presentation, Remedy};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, FocusOptions, HtmlElement};
 
@@ -51,31 +51,22 @@ impl Card {
     /// A new card.
     pub(crate) fn new(make: &Maker, model: &Model, verdict: &Verdict<'_>, form: Form) -> Self {
         let finding = verdict.first();
-        let words = wording::verdict_words(model.recording(), verdict, model.units());
-        let label = format!(
-            "{}: {}",
-            wording::heading(finding),
-            wording::plain(&words.title)
-        );
+        let shown = wording::present_verdict(model.recording(), verdict, model.units());
+        let label = format!("{}: {}", shown.heading, shown.title.plain());
         let attributes = [
             ("tabindex", "-1"),
             ("aria-label", &label),
-            ("data-tone", tone(finding)),
+            ("data-tone", tone(shown.sign)),
             ("data-finding", &finding.id),
         ];
-        let head = head(make, finding, &words);
+        let head = head(make, finding, &shown);
         let element = make.group("article.card", &attributes, &[&head]);
-        let fix = match (&finding.fix, finding.release()) {
-            (Some(fix), _) => Some(self::fix(make, model, finding, fix)),
-            (None, Some(command)) => Some(command_box(make, command)),
-            (None, None) => None,
-        };
-        if let Some(fix) = fix {
-            add(&element, &fix);
+        if let Some(remedy) = &shown.remedy {
+            add(&element, &remedy_box(make, remedy));
         }
-        add(&element, &ways(make, model, (finding, &words), form));
+        add(&element, &ways(make, model, (finding, &shown), form));
         if form != Form::Folded {
-            add(&element, &full::body(make, model, finding, (&words, false)));
+            add(&element, &full::body(make, model, finding, (&shown, false)));
         }
         Self {
             finding: finding.id.clone(),
@@ -196,13 +187,8 @@ fn named(elements: &[Element]) -> Vec<(Stop, &Element)> {
     named
 }
 
-/// What a finding is drawn in.
-pub(crate) fn tone(finding: &Finding) -> &'static str {
-    tone_of(wording::icon(finding))
-}
-
-/// What a card with that sign is drawn in.
-pub(crate) fn tone_of(sign: &str) -> &'static str {
+/// What a finding with that sign is drawn in.
+pub(crate) fn tone(sign: &str) -> &'static str {
     match sign {
         "▲" => "leak",
         "◆" => "watch",
@@ -211,21 +197,15 @@ pub(crate) fn tone_of(sign: &str) -> &'static str {
     }
 }
 
-pub(crate) fn sign(make: &Maker, finding: &Finding) -> Element {
-    let sign = make.text("span", &[("aria-hidden", "true")], wording::icon(finding));
-    let heading = make.text("span.unseen", &[], wording::heading(finding));
+pub(crate) fn sign(make: &Maker, shown: &Presentation) -> Element {
+    let sign = make.text("span", &[("aria-hidden", "true")], shown.sign);
+    let heading = make.text("span.unseen", &[], shown.heading);
     make.group("span.sign", &[], &[&sign, &heading])
 }
 
-/// `In [57]`.
-pub(crate) fn place(finding: &Finding) -> Option<String> {
-    let number = finding.cell.as_ref()?.execution_count?;
-    Some(format!("In [{number}]"))
-}
-
-fn head(make: &Maker, finding: &Finding, words: &Words) -> Element {
-    let title = make.prose("h3", &[("dir", "auto")], &words.title);
-    let head = make.group("div.head", &[], &[&sign(make, finding), &title]);
+fn head(make: &Maker, finding: &Finding, shown: &Presentation) -> Element {
+    let title = make.prose("h3", &[("dir", "auto")], &shown.title);
+    let head = make.group("div.head", &[], &[&sign(make, shown), &title]);
     let number = finding.cell.as_ref().and_then(|cell| cell.execution_count);
     if let Some(number) = number {
         // The page's script shows it where it finds the cell.
@@ -233,54 +213,42 @@ fn head(make: &Maker, finding: &Finding, words: &Words) -> Element {
         flag(&button, "hidden", true);
         add(&head, &button);
     }
-    if !words.outlook.is_empty() {
-        let outlook = wording::capitalised(&words.outlook);
+    if !shown.outlook.is_empty() {
+        let outlook = shown.outlook.clone().capitalised();
         let outlook = make.prose("p.outlook", &[("dir", "auto")], &outlook);
         add(&head, &outlook);
     }
     head
 }
 
-/// Where to change what, with what changes marked.
-fn fix(make: &Maker, model: &Model, finding: &Finding, fix: &Fix) -> Element {
-    let Some(before) = &fix.before else {
-        return command_box(make, &fix.after);
-    };
+/// Where to change what, with what changes marked, or what to run once.
+fn remedy_box(make: &Maker, remedy: &Remedy) -> Element {
     let at = make.empty("div.at", &[]);
-    let (place, line) = if fix.elsewhere {
-        (None, Some("another cell".to_owned()))
-    } else {
-        let line = finding.fix_line(model.recording());
-        (place(finding), line.map(|line| format!("line {line}")))
-    };
-    for (tag, words) in [("b", place), ("span", line)] {
-        if let Some(words) = words {
-            add(&at, &make.text(tag, &[], &words));
+    let tag = if remedy.is_here { "b" } else { "span" };
+    let line = remedy.line.as_deref().unwrap_or_default();
+    for (tag, words) in [(tag, &*remedy.place), ("span", line)] {
+        if !words.is_empty() {
+            add(&at, &make.text(tag, &[], words));
         }
     }
     let code = make.empty("pre.patch", &[("dir", "ltr")]);
-    let sides = changed(before, &fix.after);
-    for (tag, lines) in ["del", "ins"].into_iter().zip(&sides) {
-        for pieces in lines {
-            let line = make.empty(tag, &[]);
-            for (is_changed, text) in pieces {
-                let tag = if *is_changed { "mark" } else { "span" };
-                add(&line, &make.text(tag, &[], text));
+    match &remedy.before {
+        None => add(&code, &make.text("code", &[], &remedy.after)),
+        Some(before) => {
+            let sides = changed(before, &remedy.after);
+            for (tag, lines) in ["del", "ins"].into_iter().zip(&sides) {
+                for pieces in lines {
+                    let line = make.empty(tag, &[]);
+                    for (is_changed, text) in pieces {
+                        let tag = if *is_changed { "mark" } else { "span" };
+                        add(&line, &make.text(tag, &[], text));
+                    }
+                    add(&code, &line);
+                }
             }
-            add(&code, &line);
         }
     }
-    let copy = copy_button(make, &fix.after);
-    make.group("div.fix", &[], &[&at, &code, &copy])
-}
-
-/// What to run once.
-fn command_box(make: &Maker, command: &str) -> Element {
-    let words = make.text("span", &[], "run once");
-    let at = make.group("div.at", &[], &[&words]);
-    let command_line = make.text("code", &[], command);
-    let code = make.group("pre.patch", &[("dir", "ltr")], &[&command_line]);
-    let copy = copy_button(make, command);
+    let copy = copy_button(make, &remedy.after);
     make.group("div.fix", &[], &[&at, &code, &copy])
 }
 
@@ -290,16 +258,13 @@ fn copy_button(make: &Maker, text: &str) -> Element {
 }
 
 /// Why the fix helps, and what else the reader can do.
-fn ways(make: &Maker, model: &Model, (finding, words): (&Finding, &Words), form: Form) -> Element {
-    let why = match &finding.fix {
-        Some(fix) => wording::sentence(&wording::fix_reason(fix)),
-        None => String::new(),
-    };
-    let why = match (why.as_str(), words.suggestions.first()) {
-        ("", Some(advice)) => wording::sentence(advice),
-        _ => why,
-    };
-    let why = make.prose("p.why", &[], &why);
+fn ways(
+    make: &Maker,
+    model: &Model,
+    (finding, shown): (&Finding, &Presentation),
+    form: Form,
+) -> Element {
+    let why = make.prose("p.why", &[], &shown.reason());
     let ways = make.empty("div.acts", &[]);
     let in_row = model.row_about(&finding.id);
     let folds = match form {

@@ -6,8 +6,7 @@ use gpumem_charts::LongRun;
 use gpumem_model::units::{ByteDelta, Units};
 use gpumem_page_kit::paint::paint_scene;
 use gpumem_scene::Density;
-use gpumem_wording as wording;
-use gpumem_wording::Words;
+use gpumem_wording::{Presentation, Prose};
 use web_sys::{Element, HtmlCanvasElement};
 
 use crate::canvas::Faces;
@@ -27,12 +26,11 @@ pub(crate) fn body(
     make: &Maker,
     model: &Model,
     finding: &Finding,
-    (words, is_drawn): (&Words, bool),
+    (shown, is_drawn): (&Presentation, bool),
 ) -> Element {
     let body = make.empty("div.full", &[]);
-    if !words.detail.is_empty() {
-        let detail = make.prose("p.detail", &[], &words.detail);
-        add(&body, &detail);
+    if !shown.facts.is_empty() {
+        add(&body, &make.prose("p.detail", &[], &shown.detail()));
     }
     if (finding.growth().is_some() && !is_drawn) || finding.ran_out() {
         add(&body, &make.empty("div.courses", &[]));
@@ -43,22 +41,23 @@ pub(crate) fn body(
     if !finding.holders.is_empty() {
         add(&body, &holder_list::holders(make, finding, model.units()));
     }
-    let ruled_out = wording::ruled_out(model.recording(), finding, model.units());
     let boxes = make.empty("div.boxes", &[]);
-    if !words.suggestions.is_empty() {
-        let advice = words
-            .suggestions
-            .iter()
-            .map(|it| (None, wording::sentence(it)));
+    if !shown.advice.is_empty() {
+        let advice = shown.advice.iter().cloned().map(Prose::sentence);
+        let advice = advice.map(|it| make.prose("li", &[], &it));
         add(&boxes, &listed(make, "What to do", "ol", advice));
     }
-    if !ruled_out.is_empty() {
-        let ruled_out = ruled_out.into_iter().map(|(what, why)| (Some(what), why));
+    if !shown.ruled_out.is_empty() {
+        let ruled_out = shown.ruled_out.iter().map(|(what, why)| {
+            let entry = make.prose("li", &[], why);
+            or_throw(entry.prepend_with_node_1(&make.text("b", &[], what).into()));
+            entry
+        });
         add(&boxes, &listed(make, "Ruled out", "ul", ruled_out));
     }
     add(&body, &boxes);
     if !finding.evidence.is_empty() {
-        add(&body, &evidence(make, model, finding));
+        add(&body, &evidence(make, model, finding, shown));
     }
     body
 }
@@ -128,26 +127,17 @@ pub(crate) fn draw(
     fill(&place, &drawn);
 }
 
-/// A list under a heading; what an entry is about stands in front of it.
-fn listed(
-    make: &Maker,
-    label: &str,
-    tag: &str,
-    entries: impl Iterator<Item = (Option<&'static str>, String)>,
-) -> Element {
+/// A list under a heading.
+fn listed(make: &Maker, label: &str, tag: &str, entries: impl Iterator<Item = Element>) -> Element {
     let list = make.empty(tag, &[]);
-    for (what, words) in entries {
-        let entry = make.prose("li", &[], &words);
-        if let Some(what) = what {
-            or_throw(entry.prepend_with_node_1(&make.text("b", &[], what).into()));
-        }
+    for entry in entries {
         add(&list, &entry);
     }
     let label = make.text("h4", &[], label);
     make.group("div", &[], &[&label, &list])
 }
 
-fn evidence(make: &Maker, model: &Model, finding: &Finding) -> Element {
+fn evidence(make: &Maker, model: &Model, finding: &Finding, shown: &Presentation) -> Element {
     let summary = make.text(
         "summary",
         &[],
@@ -160,10 +150,8 @@ fn evidence(make: &Maker, model: &Model, finding: &Finding) -> Element {
     }
     add(&table, &make.group("thead", &[], &[&names]));
     let rows = make.empty("tbody", &[]);
-    for figure in &finding.evidence {
-        let (recording, units) = (model.recording(), model.units());
-        let words = wording::evidence(recording, finding, figure, units);
-        add(&rows, &figure_row(make, figure, &words, units));
+    for (figure, words) in finding.evidence.iter().zip(&shown.evidence) {
+        add(&rows, &figure_row(make, figure, words, model.units()));
     }
     add(&table, &rows);
     let scroll = make.group("div.scroll", &[], &[&table]);

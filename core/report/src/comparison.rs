@@ -3,7 +3,7 @@
 use super::{cut, to_text, wrapped};
 use gpumem_analyzer::{CellRef, Change, Compared, GrowthSide};
 use gpumem_model::units::{ByteDelta, Units};
-use gpumem_wording::plain;
+use gpumem_wording::{Prose, code, prose};
 
 /// So many cells that a comparison waits for are named.
 const N_WAITING: usize = 3;
@@ -17,26 +17,25 @@ pub fn comparison(
     width: usize,
 ) -> String {
     if compared.is_empty() {
-        let outcome = plain(&outcome(compared, waiting, Units::Binary).1);
+        let outcome = outcome(compared, waiting, Units::Binary).1.plain();
         let line = wrapped(&format!("Against {baseline}: {outcome}"), width);
         return to_text(&[line]);
     }
     let mut lines = vec![cut(&format!("Against {baseline}:"), width)];
     lines.extend(compared.iter().map(|entry| cut(&line(entry), width)));
     if !waiting.is_empty() {
-        lines.push(wrapped(&plain(&waits_for(waiting)), width));
+        lines.push(wrapped(&waits_for(waiting).plain(), width));
     }
     to_text(&lines)
 }
 
-/// What a comparison comes to: a sign, and a sentence with code in backticks. What grows more comes first,
-/// then what was fixed.
-pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (&'static str, String) {
+/// What a comparison comes to: a sign, and a sentence. What grows more comes first, then what was fixed.
+pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (&'static str, Prose) {
     let Some(entry) = compared.first() else {
         return match waiting {
             [] => (
                 "✓",
-                "Of the cells that ran since, none grew then and none grows now.".to_owned(),
+                "Of the cells that ran since, none grew then and none grows now.".into(),
             ),
             waiting => ("○", waits_for(waiting)),
         };
@@ -55,21 +54,24 @@ pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (&'s
         Some(before) => format!("{} a {unit} before, {now} now", side(before)),
         None => format!("{now} a {unit}"),
     };
-    let words = format!("`{}` {what}: {figures}.", entry.cell.label);
-    (change_icon(entry.change), words)
+    let sentence = prose![code(&entry.cell.label), format!(" {what}: {figures}.")];
+    (change_icon(entry.change), sentence)
 }
 
 /// `Waiting for …: run it again to compare.`
-fn waits_for(waiting: &[CellRef]) -> String {
+fn waits_for(waiting: &[CellRef]) -> Prose {
     let labels = waiting.iter().take(N_WAITING);
-    let labels: Vec<String> = labels.map(|cell| format!("`{}`", cell.label)).collect();
+    let labels: Vec<Prose> = labels.map(|cell| code(&cell.label).into()).collect();
     let more = match waiting.len().saturating_sub(N_WAITING) {
         0 => String::new(),
         n => format!(" and {n} more"),
     };
     let it = if waiting.len() == 1 { "it" } else { "them" };
-    let labels = labels.join(", ");
-    format!("Waiting for {labels}{more}: run {it} again to compare.")
+    prose![
+        "Waiting for ",
+        Prose::joined(&labels, ", "),
+        format!("{more}: run {it} again to compare.")
+    ]
 }
 
 fn line(entry: &Compared) -> String {
@@ -172,7 +174,7 @@ mod tests {
         let check = |before: [i64; 2], after: [i64; 2], expected: (&str, &str)| {
             let compared = compare(&of(after), &of(before), &Rules::default());
             let (sign, words) = outcome(&compared, &[], Units::Binary);
-            assert_eq!((sign, &*words), expected);
+            assert_eq!((sign, &*words.ticked()), expected);
         };
         let fixed = "`g()` no longer grows: +40 MiB a run before, 0 B now.";
         check([40, 40], [40, 0], ("✓", fixed));

@@ -54,7 +54,7 @@ use gpumem_model::recording::{Device, DeviceIdx, Recording};
 use gpumem_model::rules::{Rules, Threshold};
 use gpumem_model::units::Units;
 use gpumem_wording as wording;
-use gpumem_wording::Words;
+use gpumem_wording::{Presentation, Prose};
 
 /// The report as JSON.
 pub fn report_json(recording: &Recording, analysis: &Analysis, rules: &Rules) -> String {
@@ -202,7 +202,7 @@ impl Serialize for JsonRun<'_> {
 struct JsonFinding<'a> {
     recording: &'a Recording,
     finding: &'a Finding,
-    words: Words,
+    shown: Presentation,
 }
 
 object! { JsonFinding<'_>, it => {
@@ -218,18 +218,18 @@ object! { JsonFinding<'_>, it => {
     runs: it.finding.runs,
     n_runs: it.finding.n_runs,
     bytes_per_run: it.finding.growth().map(|growth| growth.bytes_per_run),
-    title: wording::plain(&it.words.title),
-    detail: it.detail(),
+    title: it.shown.title.plain(),
+    detail: Prose::joined([&it.shown.outlook, &it.shown.detail()], " · ").ticked(),
     details: JsonDetails::of(it.recording, &it.finding.details),
     holders: it.finding.holders,
-    fix: it.finding.fix.as_ref().map(JsonFix::from),
-    suggestions: it.words.suggestions,
+    fix: it.shown.remedy.as_ref().and_then(JsonFix::new),
+    suggestions: it.shown.advice.iter().map(Prose::ticked).collect::<Vec<_>>(),
     evidence: it.evidence(),
 }}
 
 struct JsonEvidence<'a> {
     figure: &'a Evidence,
-    words: String,
+    words: &'a str,
 }
 
 object! { JsonEvidence<'_>, it => {
@@ -263,22 +263,13 @@ impl<'a> JsonFinding<'a> {
         Self {
             recording,
             finding,
-            words: wording::words(recording, finding, Units::Binary),
+            shown: wording::present(recording, finding, Units::Binary),
         }
     }
 
-    fn detail(&self) -> String {
-        match (self.words.outlook.as_str(), self.words.detail.as_str()) {
-            ("", detail) | (detail, "") => wording::unmarked(detail),
-            (outlook, detail) => format!("{} · {detail}", wording::unmarked(outlook)),
-        }
-    }
-
-    fn evidence(&self) -> Vec<JsonEvidence<'a>> {
-        let evidence = self.finding.evidence.iter().map(|figure| JsonEvidence {
-            figure,
-            words: wording::evidence(self.recording, self.finding, figure, Units::Binary),
-        });
+    fn evidence(&self) -> Vec<JsonEvidence<'_>> {
+        let figures = self.finding.evidence.iter().zip(&self.shown.evidence);
+        let evidence = figures.map(|(figure, words)| JsonEvidence { figure, words });
         evidence.collect()
     }
 }

@@ -10,7 +10,7 @@ use gpumem_analyzer::{
 use gpumem_heap::is_let_go;
 use gpumem_model::recording::{DeviceKind, Recording, RunIdx, Status};
 use gpumem_model::units::{ByteDelta, Bytes, Nanos, Units};
-use gpumem_wording::{others, together};
+use gpumem_wording::{others, present, together};
 
 /// Share of the capacity that a run must keep for `%gpumem on` to print a line.
 const WORTH_A_LINE: f64 = 0.01;
@@ -150,7 +150,8 @@ pub fn foretold(
             && growth.time_to_oom.is_some_and(|time| time <= SOON)
     };
     let finding = analysis.findings.iter().find(fills_soon)?;
-    let line = verdict::growth_below_cell(recording, finding, width);
+    let shown = present(recording, finding, Units::Binary);
+    let line = verdict::growth_below_cell(&shown, width);
     Some((finding.severity, line))
 }
 

@@ -5,8 +5,7 @@ use gpumem_charts::cells;
 use gpumem_model::printable::{printable, printable_report};
 use gpumem_model::recording::{DeviceIdx, Recording};
 use gpumem_model::units::Units;
-use gpumem_wording::counts;
-use gpumem_wording::{calm_sign, capitalised, fix_reason, healthy, icon, sentence, verdict_words};
+use gpumem_wording::{Presentation, Prose, Span, counts, healthy, present_verdict};
 
 /// So many cells are in the table.
 const N_CELLS: usize = 20;
@@ -16,23 +15,21 @@ pub fn markdown(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -
     let mut lines = Vec::new();
     let verdicts = analysis.verdicts();
     if verdicts.is_empty() {
-        let words = healthy(recording, analysis, device, Units::Binary);
-        let (title, outlook) = (marked(&words.title), marked(&words.outlook));
-        lines.push(format!(
-            "### {} {title}\n\n{outlook}\n",
-            calm_sign(recording, analysis)
-        ));
+        let calm = healthy(recording, analysis, device, Units::Binary);
+        lines.push(head(&calm, marked(&calm.outlook)));
     }
     for (idx, verdict) in verdicts.iter().enumerate() {
-        let words = verdict_words(recording, verdict, Units::Binary);
-        let finding = verdict.first();
+        let finding = present_verdict(recording, verdict, Units::Binary);
         if idx > 0 {
-            lines.push(format!("- {} {}", icon(finding), marked(&words.row)));
+            lines.push(format!("- {} {}", finding.sign, marked(&finding.row)));
             continue;
         }
-        let (title, outlook) = (marked(&words.title), marked(&capitalised(&words.outlook)));
-        lines.push(format!("### {} {title}\n\n{outlook}\n", icon(finding)));
-        if let Some(fix) = &finding.fix {
+        let outlook = marked(&finding.outlook.clone().capitalised());
+        lines.push(head(&finding, outlook));
+        let Some(remedy) = finding.remedy else {
+            continue;
+        };
+        if let Some(reason) = remedy.reason {
             // Its lines begin with a sign, so that none ends the block.
             let side = |mark: char, code: &str| {
                 let lines = code
@@ -40,9 +37,9 @@ pub fn markdown(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -
                     .map(|line| format!("{mark} {}\n", printable(line)));
                 lines.collect::<String>()
             };
-            let before = fix.before.as_ref().map(|code| side('-', code));
-            let (before, after) = (before.unwrap_or_default(), side('+', &fix.after));
-            let why = marked(&sentence(&fix_reason(fix)));
+            let before = remedy.before.map(|code| side('-', &code));
+            let (before, after) = (before.unwrap_or_default(), side('+', &remedy.after));
+            let why = marked(&reason.sentence());
             lines.push(format!("```diff\n{before}{after}```\n{why}\n"));
         }
     }
@@ -73,16 +70,18 @@ fn rows(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> Vec<St
     lines.collect()
 }
 
-/// Words of ours as Markdown: code stays between backticks, and what stands out between `**`.
-fn marked(words: &str) -> String {
-    let parts = words.split('`').enumerate().map(|(idx, part)| {
-        if idx % 2 == 1 {
-            return markdown_code(part);
-        }
-        let texts = part.split("**").map(markdown_text);
-        texts.collect::<Vec<_>>().join("**")
+fn head(finding: &Presentation, outlook: String) -> String {
+    let (sign, title) = (finding.sign, marked(&finding.title));
+    format!("### {sign} {title}\n\n{outlook}\n")
+}
+
+fn marked(prose: &Prose) -> String {
+    let spans = prose.spans().iter().map(|span| match span {
+        Span::Plain(text) => markdown_text(text),
+        Span::Code(text) => markdown_code(text),
+        Span::Figure(text) => format!("**{}**", markdown_text(text)),
     });
-    parts.collect()
+    spans.collect()
 }
 
 /// A text as it stands, whatever it holds: no link, picture, tag or column of a table comes of it.

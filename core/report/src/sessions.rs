@@ -8,7 +8,7 @@ use gpumem_analyzer::{Analysis, Severity};
 use gpumem_jobs::history::{Ending, LastRun, StoredSession};
 use gpumem_model::recording::Recording;
 use gpumem_model::units::Units;
-use gpumem_wording::{icon, plain, verdict_words};
+use gpumem_wording::present_verdict;
 
 /// Longer names of notebooks are cut.
 const LONGEST_NAME: usize = 28;
@@ -20,8 +20,8 @@ pub fn worst_finding(recording: &Recording, analysis: &Analysis) -> Option<Strin
     let finding = worst.first();
     let is_bad = finding.severity > Severity::Info && finding.withdrawn.is_none();
     is_bad.then(|| {
-        let words = verdict_words(recording, worst, Units::Binary);
-        format!("{} {}", icon(finding), plain(&words.title))
+        let worst = present_verdict(recording, worst, Units::Binary);
+        format!("{} {}", worst.sign, worst.title.plain())
     })
 }
 

@@ -3,12 +3,12 @@
 use insta::assert_snapshot;
 
 use super::columns::n_columns;
-use super::verdict::fix_lines;
+use super::verdict::remedy_lines;
 use super::*;
 use gpumem_analyzer::testing::{Play, run, session};
 use gpumem_analyzer::{Rules, analyze};
-use gpumem_heap::{Fix, FixReason};
 use gpumem_model::recording::Header;
+use gpumem_wording::Remedy;
 
 fn quickstart() -> Vec<(&'static str, Vec<Play>)> {
     vec![
@@ -62,14 +62,14 @@ fn code_is_never_broken() {
         "a cell's own ` is nothing, as `it` is",
         "a cell's own ` is\n  nothing, as `it` is",
     );
-    let fix = Fix {
-        reason: FixReason::Name,
-        elsewhere: false,
+    let remedy = Remedy {
         before: Some("kept.append((model(batch), loss))".to_owned()),
         after: "kept.append((model(batch), loss.item()))".to_owned(),
+        ..Remedy::default()
     };
+    let reason = "frees what it keeps now; the cell will keep it again".into();
     assert_eq!(
-        fix_lines(&fix, 16),
+        remedy_lines(&remedy, &reason, 16),
         [
             "    - kept.append((model(batch), loss))",
             "    + kept.append((model(batch), loss.item()))",

@@ -1,16 +1,14 @@
 //! The findings as text: the worst one with its fix, then the others.
 
+//! The findings as text: the worst one with its fix, then the others.
+
 use super::{in_parts, wrapped};
 use gpumem_analyzer::{Analysis, Finding, Severity, Verdict};
 use gpumem_charts::default_device;
-use gpumem_heap::Fix;
 use gpumem_model::recording::Recording;
 use gpumem_model::units::Units;
 use gpumem_model::units::count;
-use gpumem_wording::{
-    Words, calm_sign, capitalised, fix_after_cell, fix_reason, healthy, icon, plain, sentence,
-    tally, unmarked, verdict_words,
-};
+use gpumem_wording::{Presentation, Prose, Remedy, healthy, present, present_verdict, tally};
 
 /// Findings beyond these are only counted: nobody reads on, and JSON has them all.
 const N_FINDINGS: usize = 100;
@@ -21,29 +19,28 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
     let mut lines = Vec::new();
     let is_bad = |verdict: &Verdict<'_>| verdict.first().severity > Severity::Info;
     if !verdicts.first().is_some_and(is_bad) {
-        let device = default_device(recording, analysis);
-        let words = healthy(
-            recording,
-            analysis,
-            device.unwrap_or_default(),
-            Units::Binary,
-        );
-        let sign = calm_sign(recording, analysis).replace('○', "");
-        let words = format!("{sign} {}. {}", words.title, unmarked(&words.outlook));
-        lines.push(wrapped(words.trim(), width));
+        let device = default_device(recording, analysis).unwrap_or_default();
+        let calm = healthy(recording, analysis, device, Units::Binary);
+        let sign = calm.sign.replace('○', "");
+        let (title, outlook) = (calm.title.ticked(), calm.outlook.ticked());
+        lines.push(wrapped(format!("{sign} {title}. {outlook}").trim(), width));
         lines.push(String::new());
     }
-    let mut fixes: Vec<&str> = Vec::new();
+    let mut shown: Vec<String> = Vec::new();
     for (idx, verdict) in verdicts.iter().take(N_FINDINGS).enumerate() {
-        let words = verdict_words(recording, verdict, Units::Binary);
-        let (finding, is_first) = (verdict.first(), idx == 0 && is_bad(verdict));
+        let finding = present_verdict(recording, verdict, Units::Binary);
+        lines.extend(head(&finding, idx == 0 && is_bad(verdict), width));
         // An error that a leak led to has the leak's fix, which stands above.
-        let fix = finding.fix.as_ref();
-        let fix = fix.filter(|fix| !fixes.contains(&&*fix.after));
-        fixes.extend(fix.map(|fix| &*fix.after));
-        let fix = fix.map(|fix| fix_lines(fix, width)).unwrap_or_default();
-        let form = (is_first, width);
-        lines.extend(verdict_lines(recording, finding, (&words, fix), form));
+        let remedy = finding.remedy.filter(|it| !shown.contains(&it.after));
+        if let Some(remedy) = remedy
+            && let Some(reason) = &remedy.reason
+        {
+            lines.extend(remedy_lines(&remedy, reason, width));
+            shown.push(remedy.after);
+        }
+        let advice = finding.advice.iter().map(Prose::ticked);
+        lines.extend(advice.map(|it| wrapped(&format!("  → {it}"), width)));
+        lines.push(String::new());
     }
     let n_more = verdicts.len().saturating_sub(N_FINDINGS);
     if n_more > 0 {
@@ -59,62 +56,51 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
     lines
 }
 
-fn verdict_lines(
-    recording: &Recording,
-    finding: &Finding,
-    (words, fix): (&Words, Vec<String>),
-    (is_first, width): (bool, usize),
-) -> Vec<String> {
-    let place = finding.cell.as_ref().and_then(|cell| cell.execution_count);
-    let line = finding.fix_line(recording);
-    let place = place.map(|n| match line {
-        Some(line) => format!("In [{n}], line {line}"),
-        None => format!("In [{n}]"),
-    });
-    let mut lines = if is_first {
-        let title = format!("{} {}", icon(finding), plain(&words.title));
-        let outlook = plain(&capitalised(&words.outlook));
-        let outlook = (!outlook.is_empty()).then(|| wrapped(&format!("  {outlook}"), width));
-        [Some(wrapped(&title, width)), outlook]
-            .into_iter()
-            .flatten()
-            .collect()
+/// What happens, where, and what that rests on.
+fn head(finding: &Presentation, is_first: bool, width: usize) -> Vec<String> {
+    let (sign, mut lines) = (finding.sign, Vec::new());
+    if is_first {
+        lines.push(format!("{sign} {}", finding.title.plain()));
+        if !finding.outlook.is_empty() {
+            let outlook = finding.outlook.clone().capitalised();
+            lines.push(format!("  {}", outlook.plain()));
+        }
     } else {
-        let row = format!("{} {}", icon(finding), plain(&words.row));
-        vec![wrapped(&row, width)]
-    };
-    let detail = Some(unmarked(&words.detail)).filter(|detail| !detail.is_empty());
-    let facts: Vec<String> = place.into_iter().chain(detail).collect();
-    if !facts.is_empty() {
-        lines.push(wrapped(&format!("  {}", facts.join(" · ")), width));
+        lines.push(format!("{sign} {}", finding.row.plain()));
     }
-    lines.extend(fix);
-    let advice = words.suggestions.iter();
-    lines.extend(advice.map(|advice| wrapped(&format!("  → {advice}"), width)));
-    lines.push(String::new());
-    lines
+    let line = finding.remedy.as_ref().and_then(|it| it.line.as_deref());
+    let place = finding.place.as_ref().map(|place| match line {
+        Some(line) => format!("{place}, {line}"),
+        None => place.clone(),
+    });
+    let facts = finding.facts.iter().map(Prose::ticked);
+    let facts: Vec<String> = place.into_iter().chain(facts).collect();
+    if !facts.is_empty() {
+        lines.push(format!("  {}", facts.join(" · ")));
+    }
+    lines.iter().map(|line| wrapped(line, width)).collect()
 }
 
 /// The user's line and what to write in its place, as in a patch: code is never broken.
-pub(super) fn fix_lines(fix: &Fix, width: usize) -> Vec<String> {
+pub(super) fn remedy_lines(remedy: &Remedy, reason: &Prose, width: usize) -> Vec<String> {
     let side = |mark: char, code: &str| -> Vec<String> {
         code.lines()
             .map(|line| format!("    {mark} {line}"))
             .collect()
     };
     let mut lines = Vec::new();
-    lines.extend(fix.before.iter().flat_map(|code| side('-', code)));
-    lines.extend(side('+', &fix.after));
-    lines.push(wrapped(&format!("  {}", sentence(&fix_reason(fix))), width));
+    lines.extend(remedy.before.iter().flat_map(|code| side('-', code)));
+    lines.extend(side('+', &remedy.after));
+    let reason = reason.clone().sentence().ticked();
+    lines.push(wrapped(&format!("  {reason}"), width));
     lines
 }
 
 /// A finding below a cell, without what to do.
-pub(super) fn growth_below_cell(recording: &Recording, finding: &Finding, width: usize) -> String {
-    let words = gpumem_wording::words(recording, finding, Units::Binary);
-    let mut parts = words.line;
+pub(super) fn growth_below_cell(finding: &Presentation, width: usize) -> String {
+    let mut parts: Vec<String> = finding.line.iter().map(Prose::plain).collect();
     if let Some(first) = parts.first_mut() {
-        *first = format!("{} {first}", icon(finding));
+        *first = format!("{} {first}", finding.sign);
     }
     in_parts(&parts, width, "  ")
 }
@@ -122,18 +108,11 @@ pub(super) fn growth_below_cell(recording: &Recording, finding: &Finding, width:
 /// A finding below a cell: `▲ losses +420 MiB every run (5 of 5) · full in about 13 runs`, and what
 /// to do.
 pub(super) fn below_cell(recording: &Recording, finding: &Finding, width: usize) -> String {
-    let found = growth_below_cell(recording, finding, width);
-    let fix = finding.fix.as_ref().map(fix_after_cell);
-    let command = finding.release();
-    let fix = match (command, fix) {
-        (Some(command), _) => Some(command.to_owned()),
-        (None, fix) => fix.filter(|fix| !fix.is_empty()),
+    let finding = present(recording, finding, Units::Binary);
+    let found = growth_below_cell(&finding, width);
+    let parts = match finding.after_cell.as_str() {
+        "" => vec!["  %gpumem_report shows it in full".to_owned()],
+        fix => vec![format!("  fix: {fix}"), "%gpumem_report".to_owned()],
     };
-    let fix = fix.map(|fix| format!("  fix: {fix}"));
-    let report = match fix {
-        Some(_) => "%gpumem_report",
-        None => "  %gpumem_report shows it in full",
-    };
-    let parts: Vec<String> = fix.into_iter().chain([report.to_owned()]).collect();
     format!("{found}\n{}", in_parts(&parts, width, "  "))
 }

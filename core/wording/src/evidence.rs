@@ -1,29 +1,17 @@
 //! Explanations of the figures behind a verdict.
 
 use super::Teller;
-use gpumem_analyzer::{Details, Evidence, Finding, FindingKind};
-use gpumem_model::recording::Recording;
-use gpumem_model::units::Units;
+use gpumem_analyzer::{Details, Evidence, FindingKind};
 
 /// What one figure of a finding means, in plain words.
-pub fn evidence(
-    recording: &Recording,
-    finding: &Finding,
-    figure: &Evidence,
-    units: Units,
-) -> String {
-    let teller = Teller {
-        recording,
-        finding,
-        units,
-    };
+pub(super) fn evidence(teller: &Teller<'_>, figure: &Evidence) -> String {
     match figure.name {
-        "held_bytes" => held(&teller),
-        "retained_bytes" => retained(&teller),
-        "kept_bytes" if finding.kind == FindingKind::Retention => {
+        "held_bytes" => held(teller),
+        "retained_bytes" => retained(teller),
+        "kept_bytes" if teller.finding.kind == FindingKind::Retention => {
             "kept there, and none of your names reaches it".to_owned()
         }
-        "largest_free_bytes" if finding.kind == FindingKind::OutOfMemory => {
+        "largest_free_bytes" if teller.finding.kind == FindingKind::OutOfMemory => {
             "the largest piece of the cache".to_owned()
         }
         _ => figure.meaning().to_owned(),

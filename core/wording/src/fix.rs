@@ -1,6 +1,6 @@
 //! Why a fix helps, and its limits.
 
-use super::{code, plain};
+use super::{Prose, code, prose};
 use gpumem_heap::{Fix, FixReason, changed_text};
 use gpumem_model::source_text::is_name_letter;
 
@@ -8,32 +8,32 @@ use gpumem_model::source_text::is_name_letter;
 const SHORT: usize = 32;
 
 /// Why a fix helps, in one sentence, and where its line is if that is not in the cell that grew.
-pub fn fix_reason(fix: &Fix) -> String {
-    let reason = words(fix.reason);
+pub fn fix_reason(fix: &Fix) -> Prose {
+    let reason = reason(fix.reason);
     if fix.elsewhere {
-        format!("in another cell: {reason}")
+        prose!["in another cell: ", reason]
     } else {
-        reason.to_owned()
+        reason
     }
 }
 
 /// A fix in as few words as tell it from another; empty if only its line does.
-pub fn short_fix(fix: &Fix) -> String {
+pub(super) fn short_fix(fix: &Fix) -> Prose {
     let Some(before) = &fix.before else {
-        return code(&fix.after);
+        return code(&fix.after).into();
     };
     let changed = changed_text(before, &fix.after);
     match fix.reason {
-        FixReason::OldCopyFirst => format!("{} first", code(changed)),
-        FixReason::NotDisplayed => "`;` at the end of the line".to_owned(),
-        _ if changed.is_empty() || changed.chars().count() > SHORT => String::new(),
-        _ => code(changed),
+        FixReason::OldCopyFirst => prose![code(changed), " first"],
+        FixReason::NotDisplayed => prose![code(";"), " at the end of the line"],
+        _ if changed.is_empty() || changed.chars().count() > SHORT => Prose::default(),
+        _ => code(changed).into(),
     }
 }
 
 /// A fix for the line after a cell: `….sum().detach()`, with the call that it follows.
-pub fn fix_after_cell(fix: &Fix) -> String {
-    let short = plain(&short_fix(fix));
+pub(super) fn fix_after_cell(fix: &Fix) -> String {
+    let short = short_fix(fix).plain();
     let place = if fix.elsewhere {
         " in another cell"
     } else {
@@ -64,59 +64,80 @@ fn last_call(code: &str) -> &str {
     }
 }
 
-const fn words(reason: FixReason) -> &'static str {
+fn reason(reason: FixReason) -> Prose {
     match reason {
-        FixReason::NotDisplayed => {
-            "IPython keeps what a cell displays for the whole session; `%gpumem release outputs` \
-             frees what is already kept"
-        }
-        FixReason::OutputsReleased => {
-            "IPython keeps what a cell displays for the whole session; a `;` at the end of the \
-             last line avoids it"
-        }
+        FixReason::NotDisplayed => prose![
+            "IPython keeps what a cell displays for the whole session; ",
+            code("%gpumem release outputs"),
+            " frees what is already kept"
+        ],
+        FixReason::OutputsReleased => prose![
+            "IPython keeps what a cell displays for the whole session; a ",
+            code(";"),
+            " at the end of the last line avoids it"
+        ],
         FixReason::TracebackReleased => {
             "the last exception keeps every local variable of the functions it passed through"
+                .into()
         }
-        FixReason::CyclesCollected => {
-            "the objects refer to each other and wait for a collection; with a `weakref` in one \
-             direction they are freed at once"
-        }
-        FixReason::ScriptsForgotten => {
-            "IPython keeps the namespace of every script that `%run` ran"
-        }
-        FixReason::OldCopyFirst => {
-            "the name keeps the old copy until the new one is ready; with `None` it goes first, \
-             even in a first run, when `del` would fail"
-        }
-        FixReason::NameWithGraph => {
-            "the graph for the backward pass is kept with it: `.detach()` what is kept, or compute it under `no_grad()` if no backward pass follows"
-        }
-        FixReason::Name => "frees what it keeps now; the cell will keep it again",
+        FixReason::CyclesCollected => prose![
+            "the objects refer to each other and wait for a collection; with a ",
+            code("weakref"),
+            " in one direction they are freed at once"
+        ],
+        FixReason::ScriptsForgotten => prose![
+            "IPython keeps the namespace of every script that ",
+            code("%run"),
+            " ran"
+        ],
+        FixReason::OldCopyFirst => prose![
+            "the name keeps the old copy until the new one is ready; with ",
+            code("None"),
+            " it goes first, even in a first run, when ",
+            code("del"),
+            " would fail"
+        ],
+        FixReason::NameWithGraph => prose![
+            "the graph for the backward pass is kept with it: ",
+            code(".detach()"),
+            " what is kept, or compute it under ",
+            code("no_grad()"),
+            " if no backward pass follows"
+        ],
+        FixReason::Name => "frees what it keeps now; the cell will keep it again".into(),
         FixReason::CacheBounded => {
             "without a bound the cache keeps every result, and its arguments; choose how many you need"
+                .into()
         }
-        FixReason::CacheCleared => {
-            "the cache keeps its results, and their arguments; `functools.lru_cache(maxsize=…)` \
-             bounds how many"
-        }
-        FixReason::IteratedAgain => {
-            "`cycle` keeps every item that it has given; this asks for them again instead"
-        }
-        FixReason::FiguresClosed => {
-            "`pyplot` keeps every figure until it is closed: use the same one again"
-        }
-        FixReason::DoneDropped => "a future that is done keeps its result",
-        FixReason::Number => {
-            "a plain number keeps neither device memory nor a graph; `.item()` waits for the device"
-        }
+        FixReason::CacheCleared => prose![
+            "the cache keeps its results, and their arguments; ",
+            code("functools.lru_cache(maxsize=…)"),
+            " bounds how many"
+        ],
+        FixReason::IteratedAgain => prose![
+            code("cycle"),
+            " keeps every item that it has given; this asks for them again instead"
+        ],
+        FixReason::FiguresClosed => prose![
+            code("pyplot"),
+            " keeps every figure until it is closed: use the same one again"
+        ],
+        FixReason::DoneDropped => "a future that is done keeps its result".into(),
+        FixReason::Number => prose![
+            "a plain number keeps neither device memory nor a graph; ",
+            code(".item()"),
+            " waits for the device"
+        ],
         FixReason::Detached => {
             "each keeps the graph that it came from; detached, only its own values stay, and those still add up"
+                .into()
         }
         FixReason::WithoutTraceback => {
             "an exception keeps the local variables of every function it passed through; its text and type stay"
+                .into()
         }
         FixReason::InHostMemory => {
-            "a copy in host memory takes nothing of the device; it still adds up there"
+            "a copy in host memory takes nothing of the device; it still adds up there".into()
         }
     }
 }

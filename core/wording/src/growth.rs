@@ -1,34 +1,33 @@
 //! A cell's runs, or the steps in one, that grow or settled.
 
-use super::{Teller, Words, advice, code, holders, joined, withdrawn};
+use super::{Presentation, Prose, Teller, advice, code, figure, holders, prose, withdrawn};
 use gpumem_analyzer::{DecidedBy, Finding, FindingKind, GrowthDetails, LoopUnit, State, Withdrawn};
 use gpumem_model::holders::{Holder, RootKind};
 use gpumem_model::source_text;
 use gpumem_model::units::count;
 use gpumem_model::units::{Bytes, Nanos, Units};
 
-pub(super) fn words(teller: &Teller<'_>, details: &GrowthDetails) -> Words {
+pub(super) fn present(teller: &Teller<'_>, details: &GrowthDetails) -> Presentation {
     let growth = Growth { teller, details };
-    Words {
+    Presentation {
         line: growth.line(),
-        detail: growth.detail(),
-        suggestions: details.advice.iter().map(advice::against_growth).collect(),
+        facts: growth.facts(),
+        advice: details.advice.iter().map(advice::against_growth).collect(),
         ..growth.row()
     }
 }
 
 /// Cells that grew and stopped: `3 cells grew and stopped, at 1.2 GiB in all`.
-pub(super) fn of_several_settled(teller: &Teller<'_>, findings: &[&Finding]) -> Words {
+pub(super) fn of_several_settled(teller: &Teller<'_>, findings: &[&Finding]) -> Presentation {
     let totals = findings.iter().filter_map(|finding| finding.growth());
     let total: Bytes = totals.map(|growth| growth.total.magnitude()).sum();
     let n_cells = count(findings.len(), "cell");
     let total = teller.units.size(total);
     let title = format!("{n_cells} grew and stopped, at {total} in all");
-    let words = findings
+    let titles = findings
         .iter()
-        .map(|finding| super::words(teller.recording, finding, teller.units).title);
-    let words: Vec<String> = words.collect();
-    Words::new(title, "").detail(words.join(" · "))
+        .map(|finding| super::present(teller.recording, finding, teller.units).title);
+    Presentation::new(title, "").facts(titles)
 }
 
 struct Growth<'a> {
@@ -38,41 +37,40 @@ struct Growth<'a> {
 
 impl Growth<'_> {
     /// Title, outlook, and both in one line.
-    fn row(&self) -> Words {
+    fn row(&self) -> Presentation {
         let (unit, finding) = (self.one(), self.teller.finding);
         let (each, on) = (self.each(), self.teller.on_device());
         let (place, name) = (self.place(), self.name());
         if let Some(reason) = finding.withdrawn {
-            let until = self.until();
-            let title = match finding.kind {
-                _ if reason == Withdrawn::Returned => format!("{name} grew {each} {unit}{on}"),
-                FindingKind::Leak => format!("{name} leaked {each} {unit}{on}{until}"),
-                _ => format!("{place} grew {each} {unit}{on}{until}"),
+            let (who, verb, until) = match finding.kind {
+                _ if reason == Withdrawn::Returned => (name, "grew", String::new()),
+                FindingKind::Leak => (name, "leaked", self.until()),
+                _ => (place, "grew", self.until()),
             };
-            return Words::new(title, withdrawn(reason));
+            let title = prose![who, format!(" {verb} {each} {unit}{on}{until}")];
+            return Presentation::new(title, withdrawn(reason));
         }
         let within = if self.details.of_names { "in it " } else { "" };
-        let so_far = format!("**{}** {within}so far", self.total());
-        let with = |title: String, between: &str, wide: String, short: String| Words {
-            row: format!("{title}{between}{}", super::unmarked(&short)),
-            ..Words::new(title, wide)
+        let so_far = prose![figure(self.total()), format!(" {within}so far")];
+        let with = |title: Prose, between: &str, wide: Prose, short: &Prose| Presentation {
+            row: prose![title.clone(), between, short.even()],
+            ..Presentation::new(title, wide)
         };
         let (long, short) = (self.forecast("the device is "), self.forecast(""));
-        let both = |forecast: Option<String>, between: &str| match forecast {
-            Some(forecast) => format!("{so_far}{between}{forecast}"),
+        let both = |forecast: Option<Prose>, between: &str| match forecast {
+            Some(forecast) => prose![so_far.clone(), between, forecast],
             None => so_far.clone(),
         };
         match self.state() {
             State::Leak => {
-                let title = format!("{name} leaks {each} {unit}{on}");
-                with(title, "; ", both(long, "; "), both(short, ", "))
+                let title = prose![name, format!(" leaks {each} {unit}{on}")];
+                with(title, "; ", both(long, "; "), &both(short, ", "))
             }
             State::Suspected => {
-                let who = finding.holders.first().map_or(place, |_| name);
-                let why = self.doubt();
-                let title = format!("{who} grows {each} {unit}{on}");
-                let outlook = format!("{}; {why}", both(long, ", "));
-                with(title, ", ", outlook.clone(), format!("{so_far}; {why}"))
+                let why = format!("; {}", self.doubt());
+                let title = prose![self.subject(), format!(" grows {each} {unit}{on}")];
+                let outlook = prose![both(long, ", "), &*why];
+                with(title, ", ", outlook, &prose![so_far.clone(), why])
             }
             State::NotEnoughData => {
                 let unit = self.unit();
@@ -81,44 +79,42 @@ impl Growth<'_> {
                     1 => format!("1 more {unit} tells whether it leaks"),
                     n => format!("{n} more {unit}s tell whether it leaks"),
                 };
-                Words::new(format!("{place} kept {each} in each of {n_runs}{on}"), more)
+                let title = prose![place, format!(" kept {each} in each of {n_runs}{on}")];
+                Presentation::new(title, more)
             }
             State::Stable if self.bound().is_some() => {
-                let who = finding.holders.first().map_or(place, |_| name);
-                let (title, between) = match self.details.decided_by {
+                let (how, between) = match self.details.decided_by {
                     Some(DecidedBy::Fills { n, most, .. }) => {
-                        (format!("{who} fills up: {n} of at most {most}{on}"), ", ")
+                        (format!(" fills up: {n} of at most {most}{on}"), ", ")
                     }
-                    Some(DecidedBy::FirstWrites) => (format!("{who} grows{on}"), ": "),
-                    _ => (format!("{who} grows with its input{on}"), ": "),
+                    Some(DecidedBy::FirstWrites) => (format!(" grows{on}"), ": "),
+                    _ => (format!(" grows with its input{on}"), ": "),
                 };
                 let bound = self.bound().map(|it| decided_by(it, self.teller.units));
-                Words::with_row(title, between, bound.unwrap_or_default())
+                let title = prose![self.subject(), how];
+                Presentation::with_row(title, between, bound.unwrap_or_default())
             }
-            State::Stable => Words::new(self.settled(&place, &on), ""),
+            State::Stable => Presentation::new(prose![place, self.settled(), on], ""),
         }
     }
 
-    /// `` `cell` grew for 4 runs and stopped at 448 MiB ``.
-    fn settled(&self, place: &str, on: &str) -> String {
+    /// `` grew for 4 runs and stopped at 448 MiB``.
+    fn settled(&self) -> String {
         let (unit, total) = (self.unit(), self.total());
         match self.details.n_moving {
             Some(n) if n > 1 => {
-                format!(
-                    "{place} grew for {} and stopped at {total}{on}",
-                    count(n, unit)
-                )
+                format!(" grew for {} and stopped at {total}", count(n, unit))
             }
             Some(1) => {
                 let n_more = self.teller.finding.n_runs.saturating_sub(1);
-                format!("{place} kept {total} in its first {unit} and nothing in {n_more} more{on}")
+                format!(" kept {total} in its first {unit} and nothing in {n_more} more")
             }
-            _ => format!("{place} grew and stopped at {total}{on}"),
+            _ => format!(" grew and stopped at {total}"),
         }
     }
 
     /// For the line after a cell: `losses +420 MiB every run (5 of 5)`, `full in about 13 runs`.
-    fn line(&self) -> Vec<String> {
+    fn line(&self) -> Vec<Prose> {
         let row = self.row();
         let is_rising = matches!(self.state(), State::Leak | State::Suspected);
         if self.teller.finding.withdrawn.is_some() || !is_rising {
@@ -127,25 +123,22 @@ impl Growth<'_> {
         let GrowthDetails {
             n_grown, n_known, ..
         } = self.details;
-        let (who, unit) = (super::plain(&self.subject()), self.unit());
-        let each = self.details.series.bytes_per_run.magnitude();
-        let (each, on) = (self.teller.units.size(each), self.teller.on_device());
+        let (each, unit, on) = (self.each(), self.unit(), self.teller.on_device());
         let often = if self.details.grew_each_time() {
             format!("every {unit}{}", self.of_loop())
         } else {
             self.one()
         };
-        let mut parts = vec![format!(
-            "{who} +{each} {often} ({n_grown} of {n_known}){on}"
-        )];
-        parts.extend(self.while_it_ran().map(|by| super::plain(&by)));
-        parts.extend(self.forecast("").map(|forecast| super::plain(&forecast)));
-        parts.extend((self.state() == State::Suspected).then(|| super::plain(&self.doubt())));
+        let rate = format!(" +{each} {often} ({n_grown} of {n_known}){on}");
+        let mut parts = vec![prose![self.subject(), rate]];
+        parts.extend(self.while_it_ran());
+        parts.extend(self.forecast(""));
+        parts.extend((self.state() == State::Suspected).then(|| self.doubt().into()));
         parts
     }
 
     /// What grows: its name, where that is known, else the cell.
-    fn subject(&self) -> String {
+    fn subject(&self) -> Prose {
         match self.teller.finding.holders.first() {
             Some(_) => self.name(),
             None => self.place(),
@@ -153,10 +146,12 @@ impl Growth<'_> {
     }
 
     /// The first holder's name, as code; the cell where no name of the user's holds it.
-    fn name(&self) -> String {
+    fn name(&self) -> Prose {
         match self.teller.finding.holders.first() {
-            Some(Holder { name, kind, .. }) if *kind == RootKind::Variable => code(name),
-            Some(Holder { name, kind, .. }) if has_name(*kind) => code(&kind.series_name(name)),
+            Some(Holder { name, kind, .. }) if *kind == RootKind::Variable => code(name).into(),
+            Some(Holder { name, kind, .. }) if has_name(*kind) => {
+                code(&kind.series_name(name)).into()
+            }
             _ => self.place(),
         }
     }
@@ -201,9 +196,9 @@ impl Growth<'_> {
     /// The cell, and the blocks in it: `` `train() › epoch › forward` ``.
     ///
     /// What runs beside the cells grows by itself, whichever of them is there: `` `worker` (thread) ``.
-    fn place(&self) -> String {
+    fn place(&self) -> Prose {
         if let Some((function, kind)) = self.beside() {
-            return format!("{} ({kind}", code(function));
+            return prose![code(function), " (", kind];
         }
         let path = &self.teller.finding.path;
         let n_blocks = path.len() - usize::from(self.details.steps);
@@ -212,7 +207,7 @@ impl Growth<'_> {
         let statement = self.details.statement.as_deref().or(cell);
         let cell = source_text::abridged(statement.unwrap_or("a cell"));
         let names: Vec<&str> = std::iter::once(&*cell).chain(blocks).collect();
-        code(&names.join(" › "))
+        code(&names.join(" › ")).into()
     }
 
     /// The function that grows it beside the cells, and what runs that: `worker`, `thread)`.
@@ -221,69 +216,84 @@ impl Growth<'_> {
     }
 
     /// `` while In [7] ran, by `worker` (thread) ``.
-    fn while_it_ran(&self) -> Option<String> {
+    fn while_it_ran(&self) -> Option<Prose> {
         self.beside()?;
         let last = self.teller.finding.runs.last();
         let number = last.and_then(|run| self.teller.recording.run(*run).execution_count);
         let ran = number.map_or_else(|| "a cell".to_owned(), |n| format!("In [{n}]"));
-        Some(format!("while {ran} ran, by {}", self.place()))
+        Some(prose![format!("while {ran} ran, by "), self.place()])
     }
 
-    fn detail(&self) -> String {
+    fn facts(&self) -> Vec<Prose> {
         let finding = self.teller.finding;
         let n_runs = count(finding.n_runs, self.unit());
         let total = self.teller.units.change(self.details.series.total);
-        let held = || finding.holders.first().map(holders::held_by);
+        let held = || Some(holders::held_by(finding.holders.first()?).into());
         if finding.withdrawn == Some(Withdrawn::Returned) {
-            return joined([Some(format!("{total} in the run")), held()]);
+            let total = format!("{total} in the run").into();
+            return [Some(total), held()].into_iter().flatten().collect();
         }
         if finding.withdrawn.is_some() {
-            return format!("{total} over {n_runs}");
+            return vec![format!("{total} over {n_runs}").into()];
         }
         if self.bound().is_some() {
-            return held().unwrap_or_default();
+            return held().into_iter().collect();
         }
         if self.state() == State::Stable {
-            return format!("{} over {n_runs}", self.details.series.shape.name());
+            let shape = self.details.series.shape.name();
+            return vec![format!("{shape} over {n_runs}").into()];
         }
-        joined([
+        let facts = [
             Some(self.rise()),
-            self.headroom(),
-            self.certainty(),
+            self.headroom().map(Prose::from),
+            self.certainty().map(Prose::from),
             held(),
-            self.traced_line(),
-        ])
+            self.traced_line().map(Prose::from),
+        ];
+        facts.into_iter().flatten().collect()
     }
 
     /// `grew in all 12 runs, 420 MiB each`.
-    fn rise(&self) -> String {
+    fn rise(&self) -> Prose {
         let (n_runs, unit) = (self.teller.finding.n_runs, self.unit());
         let rate = rate(self.details, self.teller.units);
         if let Some(by) = self.while_it_ran() {
-            return format!("grew {rate} {} {}", self.one(), super::plain(&by));
+            return format!("grew {rate} {} {}", self.one(), by.plain()).into();
         }
+        let of = self.of_text();
         if self.details.grew_each_time() {
-            let of = self.of_text();
             return match n_runs {
-                2 => format!("grew in both {unit}s{of}, {rate} each"),
-                1 => format!("grew in its only {unit}, {rate}"),
-                n => format!("grew in all {n} {unit}s{of}, {rate} each"),
+                2 => prose![
+                    format!("grew in both {unit}s"),
+                    of,
+                    format!(", {rate} each")
+                ],
+                1 => format!("grew in its only {unit}, {rate}").into(),
+                n => prose![
+                    format!("grew in all {n} {unit}s"),
+                    of,
+                    format!(", {rate} each")
+                ],
             };
         }
         let share = 100 * self.details.n_grown / self.details.n_known;
-        let n_runs = count(n_runs, unit) + &self.of_text();
-        format!("grew in {share} % of {n_runs}, {rate} each on average")
+        let n_runs = count(n_runs, unit);
+        prose![
+            format!("grew in {share} % of {n_runs}"),
+            of,
+            format!(", {rate} each on average")
+        ]
     }
 
-    /// `the device is full in **about 24 runs**`.
-    fn forecast(&self, subject: &str) -> Option<String> {
+    /// `the device is full in about 24 runs`.
+    fn forecast(&self, subject: &str) -> Option<Prose> {
         let (n, unit) = (self.details.foreseen()?, self.unit());
         Some(match n {
-            0 => format!("the next {unit} may run out of memory"),
+            0 => format!("the next {unit} may run out of memory").into(),
             n => {
                 let n = usize::try_from(two_digits(n)).unwrap_or(usize::MAX);
-                let time = self.time_to_oom();
-                format!("{subject}full in **about {}**{time}", count(n, unit))
+                let n_runs = figure(format!("about {}", count(n, unit)));
+                prose![subject, "full in ", n_runs, self.time_to_oom()]
             }
         })
     }
@@ -328,7 +338,7 @@ impl Growth<'_> {
     }
 
     /// `` of `for x in xs:` ``; empty if the text of the loop's line is not known.
-    fn of_text(&self) -> String {
+    fn of_text(&self) -> Prose {
         let recording = self.teller.recording;
         let text = self.details.in_loop.as_ref().and_then(|at| {
             if at.unit == LoopUnit::Second {
@@ -351,7 +361,7 @@ impl Growth<'_> {
             let line = source_text::line(recording.text(run?)?, at.line)?;
             Some(source_text::abridged(line.trim()))
         });
-        text.map_or_else(String::new, |line| format!(" of {}", code(&line)))
+        text.map_or_else(Prose::default, |line| prose![" of ", code(&line)])
     }
 
     /// ` of line 3`; empty if it counts no loop's iterations.

@@ -1,17 +1,16 @@
 //! Runs that reserve much more than they use.
 
-use super::{Teller, Words};
+use super::{Presentation, Teller, prose};
 use gpumem_model::units::count;
 
-pub(super) fn words(teller: &Teller<'_>, used_share: f64) -> Words {
-    let title = format!(
-        "{} uses {:.0} % of what it reserves{}",
+pub(super) fn present(teller: &Teller<'_>, used_share: f64) -> Presentation {
+    let title = prose![
         teller.cell(),
-        100.0 * used_share,
+        format!(" uses {:.0} % of what it reserves", 100.0 * used_share),
         teller.on_device()
-    );
-    Words::new(title, "")
-        .detail(format!(
+    ];
+    Presentation::new(title, "")
+        .fact(format!(
             "the last of {}",
             count(teller.finding.n_runs, "run")
         ))

@@ -1,4 +1,4 @@
-//! Sentences about findings: title, detail, evidence and advice, in the reader's units.
+//! Sentences about findings: title, detail, evidence and advice, in the reader's units, as typed spans.
 //!
 //! [`analyze`](gpumem_analyzer) finds facts; every sentence about them is made here, one file per kind,
 //! so that changing a sentence touches one file.
@@ -13,9 +13,9 @@
 //! let recording = leaking();
 //! let analysis = analyze(&recording, &Rules::default());
 //! let leak = &analysis.findings[0];
-//! assert_eq!((wording::icon(leak), wording::heading(leak)), ("▲", "Leak"));
-//! let words = wording::words(&recording, leak, Units::Binary);
-//! assert_eq!(words.title, "`losses.append(step(batch))` leaks 2 MiB a run");
+//! let leak = wording::present(&recording, leak, Units::Binary);
+//! assert_eq!((leak.sign, leak.heading), ("▲", "Leak"));
+//! assert_eq!(leak.title.plain(), "losses.append(step(batch)) leaks 2 MiB a run");
 //! ```
 #![forbid(unsafe_code)]
 
@@ -32,7 +32,9 @@ mod levels;
 mod long_lived;
 mod oom;
 mod overlap;
+mod presentation;
 mod pressure;
+mod prose;
 mod repeated;
 mod retention;
 mod ruled_out;
@@ -43,135 +45,64 @@ mod unattributed;
 mod verdict;
 
 use gpumem_analyzer::{Details, Finding, FindingKind, Severity, State, Verdict, Withdrawn};
-use gpumem_model::printable::printable;
 use gpumem_model::recording::{Device, Recording, Run};
 use gpumem_model::source_text;
 use gpumem_model::units::{Units, count};
 
-pub use evidence::evidence;
-pub use fix::fix_after_cell;
-pub use fix::{fix_reason, short_fix};
+pub use fix::fix_reason;
+pub use fragmentation::EXPANDABLE;
 pub use growth::{two_digits, unit};
 pub use levels::{gap, limited_by};
 pub use levels::{metric, oom_part, part, warning};
 pub use oom::oom_holder;
 pub use overlap::{others, together};
-pub use ruled_out::ruled_out;
-pub use verdict::{Tally, calm_sign, capitalised, healthy, sentence, tally};
+pub use presentation::{Presentation, Remedy};
+use prose::figure;
+pub use prose::{Prose, Span, capitalised, code};
+pub use verdict::{Tally, healthy, tally};
 
-/// A finding in words. Code is in backticks, what stands out between `**`: [`plain`] takes both away.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Words {
-    /// One sentence: what happens where.
-    pub title: String,
-    /// What has come of it so far, and what will; may be empty.
-    pub outlook: String,
-    /// Both in one line.
-    pub row: String,
-    /// For the line after a cell, in parts between which it may be broken.
-    pub line: Vec<String>,
-    /// What it rests on, separated by `·`; may be empty.
-    pub detail: String,
-    /// What to do, most promising first: one sentence each.
-    pub suggestions: Vec<String>,
-}
-
-impl Words {
-    fn new(title: impl Into<String>, outlook: impl Into<String>) -> Self {
-        Self::with_row(title.into(), "; ", outlook.into())
-    }
-
-    /// Title and outlook are separated by `between` where they share a line.
-    fn with_row(title: String, between: &str, outlook: String) -> Self {
-        let row = match unmarked(&outlook) {
-            empty if empty.is_empty() => title.clone(),
-            outlook => format!("{title}{between}{outlook}"),
-        };
-        let parts = [plain(&title), plain(&outlook)];
-        Self {
-            line: parts.into_iter().filter(|part| !part.is_empty()).collect(),
-            title,
-            outlook,
-            row,
-            ..Self::default()
-        }
-    }
-
-    fn detail(self, detail: impl Into<String>) -> Self {
-        Self {
-            detail: detail.into(),
-            ..self
-        }
-    }
-
-    fn advice(self, advice: impl Into<String>) -> Self {
-        Self {
-            suggestions: vec![advice.into()],
-            ..self
-        }
-    }
-}
-
-/// Words without their marks, for a terminal.
-pub fn plain(words: &str) -> String {
-    unmarked(words).replace('`', "")
-}
-
-/// Words without what makes a figure stand out; code may have two stars of its own.
-pub fn unmarked(words: &str) -> String {
-    let parts = words.split('`').enumerate();
-    let parts = parts.map(|(idx, part)| match idx % 2 {
-        0 => part.replace("**", ""),
-        _ => part.to_owned(),
-    });
-    parts.collect::<Vec<_>>().join("`")
-}
-
-/// A name or a line of code as code.
-fn code(text: &str) -> String {
-    format!("`{}`", printable(text).replace('`', "'"))
-}
-
-/// The words for a finding of this recording, with sizes in `units`.
-pub fn words(recording: &Recording, finding: &Finding, units: Units) -> Words {
+/// A finding of this recording, with sizes in `units`.
+pub fn present(recording: &Recording, finding: &Finding, units: Units) -> Presentation {
     let teller = Teller {
         recording,
         finding,
         units,
     };
-    match &finding.details {
-        Details::Growth(details) => growth::words(&teller, details),
-        Details::UnattributedGrowth(series) => unattributed::words(&teller, series),
-        Details::Fragmentation(details) => fragmentation::words(&teller, details),
+    let own = match &finding.details {
+        Details::Growth(details) => growth::present(&teller, details),
+        Details::UnattributedGrowth(series) => unattributed::present(&teller, series),
+        Details::Fragmentation(details) => fragmentation::present(&teller, details),
         Details::ReservedGrowth { growth, .. } => fragmentation::of_reserved(&teller, growth),
-        Details::Pressure { n_flushes } => pressure::words(&teller, *n_flushes),
-        Details::Spike { excess, usual } => spike::words(&teller, *excess, *usual),
-        Details::Repeated { n_all } => repeated::words(&teller, *n_all),
-        Details::Inefficient { used_share } => inefficient::words(&teller, *used_share),
-        Details::Doubling(details) => doubling::words(&teller, details),
-        Details::Gap(series) => gap::words(&teller, series),
+        Details::Pressure { n_flushes } => pressure::present(&teller, *n_flushes),
+        Details::Spike { excess, usual } => spike::present(&teller, *excess, *usual),
+        Details::Repeated { n_all } => repeated::present(&teller, *n_all),
+        Details::Inefficient { used_share } => inefficient::present(&teller, *used_share),
+        Details::Doubling(details) => doubling::present(&teller, details),
+        Details::Gap(series) => gap::present(&teller, series),
         Details::LongLived { line, held, peak } => {
-            long_lived::words(&teller, *line, (*held, *peak))
+            long_lived::present(&teller, *line, (*held, *peak))
         }
-        Details::OutOfMemory(breakdown) => oom::words(&teller, breakdown),
-        Details::Retention(details) => retention::words(&teller, details),
-    }
+        Details::OutOfMemory(breakdown) => oom::present(&teller, breakdown),
+        Details::Retention(details) => retention::present(&teller, details),
+    };
+    own.about(&teller)
 }
 
-/// The words for what the report says in one line: as of its finding, or of all of them together.
-pub fn verdict_words(recording: &Recording, verdict: &Verdict<'_>, units: Units) -> Words {
+/// What the report says in one line: its finding, or all of them together; the rest is of the first.
+pub fn present_verdict(recording: &Recording, verdict: &Verdict<'_>, units: Units) -> Presentation {
     let finding = verdict.first();
     let teller = Teller {
         recording,
         finding,
         units,
     };
-    match (verdict.findings(), finding.kind) {
-        ([_], _) => words(recording, finding, units),
+    let own = match (verdict.findings(), finding.kind) {
+        ([_], _) => return present(recording, finding, units),
         (findings, FindingKind::OutOfMemory) => oom::of_several(&teller, findings),
         (findings, FindingKind::Pressure) => pressure::of_several(&teller, findings),
         (findings, _) => growth::of_several_settled(&teller, findings),
-    }
+    };
+    own.about(&teller)
 }
 
 /// The context of one finding's words.
@@ -183,10 +114,10 @@ struct Teller<'a> {
 
 impl Teller<'_> {
     /// The cell's name, as code.
-    fn cell(&self) -> String {
+    fn cell(&self) -> Prose {
         match &self.finding.cell {
-            Some(cell) => code(&source_text::abridged(&cell.label)),
-            None => "a cell".to_owned(),
+            Some(cell) => code(&source_text::abridged(&cell.label)).into(),
+            None => "a cell".into(),
         }
     }
 
@@ -229,7 +160,7 @@ pub fn icon(finding: &Finding) -> &'static str {
 }
 
 /// The heading of a finding.
-pub fn heading(finding: &Finding) -> &'static str {
+fn heading(finding: &Finding) -> &'static str {
     match (finding.kind, finding.state) {
         (FindingKind::Leak, _) => "Leak",
         (FindingKind::Growing, Some(State::NotEnoughData)) => "Growing, too few runs to tell",
@@ -279,9 +210,4 @@ fn times(n: u64) -> String {
         1 => "once".to_owned(),
         n => format!("{n} times"),
     }
-}
-
-fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    parts.join(" · ")
 }

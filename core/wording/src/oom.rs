@@ -1,6 +1,6 @@
 //! Out-of-memory errors.
 
-use super::{Teller, Words, code, joined, times, withdrawn};
+use super::{EXPANDABLE, Presentation, Prose, Teller, code, figure, prose, times, withdrawn};
 use gpumem_analyzer::{Cause, Finding, HeldByError, OomBreakdown, OomPart};
 use gpumem_model::recording::OomHolder;
 use gpumem_model::source_text;
@@ -10,29 +10,30 @@ use gpumem_model::units::{Bytes, Units};
 /// How many holders are named.
 const N_SHOWN: usize = 3;
 
-pub(super) fn words(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Words {
+pub(super) fn present(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Presentation {
     let oom = Oom { teller, breakdown };
     let causes = breakdown.causes.iter().map(|cause| oom.cause(cause));
-    let (lines, suggestions): (Vec<_>, Vec<_>) = causes.unzip();
+    let (lines, advice): (Vec<_>, Vec<_>) = causes.unzip();
     let n_times = breakdown.n_times.filter(|n| *n > 1);
-    let n_times = n_times.map(|n| format!("{} in this run", times(n)));
-    let causes: Vec<String> = match teller.finding.withdrawn {
-        Some(reason) => vec![withdrawn(reason).to_owned()],
+    let n_times = n_times.map(|n| Prose::from(format!("{} in this run", times(n))));
+    let causes: Vec<Prose> = match teller.finding.withdrawn {
+        Some(reason) => vec![withdrawn(reason).into()],
         None => lines.into_iter().flatten().collect(),
     };
     let title = oom.title();
     let line = [Some(&title), n_times.as_ref()].into_iter().flatten();
-    let line = line.chain(&causes).map(|part| super::plain(part));
-    Words {
-        line: line.collect(),
-        detail: joined(oom.composition().into_iter().chain(n_times).map(Some)),
-        suggestions,
-        ..Words::new(title, causes.into_iter().next().unwrap_or_default())
+    let line = line.chain(&causes).cloned().collect();
+    let facts = oom.composition().into_iter().chain(n_times).collect();
+    Presentation {
+        line,
+        facts,
+        advice,
+        ..Presentation::new(title, causes.into_iter().next().unwrap_or_default())
     }
 }
 
 /// Runs that ran out for one cause: `10 runs of 7 cells ran out of memory, first In [30]`.
-pub(super) fn of_several(teller: &Teller<'_>, findings: &[&Finding]) -> Words {
+pub(super) fn of_several(teller: &Teller<'_>, findings: &[&Finding]) -> Presentation {
     let n_runs: usize = findings.iter().map(|finding| finding.runs.len()).sum();
     let n_cells = count(findings.len(), "cell");
     let runs = findings.iter().flat_map(|finding| &finding.runs);
@@ -44,11 +45,11 @@ pub(super) fn of_several(teller: &Teller<'_>, findings: &[&Finding]) -> Words {
         "{runs} of {n_cells} ran out of memory{}{first}",
         teller.on_device()
     );
-    let of_first = super::words(teller.recording, teller.finding, teller.units);
-    Words {
-        detail: of_first.detail,
-        suggestions: of_first.suggestions,
-        ..Words::new(title, of_first.outlook)
+    let of_first = super::present(teller.recording, teller.finding, teller.units);
+    Presentation {
+        facts: of_first.facts,
+        advice: of_first.advice,
+        ..Presentation::new(title, of_first.outlook)
     }
 }
 
@@ -71,20 +72,20 @@ impl Oom<'_> {
         self.teller.units
     }
 
-    fn title(&self) -> String {
+    fn title(&self) -> Prose {
         let and_then = if self.breakdown.survived {
             " and went on"
         } else {
             ""
         };
-        let (cell, on) = (self.teller.cell(), self.teller.on_device());
-        let title = format!("{cell} ran out of memory{on}{and_then}");
         let size = |bytes: Bytes| self.units().size(bytes);
-        match (self.missing(), self.breakdown.wanted) {
-            (Some(missing), _) => format!("{title}, {} short", size(missing)),
-            (None, Some(wanted)) => format!("{title}: it wanted {}", size(wanted)),
-            (None, None) => title,
-        }
+        let by = match (self.missing(), self.breakdown.wanted) {
+            (Some(missing), _) => format!(", {} short", size(missing)),
+            (None, Some(wanted)) => format!(": it wanted {}", size(wanted)),
+            (None, None) => String::new(),
+        };
+        let (cell, on) = (self.teller.cell(), self.teller.on_device());
+        prose![cell, " ran out of memory", on, and_then, by]
     }
 
     fn missing(&self) -> Option<Bytes> {
@@ -93,7 +94,7 @@ impl Oom<'_> {
     }
 
     /// What was wanted, what there was, and who held it.
-    fn composition(&self) -> Vec<String> {
+    fn composition(&self) -> Vec<Prose> {
         let size = |bytes: Bytes| self.units().size(bytes);
         let (wanted, free) = (
             self.breakdown.wanted.map(size),
@@ -107,7 +108,7 @@ impl Oom<'_> {
         let held = self
             .held_by()
             .filter(|_| self.teller.finding.withdrawn.is_none());
-        let parts = [wanted, self.parts(), held];
+        let parts = [wanted.map(Prose::from), self.parts().map(Prose::from), held];
         parts.into_iter().flatten().collect()
     }
 
@@ -140,28 +141,33 @@ impl Oom<'_> {
     }
 
     /// `held by weights 1.5 GiB, last exception 2 GiB`.
-    fn held_by(&self) -> Option<String> {
+    fn held_by(&self) -> Option<Prose> {
         let holders = &self.breakdown.holders;
         let name = |holder: &OomHolder| match holder.name.as_str() {
-            "" => oom_holder(holder),
-            name => code(name),
+            "" => oom_holder(holder).into(),
+            name => Prose::from(code(name)),
         };
         let shown = holders.iter().take(N_SHOWN);
-        let mut shown: Vec<String> = shown
-            .map(|holder| format!("{} {}", name(holder), self.units().size(holder.used)))
+        let mut shown: Vec<Prose> = shown
+            .map(|holder| prose![name(holder), " ", self.units().size(holder.used)])
             .collect();
         let rest: Bytes = holders.iter().skip(N_SHOWN).map(|it| it.used).sum();
         if rest > Bytes::ZERO {
-            shown.push(format!("others {}", self.units().size(rest)));
+            shown.push(format!("others {}", self.units().size(rest)).into());
         }
-        (!shown.is_empty()).then(|| format!("held by {}", shown.join(", ")))
+        (!shown.is_empty()).then(|| prose!["held by ", Prose::joined(&shown, ", ")])
     }
 
     /// For the line after the cell, and what to do.
     #[expect(clippy::too_many_lines, reason = "one arm for each cause")]
-    fn cause(&self, cause: &Cause) -> (Option<String>, String) {
+    fn cause(&self, cause: &Cause) -> (Option<Prose>, Prose) {
         let size = |bytes: Bytes| self.units().size(bytes);
-        let both = |words: String, advice: String| (Some(words), advice);
+        let (cache, who, outputs, traceback) = (
+            || code("%gpumem release cache"),
+            || code("%gpumem who"),
+            || code("%gpumem release outputs"),
+            || code("%gpumem release traceback"),
+        );
         match cause {
             Cause::Growth {
                 kept,
@@ -171,48 +177,47 @@ impl Oom<'_> {
             } => {
                 let (kept, cell) = (size(*kept), source_text::abridged(cell));
                 let name = code(name.as_ref().unwrap_or(&cell));
-                let advice = |what: &str| {
-                    format!("fix the {what} of {name}: it held {kept}, more than was short")
-                };
-                if *is_leak {
-                    both(
-                        format!("the {name} leak held **{kept}**"),
-                        advice("leak"),
-                    )
+                let what = if *is_leak { "leak" } else { "growth" };
+                let held = figure(&*kept);
+                let line = if *is_leak {
+                    prose!["the ", name.clone(), " leak held ", held]
                 } else {
-                    both(
-                        format!("{name}, which grows, held **{kept}**"),
-                        advice("growth"),
-                    )
-                }
+                    prose![name.clone(), ", which grows, held ", held]
+                };
+                let advice = prose![
+                    format!("fix the {what} of "),
+                    name,
+                    format!(": it held {kept}, more than was short")
+                ];
+                (Some(line), advice)
             }
             Cause::Collected { kept, name } => {
                 let (kept, name) = (size(*kept), code(name));
-                both(
-                    format!("{name} collected **{kept}** in this run"),
+                let advice = prose![
+                    "let ",
+                    name.clone(),
                     format!(
-                        "let {name} collect less: it has {kept} more since the run began, more than was short"
-                    ),
-                )
+                        " collect less: it has {kept} more since the run began, more than was short"
+                    )
+                ];
+                let line = prose![name, " collected ", figure(kept), " in this run"];
+                (Some(line), advice)
             }
             Cause::TooLarge { room } => {
                 let (room, wanted) = (size(*room), self.breakdown.wanted.unwrap_or_default());
-                both(
-                    format!("{} is more than the whole {room}", size(wanted)),
-                    format!(
-                        "{} in one piece never fits into {room}: compute in smaller pieces, or check the shape",
-                        size(wanted)
-                    ),
-                )
+                let wanted = size(wanted);
+                let advice = format!(
+                    "{wanted} in one piece never fits into {room}: compute in smaller pieces, or check the shape"
+                );
+                let line = format!("{wanted} is more than the whole {room}");
+                (Some(line.into()), advice.into())
             }
             Cause::Limited { limit } => {
                 let limit = size(*limit);
-                both(
-                    format!("limited to {limit}"),
-                    format!(
-                        "the framework may use only {limit} (its memory fraction or limit): raise it if nobody else needs the rest"
-                    ),
-                )
+                let advice = format!(
+                    "the framework may use only {limit} (its memory fraction or limit): raise it if nobody else needs the rest"
+                );
+                (Some(format!("limited to {limit}").into()), advice.into())
             }
             Cause::Fragmented {
                 unallocated,
@@ -224,30 +229,32 @@ impl Oom<'_> {
                 });
                 let order = "allocate long-lived tensors first and use few different sizes, so that free pieces fit again";
                 let advice = if *can_expand {
-                    format!(
-                        "before the kernel starts, set \
-                         `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: free pieces then join; or {order}"
-                    )
+                    prose![
+                        "before the kernel starts, set ",
+                        code(EXPANDABLE),
+                        ": free pieces then join; or ",
+                        order
+                    ]
                 } else {
-                    order.to_owned()
+                    order.into()
                 };
-                both(
-                    format!(
-                        "{} was free in the cache, but in pieces{largest}",
-                        size(*unallocated)
-                    ),
-                    advice,
-                )
+                let line = format!(
+                    "{} was free in the cache, but in pieces{largest}",
+                    size(*unallocated)
+                );
+                (Some(line.into()), advice)
             }
             Cause::CachedElsewhere { source, cached } => {
                 let (name, cached) = (source.name(), size(*cached));
-                both(
-                    format!("{name} keeps {cached} that it does not use: `%gpumem release cache`"),
-                    format!(
-                        "`%gpumem release cache` gives back the {cached} that {name} keeps in its \
-                         cache"
-                    ),
-                )
+                let line = prose![
+                    format!("{name} keeps {cached} that it does not use: "),
+                    cache()
+                ];
+                let advice = prose![
+                    cache(),
+                    format!(" gives back the {cached} that {name} keeps in its cache")
+                ];
+                (Some(line), advice)
             }
             Cause::OtherProcesses { used, pids } => {
                 let used = size(*used);
@@ -257,22 +264,28 @@ impl Oom<'_> {
                     let pids: Vec<String> = pids.iter().map(u64::to_string).collect();
                     format!(" (process {})", pids.join(", "))
                 };
-                both(
-                    format!("other processes hold {used}: `%gpumem who`"),
-                    format!(
-                        "other processes hold {used}{which}: `%gpumem who` shows them; end the ones that nobody needs"
-                    ),
-                )
+                let line = prose![format!("other processes hold {used}: "), who()];
+                let advice = prose![
+                    format!("other processes hold {used}{which}: "),
+                    who(),
+                    " shows them; end the ones that nobody needs"
+                ];
+                (Some(line), advice)
             }
-            Cause::OldCopy { kept, name } => both(
-                format!(
-                    "the {} of an earlier run was still held: `del {name}` first",
-                    size(*kept)
-                ),
-                format!(
-                    "free the old copy first: `del {name}` at the top of the cell; the name holds the old copy until the new one is ready"
-                ),
-            ),
+            Cause::OldCopy { kept, name } => {
+                let free = code(&format!("del {name}"));
+                let line = prose![
+                    format!("the {} of an earlier run was still held: ", size(*kept)),
+                    free.clone(),
+                    " first"
+                ];
+                let advice = prose![
+                    "free the old copy first: ",
+                    free,
+                    " at the top of the cell; the name holds the old copy until the new one is ready"
+                ];
+                (Some(line), advice)
+            }
             Cause::EarlierError {
                 execution_count,
                 kept,
@@ -282,28 +295,32 @@ impl Oom<'_> {
                     Some(n) => format!("the error of In [{n}]"),
                     None => "the error before it".to_owned(),
                 };
-                both(
-                    format!("{which} still held up to {kept}: `%gpumem release traceback`"),
-                    format!(
-                        "`%gpumem release traceback`: {which} kept up to {kept} alive through its \
-                         frames"
-                    ),
-                )
+                let line = prose![format!("{which} still held up to {kept}: "), traceback()];
+                let advice = prose![
+                    traceback(),
+                    format!(": {which} kept up to {kept} alive through its frames")
+                ];
+                (Some(line), advice)
             }
             Cause::Outputs { held } => {
                 let held = size(*held);
-                both(
-                    format!("displayed results hold {held}: `%gpumem release outputs`"),
-                    format!(
-                        "`%gpumem release outputs` frees the {held} that `Out` and `_` hold; \
-                         a `;` at the end of a cell's last line keeps a result out of them"
-                    ),
-                )
+                let line = prose![format!("displayed results hold {held}: "), outputs()];
+                let advice = prose![
+                    outputs(),
+                    format!(" frees the {held} that "),
+                    code("Out"),
+                    " and ",
+                    code("_"),
+                    " hold; a ",
+                    code(";"),
+                    " at the end of a cell's last line keeps a result out of them"
+                ];
+                (Some(line), advice)
             }
             Cause::SmallerStep => (
                 None,
                 "make the step smaller: a smaller batch (with gradient accumulation if its size matters), shorter sequences, lower precision, or no graph if no backward pass follows"
-                    .to_owned(),
+                    .into(),
             ),
             Cause::Traceback { kept } => {
                 let kept = match kept {
@@ -311,21 +328,24 @@ impl Oom<'_> {
                     HeldByError::UpTo(kept) => Some(format!("up to {}", size(*kept))),
                     HeldByError::Unknown => None,
                 };
-                let line = kept.as_ref().map(|kept| {
-                    format!("the traceback keeps {kept}: `%gpumem release traceback`")
-                });
+                let line = kept
+                    .as_ref()
+                    .map(|kept| prose![format!("the traceback keeps {kept}: "), traceback()]);
                 let kept = kept.as_deref().unwrap_or("the tensors of its frames");
-                (
-                    line,
+                let advice = prose![
+                    traceback(),
                     format!(
-                        "`%gpumem release traceback`: the error keeps {kept} alive through its \
-                         frames, until another error takes its place"
-                    ),
-                )
+                        ": the error keeps {kept} alive through its frames, until another error takes its place"
+                    )
+                ];
+                (line, advice)
             }
             Cause::Unread => (
                 None,
-                "`%gpumem status` says which devices are read, and why not the others".to_owned(),
+                prose![
+                    code("%gpumem status"),
+                    " says which devices are read, and why not the others"
+                ],
             ),
         }
     }

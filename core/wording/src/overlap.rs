@@ -38,7 +38,7 @@ pub fn others(recording: &Recording, run: &Run) -> String {
 fn name(run: &Run) -> String {
     match (run.execution_count, &run.label) {
         (Some(n), _) => format!("In [{n}]"),
-        (None, Some(label)) => super::plain(&code(&source_text::abridged(label))),
+        (None, Some(label)) => code(&source_text::abridged(label)).text().to_owned(),
         (None, None) => "another cell".to_owned(),
     }
 }

@@ -1,18 +1,22 @@
 //! Runs that take memory from the driver and give it back.
 
-use super::{Teller, Words};
+use super::{Presentation, Teller, code, prose};
 use gpumem_model::units::count;
 
-pub(super) fn words(teller: &Teller<'_>, n_all: usize) -> Words {
+pub(super) fn present(teller: &Teller<'_>, n_all: usize) -> Presentation {
     let n_runs = match teller.finding.n_runs {
         n if n == n_all => format!("each of {}", count(n, "run")),
         n => format!("{n} of {}", count(n_all, "run")),
     };
-    let title = format!(
-        "{} takes memory from the driver and gives it back in {n_runs}{}",
+    let title = prose![
         teller.cell(),
+        " takes memory from the driver and gives it back in ",
+        n_runs,
         teller.on_device()
-    );
-    Words::new(title, "")
-        .advice("do not call `empty_cache()` in every run: the cache makes allocation fast")
+    ];
+    Presentation::new(title, "").advice(prose![
+        "do not call ",
+        code("empty_cache()"),
+        " in every run: the cache makes allocation fast"
+    ])
 }

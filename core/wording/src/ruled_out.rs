@@ -1,29 +1,19 @@
 //! What a finding could have been, and is not.
 
-use super::{Teller, code};
-use gpumem_analyzer::{Cause, Details, Finding, FindingKind, Metric, OomBreakdown, OomPart};
-use gpumem_model::recording::Recording;
-use gpumem_model::units::{Bytes, Units};
+use super::{Prose, Teller, code, prose};
+use gpumem_analyzer::{Cause, Details, FindingKind, Metric, OomBreakdown, OomPart};
+use gpumem_model::units::Bytes;
 
 /// What was ruled out, each with the reason: `("a warm-up", "the last quarter …")`.
-pub fn ruled_out(
-    recording: &Recording,
-    finding: &Finding,
-    units: Units,
-) -> Vec<(&'static str, String)> {
-    let teller = Teller {
-        recording,
-        finding,
-        units,
-    };
-    match &finding.details {
-        Details::Growth(_) if finding.kind == FindingKind::Leak => growth(&teller),
-        Details::OutOfMemory(breakdown) => oom(&teller, breakdown),
+pub(super) fn ruled_out(teller: &Teller<'_>) -> Vec<(&'static str, Prose)> {
+    match &teller.finding.details {
+        Details::Growth(_) if teller.finding.kind == FindingKind::Leak => growth(teller),
+        Details::OutOfMemory(breakdown) => oom(teller, breakdown),
         _ => Vec::new(),
     }
 }
 
-fn growth(teller: &Teller<'_>) -> Vec<(&'static str, String)> {
+fn growth(teller: &Teller<'_>) -> Vec<(&'static str, Prose)> {
     let finding = teller.finding;
     let figure = |name: &str| {
         let mut evidence = finding.evidence.iter();
@@ -35,7 +25,7 @@ fn growth(teller: &Teller<'_>) -> Vec<(&'static str, String)> {
     if let Some(share) = figure("last_quarter_share") {
         found.push((
             "a warm-up or a plateau",
-            format!("the last quarter has {:.0} % of the growth", 100.0 * share),
+            format!("the last quarter has {:.0} % of the growth", 100.0 * share).into(),
         ));
     }
     if finding.metric == Metric::Allocated {
@@ -44,27 +34,26 @@ fn growth(teller: &Teller<'_>) -> Vec<(&'static str, String)> {
         });
         found.push((
             "the cache growing",
-            format!("what tensors hold grew{alive}"),
+            format!("what tensors hold grew{alive}").into(),
         ));
     }
     if let Some(kept) = figure("kept_bytes") {
         let kept = teller.units.size(Bytes::new(kept as u64));
-        found.push(("given back later", format!("{kept} never came back")));
+        found.push(("given back later", format!("{kept} never came back").into()));
     }
     let total = finding.growth().map_or(0.0, |growth| growth.total.as_f64());
     let most = finding.holders.first();
     let grown = most.and_then(|holder| Some((holder, holder.grown?)));
     if let Some((holder, _)) = grown.filter(|(_, grown)| grown.as_f64() >= 0.95 * total) {
-        let name = code(&holder.name);
         found.push((
             "another cell, or IPython",
-            format!("{name} holds all of it"),
+            prose![code(&holder.name), " holds all of it"],
         ));
     }
     found
 }
 
-fn oom(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Vec<(&'static str, String)> {
+fn oom(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Vec<(&'static str, Prose)> {
     let size = |bytes: Bytes| teller.units.size(bytes);
     let has = |is_it: fn(&Cause) -> bool| breakdown.causes.iter().any(is_it);
     let mut found = Vec::new();
@@ -80,7 +69,7 @@ fn oom(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Vec<(&'static str, Stri
                 size(cache),
                 size(short)
             );
-            found.push(("fragmentation", words));
+            found.push(("fragmentation", words.into()));
         }
     }
     let are_others = has(|cause| matches!(cause, Cause::OtherProcesses { .. }));
@@ -90,7 +79,7 @@ fn oom(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Vec<(&'static str, Stri
             Some(used) => format!("they hold {}, too little to matter", size(used)),
             None => format!("none on {}", teller.device()),
         };
-        found.push(("other processes", words));
+        found.push(("other processes", words.into()));
     }
     found
 }

@@ -1,21 +1,20 @@
 //! A run whose peak stands far above that of the others.
 
-use super::{Teller, Words};
+use super::{Presentation, Teller, prose};
 use gpumem_model::units::Bytes;
 use gpumem_model::units::count;
 
-pub(super) fn words(teller: &Teller<'_>, excess: Bytes, usual: Bytes) -> Words {
+pub(super) fn present(teller: &Teller<'_>, excess: Bytes, usual: Bytes) -> Presentation {
     let units = teller.units;
     let number = teller.run().and_then(|run| run.execution_count);
     let number = number.map_or_else(|| "one run".to_owned(), |n| format!("In [{n}]"));
-    let title = format!(
-        "{} needed {} for a moment in {number}{}",
+    let title = prose![
         teller.cell(),
-        units.size(excess),
+        format!(" needed {} for a moment in {number}", units.size(excess)),
         teller.on_device()
-    );
-    Words::with_row(title, ", ", format!("{} otherwise", units.size(usual)))
-        .detail(format!(
+    ];
+    Presentation::with_row(title, ", ", format!("{} otherwise", units.size(usual)))
+        .fact(format!(
             "above its start and its end, of {}",
             count(teller.finding.n_runs, "run")
         ))

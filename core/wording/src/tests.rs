@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{evidence, heading, icon, short_fix, withdrawn, words};
+use super::fix::short_fix;
+use super::{Prose, Span, present, withdrawn};
 use gpumem_analyzer::testing::{leak, run, session};
 use gpumem_analyzer::{
     Advice, Cause, DecidedBy, Details, DoublingDetails, Evidence, Finding, FindingKind,
@@ -81,18 +82,29 @@ fn bounded(by: DecidedBy) -> Finding {
     finding
 }
 
+/// With the marks of Markdown, so that a snapshot shows the spans.
+fn marked(prose: &Prose) -> String {
+    let spans = prose.spans().iter().map(|span| match span {
+        Span::Plain(text) => text.clone(),
+        Span::Code(text) => format!("`{text}`"),
+        Span::Figure(text) => format!("**{text}**"),
+    });
+    spans.collect()
+}
+
 /// As a report shows it.
 fn told(finding: &Finding, units: Units) -> String {
-    let words = words(&recording(), finding, units);
-    let mut told = format!("{} {} · {}\n", icon(finding), heading(finding), words.title);
-    let facts = [&words.outlook, &words.row, &words.detail];
-    let line = words.line.join(" · ");
-    let facts = facts.into_iter().chain([&line]);
-    for fact in facts.filter(|fact| !fact.is_empty() && **fact != words.title) {
+    let shown = present(&recording(), finding, units);
+    let title = marked(&shown.title);
+    let mut told = format!("{} {} · {title}\n", shown.sign, shown.heading);
+    let facts = [&shown.outlook, &shown.row, &shown.detail()].map(marked);
+    let line = Prose::joined(&shown.line, " · ").plain();
+    let facts = facts.into_iter().chain([line]);
+    for fact in facts.filter(|fact| !fact.is_empty() && *fact != title) {
         writeln!(told, "  {fact}").expect("a string takes everything");
     }
-    for advice in &words.suggestions {
-        writeln!(told, "  → {advice}").expect("a string takes everything");
+    for advice in &shown.advice {
+        writeln!(told, "  → {}", marked(advice)).expect("a string takes everything");
     }
     told
 }
@@ -365,7 +377,7 @@ fn out_of_memory_in_words() {
 
 #[test]
 fn every_figure_has_words() {
-    let finding = grown(State::Leak, 12, |_| {});
+    let mut finding = grown(State::Leak, 12, |_| {});
     let names = [
         "kept_bytes",
         "n_rises",
@@ -402,15 +414,16 @@ fn every_figure_has_words() {
         "unallocated_bytes",
         "other_processes_bytes",
     ];
-    for name in names {
-        let figure = Evidence {
-            name,
-            value: 0.0,
-            threshold: None,
-            holds: true,
-        };
-        let words = evidence(&recording(), &finding, &figure, Units::Binary);
-        assert_ne!(words, name);
+    let figures = names.map(|name| Evidence {
+        name,
+        value: 0.0,
+        threshold: None,
+        holds: true,
+    });
+    finding.evidence = figures.into();
+    let shown = present(&recording(), &finding, Units::Binary);
+    for (meaning, name) in shown.evidence.iter().zip(names) {
+        assert_ne!(meaning, name);
     }
 }
 
@@ -433,10 +446,12 @@ fn every_reason_to_withdraw_has_words() {
 fn what_a_name_holds_is_told_apart_from_what_its_cell_kept() {
     let outlook = |of_names| {
         let finding = grown(State::Leak, 12, |details| details.of_names = of_names);
-        words(&recording(), &finding, Units::Binary).outlook
+        present(&recording(), &finding, Units::Binary)
+            .outlook
+            .plain()
     };
-    assert!(outlook(true).starts_with("**4.92 GiB** in it so far"));
-    assert!(outlook(false).starts_with("**4.92 GiB** so far"));
+    assert!(outlook(true).starts_with("4.92 GiB in it so far"));
+    assert!(outlook(false).starts_with("4.92 GiB so far"));
 }
 
 #[test]
@@ -447,5 +462,5 @@ fn a_short_fix_is_what_it_adds() {
         reason: FixReason::Detached,
         elsewhere: false,
     };
-    assert_eq!(short_fix(&fix), "`.detach()`");
+    assert_eq!(short_fix(&fix).ticked(), "`.detach()`");
 }

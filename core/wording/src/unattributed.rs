@@ -1,10 +1,10 @@
 //! A device that grows while no cell alone explains it.
 
-use super::{Teller, Words};
+use super::{Presentation, Teller, code, figure, prose};
 use gpumem_analyzer::SeriesGrowth;
 use gpumem_model::units::count;
 
-pub(super) fn words(teller: &Teller<'_>, series: &SeriesGrowth) -> Words {
+pub(super) fn present(teller: &Teller<'_>, series: &SeriesGrowth) -> Presentation {
     let Teller { finding, units, .. } = teller;
     let title = format!(
         "{} grows {} a run",
@@ -12,14 +12,19 @@ pub(super) fn words(teller: &Teller<'_>, series: &SeriesGrowth) -> Words {
         units.size(series.bytes_per_run.magnitude())
     );
     let total = units.size(series.total.magnitude());
-    Words::with_row(
+    Presentation::with_row(
         title,
         ", ",
-        format!("**{total}** so far; no cell alone explains it"),
+        prose![figure(total), " so far; no cell alone explains it"],
     )
-    .detail(format!(
+    .fact(format!(
         "over {}, spread over cells that ran only once or a few times",
         count(finding.n_runs, "run")
     ))
-    .advice("`%gpumem why` shows which names hold memory: `del` those that you no longer need")
+    .advice(prose![
+        code("%gpumem why"),
+        " shows which names hold memory: ",
+        code("del"),
+        " those that you no longer need"
+    ])
 }

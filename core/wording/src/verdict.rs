@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::Words;
 use super::holders::held_by;
+use super::{Presentation, Prose, code, figure, prose};
 use gpumem_analyzer::{
     Analysis, DeviceSummary, FindingKind, Peak, RunRow, Verdict, Withdrawn, grew_in_a_loop,
 };
@@ -18,9 +18,8 @@ const N_STEPS: usize = 5;
 const MUCH_OF_A_DEVICE: u64 = 100;
 const MUCH: Bytes = Bytes::mib(64);
 
-/// What stands before the words of [`healthy`]: `○` where there is nothing or growth could not have been seen,
-/// `◆` where the kernel died, else `✓`.
-pub fn calm_sign(recording: &Recording, analysis: &Analysis) -> &'static str {
+/// `○` where there is nothing or growth could not have been seen, `◆` where the kernel died, else `✓`.
+fn calm_sign(recording: &Recording, analysis: &Analysis) -> &'static str {
     if recording.runs().is_empty() {
         "○"
     } else if died_in(recording).is_some() {
@@ -126,11 +125,29 @@ pub fn healthy(
     analysis: &Analysis,
     device: DeviceIdx,
     units: Units,
-) -> Words {
+) -> Presentation {
+    let (title, outlook) = conclusion(recording, analysis, device, units);
+    Presentation {
+        sign: calm_sign(recording, analysis),
+        ..Presentation::new(title, outlook)
+    }
+}
+
+fn conclusion(
+    recording: &Recording,
+    analysis: &Analysis,
+    device: DeviceIdx,
+    units: Units,
+) -> (String, Prose) {
     if recording.runs().is_empty() {
-        let outlook =
-            "Put `%%gpumem` above a cell and run it, or run `%gpumem on` to record every cell.";
-        return Words::new("Nothing is recorded yet", outlook);
+        let outlook = prose![
+            "Put ",
+            code("%%gpumem"),
+            " above a cell and run it, or run ",
+            code("%gpumem on"),
+            " to record every cell."
+        ];
+        return ("Nothing is recorded yet".to_owned(), outlook);
     }
     let mut devices = analysis.devices.iter();
     let summary = devices.find(|it| it.device == device);
@@ -143,24 +160,29 @@ pub fn healthy(
         let row = analysis.rows.iter().rfind(of_run);
         let grown = row.and_then(|row| Some(row.so_far?.saturating_sub(row.before?)));
         let grown = grown.filter(|grown| *grown > Bytes::ZERO);
-        let grown = grown.map_or(String::new(), |grown| {
-            format!("It had grown by **{}**. ", units.size(grown))
-        });
-        return Words::new(format!("The kernel died{place}"), grown + &levels);
+        let mut outlook = Prose::default();
+        if let Some(grown) = grown {
+            outlook = prose!["It had grown by ", figure(units.size(grown)), ". "];
+        }
+        outlook += levels;
+        return (format!("The kernel died{place}"), outlook);
     }
     let grows = |verdict: &Verdict<'_>| verdict.first().kind == FindingKind::Growing;
     if analysis.verdicts().iter().any(grows) || grew_inside(analysis) {
-        return Words::new("No leak so far", levels);
+        return ("No leak so far".to_owned(), levels);
     }
     let kept = kept_in_one_run(recording, analysis, device, units);
     match (shows_growth(recording, analysis), kept) {
-        (true, None) => Words::new("Nothing grows", levels),
-        (true, Some(kept)) => Words::new("Nothing grows", format!("{kept}. {levels}")),
-        (false, Some(kept)) => Words::new(kept, levels),
-        (false, None) => {
-            let outlook = format!("Growth shows when a cell runs again, or in a loop. {levels}");
-            Words::new("Every cell ran once", outlook)
-        }
+        (true, None) => ("Nothing grows".to_owned(), levels),
+        (true, Some(kept)) => ("Nothing grows".to_owned(), prose![kept, ". ", levels]),
+        (false, Some(kept)) => (kept, levels),
+        (false, None) => (
+            "Every cell ran once".to_owned(),
+            prose![
+                "Growth shows when a cell runs again, or in a loop. ",
+                levels
+            ],
+        ),
     }
 }
 
@@ -169,24 +191,24 @@ fn place(run: &Run, before: &str) -> String {
     number.map_or_else(String::new, |n| format!("{before}In [{n}]"))
 }
 
-/// `**5.8 GiB** of 16 GiB in use. The highest peak was **8.7 GiB**, in In [31]; 7.3 GiB were never
-/// needed.`
+/// `5.8 GiB of 16 GiB in use. The highest peak was 8.7 GiB, in In [31]; 7.3 GiB were never needed.`
 fn levels(
     recording: &Recording,
     analysis: &Analysis,
     summary: &DeviceSummary,
     died: bool,
     units: Units,
-) -> String {
+) -> Prose {
     let size = |bytes: Bytes| units.size(bytes);
     let mut sentences = Vec::new();
     let level = summary.narrowest().map(|(_, level)| level);
     let used = summary.limits.first().and_then(|limit| limit.used);
     match (level.or(used), summary.capacity) {
         (Some(level), Some(capacity)) => {
-            sentences.push(format!("**{}** of {} in use.", size(level), size(capacity)));
+            let of = format!(" of {} in use.", size(capacity));
+            sentences.push(prose![figure(size(level)), of]);
         }
-        (Some(level), None) => sentences.push(format!("**{}** in use.", size(level))),
+        (Some(level), None) => sentences.push(prose![figure(size(level)), " in use."]),
         (None, _) => {}
     }
     let rows = analysis
@@ -212,13 +234,15 @@ fn levels(
             let rest = capacity.saturating_sub(peak).saturating_sub(beside);
             format!("; {} were never needed", size(rest))
         });
-        sentences.push(format!(
-            "The highest peak was **{}**{place}{}.",
-            size(peak),
-            spare.unwrap_or_default()
-        ));
+        sentences.push(prose![
+            "The highest peak was ",
+            figure(size(peak)),
+            place,
+            spare.unwrap_or_default(),
+            "."
+        ]);
     }
-    sentences.join(" ")
+    Prose::joined(&sentences, " ")
 }
 
 /// So many findings of one sign, or cells without any.
@@ -255,18 +279,6 @@ pub fn tally(verdicts: &[&Verdict<'_>], n_fine_cells: usize) -> Vec<Tally> {
     all.into_iter().flatten().collect()
 }
 
-/// Words that begin a line.
-pub fn capitalised(words: &str) -> String {
-    let mut letters = words.chars();
-    let first = letters.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
-}
-
-/// A clause as a sentence.
-pub fn sentence(clause: &str) -> String {
-    format!("{}.", capitalised(clause))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,8 +293,9 @@ mod tests {
         let analysis = analyze(&recording, &Rules::default());
         assert_eq!(calm_sign(&recording, &analysis), "◆");
         let words = healthy(&recording, &analysis, DeviceIdx(0), Units::Binary);
-        assert_eq!(words.title, "The kernel died in In [2]");
-        assert!(!words.outlook.contains("never needed"), "{}", words.outlook);
+        assert_eq!(words.title.plain(), "The kernel died in In [2]");
+        let outlook = words.outlook.plain();
+        assert!(!outlook.contains("never needed"), "{outlook}");
     }
 
     #[track_caller]
@@ -290,8 +303,7 @@ mod tests {
         let (recording, _) = session(cells);
         let analysis = analyze(&recording, &Rules::default());
         let words = healthy(&recording, &analysis, DeviceIdx(0), Units::Binary);
-        let sign_of = calm_sign(&recording, &analysis);
-        assert_eq!((sign_of, &*words.title), (sign, title));
+        assert_eq!((words.sign, &*words.title.plain()), (sign, title));
     }
 
     #[test]
@@ -320,7 +332,7 @@ mod tests {
         let analysis = analyze(&recording, &Rules::default());
         let words = healthy(&recording, &analysis, DeviceIdx(0), Units::Binary);
         let outlook = "+3.75 GiB in one run of In [3], held by losses (list of tensors). ";
-        assert!(words.outlook.starts_with(outlook), "{}", words.outlook);
+        assert!(words.outlook.plain().starts_with(outlook), "{words:?}");
     }
 
     #[test]
@@ -331,7 +343,9 @@ mod tests {
             let frame = Frame::Holders(Box::new(held));
             recording.apply(frame).expect("of that run");
             let analysis = analyze(&recording, &Rules::default());
-            healthy(&recording, &analysis, DeviceIdx(0), Units::Binary).title
+            healthy(&recording, &analysis, DeviceIdx(0), Units::Binary)
+                .title
+                .plain()
         };
         assert_eq!(title_of(1), "+1000 MiB in one run of In [2]");
         let part = "+1000 MiB in one run of In [2], 300 MiB of it held by b (Tensor of tensors)";

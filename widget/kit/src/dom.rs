@@ -5,6 +5,7 @@
 //! is then thrown to the page's script, which ends the view.
 
 use gpumem_model::printable::printable_lines;
+use gpumem_wording::{Prose, Span};
 use wasm_bindgen::{JsCast, JsValue, throw_val};
 use web_sys::{Document, Element, HtmlElement, Node};
 
@@ -54,20 +55,14 @@ impl Maker {
         element
     }
 
-    /// An element that holds prose in which `` `backticks` `` mark code, and `**` what stands out.
-    pub fn prose(&self, tag: &str, attributes: &[(&str, &str)], prose: &str) -> Element {
+    /// An element that holds a sentence: its code and its figures as elements.
+    pub fn prose(&self, tag: &str, attributes: &[(&str, &str)], prose: &Prose) -> Element {
         let element = self.empty(tag, attributes);
-        for (idx, part) in prose.split('`').enumerate() {
-            if idx % 2 == 1 {
-                add(&element, &self.text("code", &[], part));
-                continue;
-            }
-            for (idx, words) in part.split("**").enumerate() {
-                if idx % 2 == 1 {
-                    add(&element, &self.text("b", &[], words));
-                } else {
-                    add(&element, &self.node(words));
-                }
+        for span in prose.spans() {
+            match span {
+                Span::Plain(text) => add(&element, &self.node(text)),
+                Span::Code(text) => add(&element, &self.text("code", &[], text)),
+                Span::Figure(text) => add(&element, &self.text("b", &[], text)),
             }
         }
         element

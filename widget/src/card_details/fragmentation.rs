@@ -31,7 +31,7 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Option<Ele
         Some(reason) => format!("No map of the blocks: {reason}."),
         None => "Where each block lies is not in this recording, only their sums.".to_owned(),
     };
-    content.push(make.prose("p.muted", &[], &words));
+    content.push(make.text("p.muted", &[], &words));
     Some(boxed(make, "In pieces", &content))
 }
 

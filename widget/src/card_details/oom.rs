@@ -22,7 +22,7 @@ pub(super) fn map(
     let content = match &mapped?.found {
         Err(reason) => {
             let words = format!("No map of the blocks: {reason}.");
-            vec![make.prose("p.muted", &[], &words)]
+            vec![make.text("p.muted", &[], &words)]
         }
         Ok(found) => segments::map(make, found, model.units()),
     };

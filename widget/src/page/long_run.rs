@@ -4,6 +4,7 @@ use gpumem_charts::{InsideLook, LongRun};
 use gpumem_model::units::Units;
 use gpumem_page_kit::paint::{paint_scene, px};
 use gpumem_scene::{Point, Scene, Target};
+use gpumem_wording::{Span, code, prose};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 
@@ -192,13 +193,12 @@ fn line(
     let found = make.empty("span.found", &[("dir", "auto")]);
     for (idx, holder) in look.holders.iter().enumerate() {
         let between = if idx == 0 { "" } else { "; " };
-        let name = holder.name.replace('`', "");
         let n = match holder.n_shown() {
             n if n.is_empty() => n,
             n => format!("{n}, "),
         };
         let size = units.size(holder.n_bytes);
-        let words = format!("{between}`{name}` {n}**{size}**");
+        let words = prose![between, code(&holder.name), " ", n, Span::Figure(size)];
         add(&found, &make.prose("span", &[], &words));
         if let Some(detail) = holder.detail(units) {
             add(

@@ -3,7 +3,7 @@
 use gpumem_analyzer::Finding;
 use gpumem_charts::CellRow;
 use gpumem_model::recording::RunIdx;
-use gpumem_wording as wording;
+use gpumem_wording::present;
 use web_sys::Element;
 
 use super::runs;
@@ -19,17 +19,13 @@ pub(crate) fn of(make: &Maker, model: &Model, row: &CellRow, is_long: bool) -> V
     let mut content = Vec::new();
     let mut in_full = None;
     for finding in findings(model, row) {
-        let words = wording::words(model.recording(), finding, model.units());
-        let title = format!(
-            "{} {}",
-            wording::icon(finding),
-            words.title.replace('`', "")
-        );
+        let shown = present(model.recording(), finding, model.units());
+        let title = format!("{} {}", shown.sign, shown.title.plain());
         let link = make.link("card", &finding.id, &title);
         content.push(make.group("p", &[], &[&link]));
         if in_full.is_none() {
             let is_drawn = is_long && finding.in_loop().is_some();
-            in_full = Some(full::body(make, model, finding, (&words, is_drawn)));
+            in_full = Some(full::body(make, model, finding, (&shown, is_drawn)));
         }
     }
     content.extend(in_full);

@@ -5,11 +5,11 @@ use gpumem_analyzer::{Severity, Verdict};
 use gpumem_charts::View;
 use gpumem_scene::Theme;
 use gpumem_wording as wording;
-use gpumem_wording::Tally;
+use gpumem_wording::{Tally, prose};
 use web_sys::Element;
 
 use crate::canvas::Faces;
-use crate::cards::{Card, Form, bring_back, keyboard_in, place, sign, tone, tone_of};
+use crate::cards::{Card, Form, bring_back, keyboard_in, sign, tone};
 use crate::dom::{Maker, add, or_throw, put};
 use crate::full;
 use crate::model::Model;
@@ -200,27 +200,21 @@ impl<'a> Shown<'a> {
 
 /// A finding in a line, which opens it.
 fn row(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Element {
-    let finding = verdict.first();
-    let words = wording::verdict_words(model.recording(), verdict, model.units());
-    let said = make.prose("span.said", &[("dir", "auto")], &words.row);
+    let shown = wording::present_verdict(model.recording(), verdict, model.units());
+    let said = make.prose("span.said", &[("dir", "auto")], &shown.row);
     let attributes = [
         ("data-action", "open"),
-        ("data-argument", &finding.id),
-        ("data-tone", tone(finding)),
+        ("data-argument", &verdict.first().id),
+        ("data-tone", tone(shown.sign)),
         ("aria-expanded", "false"),
     ];
-    let line = make.group("button.entry", &attributes, &[&sign(make, finding), &said]);
-    let fix = match (&finding.fix, finding.release()) {
-        (Some(fix), _) if fix.elsewhere => String::new(),
-        (Some(fix), _) => wording::short_fix(fix),
-        (None, Some(command)) => format!("`{command}`"),
-        (None, None) => String::new(),
-    };
-    if !fix.is_empty() {
-        let fix = make.prose("span.short", &[], &format!("fix: {fix}"));
+    let line = make.group("button.entry", &attributes, &[&sign(make, &shown), &said]);
+    let short = shown.remedy.map(|it| it.short);
+    if let Some(short) = short.filter(|short| !short.is_empty()) {
+        let fix = make.prose("span.short", &[], &prose!["fix: ", short]);
         add(&line, &fix);
     }
-    if let Some(place) = place(finding) {
+    if let Some(place) = shown.place {
         add(&line, &make.text("span.place", &[], &place));
     }
     let arrow = make.text("span.arrow", &[("aria-hidden", "true")], "▸");
@@ -230,9 +224,8 @@ fn row(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Element {
 
 /// In the place of what was dismissed: the way back.
 fn undo(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Element {
-    let words = wording::verdict_words(model.recording(), verdict, model.units());
-    let words = format!("Dismissed: {}", words.title);
-    let words = make.prose("span.said", &[], &words);
+    let shown = wording::present_verdict(model.recording(), verdict, model.units());
+    let words = make.prose("span.said", &[], &prose!["Dismissed: ", shown.title]);
     let undo = make.link("undo", "", "Undo");
     make.group("div.entry.gone", &[], &[&words, &undo])
 }
@@ -240,14 +233,16 @@ fn undo(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Element {
 /// What is said where nothing needs a change.
 fn healthy(make: &Maker, model: &Model) -> Element {
     let (recording, device) = (model.recording(), model.state().device);
-    let words = wording::healthy(recording, model.analysis(), device, model.units());
-    let mark = wording::calm_sign(recording, model.analysis());
-    let tone = tone_of(mark);
-    let mark = make.text("span.sign", &[("aria-hidden", "true")], mark);
-    let title = make.prose("h3", &[], &words.title);
-    let outlook = make.prose("p.outlook", &[], &words.outlook);
+    let calm = wording::healthy(recording, model.analysis(), device, model.units());
+    let mark = make.text("span.sign", &[("aria-hidden", "true")], calm.sign);
+    let title = make.prose("h3", &[], &calm.title);
+    let outlook = make.prose("p.outlook", &[], &calm.outlook);
     let head = make.group("div.head", &[], &[&mark, &title, &outlook]);
-    make.group("article.card.empty", &[("data-tone", tone)], &[&head])
+    make.group(
+        "article.card.empty",
+        &[("data-tone", tone(calm.sign))],
+        &[&head],
+    )
 }
 
 /// How many findings are not shown yet; a click lists those of a sign.

@@ -1,15 +1,14 @@
 //! The verdict as a part of the picture: the worst finding with its fix, and the next ones in a line each.
 
 use super::super::View;
-use gpumem_analyzer::{Analysis, Finding, Severity};
+use gpumem_analyzer::{Analysis, Severity};
 use gpumem_heap::{Piece, changed};
 use gpumem_model::recording::Recording;
 use gpumem_scene::label::{Label, MEDIUM, SMALL};
 use gpumem_scene::plot::sheet;
 use gpumem_scene::text;
 use gpumem_scene::{Anchor, Face, Point, Rect, Role, Scene};
-use gpumem_wording as wording;
-use gpumem_wording::{Words, plain, verdict_words};
+use gpumem_wording::{Presentation, Remedy, healthy, present_verdict};
 
 /// Where words begin, after the sign.
 const LEFT: f64 = 44.0;
@@ -34,50 +33,43 @@ pub(super) fn draw(
     let verdicts = analysis.verdicts();
     let worst = verdicts.first();
     let worst = worst.filter(|it| it.first().severity > Severity::Info);
-    let words = match worst {
-        Some(verdict) => verdict_words(recording, verdict, view.units),
-        None => wording::healthy(recording, analysis, view.device, view.units),
+    let first = match worst {
+        Some(verdict) => present_verdict(recording, verdict, view.units),
+        None => healthy(recording, analysis, view.device, view.units),
     };
-    let (sign, role) = match worst {
-        Some(verdict) => sign(verdict.first()),
-        None => match wording::calm_sign(recording, analysis) {
-            "✓" => ("✓", Role::Ok),
-            "◆" => ("◆", Role::Watch),
-            sign => (sign, Role::Muted),
-        },
-    };
-    draw_head(&mut scene, &words, (sign, role));
-    if let Some(verdict) = worst {
-        draw_fix(&mut scene, recording, verdict.first(), &words);
+    draw_head(&mut scene, &first);
+    if let Some(remedy) = &first.remedy {
+        draw_remedy(&mut scene, remedy);
     }
+    draw_reason(&mut scene, &first.reason().plain());
     scene.height += 14.0;
     let others = verdicts.iter().skip(usize::from(worst.is_some()));
     for verdict in others.take(MAX_ROWS) {
-        let words = verdict_words(recording, verdict, view.units);
-        draw_row(&mut scene, verdict.first(), &words.row);
+        draw_row(&mut scene, &present_verdict(recording, verdict, view.units));
     }
-    (scene, Some(role))
+    (scene, Some(role(&first)))
 }
 
-fn sign(finding: &Finding) -> (&'static str, Role) {
-    let sign = wording::icon(finding);
-    let role = match sign {
+/// The colour of its sign.
+fn role(finding: &Presentation) -> Role {
+    match finding.sign {
         "▲" => Role::Leak,
         "◆" => Role::Watch,
+        "✓" => Role::Ok,
         _ => Role::Muted,
-    };
-    (sign, role)
+    }
 }
 
-fn draw_head(scene: &mut Scene, words: &Words, (sign, role): (&str, Role)) {
-    let (title, outlook) = (plain(&words.title), plain(&words.outlook));
+fn draw_head(scene: &mut Scene, finding: &Presentation) {
+    let (sign, title) = (finding.sign, finding.title.plain());
+    let outlook = finding.outlook.clone().capitalised().plain();
     scene.description = format!("{sign} {title}.");
     if !outlook.is_empty() {
-        scene.description += " ";
-        scene.description += &wording::sentence(outlook.trim_end_matches('.'));
+        let outlook = outlook.trim_end_matches('.');
+        scene.description = format!("{} {outlook}.", scene.description);
     }
     let sign = Label::new(sign, Point::new(18.0, 30.0)).size(TITLE - 2.0);
-    scene.text(sign.role(role));
+    scene.text(sign.role(role(finding)));
     scene.height = 6.0;
     let room = scene.width - LEFT - RIGHT;
     for line in text::lines(&title, Face::Bold, TITLE, room, 2) {
@@ -85,7 +77,6 @@ fn draw_head(scene: &mut Scene, words: &Words, (sign, role): (&str, Role)) {
         let line = Label::new(line, Point::new(LEFT, scene.height));
         scene.text(line.face(Face::Bold).size(TITLE).role(Role::Text));
     }
-    let outlook = wording::capitalised(&outlook);
     for line in text::lines(&outlook, Face::Sans, 14.0, room, 2) {
         scene.height += 22.0;
         let line = Label::new(line, Point::new(LEFT, scene.height));
@@ -93,42 +84,25 @@ fn draw_head(scene: &mut Scene, words: &Words, (sign, role): (&str, Role)) {
     }
 }
 
-/// Where to change what, with what changes marked, and why that helps.
-fn draw_fix(scene: &mut Scene, recording: &Recording, finding: &Finding, words: &Words) {
-    let line = finding.fix_line(recording);
-    let line = line.map(|line| format!("line {line}"));
-    let cell = match &finding.fix {
-        Some(fix) if fix.before.is_some() && fix.elsewhere => "another cell".to_owned(),
-        Some(fix) if fix.before.is_some() => place(finding).unwrap_or_default(),
-        _ => "run once".to_owned(),
+/// Where to change what, with what changes marked.
+fn draw_remedy(scene: &mut Scene, remedy: &Remedy) {
+    let before = remedy.before.as_deref();
+    let [old, new] = changed(before.unwrap_or_default(), &remedy.after);
+    let (mark, new) = match remedy.reason {
+        Some(_) => ("+", new),
+        None => ("", vec![vec![(false, &*remedy.after)]]),
     };
-    let place = (cell, line);
-    match (&finding.fix, finding.release()) {
-        (Some(fix), _) => {
-            let before = fix.before.as_deref();
-            let [old, new] = changed(before.unwrap_or_default(), &fix.after);
-            let sides = [("−", Role::Leak, old), ("+", Role::Ok, new)];
-            draw_code(scene, place, &sides[usize::from(before.is_none())..]);
-        }
-        (None, Some(command)) => {
-            draw_code(
-                scene,
-                place,
-                &[("", Role::Ok, vec![vec![(false, command)]])],
-            );
-        }
-        (None, None) => {}
-    }
-    let why = match &finding.fix {
-        Some(fix) => wording::fix_reason(fix),
-        None => words.suggestions.first().cloned().unwrap_or_default(),
-    };
-    if why.is_empty() {
+    let sides = [("−", Role::Leak, old), (mark, Role::Ok, new)];
+    draw_code(scene, remedy, &sides[usize::from(before.is_none())..]);
+}
+
+fn draw_reason(scene: &mut Scene, reason: &str) {
+    if reason.is_empty() {
         return;
     }
-    let why = plain(&wording::sentence(&why));
     scene.height += 4.0;
-    for line in text::lines(&why, Face::Sans, 13.0, scene.width - LEFT - RIGHT, 2) {
+    let room = scene.width - LEFT - RIGHT;
+    for line in text::lines(reason, Face::Sans, 13.0, room, 2) {
         scene.height += 18.0;
         scene.text(Label::new(line, Point::new(LEFT, scene.height)).size(13.0));
     }
@@ -137,9 +111,10 @@ fn draw_fix(scene: &mut Scene, recording: &Recording, finding: &Finding, words: 
 /// One side of a fix: what stands before its lines, its colour, and the lines in pieces.
 type Side<'a> = (&'a str, Role, Vec<Vec<Piece<'a>>>);
 
-fn draw_code(scene: &mut Scene, (cell, line): (String, Option<String>), sides: &[Side<'_>]) {
+fn draw_code(scene: &mut Scene, remedy: &Remedy, sides: &[Side<'_>]) {
     let n_lines = sides.iter().map(|(_, _, lines)| lines.len().min(MAX_CODE));
-    let n_lines = n_lines.sum::<usize>().max(1 + usize::from(line.is_some()));
+    let n_beside = 1 + usize::from(remedy.line.is_some());
+    let n_lines = n_lines.sum::<usize>().max(n_beside);
     let top = scene.height + 12.0;
     let height = n_lines as f64 * CODE_LINE + 14.0;
     let frame = Rect::new(LEFT, top, scene.width - LEFT - RIGHT, height);
@@ -149,9 +124,9 @@ fn draw_code(scene: &mut Scene, (cell, line): (String, Option<String>), sides: &
     scene.fill(beside, Role::Span, 5.0);
     scene.height = top + 2.0;
     let at = Point::new(LEFT + 12.0, top + 22.0);
-    let cell = Label::new(cell, at).face(Face::Bold).size(MEDIUM);
+    let cell = Label::new(&remedy.place, at).face(Face::Bold).size(MEDIUM);
     scene.text(cell.role(Role::Text).fitted(PLACE - 14.0));
-    if let Some(line) = line {
+    if let Some(line) = &remedy.line {
         scene.text(Label::new(line, Point::new(at.x, at.y + CODE_LINE)).size(MEDIUM));
     }
     for (mark, role, lines) in sides {
@@ -187,30 +162,20 @@ fn draw_code_line(scene: &mut Scene, (mark, role): (&str, Role), pieces: &[Piece
     }
 }
 
-/// `In [57]`.
-fn place(finding: &Finding) -> Option<String> {
-    let number = finding.cell.as_ref()?.execution_count?;
-    Some(format!("In [{number}]"))
-}
-
 /// A finding in a line.
-fn draw_row(scene: &mut Scene, finding: &Finding, words: &str) {
+fn draw_row(scene: &mut Scene, finding: &Presentation) {
     let line = scene.height + 0.5;
     let ends = [Point::new(4.0, line), Point::new(scene.width - 1.0, line)];
     scene.rule(ends[0], ends[1], Role::Line, 1.0);
     let baseline = scene.height + 21.0;
-    let (sign, role) = sign(finding);
-    scene.text(
-        Label::new(sign, Point::new(20.0, baseline))
-            .size(13.0)
-            .role(role),
-    );
+    let sign = Label::new(finding.sign, Point::new(20.0, baseline));
+    scene.text(sign.size(13.0).role(role(finding)));
     let at = Point::new(scene.width - RIGHT, baseline);
-    let place = Label::new(place(finding).unwrap_or_default(), at);
+    let place = Label::new(finding.place.as_deref().unwrap_or_default(), at);
     let place = place.size(MEDIUM).anchor(Anchor::End);
     let room = at.x - place.width() - SMALL - LEFT;
     scene.text(place);
-    let words = Label::new(plain(words), Point::new(LEFT, baseline)).size(13.0);
-    scene.text(words.role(Role::Text).fitted(room));
+    let row = Label::new(finding.row.plain(), Point::new(LEFT, baseline)).size(13.0);
+    scene.text(row.role(Role::Text).fitted(room));
     scene.height += ROW;
 }

@@ -7,6 +7,7 @@ use gpumem_readers::torch_snapshot::{
     DeviceSummary, FailedRequest, Lifetimes, Owner, SnapshotHolder, Summary, Timeline,
 };
 use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
+use gpumem_wording::{EXPANDABLE, Prose, code, prose};
 
 /// At most this many owners are listed, the largest.
 const N_OWNERS: usize = 10;
@@ -41,7 +42,8 @@ fn device_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<
     lines.extend(
         torch_snapshot_totals(device)
             .iter()
-            .map(|parts| in_parts(&indented(parts), width, "    ")),
+            .map(|parts| parts.iter().map(Prose::ticked).collect::<Vec<_>>())
+            .map(|parts| in_parts(&indented(&parts), width, "    ")),
     );
     if device.is_inconsistent {
         let words = "  ! sums of segments and blocks differ: these are the sums of the blocks";
@@ -107,7 +109,7 @@ pub fn torch_snapshot_headline(device: &DeviceSummary) -> String {
 
 /// What a device has, and what of it is unused, in parts of a sentence each.
 /// `reserved 2 MiB in 1 segment`, `allocated 0 B in 0 blocks`.
-pub fn torch_snapshot_totals(device: &DeviceSummary) -> [Vec<String>; 2] {
+pub fn torch_snapshot_totals(device: &DeviceSummary) -> [Vec<Prose>; 2] {
     let segments = count(device.n_segments, "segment");
     let expandable = match device.n_expandable {
         0 => String::new(),
@@ -116,24 +118,29 @@ pub fn torch_snapshot_totals(device: &DeviceSummary) -> [Vec<String>; 2] {
     };
     let blocks = count(device.n_allocated_blocks, "block");
     let mut levels = vec![
-        format!("reserved {} in {segments}{expandable}", device.reserved),
-        format!("allocated {} in {blocks}", device.allocated),
+        format!("reserved {} in {segments}{expandable}", device.reserved).into(),
+        format!("allocated {} in {blocks}", device.allocated).into(),
     ];
     let awaits = device.active.saturating_sub(device.allocated);
     if awaits > Bytes::ZERO {
-        levels.push(format!("{awaits} awaits a stream"));
+        levels.push(format!("{awaits} awaits a stream").into());
     }
     let rounding = device.allocated.saturating_sub(device.requested);
     if rounding > Bytes::ZERO {
-        levels.push(format!("{rounding} of it is rounding"));
+        levels.push(format!("{rounding} of it is rounding").into());
     }
-    let mut unused = vec![format!("unused {}", device.inactive)];
+    let mut unused = vec![format!("unused {}", device.inactive).into()];
     if device.inactive > Bytes::ZERO {
-        unused.push(format!("largest hole {}", device.largest_hole));
-        unused.push(match device.releasable {
-            Bytes::ZERO => "`torch.cuda.empty_cache()` returns nothing".to_owned(),
-            bytes => format!("`torch.cuda.empty_cache()` returns {bytes}"),
-        });
+        unused.push(format!("largest hole {}", device.largest_hole).into());
+        let returned = match device.releasable {
+            Bytes::ZERO => "nothing".to_owned(),
+            bytes => bytes.to_string(),
+        };
+        unused.push(prose![
+            code("torch.cuda.empty_cache()"),
+            " returns ",
+            returned
+        ]);
     }
     [levels, unused]
 }
@@ -152,7 +159,7 @@ fn failed_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<
         let marked = [&[format!("▲ {}", parts[0])], &parts[1..]].concat();
         lines.push(in_parts(&indented(&marked), width, "    "));
         let hint = torch_snapshot_hint(failed, device, summary);
-        lines.extend(hint.map(|hint| wrapped(&format!("    {hint}"), width)));
+        lines.extend(hint.map(|hint| wrapped(&format!("    {}", hint.ticked()), width)));
     }
     lines
 }
@@ -184,7 +191,7 @@ pub fn torch_snapshot_hint(
     failed: &FailedRequest,
     device: &DeviceSummary,
     summary: &Summary,
-) -> Option<String> {
+) -> Option<Prose> {
     let is_scattered = failed.n_later == 0
         && failed.largest_hole < failed.wanted
         && failed.wanted <= device.inactive;
@@ -193,12 +200,15 @@ pub fn torch_snapshot_hint(
         || settings.any(|(name, value)| name == "expandable_segments" && value == "true");
     is_scattered.then(|| {
         let unused = device.inactive;
-        let remedy = if is_expandable {
-            ""
-        } else {
-            "; `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` avoids most of it"
-        };
-        format!("fragmentation: {unused} is unused, in pieces that are too small{remedy}")
+        let mut hint = prose![
+            "fragmentation: ",
+            unused.to_string(),
+            " is unused, in pieces that are too small"
+        ];
+        if !is_expandable {
+            hint += prose!["; ", code(EXPANDABLE), " avoids most of it"];
+        }
+        hint
     })
 }
 

@@ -8,6 +8,7 @@ use gpumem_analyzer::{Analysis, Finding, State, Withdrawn};
 use gpumem_model::recording::Recording;
 use gpumem_model::units::{Nanos, Units};
 use gpumem_wording as wording;
+use gpumem_wording::{Presentation, Prose};
 
 /// One for each finding, with what the report says about it.
 pub(super) fn events<'a>(recording: &'a Recording, analysis: &'a Analysis) -> Vec<Event<'a>> {
@@ -18,32 +19,32 @@ pub(super) fn events<'a>(recording: &'a Recording, analysis: &'a Analysis) -> Ve
 }
 
 fn instant<'a>(recording: &Recording, finding: &Finding) -> Event<'a> {
-    let words = wording::words(recording, finding, Units::Binary);
+    let shown = wording::present(recording, finding, Units::Binary);
     let device = finding.known_device();
     let process = device.map_or(NOTEBOOK, process_of);
     Event {
         ph: Phase::Instant,
-        name: Name::Made(wording::plain(&words.title)),
+        name: Name::Made(shown.title.plain()),
         cat: Some("finding"),
         pid: process,
         tid: process,
         ts: at(recording, finding).into(),
         dur: None,
         s: Some(device.map_or(Scope::Global, |_| Scope::Process)),
-        args: args(finding, &wording::plain(&words.detail), &words.suggestions),
+        args: args(finding, &shown),
     }
 }
 
-fn args(finding: &Finding, detail: &str, suggestions: &[String]) -> Args {
+fn args(finding: &Finding, shown: &Presentation) -> Args {
     let holders = finding.holders.iter().map(|holder| &holder.name);
     Args::Other(json!({
         "kind": finding.kind.name(),
         "severity": finding.severity.name(),
         "state": finding.state.map(State::name),
         "withdrawn": finding.withdrawn.map(Withdrawn::name),
-        "detail": detail,
+        "detail": shown.detail().plain(),
         "held_by": holders.collect::<Vec<_>>(),
-        "suggestions": suggestions,
+        "suggestions": shown.advice.iter().map(Prose::ticked).collect::<Vec<_>>(),
     }))
 }
 

@@ -2,12 +2,11 @@
 
 use serde::Serialize;
 
-use gpumem_heap::Fix;
 use gpumem_model::holders::{DeviceHolders, Part};
 use gpumem_model::object;
 use gpumem_model::recording::{Recording, RunIdx};
 use gpumem_model::units::Bytes;
-use gpumem_wording as wording;
+use gpumem_wording::Remedy;
 
 /// The latest look at one device.
 pub(super) struct JsonHolders<'a> {
@@ -42,13 +41,14 @@ pub(super) struct JsonFix<'a> {
     why: String,
 }
 
-impl<'a> From<&'a Fix> for JsonFix<'a> {
-    fn from(fix: &'a Fix) -> Self {
-        Self {
-            before: fix.before.as_deref(),
-            after: &fix.after,
-            why: wording::fix_reason(fix),
-        }
+impl<'a> JsonFix<'a> {
+    /// `None` of a command.
+    pub(super) fn new(remedy: &'a Remedy) -> Option<Self> {
+        Some(Self {
+            before: remedy.before.as_deref(),
+            after: &remedy.after,
+            why: remedy.reason.as_ref()?.ticked(),
+        })
     }
 }
 

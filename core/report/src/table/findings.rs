@@ -6,13 +6,13 @@ use gpumem_analyzer::{Analysis, Finding, State, Withdrawn};
 use gpumem_model::recording::Recording;
 use gpumem_model::units::Units;
 use gpumem_wording as wording;
-use gpumem_wording::Words;
+use gpumem_wording::Presentation;
 
 /// A finding, and what is said of it.
 struct FindingRow<'a> {
     recording: &'a Recording,
     finding: &'a Finding,
-    words: Words,
+    shown: Presentation,
 }
 
 /// The findings as a table. What is nested, as the holders, is named by its first.
@@ -20,7 +20,7 @@ pub fn findings(recording: &Recording, analysis: &Analysis) -> Table {
     let rows = analysis.findings.iter().map(|finding| FindingRow {
         recording,
         finding,
-        words: wording::words(recording, finding, Units::Binary),
+        shown: wording::present(recording, finding, Units::Binary),
     });
     Table::new(&rows.collect::<Vec<_>>(), figures())
 }
@@ -66,8 +66,8 @@ fn figures<'a>() -> [Figure<FindingRow<'a>>; 18] {
             "bytes_per_run",
             Change(|it| Some(it.finding.growth()?.bytes_per_run)),
         ),
-        Figure::new("title", Text(|it| Some(wording::plain(&it.words.title)))),
-        Figure::new("detail", Text(|it| Some(wording::plain(&it.words.detail)))),
+        Figure::new("title", Text(|it| Some(it.shown.title.plain()))),
+        Figure::new("detail", Text(|it| Some(it.shown.detail().plain()))),
         Figure::new(
             "holder",
             Text(|it| Some(it.finding.holders.first()?.name.clone())),

@@ -6,7 +6,7 @@ use gpumem_model::recording::{
 };
 use gpumem_model::severity::Severity;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos, Units};
-use gpumem_wording::words;
+use gpumem_wording::present;
 
 const CELL: &str = "for epoch in epochs:\n    for x in xs:\n        kept.append(f(x))";
 
@@ -83,7 +83,12 @@ fn check(recording: &Recording, expected: Option<(&str, Severity)>) {
     let analysis = analyze(recording, &Rules::default());
     let mut found = analysis.findings.iter();
     let found = found.find(|it| it.in_loop().is_some());
-    let told = found.map(|it| (words(recording, it, Units::Binary).title, it.severity));
+    let told = found.map(|it| {
+        (
+            present(recording, it, Units::Binary).title.ticked(),
+            it.severity,
+        )
+    });
     let told = told.as_ref().map(|(title, severity)| (&**title, *severity));
     assert_eq!(told, expected, "{found:#?}");
 }

@@ -13,6 +13,7 @@ use gpumem_page_kit::segments;
 use gpumem_readers::code_line::CodeLine;
 use gpumem_readers::torch_snapshot::{DeviceSummary, Explorer, Flame, Levels, Owner};
 use gpumem_scene::{Density, Point, Scene};
+use gpumem_wording::Prose;
 use web_sys::{Element, HtmlCanvasElement};
 
 use super::state::{Chart, State};
@@ -220,7 +221,7 @@ impl Page {
         write(&self.headline, &torch_snapshot_headline(device));
         let mut totals = Vec::new();
         for parts in torch_snapshot_totals(device) {
-            totals.push(make.prose("p", &[], &parts.join(" · ")));
+            totals.push(make.prose("p", &[], &Prose::joined(&parts, " · ")));
         }
         fill(&self.totals, &totals);
         let mut failures = Vec::new();
@@ -230,7 +231,7 @@ impl Page {
             let words = format!("✕ after event {at}");
             let link = make.link("moment", &at.to_string(), &words);
             let words = torch_snapshot_failure(failed).join(" · ");
-            let words = make.prose("span", &[], &words);
+            let words = make.text("span", &[], &words);
             failures.push(make.group("p", &[], &[&link, &words]));
             if let Some(hint) = torch_snapshot_hint(failed, device, &explorer.summary) {
                 failures.push(make.prose("p", &[], &hint));

@@ -1,9 +1,10 @@
 //! The first lines: peaks, growth, and where the time goes.
 
-use crate::report::torch_trace::{cut, label, level, wrapped};
+use crate::report::torch_trace::{cut, label, level};
 use gpumem_analyzer::State;
 use gpumem_model::units::count;
 use gpumem_readers::chrome_trace::{DeviceLevels, FailedAllocation, PeakPlace, TraceSummary};
+use gpumem_wording::{Prose, code, prose};
 
 /// Devices of which the conclusion tells.
 const N_DEVICES: usize = 4;
@@ -14,30 +15,32 @@ const LONGEST_NAME: usize = 60;
 /// Failed requests that are listed, the latest.
 const N_FAILED: usize = 5;
 
-pub(super) fn lines(summary: &TraceSummary, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
+pub(super) fn sentences(summary: &TraceSummary) -> Vec<Prose> {
+    let mut lines: Vec<Prose> = Vec::new();
     let n_earlier = summary.failed.len().saturating_sub(N_FAILED);
     if n_earlier > 0 {
-        lines.push(format!(
-            "▲ {} before these",
-            count(n_earlier, "failed request")
-        ));
+        let earlier = count(n_earlier, "failed request");
+        lines.push(format!("▲ {earlier} before these").into());
     }
-    lines.extend(summary.failed.iter().skip(n_earlier).map(failed));
+    let shown = summary.failed.iter().skip(n_earlier);
+    lines.extend(shown.map(|it| failed(it).into()));
     let has_gpu = summary.devices.iter().any(|device| !device.device.is_cpu());
     let devices = summary.devices.iter();
     for device in devices
         .filter(|device| !(has_gpu && device.device.is_cpu()))
         .take(N_DEVICES)
     {
-        lines.push(peak(device));
-        lines.extend(growth(device));
+        lines.push(peak(device).into());
+        lines.extend(growth(device).map(Prose::from));
     }
     if summary.devices.is_empty() {
         lines.push(if summary.profiled_memory {
-            "no memory was allocated or freed while it was profiled".to_owned()
+            "no memory was allocated or freed while it was profiled".into()
         } else {
-            "no memory recorded: profile with `profile_memory=True`".to_owned()
+            prose![
+                "no memory recorded: profile with ",
+                code("profile_memory=True")
+            ]
         });
     }
     if let Some(first) = summary.operators.first() {
@@ -47,17 +50,18 @@ pub(super) fn lines(summary: &TraceSummary, width: usize) -> Vec<String> {
             first.own,
             short(&first.name)
         );
-        lines.push(words);
+        lines.push(words.into());
     }
     if let Some(first) = summary.kernels.first() {
         let runs = count(first.n_calls, "run");
-        lines.push(format!(
+        let words = format!(
             "most time on devices: {} in {runs} of {}",
             first.total,
             short(&first.name)
-        ));
+        );
+        lines.push(words.into());
     }
-    lines.iter().map(|line| wrapped(line, width)).collect()
+    lines
 }
 
 /// Names of kernels have all their types.

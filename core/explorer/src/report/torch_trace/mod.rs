@@ -11,6 +11,7 @@ use gpumem_model::units::count;
 use gpumem_model::units::{ByteDelta, Bytes};
 use gpumem_readers::chrome_trace::{DeviceLevels, GroupBy, OperatorOwner, TraceSummary};
 use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
+use gpumem_wording::Prose;
 
 /// At most this many workers are listed.
 const N_WORKERS: usize = 64;
@@ -22,7 +23,8 @@ const N_WORKERS: usize = 64;
 /// Lines are at most `width` columns long.
 pub fn torch_trace(summary: &TraceSummary, by: GroupBy, width: usize) -> String {
     let mut lines = vec![title(summary, width)];
-    lines.extend(conclusion::lines(summary, width));
+    let conclusion = conclusion::sentences(summary);
+    lines.extend(conclusion.iter().map(|it| wrapped(&it.ticked(), width)));
     lines.extend(devices::lines(summary, width));
     lines.extend(ranges::lines(summary, width));
     lines.extend(operators::lines(summary, by, width));
@@ -88,8 +90,8 @@ pub fn torch_trace_worker(summary: &TraceSummary) -> Vec<String> {
 }
 
 /// The conclusion alone: peaks, growth, where the time goes. The first sentence is the most important one.
-pub fn torch_trace_conclusion(summary: &TraceSummary) -> Vec<String> {
-    conclusion::lines(summary, usize::MAX)
+pub fn torch_trace_conclusion(summary: &TraceSummary) -> Vec<Prose> {
+    conclusion::sentences(summary)
 }
 
 /// What a trace is: its events, time, steps and rank.
