@@ -1,12 +1,9 @@
 //! A comparison with a baseline, in words.
 
 use super::{cut, to_text, wrapped};
-use gpumem_analyzer::{CellRef, Change, Compared, GrowthSide};
+use gpumem_analyzer::{CellRef, Compared, GrowthSide};
 use gpumem_model::units::{ByteDelta, Units};
-use gpumem_wording::{Prose, code, prose};
-
-/// So many cells that a comparison waits for are named.
-const N_WAITING: usize = 3;
+use gpumem_wording::{change_icon, outcome, waits_for};
 
 /// The growing cells compared with the recording that the reader knows as `baseline`, at most `width`
 /// columns wide, and those that it waits for.
@@ -27,51 +24,6 @@ pub fn comparison(
         lines.push(wrapped(&waits_for(waiting).plain(), width));
     }
     to_text(&lines)
-}
-
-/// What a comparison comes to: a sign, and a sentence. What grows more comes first, then what was fixed.
-pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (&'static str, Prose) {
-    let Some(entry) = compared.first() else {
-        return match waiting {
-            [] => (
-                "✓",
-                "Of the cells that ran since, none grew then and none grows now.".into(),
-            ),
-            waiting => ("○", waits_for(waiting)),
-        };
-    };
-    let what = match entry.change {
-        Change::Worse => "grows more",
-        Change::New => "grows now",
-        Change::Same => "still grows",
-        Change::Better => "grows less",
-        Change::Fixed => "no longer grows",
-    };
-    let unit = if entry.steps { "step" } else { "run" };
-    let side = |side: &GrowthSide| units.change(side.bytes_per_run);
-    let now = side(&entry.after);
-    let figures = match &entry.before {
-        Some(before) => format!("{} a {unit} before, {now} now", side(before)),
-        None => format!("{now} a {unit}"),
-    };
-    let sentence = prose![code(&entry.cell.label), format!(" {what}: {figures}.")];
-    (change_icon(entry.change), sentence)
-}
-
-/// `Waiting for …: run it again to compare.`
-fn waits_for(waiting: &[CellRef]) -> Prose {
-    let labels = waiting.iter().take(N_WAITING);
-    let labels: Vec<Prose> = labels.map(|cell| code(&cell.label).into()).collect();
-    let more = match waiting.len().saturating_sub(N_WAITING) {
-        0 => String::new(),
-        n => format!(" and {n} more"),
-    };
-    let it = if waiting.len() == 1 { "it" } else { "them" };
-    prose![
-        "Waiting for ",
-        Prose::joined(&labels, ", "),
-        format!("{more}: run {it} again to compare.")
-    ]
 }
 
 fn line(entry: &Compared) -> String {
@@ -100,16 +52,6 @@ fn line(entry: &Compared) -> String {
 
 fn kept(side: &GrowthSide) -> String {
     side.bytes_per_run.to_string()
-}
-
-/// The sign in front of a change.
-pub fn change_icon(change: Change) -> &'static str {
-    match change {
-        Change::Worse | Change::New => "▲",
-        Change::Same => "◆",
-        Change::Better => "○",
-        Change::Fixed => "✓",
-    }
 }
 
 #[cfg(test)]
@@ -163,22 +105,5 @@ mod tests {
             &before,
             "◆ same   sim:0 · e(): +40 MiB → +40 MiB a run (no difference)",
         );
-    }
-
-    #[test]
-    fn the_outcome_is_what_grows_more_or_what_was_fixed() {
-        let of = |n_mib: [i64; 2]| {
-            let plays = n_mib.map(|n| vec![run(n); 12]);
-            session(&[("f()", &plays[0]), ("g()", &plays[1])]).0
-        };
-        let check = |before: [i64; 2], after: [i64; 2], expected: (&str, &str)| {
-            let compared = compare(&of(after), &of(before), &Rules::default());
-            let (sign, words) = outcome(&compared, &[], Units::Binary);
-            assert_eq!((sign, &*words.ticked()), expected);
-        };
-        let fixed = "`g()` no longer grows: +40 MiB a run before, 0 B now.";
-        check([40, 40], [40, 0], ("✓", fixed));
-        let worse = "`f()` grows more: +40 MiB a run before, +80 MiB now.";
-        check([40, 40], [80, 0], ("▲", worse));
     }
 }

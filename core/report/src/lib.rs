@@ -50,7 +50,7 @@ use std::fmt::Write;
 
 pub use cause::{CauseLine, sign};
 pub use company::company;
-pub use comparison::{change_icon, comparison, outcome};
+pub use comparison::comparison;
 pub use csv::csv;
 pub use holders::holders;
 pub use levels::levels;

@@ -61,3 +61,11 @@ pub(super) fn of_reserved(teller: &Teller<'_>, growth: &SeriesGrowth) -> Present
             "use few different sizes (pad batches to a few lengths): then freed blocks fit again",
         )
 }
+
+/// Why there is no map of the blocks.
+pub fn no_map(reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) => format!("No map of the blocks: {reason}."),
+        None => "Where each block lies is not in this recording, only their sums.".to_owned(),
+    }
+}

@@ -20,6 +20,8 @@
 #![forbid(unsafe_code)]
 
 mod advice;
+mod cell_state;
+mod comparison;
 mod doubling;
 mod evidence;
 mod fix;
@@ -49,8 +51,10 @@ use gpumem_model::recording::{Device, Recording, Run};
 use gpumem_model::source_text;
 use gpumem_model::units::{Units, count};
 
+pub use cell_state::cell_state;
+pub use comparison::{change_icon, outcome, waits_for};
 pub use fix::fix_reason;
-pub use fragmentation::EXPANDABLE;
+pub use fragmentation::{EXPANDABLE, no_map};
 pub use growth::{two_digits, unit};
 pub use levels::{gap, limited_by};
 pub use levels::{metric, oom_part, part, warning};
@@ -59,7 +63,8 @@ pub use overlap::{others, together};
 pub use presentation::{Presentation, Remedy};
 use prose::figure;
 pub use prose::{Prose, Span, capitalised, code};
-pub use verdict::{Tally, healthy, tally};
+pub use retention::left_by;
+pub use verdict::{Tally, healthy, nothing_found, tally};
 
 /// A finding of this recording, with sizes in `units`.
 pub fn present(recording: &Recording, finding: &Finding, units: Units) -> Presentation {

@@ -3,6 +3,7 @@
 use super::{Presentation, Prose, Teller, code, prose, withdrawn};
 use gpumem_analyzer::{RetentionDetails, cell_label};
 use gpumem_model::holders::RootKind;
+use gpumem_model::recording::Recording;
 use gpumem_model::units::count;
 
 pub(super) fn present(teller: &Teller<'_>, details: &RetentionDetails) -> Presentation {
@@ -45,6 +46,14 @@ fn facts(teller: &Teller<'_>, details: &RetentionDetails) -> [Prose; 2] {
         prose!["the largest: ", &**what, " at ", code(path)]
     };
     [since, largest]
+}
+
+/// Whose run left it there: `left there by f() · In [7]`.
+pub fn left_by(recording: &Recording, details: &RetentionDetails) -> String {
+    let run = recording.run(details.since);
+    let number = run.execution_count;
+    let number = number.map_or_else(String::new, |n| format!(" · In [{n}]"));
+    format!("left there by {}{number}", cell_label(recording, run))
 }
 
 fn advice(place: RootKind) -> Prose {

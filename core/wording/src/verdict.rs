@@ -245,6 +245,22 @@ fn levels(
     Prose::joined(&sentences, " ")
 }
 
+/// What was looked for where nothing was found; growth up to `below` does not count.
+pub fn nothing_found(recording: &Recording, below: &str) -> String {
+    let labels = recording.devices().iter().map(|device| &*device.label);
+    let labels: Vec<&str> = labels.collect();
+    let devices = match labels.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    };
+    format!(
+        "Nothing found. {} on {devices} checked for memory that stays after each run, peaks that \
+         stand out, and memory that is free only in pieces; growth below {below} does not count.",
+        super::counts(recording)
+    )
+}
+
 /// So many findings of one sign, or cells without any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally {

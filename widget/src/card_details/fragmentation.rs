@@ -3,6 +3,7 @@
 use gpumem_analyzer::Finding;
 use gpumem_model::recording::SegmentSnapshot;
 use gpumem_model::units::Bytes;
+use gpumem_wording::no_map;
 use web_sys::Element;
 
 use super::numbered;
@@ -27,10 +28,7 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Option<Ele
     }
     let mut content = sums(make, model, finding)?;
     let reason = mapped.and_then(|mapped| mapped.found.as_ref().err());
-    let words = match reason {
-        Some(reason) => format!("No map of the blocks: {reason}."),
-        None => "Where each block lies is not in this recording, only their sums.".to_owned(),
-    };
+    let words = no_map(reason.map(String::as_str));
     content.push(make.text("p.muted", &[], &words));
     Some(boxed(make, "In pieces", &content))
 }

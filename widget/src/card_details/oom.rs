@@ -7,6 +7,7 @@ use crate::dom::Maker;
 use crate::model::Model;
 use gpumem_page_kit::bars::boxed;
 use gpumem_page_kit::segments;
+use gpumem_wording::no_map;
 
 /// Where the blocks lay at that moment; why nobody looked, where it is told.
 pub(super) fn map(
@@ -21,8 +22,7 @@ pub(super) fn map(
         .and_then(|run| recording.mapped(run, finding.device));
     let content = match &mapped?.found {
         Err(reason) => {
-            let words = format!("No map of the blocks: {reason}.");
-            vec![make.text("p.muted", &[], &words)]
+            vec![make.text("p.muted", &[], &no_map(Some(reason)))]
         }
         Ok(found) => segments::map(make, found, model.units()),
     };

@@ -1,12 +1,12 @@
 //! What `IPython` or Python keeps of what the user let go of, and what gives it back.
 
-use gpumem_analyzer::{Finding, RetentionDetails, cell_label};
+use gpumem_analyzer::{Finding, RetentionDetails};
 use web_sys::Element;
 
-use super::numbered;
 use crate::dom::Maker;
 use crate::model::Model;
 use gpumem_page_kit::bars::{Ink, Part, bar, boxed};
+use gpumem_wording::left_by;
 
 /// How much of the device it is, since when, and the line to type.
 pub(super) fn body(
@@ -15,9 +15,7 @@ pub(super) fn body(
     finding: &Finding,
     retained: &RetentionDetails,
 ) -> Element {
-    let RetentionDetails {
-        place, kept, since, ..
-    } = retained;
+    let RetentionDetails { place, kept, .. } = retained;
     let units = model.units();
     let mut devices = model.analysis().devices.iter();
     let device = devices.find(|device| device.device == finding.device);
@@ -37,10 +35,7 @@ pub(super) fn body(
         &[part],
         (capacity.unwrap_or(*kept), units),
     )];
-    let recording = model.recording();
-    let run = recording.run(*since);
-    let number = numbered(" · ", run);
-    let words = format!("left there by {}{number}", cell_label(recording, run));
+    let words = left_by(model.recording(), retained);
     content.push(make.text("p", &[("dir", "auto")], &words));
     if let Some(command) = place.release().filter(|_| finding.withdrawn.is_none()) {
         let code = make.text("code", &[("dir", "ltr")], command);

@@ -2,7 +2,7 @@
 
 use gpumem_analyzer::{Change, Compared, GrowthSide};
 use gpumem_model::units::{ByteDelta, Units};
-use gpumem_report as report;
+use gpumem_wording as wording;
 use web_sys::{Element, HtmlElement};
 
 use crate::dom::{Maker, add, fill, flag, share, write};
@@ -64,7 +64,7 @@ impl Comparison {
         };
         flag(&self.element, "hidden", false);
         write(&self.heading, &format!("Against {name}"));
-        let (sign, words) = report::outcome(compared, waiting, model.units());
+        let (sign, words) = wording::outcome(compared, waiting, model.units());
         let sign = make.text("span", &[("aria-hidden", "true")], sign);
         let words = make.prose("span", &[], &words);
         fill(&self.outcome, &[sign, words]);
@@ -91,7 +91,7 @@ fn row(make: &Maker, entry: &Compared, units: Units) -> Element {
     let sign = make.text(
         "span",
         &[("aria-hidden", "true")],
-        report::change_icon(entry.change),
+        wording::change_icon(entry.change),
     );
     let word = make.text("span", &[], entry.change.name());
     let change = make.group("td.change", &[], &[&sign, &word]);

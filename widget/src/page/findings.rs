@@ -115,22 +115,7 @@ fn dismissed(make: &Maker, model: &Model) -> Option<Element> {
 }
 
 fn nothing_found(make: &Maker, model: &Model) -> Element {
-    let recording = model.recording();
-    let labels = recording
-        .devices()
-        .iter()
-        .map(|device| device.label.as_str());
-    let labels: Vec<&str> = labels.collect();
-    let devices = match labels.split_last() {
-        Some((last, [])) => (*last).to_owned(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => String::new(),
-    };
-    let checked = format!(
-        "Nothing found. {} on {devices} checked for memory that stays after each run, peaks that \
-         stand out, and memory that is free only in pieces; growth below {} does not count.",
-        wording::counts(recording),
-        Setting::shown(model.growth_setting(), model.rules(), model.units()),
-    );
+    let below = Setting::shown(model.growth_setting(), model.rules(), model.units());
+    let checked = wording::nothing_found(model.recording(), &below);
     make.text("p.checked", &[], &checked)
 }

@@ -13,7 +13,6 @@ mod reading;
 mod row;
 mod row_scene;
 mod slots;
-mod state;
 #[cfg(test)]
 mod tests;
 

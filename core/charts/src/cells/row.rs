@@ -2,7 +2,7 @@
 
 use super::super::device_view::DeviceView;
 use super::super::long_run::n_turns;
-use super::{Slots, marks, name, state};
+use super::{Slots, marks, name};
 use gpumem_analyzer::{Finding, FindingKind, Overlap, Peak};
 use gpumem_model::recording::{CellIdx, Run, RunIdx, Status};
 use gpumem_model::severity::Severity;
@@ -89,7 +89,7 @@ impl CellRow {
             is_leak: finding.is_some_and(|finding| finding.kind == FindingKind::Leak),
             total: bytes(so_far),
             last: marks.last().and_then(|mark| mark.kept).map(bytes),
-            state: state::words(runs, finding, n_turns),
+            state: wording::cell_state(runs, finding, n_turns),
             runs: runs.iter().map(|run| run.idx).collect(),
             marks,
         }

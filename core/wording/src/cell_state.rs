@@ -3,10 +3,9 @@
 use gpumem_analyzer::{Details, Finding, FindingKind};
 use gpumem_model::recording::{Run, Status};
 use gpumem_model::units::count;
-use gpumem_wording as wording;
 
 /// What its worst finding says, else how many runs it had. `n_turns` are the iterations of its loop.
-pub(super) fn words(runs: &[&Run], finding: Option<&Finding>, n_turns: Option<u64>) -> String {
+pub fn cell_state(runs: &[&Run], finding: Option<&Finding>, n_turns: Option<u64>) -> String {
     let n_runs = count(runs.len(), "run");
     let n_beside = runs.iter().filter(|run| !run.overlaps.is_empty()).count();
     let alone = match n_beside {
@@ -23,7 +22,7 @@ pub(super) fn words(runs: &[&Run], finding: Option<&Finding>, n_turns: Option<u6
         (_, Details::Growth(growth)) if finding.counts_steps() => {
             let n_turns = n_turns.and_then(|n| usize::try_from(n).ok());
             let n = n_turns.unwrap_or(finding.n_runs);
-            Some(count(n, wording::unit(growth)))
+            Some(count(n, super::unit(growth)))
         }
         _ => None,
     });

@@ -1,0 +1,87 @@
+//! What became of growth since a baseline.
+
+use super::{Prose, code, prose};
+use gpumem_analyzer::{CellRef, Change, Compared, GrowthSide};
+use gpumem_model::units::Units;
+
+/// So many cells that a comparison waits for are named.
+const N_WAITING: usize = 3;
+
+/// What a comparison comes to: a sign, and a sentence. What grows more comes first, then what was fixed.
+pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (&'static str, Prose) {
+    let Some(entry) = compared.first() else {
+        return match waiting {
+            [] => (
+                "✓",
+                "Of the cells that ran since, none grew then and none grows now.".into(),
+            ),
+            waiting => ("○", waits_for(waiting)),
+        };
+    };
+    let what = match entry.change {
+        Change::Worse => "grows more",
+        Change::New => "grows now",
+        Change::Same => "still grows",
+        Change::Better => "grows less",
+        Change::Fixed => "no longer grows",
+    };
+    let unit = if entry.steps { "step" } else { "run" };
+    let side = |side: &GrowthSide| units.change(side.bytes_per_run);
+    let now = side(&entry.after);
+    let figures = match &entry.before {
+        Some(before) => format!("{} a {unit} before, {now} now", side(before)),
+        None => format!("{now} a {unit}"),
+    };
+    let sentence = prose![code(&entry.cell.label), format!(" {what}: {figures}.")];
+    (change_icon(entry.change), sentence)
+}
+
+/// `Waiting for …: run it again to compare.`
+pub fn waits_for(waiting: &[CellRef]) -> Prose {
+    let labels = waiting.iter().take(N_WAITING);
+    let labels: Vec<Prose> = labels.map(|cell| code(&cell.label).into()).collect();
+    let more = match waiting.len().saturating_sub(N_WAITING) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let it = if waiting.len() == 1 { "it" } else { "them" };
+    prose![
+        "Waiting for ",
+        Prose::joined(&labels, ", "),
+        format!("{more}: run {it} again to compare.")
+    ]
+}
+
+/// The sign in front of a change.
+pub fn change_icon(change: Change) -> &'static str {
+    match change {
+        Change::Worse | Change::New => "▲",
+        Change::Same => "◆",
+        Change::Better => "○",
+        Change::Fixed => "✓",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpumem_analyzer::testing::{run, session};
+    use gpumem_analyzer::{Rules, compare};
+
+    #[test]
+    fn the_outcome_is_what_grows_more_or_what_was_fixed() {
+        let of = |n_mib: [i64; 2]| {
+            let plays = n_mib.map(|n| vec![run(n); 12]);
+            session(&[("f()", &plays[0]), ("g()", &plays[1])]).0
+        };
+        let check = |before: [i64; 2], after: [i64; 2], expected: (&str, &str)| {
+            let compared = compare(&of(after), &of(before), &Rules::default());
+            let (sign, words) = outcome(&compared, &[], Units::Binary);
+            assert_eq!((sign, &*words.ticked()), expected);
+        };
+        let fixed = "`g()` no longer grows: +40 MiB a run before, 0 B now.";
+        check([40, 40], [40, 0], ("✓", fixed));
+        let worse = "`f()` grows more: +40 MiB a run before, +80 MiB now.";
+        check([40, 40], [80, 0], ("▲", worse));
+    }
+}
