@@ -7,9 +7,7 @@ use gpumem_analyzer::Analysis;
 use gpumem_charts::{CellRow, Rest, cells, default_device};
 use gpumem_model::recording::Recording;
 use gpumem_model::units::Units;
-
-/// More cells than this are told in a line.
-const N_ROWS: usize = 8;
+use gpumem_wording::Limits;
 
 /// A name has at least this many columns, and no more than it needs.
 const MIN_NAME: usize = 16;
@@ -24,7 +22,9 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
         return Vec::new();
     };
     let cells = cells(recording, analysis, device);
-    let (shown, rest) = cells.rows.split_at(cells.rows.len().min(N_ROWS));
+    let (shown, rest) = cells
+        .rows
+        .split_at(cells.rows.len().min(Limits::TEXT.n_cells));
     if shown.is_empty() {
         return Vec::new();
     }

@@ -8,17 +8,18 @@ use gpumem_charts::default_device;
 use gpumem_model::recording::Recording;
 use gpumem_model::units::Units;
 use gpumem_model::units::count;
-use gpumem_wording::{Presentation, Prose, Remedy, healthy, present, present_verdict, tally};
-
-/// Findings beyond these are only counted: nobody reads on, and JSON has them all.
-const N_FINDINGS: usize = 100;
+use gpumem_wording::{
+    Limits, Presentation, Prose, Remedy, healthy, present, present_verdict, tally,
+};
 
 /// The verdict, and the findings that follow.
 pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) -> Vec<String> {
     let verdicts = analysis.verdicts();
     let mut lines = Vec::new();
     let is_bad = |verdict: &Verdict<'_>| verdict.first().severity > Severity::Info;
-    if !verdicts.first().is_some_and(is_bad) {
+    let has_bad = verdicts.first().is_some_and(is_bad);
+    let n_shown = Limits::TEXT.n_rows + usize::from(has_bad);
+    if !has_bad {
         let device = default_device(recording, analysis).unwrap_or_default();
         let calm = healthy(recording, analysis, device, Units::Binary);
         let sign = calm.sign.replace('○', "");
@@ -27,9 +28,9 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
         lines.push(String::new());
     }
     let mut shown: Vec<String> = Vec::new();
-    for (idx, verdict) in verdicts.iter().take(N_FINDINGS).enumerate() {
+    for (idx, verdict) in verdicts.iter().take(n_shown).enumerate() {
         let finding = present_verdict(recording, verdict, Units::Binary);
-        lines.extend(head(&finding, idx == 0 && is_bad(verdict), width));
+        lines.extend(head(&finding, idx == 0 && has_bad, width));
         // An error that a leak led to has the leak's fix, which stands above.
         let remedy = finding.remedy.filter(|it| !shown.contains(&it.after));
         if let Some(remedy) = remedy
@@ -42,7 +43,7 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
         lines.extend(advice.map(|it| wrapped(&format!("  → {it}"), width)));
         lines.push(String::new());
     }
-    let n_more = verdicts.len().saturating_sub(N_FINDINGS);
+    let n_more = verdicts.len().saturating_sub(n_shown);
     if n_more > 0 {
         let more = count(n_more, "more finding");
         lines.push(format!("… and {more}: see .to_json() or .findings"));

@@ -1,11 +1,8 @@
 //! What became of growth since a baseline.
 
-use super::{Prose, code, prose};
+use super::{N_NAMES, Prose, code, prose};
 use gpumem_analyzer::{CellRef, Change, Compared, GrowthSide};
 use gpumem_model::units::Units;
-
-/// So many cells that a comparison waits for are named.
-const N_WAITING: usize = 3;
 
 /// What a comparison comes to: a sign, and a sentence. What grows more comes first, then what was fixed.
 pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (&'static str, Prose) {
@@ -38,9 +35,9 @@ pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (&'s
 
 /// `Waiting for …: run it again to compare.`
 pub fn waits_for(waiting: &[CellRef]) -> Prose {
-    let labels = waiting.iter().take(N_WAITING);
+    let labels = waiting.iter().take(N_NAMES);
     let labels: Vec<Prose> = labels.map(|cell| code(&cell.label).into()).collect();
-    let more = match waiting.len().saturating_sub(N_WAITING) {
+    let more = match waiting.len().saturating_sub(N_NAMES) {
         0 => String::new(),
         n => format!(" and {n} more"),
     };

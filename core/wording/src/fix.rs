@@ -1,11 +1,8 @@
 //! Why a fix helps, and its limits.
 
-use super::{Prose, code, prose};
+use super::{Prose, SHORT_CODE, code, prose};
 use gpumem_heap::{Fix, FixReason, changed_text};
 use gpumem_model::source_text::is_name_letter;
-
-/// The changed part of a line is short up to so many letters.
-const SHORT: usize = 32;
 
 /// Why a fix helps, in one sentence, and where its line is if that is not in the cell that grew.
 pub fn fix_reason(fix: &Fix) -> Prose {
@@ -26,7 +23,7 @@ pub(super) fn short_fix(fix: &Fix) -> Prose {
     match fix.reason {
         FixReason::OldCopyFirst => prose![code(changed), " first"],
         FixReason::NotDisplayed => prose![code(";"), " at the end of the line"],
-        _ if changed.is_empty() || changed.chars().count() > SHORT => Prose::default(),
+        _ if changed.is_empty() || changed.chars().count() > SHORT_CODE => Prose::default(),
         _ => code(changed).into(),
     }
 }

@@ -1,14 +1,13 @@
 //! Out-of-memory errors.
 
-use super::{EXPANDABLE, Presentation, Prose, Teller, code, figure, prose, times, withdrawn};
+use super::{
+    EXPANDABLE, N_NAMES, Presentation, Prose, Teller, code, figure, prose, times, withdrawn,
+};
 use gpumem_analyzer::{Cause, Finding, HeldByError, OomBreakdown, OomPart};
 use gpumem_model::recording::OomHolder;
 use gpumem_model::source_text;
 use gpumem_model::units::count;
 use gpumem_model::units::{Bytes, Units};
-
-/// How many holders are named.
-const N_SHOWN: usize = 3;
 
 pub(super) fn present(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Presentation {
     let oom = Oom { teller, breakdown };
@@ -147,11 +146,11 @@ impl Oom<'_> {
             "" => oom_holder(holder).into(),
             name => Prose::from(code(name)),
         };
-        let shown = holders.iter().take(N_SHOWN);
+        let shown = holders.iter().take(N_NAMES);
         let mut shown: Vec<Prose> = shown
             .map(|holder| prose![name(holder), " ", self.units().size(holder.used)])
             .collect();
-        let rest: Bytes = holders.iter().skip(N_SHOWN).map(|it| it.used).sum();
+        let rest: Bytes = holders.iter().skip(N_NAMES).map(|it| it.used).sum();
         if rest > Bytes::ZERO {
             shown.push(format!("others {}", self.units().size(rest)).into());
         }

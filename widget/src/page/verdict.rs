@@ -5,7 +5,7 @@ use gpumem_analyzer::{Severity, Verdict};
 use gpumem_charts::View;
 use gpumem_scene::Theme;
 use gpumem_wording as wording;
-use gpumem_wording::{Tally, prose};
+use gpumem_wording::{Limits, Tally, prose};
 use web_sys::Element;
 
 use crate::canvas::Faces;
@@ -14,9 +14,6 @@ use crate::dom::{Maker, add, or_throw, put};
 use crate::full;
 use crate::model::Model;
 use crate::state::{Chart, State};
-
-/// So many findings follow the one that is open.
-const N_ROWS: usize = 2;
 
 /// The first panel of the report.
 pub(crate) struct Panel {
@@ -179,7 +176,7 @@ impl<'a> Shown<'a> {
             } else if is_in(&state.dismissed, verdict) {
             } else if Some(&first.id) == opened {
                 lines.push(Line::Open(verdict));
-            } else if n_rows < N_ROWS {
+            } else if n_rows < Limits::PAGE.n_rows {
                 n_rows += 1;
                 lines.push(Line::Row(verdict));
             } else {

@@ -7,6 +7,7 @@ use gpumem_model::units::ByteDelta;
 use gpumem_scene::label::{Label, MEDIUM, SMALL};
 use gpumem_scene::plot::sheet;
 use gpumem_scene::{Anchor, Face, Point, Rect, Role, Scene};
+use gpumem_wording::Limits;
 
 const PAD: f64 = 12.0;
 const TITLE: f64 = 26.0;
@@ -15,8 +16,6 @@ const REST: f64 = 22.0;
 const FOOT: f64 = 6.0;
 /// The height of a row, at most.
 const MAX_ROW: f64 = 34.0;
-/// More rows than this are told in a line.
-const MAX_ROWS: usize = 8;
 const BAR: f64 = 8.0;
 const SCALE: f64 = 52.0;
 /// In one column, the words of a row stand over its chart.
@@ -34,7 +33,7 @@ pub(super) fn draw(cells: &Cells, view: &View, room: f64) -> Scene {
         draw_heads(&mut scene, layout, view.measure);
     }
     let mut n_shown = 0;
-    for row in cells.rows.iter().take(MAX_ROWS) {
+    for row in cells.rows.iter().take(Limits::PICTURE.n_cells) {
         if scene.height + MAX_ROW + REST > room {
             break;
         }

@@ -8,7 +8,7 @@ use gpumem_scene::label::{Label, MEDIUM, SMALL};
 use gpumem_scene::plot::sheet;
 use gpumem_scene::text;
 use gpumem_scene::{Anchor, Face, Point, Rect, Role, Scene};
-use gpumem_wording::{Presentation, Remedy, healthy, present_verdict};
+use gpumem_wording::{Limits, Presentation, Remedy, healthy, present_verdict};
 
 /// Where words begin, after the sign.
 const LEFT: f64 = 44.0;
@@ -18,10 +18,6 @@ const ROW: f64 = 32.0;
 const CODE_LINE: f64 = 21.0;
 /// Beside the code of a fix: its cell and line.
 const PLACE: f64 = 98.0;
-/// So many findings follow the one that is open.
-const MAX_ROWS: usize = 2;
-/// So many lines of code are shown of each side of a fix.
-const MAX_CODE: usize = 4;
 
 /// The panel's content, with the colour of its edge. Its description is what it concludes.
 pub(super) fn draw(
@@ -44,7 +40,7 @@ pub(super) fn draw(
     draw_reason(&mut scene, &first.reason().plain());
     scene.height += 14.0;
     let others = verdicts.iter().skip(usize::from(worst.is_some()));
-    for verdict in others.take(MAX_ROWS) {
+    for verdict in others.take(Limits::PICTURE.n_rows) {
         draw_row(&mut scene, &present_verdict(recording, verdict, view.units));
     }
     (scene, Some(role(&first)))
@@ -112,7 +108,9 @@ fn draw_reason(scene: &mut Scene, reason: &str) {
 type Side<'a> = (&'a str, Role, Vec<Vec<Piece<'a>>>);
 
 fn draw_code(scene: &mut Scene, remedy: &Remedy, sides: &[Side<'_>]) {
-    let n_lines = sides.iter().map(|(_, _, lines)| lines.len().min(MAX_CODE));
+    let n_lines = sides
+        .iter()
+        .map(|(_, _, lines)| lines.len().min(Limits::PICTURE.n_code_lines));
     let n_beside = 1 + usize::from(remedy.line.is_some());
     let n_lines = n_lines.sum::<usize>().max(n_beside);
     let top = scene.height + 12.0;
@@ -130,7 +128,7 @@ fn draw_code(scene: &mut Scene, remedy: &Remedy, sides: &[Side<'_>]) {
         scene.text(Label::new(line, Point::new(at.x, at.y + CODE_LINE)).size(MEDIUM));
     }
     for (mark, role, lines) in sides {
-        for pieces in lines.iter().take(MAX_CODE) {
+        for pieces in lines.iter().take(Limits::PICTURE.n_code_lines) {
             scene.height += CODE_LINE;
             draw_code_line(scene, (mark, *role), pieces);
         }
