@@ -27,7 +27,9 @@ pub(super) fn of_several_settled(teller: &Teller<'_>, findings: &[&Finding]) -> 
     let titles = findings
         .iter()
         .map(|finding| super::present(teller.recording, finding, teller.units).title);
-    Presentation::new(title, "").facts(titles)
+    let mut own = Presentation::new(title, "");
+    own.facts = titles.collect();
+    own
 }
 
 struct Growth<'a> {
@@ -98,7 +100,7 @@ impl Growth<'_> {
         }
     }
 
-    /// `` grew for 4 runs and stopped at 448 MiB``.
+    /// What follows the place: ` grew for 4 runs and stopped at 448 MiB`.
     fn settled(&self) -> String {
         let (unit, total) = (self.unit(), self.total());
         match self.details.n_moving {
@@ -228,29 +230,22 @@ impl Growth<'_> {
         let finding = self.teller.finding;
         let n_runs = count(finding.n_runs, self.unit());
         let total = self.teller.units.change(self.details.series.total);
-        let held = || Some(holders::held_by(finding.holders.first()?).into());
-        if finding.withdrawn == Some(Withdrawn::Returned) {
-            let total = format!("{total} in the run").into();
-            return [Some(total), held()].into_iter().flatten().collect();
-        }
-        if finding.withdrawn.is_some() {
-            return vec![format!("{total} over {n_runs}").into()];
-        }
-        if self.bound().is_some() {
-            return held().into_iter().collect();
-        }
-        if self.state() == State::Stable {
+        let held = finding.holders.first().map(holders::held_by);
+        let facts = if finding.withdrawn == Some(Withdrawn::Returned) {
+            [Some(format!("{total} in the run")), held]
+        } else if finding.withdrawn.is_some() {
+            [Some(format!("{total} over {n_runs}")), None]
+        } else if self.bound().is_some() {
+            [held, None]
+        } else if self.state() == State::Stable {
             let shape = self.details.series.shape.name();
-            return vec![format!("{shape} over {n_runs}").into()];
-        }
-        let facts = [
-            Some(self.rise()),
-            self.headroom().map(Prose::from),
-            self.certainty().map(Prose::from),
-            held(),
-            self.traced_line().map(Prose::from),
-        ];
-        facts.into_iter().flatten().collect()
+            [Some(format!("{shape} over {n_runs}")), None]
+        } else {
+            let more = [self.headroom(), self.certainty(), held, self.traced_line()];
+            let more = more.into_iter().flatten().map(Prose::from);
+            return std::iter::once(self.rise()).chain(more).collect();
+        };
+        facts.into_iter().flatten().map(Prose::from).collect()
     }
 
     /// `grew in all 12 runs, 420 MiB each`.

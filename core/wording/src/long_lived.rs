@@ -23,16 +23,18 @@ pub(super) fn present(
         teller.on_device()
     ];
     let peak = format!("the run's peak is {}", units.size(peak));
-    let source = source.map(|source| code(&source).into());
     let mut own = Presentation::new(title, "");
-    own.facts = source.into_iter().chain([peak.into()]).collect();
-    own.advice(prose![
-        code("del"),
-        " it as soon as it is no longer needed, or compute in smaller pieces"
-    ])
-    .advice(prose![
-        "a backward pass needs its inputs that long, unless ",
-        code("torch.utils.checkpoint"),
-        " recomputes them"
-    ])
+    if let Some(source) = source {
+        own = own.fact(code(&source));
+    }
+    own.fact(peak)
+        .advice(prose![
+            code("del"),
+            " it as soon as it is no longer needed, or compute in smaller pieces"
+        ])
+        .advice(prose![
+            "a backward pass needs its inputs that long, unless ",
+            code("torch.utils.checkpoint"),
+            " recomputes them"
+        ])
 }

@@ -13,22 +13,22 @@ pub(super) fn present(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Presenta
     let oom = Oom { teller, breakdown };
     let causes = breakdown.causes.iter().map(|cause| oom.cause(cause));
     let (lines, advice): (Vec<_>, Vec<_>) = causes.unzip();
-    let n_times = breakdown.n_times.filter(|n| *n > 1);
-    let n_times = n_times.map(|n| Prose::from(format!("{} in this run", times(n))));
     let causes: Vec<Prose> = match teller.finding.withdrawn {
         Some(reason) => vec![withdrawn(reason).into()],
         None => lines.into_iter().flatten().collect(),
     };
-    let title = oom.title();
-    let line = [Some(&title), n_times.as_ref()].into_iter().flatten();
-    let line = line.chain(&causes).cloned().collect();
-    let facts = oom.composition().into_iter().chain(n_times).collect();
-    Presentation {
-        line,
-        facts,
-        advice,
-        ..Presentation::new(title, causes.into_iter().next().unwrap_or_default())
+    let outlook = causes.first().cloned().unwrap_or_default();
+    let mut own = Presentation::new(oom.title(), outlook);
+    own.advice = advice;
+    own.facts = oom.composition();
+    own.line.truncate(1);
+    if let Some(n) = breakdown.n_times.filter(|n| *n > 1) {
+        let n_times = Prose::from(format!("{} in this run", times(n)));
+        own.line.push(n_times.clone());
+        own.facts.push(n_times);
     }
+    own.line.extend(causes);
+    own
 }
 
 /// Runs that ran out for one cause: `10 runs of 7 cells ran out of memory, first In [30]`.
@@ -45,11 +45,10 @@ pub(super) fn of_several(teller: &Teller<'_>, findings: &[&Finding]) -> Presenta
         teller.on_device()
     );
     let of_first = super::present(teller.recording, teller.finding, teller.units);
-    Presentation {
-        facts: of_first.facts,
-        advice: of_first.advice,
-        ..Presentation::new(title, of_first.outlook)
-    }
+    let mut own = Presentation::new(title, of_first.outlook);
+    own.facts = of_first.facts;
+    own.advice = of_first.advice;
+    own
 }
 
 /// A holder's name, or its kind if names are not kept.
@@ -104,11 +103,13 @@ impl Oom<'_> {
             (Some(wanted), None) => Some(format!("wanted {wanted}")),
             (None, free) => free.map(|free| format!("{free} was free")),
         };
-        let held = self
-            .held_by()
-            .filter(|_| self.teller.finding.withdrawn.is_none());
-        let parts = [wanted.map(Prose::from), self.parts().map(Prose::from), held];
-        parts.into_iter().flatten().collect()
+        let mut facts: Vec<Prose> = Vec::new();
+        let parts = [wanted, self.parts()].into_iter().flatten();
+        facts.extend(parts.map(Prose::from));
+        if self.teller.finding.withdrawn.is_none() {
+            facts.extend(self.held_by());
+        }
+        facts
     }
 
     /// `of 8 GiB: 5.1 GiB in tensors, 1.2 GiB cache, 7 MiB free`.

@@ -3,7 +3,6 @@
 use super::fix::{fix_after_cell, fix_reason, short_fix};
 use super::{Prose, Teller, code, evidence, ruled_out};
 use gpumem_analyzer::Finding;
-use gpumem_heap::Fix;
 use gpumem_model::recording::Recording;
 
 /// A finding, or several that share one line: made once by [`present`](super::present()), laid out by each
@@ -59,7 +58,7 @@ pub struct Remedy {
 
 impl Presentation {
     pub(super) fn new(title: impl Into<Prose>, outlook: impl Into<Prose>) -> Self {
-        Self::with_row(title, "; ", outlook)
+        Self::in_a_row(title.into(), "; ", outlook.into())
     }
 
     /// Title and outlook are separated by `between` where they share a line.
@@ -68,10 +67,16 @@ impl Presentation {
         between: &str,
         outlook: impl Into<Prose>,
     ) -> Self {
-        let (title, outlook) = (title.into(), outlook.into());
-        let line = [&title, &outlook].into_iter().filter(|it| !it.is_empty());
+        Self::in_a_row(title.into(), between, outlook.into())
+    }
+
+    fn in_a_row(title: Prose, between: &str, outlook: Prose) -> Self {
+        let mut line = vec![title.clone()];
+        if !outlook.is_empty() {
+            line.push(outlook.clone());
+        }
         Self {
-            line: line.cloned().collect(),
+            line,
             row: Prose::joined([&title, &outlook.even()], between),
             title,
             outlook,
@@ -79,12 +84,8 @@ impl Presentation {
         }
     }
 
-    pub(super) fn fact(self, fact: impl Into<Prose>) -> Self {
-        self.facts([fact.into()])
-    }
-
-    pub(super) fn facts(mut self, facts: impl IntoIterator<Item = Prose>) -> Self {
-        self.facts.extend(facts);
+    pub(super) fn fact(mut self, fact: impl Into<Prose>) -> Self {
+        self.facts.push(fact.into());
         self
     }
 
@@ -94,23 +95,23 @@ impl Presentation {
     }
 
     /// With what every kind of finding has.
-    pub(super) fn about(self, teller: &Teller<'_>) -> Self {
+    pub(super) fn about(mut self, teller: &Teller<'_>) -> Self {
         let Teller {
             finding, recording, ..
         } = teller;
+        self.sign = super::icon(finding);
+        self.heading = super::heading(finding);
+        self.place = place(finding);
+        self.remedy = Remedy::new(recording, finding);
+        self.after_cell = match (finding.release(), &finding.fix) {
+            (Some(command), _) => command.to_owned(),
+            (None, Some(fix)) => fix_after_cell(fix),
+            (None, None) => String::new(),
+        };
+        self.ruled_out = ruled_out::ruled_out(teller);
         let figures = finding.evidence.iter();
-        let fix = || finding.fix.as_ref().map(fix_after_cell);
-        let after_cell = finding.release().map(str::to_owned).or_else(fix);
-        Self {
-            sign: super::icon(finding),
-            heading: super::heading(finding),
-            place: place(finding),
-            remedy: Remedy::new(recording, finding),
-            after_cell: after_cell.unwrap_or_default(),
-            ruled_out: ruled_out::ruled_out(teller),
-            evidence: figures.map(|it| evidence::evidence(teller, it)).collect(),
-            ..self
-        }
+        self.evidence = figures.map(|it| evidence::evidence(teller, it)).collect();
+        self
     }
 
     /// What it rests on, in one line.
@@ -129,42 +130,35 @@ impl Presentation {
 
 impl Remedy {
     fn new(recording: &Recording, finding: &Finding) -> Option<Self> {
-        let once = || "run once".to_owned();
         let Some(fix) = &finding.fix else {
-            return finding.release().map(|command| Self {
-                before: None,
+            let command = finding.release()?;
+            return Some(Self {
                 after: command.to_owned(),
-                place: once(),
-                is_here: false,
-                line: None,
+                place: "run once".to_owned(),
                 short: code(command).into(),
-                reason: None,
+                ..Self::default()
             });
         };
-        let Fix {
-            before,
-            after,
-            elsewhere,
-            ..
-        } = fix.clone();
         let line = finding.fix_line(recording);
-        Some(Self {
-            place: match &before {
-                None => once(),
-                Some(_) if elsewhere => "another cell".to_owned(),
-                Some(_) => place(finding).unwrap_or_default(),
-            },
-            is_here: before.is_some() && !elsewhere,
+        let mut remedy = Self {
+            before: fix.before.clone(),
+            after: fix.after.clone(),
             line: line.map(|line| format!("line {line}")),
-            short: if elsewhere {
-                Prose::default()
-            } else {
-                short_fix(fix)
-            },
             reason: Some(fix_reason(fix)),
-            before,
-            after,
-        })
+            ..Self::default()
+        };
+        if !fix.elsewhere {
+            remedy.short = short_fix(fix);
+        }
+        remedy.place = match &fix.before {
+            None => "run once".to_owned(),
+            Some(_) if fix.elsewhere => "another cell".to_owned(),
+            Some(_) => {
+                remedy.is_here = true;
+                place(finding).unwrap_or_default()
+            }
+        };
+        Some(remedy)
     }
 }
 

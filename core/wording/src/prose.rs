@@ -182,3 +182,32 @@ pub fn capitalised(words: &str) -> String {
     let first = letters.next().map(|first| first.to_ascii_uppercase());
     first.into_iter().chain(letters).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_that_begins_a_sentence_keeps_its_first_letter() {
+        let check = |prose: Prose, text: &str| assert_eq!(prose.sentence().plain(), text);
+        check(
+            prose![code("losses"), ", which grows"],
+            "losses, which grows.",
+        );
+        check(prose!["the ", code("losses"), " leak"], "The losses leak.");
+    }
+
+    #[test]
+    fn marks_in_a_name_are_no_marks() {
+        let prose = prose![code("f(**it)"), " of ", "void g(float**)"];
+        assert_eq!(prose.plain(), "f(**it) of void g(float**)");
+        assert_eq!(prose.even(), prose);
+    }
+
+    #[test]
+    fn texts_in_a_row_are_one_span() {
+        let prose = prose!["a", String::new(), "b", figure("c").text()];
+        assert_eq!(prose.spans(), [Span::Plain("abc".to_owned())]);
+        assert!(Prose::from("").is_empty());
+    }
+}

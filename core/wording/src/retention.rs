@@ -10,11 +10,14 @@ pub(super) fn present(teller: &Teller<'_>, details: &RetentionDetails) -> Presen
     let (kept, on) = (teller.units.size(details.kept), teller.on_device());
     if let Some(reason) = teller.finding.withdrawn {
         let title = format!("IPython kept {kept} that no name of yours reached{on}");
-        return Presentation::new(title, withdrawn(reason)).facts(facts(teller, details));
+        return Presentation::new(title, withdrawn(reason))
+            .fact(since(teller, details))
+            .fact(largest(details));
     }
     let title = format!("IPython keeps {kept} that no name of yours reaches{on}");
     Presentation::with_row(title, ": ", what(teller, details))
-        .facts(facts(teller, details))
+        .fact(since(teller, details))
+        .fact(largest(details))
         .advice(advice(details.place))
 }
 
@@ -31,21 +34,23 @@ fn what(teller: &Teller<'_>, details: &RetentionDetails) -> Prose {
     }
 }
 
-fn facts(teller: &Teller<'_>, details: &RetentionDetails) -> [Prose; 2] {
+fn since(teller: &Teller<'_>, details: &RetentionDetails) -> Prose {
     let run = teller.recording.run(details.since);
-    let since = match run.execution_count {
+    match run.execution_count {
         Some(n) => format!("since In [{n}]").into(),
         None => prose!["since ", code(&cell_label(teller.recording, run))],
-    };
+    }
+}
+
+fn largest(details: &RetentionDetails) -> Prose {
     let RetentionDetails {
         name, path, what, ..
     } = details;
-    let largest = if path == name {
+    if path == name {
         prose![&**what]
     } else {
         prose!["the largest: ", &**what, " at ", code(path)]
-    };
-    [since, largest]
+    }
 }
 
 /// Whose run left it there: `left there by f() · In [7]`.
