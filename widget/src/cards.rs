@@ -4,7 +4,7 @@ use gpumem_analyzer::{Finding, Verdict};
 use gpumem_heap::changed;
 use gpumem_model::recording::RunIdx;
 use gpumem_wording as wording;
-use gpumem_wording::{Presentation, Remedy};
+use gpumem_wording::{Presentation, Remedy, Sign};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, FocusOptions, HtmlElement};
 
@@ -188,17 +188,17 @@ fn named(elements: &[Element]) -> Vec<(Stop, &Element)> {
 }
 
 /// What a finding with that sign is drawn in.
-pub(crate) fn tone(sign: &str) -> &'static str {
+pub(crate) fn tone(sign: Sign) -> &'static str {
     match sign {
-        "▲" => "leak",
-        "◆" => "watch",
-        "✓" => "ok",
-        _ => "note",
+        Sign::Alert => "leak",
+        Sign::Watch => "watch",
+        Sign::Fine => "ok",
+        Sign::Note => "note",
     }
 }
 
 pub(crate) fn sign(make: &Maker, shown: &Presentation) -> Element {
-    let sign = make.text("span", &[("aria-hidden", "true")], shown.sign);
+    let sign = make.text("span", &[("aria-hidden", "true")], shown.sign.glyph());
     let heading = make.text("span.unseen", &[], shown.heading);
     make.group("span.sign", &[], &[&sign, &heading])
 }

@@ -1,6 +1,7 @@
 //! One cause that is seen in several processes, in words.
 
 use gpumem_analyzer::Severity;
+use gpumem_wording::Sign;
 
 /// One cause: how much it matters, what happens, and in which rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,15 +17,6 @@ pub struct CauseLine {
 impl CauseLine {
     /// The sentence with its sign, because colour alone must not show its severity.
     pub(super) fn signed(&self) -> String {
-        format!("{} {}", sign(self.severity), self.words)
-    }
-}
-
-/// The sign of a severity where processes are compared.
-pub const fn sign(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Critical => "▲",
-        Severity::Warning => "◆",
-        Severity::Info => "○",
+        format!("{} {}", Sign::from(self.severity), self.words)
     }
 }

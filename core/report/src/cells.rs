@@ -55,7 +55,7 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
 }
 
 fn of_cell(row: &CellRow) -> Vec<String> {
-    let sign = row.sign.map_or(" ", |(sign, _)| sign);
+    let sign = row.sign.map_or(" ", |(sign, _)| sign.glyph());
     let number = row.execution_count.map(|n| format!("[{n}]"));
     vec![
         format!("{sign} {}", row.name),

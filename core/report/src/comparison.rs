@@ -3,7 +3,7 @@
 use super::{cut, to_text, wrapped};
 use gpumem_analyzer::{CellRef, Compared, GrowthSide};
 use gpumem_model::units::{ByteDelta, Units};
-use gpumem_wording::{change_icon, outcome, waits_for};
+use gpumem_wording::{Sign, outcome, waits_for};
 
 /// The growing cells compared with the recording that the reader knows as `baseline`, at most `width`
 /// columns wide, and those that it waits for.
@@ -42,7 +42,7 @@ fn line(entry: &Compared) -> String {
     };
     format!(
         "{} {:<6} {} · {}: {then} → {} a {unit} ({change})",
-        change_icon(entry.change),
+        Sign::from(entry.change),
         entry.change.name(),
         entry.device,
         entry.cell.label,

@@ -48,7 +48,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-pub use cause::{CauseLine, sign};
+pub use cause::CauseLine;
 pub use company::company;
 pub use comparison::comparison;
 pub use csv::csv;

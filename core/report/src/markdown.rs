@@ -58,7 +58,7 @@ fn rows(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> Vec<St
         let name = markdown_code(&row.name).replace('|', "\\|");
         let number = row.execution_count;
         let number = number.map_or(String::new(), |n| format!("[{n}]"));
-        let sign = row.sign.map_or("", |(sign, _)| sign);
+        let sign = row.sign.map_or("", |(sign, _)| sign.glyph());
         format!(
             "| {sign} | {name} | {number} | {} | {} |",
             row.total, row.state

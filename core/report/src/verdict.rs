@@ -9,7 +9,7 @@ use gpumem_model::recording::Recording;
 use gpumem_model::units::Units;
 use gpumem_model::units::count;
 use gpumem_wording::{
-    Limits, Presentation, Prose, Remedy, healthy, present, present_verdict, tally,
+    Limits, Presentation, Prose, Remedy, Sign, healthy, present, present_verdict, tally,
 };
 
 /// The verdict, and the findings that follow.
@@ -22,7 +22,10 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
     if !has_bad {
         let device = default_device(recording, analysis).unwrap_or_default();
         let calm = healthy(recording, analysis, device, Units::Binary);
-        let sign = calm.sign.replace('○', "");
+        let sign = match calm.sign {
+            Sign::Note => "",
+            sign => sign.glyph(),
+        };
         let (title, outlook) = (calm.title.ticked(), calm.outlook.ticked());
         lines.push(wrapped(format!("{sign} {title}. {outlook}").trim(), width));
         lines.push(String::new());

@@ -1,18 +1,18 @@
 //! What became of growth since a baseline.
 
-use super::{N_NAMES, Prose, code, prose};
+use super::{N_NAMES, Prose, Sign, code, prose};
 use gpumem_analyzer::{CellRef, Change, Compared, GrowthSide};
 use gpumem_model::units::Units;
 
 /// What a comparison comes to: a sign, and a sentence. What grows more comes first, then what was fixed.
-pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (&'static str, Prose) {
+pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (Sign, Prose) {
     let Some(entry) = compared.first() else {
         return match waiting {
             [] => (
-                "✓",
+                Sign::Fine,
                 "Of the cells that ran since, none grew then and none grows now.".into(),
             ),
-            waiting => ("○", waits_for(waiting)),
+            waiting => (Sign::Note, waits_for(waiting)),
         };
     };
     let what = match entry.change {
@@ -30,7 +30,7 @@ pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (&'s
         None => format!("{now} a {unit}"),
     };
     let sentence = prose![code(&entry.cell.label), format!(" {what}: {figures}.")];
-    (change_icon(entry.change), sentence)
+    (entry.change.into(), sentence)
 }
 
 /// `Waiting for …: run it again to compare.`
@@ -49,16 +49,6 @@ pub fn waits_for(waiting: &[CellRef]) -> Prose {
     ]
 }
 
-/// The sign in front of a change.
-pub fn change_icon(change: Change) -> &'static str {
-    match change {
-        Change::Worse | Change::New => "▲",
-        Change::Same => "◆",
-        Change::Better => "○",
-        Change::Fixed => "✓",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,14 +61,14 @@ mod tests {
             let plays = n_mib.map(|n| vec![run(n); 12]);
             session(&[("f()", &plays[0]), ("g()", &plays[1])]).0
         };
-        let check = |before: [i64; 2], after: [i64; 2], expected: (&str, &str)| {
+        let check = |before: [i64; 2], after: [i64; 2], expected: (Sign, &str)| {
             let compared = compare(&of(after), &of(before), &Rules::default());
             let (sign, words) = outcome(&compared, &[], Units::Binary);
             assert_eq!((sign, &*words.ticked()), expected);
         };
         let fixed = "`g()` no longer grows: +40 MiB a run before, 0 B now.";
-        check([40, 40], [40, 0], ("✓", fixed));
+        check([40, 40], [40, 0], (Sign::Fine, fixed));
         let worse = "`f()` grows more: +40 MiB a run before, +80 MiB now.";
-        check([40, 40], [80, 0], ("▲", worse));
+        check([40, 40], [80, 0], (Sign::Alert, worse));
     }
 }

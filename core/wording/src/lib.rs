@@ -14,7 +14,7 @@
 //! let analysis = analyze(&recording, &Rules::default());
 //! let leak = &analysis.findings[0];
 //! let leak = wording::present(&recording, leak, Units::Binary);
-//! assert_eq!((leak.sign, leak.heading), ("▲", "Leak"));
+//! assert_eq!((leak.sign.glyph(), leak.heading), ("▲", "Leak"));
 //! assert_eq!(leak.title.plain(), "losses.append(step(batch)) leaks 2 MiB a run");
 //! ```
 #![forbid(unsafe_code)]
@@ -41,19 +41,20 @@ mod prose;
 mod repeated;
 mod retention;
 mod ruled_out;
+mod sign;
 mod spike;
 #[cfg(test)]
 mod tests;
 mod unattributed;
 mod verdict;
 
-use gpumem_analyzer::{Details, Finding, FindingKind, Severity, State, Verdict, Withdrawn};
+use gpumem_analyzer::{Details, Finding, FindingKind, State, Verdict, Withdrawn};
 use gpumem_model::recording::{Device, Recording, Run};
 use gpumem_model::source_text;
 use gpumem_model::units::{Units, count};
 
 pub use cell_state::cell_state;
-pub use comparison::{change_icon, outcome, waits_for};
+pub use comparison::{outcome, waits_for};
 pub use fix::fix_reason;
 pub use fragmentation::{EXPANDABLE, no_map};
 pub use growth::{two_digits, unit};
@@ -67,6 +68,7 @@ pub use presentation::{Presentation, Remedy};
 use prose::figure;
 pub use prose::{Prose, Span, capitalised, code};
 pub use retention::left_by;
+pub use sign::Sign;
 pub use verdict::{Tally, healthy, nothing_found, tally};
 
 /// A finding of this recording, with sizes in `units`.
@@ -154,16 +156,6 @@ impl Teller<'_> {
         } else {
             format!(" on {}", self.device())
         }
-    }
-}
-
-/// The sign in front of a finding, because colour alone must not show its severity.
-pub fn icon(finding: &Finding) -> &'static str {
-    match finding.severity {
-        Severity::Critical => "▲",
-        Severity::Warning if finding.state == Some(State::Leak) => "▲",
-        Severity::Warning => "◆",
-        Severity::Info => "○",
     }
 }
 

@@ -1,7 +1,7 @@
 //! A finding as the outputs show it.
 
 use super::fix::{fix_after_cell, fix_reason, short_fix};
-use super::{Prose, Teller, code, evidence, ruled_out};
+use super::{Prose, Sign, Teller, code, evidence, ruled_out};
 use gpumem_analyzer::Finding;
 use gpumem_model::recording::Recording;
 
@@ -9,8 +9,8 @@ use gpumem_model::recording::Recording;
 /// output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Presentation {
-    /// In front of it, because colour alone must not show its severity.
-    pub sign: &'static str,
+    /// In front of it.
+    pub sign: Sign,
     /// Its kind: `Leak`.
     pub heading: &'static str,
     /// One sentence: what happens where.
@@ -99,7 +99,7 @@ impl Presentation {
         let Teller {
             finding, recording, ..
         } = teller;
-        self.sign = super::icon(finding);
+        self.sign = Sign::from(*finding);
         self.heading = super::heading(finding);
         self.place = place(finding);
         self.remedy = Remedy::new(recording, finding);

@@ -36,10 +36,10 @@ fn what(teller: &Teller<'_>, details: &RetentionDetails) -> Prose {
 
 fn since(teller: &Teller<'_>, details: &RetentionDetails) -> Prose {
     let run = teller.recording.run(details.since);
-    match run.execution_count {
-        Some(n) => format!("since In [{n}]").into(),
-        None => prose!["since ", code(&cell_label(teller.recording, run))],
-    }
+    run.execution_count.map_or_else(
+        || prose!["since ", code(&cell_label(teller.recording, run))],
+        |n| format!("since In [{n}]").into(),
+    )
 }
 
 fn largest(details: &RetentionDetails) -> Prose {

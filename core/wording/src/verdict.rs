@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::holders::held_by;
-use super::{Presentation, Prose, code, figure, prose};
+use super::{Presentation, Prose, Sign, code, figure, prose};
 use gpumem_analyzer::{
     Analysis, DeviceSummary, FindingKind, Peak, RunRow, Verdict, Withdrawn, grew_in_a_loop,
 };
@@ -18,16 +18,16 @@ const N_STEPS: usize = 5;
 const MUCH_OF_A_DEVICE: u64 = 100;
 const MUCH: Bytes = Bytes::mib(64);
 
-/// `○` where there is nothing or growth could not have been seen, `◆` where the kernel died, else `✓`.
-fn calm_sign(recording: &Recording, analysis: &Analysis) -> &'static str {
+/// Nothing is called fine where growth could not have been seen.
+fn calm_sign(recording: &Recording, analysis: &Analysis) -> Sign {
     if recording.runs().is_empty() {
-        "○"
+        Sign::Note
     } else if died_in(recording).is_some() {
-        "◆"
+        Sign::Watch
     } else if shows_growth(recording, analysis) {
-        "✓"
+        Sign::Fine
     } else {
-        "○"
+        Sign::Note
     }
 }
 
@@ -265,17 +265,17 @@ pub fn nothing_found(recording: &Recording, below: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally {
     /// In front of the findings.
-    pub sign: &'static str,
+    pub sign: Sign,
     /// How many there are: `2 warnings`.
     pub words: String,
 }
 
 /// How many findings there are of each sign, and how many cells have none.
 pub fn tally(verdicts: &[&Verdict<'_>], n_fine_cells: usize) -> Vec<Tally> {
-    let of_sign = |sign: &'static str, what: &str| {
+    let of_sign = |sign: Sign, what: &str| {
         let n = verdicts
             .iter()
-            .filter(|verdict| super::icon(verdict.first()) == sign)
+            .filter(|verdict| Sign::from(verdict.first()) == sign)
             .count();
         (n > 0).then(|| Tally {
             sign,
@@ -283,13 +283,13 @@ pub fn tally(verdicts: &[&Verdict<'_>], n_fine_cells: usize) -> Vec<Tally> {
         })
     };
     let fine = (n_fine_cells > 0).then(|| Tally {
-        sign: "✓",
+        sign: Sign::Fine,
         words: format!("{} fine", count(n_fine_cells, "cell")),
     });
     let all = [
-        of_sign("▲", "alert"),
-        of_sign("◆", "warning"),
-        of_sign("○", "note"),
+        of_sign(Sign::Alert, "alert"),
+        of_sign(Sign::Watch, "warning"),
+        of_sign(Sign::Note, "note"),
         fine,
     ];
     all.into_iter().flatten().collect()
@@ -307,7 +307,7 @@ mod tests {
         let died = run(40).status(Status::Died);
         let (recording, _) = session(&[("f()", &[run(0), died])]);
         let analysis = analyze(&recording, &Rules::default());
-        assert_eq!(calm_sign(&recording, &analysis), "◆");
+        assert_eq!(calm_sign(&recording, &analysis), Sign::Watch);
         let words = healthy(&recording, &analysis, DeviceIdx(0), Units::Binary);
         assert_eq!(words.title.plain(), "The kernel died in In [2]");
         let outlook = words.outlook.plain();
@@ -319,7 +319,7 @@ mod tests {
         let (recording, _) = session(cells);
         let analysis = analyze(&recording, &Rules::default());
         let words = healthy(&recording, &analysis, DeviceIdx(0), Units::Binary);
-        assert_eq!((words.sign, &*words.title.plain()), (sign, title));
+        assert_eq!((words.sign.glyph(), &*words.title.plain()), (sign, title));
     }
 
     #[test]

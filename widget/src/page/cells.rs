@@ -2,9 +2,11 @@
 
 use gpumem_charts::{CellRow, Measure, Rest};
 use gpumem_model::recording::{CellIdx, DeviceIdx, RunIdx};
+use gpumem_model::severity::Severity;
 use gpumem_model::units::ByteDelta;
 use gpumem_page_kit::paint::{paint_scene, px};
 use gpumem_scene::{Point, Target, Theme};
+use gpumem_wording::Sign;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement, HtmlElement, HtmlInputElement};
 
@@ -421,10 +423,10 @@ impl Row {
 
     fn show(&mut self, make: &Maker, model: &Model, row: &CellRow, lit: Option<CellIdx>) {
         let state = model.state();
-        let (sign, severity) = row
-            .sign
-            .map_or(("", ""), |(sign, severity)| (sign, severity.name()));
-        let severity = if sign == "▲" { "critical" } else { severity };
+        let (sign, severity) = row.sign.map_or(("", ""), |(sign, severity)| match sign {
+            Sign::Alert => (sign.glyph(), Severity::Critical.name()),
+            _ => (sign.glyph(), severity.name()),
+        });
         write(&self.sign, sign);
         write(&self.name, &row.name);
         describe(&self.button, "title", &row.name);

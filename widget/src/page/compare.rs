@@ -65,7 +65,7 @@ impl Comparison {
         flag(&self.element, "hidden", false);
         write(&self.heading, &format!("Against {name}"));
         let (sign, words) = wording::outcome(compared, waiting, model.units());
-        let sign = make.text("span", &[("aria-hidden", "true")], sign);
+        let sign = make.text("span", &[("aria-hidden", "true")], sign.glyph());
         let words = make.prose("span", &[], &words);
         fill(&self.outcome, &[sign, words]);
         flag(&self.table, "hidden", compared.is_empty());
@@ -91,7 +91,7 @@ fn row(make: &Maker, entry: &Compared, units: Units) -> Element {
     let sign = make.text(
         "span",
         &[("aria-hidden", "true")],
-        wording::change_icon(entry.change),
+        wording::Sign::from(entry.change).glyph(),
     );
     let word = make.text("span", &[], entry.change.name());
     let change = make.group("td.change", &[], &[&sign, &word]);

@@ -1,6 +1,7 @@
 //! One of several accelerators is chosen by its tile, which says how full it is.
 
 use gpumem_charts::device_tiles;
+use gpumem_wording::Sign;
 use web_sys::{Element, HtmlElement};
 
 use crate::dom::{Maker, flag, refill, share};
@@ -26,7 +27,11 @@ impl Tiles {
         let mut elements = Vec::new();
         for tile in tiles {
             let name = make.text("b", &[], &tile.label);
-            let sign = make.text("span.sign", &[], if tile.leaks { "▲" } else { "" });
+            let sign = make.text(
+                "span.sign",
+                &[],
+                if tile.leaks { Sign::Alert.glyph() } else { "" },
+            );
             let (leaks, rest): (HtmlElement, HtmlElement) =
                 (make.typed("i.leak", &[]), make.typed("i", &[]));
             share(&leaks, tile.shares.0);

@@ -5,7 +5,7 @@ use gpumem_analyzer::{Severity, Verdict};
 use gpumem_charts::View;
 use gpumem_scene::Theme;
 use gpumem_wording as wording;
-use gpumem_wording::{Limits, Tally, prose};
+use gpumem_wording::{Limits, Sign, Tally, prose};
 use web_sys::Element;
 
 use crate::canvas::Faces;
@@ -181,7 +181,7 @@ impl<'a> Shown<'a> {
                 lines.push(Line::Row(verdict));
             } else {
                 rest.push(verdict);
-                let sign = wording::icon(first);
+                let sign = Sign::from(first).glyph();
                 if state.listed.as_deref() == Some(sign) {
                     lines.push(Line::Row(verdict));
                 }
@@ -231,7 +231,7 @@ fn undo(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Element {
 fn healthy(make: &Maker, model: &Model) -> Element {
     let (recording, device) = (model.recording(), model.state().device);
     let calm = wording::healthy(recording, model.analysis(), device, model.units());
-    let mark = make.text("span.sign", &[("aria-hidden", "true")], calm.sign);
+    let mark = make.text("span.sign", &[("aria-hidden", "true")], calm.sign.glyph());
     let title = make.prose("h3", &[], &calm.title);
     let outlook = make.prose("p.outlook", &[], &calm.outlook);
     let head = make.group("div.head", &[], &[&mark, &title, &outlook]);
@@ -247,20 +247,21 @@ fn tallies(make: &Maker, model: &Model, shown: &Shown<'_>) -> Element {
     let bar = make.empty("div.tally", &[]);
     let n_fine = model.analysis().n_fine_cells(model.recording());
     for Tally { sign, words } in wording::tally(&shown.rest, n_fine) {
-        let mark = make.text("span", &[("aria-hidden", "true")], sign);
+        let glyph = sign.glyph();
+        let mark = make.text("span", &[("aria-hidden", "true")], glyph);
         let words = make.text("span", &[], &words);
-        if sign == "✓" {
+        if sign == Sign::Fine {
             add(
                 &bar,
-                &make.group("span", &[("data-sign", sign)], &[&mark, &words]),
+                &make.group("span", &[("data-sign", glyph)], &[&mark, &words]),
             );
             continue;
         }
-        let is_listed = model.state().listed.as_deref() == Some(sign);
+        let is_listed = model.state().listed.as_deref() == Some(glyph);
         let attributes = [
             ("data-action", "list"),
-            ("data-argument", sign),
-            ("data-sign", sign),
+            ("data-argument", glyph),
+            ("data-sign", glyph),
             ("aria-expanded", if is_listed { "true" } else { "false" }),
         ];
         add(

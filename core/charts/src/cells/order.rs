@@ -77,7 +77,7 @@ impl Rest<'_> {
                 words += ", ";
             }
             if let Some((sign, _)) = row.sign {
-                words += sign;
+                words += sign.glyph();
                 words += " ";
             }
             words += &short(&row.name);

@@ -8,7 +8,7 @@ use gpumem_model::recording::{CellIdx, Run, RunIdx, Status};
 use gpumem_model::severity::Severity;
 use gpumem_model::units::{ByteDelta, Bytes};
 use gpumem_scene::Role;
-use gpumem_wording as wording;
+use gpumem_wording::{Sign, cell_state};
 
 /// A cell with what it kept.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub struct CellRow {
     /// Jupyter's number of its latest run.
     pub execution_count: Option<u32>,
     /// The sign of the worst finding, and how much that matters.
-    pub sign: Option<(&'static str, Severity)>,
+    pub sign: Option<(Sign, Severity)>,
     /// The id of that finding.
     pub finding: Option<String>,
     /// It leaks: its colour is that of leaks.
@@ -84,12 +84,12 @@ impl CellRow {
             cell: latest.cell,
             name: name::of(session, runs, finding),
             execution_count: latest.execution_count,
-            sign: finding.map(|finding| (wording::icon(finding), finding.severity)),
+            sign: finding.map(|finding| (Sign::from(finding), finding.severity)),
             finding: finding.map(|finding| finding.id.clone()),
             is_leak: finding.is_some_and(|finding| finding.kind == FindingKind::Leak),
             total: bytes(so_far),
             last: marks.last().and_then(|mark| mark.kept).map(bytes),
-            state: wording::cell_state(runs, finding, n_turns),
+            state: cell_state(runs, finding, n_turns),
             runs: runs.iter().map(|run| run.idx).collect(),
             marks,
         }

@@ -29,7 +29,7 @@ fn leaking() -> Cells {
 fn check_rows(cells: &Cells, expected: &[&str]) {
     let units = Units::Binary;
     let rows = cells.rows.iter().map(|row| {
-        let sign = row.sign.map_or("", |(sign, _)| sign);
+        let sign = row.sign.map_or("", |(sign, _)| sign.glyph());
         format!(
             "{sign} {} {} · {}",
             row.name,

@@ -10,6 +10,7 @@ use gpumem_model::units::Bytes;
 use gpumem_scene::Category;
 use gpumem_scene::Role;
 use gpumem_wording as wording;
+use gpumem_wording::Sign;
 
 /// Of less than this share of what is held, nobody wants to read.
 const TOO_LITTLE: u64 = 1000;
@@ -44,12 +45,12 @@ pub enum Alarm {
 
 impl Segment {
     /// The sign in front of its name.
-    pub const fn sign(&self) -> Option<&'static str> {
-        match self.alarm {
-            Some(Alarm::Leak) => Some("▲"),
-            Some(Alarm::Watch) => Some("◆"),
-            None => None,
-        }
+    pub fn sign(&self) -> Option<&'static str> {
+        let sign = match self.alarm? {
+            Alarm::Leak => Sign::Alert,
+            Alarm::Watch => Sign::Watch,
+        };
+        Some(sign.glyph())
     }
 
     /// Both are told as one sum.

@@ -1,6 +1,7 @@
 //! How full each of several accelerators is, for the tiles that choose one.
 
-use super::{in_use, segment::segments};
+use super::in_use;
+use super::segment::{Alarm, segments};
 use gpumem_analyzer::{Analysis, FindingKind};
 use gpumem_model::recording::{DeviceIdx, Recording};
 use gpumem_model::units::{Bytes, Units};
@@ -47,7 +48,7 @@ pub fn device_tiles(
         .map(|(_, device)| {
             let segments = segments(recording, analysis, device.idx);
             let usage = in_use(&segments);
-            let leak = segments.iter().filter(|it| it.sign() == Some("▲"));
+            let leak = segments.iter().filter(|it| it.alarm == Some(Alarm::Leak));
             let leak: Bytes = leak.map(|it| it.size).sum();
             let all = (usage.used + usage.cache + usage.free).as_f64().max(1.0);
             let words = if usage.is_limited {

@@ -7,7 +7,7 @@ use gpumem_model::units::ByteDelta;
 use gpumem_scene::label::{Label, MEDIUM, SMALL};
 use gpumem_scene::plot::sheet;
 use gpumem_scene::{Anchor, Face, Point, Rect, Role, Scene};
-use gpumem_wording::Limits;
+use gpumem_wording::{Limits, Sign};
 
 const PAD: f64 = 12.0;
 const TITLE: f64 = 26.0;
@@ -113,11 +113,11 @@ fn draw_row(scene: &mut Scene, cells: &Cells, row: &CellRow, layout: Layout, vie
     };
     if let Some((sign, severity)) = row.sign {
         let role = match severity {
-            _ if sign == "▲" => Role::Leak,
+            _ if sign == Sign::Alert => Role::Leak,
             Severity::Info => Role::Muted,
             _ => Role::Watch,
         };
-        let sign = Label::new(sign, Point::new(PAD, baseline));
+        let sign = Label::new(sign.glyph(), Point::new(PAD, baseline));
         scene.text(sign.face(Face::Bold).size(MEDIUM).role(role));
     }
     let names_right = if is_narrow {

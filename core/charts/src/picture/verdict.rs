@@ -8,7 +8,7 @@ use gpumem_scene::label::{Label, MEDIUM, SMALL};
 use gpumem_scene::plot::sheet;
 use gpumem_scene::text;
 use gpumem_scene::{Anchor, Face, Point, Rect, Role, Scene};
-use gpumem_wording::{Limits, Presentation, Remedy, healthy, present_verdict};
+use gpumem_wording::{Limits, Presentation, Remedy, Sign, healthy, present_verdict};
 
 /// Where words begin, after the sign.
 const LEFT: f64 = 44.0;
@@ -49,10 +49,10 @@ pub(super) fn draw(
 /// The colour of its sign.
 fn role(finding: &Presentation) -> Role {
     match finding.sign {
-        "▲" => Role::Leak,
-        "◆" => Role::Watch,
-        "✓" => Role::Ok,
-        _ => Role::Muted,
+        Sign::Alert => Role::Leak,
+        Sign::Watch => Role::Watch,
+        Sign::Fine => Role::Ok,
+        Sign::Note => Role::Muted,
     }
 }
 
@@ -64,7 +64,7 @@ fn draw_head(scene: &mut Scene, finding: &Presentation) {
         let outlook = outlook.trim_end_matches('.');
         scene.description = format!("{} {outlook}.", scene.description);
     }
-    let sign = Label::new(sign, Point::new(18.0, 30.0)).size(TITLE - 2.0);
+    let sign = Label::new(sign.glyph(), Point::new(18.0, 30.0)).size(TITLE - 2.0);
     scene.text(sign.role(role(finding)));
     scene.height = 6.0;
     let room = scene.width - LEFT - RIGHT;
@@ -166,7 +166,7 @@ fn draw_row(scene: &mut Scene, finding: &Presentation) {
     let ends = [Point::new(4.0, line), Point::new(scene.width - 1.0, line)];
     scene.rule(ends[0], ends[1], Role::Line, 1.0);
     let baseline = scene.height + 21.0;
-    let sign = Label::new(finding.sign, Point::new(20.0, baseline));
+    let sign = Label::new(finding.sign.glyph(), Point::new(20.0, baseline));
     scene.text(sign.size(13.0).role(role(finding)));
     let at = Point::new(scene.width - RIGHT, baseline);
     let place = Label::new(finding.place.as_deref().unwrap_or_default(), at);

@@ -4,10 +4,10 @@ use crate::multiples::MultiplesView;
 use crate::process_page::{BadEnd, Band, PageRow, ProcessPage};
 use gpumem_analyzer::Severity;
 use gpumem_model::units::Bytes;
-use gpumem_report::sign;
 use gpumem_scene::label::{Label, MEDIUM};
 use gpumem_scene::plot::crisp;
 use gpumem_scene::{Anchor, Face, Point, Rect, Role, Scene};
+use gpumem_wording::Sign;
 
 /// The plot lies between name and caption.
 const TOP: f64 = 20.0;
@@ -148,7 +148,7 @@ impl<'a> Drawing<'a> {
         let room = rect.width - level.width() - 8.0;
         let mut left = rect.x;
         if let Some(severity) = row.severity {
-            let sign = Label::new(sign(severity), Point::new(left, baseline));
+            let sign = Label::new(Sign::from(severity).glyph(), Point::new(left, baseline));
             scene.text(sign.role(words_role(severity)).size(MEDIUM));
             left += SIGN;
         }

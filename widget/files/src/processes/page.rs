@@ -6,8 +6,8 @@ use gpumem_model::units::Nanos;
 use gpumem_page_kit::canvas::Faces;
 use gpumem_page_kit::dom::{Maker, add, fill, flag, refill, set_attribute, write};
 use gpumem_page_kit::paint::faces;
-use gpumem_report::sign;
 use gpumem_scene::Point;
+use gpumem_wording::Sign;
 use gpumem_wording::capitalised;
 use web_sys::Element;
 
@@ -91,7 +91,12 @@ impl Page {
     fn show_causes(&self, page: &ProcessPage, state: &State) {
         let make = &self.make;
         if page.causes.is_empty() {
-            let tone = if page.rows.is_empty() { "○" } else { "✓" };
+            let sign = if page.rows.is_empty() {
+                Sign::Note
+            } else {
+                Sign::Fine
+            };
+            let tone = sign.glyph();
             let words = if page.rows.is_empty() {
                 "Nothing was recorded here."
             } else {
@@ -109,7 +114,7 @@ impl Page {
 
     fn cause(&self, idx: usize, cause: &PageCause, page: &ProcessPage, state: &State) -> Element {
         let make = &self.make;
-        let sign = sign(cause.severity);
+        let sign = Sign::from(cause.severity).glyph();
         let mark = make.text("span.sign", &[("data-sign", sign)], sign);
         let words = if cause.words.starts_with(&page.noun) {
             capitalised(&cause.words)

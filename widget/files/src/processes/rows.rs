@@ -2,7 +2,7 @@
 
 use gpumem_explorer::process_page::{PageColumn, PageRow, ProcessPage};
 use gpumem_page_kit::dom::{Maker, add, flag, refill, set_attribute, write};
-use gpumem_report::sign;
+use gpumem_wording::Sign;
 use web_sys::Element;
 
 use super::state::{N_ROWS, State};
@@ -101,7 +101,7 @@ impl Rows {
         let attributes = [("data-action", "row"), ("data-argument", &*argument)];
         let name = make.text("button.operator", &attributes, &row.name);
         let first = make.empty("div.called", &[]);
-        let sign = row.severity.map_or("", sign);
+        let sign = row.severity.map_or("", |it| Sign::from(it).glyph());
         let mark = make.text("span.sign", &[("data-sign", sign)], sign);
         add(&first, &mark);
         add(&first, &name);
