@@ -13,7 +13,7 @@ pub fn markdown(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -
     let verdicts = analysis.verdicts();
     if verdicts.is_empty() {
         let calm = healthy(recording, analysis, device, Units::Binary);
-        lines.push(head(&calm, marked(&calm.outlook)));
+        lines.push(head(&calm, &marked(&calm.outlook)));
     }
     for (idx, verdict) in verdicts.iter().enumerate() {
         let finding = present_verdict(recording, verdict, Units::Binary);
@@ -22,7 +22,7 @@ pub fn markdown(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -
             continue;
         }
         let outlook = marked(&finding.outlook.clone().capitalised());
-        lines.push(head(&finding, outlook));
+        lines.push(head(&finding, &outlook));
         let Some(remedy) = finding.remedy else {
             continue;
         };
@@ -67,7 +67,7 @@ fn rows(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> Vec<St
     lines.collect()
 }
 
-fn head(finding: &Presentation, outlook: String) -> String {
+fn head(finding: &Presentation, outlook: &str) -> String {
     let (sign, title) = (finding.sign, marked(&finding.title));
     format!("### {sign} {title}\n\n{outlook}\n")
 }
