@@ -13,7 +13,7 @@ use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 /// Forecasts stop here: runs, and steps.
 const FAR: [u64; 2] = [1_000, 100_000];
 
-/// Figures that only one kind of finding has. `wording::words`) shows them.
+/// Figures that only one kind of finding has. `wording::present` shows them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Details {
     /// Of a cell's runs or steps: `Leak`, `Growing`, `Settled`.
