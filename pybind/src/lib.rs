@@ -46,8 +46,6 @@ mod _gpumem {
         classic_thresholds,
     };
     #[pymodule_export]
-    use super::python::device_profile::DeviceProfile;
-    #[pymodule_export]
     use super::python::footprint::{Footprint, FootprintRow, of_model};
     #[pymodule_export]
     use super::python::gpu_processes::{GpuProcesses, find_company};
@@ -56,17 +54,15 @@ mod _gpumem {
     #[pymodule_export]
     use super::python::holders::{Holders, find_holders};
     #[pymodule_export]
-    use super::python::level_log::LevelLog;
-    #[pymodule_export]
     use super::python::levels::{bytes_text, device_levels, device_scalars, levels_text};
     #[pymodule_export]
     use super::python::marks::{Steps, StepsIterator, mark};
     #[pymodule_export]
-    use super::python::nsight::NsightExport;
+    use super::python::opened::{load, open};
     #[pymodule_export]
-    use super::python::opened::load;
-    #[pymodule_export]
-    use super::python::other_file::OtherFile;
+    use super::python::other_file::{
+        DeviceProfile, LevelLog, MemoryTimeline, NsightExport, OtherFile, TorchSnapshot, TorchTrace,
+    };
     #[pymodule_export]
     use super::python::ranks::{JobRanks, ranks_of};
     #[pymodule_export]
@@ -94,9 +90,7 @@ mod _gpumem {
         sessions_text, store_status, stored_recording,
     };
     #[pymodule_export]
-    use super::python::torch_snapshot::{TorchChange, TorchSnapshot};
-    #[pymodule_export]
-    use super::python::torch_trace::{MemoryTimeline, TorchTrace};
+    use super::python::torch_snapshot::TorchChange;
     #[pymodule_export]
     use super::recording::trace::flight::flight_recorder;
 

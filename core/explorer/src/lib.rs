@@ -13,7 +13,6 @@
 #![forbid(unsafe_code)]
 
 pub mod chart;
-pub mod json;
+pub mod formats;
 pub mod multiples;
 pub mod process_page;
-pub mod report;

@@ -10,8 +10,8 @@
 pub mod cell_files;
 pub mod chrome_trace;
 pub mod code_line;
+pub mod container;
 pub mod device_profile;
-pub mod file_kind;
 pub mod json_file;
 pub mod level_log;
 pub mod memory_timeline;
@@ -19,5 +19,6 @@ pub mod nsight;
 pub mod nvidia_smi;
 pub mod oom;
 pub mod pickle;
+pub mod read_error;
 pub mod stormlog;
 pub mod torch_snapshot;

@@ -9,7 +9,6 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from gpumem import _gpumem
-from gpumem._gpumem import TorchSnapshot, TorchTrace
 from gpumem._static import built
 from gpumem._table import escaped
 
@@ -48,15 +47,9 @@ def _files(found: OtherFile, path: Path) -> list[str]:
     content = found._page()
     if content is not None:
         return [_packed(content, _name(path))]
-    cells = found._cells() if isinstance(found, TorchSnapshot | TorchTrace) else ""
-    if isinstance(found, TorchTrace) and path.is_dir():
-        workers = found._workers()
-        return [_file(path / name, f"{name} · {words}", cells) for name, words in workers]
-    return [_file(path, "", cells)]
-
-
-def _file(path: Path, label: str, cells: str) -> str:
-    return _packed(path.read_bytes(), path.name, label, cells)
+    cells = found._page_cells()
+    files = enumerate(found._page_files())
+    return [_packed(found._page_file(idx), name, label, cells) for idx, (name, label) in files]
 
 
 def _packed(content: bytes, name: str, label: str = "", cells: str = "") -> str:

@@ -766,7 +766,7 @@ def _shown(options: Namespace) -> Report | Comparison | OtherFile:
 def _named(options: Namespace) -> _gpumem.Recording | OtherFile | None:
     """Return what the options name; None is this session."""
     if options.named is not None:
-        found: _gpumem.Recording | OtherFile = _gpumem.load(_expanded(options.named))
+        found: _gpumem.Recording | OtherFile = _gpumem._open(_expanded(options.named))
         return found
     return None if options.session is None else open_session(options.session)
 

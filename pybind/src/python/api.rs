@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use gpumem_analyzer::{Analysis, Compared, analyze, compare, waiting};
 use gpumem_charts as charts;
+use gpumem_explorer::formats::{Content, FileKind};
 use gpumem_explorer::process_page::ProcessPage;
 use gpumem_heap::Holders;
 use gpumem_jobs::processes::{Processes, processes};
 use gpumem_model::recording::{self, DeviceIdx, RunIdx};
-use gpumem_readers::file_kind::FileKind;
 use gpumem_report as report;
 use gpumem_report::chrome_trace::chrome_trace;
 use gpumem_report::{json, table};
@@ -26,7 +26,7 @@ use crate::base::files;
 use crate::base::text::Text;
 use crate::heap::look;
 use crate::python::arrow::Table;
-use crate::python::other_file::{Content, OtherFile, object};
+use crate::python::other_file::{OtherFile, object};
 use crate::python::rules;
 use crate::recording::{child, session, store};
 
@@ -144,9 +144,7 @@ impl Recording {
         let (py, recording) = (slf.py(), slf.clone().unbind());
         let found = py.detach(|| recording.get().processes());
         let n = found.rows.len();
-        object(py, Children { recording, found }, |_| SessionProcesses {
-            n,
-        })
+        object(py, Children { recording, found }, SessionProcesses { n })
     }
 
     /// The conclusion, for an issue.
@@ -318,29 +316,37 @@ pub(crate) fn read_file(py: Python<'_>, path: PathBuf) -> PyResult<(PathBuf, Vec
     });
     match read {
         Ok(bytes) => Ok((path, bytes)),
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            Err(raised(py, &std::format!("{}: {error}", path.display()), 0))
-        }
-        Err(error) => Err(file_error(path, &error)),
+        Err(error) => Err(unreadable(py, path, &error)),
     }
 }
 
-/// The recording that a file holds; of a damaged one what is sound.
-pub(crate) fn load_bytes(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<Recording> {
-    match FileKind::of(bytes) {
-        FileKind::Recording | FileKind::Unknown => {
-            let read = py.detach(|| {
-                wire::decode(bytes).or_else(|error| store::sound_part(bytes).ok_or(error))
-            });
-            warned(py, Some(path), read)
-        }
-        kind => Err(not_a_recording(py, path, kind)),
+/// The error for a file that is not regular, or that the system refuses.
+pub(crate) fn unreadable(py: Python<'_>, path: PathBuf, error: &io::Error) -> PyErr {
+    if error.kind() == io::ErrorKind::InvalidInput {
+        return raised(py, &std::format!("{}: {error}", path.display()), 0);
     }
+    file_error(path, error)
+}
+
+/// The recording that a file holds, if it looks like one.
+pub(crate) fn load_bytes(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<Recording> {
+    let kind = FileKind::recognise(bytes);
+    if kind.may_be_recording() {
+        return decoded(py, path, bytes);
+    }
+    Err(not_a_recording(py, path, kind))
+}
+
+/// The recording in a file's bytes; of a damaged one what is sound.
+pub(crate) fn decoded(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<Recording> {
+    let read =
+        py.detach(|| wire::decode(bytes).or_else(|error| store::sound_part(bytes).ok_or(error)));
+    warned(py, Some(path), read)
 }
 
 /// The error for a file of another kind.
 fn not_a_recording(py: Python<'_>, path: &Path, kind: FileKind) -> PyErr {
-    let words = kind.words();
+    let words = kind.name();
     let message = std::format!(
         "{}: byte 0: {words}, not a recording of gpumem",
         path.display()

@@ -1,9 +1,12 @@
-//! What `gpumem.load` read that is no recording, for Python: one class, with a subclass for each kind.
+//! What `gpumem.load` read that is no recording, for Python: one class, with a subclass for some contents.
 
-use std::path::Path;
+use std::any::Any;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gpumem_explorer::process_page::ProcessPage;
+use gpumem_explorer::formats::{Content, Workers};
+use gpumem_readers::cell_files::CellFiles;
+use gpumem_readers::{device_profile, level_log, memory_timeline, nsight, torch_snapshot};
 use pyo3::PyClass;
 use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer;
@@ -11,84 +14,163 @@ use pyo3::types::PyBytes;
 
 use crate::base::errors::raised;
 use crate::heap::look;
-
-/// What a kind of file has to say.
-pub(crate) trait Content: Send + Sync {
-    /// What messages call such a file.
-    fn kind(&self) -> &'static str;
-
-    /// The report; lines are at most `width` columns long.
-    fn text(&self, width: usize) -> String;
-
-    /// Everything; sizes are bytes, times are nanoseconds.
-    fn json(&self) -> String;
-
-    /// What Python's `repr` shows.
-    fn repr(&self) -> String;
-
-    /// The title of the page that explores it, if there is one.
-    fn page_title(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// What the page shows, if not the file itself.
-    fn page(&self) -> Option<ProcessPage> {
-        None
-    }
-}
+use crate::python::api::read_file;
 
 /// What `gpumem.load` read in a file that is not a recording.
 #[pyclass(frozen, subclass, module = "gpumem._gpumem")]
-pub(crate) struct OtherFile(Arc<dyn Content>);
+pub(crate) struct OtherFile {
+    content: Arc<dyn Content>,
+    source: Source,
+}
+
+/// What a page is made from, if not from the content.
+#[derive(Default)]
+pub(crate) struct Source {
+    pub(crate) files: Vec<PageFile>,
+    pub(crate) cells: CellFiles,
+}
+
+/// A file that a page shows.
+pub(crate) struct PageFile {
+    pub(crate) name: String,
+    /// Of its button, if there are several.
+    pub(crate) label: String,
+    pub(crate) bytes: FileBytes,
+}
+
+pub(crate) enum FileBytes {
+    /// As they were read.
+    Kept(Vec<u8>),
+    /// Still in the file.
+    In(PathBuf),
+}
 
 #[pymethods]
 impl OtherFile {
     #[getter]
     fn _kind(&self) -> &'static str {
-        self.0.kind()
+        self.content.kind()
     }
 
     /// The report as text; lines are at most `width` columns long.
     #[pyo3(signature = (width = 100))]
     fn text(&self, py: Python<'_>, width: usize) -> PyResult<String> {
         look::ensure_room()?;
-        Ok(py.detach(|| self.0.text(width)))
+        Ok(py.detach(|| self.content.text(width)))
     }
 
     /// Everything as JSON: sizes are bytes, times are nanoseconds.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         look::ensure_room()?;
-        Ok(py.detach(|| self.0.json()))
+        Ok(py.detach(|| self.content.json()))
     }
 
     #[getter]
     fn _page_title(&self) -> Option<&'static str> {
-        self.0.page_title()
+        self.content.page_title()
     }
 
     fn _page<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        let page = py.detach(|| Some(self.0.page()?.to_bytes()))?;
+        let page = py.detach(|| Some(self.content.page()?.to_bytes()))?;
         Some(PyBytes::new(py, &page))
     }
 
+    /// Name and label of each file that the page shows.
+    fn _page_files(&self) -> Vec<(&str, &str)> {
+        let files = self.source.files.iter();
+        files.map(|it| (&*it.name, &*it.label)).collect()
+    }
+
+    /// One of these files.
+    fn _page_file<'py>(&self, py: Python<'py>, idx: usize) -> PyResult<Bound<'py, PyBytes>> {
+        match self.source.files.get(idx).map(|file| &file.bytes) {
+            Some(FileBytes::Kept(bytes)) => Ok(PyBytes::new(py, bytes)),
+            Some(FileBytes::In(path)) => {
+                let (_, bytes) = read_file(py, path.clone())?;
+                Ok(PyBytes::new(py, &bytes))
+            }
+            None => Ok(PyBytes::new(py, b"")),
+        }
+    }
+
+    /// The names of cells, for the page.
+    fn _page_cells(&self) -> String {
+        self.source.cells.to_text()
+    }
+
     fn __repr__(&self) -> String {
-        self.0.repr()
+        self.content.repr()
     }
 }
 
-/// An object of the subclass that `class` makes of the content.
-pub(crate) fn object<C, S>(
-    py: Python<'_>,
-    content: C,
-    class: impl FnOnce(Arc<C>) -> S,
-) -> PyResult<Py<S>>
+impl OtherFile {
+    /// The content of a subclass.
+    pub(crate) fn content<C: Content>(&self) -> &C {
+        let content: &dyn Any = &*self.content;
+        content.downcast_ref().expect("a class has one content")
+    }
+}
+
+/// Declares subclasses, and what makes an object of a file's content.
+macro_rules! classes {
+    ($($(#[$doc:meta])+ $Class:ident = $Content:ty,)+) => {
+        $(
+            $(#[$doc])+
+            #[pyclass(frozen, extends = OtherFile, module = "gpumem._gpumem")]
+            pub(crate) struct $Class;
+        )+
+
+        /// An object of what was read in files.
+        pub(crate) fn file_object(
+            py: Python<'_>,
+            content: Arc<dyn Content>,
+            source: Source,
+        ) -> PyResult<Py<PyAny>> {
+            let read: &dyn Any = &*content;
+            $(
+                if read.is::<$Content>() {
+                    return object_of_class(py, content, source, $Class).map(Py::into_any);
+                }
+            )+
+            Py::new(py, OtherFile { content, source }).map(Py::into_any)
+        }
+    };
+}
+
+classes! {
+    /// A memory snapshot of `PyTorch`: who holds what on each device, and who did at the peak.
+    TorchSnapshot = torch_snapshot::Summary,
+    /// A Chrome trace of PyTorch's profiler, or those of several workers.
+    TorchTrace = Workers,
+    /// Bytes by category over time, as PyTorch's `export_memory_timeline` writes them.
+    MemoryTimeline = memory_timeline::MemoryTimeline,
+    /// A log of memory levels over time: of nvidia-smi or stormlog.
+    LevelLog = level_log::LevelLog,
+    /// An export of Nsight Systems: memory levels, failed calls, and what NVTX ranges kept.
+    NsightExport = nsight::NsightExport,
+    /// A device memory profile of JAX: what is alive on each device, and which lines allocated it.
+    DeviceProfile = device_profile::DeviceProfile,
+}
+
+/// An object of a subclass, of what was found in no file.
+pub(crate) fn object<S>(py: Python<'_>, content: impl Content, class: S) -> PyResult<Py<S>>
 where
-    C: Content + 'static,
     S: PyClass<BaseType = OtherFile>,
 {
-    let content = Arc::new(content);
-    let base = PyClassInitializer::from(OtherFile(content.clone()));
-    Py::new(py, base.add_subclass(class(content)))
+    object_of_class(py, Arc::new(content), Source::default(), class)
+}
+
+fn object_of_class<S>(
+    py: Python<'_>,
+    content: Arc<dyn Content>,
+    source: Source,
+    class: S,
+) -> PyResult<Py<S>>
+where
+    S: PyClass<BaseType = OtherFile>,
+{
+    let base = PyClassInitializer::from(OtherFile { content, source });
+    Py::new(py, base.add_subclass(class))
 }
 
 /// The error for a file whose content is not as it has to be; `offset` says where.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use gpumem_analyzer::{Analysis, analyze};
+use gpumem_explorer::formats::Content;
 use gpumem_explorer::process_page::ProcessPage;
 use gpumem_jobs::history::Ending;
 use gpumem_jobs::ranks::{self, Rank, Ranks};
@@ -12,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::base::errors::raised;
 use crate::python::api::{Recording, load_bytes, read_file, warn_missing};
-use crate::python::other_file::{Content, OtherFile, object};
+use crate::python::other_file::{OtherFile, object};
 use crate::python::workers::ending_of;
 use crate::recording::store::{self, Archive, ArchiveError, Opened, Origin};
 
@@ -71,7 +72,7 @@ pub(crate) fn job_of(py: Python<'_>, found: Vec<Rank>) -> PyResult<Py<JobRanks>>
             n_others,
         }
     });
-    object(py, job, |_| JobRanks)
+    object(py, job, JobRanks)
 }
 
 /// The sessions in a folder and the recordings that were saved there; `None` if there is none.

@@ -5,17 +5,17 @@ use std::io::{self, Read};
 use flate2::read::MultiGzDecoder;
 use gpumem_analyzer::{Rules, analyze};
 use gpumem_charts as charts;
-use gpumem_explorer as explorer;
+use gpumem_explorer::formats::{Content, FileKind, Format, OtherFile, Reading, torch_traces};
 use gpumem_explorer::multiples::{MultiplesView, multiples};
 use gpumem_explorer::process_page::{ProcessPage, RowOrder, bands};
 use gpumem_model::recording::{DeviceIdx, Recording};
 use gpumem_readers::cell_files::CellFiles;
 use gpumem_readers::chrome_trace::GroupBy;
-use gpumem_readers::file_kind::FileKind;
+use gpumem_readers::container::Container;
 use gpumem_readers::oom::ClassName;
 use gpumem_readers::torch_snapshot::{Explorer, Side, SnapshotChange};
 use gpumem_readers::{
-    chrome_trace, device_profile, json_file, memory_timeline, nvidia_smi, oom, pickle, stormlog,
+    chrome_trace, device_profile, memory_timeline, nvidia_smi, oom, pickle, stormlog,
     torch_snapshot,
 };
 use gpumem_report as report;
@@ -90,7 +90,7 @@ const OF_RECORDING: usize = 512 << 10;
 
 /// How many bytes are read: what a gzip file is unpacked to counts, not what it is packed in.
 fn n_read(bytes: &[u8]) -> usize {
-    if FileKind::of(bytes) != FileKind::Gzip {
+    if Container::recognise(bytes) != Container::Gzip {
         return bytes.len();
     }
     let mut unpacked = MultiGzDecoder::new(bytes).take(LARGEST_UNPACKED);
@@ -142,14 +142,15 @@ fn read_chrome_trace(bytes: &[u8]) {
         Ok(summary) => summary,
         Err(error) => return refused(bytes, error.offset, &error),
     };
-    explorer::json::torch_trace_json(&summary);
+    let workers = vec![("trace.json".to_owned(), summary)];
+    workers.json();
     for by in [
         GroupBy::Name,
         GroupBy::Shapes,
         GroupBy::Module,
         GroupBy::Function,
     ] {
-        explorer::report::torch_trace(&summary, by, width(bytes));
+        torch_traces(&workers, by, width(bytes));
     }
 }
 
@@ -157,8 +158,7 @@ fn read_memory_timeline(bytes: &[u8]) {
     // Its lists may take 1 MiB in any case.
     match within_size(bytes.len(), 2 << 20, || memory_timeline::timeline(bytes)) {
         Ok(timeline) => {
-            explorer::json::memory_timeline_json(&timeline);
-            explorer::report::memory_timeline(&timeline, width(bytes));
+            show_content(&timeline, bytes);
         }
         Err(error) => refused(bytes, error.offset, &error),
     }
@@ -167,8 +167,7 @@ fn read_memory_timeline(bytes: &[u8]) {
 fn read_device_profile(bytes: &[u8]) {
     match within_size(n_read(bytes), AT_LEAST, || device_profile::read(bytes)) {
         Ok(profile) => {
-            explorer::json::device_profile_json(&profile);
-            explorer::report::device_profile(&profile, width(bytes));
+            show_content(&profile, bytes);
         }
         Err(error) => drop(error.to_string()),
     }
@@ -177,8 +176,7 @@ fn read_device_profile(bytes: &[u8]) {
 fn read_nvidia_smi(bytes: &[u8]) {
     match within(bytes, || nvidia_smi::read(bytes)) {
         Ok(log) => {
-            explorer::json::level_log_json(&log);
-            explorer::report::level_log(&log, width(bytes));
+            show_content(&log, bytes);
         }
         Err(error) => refused(bytes, error.offset, &error),
     }
@@ -187,8 +185,7 @@ fn read_nvidia_smi(bytes: &[u8]) {
 fn read_stormlog(bytes: &[u8]) {
     match within(bytes, || stormlog::read(bytes)) {
         Ok(log) => {
-            explorer::json::level_log_json(&log);
-            explorer::report::level_log(&log, width(bytes));
+            show_content(&log, bytes);
         }
         Err(error) => refused(bytes, error.offset, &error),
     }
@@ -197,18 +194,25 @@ fn read_stormlog(bytes: &[u8]) {
 fn read_nsight(bytes: &[u8]) {
     let capture = capture(bytes);
     let export = within(bytes, || capture.summed_up());
-    explorer::json::nsight_json(&export);
-    explorer::report::nsight_export(&export, width(bytes));
+    show_content(&export, bytes);
 }
 
+/// Whatever it is, read as `gpumem.load` reads it.
 fn read_file_kind(bytes: &[u8]) {
-    within(bytes, || {
-        let _ = FileKind::of(bytes).words();
-        device_profile::is_profile(bytes);
-        let head = json_file::head(bytes);
-        memory_timeline::is_timeline(&head);
-        memory_timeline::is_picture(&head);
-    });
+    let kind = within(bytes, || FileKind::recognise(bytes));
+    kind.refusal("file");
+    let Some(Reading::Bytes(read)) = kind.format.map(Format::reading) else {
+        return;
+    };
+    let file = OtherFile {
+        name: "file",
+        bytes,
+        cells: &CellFiles::default(),
+    };
+    match within_size(n_read(bytes), 2 << 20, || read(&file)) {
+        Ok(content) => show_content(&*content, bytes),
+        Err(refusal) => refused(bytes, refusal.offset, &refusal.message),
+    }
 }
 
 fn read_oom(bytes: &[u8]) {
@@ -248,8 +252,7 @@ fn read_pickle(bytes: &[u8]) {
 fn read_torch_snapshot(bytes: &[u8]) {
     match within_size(bytes.len(), 2 << 20, || torch_snapshot::summary(bytes)) {
         Ok(summary) => {
-            explorer::json::torch_snapshot_json(&summary);
-            explorer::report::torch_snapshot(&summary, width(bytes));
+            show_content(&summary, bytes);
         }
         Err(error) => refused(bytes, error.offset, &error),
     }
@@ -268,8 +271,7 @@ fn read_snapshot_change(bytes: &[u8]) {
     let change = within_size(bytes.len(), 2 << 20, || {
         SnapshotChange::between(&before, &after)
     });
-    explorer::json::torch_change_json(&change);
-    explorer::report::torch_change(&change, width(bytes));
+    show_content(&change, bytes);
 }
 
 fn read_snapshot_explorer(bytes: &[u8]) {
@@ -319,6 +321,12 @@ fn read_found(bytes: &[u8]) {
     }
 }
 
+fn show_content(content: &dyn Content, bytes: &[u8]) {
+    content.json();
+    content.repr();
+    content.text(width(bytes));
+}
+
 fn show(recording: &Recording, bytes: &[u8]) {
     let rules = Rules::default();
     let analysis = analyze(recording, &rules);
@@ -338,7 +346,7 @@ fn show(recording: &Recording, bytes: &[u8]) {
 fn refused(bytes: &[u8], offset: usize, error: &impl std::fmt::Display) {
     drop(error.to_string());
     assert!(
-        offset <= bytes.len() || FileKind::of(bytes) == FileKind::Gzip,
+        offset <= bytes.len() || Container::recognise(bytes) == Container::Gzip,
         "byte {offset} of {}: {error}",
         bytes.len()
     );

@@ -10,10 +10,9 @@ mod snapshot;
 mod table;
 mod trace;
 
+use gpumem_explorer::formats::{FileKind, Format, Page};
 use gpumem_model::units::Units;
-use gpumem_readers::file_kind::FileKind;
-use gpumem_readers::json_file::head;
-use gpumem_readers::memory_timeline::is_timeline;
+use gpumem_readers::torch_snapshot::SnapshotFault;
 use gpumem_scene::{Point, Theme};
 use wasm_bindgen::prelude::{JsError, wasm_bindgen};
 use web_sys::Element;
@@ -83,18 +82,15 @@ impl View {
     pub fn new(bytes: &[u8], cells: &str) -> Result<View, JsError> {
         #[cfg(feature = "development")]
         console_error_panic_hook::set_once();
-        Ok(Self(match FileKind::of(bytes) {
-            FileKind::Json | FileKind::Gzip if !is_timeline(&head(bytes)) => {
-                Box::new(trace::Trace::open(bytes, cells)?)
+        let kind = FileKind::recognise(bytes);
+        Ok(Self(match kind.page() {
+            Some(Page::Snapshot) => Box::new(snapshot::Snapshot::open(bytes, cells)?),
+            Some(Page::Trace) => Box::new(trace::Trace::open(bytes, cells)?),
+            Some(Page::Processes) => Box::new(processes::Processes::open(bytes)?),
+            None if kind.format.is_some_and(Format::is_read) => {
+                return Err(JsError::new(&elsewhere(kind)));
             }
-            FileKind::Processes => Box::new(processes::Processes::open(bytes)?),
-            kind @ (FileKind::Json
-            | FileKind::Gzip
-            | FileKind::Recording
-            | FileKind::Sqlite
-            | FileKind::Stormlog
-            | FileKind::NvidiaSmi) => return Err(JsError::new(&elsewhere(kind))),
-            _ => Box::new(snapshot::Snapshot::open(bytes, cells)?),
+            None => open_unknown(kind, bytes, cells)?,
         }))
     }
 
@@ -181,9 +177,20 @@ impl View {
 
 /// What to do with a file that gpumem reads, but that has no page here.
 fn elsewhere(kind: FileKind) -> String {
-    let what = match kind {
-        FileKind::Json | FileKind::Gzip => "a memory timeline of PyTorch",
-        kind => kind.words(),
-    };
-    format!("{what} has no page here: `jupyter gpumem report FILE` shows it")
+    let name = kind.name();
+    format!("{name} has no page here: `jupyter gpumem report FILE` shows it")
+}
+
+/// Of what gpumem does not read: it may be a snapshot whose beginning is damaged.
+fn open_unknown(kind: FileKind, bytes: &[u8], cells: &str) -> Result<Box<dyn Shown>, JsError> {
+    match snapshot::Snapshot::open(bytes, cells) {
+        Ok(snapshot) => Ok(Box::new(snapshot)),
+        Err(error) if matches!(error.what, SnapshotFault::Pickle(_)) => {
+            let (offset, name) = (error.offset, kind.name());
+            Err(JsError::new(&format!(
+                "byte {offset}: not a memory snapshot of PyTorch: it looks like {name}"
+            )))
+        }
+        Err(error) => Err(error.into()),
+    }
 }

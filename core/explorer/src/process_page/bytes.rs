@@ -2,7 +2,9 @@
 
 use crate::process_page::{MAX_ROWS, ProcessPage};
 use gpumem_model::downsample::MAX_LEVELS;
-use gpumem_readers::file_kind::PROCESSES_BEGIN;
+
+/// The bytes of a page begin with these.
+pub(crate) const BEGINS: &[u8] = b"\x93gpumem processes 1\n";
 
 /// Why bytes are no page.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +23,7 @@ pub enum PageError {
 impl ProcessPage {
     /// The page as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = PROCESSES_BEGIN.to_vec();
+        let mut bytes = BEGINS.to_vec();
         serde_json::to_writer(&mut bytes, self).expect("a page holds strings and numbers only");
         bytes
     }
@@ -32,9 +34,7 @@ impl ProcessPage {
     ///
     /// The bytes are none of a page.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PageError> {
-        let json = bytes
-            .strip_prefix(PROCESSES_BEGIN)
-            .ok_or(PageError::NoPage)?;
+        let json = bytes.strip_prefix(BEGINS).ok_or(PageError::NoPage)?;
         let page: Self =
             serde_json::from_slice(json).map_err(|error| PageError::Damaged(error.to_string()))?;
         let n_rows = page.rows.len();

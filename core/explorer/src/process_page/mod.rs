@@ -20,6 +20,7 @@ mod column;
 mod tests;
 
 pub use band::{Band, bands, middle};
+pub(crate) use bytes::BEGINS;
 pub use bytes::PageError;
 pub use column::{PageColumn, RowOrder};
 

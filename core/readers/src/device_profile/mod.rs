@@ -26,7 +26,8 @@ use flate2::read::MultiGzDecoder;
 use thiserror::Error;
 
 use super::code_line::CodeLine;
-use super::file_kind::FileKind;
+use super::container::is_gzip;
+use super::read_error::ReadError;
 use gpumem_model::units::Bytes;
 
 /// What such a file is called in a report.
@@ -35,9 +36,6 @@ pub const TITLE: &str = "device memory profile";
 /// A packed profile may unpack to this many times its size, or to 16 MiB if that is more.
 const MAX_RATIO: u64 = 64;
 const MIN_UNPACKED: u64 = 16 << 20;
-
-/// So much of a packed file is unpacked to see what it holds.
-const HEAD: u64 = 4096;
 
 /// A profile summed up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -80,14 +78,7 @@ pub struct ProfileOwner {
 }
 
 /// A profile that was not read.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("byte {offset}: {what}")]
-pub struct DeviceProfileError {
-    /// Offset at which reading stopped, in what was unpacked.
-    pub offset: usize,
-    /// What is wrong there.
-    pub what: DeviceProfileFault,
-}
+pub type DeviceProfileError = ReadError<DeviceProfileFault>;
 
 /// What is wrong: [`DeviceProfileError::what`]. The message is for users.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -109,15 +100,9 @@ pub enum DeviceProfileFault {
     NoBytes(String),
 }
 
-/// Whether a file, packed or not, begins like a profile.
-pub fn is_profile(bytes: &[u8]) -> bool {
-    if FileKind::of(bytes) != FileKind::Gzip {
-        return profile::looks_like(bytes);
-    }
-    let mut head = Vec::new();
-    // What is damaged shows when it is read whole.
-    drop(MultiGzDecoder::new(bytes).take(HEAD).read_to_end(&mut head));
-    profile::looks_like(&head)
+/// Whether a file with this beginning, unpacked, may be a profile.
+pub fn is_profile(head: &[u8]) -> bool {
+    profile::looks_like(head)
 }
 
 /// Reads a profile, packed or not.
@@ -132,7 +117,7 @@ pub fn read(bytes: &[u8]) -> Result<DeviceProfile, DeviceProfileError> {
 }
 
 fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, DeviceProfileError> {
-    if FileKind::of(bytes) != FileKind::Gzip {
+    if !is_gzip(bytes) {
         return Ok(Cow::Borrowed(bytes));
     }
     let limit = (bytes.len() as u64 * MAX_RATIO).max(MIN_UNPACKED);

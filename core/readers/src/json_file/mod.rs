@@ -33,7 +33,7 @@ use repaired::Repaired;
 pub use scalar::{Scalar, TextInto};
 use unpacked::Unpacked;
 
-use super::file_kind::FileKind;
+use super::container::is_gzip;
 
 /// Lets a visitor be its own seed.
 macro_rules! own_seed {
@@ -89,7 +89,7 @@ pub fn read<'a, S: DeserializeSeed<'a>>(
     mut seed: impl FnMut() -> S,
 ) -> Result<S::Value, JsonError> {
     let plain = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
-    let is_packed = FileKind::of(bytes) == FileKind::Gzip;
+    let is_packed = is_gzip(bytes);
     let read = if is_packed {
         attempt(
             IoRead::new(BufReader::with_capacity(BUFFER, Unpacked::of(bytes))),

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use flate2::read::MultiGzDecoder;
 
 use super::{FREE, LARGEST_RATIO, max_memory};
-use crate::file_kind::FileKind;
+use crate::container::is_gzip;
 
 /// Traces of profilers are packed 10 to 40 times.
 const LARGEST_UNPACKED: usize = 200;
@@ -22,7 +22,7 @@ pub(super) enum Unpacked<'a> {
 
 impl<'a> Unpacked<'a> {
     pub(super) fn of(bytes: &'a [u8]) -> Self {
-        if FileKind::of(bytes) == FileKind::Gzip {
+        if is_gzip(bytes) {
             Self::Gzip {
                 decoder: Box::new(MultiGzDecoder::new(bytes)),
                 n_left: bytes

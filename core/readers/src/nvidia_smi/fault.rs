@@ -2,15 +2,10 @@
 
 use thiserror::Error;
 
+use crate::read_error::ReadError;
+
 /// A log that was not read.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("byte {offset}: {what}")]
-pub struct NvidiaSmiError {
-    /// Offset at which reading stopped: of the line that is wrong.
-    pub offset: usize,
-    /// What is wrong with it.
-    pub what: NvidiaSmiFault,
-}
+pub type NvidiaSmiError = ReadError<NvidiaSmiFault>;
 
 /// What is wrong: [`NvidiaSmiError::what`]. The message is for users.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

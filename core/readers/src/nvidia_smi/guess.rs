@@ -65,7 +65,7 @@ fn look(field: &str) -> Look {
 
 /// What rows without a header may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rows {
+pub enum Rows {
     /// A log of nvidia-smi: its memory is certain, or it has what only nvidia-smi writes.
     Log,
     /// Numbers that may be anything.

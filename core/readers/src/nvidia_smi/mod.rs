@@ -26,8 +26,8 @@ mod guess;
 mod quantity;
 mod rows;
 pub use fault::{NvidiaSmiError, NvidiaSmiFault};
+pub use guess::Rows;
 
-use super::file_kind::FileKind;
 use super::level_log::LevelLog;
 use columns::Columns;
 use decoded::Decoded;
@@ -35,24 +35,20 @@ use decoded::Decoded;
 /// What a log of `nvidia-smi` is called in a report.
 pub const TITLE: &str = "nvidia-smi log";
 
-/// What the beginning of a file looks like: a log of `nvidia-smi`, or rows of numbers that may be one without
-/// its header.
-pub(super) fn kind(head: &[u8]) -> Option<FileKind> {
+/// What the rows of a text with this beginning are, if they may be a log of `nvidia-smi`.
+pub fn rows_in(head: &[u8]) -> Option<Rows> {
     let decoded = Decoded::of(head);
     let mut lines = decoded.lines();
     let is_named =
         |line: &str| Columns::of_header(line).is_some() || fault::other_output(line).is_some();
     if lines.clone().any(|line| is_named(line.text)) {
-        return Some(FileKind::NvidiaSmi);
+        return Some(Rows::Log);
     }
     // The look may end inside a line.
     let n_lines = decoded.lines().count().max(2) - 1;
     let mut rows = Vec::new();
     rows.extend(lines.by_ref().take(n_lines).map(|line| line.text));
-    guess::rows_are(&rows).map(|rows| match rows {
-        guess::Rows::Log => FileKind::NvidiaSmi,
-        guess::Rows::Numbers => FileKind::Numbers,
-    })
+    guess::rows_are(&rows)
 }
 
 /// Reads a log.

@@ -2,17 +2,12 @@
 
 use thiserror::Error;
 
+use crate::read_error::ReadError;
+
 use super::Kind;
 
 /// A pickle that was not read.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("byte {offset}: {what}")]
-pub struct PickleError {
-    /// Offset of the opcode at which reading stopped, from the start of the input.
-    pub offset: usize,
-    /// What is wrong with it.
-    pub what: Fault,
-}
+pub type PickleError = ReadError<Fault>;
 
 /// What is wrong: [`PickleError::what`]. The message is for users.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -26,6 +26,7 @@ use thiserror::Error;
 
 use super::json_file::own_seed;
 use super::level_log::{Builder, HOST, Ids, LevelKind, LevelLog, WallTime};
+use super::read_error::ReadError;
 use event::{Event, RawEvent};
 use gpumem_model::units::Bytes;
 
@@ -36,14 +37,7 @@ pub const TITLE: &str = "stormlog export";
 const N_HOSTS: usize = 256;
 
 /// An export that was not read.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("byte {offset}: {what}")]
-pub struct StormlogError {
-    /// Offset at which reading stopped.
-    pub offset: usize,
-    /// What is wrong there.
-    pub what: StormlogFault,
-}
+pub type StormlogError = ReadError<StormlogFault>;
 
 /// What is wrong: [`StormlogError::what`]. The message is for users.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

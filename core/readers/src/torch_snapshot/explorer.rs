@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::cell_files::CellFiles;
 use crate::code_line::CodeLine;
+use crate::pickle;
 use gpumem_model::segments::{self, Pool, Segments};
 use gpumem_model::trace::Action;
 use gpumem_model::units::Bytes;
@@ -54,7 +55,7 @@ impl Explorer {
     ///
     /// As [`summary`](super::summary()).
     pub fn open(bytes: &[u8], cells: &CellFiles) -> Result<Self, SnapshotError> {
-        let tree = super::parsed(bytes)?;
+        let tree = pickle::parse(bytes)?;
         let snapshot = super::read(&tree, cells)?;
         let lives: Vec<_> = snapshot.devices.iter().map(lives).collect();
         let summary = Summary::with(&snapshot, &lives);

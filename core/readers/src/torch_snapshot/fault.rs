@@ -3,16 +3,10 @@
 use thiserror::Error;
 
 use crate::pickle::{self, Kind, PickleError};
+use crate::read_error::ReadError;
 
 /// A snapshot that was not read.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("byte {offset}: {what}")]
-pub struct SnapshotError {
-    /// Offset at which reading stopped: of the opcode, or of the beginning of the record that is wrong.
-    pub offset: usize,
-    /// What is wrong with it.
-    pub what: SnapshotFault,
-}
+pub type SnapshotError = ReadError<SnapshotFault>;
 
 /// What is wrong: [`SnapshotError::what`]. The message is for users.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -20,9 +14,6 @@ pub enum SnapshotFault {
     /// The pickle itself is damaged, or would run something.
     #[error(transparent)]
     Pickle(pickle::Fault),
-    /// No pickle at all.
-    #[error("not a memory snapshot of PyTorch: it looks like {0}")]
-    OtherFile(&'static str),
     /// A pickle of something else.
     #[error("not a memory snapshot of PyTorch: a pickled {0}")]
     OtherPickle(String),

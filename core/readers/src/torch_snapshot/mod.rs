@@ -50,7 +50,6 @@ pub use summary::{DeviceSummary, FailedRequest, Owner, Summary};
 pub use timeline::Timeline;
 
 use super::cell_files::CellFiles;
-use super::file_kind::FileKind;
 use super::pickle;
 
 /// Reads a snapshot's file and sums it up.
@@ -68,16 +67,5 @@ pub fn summary(bytes: &[u8]) -> Result<Summary, SnapshotError> {
 ///
 /// As [`summary()`].
 pub fn summary_in(bytes: &[u8], cells: &CellFiles) -> Result<Summary, SnapshotError> {
-    Ok(Summary::of(&read(&parsed(bytes)?, cells)?))
-}
-
-/// The file's values, or what the file is instead.
-fn parsed(bytes: &[u8]) -> Result<pickle::Tree<'_>, SnapshotError> {
-    pickle::parse(bytes).map_err(|error| match FileKind::of(bytes) {
-        FileKind::Pickle => error.into(),
-        other => SnapshotError {
-            offset: error.offset,
-            what: SnapshotFault::OtherFile(other.words()),
-        },
-    })
+    Ok(Summary::of(&read(&pickle::parse(bytes)?, cells)?))
 }

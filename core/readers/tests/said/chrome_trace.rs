@@ -3,8 +3,7 @@
 use proptest::prelude::*;
 
 use gpumem_analyzer::State;
-use gpumem_explorer::json::torch_trace_json;
-use gpumem_explorer::report::torch_trace;
+use gpumem_explorer::formats::{Content, torch_trace};
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 use gpumem_readers::cell_files::CellFiles;
 use gpumem_readers::chrome_trace::{GroupBy, TraceSummary, summary, summary_in};
@@ -397,7 +396,7 @@ fn valid() -> String {
 fn check_survives(file: &[u8]) {
     if let Ok(summary) = summary(file) {
         let _ = torch_trace(&summary, GroupBy::Shapes, 40);
-        let _ = torch_trace_json(&summary);
+        let _ = vec![("trace.json".to_owned(), summary)].json();
     }
 }
 

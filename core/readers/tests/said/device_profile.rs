@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
-use gpumem_explorer::report::device_profile;
+use gpumem_explorer::formats::Content;
 use gpumem_model::units::Bytes;
 use gpumem_readers::device_profile::{DeviceProfile, is_profile, read};
 use gpumem_report::columns::n_columns;
@@ -130,7 +130,7 @@ fn bytes_belong_to_the_innermost_line_of_the_user() {
     assert!(is_profile(&some()));
     check(&read(&some()).unwrap());
     check(&read(&gzip(&some())).unwrap());
-    let text = device_profile(&read(&some()).unwrap(), 80);
+    let text = read(&some()).unwrap().text(80);
     assert!(
         text.starts_with("device memory profile · 4 MiB in 4 allocations"),
         "{text}"
@@ -175,7 +175,7 @@ proptest! {
             bytes.truncate(cut.index(bytes.len()));
         }
         if let Ok(found) = read(&bytes) {
-            prop_assert!(device_profile(&found, 60).lines().all(|line| n_columns(line) <= 60));
+            prop_assert!(found.text(60).lines().all(|line| n_columns(line) <= 60));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use gpumem_explorer::report::nsight_export;
+use gpumem_explorer::formats::Content;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 use gpumem_readers::level_log::LevelKind;
 use gpumem_readers::nsight::{Capture, FailedCall, MemoryEvent, NsightExport, Range};
@@ -122,7 +122,7 @@ fn a_small_rise_is_not_denied() {
         devices: [(0, (None, Some(Bytes::mib(40 << 10))))].into(),
         ..Capture::default()
     };
-    let text = nsight_export(&capture.summed_up(), 100);
+    let text = capture.summed_up().text(100);
     let words =
         "no device's memory rose clearly: GPU 0 by 150 MiB, and less than 410 MiB does not count";
     assert!(text.contains(words), "{text}");
@@ -211,12 +211,12 @@ fn a_failed_call_tells_what_was_there() {
     );
     assert_eq!(failure.allocated, Some(Bytes::mib(5)));
     assert_eq!(failure.ranges, ["epoch", "step"]);
-    let text = nsight_export(&export, 200);
+    let text = export.text(200);
     let line = "▲ out of memory: cudaMalloc of process 4211 failed 20 ns after the start · it had 5 MiB · in epoch › step";
     assert!(text.contains(line), "{text}");
     capture.has_memory = false;
     capture.events.clear();
-    let text = nsight_export(&capture.summed_up(), 100);
+    let text = capture.summed_up().text(100);
     assert!(
         text.contains("`nsys profile --cuda-memory-usage=true`"),
         "{text}"

@@ -4,9 +4,8 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 
-use gpumem_explorer::report::level_log;
+use gpumem_explorer::formats::{Content, FileKind, Format};
 use gpumem_model::units::{Bytes, Nanos};
-use gpumem_readers::file_kind::FileKind;
 use gpumem_readers::level_log::{DeviceLog, LevelLog, Shape};
 use gpumem_readers::nvidia_smi::read;
 use gpumem_report::columns::n_columns;
@@ -64,8 +63,11 @@ fn check(text: &str, expected: &[&str]) {
     let log = log(text);
     let devices: Vec<String> = log.devices.iter().map(shown).collect();
     assert_eq!(devices, expected, "{:?}", log.notes);
-    assert_eq!(FileKind::of(text.as_bytes()), FileKind::NvidiaSmi);
-    let report = level_log(&log, 80);
+    assert_eq!(
+        FileKind::recognise(text.as_bytes()).format,
+        Some(Format::NvidiaSmi)
+    );
+    let report = log.text(80);
     assert!(
         report.lines().all(|line| line.chars().count() <= 80),
         "{report}"
@@ -125,7 +127,7 @@ fn every_encoding_of_a_shell() {
         marked(b"\xff\xfe", &little),
         marked(b"\xfe\xff", &big),
     ] {
-        assert_eq!(FileKind::of(&bytes), FileKind::NvidiaSmi);
+        assert_eq!(FileKind::recognise(&bytes).format, Some(Format::NvidiaSmi));
         assert_eq!(read(&bytes).unwrap(), log(QUERY));
     }
 }
@@ -175,28 +177,29 @@ fn a_log_without_header_is_told_by_its_numbers() {
 fn without_a_header_nothing_is_guessed() {
     for (text, kind) in [
         // memory.used, utilization.gpu
-        ("433, 0\n433, 1\n433, 2\n", FileKind::Numbers),
+        ("433, 0\n433, 1\n433, 2\n", Format::Numbers),
         // index, utilization.gpu
-        ("0, 35\n1, 20\n0, 36\n", FileKind::Numbers),
+        ("0, 35\n1, 20\n0, 36\n", Format::Numbers),
         // memory.total, utilization.gpu
-        ("40536, 35\n40536, 20\n", FileKind::Numbers),
+        ("40536, 35\n40536, 20\n", Format::Numbers),
         // timestamp, temperature.gpu
         (
             "2024/01/05 12:30:00.123, 45\n2024/01/05 12:30:01.123, 46\n",
-            FileKind::Numbers,
+            Format::Numbers,
         ),
         // memory.free, memory.total
-        (
-            "900 MiB, 1000 MiB\n800 MiB, 1000 MiB\n",
-            FileKind::NvidiaSmi,
-        ),
-        ("39000, 40536\n38000, 40536\n", FileKind::Numbers),
-        ("10 MiB, 20 MiB, 30 MiB\n", FileKind::NvidiaSmi),
-        ("512\n700\n600\n", FileKind::Numbers),
-        ("0,0.9\n1,0.8\n2,0.7\n", FileKind::Numbers),
-        ("3", FileKind::Numbers),
+        ("900 MiB, 1000 MiB\n800 MiB, 1000 MiB\n", Format::NvidiaSmi),
+        ("39000, 40536\n38000, 40536\n", Format::Numbers),
+        ("10 MiB, 20 MiB, 30 MiB\n", Format::NvidiaSmi),
+        ("512\n700\n600\n", Format::Numbers),
+        ("0,0.9\n1,0.8\n2,0.7\n", Format::Numbers),
+        ("3", Format::Numbers),
     ] {
-        assert_eq!(FileKind::of(text.as_bytes()), kind, "{text}");
+        assert_eq!(
+            FileKind::recognise(text.as_bytes()).format,
+            Some(kind),
+            "{text}"
+        );
         check_error(text, "byte 0: numbers without a header: ");
         check_error(text, "without `noheader`");
     }
@@ -348,8 +351,8 @@ fn other_texts_are_no_logs() {
         "0.5,0.7\n0.1,0.2\n",
         "{\"NVSMI LOG\": 1}",
     ] {
-        let kind = FileKind::of(text.as_bytes());
-        assert!(matches!(kind, FileKind::Text | FileKind::Json), "{text}");
+        let format = FileKind::recognise(text.as_bytes()).format;
+        assert!(matches!(format, None | Some(Format::TorchTrace)), "{text}");
     }
 }
 
@@ -392,7 +395,7 @@ fn judged(levels: impl Iterator<Item = u64>) -> (Shape, String) {
     let log = log(&text);
     let device = &log.devices[0];
     let shape = device.levels[0].course.shape(device.capacity);
-    let report = level_log(&log, 200);
+    let report = log.text(200);
     (shape, report.lines().nth(1).unwrap().to_owned())
 }
 
@@ -443,7 +446,7 @@ fn each_word_in_place_of_a_level_is_counted() {
     let log = log("index, memory.used\n0, 5\n0, [N/A]\n0, [GPU is lost]\n0, [N/A]\n");
     let expected = [("[N/A]", 2), ("[GPU is lost]", 1)].map(|(words, n)| (words.to_owned(), n));
     assert_eq!(log.devices[0].missing, expected);
-    let report = level_log(&log, 80);
+    let report = log.text(80);
     let line = "  no figure in 3 readings: [N/A] in 2, [GPU is lost] in 1";
     assert!(report.lines().any(|it| it == line), "{report}");
 }
@@ -500,9 +503,9 @@ proptest! {
         if is_cut {
             bytes.truncate(cut.index(bytes.len()));
         }
-        let _: FileKind = FileKind::of(&bytes);
+        FileKind::recognise(&bytes).name();
         match read(&bytes) {
-            Ok(log) => prop_assert!(level_log(&log, 60).lines().all(|line| n_columns(line) <= 60)),
+            Ok(log) => prop_assert!(log.text(60).lines().all(|line| n_columns(line) <= 60)),
             Err(error) => prop_assert!(error.offset <= bytes.len()),
         }
     }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use gpumem_explorer::report::level_log;
+use gpumem_explorer::formats::Content;
 use gpumem_readers::level_log::LevelLog;
 use gpumem_readers::stormlog::{is_export, read};
 use gpumem_report::columns::n_columns;
@@ -150,7 +150,7 @@ proptest! {
         }
         bytes.truncate(cut.index(bytes.len() + 1));
         match read(&bytes) {
-            Ok(log) => prop_assert!(level_log(&log, 60).lines().all(|line| n_columns(line) <= 60)),
+            Ok(log) => prop_assert!(log.text(60).lines().all(|line| n_columns(line) <= 60)),
             Err(error) => prop_assert!(error.offset <= bytes.len()),
         }
     }

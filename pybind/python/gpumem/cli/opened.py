@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpumem import Recording, _gpumem, load
+from gpumem import Recording, _gpumem
 from gpumem.cli.exits import CommandError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def all_of(named: list[str], notebook: str | None = None) -> Recording | OtherFi
 def opened(named: str, notebook: str | None = None) -> Recording | OtherFile:
     """Return what a name stands for; cells of the notebook are named in it."""
     with _readable(named):
-        found: Recording | OtherFile = load(named, notebook=notebook)
+        found: Recording | OtherFile = _gpumem._open(named, notebook=notebook)
         return found
 
 

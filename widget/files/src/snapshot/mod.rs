@@ -4,6 +4,7 @@
 mod page;
 mod state;
 
+use gpumem_explorer::formats::SNAPSHOT_TITLE;
 use gpumem_readers::cell_files::CellFiles;
 use gpumem_readers::torch_snapshot::{Explorer, SnapshotError};
 use gpumem_scene::{Point, Theme};
@@ -53,7 +54,7 @@ impl Snapshot {
 
 impl Shown for Snapshot {
     fn kind(&self) -> &'static str {
-        "PyTorch memory snapshot"
+        SNAPSHOT_TITLE
     }
 
     fn mount(&mut self, root: &Element, name: &str) {

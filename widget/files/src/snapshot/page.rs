@@ -1,7 +1,7 @@
 //! The elements of the page.
 
 use gpumem_explorer::chart::{Icicle, IcicleView, TraceView, icicle, part_words, trace_levels};
-use gpumem_explorer::report::{
+use gpumem_explorer::formats::{
     torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint, torch_snapshot_totals,
 };
 use gpumem_model::units::count;

@@ -6,6 +6,7 @@ mod operators;
 mod page;
 mod state;
 
+use gpumem_explorer::formats::TRACE_TITLE;
 use gpumem_readers::cell_files::CellFiles;
 use gpumem_readers::chrome_trace::{RangeRow, TraceExplorer, range_rows};
 use gpumem_readers::json_file::JsonError;
@@ -51,7 +52,7 @@ impl Trace {
 
 impl Shown for Trace {
     fn kind(&self) -> &'static str {
-        "PyTorch profiler trace"
+        TRACE_TITLE
     }
 
     fn mount(&mut self, root: &Element, name: &str) {

@@ -158,7 +158,7 @@ impl Operators {
         };
         let device = explorer.summary.devices.get(state.device);
         let device = device.map(|device| {
-            let name = gpumem_explorer::report::torch_trace_device(device);
+            let name = gpumem_explorer::formats::torch_trace_device(device);
             format!(" · memory on {name}")
         });
         write(

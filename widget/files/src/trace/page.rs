@@ -1,7 +1,7 @@
 //! The elements of the page.
 
 use gpumem_explorer::chart::{ProfilerChart, ProfilerView, instant_words, lanes, profiler_chart};
-use gpumem_explorer::report::{
+use gpumem_explorer::formats::{
     torch_trace_conclusion, torch_trace_device, torch_trace_level, torch_trace_owner,
     torch_trace_parts,
 };

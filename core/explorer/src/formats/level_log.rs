@@ -1,9 +1,13 @@
-//! A log of memory levels as text.
+//! Logs of memory levels, whoever wrote them.
 
-use gpumem_model::units::count;
-use gpumem_model::units::{Bytes, Nanos, count_of};
+mod json;
+
+use gpumem_model::units::{Bytes, Nanos, count, count_of};
 use gpumem_readers::level_log::{Course, DeviceLog, LevelLog, NamedCourse, ProcessLog, Shape};
 use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
+
+use super::Content;
+pub(super) use json::JsonLog;
 
 /// At most this many devices are listed.
 const N_DEVICES: usize = 32;
@@ -17,10 +21,29 @@ const N_COLUMNS: usize = 48;
 /// At this share of its capacity a device is nearly full.
 const NEARLY_FULL: f64 = 0.95;
 
-/// What each device's memory did, the ones that rose first, and its processes.
-///
-/// Lines are at most `width` columns long.
-pub fn level_log(log: &LevelLog, width: usize) -> String {
+impl Content for LevelLog {
+    fn kind(&self) -> &'static str {
+        "a log of memory levels"
+    }
+
+    /// What each device's memory did, the ones that rose first, and its processes.
+    fn text(&self, width: usize) -> String {
+        text(self, width)
+    }
+
+    /// Fields named `*_bytes` are bytes, `*_nanos` nanoseconds since the log's start; unknown is `null`.
+    fn json(&self) -> String {
+        serde_json::to_string(&JsonLog(self)).expect("a log holds strings and numbers only")
+    }
+
+    fn repr(&self) -> String {
+        let devices = count(self.devices.len(), "device");
+        let readings = count(self.n_readings, "reading");
+        format!("<LevelLog {}: {devices}, {readings}>", self.title)
+    }
+}
+
+fn text(log: &LevelLog, width: usize) -> String {
     let mut title = vec![
         log.title.to_owned(),
         count(log.devices.len(), "device"),

@@ -6,14 +6,8 @@ use gpumem_readers::level_log::{
     Course, DeviceLog, LevelKind, LevelLog, NamedCourse, Point, ProcessLog, WallTime,
 };
 
-/// A log as JSON. Fields named `*_bytes` are bytes, `*_nanos` nanoseconds since the log's start; unknown is
-/// `null`.
-pub fn level_log_json(log: &LevelLog) -> String {
-    serde_json::to_string(&JsonLog(log)).expect("a log holds strings and numbers only")
-}
-
 /// Also a part of what has more than levels.
-pub(super) struct JsonLog<'a>(pub(super) &'a LevelLog);
+pub(in crate::formats) struct JsonLog<'a>(pub(in crate::formats) &'a LevelLog);
 
 object! { JsonLog<'_>, it => {
     title: it.0.title,

@@ -1,13 +1,19 @@
-//! A memory snapshot of `PyTorch` as text.
+//! Memory snapshots of `PyTorch`.
 
-use gpumem_model::units::count;
-use gpumem_model::units::{Bytes, Nanos};
+use gpumem_model::units::{Bytes, Nanos, count};
 use gpumem_readers::code_line::CodeLine;
+use gpumem_readers::container::Container;
 use gpumem_readers::torch_snapshot::{
-    DeviceSummary, FailedRequest, Lifetimes, Owner, SnapshotHolder, Summary, Timeline,
+    DeviceSummary, FailedRequest, Lifetimes, Owner, SnapshotHolder, Summary, Timeline, summary_in,
 };
 use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
 use gpumem_wording::{EXPANDABLE, Prose, code, prose};
+use serde::Serialize;
+
+use super::{Content, Page, Reading, RegistryEntry, into_content};
+
+/// The title of its text and of its page.
+pub const SNAPSHOT_TITLE: &str = "PyTorch memory snapshot";
 
 /// At most this many owners are listed, the largest.
 const N_OWNERS: usize = 10;
@@ -21,15 +27,69 @@ const N_LIFETIMES: usize = 5;
 /// At most this many failed requests are listed, the latest.
 const N_FAILED: usize = 5;
 
-/// Each device's totals, its failed requests, and who owns what: now and at the trace's peak.
-///
-/// Lines are at most `width` columns long.
-pub fn torch_snapshot(summary: &Summary, width: usize) -> String {
+/// In the registry.
+pub(super) struct TorchSnapshot;
+
+impl RegistryEntry for TorchSnapshot {
+    const LISTED: Option<&'static str> = Some("memory snapshots");
+    const PAGE: Option<Page> = Some(Page::Snapshot);
+    const NAMES_CELLS: bool = true;
+    const READING: Reading =
+        Reading::Bytes(|file| into_content(summary_in(file.bytes, file.cells)));
+
+    fn recognises(container: Container, _head: &[u8]) -> bool {
+        container == Container::Pickle
+    }
+}
+
+impl Content for Summary {
+    fn kind(&self) -> &'static str {
+        "a memory snapshot of PyTorch"
+    }
+
+    /// Each device's totals, its failed requests, and who owns what: now and at the trace's peak.
+    fn text(&self, width: usize) -> String {
+        text(self, width)
+    }
+
+    /// Fields named `*_bytes` are bytes, `*_micros` microseconds; unknown is `null`.
+    fn json(&self) -> String {
+        let settings = self.settings.iter();
+        let json = JsonSnapshot {
+            devices: &self.devices,
+            settings: settings
+                .map(|(name, value)| (name.clone(), value.clone().into()))
+                .collect(),
+            n_annotations: self.n_annotations,
+        };
+        serde_json::to_string(&json).expect("a snapshot holds strings and numbers only")
+    }
+
+    fn repr(&self) -> String {
+        let devices = self.devices.iter();
+        let devices = devices.map(|it| format!("{}: {} allocated", it.device, it.allocated));
+        let devices: Vec<_> = devices.collect();
+        format!("<TorchSnapshot {}>", devices.join(", "))
+    }
+
+    fn page_title(&self) -> Option<&'static str> {
+        Some(SNAPSHOT_TITLE)
+    }
+}
+
+#[derive(Serialize)]
+struct JsonSnapshot<'a> {
+    devices: &'a [DeviceSummary],
+    settings: serde_json::Map<String, serde_json::Value>,
+    n_annotations: usize,
+}
+
+fn text(summary: &Summary, width: usize) -> String {
     let title = match summary.devices.len() {
         0 => "no memory reserved".to_owned(),
         n => count(n, "device"),
     };
-    let mut lines = vec![format!("PyTorch memory snapshot · {title}")];
+    let mut lines = vec![format!("{SNAPSHOT_TITLE} · {title}")];
     for device in &summary.devices {
         lines.push(String::new());
         lines.extend(device_lines(device, summary, width));

@@ -1,11 +1,14 @@
-//! A device memory profile as text.
+//! Device memory profiles of JAX.
 
-use gpumem_model::units::Bytes;
-use gpumem_model::units::count;
+use gpumem_model::units::{Bytes, count};
 use gpumem_readers::code_line::CodeLine;
-use gpumem_readers::device_profile::{DeviceProfile, TITLE};
+use gpumem_readers::container::Container;
+use gpumem_readers::device_profile::{self, DeviceProfile, TITLE, is_profile};
 use gpumem_readers::level_log::WallTime;
 use gpumem_report::columns::{cut, in_parts, to_text};
+use serde::Serialize;
+
+use super::{Content, Reading, RegistryEntry, into_content};
 
 /// At most this many devices with their kinds are listed, those with most bytes.
 const N_PARTS: usize = 16;
@@ -13,10 +16,55 @@ const N_PARTS: usize = 16;
 /// At most this many lines of code are listed, those with most bytes.
 const N_OWNERS: usize = 15;
 
-/// How much is alive, on which devices, and which lines allocated it.
-///
-/// Lines are at most `width` columns long.
-pub fn device_profile(profile: &DeviceProfile, width: usize) -> String {
+/// In the registry.
+pub(super) struct JaxProfile;
+
+impl RegistryEntry for JaxProfile {
+    const NAME: Option<&'static str> = Some("a device memory profile");
+    const LISTED: Option<&'static str> = Some("memory profiles of JAX");
+    const MAY_BE_PACKED: bool = true;
+    const READING: Reading = Reading::Bytes(|file| into_content(device_profile::read(file.bytes)));
+
+    fn recognises(container: Container, head: &[u8]) -> bool {
+        container == Container::Unknown && is_profile(head)
+    }
+}
+
+impl Content for DeviceProfile {
+    fn kind(&self) -> &'static str {
+        "a device memory profile"
+    }
+
+    /// How much is alive, on which devices, and which lines allocated it.
+    fn text(&self, width: usize) -> String {
+        text(self, width)
+    }
+
+    /// Fields named `*_bytes` are bytes; unknown is `null`.
+    fn json(&self) -> String {
+        let json = JsonProfile {
+            title: TITLE,
+            // Nanoseconds since 1970 do not fit a JavaScript number.
+            taken_nanos: self.taken_nanos.map(|nanos| nanos.to_string()),
+            profile: self,
+        };
+        serde_json::to_string(&json).expect("a profile holds strings and numbers only")
+    }
+
+    fn repr(&self) -> String {
+        format!("<DeviceProfile {}>", self.bytes)
+    }
+}
+
+#[derive(Serialize)]
+struct JsonProfile<'a> {
+    title: &'static str,
+    taken_nanos: Option<String>,
+    #[serde(flatten)]
+    profile: &'a DeviceProfile,
+}
+
+fn text(profile: &DeviceProfile, width: usize) -> String {
     let in_allocations = |n: Option<u64>| {
         let n = n.map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "allocation"));
         n.map_or_else(String::new, |n| format!(" in {n}"))

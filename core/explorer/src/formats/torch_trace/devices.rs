@@ -1,6 +1,6 @@
 //! Each device's levels, and what is there at its peak and at the end.
 
-use crate::report::torch_trace::{count, cut, in_parts, label, level};
+use crate::formats::torch_trace::{count, cut, in_parts, label, level};
 use gpumem_model::units::Bytes;
 use gpumem_readers::chrome_trace::{DeviceLevels, OperatorOwner, TraceSummary};
 

@@ -1,4 +1,4 @@
-//! A trace of PyTorch's profiler as text.
+//! Traces of PyTorch's profiler.
 
 mod conclusion;
 mod devices;
@@ -7,14 +7,78 @@ mod ranges;
 
 use std::collections::BTreeSet;
 
-use gpumem_model::units::count;
-use gpumem_model::units::{ByteDelta, Bytes};
-use gpumem_readers::chrome_trace::{DeviceLevels, GroupBy, OperatorOwner, TraceSummary};
+use gpumem_model::units::{ByteDelta, Bytes, count};
+use gpumem_readers::chrome_trace::{
+    DeviceLevels, GroupBy, OperatorOwner, TraceSummary, summary_in,
+};
+use gpumem_readers::container::Container;
 use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
 use gpumem_wording::Prose;
 
+use super::{Content, Page, Reading, RegistryEntry, into_content};
+
+/// The title of its text and of its page.
+pub const TRACE_TITLE: &str = "PyTorch profiler trace";
+
 /// At most this many workers are listed.
 const N_WORKERS: usize = 64;
+
+/// In the registry.
+pub(super) struct TorchTrace;
+
+/// Traces by their files' names; one for a single file.
+pub type Workers = Vec<(String, TraceSummary)>;
+
+impl RegistryEntry for TorchTrace {
+    const LISTED: Option<&'static str> = Some("traces and memory timelines of PyTorch");
+    const MAY_BE_PACKED: bool = true;
+    const PAGE: Option<Page> = Some(Page::Trace);
+    const NAMES_CELLS: bool = true;
+    const READING: Reading = Reading::Bytes(|file| {
+        let summary = summary_in(file.bytes, file.cells);
+        into_content(summary.map(|it| vec![(file.name.to_owned(), it)]))
+    });
+
+    fn recognises(container: Container, _head: &[u8]) -> bool {
+        container == Container::Json
+    }
+}
+
+impl Content for Workers {
+    fn kind(&self) -> &'static str {
+        "a trace of PyTorch's profiler"
+    }
+
+    fn text(&self, width: usize) -> String {
+        torch_traces(self, GroupBy::Name, width)
+    }
+
+    /// Fields named `*_bytes` are bytes, `*_nanos` nanoseconds; unknown is `null`. Of several traces
+    /// `{"workers": {"NAME": {…}}}`, by the files' names.
+    fn json(&self) -> String {
+        if let [(_, summary)] = &**self {
+            return serde_json::to_string(summary).expect(JSON);
+        }
+        let workers = self.iter().map(|(name, summary)| {
+            let trace = serde_json::to_value(summary);
+            (name.clone(), trace.expect(JSON))
+        });
+        let workers: serde_json::Map<String, serde_json::Value> = workers.collect();
+        serde_json::json!({ "workers": workers }).to_string()
+    }
+
+    fn repr(&self) -> String {
+        let names: Vec<_> = self.iter().map(|(name, _)| &**name).collect();
+        format!("<TorchTrace {}>", names.join(", "))
+    }
+
+    fn page_title(&self) -> Option<&'static str> {
+        Some(TRACE_TITLE)
+    }
+}
+
+/// Why it can be written.
+const JSON: &str = "a trace holds strings and numbers only";
 
 /// The conclusion, each device's levels with its owners at the peak, steps and ranges, and the operators
 /// by own time and by memory; these are rows by name, shapes of inputs, module or Python
@@ -41,7 +105,7 @@ pub fn torch_traces(workers: &[(String, TraceSummary)], by: GroupBy, width: usiz
     } else {
         "trace"
     };
-    let title = format!("PyTorch profiler traces · {}", count(workers.len(), noun));
+    let title = format!("{TRACE_TITLE}s · {}", count(workers.len(), noun));
     let mut lines = vec![title];
     for (name, summary) in workers.iter().take(N_WORKERS) {
         let mut parts = vec![format!("  {name}")];
@@ -107,7 +171,7 @@ pub fn torch_trace_parts(summary: &TraceSummary) -> Vec<String> {
 }
 
 fn title(summary: &TraceSummary, width: usize) -> String {
-    let mut parts = vec!["PyTorch profiler trace".to_owned()];
+    let mut parts = vec![TRACE_TITLE.to_owned()];
     parts.extend(torch_trace_parts(summary));
     in_parts(&parts, width, "  ")
 }

@@ -1,6 +1,6 @@
 //! Steps and labelled ranges: what each kept, and its peak.
 
-use crate::report::torch_trace::{change, count, cut, label, level};
+use crate::formats::torch_trace::{change, count, cut, label, level};
 use gpumem_model::units::{ByteDelta, Nanos};
 use gpumem_readers::chrome_trace::{Range, RangeMemory, TraceSummary};
 

@@ -1,14 +1,61 @@
-//! A memory timeline of `PyTorch` as text.
+//! Memory timelines of `PyTorch`.
 
-use gpumem_model::units::count;
-use gpumem_model::units::{ByteDelta, Bytes};
-use gpumem_readers::memory_timeline::MemoryTimeline;
+use gpumem_model::units::{ByteDelta, Bytes, count};
+use gpumem_readers::container::Container;
+use gpumem_readers::memory_timeline::{MemoryTimeline, is_picture, is_timeline, timeline};
 use gpumem_report::columns::{cut, in_parts};
 
-/// The peak and when it was, and the bytes of each category at the start, at the peak and at the end.
-///
-/// Lines are at most `width` columns long.
-pub fn memory_timeline(timeline: &MemoryTimeline, width: usize) -> String {
+use super::{Content, Reading, RegistryEntry, into_content};
+
+/// Figures, in JSON.
+pub(super) struct Timeline;
+
+/// A picture in a page: there is nothing to read.
+pub(super) struct TimelinePicture;
+
+impl RegistryEntry for Timeline {
+    const NAME: Option<&'static str> = Some("a memory timeline of PyTorch");
+    const MAY_BE_PACKED: bool = true;
+    const READING: Reading = Reading::Bytes(|file| into_content(timeline(file.bytes)));
+
+    fn recognises(container: Container, head: &[u8]) -> bool {
+        container == Container::Json && is_timeline(head)
+    }
+}
+
+impl RegistryEntry for TimelinePicture {
+    const READING: Reading = Reading::Elsewhere(|_| {
+        "byte 0: a page of PyTorch's export_memory_timeline, which holds a picture and no figures\n\
+         hint: export to a name that ends in .json or .raw.json.gz"
+            .to_owned()
+    });
+
+    fn recognises(container: Container, head: &[u8]) -> bool {
+        container == Container::Html && is_picture(head)
+    }
+}
+
+impl Content for MemoryTimeline {
+    fn kind(&self) -> &'static str {
+        "a memory timeline of PyTorch"
+    }
+
+    /// The peak and when it was, and the bytes of each category at the start, at the peak and at the end.
+    fn text(&self, width: usize) -> String {
+        text(self, width)
+    }
+
+    /// Fields named `*_bytes` are bytes, `*_nanos` nanoseconds; unknown is `null`.
+    fn json(&self) -> String {
+        serde_json::to_string(self).expect("a timeline holds names and numbers only")
+    }
+
+    fn repr(&self) -> String {
+        format!("<MemoryTimeline with {} rows>", self.n_rows)
+    }
+}
+
+fn text(timeline: &MemoryTimeline, width: usize) -> String {
     let title = [
         "PyTorch memory timeline".to_owned(),
         count(timeline.n_rows, "row"),

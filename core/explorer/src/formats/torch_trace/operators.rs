@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::report::torch_trace::{change, cut, label};
+use crate::formats::torch_trace::{change, cut, label};
 use gpumem_model::units::count;
 use gpumem_model::units::{Bytes, Nanos};
 use gpumem_readers::chrome_trace::{GroupBy, Operator, TraceSummary};

@@ -1,10 +1,15 @@
-//! An export of Nsight Systems as text.
+//! Exports of Nsight Systems, and its reports, which have to be exported first.
 
-use crate::report::level_log;
-use gpumem_model::units::ByteDelta;
-use gpumem_model::units::count;
-use gpumem_readers::nsight::{Failure, NsightExport, RangeTally, TITLE};
+use std::sync::Arc;
+
+use gpumem_model::units::{ByteDelta, count};
+use gpumem_readers::container::Container;
+use gpumem_readers::nsight::{Failure, NsightExport, REPORT_BEGINS, RangeTally, TITLE};
 use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
+use serde::Serialize;
+
+use super::level_log::JsonLog;
+use super::{Content, Reading, RegistryEntry};
 
 /// At most this many failed calls are listed, the first.
 const N_FAILED: usize = 5;
@@ -12,13 +17,74 @@ const N_FAILED: usize = 5;
 /// At most this many names of ranges are listed, those that kept most.
 const N_RANGES: usize = 15;
 
-/// What failed, what rose, and what each NVTX range kept.
-///
-/// Lines are at most `width` columns long.
-pub fn nsight_export(export: &NsightExport, width: usize) -> String {
+/// An `SQLite` database.
+pub(super) struct NsightSystems;
+
+/// A `.nsys-rep` or `.qdrep`.
+pub(super) struct NsightReport;
+
+impl RegistryEntry for NsightSystems {
+    const LISTED: Option<&'static str> = Some("SQLite exports of Nsight Systems");
+    const READING: Reading = Reading::Rows(|capture| Arc::new(capture.summed_up()));
+
+    fn recognises(container: Container, _head: &[u8]) -> bool {
+        container == Container::Sqlite
+    }
+}
+
+impl RegistryEntry for NsightReport {
+    const NAME: Option<&'static str> = Some("a report of Nsight Systems");
+    const READING: Reading = Reading::Elsewhere(|name| {
+        format!(
+            "a report of Nsight Systems, which only its own tools read\nhint: `nsys export --type sqlite {name}` makes \
+             what gpumem reads"
+        )
+    });
+
+    fn recognises(_container: Container, head: &[u8]) -> bool {
+        head.starts_with(REPORT_BEGINS)
+    }
+}
+
+impl Content for NsightExport {
+    fn kind(&self) -> &'static str {
+        "an export of Nsight Systems"
+    }
+
+    /// What failed, what rose, and what each NVTX range kept.
+    fn text(&self, width: usize) -> String {
+        text(self, width)
+    }
+
+    /// A log of levels with `failed_calls` and `ranges`. Fields named `*_bytes` are bytes, `*_nanos` nanoseconds
+    /// since the capture's start; unknown is `null`.
+    fn json(&self) -> String {
+        let json = JsonExport {
+            log: JsonLog(&self.log),
+            export: self,
+        };
+        serde_json::to_string(&json).expect("an export holds strings and numbers only")
+    }
+
+    fn repr(&self) -> String {
+        let failed = count(self.failed.len(), "failed call");
+        let ranges = count(self.n_ranges, "range");
+        format!("<NsightExport: {failed}, {ranges}>")
+    }
+}
+
+#[derive(Serialize)]
+struct JsonExport<'a> {
+    #[serde(flatten)]
+    log: JsonLog<'a>,
+    #[serde(flatten)]
+    export: &'a NsightExport,
+}
+
+fn text(export: &NsightExport, width: usize) -> String {
     let mut lines = Vec::new();
     if export.has_memory {
-        let log = level_log(&export.log, width);
+        let log = export.log.text(width);
         let (title, rest) = log.split_once('\n').unwrap_or((&log, ""));
         lines.push(title.to_owned());
         lines.extend(failed_lines(&export.failed, width));

@@ -1,4 +1,4 @@
-//! Two memory snapshots of `PyTorch` compared, as text.
+//! Two memory snapshots of `PyTorch` compared.
 
 use std::sync::Arc;
 
@@ -8,13 +8,32 @@ use gpumem_readers::code_line::CodeLine;
 use gpumem_readers::torch_snapshot::{Change, DeviceChange, SnapshotChange};
 use gpumem_report::columns::{cut, in_parts, to_text};
 
+use super::Content;
+
 /// At most this many stacks and holders are listed, those that changed most.
 const N_CHANGES: usize = 15;
 
-/// The levels of each device before and after, and which stacks and holders have other bytes.
-///
-/// Lines are at most `width` columns long.
-pub fn torch_change(change: &SnapshotChange, width: usize) -> String {
+impl Content for SnapshotChange {
+    fn kind(&self) -> &'static str {
+        "a comparison of memory snapshots"
+    }
+
+    /// The levels of each device before and after, and which stacks and holders have other bytes.
+    fn text(&self, width: usize) -> String {
+        text(self, width)
+    }
+
+    /// Fields named `*_bytes` are bytes: in the earlier snapshot, and in the later one.
+    fn json(&self) -> String {
+        serde_json::to_string(self).expect("a comparison holds strings and numbers only")
+    }
+
+    fn repr(&self) -> String {
+        self.text(100)
+    }
+}
+
+fn text(change: &SnapshotChange, width: usize) -> String {
     let title = match change.devices.len() {
         0 => "no memory reserved in either".to_owned(),
         n => count(n, "device"),

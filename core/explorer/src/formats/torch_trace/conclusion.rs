@@ -1,6 +1,6 @@
 //! The first lines: peaks, growth, and where the time goes.
 
-use crate::report::torch_trace::{cut, label, level};
+use crate::formats::torch_trace::{cut, label, level};
 use gpumem_analyzer::State;
 use gpumem_model::units::count;
 use gpumem_readers::chrome_trace::{DeviceLevels, FailedAllocation, PeakPlace, TraceSummary};
