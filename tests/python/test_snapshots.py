@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pickle
+import re
+from base64 import b64decode
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gpumem
 import pytest
-from gpumem import cli
+from gpumem import _file_page, _gpumem, cli
 
 from tests.python.snapshots import (
     GENERATIONS,
@@ -198,6 +201,15 @@ def test_the_magic_recognises_a_file(shell: Shell, tmp_path: Path) -> None:
     gpumem.recording().save(recording)
     shell.run(f"%gpumem_report --text {recording}")
     assert shell.lines[-1].startswith("GPU memory · ")
+
+
+def test_a_page_has_the_bytes_that_were_read(tmp_path: Path) -> None:
+    path = written(tmp_path, newest())
+    found, content = _gpumem._open(path), path.read_bytes()
+    path.write_bytes(b"another file")
+    packed = re.search(r'class="file"[^>]*>([^<]*)<', _file_page.html(found, path))
+    assert packed is not None
+    assert gzip.decompress(b64decode(packed[1])) == content
 
 
 def test_a_snapshot_without_torch_says_what_is_missing(shell: Shell, tmp_path: Path) -> None:
