@@ -260,9 +260,10 @@ fn who(found: &Ranks, finding: &RankFinding) -> String {
 
 /// A worker that was started anew is one all the same.
 fn n_all(found: &Ranks) -> usize {
-    match found.noun() {
-        "worker" => found.n_expected,
-        _ => found.rows.len(),
+    if found.are_workers() {
+        found.n_expected
+    } else {
+        found.rows.len()
     }
 }
 

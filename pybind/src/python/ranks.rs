@@ -51,9 +51,10 @@ impl Content for Job {
     }
 
     fn page_title(&self) -> Option<&'static str> {
-        Some(match self.found.noun() {
-            "worker" => "workers of a cluster",
-            _ => "ranks of a job",
+        Some(if self.found.are_workers() {
+            "workers of a cluster"
+        } else {
+            "ranks of a job"
         })
     }
 

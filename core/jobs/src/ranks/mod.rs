@@ -187,13 +187,14 @@ pub struct Ranks {
 }
 
 impl Ranks {
+    /// They are workers of a cluster, not ranks of a job.
+    pub fn are_workers(&self) -> bool {
+        self.rows.iter().any(|row| row.name.is_some())
+    }
+
     /// What they are called: `rank` or `worker`.
     pub fn noun(&self) -> &'static str {
-        if self.rows.iter().any(|row| row.name.is_some()) {
-            "worker"
-        } else {
-            "rank"
-        }
+        if self.are_workers() { "worker" } else { "rank" }
     }
 }
 

@@ -6,6 +6,7 @@ use super::{
     Cell, Device, DeviceIdx, HolderSnapshot, Loop, LoopIdx, Points, Reading, Run, RunIdx,
     SegmentSnapshot, Source, Trace,
 };
+use crate::named;
 use crate::rules::Rules;
 use crate::units::{Bytes, Nanos};
 
@@ -169,16 +170,29 @@ impl Frame {
     }
 }
 
+named! {
+    /// What other frames refer to by its index.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Entry {
+        /// A [`Device`].
+        Device = "device",
+        /// A [`Cell`].
+        Cell = "cell",
+        /// A [`Run`].
+        Run = "run",
+    }
+}
+
 /// A frame that does not fit what came before it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// An index that skips, or that nothing has.
-    #[error("{frame} names {what} {idx}, but only {n_known} are known")]
+    #[error("{frame} names {} {idx}, but only {n_known} are known", what.name())]
     Dangling {
         /// The frame that names it.
         frame: &'static str,
         /// What it names.
-        what: &'static str,
+        what: Entry,
         /// The index it gives.
         idx: u32,
         /// How many there are.

@@ -40,7 +40,8 @@ mod trace;
 pub use changes::Changes;
 pub use device_key::DeviceKey;
 pub use frame::{
-    Finish, Frame, FrameError, Header, MAX_FRAME, Missing, Sample, Samples, Series, SourceState,
+    Entry, Finish, Frame, FrameError, Header, MAX_FRAME, Missing, Sample, Samples, Series,
+    SourceState,
 };
 pub use held::HolderSnapshot;
 pub use level::{AllocatorLevels, DriverLevels, Level, Reading, Source, Unknown, Words};
@@ -539,11 +540,11 @@ impl Recording {
             Frame::Header(header) => self.header = header,
             Frame::Device(device) => {
                 let idx = device.idx;
-                check_next("device frame", "device", idx.0, self.devices.len())?;
+                check_next("device frame", Entry::Device, idx.0, self.devices.len())?;
                 put(&mut self.devices, idx.get(), device);
             }
             Frame::Cell(cell) => {
-                check_next("cell frame", "cell", cell.idx.0, self.cells.len())?;
+                check_next("cell frame", Entry::Cell, cell.idx.0, self.cells.len())?;
                 self.put_cell(cell);
             }
             Frame::Run(run) => {
@@ -555,7 +556,7 @@ impl Recording {
                 self.put_samples(samples);
             }
             Frame::Loop(of_run) => {
-                known("loop frame", "run", of_run.run.0, self.runs.len())?;
+                known("loop frame", Entry::Run, of_run.run.0, self.runs.len())?;
                 self.loops.insert((of_run.run, of_run.idx), *of_run);
             }
             Frame::Trace(trace) => {
@@ -803,10 +804,10 @@ impl Recording {
 
     fn check_run(&self, run: &Run) -> Result<(), FrameError> {
         let frame = "run frame";
-        known(frame, "cell", run.cell.0, self.cells.len())?;
-        check_next(frame, "run", run.idx.0, self.runs.len())?;
+        known(frame, Entry::Cell, run.cell.0, self.cells.len())?;
+        check_next(frame, Entry::Run, run.idx.0, self.runs.len())?;
         if let Some(parent) = run.parent {
-            known(frame, "run", parent.0, run.idx.get())?;
+            known(frame, Entry::Run, parent.0, run.idx.get())?;
         }
         let earlier = self.runs.get(run.idx.get());
         if let Some(earlier) = earlier {
@@ -820,7 +821,7 @@ impl Recording {
             .iter()
             .map(|levels| levels.device)
             .chain(of_oom)
-            .try_for_each(|device| known(frame, "device", device.0, self.devices.len()))
+            .try_for_each(|device| known(frame, Entry::Device, device.0, self.devices.len()))
     }
 
     fn check_samples(&self, samples: &Samples) -> Result<(), FrameError> {
@@ -839,8 +840,8 @@ impl Recording {
         run: RunIdx,
         device: DeviceIdx,
     ) -> Result<(), FrameError> {
-        known(frame, "run", run.0, self.runs.len())?;
-        known(frame, "device", device.0, self.devices.len())
+        known(frame, Entry::Run, run.0, self.runs.len())?;
+        known(frame, Entry::Device, device.0, self.devices.len())
     }
 
     fn put_samples(&mut self, samples: Samples) {
@@ -899,7 +900,7 @@ fn of_device<T>(
 /// Entry `idx` is known, or the next.
 fn check_next(
     frame: &'static str,
-    what: &'static str,
+    what: Entry,
     idx: u32,
     n_known: usize,
 ) -> Result<(), FrameError> {
@@ -914,12 +915,7 @@ fn check_next(
     })
 }
 
-fn known(
-    frame: &'static str,
-    what: &'static str,
-    idx: u32,
-    n_known: usize,
-) -> Result<(), FrameError> {
+fn known(frame: &'static str, what: Entry, idx: u32, n_known: usize) -> Result<(), FrameError> {
     if (idx as usize) < n_known {
         return Ok(());
     }
