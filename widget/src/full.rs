@@ -165,7 +165,7 @@ fn figure_row(make: &Maker, figure: &Evidence, words: &str, units: Units) -> Ele
         ("–", "no")
     };
     let shown = |value: f64| {
-        if figure.name.ends_with("_bytes") {
+        if figure.statistic.is_size() {
             units.change(ByteDelta::from_f64(value))
         } else {
             number(value)
@@ -174,7 +174,7 @@ fn figure_row(make: &Maker, figure: &Evidence, words: &str, units: Units) -> Ele
     let threshold = figure.threshold.map(shown).unwrap_or_default();
     make.group(
         "tr",
-        &[("title", figure.name)],
+        &[("title", figure.statistic.name())],
         &[
             &make.text("td", &[], words),
             &make.text("td.number", &[], &shown(figure.value)),

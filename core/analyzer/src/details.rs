@@ -29,10 +29,15 @@ pub enum Details {
         /// The run of which the recording tells where memory lay.
         mapped: Option<RunIdx>,
     },
-    /// Of `Pressure`.
+    /// Of `Pressure`: the allocator flushed its cache.
     Pressure {
-        /// How often the allocator flushed its cache.
+        /// How often.
         n_flushes: u64,
+    },
+    /// Of `Pressure`: hardly anything can still be used.
+    NearlyFull {
+        /// Free on the device and in the allocator's cache.
+        usable: Bytes,
     },
     /// Of `Spike`, above the higher end of the run.
     Spike {

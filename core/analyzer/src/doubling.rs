@@ -3,7 +3,7 @@
 use super::cell::CellRef;
 use super::context::Context;
 use super::details::{Details, DoublingDetails};
-use super::evidence::Evidence;
+use super::evidence::{Evidence, Statistic};
 use super::finding::{Finding, FindingKind};
 use super::row::{Peak, RunRow};
 use super::series::RunSeries;
@@ -71,8 +71,8 @@ pub(super) fn finding(context: Context<'_>, series: &RunSeries<'_>, least: f64) 
         fix,
         holders: holder.into_iter().collect(),
         evidence: vec![
-            Evidence::met("old_bytes", old.as_f64(), least),
-            Evidence::met("rose_bytes", rose.as_f64(), COPY * new.as_f64()),
+            Evidence::met(Statistic::Old, old.as_f64(), least),
+            Evidence::met(Statistic::Rose, rose.as_f64(), COPY * new.as_f64()),
         ],
         ..Finding::about(
             FindingKind::Doubling,

@@ -5,7 +5,7 @@
 //! none; it decides between *leak* and *growing*.
 
 use super::details::DecidedBy;
-use super::evidence::Evidence;
+use super::evidence::{Evidence, Statistic};
 use super::growth::State;
 use super::row::RunRow;
 use super::rules::Rules;
@@ -85,7 +85,7 @@ pub(super) fn of_counters(series: &RunSeries<'_>, p_bound: f64, rules: &Rules) -
         decides,
         evidence: Evidence {
             holds: says == Says::Collects,
-            ..Evidence::met("live_allocations", n_grown as f64, needed as f64)
+            ..Evidence::met(Statistic::LiveAllocations, n_grown as f64, needed as f64)
         },
     })
 }

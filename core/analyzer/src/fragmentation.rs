@@ -7,7 +7,7 @@
 use super::cell::CellRef;
 use super::context::Context;
 use super::details::{Details, FragmentationDetails, SeriesGrowth};
-use super::evidence::Evidence;
+use super::evidence::{Evidence, Statistic};
 use super::finding::{Finding, FindingKind};
 use super::growth::{Shape, State};
 use super::levels::DeviceSummary;
@@ -88,14 +88,18 @@ fn split(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
         device_kind: recording.device(device.device).kind,
     };
     let figures = [
-        ("cache_ratio", device.cache_ratio()),
-        ("largest_free_bytes", largest_free.map(Bytes::as_f64)),
-        ("reclaimable_bytes", Some(details.reclaimable.as_f64())),
+        (Statistic::CacheRatio, device.cache_ratio()),
+        (Statistic::LargestFree, largest_free.map(Bytes::as_f64)),
+        (Statistic::Reclaimable, Some(details.reclaimable.as_f64())),
     ];
     let figures = figures
         .into_iter()
-        .filter_map(|(name, value)| Some(Evidence::figure(name, value?)));
-    let ratio = Evidence::met("inactive_split_ratio", share, rules.fragmentation_ratio);
+        .filter_map(|(statistic, value)| Some(Evidence::figure(statistic, value?)));
+    let ratio = Evidence::met(
+        Statistic::InactiveSplitRatio,
+        share,
+        rules.fragmentation_ratio,
+    );
     Some(Finding {
         severity: Severity::Warning,
         n_runs: context.rows.of(device.device).len(),

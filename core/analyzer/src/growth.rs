@@ -15,7 +15,7 @@
 //! below what the second quarter reached, its floor rises, and it is nearly a straight line, which the
 //! end of a warm-up is not. That is a leak, too.
 
-use super::evidence::{Evidence, Explained};
+use super::evidence::{Evidence, Explained, Statistic};
 use super::rules::Rules;
 use super::trend::{self, MAX_POINTS};
 use gpumem_model::json_form::JsonNumber;
@@ -98,6 +98,8 @@ pub struct Growth {
     pub n_missing: usize,
     /// One-sided p of the trend: the probability that chance alone shows as much.
     pub p: f64,
+    /// It would be growth, or a leak, if it did not clearly slow down.
+    pub(super) slows: bool,
     /// The figures.
     pub evidence: Vec<Evidence>,
 }
@@ -114,12 +116,6 @@ object! { Growth, it => {
 }}
 
 impl Growth {
-    /// It would be growth, or a leak, if it did not clearly slow down.
-    pub(super) fn slows(&self) -> bool {
-        let mut names = self.evidence.iter().map(|figure| figure.name);
-        self.state == State::Stable && names.any(|name| name == "late_share")
-    }
-
     /// The verdict that is left when the trend has to hold against several series
     /// at once: a leak whose p is above `bound` is only watched.
     pub(super) fn held_against(&mut self, bound: f64) {
@@ -127,7 +123,7 @@ impl Growth {
             self.state = State::Suspected;
             self.evidence.push(Evidence {
                 holds: false,
-                ..Evidence::met("p_bound", self.p, bound)
+                ..Evidence::met(Statistic::PBound, self.p, bound)
             });
         }
     }
@@ -245,15 +241,21 @@ impl SeriesStats {
     pub(super) fn judged(&mut self, min_growth: Bytes, rules: &Rules) -> Growth {
         let (verdict, p, evidence) = self.weigh(min_growth, rules);
         let (slope, interval) = self.slope();
+        let state = state(self.n_levels, verdict, rules);
         let per_run = |slope: f64| ByteDelta::from_f64(slope / self.runs_per_point);
         Growth {
-            state: state(self.n_levels, verdict, rules),
-            shape: shape(&self.values, min_growth, verdict != Verdict::Quiet),
+            state,
+            shape: shape(
+                &self.values,
+                min_growth,
+                matches!(verdict, Verdict::Grows | Verdict::MayGrow),
+            ),
             bytes_per_run: per_run(slope),
             interval: (per_run(interval.0), per_run(interval.1)),
             total: self.total,
             n_missing: rules.min_runs.saturating_sub(self.n_levels),
             p,
+            slows: state == State::Stable && verdict == Verdict::Slows,
             evidence,
         }
     }
@@ -300,7 +302,8 @@ impl SeriesStats {
                 .get_or_insert_with(|| late_share(values, slope))
         });
         let slows = late.filter(|share| *share < LATE_SHARE);
-        evidence.extend(slows.map(|share| Evidence::above("late_share", share, LATE_SHARE)));
+        evidence
+            .extend(slows.map(|share| Evidence::above(Statistic::LateShare, share, LATE_SHARE)));
         if says && floor && trend && slows.is_none() {
             return (Verdict::Grows, p, evidence);
         }
@@ -311,7 +314,7 @@ impl SeriesStats {
             let of_tail = tail.figures(min_growth, rules);
             let share = tail.late_share;
             let of_bend = (share < LATE_SHARE_OF_TAIL)
-                .then(|| Evidence::above("tail_late_share", share, LATE_SHARE_OF_TAIL));
+                .then(|| Evidence::above(Statistic::TailLateShare, share, LATE_SHARE_OF_TAIL));
             let goes_on = of_tail.iter().all(|figure| figure.holds) && of_bend.is_none();
             evidence.extend(of_tail);
             evidence.extend(of_bend);
@@ -319,10 +322,10 @@ impl SeriesStats {
                 return (Verdict::Grows, trend::p_above(tail.z), evidence);
             }
         }
-        let verdict = if says && slows.is_none() {
-            Verdict::MayGrow
-        } else {
-            Verdict::Quiet
+        let verdict = match slows {
+            Some(_) => Verdict::Slows,
+            None if says => Verdict::MayGrow,
+            None => Verdict::Quiet,
         };
         (verdict, p, evidence)
     }
@@ -335,6 +338,8 @@ enum Verdict {
     Grows,
     /// One, by itself beyond what chance explains.
     MayGrow,
+    /// It would be one of these, if it did not clearly slow down.
+    Slows,
     /// Neither.
     Quiet,
 }
@@ -344,7 +349,7 @@ fn state(n_runs: usize, verdict: Verdict, rules: &Rules) -> State {
         _ if n_runs < rules.min_runs => State::NotEnoughData,
         Verdict::Grows => State::Leak,
         Verdict::MayGrow => State::Suspected,
-        Verdict::Quiet => State::Stable,
+        Verdict::Slows | Verdict::Quiet => State::Stable,
     }
 }
 
@@ -389,15 +394,23 @@ impl Whole {
     fn figures(&self, outline: &Outline, min_growth: Bytes, rules: &Rules) -> [Evidence; 7] {
         let (least_share, last_share) = outline.shares;
         [
-            ("kept_bytes", outline.kept, min_growth.as_f64()),
-            ("n_rises", outline.n_rises, LEAST_RISES),
-            ("block_t", self.block_t, rules.block_t),
-            ("last_quarter_share", last_share, rules.last_quarter_share),
-            ("trend_z", self.z, rules.trend_z),
-            ("least_quarter_share", least_share, rules.quarter_share),
-            ("relative_rise", self.rise, rules.relative_rise),
+            (Statistic::Kept, outline.kept, min_growth.as_f64()),
+            (Statistic::NRises, outline.n_rises, LEAST_RISES),
+            (Statistic::BlockT, self.block_t, rules.block_t),
+            (
+                Statistic::LastQuarterShare,
+                last_share,
+                rules.last_quarter_share,
+            ),
+            (Statistic::TrendZ, self.z, rules.trend_z),
+            (
+                Statistic::LeastQuarterShare,
+                least_share,
+                rules.quarter_share,
+            ),
+            (Statistic::RelativeRise, self.rise, rules.relative_rise),
         ]
-        .map(|(name, value, threshold)| Evidence::above(name, value, threshold))
+        .map(|(statistic, value, threshold)| Evidence::above(statistic, value, threshold))
     }
 }
 
@@ -421,12 +434,12 @@ impl Tail {
 
     fn figures(&self, min_growth: Bytes, rules: &Rules) -> [Evidence; 4] {
         [
-            ("tail_kept_bytes", self.kept, min_growth.as_f64()),
-            ("tail_low_bytes", self.low, self.reached.next_down()),
-            ("tail_block_t", self.block_t, rules.tail_block_t),
-            ("tail_rise", self.rise, rules.tail_rise),
+            (Statistic::TailKept, self.kept, min_growth.as_f64()),
+            (Statistic::TailLow, self.low, self.reached.next_down()),
+            (Statistic::TailBlockT, self.block_t, rules.tail_block_t),
+            (Statistic::TailRise, self.rise, rules.tail_rise),
         ]
-        .map(|(name, value, threshold)| Evidence::above(name, value, threshold))
+        .map(|(statistic, value, threshold)| Evidence::above(statistic, value, threshold))
     }
 }
 

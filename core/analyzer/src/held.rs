@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use super::details::{DecidedBy, Details};
-use super::evidence::Evidence;
+use super::evidence::{Evidence, Statistic};
 use super::facts::{Fact, Says};
 use super::finding::{Finding, FindingKind};
 use super::names::{GrowingNames, NameKey};
@@ -359,7 +359,7 @@ impl Growers {
             decides,
             evidence: Evidence {
                 holds: collects,
-                ..Evidence::met("held_bytes", grown.as_f64(), 0.5 * kept.as_f64())
+                ..Evidence::met(Statistic::Held, grown.as_f64(), 0.5 * kept.as_f64())
             },
         })
     }

@@ -70,7 +70,7 @@ pub use details::{
     Advice, DecidedBy, Details, DoublingDetails, FragmentationDetails, GrowthDetails,
     RetentionDetails, SeriesGrowth, TracedRun,
 };
-pub use evidence::Evidence;
+pub use evidence::{Evidence, Statistic};
 pub use finding::{Finding, FindingKind, Withdrawn};
 pub(crate) use fragmentation::is_in_pieces;
 pub use gaps::Gap;

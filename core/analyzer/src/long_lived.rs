@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::cell::CellRef;
 use super::context::Context;
 use super::details::Details;
-use super::evidence::Evidence;
+use super::evidence::{Evidence, Statistic};
 use super::finding::{Finding, FindingKind};
 use super::row::Metric;
 use gpumem_model::recording::{Recording, Trace};
@@ -60,7 +60,7 @@ fn finding(
         cell: Some(CellRef::of(recording, run)),
         runs: vec![trace.run],
         n_runs: 1,
-        evidence: vec![Evidence::met("long_lived_bytes", held.as_f64(), least)],
+        evidence: vec![Evidence::met(Statistic::LongLived, held.as_f64(), least)],
         ..Finding::about(
             FindingKind::LongLived,
             &format!("{:016x}/{device}", run.revision.0),

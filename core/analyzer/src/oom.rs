@@ -11,7 +11,7 @@ use super::cell::CellRef;
 use super::context::Context;
 use super::details::Details;
 use super::device_rows::Rows;
-use super::evidence::Evidence;
+use super::evidence::{Evidence, Statistic};
 use super::finding::{Finding, FindingKind, Withdrawn};
 use super::levels::DeviceSummary;
 use super::oom_breakdown::Cause;
@@ -308,20 +308,20 @@ impl<'a> Case<'a> {
         let figures = self.figures();
         let wanted = figures.wanted;
         [
-            ("wanted_bytes", wanted, None),
-            ("free_bytes", self.free(), wanted),
-            ("largest_free_bytes", figures.largest_free, wanted),
-            ("total_bytes", self.room(), None),
-            ("allocated_bytes", self.allocated(), None),
-            ("private_pools_bytes", figures.private_pools, None),
-            ("unallocated_bytes", self.unallocated(), None),
-            ("other_processes_bytes", self.others().0, None),
+            (Statistic::Wanted, wanted, None),
+            (Statistic::Free, self.free(), wanted),
+            (Statistic::LargestFree, figures.largest_free, wanted),
+            (Statistic::Total, self.room(), None),
+            (Statistic::Allocated, self.allocated(), None),
+            (Statistic::PrivatePools, figures.private_pools, None),
+            (Statistic::Unallocated, self.unallocated(), None),
+            (Statistic::OtherProcesses, self.others().0, None),
         ]
         .into_iter()
-        .filter_map(|(name, bytes, threshold)| {
+        .filter_map(|(statistic, bytes, threshold)| {
             let bytes = bytes?;
             Some(Evidence {
-                name,
+                statistic,
                 value: bytes.as_f64(),
                 threshold: threshold.map(Bytes::as_f64),
                 holds: threshold.is_none_or(|threshold| bytes < threshold),

@@ -4,7 +4,7 @@ use super::cell::CellRef;
 use super::context::Context;
 use super::details::Details;
 use super::doubling;
-use super::evidence::Evidence;
+use super::evidence::{Evidence, Statistic};
 use super::finding::{Finding, FindingKind};
 use super::row::{Peak, RunRow};
 use super::series::RunSeries;
@@ -66,7 +66,7 @@ fn spike(context: Context<'_>, series: &RunSeries<'_>, least: f64) -> Option<Fin
         cell: Some(CellRef::of(recording, recording.run(row.run))),
         runs: vec![row.run],
         n_runs: series.rows.len(),
-        evidence: vec![Evidence::met("excess_bytes", highest, fence)],
+        evidence: vec![Evidence::met(Statistic::Excess, highest, fence)],
         ..Finding::about(
             FindingKind::Spike,
             &series.key.id(recording),

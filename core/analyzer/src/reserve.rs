@@ -4,7 +4,7 @@
 use super::cell::CellRef;
 use super::context::Context;
 use super::details::{Details, SeriesGrowth};
-use super::evidence::Evidence;
+use super::evidence::{Evidence, Statistic};
 use super::finding::{Finding, FindingKind};
 use super::growth::State;
 use super::levels::DeviceSummary;
@@ -61,7 +61,7 @@ fn pressure(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
         cell: Some(CellRef::of(recording, recording.run(last))),
         runs: pressed.iter().map(|(run, _)| *run).collect(),
         n_runs: pressed.len(),
-        evidence: vec![Evidence::met("n_retries", n_flushes as f64, 0.0)],
+        evidence: vec![Evidence::met(Statistic::NRetries, n_flushes as f64, 0.0)],
         ..Finding::about(
             FindingKind::Pressure,
             recording.device(device.device).key.as_str(),
@@ -88,9 +88,9 @@ fn nearly_full(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> 
         (Some(_), None) => return None,
         (None, _) => Bytes::ZERO,
     };
-    let usable = (device.free()? + cache).as_f64();
+    let usable = device.free()? + cache;
     let least = NEARLY_FULL * capacity.as_f64();
-    if !about.kind.is_accelerator() || usable >= least {
+    if !about.kind.is_accelerator() || usable.as_f64() >= least {
         return None;
     }
     let (last, ..) = *context.rows.columns(device.device).levels.last()?;
@@ -103,14 +103,14 @@ fn nearly_full(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> 
         n_runs: 1,
         evidence: vec![Evidence {
             threshold: Some(least),
-            ..Evidence::figure("usable_bytes", usable)
+            ..Evidence::figure(Statistic::Usable, usable.as_f64())
         }],
         ..Finding::about(
             FindingKind::Pressure,
             about.key.as_str(),
             device.device,
             device.metric,
-            Details::Pressure { n_flushes: 0 },
+            Details::NearlyFull { usable },
         )
     })
 }
@@ -195,7 +195,7 @@ fn inefficient(recording: &Recording, series: &RunSeries<'_>) -> Option<Finding>
         cell: Some(CellRef::of(recording, recording.run(last.run))),
         runs: poor.iter().map(|(row, _)| row.run).collect(),
         n_runs: poor.len(),
-        evidence: vec![Evidence::met("used_share", used_share, EFFICIENT)],
+        evidence: vec![Evidence::met(Statistic::UsedShare, used_share, EFFICIENT)],
         ..Finding::about(
             FindingKind::Inefficient,
             &series.key.id(recording),

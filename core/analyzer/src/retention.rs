@@ -7,7 +7,7 @@ use super::cell::CellRef;
 use super::context::Context;
 use super::details::{Details, RetentionDetails};
 use super::device_rows::Rows;
-use super::evidence::Evidence;
+use super::evidence::{Evidence, Statistic};
 use super::finding::{Finding, FindingKind, Withdrawn};
 use super::growth::State;
 use super::levels::DeviceSummary;
@@ -119,7 +119,7 @@ impl<'a> Place<'a> {
             n_runs: 1,
             fix: fix.and_then(|holder| suggest::fix(recording, self.device, run, holder)),
             evidence: vec![Evidence::met(
-                "kept_bytes",
+                Statistic::Kept,
                 n_bytes.as_f64(),
                 least.as_f64(),
             )],

@@ -760,8 +760,8 @@ fn counters_that_bear_a_leak_out_are_evidence_and_change_nothing_else() {
     assert_eq!(bare[0].details, known[0].details);
     let evidence = bare[0].evidence.last().expect("some");
     assert_eq!(
-        (evidence.name, evidence.value, evidence.holds),
-        ("live_allocations", 12.0, true)
+        (evidence.statistic, evidence.value, evidence.holds),
+        (Statistic::LiveAllocations, 12.0, true)
     );
 }
 

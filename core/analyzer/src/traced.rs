@@ -1,7 +1,7 @@
 //! What the allocator's history of a run says of growth.
 
 use super::details::TracedRun;
-use super::evidence::Evidence;
+use super::evidence::{Evidence, Statistic};
 use gpumem_model::recording::{DeviceIdx, Recording, RunIdx, Trace};
 use gpumem_model::units::{ByteDelta, Bytes};
 
@@ -24,7 +24,7 @@ pub(super) fn evidence(trace: &Trace, rate: ByteDelta) -> Evidence {
     let (retained, least) = (trace.total.retained.as_f64(), (1.0 - NEAR) * rate.as_f64());
     Evidence {
         holds: retained > 0.0 && retained >= least,
-        ..Evidence::met("retained_bytes", retained, least)
+        ..Evidence::met(Statistic::Retained, retained, least)
     }
 }
 

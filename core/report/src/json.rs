@@ -233,7 +233,7 @@ struct JsonEvidence<'a> {
 }
 
 object! { JsonEvidence<'_>, it => {
-    name: it.figure.name,
+    name: it.figure.statistic,
     words: it.words,
     value: JsonNumber(it.figure.value),
     threshold: it.figure.threshold.map(JsonNumber),

@@ -1,20 +1,20 @@
 //! Explanations of the figures behind a verdict.
 
 use super::Teller;
-use gpumem_analyzer::{Details, Evidence, FindingKind};
+use gpumem_analyzer::{Details, Evidence, FindingKind, Statistic};
 
 /// What one figure of a finding means, in plain words.
 pub(super) fn evidence(teller: &Teller<'_>, figure: &Evidence) -> String {
-    match figure.name {
-        "held_bytes" => held(teller),
-        "retained_bytes" => retained(teller),
-        "kept_bytes" if teller.finding.kind == FindingKind::Retention => {
+    match figure.statistic {
+        Statistic::Held => held(teller),
+        Statistic::Retained => retained(teller),
+        Statistic::Kept if teller.finding.kind == FindingKind::Retention => {
             "kept there, and none of your names reaches it".to_owned()
         }
-        "largest_free_bytes" if teller.finding.kind == FindingKind::OutOfMemory => {
+        Statistic::LargestFree if teller.finding.kind == FindingKind::OutOfMemory => {
             "the largest piece of the cache".to_owned()
         }
-        _ => figure.meaning().to_owned(),
+        statistic => statistic.meaning().to_owned(),
     }
 }
 

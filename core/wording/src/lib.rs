@@ -84,6 +84,7 @@ pub fn present(recording: &Recording, finding: &Finding, units: Units) -> Presen
         Details::Fragmentation(details) => fragmentation::present(&teller, details),
         Details::ReservedGrowth { growth, .. } => fragmentation::of_reserved(&teller, growth),
         Details::Pressure { n_flushes } => pressure::present(&teller, *n_flushes),
+        Details::NearlyFull { usable } => pressure::nearly_full(&teller, *usable),
         Details::Spike { excess, usual } => spike::present(&teller, *excess, *usual),
         Details::Repeated { n_all } => repeated::present(&teller, *n_all),
         Details::Inefficient { used_share } => inefficient::present(&teller, *used_share),
@@ -106,10 +107,12 @@ pub fn present_verdict(recording: &Recording, verdict: &Verdict<'_>, units: Unit
         finding,
         units,
     };
-    let own = match (verdict.findings(), finding.kind) {
+    let own = match (verdict.findings(), &finding.details) {
         ([_], _) => return present(recording, finding, units),
-        (findings, FindingKind::OutOfMemory) => oom::of_several(&teller, findings),
-        (findings, FindingKind::Pressure) => pressure::of_several(&teller, findings),
+        (findings, Details::OutOfMemory(_)) => oom::of_several(&teller, findings),
+        (findings, Details::NearlyFull { usable }) => {
+            pressure::of_several(&teller, *usable, findings)
+        }
         (findings, _) => growth::of_several_settled(&teller, findings),
     };
     own.about(&teller)

@@ -7,11 +7,12 @@ use gpumem_model::units::count;
 
 const ADVICE: &str = "use smaller batches, or free memory before the largest step";
 
+pub(super) fn nearly_full(teller: &Teller<'_>, usable: Bytes) -> Presentation {
+    Presentation::with_row(title(teller), ": ", can_be_used(teller, usable)).advice(ADVICE)
+}
+
 pub(super) fn present(teller: &Teller<'_>, n_flushes: u64) -> Presentation {
-    let title = format!("{} is nearly full", teller.device());
-    if n_flushes == 0 {
-        return Presentation::with_row(title, ": ", usable(teller)).advice(ADVICE);
-    }
+    let title = title(teller);
     let requests = match n_flushes {
         1 => "1 request".to_owned(),
         n => format!("{n} requests"),
@@ -27,7 +28,7 @@ pub(super) fn present(teller: &Teller<'_>, n_flushes: u64) -> Presentation {
 }
 
 /// `8 devices are nearly full: 3.5 GiB of each can still be used, or less`.
-pub(super) fn of_several(teller: &Teller<'_>, findings: &[&Finding]) -> Presentation {
+pub(super) fn of_several(teller: &Teller<'_>, usable: Bytes, findings: &[&Finding]) -> Presentation {
     let labels = findings
         .iter()
         .map(|finding| &*teller.recording.device(finding.device).label);
@@ -38,10 +39,10 @@ pub(super) fn of_several(teller: &Teller<'_>, findings: &[&Finding]) -> Presenta
         .advice(ADVICE)
 }
 
-/// `**3.5 GiB** can still be used`.
-fn usable(teller: &Teller<'_>) -> Prose {
-    let mut evidence = teller.finding.evidence.iter();
-    let usable = evidence.find(|it| it.name == "usable_bytes");
-    let usable = Bytes::new(usable.map_or(0.0, |it| it.value) as u64);
-    prose![figure(teller.units.size(usable)), " can still be used"]
+fn title(teller: &Teller<'_>) -> String {
+    format!("{} is nearly full", teller.device())
+}
+
+fn can_be_used(teller: &Teller<'_>, usable: Bytes) -> String {
+    format!("**{}** can still be used", teller.units.size(usable))
 }

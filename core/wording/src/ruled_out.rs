@@ -1,7 +1,7 @@
 //! What a finding could have been, and is not.
 
 use super::{Prose, Teller, code, prose};
-use gpumem_analyzer::{Cause, Details, FindingKind, Metric, OomBreakdown, OomPart};
+use gpumem_analyzer::{Cause, Details, FindingKind, Metric, OomBreakdown, OomPart, Statistic};
 use gpumem_model::units::Bytes;
 
 /// What was ruled out, each with the reason: `("a warm-up", "the last quarter …")`.
@@ -15,21 +15,21 @@ pub(super) fn ruled_out(teller: &Teller<'_>) -> Vec<(&'static str, Prose)> {
 
 fn growth(teller: &Teller<'_>) -> Vec<(&'static str, Prose)> {
     let finding = teller.finding;
-    let figure = |name: &str| {
+    let figure = |statistic: Statistic| {
         let mut evidence = finding.evidence.iter();
         evidence
-            .find(|it| it.name == name && it.holds)
+            .find(|it| it.statistic == statistic && it.holds)
             .map(|it| it.value)
     };
     let mut found = Vec::new();
-    if let Some(share) = figure("last_quarter_share") {
+    if let Some(share) = figure(Statistic::LastQuarterShare) {
         found.push((
             "a warm-up or a plateau",
             format!("the last quarter has {:.0} % of the growth", 100.0 * share).into(),
         ));
     }
     if finding.metric == Metric::Allocated {
-        let alive = figure("live_allocations").map_or_else(String::new, |n| {
+        let alive = figure(Statistic::LiveAllocations).map_or_else(String::new, |n| {
             format!(", and more allocations stayed alive in {n:.0} runs")
         });
         found.push((
@@ -37,7 +37,7 @@ fn growth(teller: &Teller<'_>) -> Vec<(&'static str, Prose)> {
             format!("what tensors hold grew{alive}").into(),
         ));
     }
-    if let Some(kept) = figure("kept_bytes") {
+    if let Some(kept) = figure(Statistic::Kept) {
         let kept = teller.units.size(Bytes::new(kept as u64));
         found.push(("given back later", format!("{kept} never came back").into()));
     }

@@ -80,7 +80,7 @@ fn judged_names(
     let course: Vec<Bytes> = course.copied().collect();
     let mut growth = stats.judged(&growing.levels, least, context.rules);
     // A name that slows down has been mended, and that is told.
-    if growth.slows() {
+    if growth.slows {
         growth.state = State::Suspected;
     }
     let mut judged = Judged {

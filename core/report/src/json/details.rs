@@ -61,6 +61,7 @@ impl<'a> JsonDetails<'a> {
             Details::Pressure { n_flushes } => Self::Pressure {
                 n_flushes: *n_flushes,
             },
+            Details::NearlyFull { .. } => Self::Pressure { n_flushes: 0 },
             Details::Spike { excess, usual } => Self::Spike {
                 excess_bytes: *excess,
                 usual_bytes: *usual,
