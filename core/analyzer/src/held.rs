@@ -9,7 +9,9 @@ use super::facts::{Fact, Says};
 use super::finding::{Finding, FindingKind};
 use super::names::{GrowingNames, NameKey};
 use super::suggest;
-use gpumem_model::holders::{Bound, DeviceHolders, Holder, HolderBranch, Rest, RootKind, Traits};
+use gpumem_model::holders::{
+    Bound, DeviceHolders, Holder, HolderBranch, Keeper, Rest, RootKind, Traits,
+};
 use gpumem_model::recording::{DeviceIdx, Recording, RunIdx};
 use gpumem_model::units::{ByteDelta, Bytes};
 
@@ -24,10 +26,6 @@ const WORTH_TELLING: f64 = 0.1;
 
 /// At most so many names are told of.
 const N_TOLD: usize = 3;
-
-/// What a path leads through where nobody meant to keep anything: hooks that are added again, the
-/// frames of an exception.
-const BY_ACCIDENT: [&str; 3] = ["_hooks", ".__traceback__", ".tb_frame"];
 
 /// The names that hold what runs kept: first those that collect it, then the most.
 #[derive(Debug, Clone, Default)]
@@ -315,11 +313,7 @@ fn is_accident(holder: &Holder, is_emptied: bool) -> bool {
     let is_meant =
         matches!(holder.kind, RootKind::Variable | RootKind::ModuleGlobal) || holder.is_local();
     let traits = &holder.traits;
-    !is_meant
-        || (traits.graph > Bytes::ZERO && !is_emptied)
-        || (traits.by_function && !traits.type_name.ends_with("_lru_cache_wrapper"))
-        || traits.type_name == "type"
-        || BY_ACCIDENT.iter().any(|it| holder.path.contains(it))
+    !is_meant || (traits.graph > Bytes::ZERO && !is_emptied) || traits.keeper.is_some()
 }
 
 impl Growers {
@@ -346,7 +340,7 @@ impl Growers {
         let grows = is_named && is_most && self.n_grown == self.n_looks;
         let bound = first.traits.bound.filter(|bound| bound.n <= bound.most);
         // The cache of a method keeps the objects, too, and nobody means that.
-        let bound = bound.filter(|_| first.traits.type_name != "type");
+        let bound = bound.filter(|_| first.traits.keeper != Some(Keeper::Class));
         let (says, decides) = match bound {
             Some(bound) if is_most => (Says::Replaces, Some(fills(first, bound))),
             _ if is_most && self.is_one_tensor => (Says::Replaces, Some(DecidedBy::OneTensor)),

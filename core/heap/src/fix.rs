@@ -291,7 +291,7 @@ fn of_any(holder: &Holder) -> Option<Fix> {
     // Results of a worker's tasks have a name that is no expression.
     let is_name = !holder.name.contains(' ') || holder.name.contains('…');
     // What others hold, too, is not freed with this name.
-    let is_shared = holder.what.contains(", shared with ");
+    let is_shared = holder.traits.is_shared;
     (is_data && is_name && !is_shared).then(|| once(&format!("del {}", holder.name), reason))
 }
 
@@ -487,7 +487,7 @@ mod tests {
     fn what_others_hold_too_is_not_said_to_be_freed() {
         let mut kept = holder(RootKind::Variable, "kept[0]", "list");
         assert!(fix(&kept, &["f()"], true).is_some());
-        "list of 12 tensors, shared with Out[2]".clone_into(&mut kept.what);
+        kept.traits.is_shared = true;
         assert_eq!(fix(&kept, &["f()"], true), None);
     }
 

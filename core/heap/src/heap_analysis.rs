@@ -15,7 +15,8 @@ use super::shared::{self, Sharers};
 use super::step::Step;
 use super::{Holders, Limits, ledger, words};
 use gpumem_model::holders::{
-    Bound, DeviceHolders, Holder, Kept, NameLevel, Part, Rest, RootKind, SharedMemory, Traits,
+    Bound, DeviceHolders, Holder, Keeper, Kept, NameLevel, Part, Rest, RootKind, SharedMemory,
+    Traits,
 };
 use gpumem_model::units::{ByteDelta, Bytes};
 
@@ -262,7 +263,8 @@ impl<'a> HeapAnalysis<'a> {
             n_tensors: tally.n_all(),
             scalars: tally.n_all() > 0 && u64::from(tally.n_scalars) == tally.n_all(),
             graph: Bytes::new(tally.graph),
-            by_function: self.is_by_function(&links),
+            keeper: self.keeper(type_name, &links),
+            is_shared: false,
             part,
             bound,
             tensor_type: self.tensor_type(&links),
@@ -293,19 +295,24 @@ impl<'a> HeapAnalysis<'a> {
         None
     }
 
-    /// A function has it: in its closure, its defaults, or its cache.
-    fn is_by_function(&self, links: &[(u32, u32, u32)]) -> bool {
-        links.iter().any(|(_, to, link)| {
+    /// What has the object at the end of the links, if the name is of that type.
+    fn keeper(&self, type_name: Option<&str>, links: &[(u32, u32, u32)]) -> Option<Keeper> {
+        let of_link = |(_, to, link): &(u32, u32, u32)| {
+            let root = self.web.entry(*link);
+            let of_root = root.filter(|root| is_of_hooks(&root.path));
             let edge = self.web.graph.edges.get(*link as usize);
-            let is_its = edge.is_some_and(|edge| {
-                matches!(edge.step, Step::Closure(_) | Step::Default(_) | Step::Cell)
-            });
-            let type_name = self
-                .web
-                .node_of(*to)
-                .map(|idx| &self.web.graph.node(idx).type_name);
-            is_its || type_name.is_some_and(|name| &**name == "_lru_cache_wrapper")
-        })
+            let of_edge = edge.and_then(|edge| keeper_of_step(&edge.step));
+            let of_step = of_root.map(|_| Keeper::Hooks).or(of_edge);
+            let node = self.web.node_of(*to).map(|idx| self.web.graph.node(idx));
+            let is_cache = node.is_some_and(|node| &*node.type_name == CACHE);
+            of_step.or(is_cache.then_some(Keeper::Function))
+        };
+        let all = || links.iter().filter_map(of_link);
+        match type_name {
+            Some("type") => Some(Keeper::Class),
+            Some(name) if name.ends_with(CACHE) => all().find(|it| *it != Keeper::Function),
+            _ => all().min_by_key(|it| *it == Keeper::Function),
+        }
     }
 
     fn shared(
@@ -457,6 +464,7 @@ impl<'a> HeapAnalysis<'a> {
             path: path::text(&self.web, &self.reach, SESSION, vertex),
             what: format!("{what}, shared with {others}"),
             traits: Traits {
+                is_shared: true,
                 filled_by: filler(name),
                 ..self.traits(target, &tally, vertex, None)
             },
@@ -535,6 +543,29 @@ impl<'a> HeapAnalysis<'a> {
     pub(super) fn vertex(&self, number: u32) -> u32 {
         self.dominators.vertices[number as usize]
     }
+}
+
+/// The type of a function that has a cache.
+pub(super) const CACHE: &str = "_lru_cache_wrapper";
+
+fn keeper_of_step(step: &Step) -> Option<Keeper> {
+    match step {
+        Step::Closure(_) | Step::Default(_) | Step::Cell => Some(Keeper::Function),
+        Step::Attribute(name) | Step::Variable(name)
+            if name.starts_with("tb_frame") || &**name == "__traceback__" =>
+        {
+            Some(Keeper::Traceback)
+        }
+        Step::Attribute(name) | Step::Variable(name) | Step::Key(name) | Step::Local(name) => {
+            is_of_hooks(name).then_some(Keeper::Hooks)
+        }
+        _ => None,
+    }
+}
+
+/// Frameworks call the dicts of their hooks such: `_forward_hooks`.
+fn is_of_hooks(name: &str) -> bool {
+    name.contains("_hooks")
 }
 
 fn filler(name: &RootName<'_>) -> String {

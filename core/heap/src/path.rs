@@ -2,6 +2,7 @@
 
 use super::csr_graph::CsrGraph;
 use super::graph::NodeIdx;
+use super::heap_analysis::CACHE;
 use super::reach::Reach;
 use super::step::Step;
 
@@ -35,7 +36,7 @@ pub(super) fn is_within(web: &CsrGraph<'_>, link: u32) -> bool {
 
 /// What an object holds internally, named by the object's type: the results of a cache.
 fn inside(web: &CsrGraph<'_>, from: NodeIdx, step: &Step) -> String {
-    let is_cache = &*web.graph.node(from).type_name == "_lru_cache_wrapper";
+    let is_cache = &*web.graph.node(from).type_name == CACHE;
     match step {
         Step::Opaque if is_cache => ".<cache>".to_owned(),
         step => step.to_string(),

@@ -8,7 +8,7 @@ use super::*;
 use gpumem_analyzer::{Rules, Warning, analyze};
 use gpumem_model::downsample::{Downsampler, Spacing};
 use gpumem_model::holders::{
-    Bound, DeviceHolders, Holder, HolderBranch, Kept, NameLevel, Part, Rest, RootKind,
+    Bound, DeviceHolders, Holder, HolderBranch, Keeper, Kept, NameLevel, Part, Rest, RootKind,
     SharedMemory, Traits,
 };
 use gpumem_model::recording::FrameOrigin;
@@ -142,7 +142,7 @@ prop_compose! {
     ) -> HolderSnapshot {
         let [name, path, what, step, type_name] = words;
         let [retained, graph, shared, rest] = bytes.map(|n| Bytes::new(n.into()));
-        let [scalars, by_function, is_cut] = flags;
+        let [scalars, is_shared, is_cut] = flags;
         let more = Rest { n: 3, n_bytes: rest };
         let branches = (0..depth).fold(Vec::new(), |branches, n| {
             let (step, what) = (step.clone(), what.clone());
@@ -179,7 +179,7 @@ prop_compose! {
                     fresh: grown.map(|it| Bytes::new(it.unsigned_abs())),
                     path,
                     what,
-                    traits: Traits { n_tensors: 5, scalars, graph, by_function, part: grown.map(|_| Part::ALL[part]), tensor_type: type_name.clone(), filled_by: type_name.clone(), type_name, bound: grown.map(|n| Bound { n: n.unsigned_abs(), most: 7 }) },
+                    traits: Traits { n_tensors: 5, scalars, graph, keeper: grown.map(|_| Keeper::ALL[part % 4]), is_shared, part: grown.map(|_| Part::ALL[part]), tensor_type: type_name.clone(), filled_by: type_name.clone(), type_name, bound: grown.map(|n| Bound { n: n.unsigned_abs(), most: 7 }) },
                     branches,
                     more,
                 }],

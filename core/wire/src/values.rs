@@ -6,7 +6,7 @@ use serde::ser::{Serialize, Serializer};
 
 use super::messagepack::{Outcome, Reader, Refused, Token};
 use super::record::{Decode, Encode};
-use gpumem_model::holders::{Part, RootKind};
+use gpumem_model::holders::{Keeper, Part, RootKind};
 use gpumem_model::recording::{
     CellIdx, DeviceIdx, DeviceKey, Framework, LoopIdx, RunIdx, Source, SourceHash,
 };
@@ -41,6 +41,7 @@ written_as! {
     RunIdx: it => it.0;
     SourceHash: it => it.0;
     Framework: it => it.name();
+    Keeper: it => it.name();
     Part: it => it.name();
     RootKind: it => it.name();
     Source: it => it.name();
@@ -158,7 +159,7 @@ macro_rules! places_of_names {
     )*};
 }
 
-places_of_names! { Framework Part Source }
+places_of_names! { Framework Keeper Part Source }
 
 /// The default kind if only a later gpumem knows the name.
 impl Decode for RootKind {

@@ -12,6 +12,7 @@ pub use root_kind::RootKind;
 
 use serde::Serialize;
 
+use crate::named;
 use crate::units::{ByteDelta, Bytes};
 
 /// Who holds what on one device.
@@ -208,8 +209,10 @@ pub struct Traits {
     pub scalars: bool,
     /// Part of what it retains: held by the autograd graph only.
     pub graph: Bytes,
-    /// The largest object is held by a function: its closure, defaults or cache.
-    pub by_function: bool,
+    /// What has the largest object, where that is no plain data.
+    pub keeper: Option<Keeper>,
+    /// It retains nothing alone: other names hold all of it, too.
+    pub is_shared: bool,
     /// What most of its bytes are for, where that is known.
     pub part: Option<Part>,
     /// What collects it has a bound, and is so full.
@@ -218,6 +221,21 @@ pub struct Traits {
     pub tensor_type: String,
     /// What fills it beside the cells: `worker (thread)`, `collect (task)`. Empty if nothing does.
     pub filled_by: String,
+}
+
+named! {
+    /// What has the largest object of a name, where nobody puts data on purpose: [`Traits::keeper`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Keeper {
+        /// The name is a class, which has it as an attribute.
+        Class = "class",
+        /// Hooks, which are added again.
+        Hooks = "hooks",
+        /// The frames of an exception.
+        Traceback = "traceback",
+        /// A function's closure, defaults or cache; not the cache that the name itself is.
+        Function = "function",
+    }
 }
 
 /// What a name has of a device's memory: each storage counts for the name that paths prefer.
