@@ -1,6 +1,6 @@
 //! Figures that only one kind of finding has, as types.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::growth::{Growth, Shape};
 use super::loop_place::LoopPlace;
@@ -155,8 +155,6 @@ pub struct GrowthDetails {
     /// How long that takes, if it counts iterations or steps.
     #[serde(rename = "nanos_to_oom")]
     pub time_to_oom: Option<Nanos>,
-    /// What decided between a leak and growth, besides the series itself.
-    pub decided_by: Option<DecidedBy>,
     /// What the latest traced run kept.
     #[serde(skip)]
     pub traced: Option<TracedRun>,
@@ -175,66 +173,6 @@ impl GrowthDetails {
     /// It grew in every run or step of which that is known.
     pub fn grew_each_time(&self) -> bool {
         self.n_grown >= self.n_known
-    }
-}
-
-/// What decided between a leak and growth: [`GrowthDetails::decided_by`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DecidedBy {
-    /// The number of live allocations rose in nearly every run: something accumulates.
-    AllocationsGrew {
-        /// In how many runs.
-        n_grown: usize,
-        /// Of how many.
-        n_runs: usize,
-    },
-    /// The number of live allocations never rose: something is replaced by a larger version.
-    AllocationsStayed {
-        /// Of how many runs.
-        n_runs: usize,
-    },
-    /// The name that grew has one tensor, which each run replaces by a larger one.
-    OneTensor,
-    /// The name that grew has a container with a bound, which fills up.
-    Fills {
-        /// How many it holds.
-        n: u64,
-        /// How many it holds at most.
-        most: u64,
-        /// What it has then, in bytes.
-        when_full: Bytes,
-    },
-    /// A name collects it, and neither does anything say that this is an accident, nor will it soon
-    /// fill the device.
-    MayBeMeant,
-    /// Arrays that were allocated before are written for the first time: the system gives a page of
-    /// memory when it is touched.
-    FirstWrites,
-    /// Objects that only refer to each other hold it, until the garbage collector's next run.
-    WaitsForCollector,
-}
-
-impl Serialize for DecidedBy {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(match self {
-            Self::AllocationsGrew { .. } => "allocations_grew",
-            Self::AllocationsStayed { .. } => "allocations_stayed",
-            Self::OneTensor => "one_tensor",
-            Self::Fills { .. } => "fills",
-            Self::MayBeMeant => "may_be_meant",
-            Self::FirstWrites => "first_writes",
-            Self::WaitsForCollector => "waits_for_collector",
-        })
-    }
-}
-
-impl DecidedBy {
-    /// It grows no further than its input, or its container, lets it.
-    pub(crate) const fn is_bound(self) -> bool {
-        matches!(
-            self,
-            Self::OneTensor | Self::FirstWrites | Self::Fills { .. }
-        )
     }
 }
 

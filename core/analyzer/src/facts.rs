@@ -1,54 +1,14 @@
-//! What is known beside a series of levels, and raises or lowers its verdict.
-//!
-//! A fact comes from somewhere else than the bytes: allocations minus frees here,
-//! what a traced run retained, what a holder reaches. It never makes growth out of
-//! none; it decides between *leak* and *growing*.
+//! What the allocators' counters say beside a series of levels. They never make growth out of none; they
+//! decide between *leak* and *growing*.
 
-use super::details::DecidedBy;
+use super::decision::Allocations;
 use super::evidence::{Evidence, Statistic};
-use super::growth::State;
 use super::row::RunRow;
 use super::rules::Rules;
 use super::series::RunSeries;
 
 /// In at least this share of the runs the live allocations must grow, to be nearly all.
 const NEARLY_ALL: f64 = 0.8;
-
-/// What a fact says of growth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Says {
-    /// More and more is kept: growth that is watched is a leak.
-    Collects,
-    /// Nothing is added to what is kept: a leak is only watched.
-    Replaces,
-    /// It decides nothing.
-    Undecided,
-}
-
-/// One fact, and what it rests on.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Fact {
-    pub(super) says: Says,
-    /// How the finding tells of it, if it decides.
-    pub(super) decides: Option<DecidedBy>,
-    pub(super) evidence: Evidence,
-}
-
-impl Fact {
-    /// Growth ends by itself.
-    pub(super) fn is_bound(&self) -> bool {
-        self.decides.is_some_and(DecidedBy::is_bound)
-    }
-
-    /// The verdict with this fact known.
-    pub(super) fn joined(&self, state: State) -> State {
-        match (self.says, state) {
-            (Says::Collects, State::Suspected) => State::Leak,
-            (Says::Replaces, State::Leak) => State::Suspected,
-            _ => state,
-        }
-    }
-}
 
 /// What the allocators' counters say: how many allocations are alive after each run.
 ///
@@ -60,7 +20,11 @@ impl Fact {
 ///
 /// **Lowers** where they never grew after the first run: then the same few allocations are
 /// replaced by larger ones (a concatenation, a cache that doubles), which is growth with an owner.
-pub(super) fn of_counters(series: &RunSeries<'_>, p_bound: f64, rules: &Rules) -> Option<Fact> {
+pub(super) fn of_counters(
+    series: &RunSeries<'_>,
+    p_bound: f64,
+    rules: &Rules,
+) -> Option<(Allocations, Evidence)> {
     let deltas: Option<Vec<i128>> = series.rows.iter().map(|row| delta(row)).collect();
     let deltas = deltas.filter(|deltas| deltas.len() >= rules.min_runs)?;
     let n = deltas.len();
@@ -71,23 +35,18 @@ pub(super) fn of_counters(series: &RunSeries<'_>, p_bound: f64, rules: &Rules) -
     // The first run may have made what the later ones replace.
     let later = deltas.get(1..).unwrap_or_default();
     let is_replaced = later.iter().all(|delta| *delta <= 0);
-    let (says, decides) = if n_grown >= needed && is_growing_still && total > 0 {
-        let decides = DecidedBy::AllocationsGrew { n_grown, n_runs: n };
-        (Says::Collects, Some(decides))
+    let allocations = if n_grown >= needed && is_growing_still && total > 0 {
+        Allocations::Grew { n_grown, n_runs: n }
     } else if is_replaced {
-        let decides = DecidedBy::AllocationsStayed { n_runs: n };
-        (Says::Replaces, Some(decides))
+        Allocations::Stayed { n_runs: n }
     } else {
-        (Says::Undecided, None)
+        Allocations::Unclear
     };
-    Some(Fact {
-        says,
-        decides,
-        evidence: Evidence {
-            holds: says == Says::Collects,
-            ..Evidence::met(Statistic::LiveAllocations, n_grown as f64, needed as f64)
-        },
-    })
+    let figure = Evidence {
+        holds: matches!(allocations, Allocations::Grew { .. }),
+        ..Evidence::met(Statistic::LiveAllocations, n_grown as f64, needed as f64)
+    };
+    Some((allocations, figure))
 }
 
 /// How many allocations the run left alive, more than it found.

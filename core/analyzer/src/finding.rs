@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::cell::CellRef;
+use super::decision::{Reason, WITHOUT_HOLDER};
 use super::details::{Details, SeriesGrowth};
 use super::evidence::Evidence;
 use super::growth::State;
@@ -79,6 +80,8 @@ pub struct Finding {
     pub severity: Severity,
     /// The verdict on its series; `None` if it has none, like an out-of-memory error.
     pub state: Option<State>,
+    /// Why that is the verdict; `None` without one.
+    pub reason: Option<Reason>,
     /// Why it no longer matters, if it was withdrawn.
     pub withdrawn: Option<Withdrawn>,
     /// The cell; `None` if it is about a device as a whole.
@@ -165,6 +168,17 @@ impl Finding {
         }
     }
 
+    /// Growth of a device or a cache, which no name can hold.
+    pub(super) fn without_holder(self) -> Self {
+        let (state, reason) = WITHOUT_HOLDER;
+        Self {
+            severity: Severity::Warning,
+            state: Some(state),
+            reason: Some(reason),
+            ..self
+        }
+    }
+
     /// A finding with nothing but its head: to be filled by struct update.
     pub(super) fn about(
         kind: FindingKind,
@@ -178,6 +192,7 @@ impl Finding {
             kind,
             severity: Severity::Info,
             state: None,
+            reason: None,
             withdrawn: None,
             cell: None,
             path: Vec::new(),

@@ -164,8 +164,6 @@ fn reserved_only(
         mapped: mapped(recording, device),
     };
     Some(Finding {
-        severity: Severity::Warning,
-        state: Some(State::Suspected),
         cell: Some(CellRef::of(recording, recording.run(last.run))),
         path: series.key.path.clone(),
         runs: series.runs(),
@@ -178,6 +176,7 @@ fn reserved_only(
             Metric::Allocated,
             details,
         )
+        .without_holder()
     })
 }
 

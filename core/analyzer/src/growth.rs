@@ -116,16 +116,16 @@ object! { Growth, it => {
 }}
 
 impl Growth {
-    /// The verdict that is left when the trend has to hold against several series
-    /// at once: a leak whose p is above `bound` is only watched.
-    pub(super) fn held_against(&mut self, bound: f64) {
-        if self.state == State::Leak && self.p > bound {
-            self.state = State::Suspected;
+    /// A leak's trend does not hold against as many series: its p is above `bound`.
+    pub(super) fn may_be_chance(&mut self, bound: f64) -> bool {
+        let may_be = self.state == State::Leak && self.p > bound;
+        if may_be {
             self.evidence.push(Evidence {
                 holds: false,
                 ..Evidence::met(Statistic::PBound, self.p, bound)
             });
         }
+        may_be
     }
 }
 

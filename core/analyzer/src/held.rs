@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use super::details::{DecidedBy, Details};
+use super::decision::{Does, Reason};
+use super::details::Details;
 use super::evidence::{Evidence, Statistic};
-use super::facts::{Fact, Says};
 use super::finding::{Finding, FindingKind};
 use super::names::{GrowingNames, NameKey};
 use super::suggest;
@@ -332,7 +332,7 @@ impl Growers {
 
     /// What they say of growth: that a name of the user's, or IPython, collects most of what was
     /// kept, more after each run; or that the name does not collect, whatever grows.
-    pub(super) fn fact(&self, kept: Bytes) -> Option<Fact> {
+    pub(super) fn does(&self, kept: Bytes) -> Option<(Does, Evidence)> {
         let first = self.holders.first()?;
         let grown = first.grown.unwrap_or_default();
         let is_most = grown.as_f64() >= 0.5 * kept.as_f64();
@@ -341,26 +341,22 @@ impl Growers {
         let bound = first.traits.bound.filter(|bound| bound.n <= bound.most);
         // The cache of a method keeps the objects, too, and nobody means that.
         let bound = bound.filter(|_| first.traits.keeper != Some(Keeper::Class));
-        let (says, decides) = match bound {
-            Some(bound) if is_most => (Says::Replaces, Some(fills(first, bound))),
-            _ if is_most && self.is_one_tensor => (Says::Replaces, Some(DecidedBy::OneTensor)),
-            _ if grows && self.n_looks > 1 => (Says::Collects, None),
-            _ => (Says::Undecided, None),
+        let does = match bound {
+            Some(bound) if is_most => Does::Ends(fills(first, bound)),
+            _ if is_most && self.is_one_tensor => Does::Ends(Reason::OneTensor),
+            _ if grows && self.n_looks > 1 => Does::Collects,
+            _ => Does::Unclear,
         };
-        let collects = says == Says::Collects;
-        Some(Fact {
-            says,
-            decides,
-            evidence: Evidence {
-                holds: collects,
-                ..Evidence::met(Statistic::Held, grown.as_f64(), 0.5 * kept.as_f64())
-            },
-        })
+        let figure = Evidence {
+            holds: does == Does::Collects,
+            ..Evidence::met(Statistic::Held, grown.as_f64(), 0.5 * kept.as_f64())
+        };
+        Some((does, figure))
     }
 
     /// They have more after each of these runs, which are enough of them: no need to wait for more.
-    pub(super) fn prove(&self, n_runs: usize, fact: &Fact) -> bool {
-        n_runs >= ENOUGH_RUNS && fact.says == Says::Collects && self.may_prove(n_runs)
+    pub(super) fn prove(&self, n_runs: usize, does: Does) -> bool {
+        n_runs >= ENOUGH_RUNS && does == Does::Collects && self.may_prove(n_runs)
     }
 
     /// So far there was a look after each of them, and what holds it is an accident.
@@ -388,11 +384,11 @@ impl Growers {
 }
 
 /// How far it is filled, and what it has when it is full.
-fn fills(holder: &Holder, bound: Bound) -> DecidedBy {
+fn fills(holder: &Holder, bound: Bound) -> Reason {
     let (n_bytes, n) = (holder.retained.get(), bound.n.max(1));
     let of_rest = (n_bytes % n).saturating_mul(bound.most) / n;
     let when_full = (n_bytes / n).saturating_mul(bound.most);
-    DecidedBy::Fills {
+    Reason::Fills {
         n: bound.n,
         most: bound.most,
         when_full: Bytes::new(when_full.saturating_add(of_rest)),

@@ -8,10 +8,12 @@ use std::ops::RangeInclusive;
 
 use super::cell::CellRef;
 use super::context::Context;
-use super::details::{DecidedBy, Details, GrowthDetails, SeriesGrowth};
+use super::decision::{self, Allocations, Does, HolderFacts, Meaning, Reason, SeriesFacts};
+use super::details::{Details, GrowthDetails, SeriesGrowth};
 use super::device_rows::Rows;
-use super::facts::{self, Fact, Says};
-use super::finding::{Finding, FindingKind, Withdrawn};
+use super::evidence::Evidence;
+use super::facts;
+use super::finding::{Finding, Withdrawn};
 use super::growth::{self, Growth, State};
 use super::held::{self, Growers, Looks};
 use super::levels::DeviceSummary;
@@ -91,11 +93,11 @@ pub(super) fn told(
     p_bound: f64,
 ) -> Vec<Finding> {
     for judged in &mut judged {
-        judged.growth.held_against(p_bound);
+        judged.may_be_chance = judged.growth.may_be_chance(p_bound);
     }
     join_counters(&mut judged, series_of_runs, p_bound, context.rules);
     for judged in &mut judged {
-        judged.join_holders(context);
+        judged.decide(context);
     }
     found(context, judged)
 }
@@ -130,8 +132,12 @@ fn join_counters(judged: &mut [Judged], of_runs: &[RunSeries<'_>], p_bound: f64,
         let Some(of_it) = judged.next_if(|it| it.key == series.key) else {
             continue;
         };
-        if let Some(fact) = facts::of_counters(series, p_bound, rules) {
-            of_it.join(&fact);
+        let levels_grow = matches!(of_it.growth.state, State::Leak | State::Suspected);
+        if let Some((allocations, figure)) = facts::of_counters(series, p_bound, rules)
+            && levels_grow
+        {
+            of_it.allocations = allocations;
+            of_it.growth.evidence.push(figure);
         }
     }
 }
@@ -167,8 +173,13 @@ pub(super) struct Judged {
     /// Who holds it, and which looks say so.
     growers: Growers,
     looks: Looks,
-    /// What decided between a leak and growth.
-    decided_by: Option<DecidedBy>,
+    /// Among as many series chance may explain its trend.
+    may_be_chance: bool,
+    /// What the allocators' counters say.
+    allocations: Allocations,
+    /// What it is called, and why, once that is decided.
+    state: State,
+    reason: Reason,
     /// Why what grew is no concern any more.
     withdrawn: Option<Withdrawn>,
 }
@@ -211,28 +222,20 @@ pub(super) fn of_runs(
         let own = stats.judged(&own_levels, least, context.rules);
         (growth.bytes_per_run, growth.interval) = (own.bytes_per_run, own.interval);
     }
+    let growth = scaled(growth, shown);
     let judged = Judged {
-        key: series.key.clone(),
-        metric,
         runs: series.runs(),
         n_runs: levels.len(),
         n_grown: n_positive(series.rows.iter().filter_map(|row| row.kept)),
-        n_chances: own_levels.len(),
-        steps: false,
-        in_loop: None,
-        period: None,
-        growth: scaled(growth, shown),
         stays,
-        levels: own_levels,
-        start,
-        least,
-        n_moving: None,
-        name: None,
         is_shared: shown < NEARLY_ALL,
-        growers: Growers::default(),
-        looks: Looks::default(),
-        decided_by: None,
-        withdrawn: None,
+        ..Judged::new(
+            series.key.clone(),
+            metric,
+            growth,
+            (start, own_levels),
+            least,
+        )
     };
     Outcome {
         p,
@@ -268,9 +271,9 @@ fn judged_steps(
     }
     let growth = stats.judged(&series.levels, least, context.rules);
     let growth = scaled(growth, 1.0 / series.steps_per_point);
+    let least = context.min_growth(series.key.device);
+    let course = (start, series.levels.clone());
     Some(Judged {
-        key: series.key.clone(),
-        metric: series.metric,
         runs: vec![series.run],
         n_runs: series.n_steps,
         n_grown: series.n_grown.0,
@@ -278,18 +281,7 @@ fn judged_steps(
         steps: true,
         in_loop: series.in_loop.clone(),
         period: series.period,
-        growth,
-        stays,
-        levels: series.levels.clone(),
-        start,
-        least: context.min_growth(series.key.device),
-        n_moving: None,
-        name: None,
-        is_shared: false,
-        growers: Growers::default(),
-        looks: Looks::default(),
-        decided_by: None,
-        withdrawn: None,
+        ..Judged::new(series.key.clone(), series.metric, growth, course, least)
     })
 }
 
@@ -332,48 +324,100 @@ fn n_positive(deltas: impl Iterator<Item = ByteDelta>) -> usize {
 }
 
 impl Judged {
-    /// Takes in a fact: it may raise or lower the verdict, and is told with it.
-    fn join(&mut self, fact: &Fact) {
-        if matches!(self.growth.state, State::Leak | State::Suspected) {
-            let state = fact.joined(self.growth.state);
-            self.decided_by = fact.decides.filter(|_| state != self.growth.state);
-            self.growth.state = state;
-            self.growth.evidence.push(fact.evidence);
+    /// A series of no runs, of which only the levels are known.
+    fn new(
+        key: Key,
+        metric: Metric,
+        growth: Growth,
+        (start, levels): (Bytes, Vec<Bytes>),
+        least: Bytes,
+    ) -> Self {
+        Self {
+            key,
+            metric,
+            runs: Vec::new(),
+            n_runs: levels.len(),
+            n_grown: 0,
+            n_chances: levels.len(),
+            steps: false,
+            in_loop: None,
+            period: None,
+            state: growth.state,
+            growth,
+            stays: levels.last().copied().unwrap_or_default().since(start),
+            levels,
+            start,
+            least,
+            n_moving: None,
+            name: None,
+            is_shared: false,
+            growers: Growers::default(),
+            looks: Looks::default(),
+            may_be_chance: false,
+            allocations: Allocations::Unclear,
+            reason: Reason::TooFewRuns,
+            withdrawn: None,
         }
     }
 
-    /// Takes in who holds what was kept: growth that a name collects is a leak, after fewer runs, too.
-    fn join_holders(&mut self, context: Context<'_>) {
-        if self.growth.state == State::Stable && self.in_loop.is_none() {
-            return;
-        }
+    /// Looks for all that is known of it, and decides what it is called.
+    fn decide(&mut self, context: Context<'_>) {
+        let holders = self.holder_facts(context);
+        let (holders, figure) =
+            holders.map_or((None, None), |(facts, figure)| (Some(facts), figure));
+        let facts = SeriesFacts {
+            levels: self.growth.state,
+            may_be_chance: self.may_be_chance,
+            slows: self.name.is_some() && self.growth.slows,
+            allocations: self.allocations,
+            holders,
+        };
+        let figure = figure.filter(|_| facts.grows());
+        self.growth.evidence.extend(figure);
+        (self.state, self.reason) = decision::decide(&facts);
+        self.take_rate_of_loop(context);
+    }
+
+    /// Who holds it, if it may be growth, with the figure behind that. On the way its rate becomes that of
+    /// the names.
+    fn holder_facts(&mut self, context: Context<'_>) -> Option<(HolderFacts, Option<Evidence>)> {
+        let is_quiet = self.growth.state == State::Stable;
         let kept = self.kept().magnitude();
-        self.take_growers(context, kept);
-        self.trust_names(context, kept);
-        if self.growth.state == State::Stable {
-            return;
-        }
-        if self.writes_first(context) {
-            self.growth.state = State::Stable;
-            self.decided_by = Some(DecidedBy::FirstWrites);
-            return;
-        }
-        // The host's level moves by what others free and take, too.
-        if self.is_shared || (self.metric == Metric::ProcessUsed && !self.steps) {
-            self.take_rate_of_names(context);
-        }
-        if let Some(mut fact) = self.growers.fact(kept) {
-            // A name holds what grows in its place as well: the counters know better.
-            if self.decided_by.is_some() && !fact.is_bound() {
-                fact.says = Says::Undecided;
-                fact.decides = None;
+        let mut is_filled = false;
+        let mut writes_first = false;
+        if self.name.is_none() {
+            if is_quiet && self.in_loop.is_none() {
+                return None;
             }
-            self.hear(&fact);
+            self.take_growers(context, kept);
+            is_filled = self.take_rate_of_filled_name(context, kept);
+            if is_quiet && !is_filled {
+                return None;
+            }
+            writes_first = self.writes_first(context);
+            // The host's level moves by what others free and take, too.
+            let is_noisy = self.is_shared || (self.metric == Metric::ProcessUsed && !self.steps);
+            if !writes_first && is_noisy {
+                self.take_rate_of_names(context);
+            }
         }
-        match self.in_loop {
-            Some(_) => self.weigh_loop(context, kept),
-            None => self.weigh_meaning(context),
-        }
+        let (does, figure) = self.growers.does(kept).unzip();
+        let does = does.unwrap_or(Does::Unclear);
+        let n_looked_at = if self.steps { 0 } else { self.n_runs };
+        let in_loop = self.loop_facts(context, kept, is_filled);
+        let facts = HolderFacts {
+            is_named: !self.growers.holders.is_empty(),
+            does,
+            is_proven: self.growth.state == State::NotEnoughData
+                && self.grew_each_time()
+                && self.growers.prove(n_looked_at, does),
+            writes_first,
+            waits_for_collector: self.growers.wait_for_collector(),
+            meaning: self.meaning(context),
+            consequence: self.consequence(context),
+            in_loop,
+        };
+        Some((facts, figure.filter(|_| !writes_first)))
     }
 
     /// On the host, when the series began, names had more than was in use, by as much as it grew since; and
@@ -415,51 +459,35 @@ impl Judged {
         }
     }
 
-    fn hear(&mut self, fact: &Fact) {
-        let n_looked_at = if self.steps { 0 } else { self.n_runs };
-        let is_early = self.growth.state == State::NotEnoughData;
-        if is_early && self.grew_each_time() && self.growers.prove(n_looked_at, fact) {
-            self.growth.state = State::Suspected;
-        }
-        let decided_by = self.decided_by;
-        self.join(fact);
-        self.decided_by = self.decided_by.or(decided_by);
-        // What has a bound has it from the first run on.
-        if fact.is_bound() {
-            self.growth.state = State::Stable;
-            self.decided_by = fact.decides;
-        }
-    }
-
-    /// A leak is what nobody means to keep, or what soon fills the device. What a name of the user's
-    /// collects may be what they want.
-    ///
-    /// What a collection would free is no leak either, however soon it fills the device.
-    fn weigh_meaning(&mut self, context: Context<'_>) {
-        let grows = matches!(self.growth.state, State::Leak | State::Suspected);
-        if grows && self.growers.wait_for_collector() {
-            self.growth.state = State::Suspected;
-            self.decided_by = Some(DecidedBy::WaitsForCollector);
-            return;
-        }
+    /// Whether somebody may want what holds it: what a name of the user's collects may be what they want.
+    fn meaning(&self, context: Context<'_>) -> Meaning {
         let device = context.recording.device(self.key.device);
         let is_accelerator = device.kind.is_accelerator();
+        let is_accident = self.growers.is_accident(is_accelerator);
+        if let Some(meaning) = self.meaning_in_loop(context, is_accident) {
+            return meaning;
+        }
         // What the host holds without a name may be what `malloc` has not given back.
         let is_known = self.growers.is_looked_at() || !is_accelerator;
-        let is_named = is_known && !self.growers.is_accident(is_accelerator);
-        if self.growth.state == State::Leak && is_named && !self.has_consequence(context) {
-            self.growth.state = State::Suspected;
-            self.decided_by = Some(DecidedBy::MayBeMeant);
+        match is_known {
+            _ if is_accident => Meaning::Accident,
+            true => Meaning::May(Reason::MayBeMeant),
+            false => Meaning::Unknown,
         }
     }
 
     /// It fills the device very soon, or has taken much of it.
-    fn has_consequence(&self, context: Context<'_>) -> bool {
+    fn consequence(&self, context: Context<'_>) -> Option<Reason> {
         let very_soon = if self.steps { VERY_SOON.1 } else { VERY_SOON.0 };
         let (_, runs_to_oom) = self.forecast(context);
+        let soon = runs_to_oom.filter(|n| *n <= very_soon);
         let capacity = context.capacity(self.key.device);
-        runs_to_oom.is_some_and(|n| n <= very_soon)
-            || capacity.is_some_and(|it| self.kept().as_f64() >= TAKEN * it.as_f64())
+        let taken = self.kept();
+        let is_much = capacity.is_some_and(|it| taken.as_f64() >= TAKEN * it.as_f64());
+        let much = is_much.then(|| Reason::TakesMuch {
+            taken: taken.magnitude(),
+        });
+        soon.map(|n_runs| Reason::FullSoon { n_runs }).or(much)
     }
 
     /// What is left for it, and how many more runs or steps of its rate that takes.
@@ -482,7 +510,7 @@ impl Judged {
         let is_returned = self.is_returned(context);
         let grew = self.is_enough(self.kept()) && self.is_enough(self.stays);
         let grew = grew && (is_returned || self.is_still_there(context.rows));
-        let told = match self.growth.state {
+        let told = match self.state {
             _ if self.is_bounded() && self.in_loop.is_none() => grew && self.n_runs > 1,
             State::Leak | State::Suspected => grew,
             // A loop that is over has no more iterations, and nobody asked whether it settles.
@@ -490,7 +518,7 @@ impl Judged {
             State::NotEnoughData => grew && self.n_runs > 1 && self.grew_each_time(),
             State::Stable => grew && self.settles(),
         };
-        if told && (self.growth.state != State::Stable || self.is_bounded()) {
+        if told && (self.state != State::Stable || self.is_bounded()) {
             let returned = Some(Withdrawn::Returned).filter(|_| is_returned);
             self.withdrawn = returned.or_else(|| self.reason_to_withdraw(context));
         }
@@ -499,8 +527,7 @@ impl Judged {
 
     /// It ends by itself: with its input, or when what collects it is full.
     fn is_bounded(&self) -> bool {
-        let is_grown = self.growth.state == State::Stable;
-        is_grown && self.decided_by.is_some_and(DecidedBy::is_bound)
+        self.state == State::Stable && self.reason.is_bound()
     }
 
     /// So much is worth a word.
@@ -562,7 +589,7 @@ impl Judged {
         let run = recording.run(*self.runs.last().expect("a series has runs"));
         let device = self.key.device;
         let rate = self.growth.bytes_per_run;
-        let grows = self.growth.state != State::Stable && self.withdrawn.is_none();
+        let grows = self.state != State::Stable && self.withdrawn.is_none();
         let (headroom, runs_to_oom) = self.forecast(context);
         let runs_to_oom = runs_to_oom.filter(|_| grows);
         let text = recording.text(run);
@@ -604,7 +631,6 @@ impl Judged {
                 .period
                 .zip(runs_to_oom)
                 .map(|(each, n)| Nanos::new(each.get().saturating_mul(n))),
-            decided_by: self.decided_by,
             traced: traced.map(|trace| traced::run(trace, rate)),
             advice,
         };
@@ -613,12 +639,13 @@ impl Judged {
                 Some(name) => format!("{}/{name}", self.key.id(recording)),
                 None => self.key.id(recording),
             },
-            kind: self.kind(),
+            kind: decision::kind(self.state, self.reason, self.withdrawn),
             severity: self.severity(headroom, runs_to_oom),
             state: Some(match self.withdrawn {
                 Some(_) => State::Stable,
-                None => self.growth.state,
+                None => self.state,
             }),
+            reason: Some(self.reason),
             withdrawn: self.withdrawn,
             cell: Some(CellRef::of(recording, run)),
             path: self.key.path,
@@ -635,7 +662,7 @@ impl Judged {
 
     /// How many more runs a verdict needs: none if a name has decided it already.
     fn n_missing(&self) -> usize {
-        match self.growth.state {
+        match self.state {
             State::NotEnoughData if self.growers.may_prove(self.n_runs) => {
                 held::ENOUGH_RUNS.saturating_sub(self.n_runs)
             }
@@ -644,26 +671,19 @@ impl Judged {
         }
     }
 
-    fn kind(&self) -> FindingKind {
-        match self.growth.state {
-            _ if self.withdrawn.is_some() => FindingKind::Settled,
-            State::Leak => FindingKind::Leak,
-            State::Suspected | State::NotEnoughData => FindingKind::Growing,
-            State::Stable if self.is_bounded() => FindingKind::Bounded,
-            State::Stable => FindingKind::Settled,
-        }
-    }
-
     fn severity(&self, headroom: Option<Bytes>, runs_to_oom: Option<u64>) -> Severity {
         let soon = if self.steps { SOON.1 } else { SOON.0 };
         let is_soon = runs_to_oom.is_none_or(|n| n <= soon);
-        match (self.growth.state, self.decided_by) {
+        let is_excused = self.reason.is_meant() || self.reason == Reason::WaitsForCollector;
+        match (self.state, self.reason) {
             _ if self.withdrawn.is_some() => Severity::Info,
-            _ if self.in_loop.is_some() && !self.is_meant_by_nobody() => Severity::Info,
+            _ if self.in_loop.is_some() && (is_excused || !self.growers.is_looked_at()) => {
+                Severity::Info
+            }
             (State::Leak, _) if is_soon => Severity::Critical,
             (State::Suspected, _) if is_soon => Severity::Warning,
             (State::Leak, _) => Severity::Warning,
-            (State::Stable, Some(DecidedBy::Fills { when_full, .. })) => {
+            (State::Stable, Reason::Fills { when_full, .. }) => {
                 let more = when_full.since(self.kept().magnitude());
                 let fits = headroom.is_none_or(|left| more <= left.since(Bytes::ZERO));
                 if fits {

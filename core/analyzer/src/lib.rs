@@ -24,6 +24,7 @@ mod cell;
 mod compare;
 mod composition;
 mod context;
+mod decision;
 mod details;
 mod device_rows;
 mod doubling;
@@ -66,9 +67,10 @@ mod verdict;
 pub use cell::{CellRef, cell_label};
 pub use compare::{Change, Compared, GrowthSide, compare, waiting};
 pub use composition::{Part, PartContent, PartKind};
+pub use decision::Reason;
 pub use details::{
-    Advice, DecidedBy, Details, DoublingDetails, FragmentationDetails, GrowthDetails,
-    RetentionDetails, SeriesGrowth, TracedRun,
+    Advice, Details, DoublingDetails, FragmentationDetails, GrowthDetails, RetentionDetails,
+    SeriesGrowth, TracedRun,
 };
 pub use evidence::{Evidence, Statistic};
 pub use finding::{Finding, FindingKind, Withdrawn};

@@ -6,7 +6,6 @@ use super::context::Context;
 use super::details::{Details, SeriesGrowth};
 use super::evidence::{Evidence, Statistic};
 use super::finding::{Finding, FindingKind};
-use super::growth::State;
 use super::levels::DeviceSummary;
 use super::row::{Metric, RunRow};
 use super::series::RunSeries;
@@ -122,8 +121,6 @@ fn gap(context: Context<'_>, device: &DeviceSummary, stats: &mut StatsCache) -> 
     let growth = stats.leak(&gaps, context.min_growth(device.device), context.rules)?;
     let details = Details::Gap(SeriesGrowth::of(&growth, &gaps));
     Some(Finding {
-        severity: Severity::Warning,
-        state: Some(State::Suspected),
         runs: of_device.gaps.iter().map(|(run, _)| *run).collect(),
         n_runs: gaps.len(),
         evidence: growth.evidence,
@@ -134,6 +131,7 @@ fn gap(context: Context<'_>, device: &DeviceSummary, stats: &mut StatsCache) -> 
             Metric::ProcessUsed,
             details,
         )
+        .without_holder()
     })
 }
 

@@ -12,7 +12,7 @@ use gpumem_model::units::ByteDelta;
 
 use crate::{
     Analysis, CellRef, Details, DeviceSummary, Finding, FindingKind, GrowthDetails, Metric, Peak,
-    RunRow, SeriesGrowth, Severity, Shape, State,
+    Reason, RunRow, SeriesGrowth, Severity, Shape, State,
 };
 
 /// The [recording](recorded) of these runs, and its levels without a finding.
@@ -118,7 +118,6 @@ fn growth(kept_mib: i64) -> GrowthDetails {
         headroom: None,
         runs_to_oom: None,
         time_to_oom: None,
-        decided_by: None,
         traced: None,
         advice: Vec::new(),
     }
@@ -141,6 +140,7 @@ pub fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
         kind: FindingKind::Leak,
         severity: Severity::Critical,
         state: Some(State::Leak),
+        reason: Some(Reason::Accident),
         withdrawn: None,
         path: Vec::new(),
         device: DeviceIdx(0),

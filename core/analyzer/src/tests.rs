@@ -712,45 +712,39 @@ fn counted(kept_mib: &[i64], kept_blocks: impl Fn(usize) -> i64) -> Vec<Play> {
 }
 
 #[track_caller]
-fn check_counted(plays: &[Play], state: State, decided_by: Option<DecidedBy>) {
+fn check_counted(plays: &[Play], state: State, reason: Reason) {
     let found = findings(&[("cache.update(batch)", plays)]);
     let [finding] = found.as_slice() else {
         panic!("one finding, not {found:?}");
     };
-    let Details::Growth(details) = &finding.details else {
-        panic!("{finding:?}");
-    };
-    assert_eq!(
-        (finding.state, details.decided_by),
-        (Some(state), decided_by)
-    );
+    assert_eq!((finding.state, finding.reason), (Some(state), Some(reason)),);
 }
 
 #[test]
 fn live_allocations_that_grow_in_nearly_every_run_make_a_leak_of_growth() {
     let plays: Vec<Play> = RAGGED.into_iter().map(run).collect();
-    check_counted(&plays, State::Suspected, None);
+    check_counted(&plays, State::Suspected, Reason::HolderUnknown);
     let plays = counted(&RAGGED, |idx| i64::from(idx != 9));
-    let grew = DecidedBy::AllocationsGrew {
+    let grew = Reason::AllocationsGrew {
         n_grown: 11,
         n_runs: 12,
     };
-    check_counted(&plays, State::Leak, Some(grew));
+    check_counted(&plays, State::Leak, grew);
 }
 
 #[test]
 fn live_allocations_that_stopped_growing_raise_nothing() {
     let plays = counted(&RAGGED, |idx| i64::from(idx < 9));
-    check_counted(&plays, State::Suspected, None);
+    check_counted(&plays, State::Suspected, Reason::HolderUnknown);
     let plays = counted(&RAGGED, |idx| if idx % 2 == 0 { 1 } else { -1 });
-    check_counted(&plays, State::Suspected, None);
+    check_counted(&plays, State::Suspected, Reason::HolderUnknown);
 }
 
 #[test]
 fn what_is_replaced_by_a_larger_one_is_growth_and_no_leak() {
     let plays = counted(&[420; 12], |_| 0);
-    let stayed = DecidedBy::AllocationsStayed { n_runs: 12 };
-    check_counted(&plays, State::Suspected, Some(stayed));
+    let stayed = Reason::AllocationsStayed { n_runs: 12 };
+    check_counted(&plays, State::Suspected, stayed);
 }
 
 #[test]
@@ -801,9 +795,8 @@ fn what_is_kept_by_accident_is_a_leak_before_the_series_is_long() {
 #[test]
 fn a_name_that_does_not_collect_is_no_leak() {
     let held = |type_name| vec![run(420).held_by("kept", type_name); 12];
-    check_counted(&held("list"), State::Leak, None);
-    let by_one = Some(DecidedBy::OneTensor);
-    check_counted(&held("Tensor"), State::Stable, by_one);
+    check_counted(&held("list"), State::Leak, Reason::FullSoon { n_runs: 24 });
+    check_counted(&held("Tensor"), State::Stable, Reason::OneTensor);
     let replaced = findings(&[("kept = f(x)", &held("Tensor"))]);
     assert_eq!(replaced[0].kind, FindingKind::Bounded);
     assert_eq!(replaced[0].fix, None);
@@ -821,16 +814,13 @@ fn what_has_a_bound_fills_up() {
         let found = findings(&[("recent.append(x)", &plays)]);
         assert_eq!(found[0].kind, FindingKind::Bounded);
         assert_eq!(found[0].severity, severity);
-        let Details::Growth(details) = &found[0].details else {
-            panic!("{found:?}");
-        };
         let when_full = Bytes::mib(u64::try_from(each_mib).expect("more") * most);
-        let fills = DecidedBy::Fills {
+        let fills = Reason::Fills {
             n: 12,
             most,
             when_full,
         };
-        assert_eq!((details.decided_by, &found[0].fix), (Some(fills), &None));
+        assert_eq!((found[0].reason, &found[0].fix), (Some(fills), &None));
     };
     check(8, 50, Severity::Info);
     // Full, it does not fit.

@@ -6,7 +6,6 @@ use super::finding::{Finding, FindingKind};
 use super::growth::State;
 use super::stats_cache::StatsCache;
 use gpumem_model::recording::{DeviceIdx, DeviceKind};
-use gpumem_model::severity::Severity;
 use gpumem_model::units::Bytes;
 
 /// A notebook that is being written fills the device cell by cell; only a long
@@ -67,8 +66,6 @@ pub(super) fn finding(
     let device = context.recording.device(device);
     let details = SeriesGrowth::of(&growth, &levels);
     Some(Finding {
-        severity: Severity::Warning,
-        state: Some(State::Suspected),
         runs: of_device.levels_of_metric().map(|(run, _)| run).collect(),
         n_runs: levels.len(),
         evidence: growth.evidence,
@@ -79,5 +76,6 @@ pub(super) fn finding(
             metric,
             Details::UnattributedGrowth(details),
         )
+        .without_holder()
     })
 }

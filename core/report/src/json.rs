@@ -210,6 +210,7 @@ object! { JsonFinding<'_>, it => {
     kind: it.finding.kind,
     severity: it.finding.severity,
     state: it.finding.state,
+    reason: it.finding.reason,
     withdrawn: it.finding.withdrawn,
     cell: it.finding.cell,
     path: it.finding.path,

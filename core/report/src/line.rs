@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{in_parts, status_word, to_text, use_of_limit, verdict};
 use gpumem_analyzer::{
-    Analysis, DecidedBy, Details, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity,
-    State, Withdrawn,
+    Analysis, Details, DeviceSummary, Finding, FindingKind, Peak, Reason, RunRow, Severity, State,
+    Withdrawn,
 };
 use gpumem_heap::is_let_go;
 use gpumem_model::recording::{DeviceKind, Recording, RunIdx, Status};
@@ -137,7 +137,7 @@ pub fn foretold(
             let text = recording.text(recording.run(run));
             text.is_some_and(|text| is_let_go(holder, text))
         });
-        let may_be_meant = growth.decided_by == Some(DecidedBy::MayBeMeant)
+        let may_be_meant = finding.reason.is_some_and(Reason::is_meant)
             && growth.grew_each_time()
             && growth
                 .runs_to_oom

@@ -1,7 +1,7 @@
 //! A cell's runs, or the steps in one, that grow or settled.
 
 use super::{Presentation, Prose, Teller, advice, code, figure, holders, prose, withdrawn};
-use gpumem_analyzer::{DecidedBy, Finding, FindingKind, GrowthDetails, LoopUnit, State, Withdrawn};
+use gpumem_analyzer::{Finding, FindingKind, GrowthDetails, LoopUnit, Reason, State, Withdrawn};
 use gpumem_model::holders::{Holder, RootKind};
 use gpumem_model::source_text;
 use gpumem_model::units::count;
@@ -85,14 +85,14 @@ impl Growth<'_> {
                 Presentation::new(title, more)
             }
             State::Stable if self.bound().is_some() => {
-                let (how, between) = match self.details.decided_by {
-                    Some(DecidedBy::Fills { n, most, .. }) => {
+                let (how, between) = match self.teller.finding.reason {
+                    Some(Reason::Fills { n, most, .. }) => {
                         (format!(" fills up: {n} of at most {most}{on}"), ", ")
                     }
-                    Some(DecidedBy::FirstWrites) => (format!(" grows{on}"), ": "),
+                    Some(Reason::FirstWrites) => (format!(" grows{on}"), ": "),
                     _ => (format!(" grows with its input{on}"), ": "),
                 };
-                let bound = self.bound().map(|it| decided_by(it, self.teller.units));
+                let bound = self.bound().and_then(|it| because(it, self.teller.units));
                 let title = prose![self.subject(), how];
                 Presentation::with_row(title, between, bound.unwrap_or_default())
             }
@@ -177,17 +177,15 @@ impl Growth<'_> {
 
     /// Why it is not called a leak.
     fn doubt(&self) -> String {
-        match (self.details.decided_by, self.teller.finding.holders.first()) {
-            (Some(decided), _) => decided_by(decided, self.teller.units),
-            (None, Some(_)) => "not yet beyond doubt".to_owned(),
-            (None, None) => "what holds it is not known".to_owned(),
-        }
+        let reason = self.teller.finding.reason;
+        let because = reason.and_then(|it| because(it, self.teller.units));
+        because.unwrap_or_else(|| "not yet beyond doubt".to_owned())
     }
 
     /// Why it grows no further, where that is known.
-    fn bound(&self) -> Option<DecidedBy> {
+    fn bound(&self) -> Option<Reason> {
         let is_bounded = self.teller.finding.kind == FindingKind::Bounded;
-        self.details.decided_by.filter(|_| is_bounded)
+        self.teller.finding.reason.filter(|_| is_bounded)
     }
 
     /// The verdict: what is about growth has one.
@@ -311,8 +309,9 @@ impl Growth<'_> {
 
     /// What decided it is a leak.
     fn certainty(&self) -> Option<String> {
-        let decided = self.details.decided_by?;
-        (self.state() == State::Leak).then(|| decided_by(decided, self.teller.units))
+        let reason = self.teller.finding.reason;
+        let grew = reason.filter(|it| matches!(it, Reason::AllocationsGrew { .. }));
+        because(grew?, self.teller.units)
     }
 
     /// `line 3 kept 420 MiB`.
@@ -406,22 +405,36 @@ pub fn unit(details: &GrowthDetails) -> &'static str {
     }
 }
 
-fn decided_by(decided: DecidedBy, units: Units) -> String {
-    match decided {
-        DecidedBy::AllocationsGrew { n_grown, n_runs } => {
-            format!("live allocations grew in {n_grown} of {n_runs} runs")
+/// Why growth is what it is called, where that is worth a word.
+fn because(reason: Reason, units: Units) -> Option<String> {
+    let words = match reason {
+        Reason::AllocationsGrew { n_grown, n_runs } => {
+            return Some(format!(
+                "live allocations grew in {n_grown} of {n_runs} runs"
+            ));
         }
-        DecidedBy::AllocationsStayed { n_runs } => format!(
-            "live allocations grew in none of {n_runs} runs: something is replaced by a larger one"
-        ),
-        DecidedBy::OneTensor => "one tensor, replaced by a larger one each time".to_owned(),
-        DecidedBy::MayBeMeant => "you may want to keep it".to_owned(),
-        DecidedBy::FirstWrites => {
-            "arrays that were allocated before are written for the first time".to_owned()
+        Reason::AllocationsStayed { n_runs } => {
+            return Some(format!(
+                "live allocations grew in none of {n_runs} runs: something is replaced by a larger one"
+            ));
         }
-        DecidedBy::WaitsForCollector => "waiting for Python's garbage collector".to_owned(),
-        DecidedBy::Fills { when_full, .. } => format!("{} when full", units.size(when_full)),
-    }
+        Reason::Fills { when_full, .. } => {
+            return Some(format!("{} when full", units.size(when_full)));
+        }
+        Reason::OneTensor => "one tensor, replaced by a larger one each time",
+        Reason::MayBeMeant | Reason::Meant => "you may want to keep it",
+        Reason::FirstWrites => "arrays that were allocated before are written for the first time",
+        Reason::WaitsForCollector => "waiting for Python's garbage collector",
+        Reason::HolderUnknown => "what holds it is not known",
+        Reason::NotBeyondDoubt => "not yet beyond doubt",
+        Reason::TooFewRuns
+        | Reason::Stopped
+        | Reason::NotCollected
+        | Reason::Accident
+        | Reason::FullSoon { .. }
+        | Reason::TakesMuch { .. } => return None,
+    };
+    Some(words.to_owned())
 }
 
 /// `420 MiB`, with half its interval if there is any doubt: `420 MiB ± 12 MiB`.

@@ -6,9 +6,9 @@ use super::fix::short_fix;
 use super::{Prose, Span, present, withdrawn};
 use gpumem_analyzer::testing::{leak, run, session};
 use gpumem_analyzer::{
-    Advice, Cause, DecidedBy, Details, DoublingDetails, Evidence, Finding, FindingKind,
-    FragmentationDetails, GrowthDetails, HeldByError, OomBreakdown, OomPart, RetentionDetails,
-    SeriesGrowth, Shape, State, TracedRun, Withdrawn,
+    Advice, Cause, Details, DoublingDetails, Finding, FindingKind, FragmentationDetails,
+    GrowthDetails, HeldByError, OomBreakdown, OomPart, Reason, RetentionDetails, SeriesGrowth,
+    Shape, State, TracedRun, Withdrawn,
 };
 use gpumem_heap::{Fix, FixReason};
 use gpumem_model::holders::{Holder, RootKind};
@@ -59,7 +59,6 @@ fn growth(n: usize) -> GrowthDetails {
         headroom: Some(Bytes::gib(1)),
         runs_to_oom: Some(2),
         time_to_oom: None,
-        decided_by: None,
         traced: None,
         advice: Vec::new(),
     }
@@ -73,13 +72,28 @@ fn grown(state: State, n: usize, change: impl Fn(&mut GrowthDetails)) -> Finding
     };
     let mut details = growth(n);
     change(&mut details);
-    finding(kind, Some(state), n, Details::Growth(Box::new(details)))
+    let reason = match state {
+        State::Leak => Reason::Accident,
+        State::Suspected => Reason::HolderUnknown,
+        State::Stable => Reason::Stopped,
+        State::NotEnoughData => Reason::TooFewRuns,
+    };
+    let finding = finding(kind, Some(state), n, Details::Growth(Box::new(details)));
+    because(reason, finding)
 }
 
-fn bounded(by: DecidedBy) -> Finding {
-    let mut finding = grown(State::Stable, 12, |it| it.decided_by = Some(by));
-    finding.kind = FindingKind::Bounded;
-    finding
+fn because(reason: Reason, finding: Finding) -> Finding {
+    Finding {
+        reason: Some(reason),
+        ..finding
+    }
+}
+
+fn bounded(by: Reason) -> Finding {
+    Finding {
+        kind: FindingKind::Bounded,
+        ..because(by, grown(State::Stable, 12, |_| {}))
+    }
 }
 
 /// With the marks of Markdown, so that a snapshot shows the spans.
@@ -137,6 +151,10 @@ fn growth_in_words() {
         finding.withdrawn = Some(Withdrawn::GivenBack);
         finding
     };
+    let grew = Reason::AllocationsGrew {
+        n_grown: 11,
+        n_runs: 12,
+    };
     let findings = [
         held(grown(State::Leak, 12, |it| {
             it.advice = vec![
@@ -152,33 +170,33 @@ fn growth_in_words() {
             it.runs_to_oom = Some(1);
             it.advice = vec![Advice::FindWhatOutlives];
         }),
-        grown(State::Suspected, 12, |it| {
-            it.decided_by = Some(DecidedBy::AllocationsStayed { n_runs: 12 });
-            it.runs_to_oom = Some(0);
-        }),
-        grown(State::Leak, 12, |it| {
-            let (n_grown, n_runs) = (11, 12);
-            it.decided_by = Some(DecidedBy::AllocationsGrew { n_grown, n_runs });
-            it.steps = true;
-            it.runs_to_oom = None;
-            it.traced = Some(TracedRun {
-                run: RunIdx(1),
-                line: Some((1, Bytes::mib(420))),
-            });
-            it.advice = vec![Advice::FindWhatLoopCollects];
-        }),
-        grown(State::Suspected, 12, |it| {
-            it.decided_by = Some(DecidedBy::MayBeMeant);
-        }),
+        because(
+            Reason::AllocationsStayed { n_runs: 12 },
+            grown(State::Suspected, 12, |it| it.runs_to_oom = Some(0)),
+        ),
+        because(
+            grew,
+            grown(State::Leak, 12, |it| {
+                it.steps = true;
+                it.runs_to_oom = None;
+                it.traced = Some(TracedRun {
+                    run: RunIdx(1),
+                    line: Some((1, Bytes::mib(420))),
+                });
+                it.advice = vec![Advice::FindWhatLoopCollects];
+            }),
+        ),
+        because(Reason::MayBeMeant, grown(State::Suspected, 12, |_| {})),
         held(grown(State::Leak, 12, |it| {
             it.by = Some("worker (thread)".to_owned());
         })),
-        grown(State::Suspected, 12, |it| {
-            it.decided_by = Some(DecidedBy::WaitsForCollector);
-        }),
-        bounded(DecidedBy::OneTensor),
-        bounded(DecidedBy::FirstWrites),
-        bounded(DecidedBy::Fills {
+        because(
+            Reason::WaitsForCollector,
+            grown(State::Suspected, 12, |_| {}),
+        ),
+        bounded(Reason::OneTensor),
+        bounded(Reason::FirstWrites),
+        bounded(Reason::Fills {
             n: 12,
             most: 50,
             when_full: Bytes::mib(400),

@@ -15,7 +15,7 @@ from gpumem._fields import read
 from gpumem._holders import Holder  # noqa: TC001 (`read` resolves it)
 from gpumem._rules import Rules, judged_by
 from gpumem._table import data_frame, preformatted, size, table
-from gpumem.details import Details, details
+from gpumem.details import Details, Reason, details
 
 if TYPE_CHECKING:
     import os
@@ -74,6 +74,8 @@ class Finding:
     state: str | None
     """``leak``, ``suspected`` (not yet beyond doubt), ``stable`` or ``not_enough_data``; None if
     the finding is about no growth, as ``out_of_memory``."""
+    reason: Reason | None
+    """Why that is its state; None without one."""
     withdrawn: str | None
     """Why the finding no longer applies: ``given_back``, ``edited``, ``had_enough``, ``let_go``."""
     cell: Cell | None

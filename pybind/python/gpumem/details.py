@@ -9,6 +9,29 @@ from gpumem._fields import read
 
 
 @dataclass(frozen=True)
+class Reason:
+    """Why growth is called what it is, with the figures of that reason; the others are None."""
+
+    type: str
+    """``too_few_runs``, ``stopped``, ``first_writes`` (arrays that were allocated before are written),
+    ``one_tensor`` (replaced by a larger one each time), ``fills`` (its container has a bound),
+    ``not_collected`` (a loop's growth that no collection explains), ``waits_for_collector``
+    (Python's next garbage collection frees it), ``allocations_grew``, ``allocations_stayed``,
+    ``may_be_meant`` (neither an accident nor soon a problem), ``meant`` (a cell uses all of it),
+    ``accident``, ``full_soon``, ``takes_much``, ``holder_unknown`` or ``not_beyond_doubt``."""
+    n_runs: int | None = None
+    """``full_soon``: so many more fill the device. Live allocations: of so many."""
+    n_grown: int | None = None
+    """``allocations_grew``: in so many."""
+    n: int | None = None
+    """``fills``: so many entries of at most ``most``."""
+    most: int | None = None
+    when_full_bytes: int | None = None
+    n_bytes: int | None = None
+    """``takes_much``: so much of the device."""
+
+
+@dataclass(frozen=True)
 class SeriesGrowth:
     """How a series of levels grows: of ``growing`` devices, ``fragmentation``, ``growing_gap``."""
 
@@ -44,12 +67,6 @@ class Growth(SeriesGrowth):
     """How many more runs (or steps) until memory runs out at this rate."""
     nanos_to_oom: int | None
     """How long those steps take; of runs it is not known."""
-    decided_by: str | None
-    """What decided between a leak and growth, if anything did: ``allocations_grew``,
-    ``allocations_stayed``, ``one_tensor`` (replaced by a larger one each time), ``fills`` (its
-    container has a bound), ``first_writes`` (arrays that were allocated before are written),
-    ``may_be_meant`` (neither an accident nor soon a problem) or ``waits_for_collector`` (Python's
-    next garbage collection frees it)."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 //! What is different if the steps that grow are iterations of a loop that nobody has marked.
 
-use super::{Context, DecidedBy, Details, Finding, Growth, Judged, STILL_THERE, State, StepSeries};
+use super::{Context, Details, Finding, Growth, Judged, STILL_THERE, State, StepSeries};
+use crate::decision::{LoopFacts, Meaning, Reason};
 use crate::held::{self, Growers, Looks};
 use crate::loop_place::LoopUnit;
 use crate::suggest;
@@ -107,75 +108,90 @@ impl Judged {
             && is_most(&self.growers, MOST_INSIDE, kept)
     }
 
-    /// A name that was filled in the run with tensors of each iteration: no noise of the levels hides that.
-    pub(super) fn trust_names(&mut self, context: Context<'_>, kept: Bytes) {
+    /// A name was filled in the run with tensors of each iteration, whose rate it takes: no noise of the
+    /// levels hides that.
+    pub(super) fn take_rate_of_filled_name(&mut self, context: Context<'_>, kept: Bytes) -> bool {
         let in_loop = self.in_loop.as_ref();
         let is_counted = in_loop.is_some_and(|it| it.unit != LoopUnit::Second);
         let is_unclear = matches!(self.growth.state, State::NotEnoughData | State::Stable);
-        if !is_counted || !is_unclear || self.decided_by.is_some() {
-            return;
-        }
         let first = self.growers.holders.first();
+        let first = first.filter(|_| is_counted && is_unclear);
         let first = first.filter(|_| is_most(&self.growers, MOST_AFTER, kept));
-        let Some(first) = first.filter(|it| self.share_shown(context, it) >= MOST_INSIDE) else {
-            return;
-        };
-        if let Some(each) = self.each_iteration(context, first) {
-            self.growth.state = State::Suspected;
+        let first = first.filter(|it| self.share_shown(context, it) >= MOST_INSIDE);
+        let each = first.and_then(|it| self.each_iteration(context, it));
+        self.set_rate(each);
+        each.is_some()
+    }
+
+    fn set_rate(&mut self, each: Option<ByteDelta>) {
+        if let Some(each) = each {
             self.growth.bytes_per_run = each;
             self.growth.interval = (each, each);
         }
     }
 
-    /// The user has not asked about a loop, and it may be there to collect: only what nobody means to keep is
-    /// a leak. A graph that each iteration keeps is one always.
-    pub(super) fn weigh_loop(&mut self, context: Context<'_>, kept: Bytes) {
-        let recording = context.recording;
-        let is_of_time = self
-            .in_loop
-            .as_ref()
-            .is_some_and(|it| it.unit == LoopUnit::Second);
-        let is_accelerator = recording.device(self.key.device).kind.is_accelerator();
-        let run = recording.run(*self.runs.last().expect("a series has runs"));
+    fn is_of_time(&self) -> bool {
+        let in_loop = self.in_loop.as_ref();
+        in_loop.is_some_and(|it| it.unit == LoopUnit::Second)
+    }
+
+    /// What is known of the loop, if the user has not marked it.
+    pub(super) fn loop_facts(
+        &self,
+        context: Context<'_>,
+        kept: Bytes,
+        is_filled: bool,
+    ) -> Option<LoopFacts> {
+        self.in_loop.as_ref()?;
         let first = self.growers.holders.first();
         let most = match self.looks {
             Looks::InsideRuns => MOST_INSIDE,
             Looks::AfterRuns => MOST_AFTER,
         };
-        let is_most = is_most(&self.growers, most, kept);
-        let is_early = self.growth.state == State::NotEnoughData;
-        let is_steady = self.grew_each_time() && self.n_chances >= held::ENOUGH_RUNS;
-        if is_early && is_steady && is_most {
-            self.growth.state = State::Suspected;
-        }
-        let grows = matches!(self.growth.state, State::Leak | State::Suspected);
-        if !grows || self.decided_by.is_some() {
-            return;
-        }
-        // The host's memory may grow by what no program holds.
-        if !is_most && !is_accelerator {
-            self.growth.state = State::Stable;
-            return;
-        }
-        let Some(first) = first else {
-            self.growth.state = if is_of_time {
-                State::Stable
-            } else {
-                State::Suspected
-            };
+        let device = context.recording.device(self.key.device);
+        Some(LoopFacts {
+            is_filled,
+            is_steady: self.grew_each_time() && self.n_chances >= held::ENOUGH_RUNS,
+            has_most: is_most(&self.growers, most, kept),
+            has_graph: first.is_some_and(|it| it.traits.graph > Bytes::ZERO),
+            is_host: !device.kind.is_accelerator(),
+            is_of_time: self.is_of_time(),
+            is_collection: first
+                .is_some_and(|it| is_data(it) && it.traits.n_tensors >= MIN_ENTRIES),
+        })
+    }
+
+    /// The user has not asked about a loop: what cells do with the name tells whether it is there to collect.
+    pub(super) fn meaning_in_loop(
+        &self,
+        context: Context<'_>,
+        is_accident: bool,
+    ) -> Option<Meaning> {
+        self.in_loop.as_ref()?;
+        let recording = context.recording;
+        let run = recording.run(*self.runs.last().expect("a series has runs"));
+        let first = self.growers.holders.first();
+        let uses = first.map_or(Uses::None, |it| suggest::uses(recording, run, it));
+        Some(match uses {
+            Uses::GoesBack => Meaning::May(Reason::Meant),
+            Uses::Little => Meaning::Accident,
+            Uses::Whole | Uses::None if is_accident => Meaning::Accident,
+            Uses::Whole => Meaning::May(Reason::Meant),
+            Uses::None => Meaning::May(Reason::MayBeMeant),
+        })
+    }
+
+    /// The rate of a loop that grows is what its name, or each of its tensors, has.
+    pub(super) fn take_rate_of_loop(&mut self, context: Context<'_>) {
+        let grows = matches!(self.state, State::Leak | State::Suspected);
+        let grows = grows && self.reason != Reason::WaitsForCollector;
+        let first = self.growers.holders.first();
+        let Some(first) = first.filter(|_| grows && self.in_loop.is_some()) else {
             return;
         };
-        // What takes its time to be loaded grows by the second, too: what collects has no end.
-        if is_of_time && !(is_data(first) && first.traits.n_tensors >= MIN_ENTRIES) {
-            self.growth.state = State::Stable;
-            return;
-        }
-        if self.growers.wait_for_collector() {
-            self.growth.state = State::Suspected;
-            self.decided_by = Some(DecidedBy::WaitsForCollector);
-            return;
-        }
-        let by_name = if is_of_time {
+        let recording = context.recording;
+        let by_name = if self.is_of_time() {
+            let run = recording.run(*self.runs.last().expect("a series has runs"));
             let seconds = run_time(run).map(|time| time.as_f64() / 1e9);
             let grown = first.grown.zip(seconds.filter(|it| *it > 0.0));
             grown.map(|(grown, seconds)| ByteDelta::from_f64(grown.as_f64() / seconds))
@@ -187,25 +203,11 @@ impl Judged {
                 let each = each.flatten();
                 each.or_else(|| self.average_iteration(context, first))
             };
+            let is_accelerator = recording.device(self.key.device).kind.is_accelerator();
             if is_accelerator { None } else { of_host() }
         };
-        if let Some(each) = by_name.or_else(|| each_entry(first, &self.growth)) {
-            self.growth.bytes_per_run = each;
-            self.growth.interval = (each, each);
-        }
-        let uses = suggest::uses(recording, run, first);
-        let has_graph = first.traits.graph > Bytes::ZERO;
-        let is_accident = match uses {
-            Uses::GoesBack => false,
-            Uses::Whole | Uses::None => self.growers.is_accident(is_accelerator),
-            Uses::Little => true,
-        };
-        if is_accident && has_graph && is_most {
-            self.growth.state = State::Leak;
-        } else if !is_accident {
-            self.growth.state = State::Suspected;
-            self.decided_by = Some(DecidedBy::MayBeMeant);
-        }
+        let each = by_name.or_else(|| each_entry(first, &self.growth));
+        self.set_rate(each);
     }
 
     /// What a name has more after each iteration, if the run filled it with so many entries in each. Of the
@@ -279,11 +281,6 @@ impl Judged {
         let first = self.growers.holders.first();
         let shown = first.and_then(|holder| self.shown(context, holder));
         shown.filter(|_| self.in_loop.is_some()).unwrap_or_default()
-    }
-
-    /// There was a look, and nothing that it found is there to be kept.
-    pub(super) fn is_meant_by_nobody(&self) -> bool {
-        self.growers.is_looked_at() && self.decided_by.is_none()
     }
 }
 

@@ -75,40 +75,22 @@ fn judged_names(
     stats: &mut StatsCache,
 ) -> Option<Judged> {
     let least = context.min_growth(growing.device);
-    let (first, end) = (*growing.runs.first()?, *growing.levels.last()?);
+    let first = *growing.runs.first()?;
     let course = std::iter::once(&growing.start).chain(&growing.levels);
     let course: Vec<Bytes> = course.copied().collect();
-    let mut growth = stats.judged(&growing.levels, least, context.rules);
-    // A name that slows down has been mended, and that is told.
-    if growth.slows {
-        growth.state = State::Suspected;
-    }
+    let growth = stats.judged(&growing.levels, least, context.rules);
+    let key = Key::of(context.recording, context.paths, first, growing.device);
+    let metric = context.summary(growing.device)?.metric;
+    let levels = (growing.start, growing.levels.clone());
     let mut judged = Judged {
-        key: Key::of(context.recording, context.paths, first, growing.device),
-        metric: context.summary(growing.device)?.metric,
         runs: growing.runs.clone(),
-        n_runs: growing.runs.len(),
         n_grown: n_positive(course.windows(2).map(|pair| pair[1].since(pair[0]))),
-        n_chances: growing.runs.len(),
-        steps: false,
-        in_loop: None,
-        period: None,
-        growth,
-        levels: growing.levels.clone(),
-        start: growing.start,
-        stays: end.since(growing.start),
-        least,
-        n_moving: None,
         name: growing.names.first().map(|((_, name), _)| name.clone()),
-        is_shared: false,
         growers: Growers::of_names(context.recording, growing),
         looks: Looks::AfterRuns,
-        decided_by: None,
-        withdrawn: None,
+        ..Judged::new(key, metric, growth, levels, least)
     };
-    let kept = judged.kept().magnitude();
-    let fact = judged.growers.fact(kept)?;
-    judged.hear(&fact);
-    judged.weigh_meaning(context);
+    judged.growers.holders.first()?;
+    judged.decide(context);
     Some(judged)
 }
