@@ -22,16 +22,6 @@ use gpumem_model::units::Bytes;
 /// Less than this in free pieces is not worth a card.
 const MIN_SPLIT: Bytes = Bytes::mib(64);
 
-pub(super) fn findings(
-    context: Context<'_>,
-    of_runs: &[RunSeries<'_>],
-    stats: &mut StatsCache,
-) -> Vec<Finding> {
-    let mut found = on_devices(context);
-    found.extend(of_cells(context, of_runs, stats));
-    found
-}
-
 /// What lies free on a device now, whatever run left it so.
 pub(super) fn on_devices(context: Context<'_>) -> Vec<Finding> {
     let devices = context.devices.iter();

@@ -1,17 +1,15 @@
 //! Judging again: results that no threshold changes are kept between calls.
 
 use super::Analysis;
+use super::checks::{Checks, Scope, Series};
 use super::context::Context;
 use super::device_rows::{DeviceRows, Rows};
+use super::levels;
 use super::names::Names;
 use super::paths::Paths;
 use super::rules::Rules;
 use super::series;
 use super::stats_cache::StatsCache;
-use super::{
-    finding, fragmentation, leak, levels, long_lived, oom, peaks, reserve, retention,
-    unattributed_growth,
-};
 use gpumem_model::recording::Recording;
 
 /// Judges the same recording repeatedly, under other thresholds and as it grows.
@@ -61,23 +59,18 @@ impl IncrementalAnalyzer {
             devices: &analysis.devices,
             rules,
         };
-        let of_runs = series::of_runs(recording, &paths, &analysis.rows);
-        let of_steps = series::of_steps(recording, &paths);
-        let stats = &mut self.stats;
-        let mut findings = leak::findings(context, &of_runs, &of_steps, stats);
-        leak::add_names(context, &mut findings, stats);
-        findings.extend(unattributed_growth::findings(context, &findings, stats));
-        findings.extend(fragmentation::findings(context, &of_runs, stats));
-        findings.extend(peaks::findings(context, &of_runs));
-        findings.extend(reserve::findings(context, &of_runs, stats));
-        findings.extend(long_lived::findings(context));
-        let mut ooms = oom::findings(context);
-        oom::join_growth(&mut ooms, &findings);
-        findings.extend(ooms);
-        let mut is_told = |device, place| retention::is_told(&findings, device, place);
-        let retained = retention::findings(context, &mut is_told);
-        findings.extend(retained);
-        finding::sort(&mut findings);
+        let series = Series {
+            of_runs: series::of_runs(recording, &paths, &analysis.rows),
+            of_steps: series::of_steps(recording, &paths),
+        };
+        let checks = Checks {
+            context,
+            scope: Scope::AllRuns,
+            series: &series,
+            others: &Series::default,
+            p_bound: None,
+        };
+        let findings = checks.findings(&mut self.stats);
         analysis.findings = findings;
     }
 }

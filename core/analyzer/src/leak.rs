@@ -64,10 +64,13 @@ const NEARLY_ALL: f64 = 0.95;
 /// A sparkline has at most this many points.
 const N_SPARKLINE: usize = 64;
 
+/// Growth in these series. Of many some grow by chance: each is held against all of them by `p_bound`, or by
+/// that of these series if there are no others.
 pub(super) fn findings(
     context: Context<'_>,
     series_of_runs: &[RunSeries<'_>],
     series_of_steps: &[StepSeries],
+    p_bound: Option<f64>,
     stats: &mut StatsCache,
 ) -> Vec<Finding> {
     let of_runs = series_of_runs
@@ -77,21 +80,13 @@ pub(super) fn findings(
     for series in series_of_steps {
         outcomes.push(of_steps(context, series, stats));
     }
-    let mut p_values: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.p).collect();
-    p_values.sort_unstable_by(f64::total_cmp);
+    let p_bound = p_bound.unwrap_or_else(|| {
+        let mut p_values: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.p).collect();
+        p_values.sort_unstable_by(f64::total_cmp);
+        trend::p_bound(&p_values)
+    });
     let judged = outcomes.into_iter().filter_map(|outcome| outcome.judged);
-    let p_bound = trend::p_bound(&p_values);
-    told(context, series_of_runs, judged.collect(), p_bound)
-}
-
-/// What is worth telling of series that were judged each by itself. Of many some grow by chance:
-/// each is held against all of them by `p_bound`.
-pub(super) fn told(
-    context: Context<'_>,
-    series_of_runs: &[RunSeries<'_>],
-    mut judged: Vec<Judged>,
-    p_bound: f64,
-) -> Vec<Finding> {
+    let mut judged: Vec<Judged> = judged.collect();
     for judged in &mut judged {
         judged.may_be_chance = judged.growth.may_be_chance(p_bound);
     }

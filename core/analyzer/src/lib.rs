@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod cell;
+mod checks;
 mod compare;
 mod composition;
 mod context;

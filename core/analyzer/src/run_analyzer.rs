@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use super::Analysis;
 use super::context::Context;
 use super::device_rows::{DeviceRows, Rows};
-use super::finding::{self, Finding};
+use super::finding::Finding;
 use super::levels;
 use super::names::Names;
 use super::ongoing::Ongoing;
@@ -82,7 +82,6 @@ impl RunAnalyzer {
             runs.any(|it| within.binary_search(it).is_ok())
         };
         findings.retain(rests_on_it);
-        finding::sort(&mut findings);
         Analysis {
             devices,
             rows: rows.of_run(run).to_vec(),

@@ -12,34 +12,12 @@ use gpumem_model::units::Bytes;
 /// course that does not end is worth a word.
 const MIN_RUNS: usize = 30;
 
-/// A finding for each accelerator that grows from run to run while no finding in
-/// `found` says where.
-pub(super) fn findings(
-    context: Context<'_>,
-    found: &[Finding],
-    stats: &mut StatsCache,
-) -> Vec<Finding> {
-    let devices = context.recording.devices();
-    let mut explained = vec![false; devices.len()];
-    for finding in found {
-        explained[finding.device.get()] |= explains(finding);
-    }
-    devices
-        .iter()
-        .filter(|device| !explained[device.idx.get()])
-        .filter_map(|device| finding(context, device.idx, stats))
-        .collect()
-}
-
 /// A finding says where the device grows.
 pub(super) fn is_explained(found: &[Finding], device: DeviceIdx) -> bool {
-    found
-        .iter()
-        .any(|finding| finding.device == device && explains(finding))
-}
-
-fn explains(finding: &Finding) -> bool {
-    matches!(finding.state, Some(State::Leak | State::Suspected))
+    found.iter().any(|finding| {
+        let grows = matches!(finding.state, Some(State::Leak | State::Suspected));
+        grows && finding.device == device
+    })
 }
 
 /// An accelerator grows from run to run, whatever else is found.

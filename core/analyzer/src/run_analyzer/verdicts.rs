@@ -2,17 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::checks::{Checks, Scope, Series};
 use crate::context::Context;
 use crate::finding::Finding;
-use crate::growth::State;
 use crate::leak::{self, Judged, Outcome};
 use crate::series::{self, RunSeries, SeriesOf, StepSeries, StepsOf};
 use crate::stats_cache::StatsCache;
-use crate::{
-    fragmentation, long_lived, oom, peaks, reserve, retention, trend, unattributed_growth,
-};
-use gpumem_model::holders::RootKind;
-use gpumem_model::recording::{DeviceIdx, RunIdx};
+use crate::trend;
+use gpumem_model::recording::RunIdx;
 
 /// The series of a recording, with as much of each verdict as the others rest on.
 #[derive(Debug, Default)]
@@ -105,75 +102,26 @@ impl Verdicts {
         }
     }
 
-    /// What rests on one of these runs, in the order in which [`analyze`](super::super::analyze)
-    /// finds it.
+    /// What rests on one of these runs, and what else was found on the way.
     pub(super) fn findings(&mut self, context: Context<'_>, within: &[RunIdx]) -> Vec<Finding> {
         let (own, own_steps) = self.own(context, within);
-        let p_bound = trend::p_bound(&self.p_values);
-        let of_runs = self.series(context, own.iter());
-        let of_steps = self.steps(context, own_steps.iter());
-        let mut others: Option<Vec<Finding>> = None;
         let mut stats = std::mem::take(&mut self.stats);
-        let mut findings = growth(context, &of_runs, &of_steps, p_bound, &mut stats);
-        // Asked for seldom, and as dear as it was to find it.
-        let of_series = findings.clone();
-        let mut elsewhere = |stats: &mut StatsCache| {
-            let judged = || {
-                let of_runs = self.series(context, self.growing.difference(&own));
-                let of_steps = self.steps(context, self.growing_steps.difference(&own_steps));
-                let others = growth(context, &of_runs, &of_steps, p_bound, stats);
-                let mut all = [&of_series[..], &others].concat();
-                leak::add_names(context, &mut all, stats);
-                all
-            };
-            others.get_or_insert_with(judged).clone()
+        let series = Series {
+            of_runs: self.series(context, own.iter()),
+            of_steps: self.steps(context, own_steps.iter()),
         };
-        let cell = within.first().map(|run| context.recording.run(*run).cell);
-        // What is told of too few runs, a name that others add to may overrule.
-        let is_early = |it: &Finding| it.state == Some(State::NotEnoughData);
-        let only = cell.filter(|_| !findings.iter().any(is_early));
-        if !leak::growing_names(context, only).is_empty() {
-            findings = elsewhere(&mut stats);
-        }
-        let of_sessions = context.recording.devices().iter().filter_map(|device| {
-            let of_device = context.rows.columns(device.idx);
-            let is_of_it = within
-                .first()
-                .is_some_and(|run| of_device.has_level_after(*run));
-            if unattributed_growth::is_explained(&findings, device.idx) || !is_of_it {
-                return None;
-            }
-            let found = unattributed_growth::finding(context, device.idx, &mut stats)?;
-            let elsewhere = elsewhere(&mut stats);
-            (!unattributed_growth::is_explained(&elsewhere, device.idx)).then_some(found)
-        });
-        let of_sessions: Vec<Finding> = of_sessions.collect();
-        findings.extend(of_sessions);
-        // What lies free on a device rests on no run.
-        findings.extend(fragmentation::of_cells(context, &of_runs, &mut stats));
-        findings.extend(peaks::findings(context, &of_runs));
-        findings.extend(reserve::findings(context, &of_runs, &mut stats));
-        let recording = context.recording;
-        if is_any(context, within, |run, device| {
-            recording.trace(run, device).is_some()
-        }) {
-            findings.extend(long_lived::findings(context));
-        }
-        if within.iter().any(|run| recording.run(*run).oom.is_some()) {
-            let mut ooms = oom::findings(context);
-            oom::join_growth(&mut ooms, &elsewhere(&mut stats));
-            findings.extend(ooms);
-        }
-        if is_any(context, within, |run, device| {
-            recording.holders(run, device).is_some()
-        }) {
-            let mut is_told = |device: DeviceIdx, place: RootKind| {
-                retention::is_told(&findings, device, place)
-                    || retention::is_told(&elsewhere(&mut stats), device, place)
-            };
-            let kept = retention::findings(context, &mut is_told);
-            findings.extend(kept);
-        }
+        let others = || Series {
+            of_runs: self.series(context, self.growing.difference(&own)),
+            of_steps: self.steps(context, self.growing_steps.difference(&own_steps)),
+        };
+        let checks = Checks {
+            context,
+            scope: Scope::Run(within),
+            series: &series,
+            others: &others,
+            p_bound: Some(trend::p_bound(&self.p_values)),
+        };
+        let findings = checks.findings(&mut stats);
         self.stats = stats;
         findings
     }
@@ -219,34 +167,6 @@ impl Verdicts {
         let series = of_steps.filter_map(|of| steps_of(context, self.of_steps[of].run, of));
         series::in_order_of_steps(series.collect())
     }
-}
-
-/// Growth in these series, held against all of them that there are.
-fn growth(
-    context: Context<'_>,
-    of_runs: &[RunSeries<'_>],
-    of_steps: &[StepSeries],
-    p_bound: f64,
-    stats: &mut StatsCache,
-) -> Vec<Finding> {
-    let mut judged = Vec::new();
-    for series in of_runs {
-        judged.extend(leak::of_runs(context, series, stats).judged);
-    }
-    for series in of_steps {
-        judged.extend(leak::of_steps(context, series, stats).judged);
-    }
-    leak::told(context, of_runs, judged, p_bound)
-}
-
-fn is_any(
-    context: Context<'_>,
-    within: &[RunIdx],
-    is_it: impl Fn(RunIdx, DeviceIdx) -> bool,
-) -> bool {
-    let devices = context.recording.devices();
-    let is_of_any = |run: &RunIdx| devices.iter().any(|device| is_it(*run, device.idx));
-    within.iter().any(is_of_any)
 }
 
 fn joined<'a>(context: Context<'a>, known: &RowsOfSeries) -> Option<RunSeries<'a>> {
