@@ -111,6 +111,7 @@ pub(super) enum Allocations {
 
 /// Who holds what grew.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct HolderFacts {
     /// There is a name.
     pub(super) is_named: bool,
@@ -154,6 +155,7 @@ pub(super) enum Meaning {
 
 /// What is known of a loop beside its levels.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct LoopFacts {
     /// The run filled a name with tensors of each iteration.
     pub(super) is_filled: bool,

@@ -173,10 +173,9 @@ impl Judged {
         let first = self.growers.holders.first();
         let uses = first.map_or(Uses::None, |it| suggest::uses(recording, run, it));
         Some(match uses {
-            Uses::GoesBack => Meaning::May(Reason::Meant),
             Uses::Little => Meaning::Accident,
             Uses::Whole | Uses::None if is_accident => Meaning::Accident,
-            Uses::Whole => Meaning::May(Reason::Meant),
+            Uses::GoesBack | Uses::Whole => Meaning::May(Reason::Meant),
             Uses::None => Meaning::May(Reason::MayBeMeant),
         })
     }
