@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 
 use super::cell::CellRef;
-use super::decision::{Reason, WITHOUT_HOLDER};
 use super::details::{Details, SeriesGrowth};
 use super::evidence::Evidence;
 use super::growth::State;
 use super::loop_place::LoopPlace;
 use super::oom_breakdown::Cause;
+use super::reason::Reason;
 use super::row::Metric;
 use gpumem_heap::Fix;
 use gpumem_model::holders::Holder;
@@ -165,17 +165,6 @@ impl Finding {
                 _ => None,
             },
             _ => None,
-        }
-    }
-
-    /// Growth of a device or a cache, which no name can hold.
-    pub(super) fn without_holder(self) -> Self {
-        let (state, reason) = WITHOUT_HOLDER;
-        Self {
-            severity: Severity::Warning,
-            state: Some(state),
-            reason: Some(reason),
-            ..self
         }
     }
 

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use super::decision::{Does, Reason};
+use super::decision::Does;
 use super::details::Details;
 use super::evidence::{Evidence, Statistic};
 use super::finding::{Finding, FindingKind};
 use super::names::{GrowingNames, NameKey};
+use super::reason::Reason;
 use super::suggest;
 use gpumem_model::holders::{
     Bound, DeviceHolders, Holder, HolderBranch, Keeper, Rest, RootKind, Traits,

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 use super::cell::CellRef;
 use super::context::Context;
-use super::decision::{self, Allocations, Does, HolderFacts, Meaning, Reason, SeriesFacts};
+use super::decision::{self, Allocations, Does, HolderFacts, Meaning, SeriesFacts};
 use super::details::{Details, GrowthDetails, SeriesGrowth};
 use super::device_rows::Rows;
 use super::evidence::Evidence;
@@ -18,6 +18,7 @@ use super::growth::{self, Growth, State};
 use super::held::{self, Growers, Looks};
 use super::levels::DeviceSummary;
 use super::loop_place::LoopPlace;
+use super::reason::Reason;
 use super::row::{Metric, Peak, RunRow};
 use super::rules::Rules;
 use super::series::{Key, RunSeries, StepSeries};

@@ -51,6 +51,7 @@ mod oom_breakdown;
 mod overlaps;
 mod paths;
 mod peaks;
+mod reason;
 mod reserve;
 mod retention;
 mod row;
@@ -68,7 +69,6 @@ mod verdict;
 pub use cell::{CellRef, cell_label};
 pub use compare::{Change, Compared, GrowthSide, compare, waiting};
 pub use composition::{Part, PartContent, PartKind};
-pub use decision::Reason;
 pub use details::{
     Advice, Details, DoublingDetails, FragmentationDetails, GrowthDetails, RetentionDetails,
     SeriesGrowth, TracedRun,
@@ -85,6 +85,7 @@ pub use limits::{Limit, LimitedBy};
 pub use loop_place::{LoopPlace, LoopUnit};
 pub use loops::grew_in_a_loop;
 pub use oom_breakdown::{Cause, HeldByError, OomBreakdown, OomPart};
+pub use reason::Reason;
 pub use row::of_points;
 pub use row::{Metric, Overlap, Peak, RunRow};
 pub use rules::Rules;

@@ -1,9 +1,10 @@
 //! What is different if the steps that grow are iterations of a loop that nobody has marked.
 
 use super::{Context, Details, Finding, Growth, Judged, STILL_THERE, State, StepSeries};
-use crate::decision::{LoopFacts, Meaning, Reason};
+use crate::decision::{LoopFacts, Meaning};
 use crate::held::{self, Growers, Looks};
 use crate::loop_place::LoopUnit;
+use crate::reason::Reason;
 use crate::suggest;
 use gpumem_heap::{Uses, is_data};
 use gpumem_model::holders::Holder;
