@@ -28,12 +28,16 @@ pub(super) fn present(teller: &Teller<'_>, n_flushes: u64) -> Presentation {
 }
 
 /// `8 devices are nearly full: 3.5 GiB of each can still be used, or less`.
-pub(super) fn of_several(teller: &Teller<'_>, usable: Bytes, findings: &[&Finding]) -> Presentation {
+pub(super) fn of_several(
+    teller: &Teller<'_>,
+    usable: Bytes,
+    findings: &[&Finding],
+) -> Presentation {
     let labels = findings
         .iter()
         .map(|finding| &*teller.recording.device(finding.device).label);
     let title = format!("{} are nearly full", count(findings.len(), "device"));
-    let outlook = prose!["on ", teller.device(), ", ", usable(teller)];
+    let outlook = prose!["on ", teller.device(), ", ", can_be_used(teller, usable)];
     Presentation::with_row(title, ": ", outlook)
         .fact(labels.collect::<Vec<_>>().join(", "))
         .advice(ADVICE)
@@ -43,6 +47,6 @@ fn title(teller: &Teller<'_>) -> String {
     format!("{} is nearly full", teller.device())
 }
 
-fn can_be_used(teller: &Teller<'_>, usable: Bytes) -> String {
-    format!("**{}** can still be used", teller.units.size(usable))
+fn can_be_used(teller: &Teller<'_>, usable: Bytes) -> Prose {
+    prose![figure(teller.units.size(usable)), " can still be used"]
 }

@@ -262,7 +262,13 @@ fn what_else_is_found_in_words() {
             fragmentation(DeviceKind::Simulated, None)
         ),
         of(FindingKind::Fragmentation, 12, reserved),
-        of(FindingKind::Pressure, 1, Details::NearlyFull { usable: Bytes::ZERO }),
+        of(
+            FindingKind::Pressure,
+            1,
+            Details::NearlyFull {
+                usable: Bytes::ZERO
+            }
+        ),
         of(FindingKind::Pressure, 1, Details::Pressure { n_flushes: 1 }),
         of(FindingKind::Pressure, 3, Details::Pressure { n_flushes: 5 }),
         of(FindingKind::Spike, 12, spike),
