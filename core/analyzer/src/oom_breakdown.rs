@@ -162,6 +162,29 @@ pub enum Cause {
         /// What they hold.
         held: Bytes,
     },
+    /// An optimizer's first step made its state in this run, and that is at least what was missing.
+    OptimizerState {
+        /// What it made.
+        kept: Bytes,
+        /// The optimizer's name.
+        name: String,
+    },
+    /// A graph holds at least what was missing, and the code that made it runs no backward pass.
+    NoBackward {
+        /// What the graph holds.
+        kept: Bytes,
+        /// The module with a `no_grad`.
+        framework: &'static str,
+    },
+    /// A name holds at least what was missing, and no cell has used it for a while.
+    Unused {
+        /// What would be free without it.
+        kept: Bytes,
+        /// The name.
+        name: String,
+        /// The number of the cell that used it last.
+        execution_count: Option<u32>,
+    },
     /// None of these: the step needs too much.
     SmallerStep,
     /// What the error itself keeps alive from now on.

@@ -104,7 +104,8 @@ fn appended_to(source: &str) -> Option<&str> {
     Some(&before[start..])
 }
 
-fn framework(recording: &Recording, device: DeviceIdx) -> &'static str {
+/// The module whose `no_grad` counts on a device.
+pub(super) fn framework(recording: &Recording, device: DeviceIdx) -> &'static str {
     let is_simulated = recording.device(device).kind == DeviceKind::Simulated;
     if is_simulated {
         Source::Sim.name()

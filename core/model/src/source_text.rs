@@ -48,6 +48,54 @@ pub fn has_word(text: &str, word: &str) -> bool {
         .any(|it| it == word)
 }
 
+/// A text, and the functions that it may call: those of `others` whose names stand in it, or in such a function.
+pub fn called<'a>(text: &'a str, others: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut left: Vec<(&str, &str)> = others.flat_map(functions).collect();
+    let mut called = vec![text];
+    let mut n_read = 0;
+    while let Some(text) = called.get(n_read).copied() {
+        n_read += 1;
+        left.retain(|(name, function)| {
+            let is_called = has_word(text, name);
+            called.extend(is_called.then_some(*function));
+            !is_called
+        });
+    }
+    called
+}
+
+/// Whether a function in the text reads a name: nobody knows when it does.
+pub fn is_read_in_function(text: &str, name: &str) -> bool {
+    let lambdas = text.lines().filter_map(|line| line.split_once("lambda"));
+    let lambdas = lambdas.map(|(_, after)| after);
+    let functions = functions(text).into_iter().map(|(_, function)| function);
+    functions.chain(lambdas).any(|it| has_word(it, name))
+}
+
+/// The functions in a text, methods too, each with its name.
+fn functions(text: &str) -> Vec<(&str, &str)> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let start = |line: &str| line.as_ptr() as usize - text.as_ptr() as usize;
+    let mut lines = text.lines();
+    let mut found = Vec::new();
+    while let Some(line) = lines.next() {
+        let header = line.trim_start();
+        let header = header.strip_prefix("async ").unwrap_or(header);
+        let Some(name) = header.strip_prefix("def ") else {
+            continue;
+        };
+        let name = name.split(|letter| !is_name_letter(letter)).next();
+        let is_inside = |it: &&str| {
+            let text = it.trim_start();
+            text.is_empty() || text.starts_with(')') || indent(it) > indent(line)
+        };
+        let body = lines.clone().take_while(is_inside).last().unwrap_or(line);
+        let function = &text[start(line)..start(body) + body.len()];
+        found.extend(name.map(|name| (name, function)));
+    }
+    found
+}
+
 /// The first line that says what the cell does: not blank, no comment, no magic
 /// of a whole cell; no import, decorator or bare `try:` while anything else follows.
 pub fn headline(source: &str) -> Option<String> {
@@ -190,6 +238,31 @@ mod tests {
         check("@torch.no_grad()\ndef f():\n    ...", Some("def f():"));
         check("# only a comment", Some("# only a comment"));
         check("%%gpumem\n", None);
+    }
+
+    #[test]
+    fn functions_are_followed_by_their_names() {
+        let others = [
+            "def step(x):\n    return forward(x)\n\nstep(1)",
+            "class Model:\n    async def forward(\n        self,\n    ):\n        return 1\n\n    def fit(self): ...",
+        ];
+        let called = called("score = step(x)", others.into_iter());
+        let [_, step, forward] = called[..] else {
+            panic!("{called:?}");
+        };
+        assert_eq!(step, "def step(x):\n    return forward(x)\n");
+        assert!(forward.trim_end().ends_with("return 1"), "{forward}");
+    }
+
+    #[test]
+    fn a_function_may_read_a_name_at_any_time() {
+        let check = |text: &str, expected: bool| {
+            assert_eq!(is_read_in_function(text, "model"), expected, "{text}");
+        };
+        check("def f(x):\n    return model(x)", true);
+        check("f = lambda x: model(x)", true);
+        check("for x in xs:\n    model(x)", false);
+        check("def f(x):\n    return x\n\nmodel(f(1))", false);
     }
 
     #[track_caller]

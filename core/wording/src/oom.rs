@@ -227,7 +227,11 @@ impl Oom<'_> {
                 let largest = largest.map_or_else(String::new, |largest| {
                     format!(", the largest piece {}", size(largest))
                 });
-                let order = "allocate long-lived tensors first and use few different sizes, so that free pieces fit again";
+                let order = prose![
+                    "allocate long-lived tensors first, or after ",
+                    code("empty_cache()"),
+                    ", and use few different sizes, so that free pieces fit again"
+                ];
                 let advice = if *can_expand {
                     prose![
                         "before the kernel starts, set ",
@@ -236,7 +240,7 @@ impl Oom<'_> {
                         order
                     ]
                 } else {
-                    order.into()
+                    order
                 };
                 let line = format!(
                     "{} was free in the cache, but in pieces{largest}",
@@ -314,6 +318,64 @@ impl Oom<'_> {
                     " hold; a ",
                     code(";"),
                     " at the end of a cell's last line keeps a result out of them"
+                ];
+                (Some(line), advice)
+            }
+            Cause::OptimizerState { kept, name } => {
+                let (kept, name) = (size(*kept), code(name));
+                let line = prose![
+                    "the first step of ",
+                    name.clone(),
+                    " made ",
+                    figure(&*kept),
+                    " of state"
+                ];
+                let advice = prose![
+                    "choose an optimizer that keeps less than ",
+                    name,
+                    format!(", whose state takes {kept} from its first step on: "),
+                    code("SGD"),
+                    " without momentum keeps none, 8-bit Adam a quarter"
+                ];
+                (Some(line), advice)
+            }
+            Cause::NoBackward { kept, framework } => {
+                let (kept, no_grad) = (size(*kept), format!("{framework}.no_grad()"));
+                let line = prose![
+                    "a graph kept ",
+                    figure(&*kept),
+                    ", and no backward pass follows: ",
+                    code(&no_grad)
+                ];
+                let advice = prose![
+                    "run it in a ",
+                    code(&no_grad),
+                    format!(" block: the graph keeps {kept} for a backward pass that does not follow")
+                ];
+                (Some(line), advice)
+            }
+            Cause::Unused {
+                kept,
+                name,
+                execution_count,
+            } => {
+                let (kept, free) = (size(*kept), code(&format!("del {name}")));
+                let since = execution_count.map_or_else(String::new, |n| format!(" since In [{n}]"));
+                let line = prose![
+                    "no cell has used ",
+                    code(name),
+                    since.clone(),
+                    ": ",
+                    free.clone(),
+                    " frees ",
+                    figure(&*kept)
+                ];
+                let advice = prose![
+                    free,
+                    format!(
+                        " frees {kept}, more than was short, if you do not need it any more: no cell has \
+                         used it{since}"
+                    )
                 ];
                 (Some(line), advice)
             }

@@ -377,6 +377,19 @@ fn out_of_memory_in_words() {
             Cause::Outputs {
                 held: Bytes::gib(2),
             },
+            Cause::OptimizerState {
+                kept: Bytes::gib(2),
+                name: "optimizer".to_owned(),
+            },
+            Cause::NoBackward {
+                kept: Bytes::gib(2),
+                framework: "torch",
+            },
+            Cause::Unused {
+                kept: Bytes::gib(2),
+                name: "checkpoint".to_owned(),
+                execution_count: Some(3),
+            },
             Cause::SmallerStep,
             Cause::Traceback {
                 kept: HeldByError::UpTo(Bytes::gib(1)),

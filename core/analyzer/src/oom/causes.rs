@@ -3,15 +3,31 @@
 use super::super::oom_breakdown::{Cause, HeldByError};
 use super::Case;
 use crate::row::RunRow;
+use crate::suggest;
 use gpumem_heap::is_data;
-use gpumem_model::holders::{Holder, RootKind};
-use gpumem_model::recording::{AllocatorLevels, DeviceKind, Framework, Source, Status};
-use gpumem_model::source_text::is_name_letter;
+use gpumem_model::holders::{DeviceHolders, Holder, RootKind};
+use gpumem_model::recording::{AllocatorLevels, DeviceKind, Framework, Run, Source, Status};
+use gpumem_model::source_text::{self, is_name_letter};
 use gpumem_model::units::{ByteDelta, Bytes};
 
 /// torch's expandable segments map and unmap this much of the large pool at once: a free piece that is
 /// smaller stays where it is.
 const EXPANDABLE_PAGE: Bytes = Bytes::mib(20);
+
+/// Pieces of the cache that come to less than this share of the device are as usual.
+const MUCH_IN_PIECES: f64 = 0.1;
+
+/// Where optimizers of torch, and most others, keep what they have for a parameter.
+const STATE: &str = ".state[";
+
+/// An optimizer whose state is new by this share has taken its first step.
+const NEW: f64 = 0.8;
+
+/// Queues of Python that have a bound.
+const QUEUES: [&str; 4] = ["Queue", "LifoQueue", "PriorityQueue", "SimpleQueue"];
+
+/// Code with one of these may run a backward pass.
+const TRAINS: [&str; 3] = ["backward", "train", "fit"];
 
 /// The most decisive first; never none.
 pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
@@ -28,12 +44,15 @@ pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
         old_copy(case),
         earlier_error(case),
         outputs(case),
+        optimizer_state(case),
+        no_backward(case),
+        unused(case),
     ]
     .into_iter()
     .flatten()
     .collect();
     if causes.is_empty() {
-        causes.push(Cause::SmallerStep);
+        causes.push(in_pieces(case).unwrap_or(Cause::SmallerStep));
     }
     causes.extend(traceback(case));
     causes.extend(case.elsewhere.then_some(Cause::Unread));
@@ -51,10 +70,23 @@ fn limited(case: &Case<'_>) -> Option<Cause> {
     (is_enough && wanted <= limit).then_some(Cause::Limited { limit })
 }
 
+/// The cache alone had enough.
 fn fragmented(case: &Case<'_>) -> Option<Cause> {
+    let wanted = case.figures().wanted?;
+    pieces(case).filter(|_| case.unallocated().is_some_and(|it| it >= wanted))
+}
+
+/// The cache had enough together with what was free beside it, and takes a good part of the device.
+fn in_pieces(case: &Case<'_>) -> Option<Cause> {
+    let (missing, room, unallocated) = (case.missing()?, case.room()?, case.unallocated()?);
+    let is_much = unallocated.as_f64() >= MUCH_IN_PIECES * room.as_f64();
+    pieces(case).filter(|_| is_much && missing > Bytes::ZERO && unallocated >= missing)
+}
+
+fn pieces(case: &Case<'_>) -> Option<Cause> {
     let (wanted, unallocated) = (case.figures().wanted?, case.unallocated()?);
     let largest = case.figures().largest_free;
-    if unallocated < wanted || largest.is_some_and(|largest| largest >= wanted) {
+    if largest.is_some_and(|largest| largest >= wanted) {
         return None;
     }
     let is_torch = matches!(case.oom.framework, None | Some(Framework::Torch));
@@ -104,7 +136,9 @@ pub(super) fn collecting_holder<'a>(case: &Case<'a>) -> Option<&'a Holder> {
     let look = case.recording.holders(case.outermost.idx, case.device)?;
     let grown = |holder: &Holder| holder.grown.unwrap_or_default();
     let is_one = |holder: &&Holder| {
-        is_data(holder) && holder.traits.n_tensors > 1 && grown(holder) >= least.since(Bytes::ZERO)
+        let traits = &holder.traits;
+        let collects = is_data(holder) || QUEUES.contains(&&*traits.type_name);
+        collects && traits.n_tensors > 1 && grown(holder) >= least.since(Bytes::ZERO)
     };
     look.roots.iter().filter(is_one).max_by_key(|it| grown(it))
 }
@@ -181,6 +215,84 @@ fn traceback(case: &Case<'_>) -> Option<Cause> {
 fn outputs(case: &Case<'_>) -> Option<Cause> {
     let (missing, held) = (case.missing()?, case.held_as(RootKind::OutputHistory)?);
     (missing > Bytes::ZERO && held >= missing).then_some(Cause::Outputs { held })
+}
+
+fn optimizer_state(case: &Case<'_>) -> Option<Cause> {
+    let missing = case.missing().filter(|it| *it > Bytes::ZERO)?;
+    let (run, device) = (case.outermost.idx, case.device);
+    let (name, now) = largest_state(case.recording.holders(run, device)?)?;
+    let before = case.recording.holders_before(run, device);
+    let before = before.and_then(|(_, look)| largest_state(look));
+    let before = before.map_or(Bytes::ZERO, |(_, size)| size);
+    let kept = now.saturating_sub(before);
+    (kept >= missing && kept.as_f64() >= NEW * now.as_f64()).then(|| Cause::OptimizerState {
+        kept,
+        name: name.to_owned(),
+    })
+}
+
+/// The optimizer with the largest state, and the size of that.
+fn largest_state(look: &DeviceHolders) -> Option<(&str, Bytes)> {
+    let alone = look.roots.iter().map(|it| (&it.path, it.retained));
+    let shared = look.shared.iter().map(|it| (&it.path, it.n_bytes));
+    let states = alone.chain(shared).filter_map(|(path, size)| {
+        let (optimizer, _) = path.split_once(STATE)?;
+        Some((optimizer, size))
+    });
+    states.max_by_key(|(_, size)| *size)
+}
+
+fn no_backward(case: &Case<'_>) -> Option<Cause> {
+    let missing = case.missing().filter(|it| *it > Bytes::ZERO)?;
+    let look = case.recording.holders(case.outermost.idx, case.device)?;
+    let kept = look.roots.iter().map(|it| it.traits.graph).max()?;
+    let code = source_text::called(case.recording.text(case.outermost)?, texts(case));
+    let may_train = code
+        .iter()
+        .any(|it| TRAINS.iter().any(|word| it.contains(word)));
+    (kept >= missing && !may_train).then(|| Cause::NoBackward {
+        kept,
+        framework: suggest::framework(case.recording, case.device),
+    })
+}
+
+/// Of the variables that would be enough, the one that is unused for longest, data first.
+fn unused(case: &Case<'_>) -> Option<Cause> {
+    let missing = case.missing().filter(|it| *it > Bytes::ZERO)?;
+    let look = case.recording.holders(case.outermost.idx, case.device)?;
+    let enough = look
+        .roots
+        .iter()
+        .filter(|it| it.kind == RootKind::Variable && it.retained >= missing && !it.is_local());
+    let unused = enough.filter_map(|it| Some((last_use(case, &it.name)?, it)));
+    let (run, holder) = unused.min_by_key(|(run, it)| (run.idx, !is_data(it), it.retained))?;
+    Some(Cause::Unused {
+        kept: holder.retained,
+        name: holder.name.clone(),
+        execution_count: run.execution_count,
+    })
+}
+
+/// The last run whose cell names it: not this one, nor the one before, and no function may read it meanwhile.
+/// `None` also if that is not known.
+fn last_use<'a>(case: &Case<'a>, name: &str) -> Option<&'a Run> {
+    if texts(case).any(|text| source_text::is_read_in_function(text, name)) {
+        return None;
+    }
+    let runs = &case.recording.runs()[..=case.outermost.idx.get()];
+    let outermost = runs.iter().rev().filter(|run| run.parent.is_none());
+    for (n_since, run) in outermost.enumerate() {
+        if source_text::has_word(case.recording.text(run)?, name) {
+            return (n_since > 1).then_some(run);
+        }
+    }
+    None
+}
+
+/// The text of every cell, as it ran last.
+fn texts<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a str> {
+    let cells = case.recording.cells().iter();
+    cells.filter_map(|cell| cell.revisions.last()?.text.as_deref())
 }
 
 fn is_error(status: Status) -> bool {

@@ -1,15 +1,15 @@
 //! Out-of-memory errors in sessions: what was wanted, who held what, what would have helped.
 
-use crate::testing::{Play, run, session};
+use crate::testing::{Play, held, run, session};
 use crate::{
     Cause, Details, Finding, FindingKind, HeldByError, OomBreakdown, OomPart, Rules, Severity,
     Withdrawn, analyze,
 };
-use gpumem_model::holders::RootKind;
+use gpumem_model::holders::{Holder, RootKind};
 use gpumem_model::recording::{
     Device, DeviceKind, Frame, OomFigures, OomHolder, OutOfMemory, Recording, Status,
 };
-use gpumem_model::units::{Bytes, Nanos};
+use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 use gpumem_readers::oom::{OomMessage, parse};
 
 const MAKE: &str = "model = build()";
@@ -26,7 +26,17 @@ fn recorded_of(
     message: &str,
     change: impl Fn(&mut OutOfMemory),
 ) -> Recording {
-    let (mut recording, _) = session(&[("data = load()", &[run(1000)]), (text, plays)]);
+    let cells = [("data = load()", &[run(1000)][..]), (text, plays)];
+    recorded_in(&cells, message, change)
+}
+
+/// The same of several cells.
+fn recorded_in(
+    cells: &[(&'static str, &[Play])],
+    message: &str,
+    change: impl Fn(&mut OutOfMemory),
+) -> Recording {
+    let (mut recording, _) = session(cells);
     let is_out = |status| status == Status::OutOfMemory;
     let failed = recording.runs().iter().rfind(|run| is_out(run.status));
     let mut failed = failed.expect("one that ran out").clone();
@@ -221,6 +231,114 @@ fn what_a_name_collected_in_the_run_would_have_been_enough() {
     let model = out(1600).held_by("kept", "Model");
     let recording = recorded_of("kept = Model()", &[model], TORCH, |_| {});
     assert_eq!(breakdown(&recording).causes[0], Cause::SmallerStep);
+}
+
+/// The failed cell after three others, and what a look at its end found.
+fn looked_at(first: &'static str, failed: &'static str, found: Holder) -> Recording {
+    let others = [
+        (first, run(2000)),
+        ("model = build()", run(10)),
+        ("warm()", run(0)),
+    ];
+    let others = others.map(|(text, play)| (text, [play]));
+    let failed = [(failed, [out(0)])];
+    let cells: Vec<_> = others.iter().chain(&failed).collect();
+    let cells: Vec<(&'static str, &[Play])> = cells.iter().map(|it| (it.0, &it.1[..])).collect();
+    let mut recording = recorded_in(&cells, TORCH, |_| {});
+    let run = recording.runs().last().expect("the failed one").idx;
+    let mut look = held(run, "", "", 0, 0);
+    look.holders.roots = vec![found];
+    let frame = Frame::Holders(Box::new(look));
+    recording.apply(frame).expect("it is of a run");
+    recording
+}
+
+#[test]
+fn a_name_that_no_cell_used_for_a_while_would_have_been_enough() {
+    let check = |first, failed, mib, expected: &[Cause]| {
+        let checkpoint = Holder::new(RootKind::Variable, "checkpoint", Bytes::mib(mib));
+        check_causes(&looked_at(first, failed, checkpoint), expected);
+    };
+    let unused = Cause::Unused {
+        kept: Bytes::mib(2000),
+        name: "checkpoint".to_owned(),
+        execution_count: Some(1),
+    };
+    let load = "checkpoint = load()";
+    check(load, "step()", 2000, &[unused]);
+    check(load, "step()", 1000, &[Cause::SmallerStep]);
+    check(load, "step(checkpoint)", 2000, &[Cause::SmallerStep]);
+    let in_function = "checkpoint = load()\ndef step():\n    return checkpoint[0]";
+    check(in_function, "step()", 2000, &[Cause::SmallerStep]);
+}
+
+#[test]
+fn a_graph_without_a_backward_pass_would_have_been_enough() {
+    let check = |first, failed, expected: &[Cause]| {
+        let mut error = Holder::new(RootKind::Traceback, "last exception", Bytes::mib(1800));
+        error.traits.graph = Bytes::mib(1700);
+        check_causes(&looked_at(first, failed, error), expected);
+    };
+    let graph = Cause::NoBackward {
+        kept: Bytes::mib(1700),
+        framework: "sim",
+    };
+    let evaluates =
+        "def evaluate(x):\n    return forward(x)\n\ndef forward(x):\n    return model(x)";
+    check(evaluates, "evaluate(x)", std::slice::from_ref(&graph));
+    let of_another = "def step(x):\n    model(x).backward()";
+    check(of_another, "evaluate(x)", &[graph]);
+    check(of_another, "step(x)", &[Cause::SmallerStep]);
+    check(of_another, "evaluate(x).backward()", &[Cause::SmallerStep]);
+}
+
+#[test]
+fn the_state_of_an_optimizer_would_have_been_enough() {
+    let check = |path: &str, expected: &[Cause]| {
+        let mut adam = Holder::new(RootKind::Variable, "opt", Bytes::mib(1600));
+        adam.path = path.to_owned();
+        check_causes(&looked_at("opt = Adam()", "opt.step()", adam), expected);
+    };
+    let state = Cause::OptimizerState {
+        kept: Bytes::mib(1600),
+        name: "trainer.opt".to_owned(),
+    };
+    check("trainer.opt.state[…]['exp_avg']", &[state]);
+    check("trainer.opt.params[0]", &[Cause::SmallerStep]);
+}
+
+#[test]
+fn what_a_queue_collected_would_have_been_enough() {
+    let mut ahead = Holder::new(RootKind::Variable, "ahead", Bytes::mib(1600));
+    ahead.grown = Some(ByteDelta::new(1600 << 20));
+    ahead.traits.n_tensors = 24;
+    ahead.traits.type_name = "Queue".to_owned();
+    let collected = Cause::Collected {
+        kept: Bytes::mib(1600),
+        name: "ahead".to_owned(),
+    };
+    check_causes(
+        &looked_at("ahead = Queue()", "ahead.get()", ahead),
+        &[collected],
+    );
+}
+
+#[test]
+fn pieces_and_what_was_free_would_have_been_enough() {
+    let check = |unallocated: &str, expected: &[Cause]| {
+        let told = format!(
+            "{TORCH}Of the allocated memory 12.00 GiB is allocated by PyTorch, and {unallocated} is \
+             reserved by PyTorch but unallocated."
+        );
+        check_causes(&recorded(&[out(0)], &told, |_| {}), expected);
+    };
+    let fragmented = Cause::Fragmented {
+        unallocated: Bytes::mib(1792),
+        largest: None,
+        can_expand: false,
+    };
+    check("1.75 GiB", &[fragmented]);
+    check("1.00 GiB", &[Cause::SmallerStep]);
 }
 
 #[test]
