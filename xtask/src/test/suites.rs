@@ -145,7 +145,7 @@ fn in_shells(
     selection: &[&str],
 ) -> Result<Tally> {
     let mut files: Vec<String> = Vec::new();
-    for folder in ["tests/python", "tests/gallery"] {
+    for folder in ["tests/python", "tests/python/assumed", "tests/gallery"] {
         for entry in std::fs::read_dir(setting.project.path(folder))? {
             let name = entry?.file_name().to_string_lossy().into_owned();
             if name.starts_with("test_") {
@@ -220,7 +220,7 @@ fn beside_torch(setting: &Setting<'_>, torch: &Environment, path: &str) -> Resul
 
 /// What runs on the older torch: nothing that needs the tensors that a graph keeps, which torch 2.8
 /// shows only to who unpacks them, nor torch's newer statistics.
-const ON_CUDA_12: [&str; 10] = [
+const ON_CUDA_12: [&str; 11] = [
     "tests/cuda/test_faults.py",
     "tests/cuda/test_fragmentation.py",
     "tests/cuda/test_levels.py",
@@ -231,7 +231,11 @@ const ON_CUDA_12: [&str; 10] = [
     "tests/cuda/test_runs.py",
     "tests/cuda/test_allocators.py::test_a_graph_keeps_its_pool_and_a_replay_keeps_nothing",
     "tests/cuda/test_release.py::test_every_step_in_turn",
+    ASSUMED,
 ];
+
+/// What is assumed of torch and `NumPy`: the tests whose names have `cuda` in them need a card.
+const ASSUMED: &str = "tests/frameworks/assumed";
 
 /// The real torch on a played CUDA: its allocator, its statistics and its errors, without a GPU.
 fn cuda(setting: &Setting<'_>) -> Result<Ran> {
@@ -240,7 +244,11 @@ fn cuda(setting: &Setting<'_>) -> Result<Ran> {
          computed numbers are garbage\n\
          it replaces no GPU: run `cargo xtask test gpu` on a machine that has one, too",
     );
-    on_played_cuda(setting, Torch::Cuda, &["tests/cuda", "tests/gallery"])
+    on_played_cuda(
+        setting,
+        Torch::Cuda,
+        &["tests/cuda", "tests/gallery", ASSUMED],
+    )
 }
 
 /// The newest torch and JAX, which find no driver and run on the CPU, and the oldest torch.
@@ -253,6 +261,7 @@ fn torches(setting: &Setting<'_>) -> Result<Ran> {
         return Ok(without_frameworks());
     };
     let mut sum = beside_torch(setting, &newest, "tests/frameworks")?;
+    sum += beside_torch(setting, &oldest, ASSUMED)?;
     for environment in [&newest, &oldest] {
         sum += beside_torch(setting, environment, HARM_OF_TORCH)?;
     }
@@ -301,7 +310,7 @@ fn gpu(setting: &Setting<'_>) -> Result<Ran> {
     let torch = setting.torch(Torch::Frameworks)?;
     let environment = torch.map_or_else(|| setting.installed(), Ok)?;
     let mut pytest = pytest(setting, &environment)?;
-    pytest.args(["-rs", "-k", "cuda", "tests/cuda", "tests/gallery"]);
+    pytest.args(["-rs", "-k", "cuda", "tests/cuda", "tests/gallery", ASSUMED]);
     count_pytest(setting, &mut pytest).map(Ran::Tests)
 }
 
