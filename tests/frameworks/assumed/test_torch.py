@@ -273,16 +273,11 @@ def test_to_read_a_saved_tensor_runs_no_hook() -> None:
 
 @pytest.mark.skipif(VERSION < (2, 9), reason="a saved tensor shows nothing")
 def test_after_backward_a_saved_tensor_is_empty() -> None:
-    """`heap/adapters/torch/graph.rs` takes nothing or an error for what was freed."""
+    """`heap/adapters/torch/graph.rs` tells nothing of what was freed."""
     made = torch.ones(3, requires_grad=True).exp()
-    raw = made.grad_fn._raw_saved_result
+    assert made.grad_fn._raw_saved_result.data is not None
     made.sum().backward()
-    assert made.grad_fn is not None
-    try:
-        assert made.grad_fn._raw_saved_result.data is None
-    except RuntimeError as error:
-        assert "freed" in str(error)  # noqa: PT017 (either is right)
-    del raw
+    assert made.grad_fn._raw_saved_result.data is None
 
 
 def test_a_function_of_ones_own_has_this_class() -> None:
@@ -547,7 +542,7 @@ def test_cuda_tells_segments_without_their_history(cuda: Any) -> None:
 
 
 def test_cudas_history_notes_these_actions(cuda: Any) -> None:
-    """`recording/trace/torch.rs` records it with these options, and `snapshot.rs` reads it."""
+    """`recording/trace/torch.rs` records it so, and `recording/trace/snapshot.rs` reads it."""
     memory = cuda.memory
     assert torch._C._cuda_isHistoryEnabled() is False
     options = {"context": "alloc", "stacks": "python", "max_entries": 1000}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import contextvars
+import inspect
 import linecache
 import sys
 import types
@@ -379,6 +380,13 @@ def test_a_kernels_shell_has_a_kernel() -> None:
     """`ipython/late_line.rs` and `ipython/extension/line.rs` tell a kernel's shell by it."""
     zmqshell = pytest.importorskip("ipykernel.zmqshell")
     assert hasattr(zmqshell.ZMQInteractiveShell, "kernel")
+
+
+def test_a_kernels_output_is_published_with_these_options() -> None:
+    """`ipython/late_line.rs` updates a line that was shown, by its `display_id`."""
+    zmqshell = pytest.importorskip("ipykernel.zmqshell")
+    options = inspect.signature(zmqshell.ZMQDisplayPublisher.publish).parameters
+    assert {"data", "metadata", "transient", "update"} <= set(options)
 
 
 def test_a_context_variable_is_the_parent_of_outputs() -> None:
