@@ -26,8 +26,12 @@ const NEW: f64 = 0.8;
 /// Queues of Python that have a bound.
 const QUEUES: [&str; 4] = ["Queue", "LifoQueue", "PriorityQueue", "SimpleQueue"];
 
-/// Code with one of these may run a backward pass.
+/// Code with one of these may run a backward pass; …
 const TRAINS: [&str; 3] = ["backward", "train", "fit"];
+/// … what calls a library may, too, unless it says that it does something else.
+const EVALUATES: [&str; 10] = [
+    "eval", "valid", "val_", "test", "predict", "infer", "generate", "score", "embed", "encode",
+];
 
 /// The most decisive first; never none.
 pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
@@ -247,10 +251,11 @@ fn no_backward(case: &Case<'_>) -> Option<Cause> {
     let look = case.recording.holders(case.outermost.idx, case.device)?;
     let kept = look.roots.iter().map(|it| it.traits.graph).max()?;
     let code = source_text::called(case.recording.text(case.outermost)?, texts(case));
-    let may_train = code
-        .iter()
-        .any(|it| TRAINS.iter().any(|word| it.contains(word)));
-    (kept >= missing && !may_train).then(|| Cause::NoBackward {
+    let has = |words: &[&str]| {
+        code.iter()
+            .any(|it| words.iter().any(|word| it.contains(word)))
+    };
+    (kept >= missing && has(&EVALUATES) && !has(&TRAINS)).then(|| Cause::NoBackward {
         kept,
         framework: suggest::framework(case.recording, case.device),
     })

@@ -290,6 +290,7 @@ fn a_graph_without_a_backward_pass_would_have_been_enough() {
     check(of_another, "evaluate(x)", &[graph]);
     check(of_another, "step(x)", &[Cause::SmallerStep]);
     check(of_another, "evaluate(x).backward()", &[Cause::SmallerStep]);
+    check(of_another, "main(config)", &[Cause::SmallerStep]);
 }
 
 #[test]
