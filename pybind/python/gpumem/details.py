@@ -13,9 +13,9 @@ class Reason:
     """Why growth is called what it is, with the figures of that reason; the others are None."""
 
     type: str
-    """``too_few_runs``, ``stopped``, ``first_writes`` (arrays that were allocated before are written),
-    ``one_tensor`` (replaced by a larger one each time), ``fills`` (its container has a bound),
-    ``not_collected`` (a loop's growth that no collection explains), ``waits_for_collector``
+    """``too_few_runs``, ``stopped``, ``first_writes`` (arrays that were allocated before are
+    written), ``one_tensor`` (replaced by a larger one each time), ``fills`` (its container has a
+    bound), ``not_collected`` (a loop's growth that no collection explains), ``waits_for_collector``
     (Python's next garbage collection frees it), ``allocations_grew``, ``allocations_stayed``,
     ``may_be_meant`` (neither an accident nor soon a problem), ``meant`` (a cell uses all of it),
     ``accident``, ``full_soon``, ``takes_much``, ``holder_unknown`` or ``not_beyond_doubt``."""
