@@ -1,7 +1,5 @@
 //! The findings as text: the worst one with its fix, then the others.
 
-//! The findings as text: the worst one with its fix, then the others.
-
 use super::{in_parts, wrapped};
 use gpumem_analyzer::{Analysis, Finding, Severity, Verdict};
 use gpumem_charts::default_device;

@@ -58,7 +58,7 @@ pub struct Remedy {
 
 impl Presentation {
     pub(super) fn new(title: impl Into<Prose>, outlook: impl Into<Prose>) -> Self {
-        Self::in_a_row(title.into(), "; ", outlook.into())
+        Self::with_row(title, "; ", outlook)
     }
 
     /// Title and outlook are separated by `between` where they share a line.
@@ -67,10 +67,7 @@ impl Presentation {
         between: &str,
         outlook: impl Into<Prose>,
     ) -> Self {
-        Self::in_a_row(title.into(), between, outlook.into())
-    }
-
-    fn in_a_row(title: Prose, between: &str, outlook: Prose) -> Self {
+        let (title, outlook) = (title.into(), outlook.into());
         let mut line = vec![title.clone()];
         if !outlook.is_empty() {
             line.push(outlook.clone());

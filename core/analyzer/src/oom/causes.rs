@@ -23,7 +23,7 @@ const STATE: &str = ".state[";
 /// An optimizer whose state is new by this share has taken its first step.
 const NEW: f64 = 0.8;
 
-/// Queues of Python that have a bound.
+/// Queues of Python, which threads fill ahead.
 const QUEUES: [&str; 4] = ["Queue", "LifoQueue", "PriorityQueue", "SimpleQueue"];
 
 /// Code with one of these may run a backward pass; …
@@ -135,8 +135,7 @@ fn other_processes(case: &Case<'_>) -> Option<Cause> {
 
 /// The name that collected most of what the run kept, if that is as much as was missing.
 pub(super) fn collecting_holder<'a>(case: &Case<'a>) -> Option<&'a Holder> {
-    let missing = case.missing().filter(|it| *it > Bytes::ZERO)?;
-    let least = missing.max(Bytes::new(case.row()?.kept_alone()?.magnitude().get() / 2));
+    let least = short(case)?.max(Bytes::new(case.row()?.kept_alone()?.magnitude().get() / 2));
     let look = case.recording.holders(case.outermost.idx, case.device)?;
     let grown = |holder: &Holder| holder.grown.unwrap_or_default();
     let is_one = |holder: &&Holder| {
@@ -222,7 +221,7 @@ fn outputs(case: &Case<'_>) -> Option<Cause> {
 }
 
 fn optimizer_state(case: &Case<'_>) -> Option<Cause> {
-    let missing = case.missing().filter(|it| *it > Bytes::ZERO)?;
+    let missing = short(case)?;
     let (run, device) = (case.outermost.idx, case.device);
     let (name, now) = largest_state(case.recording.holders(run, device)?)?;
     let before = case.recording.holders_before(run, device);
@@ -235,21 +234,30 @@ fn optimizer_state(case: &Case<'_>) -> Option<Cause> {
     })
 }
 
-/// The optimizer with the largest state, and the size of that.
+/// The optimizer with the largest state, and the size of that: of names that have little else.
 fn largest_state(look: &DeviceHolders) -> Option<(&str, Bytes)> {
-    let alone = look.roots.iter().map(|it| (&it.path, it.retained));
-    let shared = look.shared.iter().map(|it| (&it.path, it.n_bytes));
-    let states = alone.chain(shared).filter_map(|(path, size)| {
+    let alone = look
+        .roots
+        .iter()
+        .map(|it| (&it.name, &it.path, it.retained));
+    let shared = look.shared.iter();
+    let shared = shared.filter_map(|it| Some((it.names.first()?, &it.path, it.n_bytes)));
+    let states = alone.chain(shared).filter_map(|(name, path, size)| {
         let (optimizer, _) = path.split_once(STATE)?;
-        Some((optimizer, size))
+        (optimizer == name).then_some((optimizer, size))
     });
     states.max_by_key(|(_, size)| *size)
 }
 
 fn no_backward(case: &Case<'_>) -> Option<Cause> {
-    let missing = case.missing().filter(|it| *it > Bytes::ZERO)?;
+    let missing = short(case)?;
     let look = case.recording.holders(case.outermost.idx, case.device)?;
-    let kept = look.roots.iter().map(|it| it.traits.graph).max()?;
+    // A graph of an earlier run is not this one's.
+    let made = |it: &Holder| {
+        let grown = it.grown.unwrap_or_default().max(ByteDelta::ZERO);
+        it.traits.graph.min(grown.magnitude())
+    };
+    let kept = look.roots.iter().map(made).max()?;
     let code = source_text::called(case.recording.text(case.outermost)?, texts(case));
     let has = |words: &[&str]| {
         code.iter()
@@ -263,7 +271,7 @@ fn no_backward(case: &Case<'_>) -> Option<Cause> {
 
 /// Of the variables that would be enough, the one that is unused for longest, data first.
 fn unused(case: &Case<'_>) -> Option<Cause> {
-    let missing = case.missing().filter(|it| *it > Bytes::ZERO)?;
+    let missing = short(case)?;
     let look = case.recording.holders(case.outermost.idx, case.device)?;
     let enough = look
         .roots
@@ -298,6 +306,11 @@ fn last_use<'a>(case: &Case<'a>, name: &str) -> Option<&'a Run> {
 fn texts<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a str> {
     let cells = case.recording.cells().iter();
     cells.filter_map(|cell| cell.revisions.last()?.text.as_deref())
+}
+
+/// By how much the device was too small, if it was.
+fn short(case: &Case<'_>) -> Option<Bytes> {
+    case.missing().filter(|it| *it > Bytes::ZERO)
 }
 
 fn is_error(status: Status) -> bool {

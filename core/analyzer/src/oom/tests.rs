@@ -277,6 +277,7 @@ fn a_graph_without_a_backward_pass_would_have_been_enough() {
     let check = |first, failed, expected: &[Cause]| {
         let mut error = Holder::new(RootKind::Traceback, "last exception", Bytes::mib(1800));
         error.traits.graph = Bytes::mib(1700);
+        error.grown = Some(ByteDelta::new(1800 << 20));
         check_causes(&looked_at(first, failed, error), expected);
     };
     let graph = Cause::NoBackward {
@@ -291,6 +292,11 @@ fn a_graph_without_a_backward_pass_would_have_been_enough() {
     check(of_another, "step(x)", &[Cause::SmallerStep]);
     check(of_another, "evaluate(x).backward()", &[Cause::SmallerStep]);
     check(of_another, "main(config)", &[Cause::SmallerStep]);
+    let mut earlier = Holder::new(RootKind::Variable, "losses", Bytes::mib(1800));
+    earlier.traits.graph = Bytes::mib(1700);
+    earlier.grown = Some(ByteDelta::ZERO);
+    let evaluates = looked_at("losses = run()", "evaluate(losses)", earlier);
+    check_causes(&evaluates, &[Cause::SmallerStep]);
 }
 
 #[test]
@@ -302,10 +308,12 @@ fn the_state_of_an_optimizer_would_have_been_enough() {
     };
     let state = Cause::OptimizerState {
         kept: Bytes::mib(1600),
-        name: "trainer.opt".to_owned(),
+        name: "opt".to_owned(),
     };
-    check("trainer.opt.state[…]['exp_avg']", &[state]);
-    check("trainer.opt.params[0]", &[Cause::SmallerStep]);
+    check("opt.state[…]['exp_avg']", &[state]);
+    check("opt.params[0]", &[Cause::SmallerStep]);
+    // What else the name has is not known apart.
+    check("opt.inner.state[…]['exp_avg']", &[Cause::SmallerStep]);
 }
 
 #[test]
