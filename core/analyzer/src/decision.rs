@@ -38,7 +38,7 @@ pub(super) struct HolderFacts {
     /// There is a name.
     pub(super) is_named: bool,
     /// What that name does.
-    pub(super) does: Does,
+    pub(super) course: NameCourse,
     /// The name had more after each of five runs or more, and is an accident.
     pub(super) is_proven: bool,
     /// On the host, memory that was allocated before is written.
@@ -46,7 +46,7 @@ pub(super) struct HolderFacts {
     /// The name is cyclic garbage.
     pub(super) waits_for_collector: bool,
     /// Whether somebody may want it.
-    pub(super) meaning: Meaning,
+    pub(super) intent: Intent,
     /// What it does to the device, if that is grave.
     pub(super) consequence: Option<Reason>,
     /// The loop, if the series is of one that nobody has marked.
@@ -55,7 +55,7 @@ pub(super) struct HolderFacts {
 
 /// What a name does from run to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Does {
+pub(super) enum NameCourse {
     /// It has most of what grew, and more after each run.
     Collects,
     /// It grows to a bound.
@@ -66,7 +66,7 @@ pub(super) enum Does {
 
 /// Whether somebody may want what a name holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(super) enum Intent {
     /// There is a sign of an accident.
     Accident,
     /// There is none, or a cell uses all of it: so the reason says.
@@ -127,7 +127,7 @@ impl SeriesFacts {
                 (State::Suspected, Some(stayed))
             }
             _ if is_certain => (State::Leak, None),
-            _ if self.grows() && holders.does == Does::Collects => (State::Leak, None),
+            _ if self.grows() && holders.course == NameCourse::Collects => (State::Leak, None),
             _ => (State::Suspected, None),
         }
     }
@@ -147,7 +147,7 @@ pub(super) fn decide(facts: &SeriesFacts) -> (State, Reason) {
     if holders.writes_first {
         return (State::Stable, Reason::FirstWrites);
     }
-    if let Does::Ends(reason) = holders.does {
+    if let NameCourse::Ends(reason) = holders.course {
         return (State::Stable, reason);
     }
     let is_steady = |it: &LoopFacts| it.is_steady && it.has_most;
@@ -172,19 +172,19 @@ pub(super) fn decide(facts: &SeriesFacts) -> (State, Reason) {
         return (State::Suspected, Reason::WaitsForCollector);
     }
     let (state, decided) = facts.strength(holders);
-    match (&holders.in_loop, holders.meaning) {
+    match (&holders.in_loop, holders.intent) {
         // Nobody has asked about a loop, and it may be there to collect.
-        (Some(_), Meaning::May(reason)) => (State::Suspected, reason),
+        (Some(_), Intent::May(reason)) => (State::Suspected, reason),
         // A graph that each iteration keeps is a leak always.
-        (Some(it), Meaning::Accident) if it.has_graph && it.has_most => {
+        (Some(it), Intent::Accident) if it.has_graph && it.has_most => {
             (State::Leak, Reason::Accident)
         }
         _ if state == State::Suspected => (state, decided.unwrap_or(unclear)),
-        (None, Meaning::May(reason)) => match holders.consequence {
+        (None, Intent::May(reason)) => match holders.consequence {
             Some(consequence) => (state, decided.unwrap_or(consequence)),
             None => (State::Suspected, reason),
         },
-        (_, Meaning::Accident) if holders.is_named => (state, decided.unwrap_or(Reason::Accident)),
+        (_, Intent::Accident) if holders.is_named => (state, decided.unwrap_or(Reason::Accident)),
         _ => (state, decided.unwrap_or(Reason::HolderUnknown)),
     }
 }
@@ -223,14 +223,14 @@ pub(super) fn kind(state: State, reason: Reason, withdrawn: Option<Withdrawn>) -
 mod tests {
     use super::*;
 
-    fn held(meaning: Meaning) -> HolderFacts {
+    fn held(intent: Intent) -> HolderFacts {
         HolderFacts {
             is_named: true,
-            does: Does::Unclear,
+            course: NameCourse::Unclear,
             is_proven: false,
             writes_first: false,
             waits_for_collector: false,
-            meaning,
+            intent,
             consequence: None,
             in_loop: None,
         }
@@ -238,7 +238,7 @@ mod tests {
 
     #[track_caller]
     fn check(levels: State, change: impl Fn(&mut HolderFacts), expected: (State, Reason)) {
-        let mut holders = held(Meaning::May(Reason::MayBeMeant));
+        let mut holders = held(Intent::May(Reason::MayBeMeant));
         change(&mut holders);
         let facts = SeriesFacts {
             levels,
@@ -256,7 +256,7 @@ mod tests {
         let soon = Reason::FullSoon { n_runs: 24 };
         check(Leak, |_| {}, (Suspected, Reason::MayBeMeant));
         check(Leak, |it| it.consequence = Some(soon), (Leak, soon));
-        let is_accident = |it: &mut HolderFacts| it.meaning = Meaning::Accident;
+        let is_accident = |it: &mut HolderFacts| it.intent = Intent::Accident;
         check(Leak, is_accident, (Leak, Reason::Accident));
         check(Suspected, is_accident, (Suspected, Reason::NotBeyondDoubt));
         check(
@@ -265,7 +265,7 @@ mod tests {
             (NotEnoughData, Reason::TooFewRuns),
         );
         let is_proven = |it: &mut HolderFacts| {
-            (it.meaning, it.does, it.is_proven) = (Meaning::Accident, Does::Collects, true);
+            (it.intent, it.course, it.is_proven) = (Intent::Accident, NameCourse::Collects, true);
         };
         check(NotEnoughData, is_proven, (Leak, Reason::Accident));
         let waits = |it: &mut HolderFacts| {
@@ -273,7 +273,7 @@ mod tests {
         };
         check(Leak, waits, (Suspected, Reason::WaitsForCollector));
         let ends = |it: &mut HolderFacts| {
-            (it.waits_for_collector, it.does) = (true, Does::Ends(Reason::OneTensor));
+            (it.waits_for_collector, it.course) = (true, NameCourse::Ends(Reason::OneTensor));
         };
         check(NotEnoughData, ends, (Stable, Reason::OneTensor));
     }

@@ -3,134 +3,75 @@
 use gpumem_model::json_form::JsonNumber;
 use gpumem_model::{named, object};
 
-named! {
-    /// What a figure measures. Sizes are in bytes, and their names end so.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Statistic {
-        /// Never given back over the series.
-        Kept = "kept_bytes",
-        /// Rises that were never given back.
-        NRises = "n_rises",
-        /// The floor rises: t of the increments between block minima.
-        BlockT = "block_t",
-        /// Share of the growth in the last quarter.
-        LastQuarterShare = "last_quarter_share",
-        /// The level rises: Mann-Kendall z, corrected for autocorrelation.
-        TrendZ = "trend_z",
-        /// Least share of the growth in a later quarter.
-        LeastQuarterShare = "least_quarter_share",
-        /// The rise stands out: Sen's slope over the series, in standard deviations.
-        RelativeRise = "relative_rise",
-        /// Its last third still rises at this share of the whole rate.
-        LateShare = "late_share",
-        /// Never given back in the second half.
-        TailKept = "tail_kept_bytes",
-        /// The second half stays above what was usual before it.
-        TailLow = "tail_low_bytes",
-        /// Its floor rises: t of the increments between block minima.
-        TailBlockT = "tail_block_t",
-        /// It rises evenly: Sen's slope in standard deviations, 3.46 for a straight line.
-        TailRise = "tail_rise",
-        /// So does the last third of the second half.
-        TailLateShare = "tail_late_share",
-        /// P-value of the trend, corrected for all series.
-        PBound = "p_bound",
-        /// Runs in which allocations minus frees grew.
-        LiveAllocations = "live_allocations",
-        /// How much more the name holds after these runs.
-        Held = "held_bytes",
-        /// Allocated in a traced run and alive at its end.
-        Retained = "retained_bytes",
-        /// Peak above the higher end, against the fence of the others.
-        Excess = "excess_bytes",
-        /// Allocations that succeeded only after the cache was flushed.
-        NRetries = "n_retries",
-        /// Rise of the peak over rise of reserved.
-        UsedShare = "used_share",
-        /// What earlier runs had left, and was there all the while.
-        Old = "old_bytes",
-        /// How far the re-run rose above its start, against the new copy.
-        Rose = "rose_bytes",
-        /// Alive at the peak, for half of the run or longer, and freed in it.
-        LongLived = "long_lived_bytes",
-        /// Free inside partly used segments, as a share of reserved.
-        InactiveSplitRatio = "inactive_split_ratio",
-        /// (reserved − allocated) / reserved.
-        CacheRatio = "cache_ratio",
-        /// The largest request that the cache can serve.
-        LargestFree = "largest_free_bytes",
-        /// In segments that are wholly free: what `empty_cache()` would give back.
-        Reclaimable = "reclaimable_bytes",
-        /// The request that failed.
-        Wanted = "wanted_bytes",
-        /// Free on the device and in the allocator's cache.
-        Usable = "usable_bytes",
-        /// Free on the device.
-        Free = "free_bytes",
-        /// The most that could be allocated.
-        Total = "total_bytes",
-        /// Held by tensors.
-        Allocated = "allocated_bytes",
-        /// Of these, in private pools.
-        PrivatePools = "private_pools_bytes",
-        /// Free in the cache, in pieces.
-        Unallocated = "unallocated_bytes",
-        /// Held by other processes.
-        OtherProcesses = "other_processes_bytes",
-    }
+/// Declares each statistic by its name and what it means in any finding.
+macro_rules! statistics {
+    ($($Variant:ident = $name:literal: $meaning:literal,)+) => {
+        named! {
+            /// What a figure measures. Sizes are in bytes, and their names end so.
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            pub enum Statistic {
+                $(#[doc = $meaning] $Variant = $name,)+
+            }
+        }
+
+        impl Statistic {
+            /// What it means in any finding.
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$Variant => $meaning,)+
+                }
+            }
+        }
+    };
+}
+
+statistics! {
+    Kept = "kept_bytes": "never given back over the series",
+    NRises = "n_rises": "rises that were never given back",
+    BlockT = "block_t": "the floor rises: t of the increments between block minima",
+    LastQuarterShare = "last_quarter_share": "share of the growth in the last quarter",
+    TrendZ = "trend_z": "the level rises: Mann-Kendall z, corrected for autocorrelation",
+    LeastQuarterShare = "least_quarter_share": "least share of the growth in a later quarter",
+    RelativeRise = "relative_rise":
+        "the rise stands out: Sen's slope over the series, in standard deviations",
+    LateShare = "late_share": "its last third still rises at this share of the whole rate",
+    TailKept = "tail_kept_bytes": "never given back in the second half",
+    TailLow = "tail_low_bytes": "the second half stays above what was usual before it",
+    TailBlockT = "tail_block_t": "its floor rises: t of the increments between block minima",
+    TailRise = "tail_rise":
+        "it rises evenly: Sen's slope in standard deviations, 3.46 for a straight line",
+    TailLateShare = "tail_late_share": "so does the last third of the second half",
+    PBound = "p_bound": "p-value of the trend, corrected for all series",
+    LiveAllocations = "live_allocations": "runs in which allocations minus frees grew",
+    Held = "held_bytes": "how much more the name holds after these runs",
+    Retained = "retained_bytes": "allocated in a traced run and alive at its end",
+    Excess = "excess_bytes": "peak above the higher end, against the fence of the others",
+    NRetries = "n_retries": "allocations that succeeded only after the cache was flushed",
+    UsedShare = "used_share": "rise of the peak over rise of reserved",
+    Old = "old_bytes": "what earlier runs had left, and was there all the while",
+    Rose = "rose_bytes": "how far the re-run rose above its start, against the new copy",
+    LongLived = "long_lived_bytes":
+        "alive at the peak, for half of the run or longer, and freed in it",
+    InactiveSplitRatio = "inactive_split_ratio":
+        "free inside partly used segments, as a share of reserved",
+    CacheRatio = "cache_ratio": "(reserved − allocated) / reserved",
+    LargestFree = "largest_free_bytes": "the largest request that the cache can serve",
+    Reclaimable = "reclaimable_bytes":
+        "in segments that are wholly free: what `empty_cache()` would give back",
+    Wanted = "wanted_bytes": "the request that failed",
+    Usable = "usable_bytes": "free on the device and in the allocator's cache",
+    Free = "free_bytes": "free on the device",
+    Total = "total_bytes": "the most that could be allocated",
+    Allocated = "allocated_bytes": "held by tensors",
+    PrivatePools = "private_pools_bytes": "of these, in private pools",
+    Unallocated = "unallocated_bytes": "free in the cache, in pieces",
+    OtherProcesses = "other_processes_bytes": "held by other processes",
 }
 
 impl Statistic {
     /// It is a size in bytes.
     pub fn is_size(self) -> bool {
         self.name().ends_with("_bytes")
-    }
-
-    /// What it means in any finding.
-    pub const fn meaning(self) -> &'static str {
-        match self {
-            Self::Kept => "never given back over the series",
-            Self::NRises => "rises that were never given back",
-            Self::BlockT => "the floor rises: t of the increments between block minima",
-            Self::LastQuarterShare => "share of the growth in the last quarter",
-            Self::TrendZ => "the level rises: Mann-Kendall z, corrected for autocorrelation",
-            Self::LeastQuarterShare => "least share of the growth in a later quarter",
-            Self::RelativeRise => {
-                "the rise stands out: Sen's slope over the series, in standard deviations"
-            }
-            Self::LateShare => "its last third still rises at this share of the whole rate",
-            Self::TailKept => "never given back in the second half",
-            Self::TailLow => "the second half stays above what was usual before it",
-            Self::TailBlockT => "its floor rises: t of the increments between block minima",
-            Self::TailRise => {
-                "it rises evenly: Sen's slope in standard deviations, 3.46 for a straight line"
-            }
-            Self::TailLateShare => "so does the last third of the second half",
-            Self::PBound => "p-value of the trend, corrected for all series",
-            Self::LiveAllocations => "runs in which allocations minus frees grew",
-            Self::Held => "how much more the name holds after these runs",
-            Self::Retained => "allocated in a traced run and alive at its end",
-            Self::Excess => "peak above the higher end, against the fence of the others",
-            Self::NRetries => "allocations that succeeded only after the cache was flushed",
-            Self::UsedShare => "rise of the peak over rise of reserved",
-            Self::Old => "what earlier runs had left, and was there all the while",
-            Self::Rose => "how far the re-run rose above its start, against the new copy",
-            Self::LongLived => "alive at the peak, for half of the run or longer, and freed in it",
-            Self::InactiveSplitRatio => "free inside partly used segments, as a share of reserved",
-            Self::CacheRatio => "(reserved − allocated) / reserved",
-            Self::LargestFree => "the largest request that the cache can serve",
-            Self::Reclaimable => {
-                "in segments that are wholly free: what `empty_cache()` would give back"
-            }
-            Self::Wanted => "the request that failed",
-            Self::Usable => "free on the device and in the allocator's cache",
-            Self::Free => "free on the device",
-            Self::Total => "the most that could be allocated",
-            Self::Allocated => "held by tensors",
-            Self::PrivatePools => "of these, in private pools",
-            Self::Unallocated => "free in the cache, in pieces",
-            Self::OtherProcesses => "held by other processes",
-        }
     }
 }
 

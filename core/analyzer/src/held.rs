@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use super::decision::Does;
+use super::decision::NameCourse;
 use super::details::Details;
 use super::evidence::{Evidence, Statistic};
 use super::finding::{Finding, FindingKind};
@@ -333,7 +333,7 @@ impl Growers {
 
     /// What they say of growth: that a name of the user's, or IPython, collects most of what was
     /// kept, more after each run; or that the name does not collect, whatever grows.
-    pub(super) fn does(&self, kept: Bytes) -> Option<(Does, Evidence)> {
+    pub(super) fn course(&self, kept: Bytes) -> Option<(NameCourse, Evidence)> {
         let first = self.holders.first()?;
         let grown = first.grown.unwrap_or_default();
         let is_most = grown.as_f64() >= 0.5 * kept.as_f64();
@@ -342,22 +342,22 @@ impl Growers {
         let bound = first.traits.bound.filter(|bound| bound.n <= bound.most);
         // The cache of a method keeps the objects, too, and nobody means that.
         let bound = bound.filter(|_| first.traits.keeper != Some(Keeper::Class));
-        let does = match bound {
-            Some(bound) if is_most => Does::Ends(fills(first, bound)),
-            _ if is_most && self.is_one_tensor => Does::Ends(Reason::OneTensor),
-            _ if grows && self.n_looks > 1 => Does::Collects,
-            _ => Does::Unclear,
+        let course = match bound {
+            Some(bound) if is_most => NameCourse::Ends(fills(first, bound)),
+            _ if is_most && self.is_one_tensor => NameCourse::Ends(Reason::OneTensor),
+            _ if grows && self.n_looks > 1 => NameCourse::Collects,
+            _ => NameCourse::Unclear,
         };
         let figure = Evidence {
-            holds: does == Does::Collects,
+            holds: course == NameCourse::Collects,
             ..Evidence::met(Statistic::Held, grown.as_f64(), 0.5 * kept.as_f64())
         };
-        Some((does, figure))
+        Some((course, figure))
     }
 
     /// They have more after each of these runs, which are enough of them: no need to wait for more.
-    pub(super) fn prove(&self, n_runs: usize, does: Does) -> bool {
-        n_runs >= ENOUGH_RUNS && does == Does::Collects && self.may_prove(n_runs)
+    pub(super) fn prove(&self, n_runs: usize, course: NameCourse) -> bool {
+        n_runs >= ENOUGH_RUNS && course == NameCourse::Collects && self.may_prove(n_runs)
     }
 
     /// So far there was a look after each of them, and what holds it is an accident.

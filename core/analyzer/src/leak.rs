@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 use super::cell::CellRef;
 use super::context::Context;
-use super::decision::{self, Allocations, Does, HolderFacts, Meaning, SeriesFacts};
+use super::decision::{self, Allocations, HolderFacts, Intent, NameCourse, SeriesFacts};
 use super::details::{Details, GrowthDetails, SeriesGrowth};
 use super::device_rows::Rows;
 use super::evidence::Evidence;
@@ -397,19 +397,19 @@ impl Judged {
                 self.take_rate_of_names(context);
             }
         }
-        let (does, figure) = self.growers.does(kept).unzip();
-        let does = does.unwrap_or(Does::Unclear);
+        let (course, figure) = self.growers.course(kept).unzip();
+        let course = course.unwrap_or(NameCourse::Unclear);
         let n_looked_at = if self.steps { 0 } else { self.n_runs };
         let in_loop = self.loop_facts(context, kept, is_filled);
         let facts = HolderFacts {
             is_named: !self.growers.holders.is_empty(),
-            does,
+            course,
             is_proven: self.growth.state == State::NotEnoughData
                 && self.grew_each_time()
-                && self.growers.prove(n_looked_at, does),
+                && self.growers.prove(n_looked_at, course),
             writes_first,
             waits_for_collector: self.growers.wait_for_collector(),
-            meaning: self.meaning(context),
+            intent: self.intent(context),
             consequence: self.consequence(context),
             in_loop,
         };
@@ -456,19 +456,19 @@ impl Judged {
     }
 
     /// Whether somebody may want what holds it: what a name of the user's collects may be what they want.
-    fn meaning(&self, context: Context<'_>) -> Meaning {
+    fn intent(&self, context: Context<'_>) -> Intent {
         let device = context.recording.device(self.key.device);
         let is_accelerator = device.kind.is_accelerator();
         let is_accident = self.growers.is_accident(is_accelerator);
-        if let Some(meaning) = self.meaning_in_loop(context, is_accident) {
-            return meaning;
+        if let Some(intent) = self.intent_in_loop(context, is_accident) {
+            return intent;
         }
         // What the host holds without a name may be what `malloc` has not given back.
         let is_known = self.growers.is_looked_at() || !is_accelerator;
         match is_known {
-            _ if is_accident => Meaning::Accident,
-            true => Meaning::May(Reason::MayBeMeant),
-            false => Meaning::Unknown,
+            _ if is_accident => Intent::Accident,
+            true => Intent::May(Reason::MayBeMeant),
+            false => Intent::Unknown,
         }
     }
 

@@ -6,8 +6,8 @@ use std::ops::{Range, RangeInclusive};
 use super::budget::Budget;
 use super::{Fault, MAX_FRAME, PREFIX, ReadError, checksum, frame_of};
 use gpumem_model::recording::{
-    Cell, CellIdx, Device, DeviceIdx, Entry, Frame, FrameError, Missing, Recording, Run, RunIdx,
-    Status,
+    Cell, CellIdx, Device, DeviceIdx, EntryKind, Frame, FrameError, Missing, Recording, Run,
+    RunIdx, Status,
 };
 use gpumem_model::units::Nanos;
 use gpumem_model::units::count;
@@ -292,11 +292,11 @@ impl<'a> Reading<'a> {
     }
 
     /// Puts empty entries in the places up to `idx`; at an index that skips that is the one before it.
-    fn make_up(&mut self, what: Entry, idx: usize) -> bool {
+    fn make_up(&mut self, what: EntryKind, idx: usize) -> bool {
         let n_known = match what {
-            Entry::Device => self.recording.devices().len(),
-            Entry::Cell => self.recording.cells().len(),
-            Entry::Run => self.recording.runs().len(),
+            EntryKind::Device => self.recording.devices().len(),
+            EntryKind::Cell => self.recording.cells().len(),
+            EntryKind::Run => self.recording.runs().len(),
         };
         let missing = n_known..idx.max(n_known + 1);
         let n_bytes = missing.len() * MADE_UP_BYTES;
@@ -304,15 +304,15 @@ impl<'a> Reading<'a> {
             return false;
         }
         missing.into_iter().all(|n| match what {
-            Entry::Device => self.put(Frame::Device(Device {
+            EntryKind::Device => self.put(Frame::Device(Device {
                 idx: DeviceIdx(n as u32),
                 ..Device::default()
             })),
-            Entry::Cell => self.put(Frame::Cell(Cell {
+            EntryKind::Cell => self.put(Frame::Cell(Cell {
                 idx: CellIdx(n as u32),
                 ..Cell::default()
             })),
-            Entry::Run => self.make_up_run(RunIdx(n as u32)),
+            EntryKind::Run => self.make_up_run(RunIdx(n as u32)),
         })
     }
 
@@ -323,7 +323,7 @@ impl<'a> Reading<'a> {
         let (cell, parent) = known.get(&idx).copied().unwrap_or_default();
         let parent = parent.filter(|parent| *parent < idx);
         let n_cells = self.recording.cells().len();
-        if cell.get() >= n_cells && !self.make_up(Entry::Cell, cell.get() + 1) {
+        if cell.get() >= n_cells && !self.make_up(EntryKind::Cell, cell.get() + 1) {
             return false;
         }
         self.made_up.insert(idx);

@@ -1,7 +1,7 @@
 //! What is different if the steps that grow are iterations of a loop that nobody has marked.
 
 use super::{Context, Details, Finding, Growth, Judged, STILL_THERE, State, StepSeries};
-use crate::decision::{LoopFacts, Meaning};
+use crate::decision::{Intent, LoopFacts};
 use crate::held::{self, Growers, Looks};
 use crate::loop_place::LoopUnit;
 use crate::reason::Reason;
@@ -163,21 +163,17 @@ impl Judged {
     }
 
     /// The user has not asked about a loop: what cells do with the name tells whether it is there to collect.
-    pub(super) fn meaning_in_loop(
-        &self,
-        context: Context<'_>,
-        is_accident: bool,
-    ) -> Option<Meaning> {
+    pub(super) fn intent_in_loop(&self, context: Context<'_>, is_accident: bool) -> Option<Intent> {
         self.in_loop.as_ref()?;
         let recording = context.recording;
         let run = recording.run(*self.runs.last().expect("a series has runs"));
         let first = self.growers.holders.first();
         let uses = first.map_or(Uses::None, |it| suggest::uses(recording, run, it));
         Some(match uses {
-            Uses::Little => Meaning::Accident,
-            Uses::Whole | Uses::None if is_accident => Meaning::Accident,
-            Uses::GoesBack | Uses::Whole => Meaning::May(Reason::Meant),
-            Uses::None => Meaning::May(Reason::MayBeMeant),
+            Uses::Little => Intent::Accident,
+            Uses::Whole | Uses::None if is_accident => Intent::Accident,
+            Uses::GoesBack | Uses::Whole => Intent::May(Reason::Meant),
+            Uses::None => Intent::May(Reason::MayBeMeant),
         })
     }
 

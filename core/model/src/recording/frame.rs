@@ -173,7 +173,7 @@ impl Frame {
 named! {
     /// What other frames refer to by its index.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Entry {
+    pub enum EntryKind {
         /// A [`Device`].
         Device = "device",
         /// A [`Cell`].
@@ -192,7 +192,7 @@ pub enum FrameError {
         /// The frame that names it.
         frame: &'static str,
         /// What it names.
-        what: Entry,
+        what: EntryKind,
         /// The index it gives.
         idx: u32,
         /// How many there are.

@@ -40,7 +40,7 @@ mod trace;
 pub use changes::Changes;
 pub use device_key::DeviceKey;
 pub use frame::{
-    Entry, Finish, Frame, FrameError, Header, MAX_FRAME, Missing, Sample, Samples, Series,
+    EntryKind, Finish, Frame, FrameError, Header, MAX_FRAME, Missing, Sample, Samples, Series,
     SourceState,
 };
 pub use held::HolderSnapshot;
@@ -540,11 +540,11 @@ impl Recording {
             Frame::Header(header) => self.header = header,
             Frame::Device(device) => {
                 let idx = device.idx;
-                check_next("device frame", Entry::Device, idx.0, self.devices.len())?;
+                check_next("device frame", EntryKind::Device, idx.0, self.devices.len())?;
                 put(&mut self.devices, idx.get(), device);
             }
             Frame::Cell(cell) => {
-                check_next("cell frame", Entry::Cell, cell.idx.0, self.cells.len())?;
+                check_next("cell frame", EntryKind::Cell, cell.idx.0, self.cells.len())?;
                 self.put_cell(cell);
             }
             Frame::Run(run) => {
@@ -556,7 +556,7 @@ impl Recording {
                 self.put_samples(samples);
             }
             Frame::Loop(of_run) => {
-                known("loop frame", Entry::Run, of_run.run.0, self.runs.len())?;
+                known("loop frame", EntryKind::Run, of_run.run.0, self.runs.len())?;
                 self.loops.insert((of_run.run, of_run.idx), *of_run);
             }
             Frame::Trace(trace) => {
@@ -804,10 +804,10 @@ impl Recording {
 
     fn check_run(&self, run: &Run) -> Result<(), FrameError> {
         let frame = "run frame";
-        known(frame, Entry::Cell, run.cell.0, self.cells.len())?;
-        check_next(frame, Entry::Run, run.idx.0, self.runs.len())?;
+        known(frame, EntryKind::Cell, run.cell.0, self.cells.len())?;
+        check_next(frame, EntryKind::Run, run.idx.0, self.runs.len())?;
         if let Some(parent) = run.parent {
-            known(frame, Entry::Run, parent.0, run.idx.get())?;
+            known(frame, EntryKind::Run, parent.0, run.idx.get())?;
         }
         let earlier = self.runs.get(run.idx.get());
         if let Some(earlier) = earlier {
@@ -821,7 +821,7 @@ impl Recording {
             .iter()
             .map(|levels| levels.device)
             .chain(of_oom)
-            .try_for_each(|device| known(frame, Entry::Device, device.0, self.devices.len()))
+            .try_for_each(|device| known(frame, EntryKind::Device, device.0, self.devices.len()))
     }
 
     fn check_samples(&self, samples: &Samples) -> Result<(), FrameError> {
@@ -840,8 +840,8 @@ impl Recording {
         run: RunIdx,
         device: DeviceIdx,
     ) -> Result<(), FrameError> {
-        known(frame, Entry::Run, run.0, self.runs.len())?;
-        known(frame, Entry::Device, device.0, self.devices.len())
+        known(frame, EntryKind::Run, run.0, self.runs.len())?;
+        known(frame, EntryKind::Device, device.0, self.devices.len())
     }
 
     fn put_samples(&mut self, samples: Samples) {
@@ -897,10 +897,10 @@ fn of_device<T>(
     found.map(|((_, run), found)| (*run, found))
 }
 
-/// Entry `idx` is known, or the next.
+/// EntryKind `idx` is known, or the next.
 fn check_next(
     frame: &'static str,
-    what: Entry,
+    what: EntryKind,
     idx: u32,
     n_known: usize,
 ) -> Result<(), FrameError> {
@@ -915,7 +915,7 @@ fn check_next(
     })
 }
 
-fn known(frame: &'static str, what: Entry, idx: u32, n_known: usize) -> Result<(), FrameError> {
+fn known(frame: &'static str, what: EntryKind, idx: u32, n_known: usize) -> Result<(), FrameError> {
     if (idx as usize) < n_known {
         return Ok(());
     }
