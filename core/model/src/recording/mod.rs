@@ -897,7 +897,7 @@ fn of_device<T>(
     found.map(|((_, run), found)| (*run, found))
 }
 
-/// EntryKind `idx` is known, or the next.
+/// Entry `idx` is known, or the next.
 fn check_next(
     frame: &'static str,
     what: EntryKind,
