@@ -50,13 +50,14 @@ pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
         outputs(case),
         optimizer_state(case),
         no_backward(case),
-        unused(case),
     ]
     .into_iter()
     .flatten()
     .collect();
     if causes.is_empty() {
-        causes.push(in_pieces(case).unwrap_or(Cause::SmallerStep));
+        // What is unused may still be wanted, and pieces may be as usual: only if nothing else is known.
+        let last = unused(case).or_else(|| in_pieces(case));
+        causes.push(last.unwrap_or(Cause::SmallerStep));
     }
     causes.extend(traceback(case));
     causes.extend(case.elsewhere.then_some(Cause::Unread));
