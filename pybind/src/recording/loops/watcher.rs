@@ -16,7 +16,7 @@ const PART_OF_A_RUN: u32 = 4;
 /// … but no later than this, …
 const LONGEST: Duration = Duration::from_secs(30);
 /// … and no sooner than when the run has taken so many times what all of its looks took.
-const TIME_PER_LOOK: u32 = 200;
+const TIME_PER_LOOK: u32 = 100;
 
 /// Who ends the process waits so long for a look that is under way.
 const PATIENCE: Duration = Duration::from_secs(1);
