@@ -15,6 +15,7 @@ use super::evidence::{Evidence, Statistic};
 use super::finding::{Finding, FindingKind, Withdrawn};
 use super::levels::DeviceSummary;
 use super::oom_breakdown::Cause;
+use super::reason::Reason;
 use super::row::RunRow;
 use super::suggest;
 use gpumem_heap::Fix;
@@ -46,9 +47,11 @@ pub(super) fn findings(context: Context<'_>) -> Vec<Finding> {
     last.into_values().map(Case::finding).collect()
 }
 
-/// Puts first what grows and holds enough, with its fix.
+/// Puts first what grows and holds enough, with its fix. What may be wanted is a cause only in the cell that fails.
 pub(super) fn join_growth(ooms: &mut [Finding], growth: &[Finding]) {
+    let cell = |it: &Finding| it.cell.as_ref().map(|cell| cell.idx);
     for oom in ooms.iter_mut().filter(|oom| oom.withdrawn.is_none()) {
+        let failing = cell(oom);
         let Details::OutOfMemory(breakdown) = &mut oom.details else {
             continue;
         };
@@ -57,14 +60,16 @@ pub(super) fn join_growth(ooms: &mut [Finding], growth: &[Finding]) {
         };
         let grows = growth.iter().filter(|it| {
             let grows = matches!(it.kind, FindingKind::Leak | FindingKind::Growing);
-            grows && it.device == oom.device && it.cell.is_some() && !breakdown.elsewhere
+            let is_meant = it.reason.is_some_and(Reason::is_meant);
+            let counts = grows && (!is_meant || cell(it) == failing);
+            counts && it.device == oom.device && it.cell.is_some() && !breakdown.elsewhere
         });
         let most = grows.max_by_key(|it| (it.growth().map(|growth| growth.total), &it.id));
         let Some((finding, growth)) = most.and_then(|it| Some((it, it.growth()?))) else {
             continue;
         };
         let kept = growth.total.magnitude();
-        let Some(cell) = finding.cell.as_ref().filter(|_| kept >= missing) else {
+        let Some(grown_in) = finding.cell.as_ref().filter(|_| kept >= missing) else {
             continue;
         };
         breakdown
@@ -73,12 +78,11 @@ pub(super) fn join_growth(ooms: &mut [Finding], growth: &[Finding]) {
         let cause = Cause::Growth {
             kept,
             name: finding.holders.first().map(|holder| holder.name.clone()),
-            cell: cell.label.clone(),
+            cell: grown_in.label.clone(),
             is_leak: finding.kind == FindingKind::Leak,
         };
         breakdown.causes.insert(0, cause);
-        let is_same =
-            oom.cell.as_ref().map(|cell| cell.idx) == finding.cell.as_ref().map(|it| it.idx);
+        let is_same = cell(finding) == failing;
         if let (None, Some(fix)) = (&oom.fix, &finding.fix) {
             let elsewhere = fix.elsewhere || (!is_same && fix.before.is_some());
             oom.fix = Some(Fix {

@@ -232,14 +232,16 @@ impl Judged {
     }
 
     /// What an iteration of a run that is over kept on average, by what its first name has more and the level
-    /// shows. How often the loop turned before it was counted is estimated by how often it can have.
+    /// shows. The loop turned as often as it was counted, and at most as often as it can have before: of the
+    /// averages between, the one that the levels come closest to.
     fn average_iteration(&self, context: Context<'_>, holder: &Holder) -> Option<ByteDelta> {
         let n_counted = self.n_runs as f64;
         let n_most = self.most_iterations(context)?.max(n_counted);
         let is_certain = self.looks == Looks::AfterRuns && n_most <= UNCOUNTED * n_counted;
-        let n = n_counted.midpoint(n_most);
-        let shown = self.shown(context, holder).filter(|_| is_certain)?;
-        Some(ByteDelta::from_f64(shown.as_f64() / n))
+        let shown = self.shown(context, holder).filter(|_| is_certain)?.as_f64();
+        let (least, most) = (shown / (SLOWER * n_most), shown / n_counted);
+        let rate = self.growth.bytes_per_run.as_f64();
+        (least > 0.0).then(|| ByteDelta::from_f64(rate.clamp(least, most)))
     }
 
     /// What a name has more since the run began. The host's level may show less of it: free memory may have

@@ -2,8 +2,8 @@
 
 use crate::testing::{Play, held, run, session};
 use crate::{
-    Cause, Details, Finding, FindingKind, HeldByError, OomBreakdown, OomPart, Rules, Severity,
-    Withdrawn, analyze,
+    Cause, Details, Finding, FindingKind, HeldByError, OomBreakdown, OomPart, Reason, Rules,
+    Severity, Withdrawn, analyze,
 };
 use gpumem_model::holders::{Holder, RootKind};
 use gpumem_model::recording::{
@@ -348,6 +348,41 @@ fn pieces_and_what_was_free_would_have_been_enough() {
     };
     check("1.75 GiB", &[fragmented]);
     check("1.00 GiB", &[Cause::SmallerStep]);
+}
+
+#[test]
+fn growth_that_may_be_wanted_is_a_cause_only_where_it_grows() {
+    let grows = [(); 12].map(|()| run(1000));
+    let cells = [("log.append(step())", &grows[..]), (MAKE, &[out(0)][..])];
+    let recording = recorded_in(&cells, TORCH, |_| {});
+    let analysis = analyze(&recording, &Rules::default());
+    let grown = analysis
+        .findings
+        .into_iter()
+        .find(|it| it.growth().is_some());
+    let leak = grown.expect("it grows");
+    let is_first = |growth: &Finding, oom: &Finding| {
+        let mut ooms = [oom.clone()];
+        let Details::OutOfMemory(breakdown) = &mut ooms[0].details else {
+            panic!("{oom:?}");
+        };
+        breakdown.causes = vec![Cause::SmallerStep];
+        super::join_growth(&mut ooms, std::slice::from_ref(growth));
+        let Details::OutOfMemory(breakdown) = &ooms[0].details else {
+            panic!("{oom:?}");
+        };
+        matches!(breakdown.causes[0], Cause::Growth { .. })
+    };
+    let oom = finding(&recording);
+    let wanted = Finding {
+        kind: FindingKind::Growing,
+        reason: Some(Reason::MayBeMeant),
+        ..leak.clone()
+    };
+    assert!(is_first(&leak, &oom));
+    assert!(!is_first(&wanted, &oom));
+    let cell = leak.cell.clone();
+    assert!(is_first(&wanted, &Finding { cell, ..oom }));
 }
 
 #[test]

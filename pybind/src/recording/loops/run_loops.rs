@@ -259,7 +259,7 @@ impl RunLoops {
     ) -> PyResult<Option<usize>> {
         let code = frame.code.bind(py);
         let file = file_of(code)?;
-        if self.codes.len() == MAX_CODES || is_ours(py, &file)? {
+        if self.codes.len() == MAX_CODES || is_of_import(&file) || is_ours(py, &file)? {
             return Ok(None);
         }
         let found = bytecode::loops_of(code, self.monitoring.opcodes)?;
@@ -508,6 +508,11 @@ fn line_of(file: &str, line: u32) -> Option<String> {
 fn file_of(code: &Bound<'_, PyAny>) -> PyResult<String> {
     let Text(file) = code.getattr(intern!(code.py(), "co_filename"))?.extract()?;
     Ok(file)
+}
+
+/// Whether code is of Python's import: what modules keep is meant, and no name has it.
+fn is_of_import(file: &str) -> bool {
+    file.starts_with("<frozen importlib")
 }
 
 /// Whether code is of this package.
