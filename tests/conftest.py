@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from typing import TYPE_CHECKING
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
 
 # Read once, when the extension is imported, here and in the processes that tests start.
 os.environ["GPUMEM_TESTING"] = "1"
+
+
+def pytest_collection_finish() -> None:
+    """Keep what pytest has collected out of the garbage collector's lists, which every look reads."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
-CHARACTERS = [
+# A text: a list of a million letters is walked by every look of all tests beside these.
+CHARACTERS = "".join(
     chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) != "Cs"
-]
+)
 
 # Of Cf, and drawn all the same: the signs that stand around a number.
 DRAWN = {*map(chr, range(0x600, 0x606)), *"\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"}
