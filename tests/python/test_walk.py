@@ -510,7 +510,7 @@ def test_a_traverse_that_never_ends_is_cut_short() -> None:
         lies = Lies()
         shell = open_shell()
         shell.user_ns.update(first=lies.tensor, trap=lies.endless(), sim=sim)
-        _gpumem._testing.look_for(5_000)  # the walk ends after half of that
+        _gpumem._testing.look_for(10_000)  # the walk ends after half of that
         shell.run("%%gpumem --quiet\nkept = sim.tensor(5 << 20)")
         # A busy machine is late with the answer.
         looks: list[Any] = []
