@@ -13,8 +13,9 @@ use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 /// Forecasts stop here: runs, and steps.
 const FAR: [u64; 2] = [1_000, 100_000];
 
-/// Figures that only one kind of finding has. `wording::present` shows them.
-#[derive(Debug, Clone, PartialEq)]
+/// Figures that only one kind of finding has. `wording::present` shows them, JSON has them by these names.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub enum Details {
     /// Of a cell's runs or steps: `Leak`, `Growing`, `Settled`.
     Growth(Box<GrowthDetails>),
@@ -25,48 +26,59 @@ pub enum Details {
     /// Of a cell whose runs reserve more and more over a flat allocated: `Fragmentation`.
     ReservedGrowth {
         /// How fast.
+        #[serde(flatten)]
         growth: SeriesGrowth,
         /// The run of which the recording tells where memory lay.
+        #[serde(skip)]
         mapped: Option<RunIdx>,
     },
-    /// Of `Pressure`: the allocator flushed its cache.
+    /// A device that is nearly full.
     Pressure {
-        /// How often.
+        /// How often the allocator flushed its cache.
         n_flushes: u64,
+        /// Free on the device and in the allocator's cache, if that is hardly anything; no cache was flushed then.
+        #[serde(skip)]
+        usable: Option<Bytes>,
     },
-    /// Of `Pressure`: hardly anything can still be used.
-    NearlyFull {
-        /// Free on the device and in the allocator's cache.
-        usable: Bytes,
-    },
-    /// Of `Spike`, above the higher end of the run.
+    /// What one run needed above its ends, and what is usual.
     Spike {
-        /// What the run needed.
+        /// What the run needed above its higher end.
+        #[serde(rename = "excess_bytes")]
         excess: Bytes,
         /// The third quartile of all runs.
+        #[serde(rename = "usual_bytes")]
         usual: Bytes,
     },
-    /// Of `Repeated`.
+    /// Runs that take memory from the driver and give it back.
+    #[serde(rename = "repeated_allocation")]
     Repeated {
         /// How many runs of the cell there were.
+        #[serde(rename = "n_all_runs")]
         n_all: usize,
     },
-    /// Of `Inefficient`.
+    /// Runs that reserve much more than they use.
+    #[serde(rename = "inefficient_allocation")]
     Inefficient {
         /// What the latest such run used of what it reserved: 0 to 1.
+        #[serde(serialize_with = "json_form::number")]
         used_share: f64,
     },
     /// Of `Doubling`.
+    #[serde(rename = "rerun_doubling")]
     Doubling(DoublingDetails),
     /// Of `Gap`: what this process holds outside the allocator.
+    #[serde(rename = "growing_gap")]
     Gap(SeriesGrowth),
-    /// Of `LongLived`.
+    /// A line whose results live through most of a run.
+    #[serde(rename = "long_lived_intermediates")]
     LongLived {
         /// The number of the line in the cell, from 1.
         line: u32,
         /// What it holds through most of the run.
+        #[serde(rename = "held_bytes")]
         held: Bytes,
         /// The peak of the run.
+        #[serde(rename = "peak_bytes")]
         peak: Bytes,
     },
     /// Of `OutOfMemory`.
@@ -265,4 +277,8 @@ pub struct RetentionDetails {
     pub path: String,
     /// What the largest object is.
     pub what: String,
+    /// What to type so that it lets go.
+    pub release: Option<&'static str>,
+    /// Jupyter's number of the run that left it there.
+    pub since_execution_count: Option<u32>,
 }

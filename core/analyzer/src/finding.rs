@@ -142,7 +142,7 @@ impl Finding {
     /// The command that frees what is kept, if there is one.
     pub fn release(&self) -> Option<&'static str> {
         match &self.details {
-            Details::Retention(retained) if self.withdrawn.is_none() => retained.place.release(),
+            Details::Retention(retained) if self.withdrawn.is_none() => retained.release,
             _ => None,
         }
     }

@@ -84,7 +84,7 @@ pub use levels::{DeviceSummary, Warning};
 pub use limits::{Limit, LimitedBy};
 pub use loop_place::{LoopPlace, LoopUnit};
 pub use loops::grew_in_a_loop;
-pub use oom_breakdown::{Cause, HeldByError, OomBreakdown, OomPart};
+pub use oom_breakdown::{Cause, HeldByError, OomBreakdown, OomPart, OomShare};
 pub use reason::Reason;
 pub use row::of_points;
 pub use row::{Metric, Overlap, Peak, RunRow};

@@ -1,6 +1,6 @@
 //! What a device held when memory ran out, in parts that a bar can show, and what would have avoided it.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use gpumem_model::named;
 use gpumem_model::recording::{OomHolder, RunIdx, Source};
@@ -40,8 +40,7 @@ pub struct OomBreakdown {
     #[serde(skip)]
     pub room: Option<Bytes>,
     /// What filled the device, and what was free.
-    #[serde(serialize_with = "parts")]
-    pub parts: Vec<(OomPart, Bytes)>,
+    pub parts: Vec<OomShare>,
     /// The largest free piece of the cache.
     #[serde(rename = "largest_free_bytes")]
     pub largest_free: Option<Bytes>,
@@ -69,22 +68,23 @@ pub struct OomBreakdown {
     pub causes: Vec<Cause>,
 }
 
-/// `{"name": "tensors", "n_bytes": 7}` of each.
-fn parts<S: Serializer>(parts: &[(OomPart, Bytes)], serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Part {
-        name: OomPart,
-        n_bytes: Bytes,
-    }
-
-    serializer.collect_seq(parts.iter().map(|&(name, n_bytes)| Part { name, n_bytes }))
+/// A part of a device when memory ran out: [`OomBreakdown::parts`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename = "Part")]
+pub struct OomShare {
+    /// Who used it.
+    #[serde(rename = "name")]
+    pub part: OomPart,
+    /// How much it is.
+    #[serde(rename = "n_bytes")]
+    pub size: Bytes,
 }
 
 impl OomBreakdown {
     /// The size of a part, if it is known and not zero.
     pub fn part(&self, part: OomPart) -> Option<Bytes> {
         let mut parts = self.parts.iter();
-        parts.find(|(it, _)| *it == part).map(|(_, size)| *size)
+        parts.find(|it| it.part == part).map(|it| it.size)
     }
 }
 

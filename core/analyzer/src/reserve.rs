@@ -66,7 +66,10 @@ fn pressure(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
             recording.device(device.device).key.as_str(),
             device.device,
             device.metric,
-            Details::Pressure { n_flushes },
+            Details::Pressure {
+                n_flushes,
+                usable: None,
+            },
         )
     })
 }
@@ -109,7 +112,10 @@ fn nearly_full(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> 
             about.key.as_str(),
             device.device,
             device.metric,
-            Details::NearlyFull { usable },
+            Details::Pressure {
+                n_flushes: 0,
+                usable: Some(usable),
+            },
         )
     })
 }

@@ -109,6 +109,8 @@ impl<'a> Place<'a> {
             name: name.clone(),
             path: path.clone(),
             what: what.clone(),
+            release: place.release(),
+            since_execution_count: run.execution_count,
         };
         let device_key = &recording.device(self.device).key;
         Finding {

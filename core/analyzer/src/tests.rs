@@ -564,7 +564,10 @@ fn flushes_of_the_cache_are_pressure() {
     check_rows(
         &[run(0), run(0)],
         retries(2),
-        Some(&Details::Pressure { n_flushes: 4 }),
+        Some(&Details::Pressure {
+            n_flushes: 4,
+            usable: None,
+        }),
     );
     check_rows(&[run(0), run(0)], retries(0), None);
     check_rows(
@@ -572,6 +575,7 @@ fn flushes_of_the_cache_are_pressure() {
         retries(u64::MAX),
         Some(&Details::Pressure {
             n_flushes: u64::MAX,
+            usable: None,
         }),
     );
 }

@@ -37,7 +37,14 @@ impl<'a> Verdict<'a> {
                         _ => false,
                     }
                 }
-                (Details::NearlyFull { .. }, Details::NearlyFull { .. }) => true,
+                (
+                    Details::Pressure {
+                        usable: Some(_), ..
+                    },
+                    Details::Pressure {
+                        usable: Some(_), ..
+                    },
+                ) => true,
                 _ => first.kind == FindingKind::Settled,
             }
     }

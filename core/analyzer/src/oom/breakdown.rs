@@ -1,6 +1,6 @@
 //! The parts of a device when memory ran out.
 
-use super::super::oom_breakdown::{OomBreakdown, OomPart};
+use super::super::oom_breakdown::{OomBreakdown, OomPart, OomShare};
 use super::{Case, causes};
 use gpumem_model::units::Bytes;
 
@@ -16,14 +16,14 @@ impl Case<'_> {
         ];
         let known = parts
             .into_iter()
-            .filter_map(|(part, size)| Some((part, size?)));
+            .filter_map(|(part, size)| Some(OomShare { part, size: size? }));
         let run = self.outermost.idx;
         OomBreakdown {
             wanted: self.figures().wanted,
             free: self.available(),
             total: self.figures().total.or(self.now.capacity),
             room: self.room(),
-            parts: known.filter(|(_, size)| *size > Bytes::ZERO).collect(),
+            parts: known.filter(|it| it.size > Bytes::ZERO).collect(),
             largest_free: self.figures().largest_free,
             missing: self.missing(),
             mapped: self.recording.mapped(run, self.device).map(|_| run),

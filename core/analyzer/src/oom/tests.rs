@@ -2,8 +2,8 @@
 
 use crate::testing::{Play, held, run, session};
 use crate::{
-    Cause, Details, Finding, FindingKind, HeldByError, OomBreakdown, OomPart, Reason, Rules,
-    Severity, Withdrawn, analyze,
+    Cause, Details, Finding, FindingKind, HeldByError, OomBreakdown, OomPart, OomShare, Reason,
+    Rules, Severity, Withdrawn, analyze,
 };
 use gpumem_model::holders::{Holder, RootKind};
 use gpumem_model::recording::{
@@ -99,14 +99,17 @@ fn nothing_helps_but_a_smaller_step() {
     let recording = recorded(&[out(0)], &told, |_| {});
     assert_eq!(finding(&recording).severity, Severity::Critical);
     let found = breakdown(&recording);
-    let parts = vec![
+    let parts = [
         (OomPart::Tensors, Bytes::gib(15)),
         (OomPart::Cache, Bytes::mib(100)),
         (OomPart::Context, Bytes::mib(412)),
         (OomPart::Others, Bytes::mib(700)),
         (OomPart::Free, Bytes::mib(512)),
     ];
-    assert_eq!(found.parts, parts);
+    assert_eq!(
+        found.parts,
+        parts.map(|(part, size)| OomShare { part, size })
+    );
     assert_eq!(found.causes, [Cause::SmallerStep]);
 }
 
