@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::cell::CellRef;
-use super::finding::Finding;
+use super::findings::Finding;
 use super::growth::State;
 use super::incremental_analyzer::IncrementalAnalyzer;
 use super::paths::Paths;

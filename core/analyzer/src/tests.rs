@@ -674,7 +674,7 @@ fn free_pieces_between_held_blocks_are_told_with_what_can_be_given_back() {
     let check = |devices: &[DeviceSummary], expected: Option<FragmentationDetails>| {
         let of_devices = DeviceRows::all(&recording, &rows);
         let paths = Paths::of(&recording);
-        let found = fragmentation::on_devices(Context {
+        let found = crate::findings::fragmentation::on_devices(Context {
             names: &Names::default(),
             recording: &recording,
             rows: Rows::new(&rows, &of_devices),

@@ -4,26 +4,50 @@
 //! cache ratio. What cannot be given back is the inactive split, the free blocks
 //! of segments that are partly used.
 
-use super::cell::CellRef;
-use super::context::Context;
-use super::details::{Details, FragmentationDetails, SeriesGrowth};
-use super::evidence::{Evidence, Statistic};
-use super::finding::{Finding, FindingKind};
-use super::growth::{Shape, State};
-use super::levels::DeviceSummary;
-use super::row::{Metric, Peak};
-use super::rules::Rules;
-use super::series::RunSeries;
-use super::stats_cache::StatsCache;
-use gpumem_model::recording::{DeviceIdx, Recording, RunIdx};
+use serde::Serialize;
+
+use super::{Details, Finding, FindingKind, SeriesGrowth};
+use crate::cell::CellRef;
+use crate::context::Context;
+use crate::evidence::{Evidence, Statistic};
+use crate::growth::{Shape, State};
+use crate::levels::DeviceSummary;
+use crate::row::{Metric, Peak};
+use crate::rules::Rules;
+use crate::series::RunSeries;
+use crate::stats_cache::StatsCache;
+use gpumem_model::recording::{DeviceIdx, DeviceKind, Recording, RunIdx};
 use gpumem_model::severity::Severity;
 use gpumem_model::units::Bytes;
+
+/// Free memory between held blocks: [`Details::Fragmentation`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct FragmentationDetails {
+    /// Free inside partly used segments.
+    #[serde(rename = "inactive_split_bytes")]
+    pub inactive_split: Bytes,
+    /// Reserved by the allocator.
+    #[serde(rename = "reserved_bytes")]
+    pub reserved: Bytes,
+    /// The largest free block, if that is known.
+    #[serde(rename = "largest_free_bytes")]
+    pub largest_free: Option<Bytes>,
+    /// In segments that are entirely free: what `empty_cache()` returns.
+    #[serde(rename = "reclaimable_bytes")]
+    pub reclaimable: Bytes,
+    /// The run of which the recording tells where memory lay.
+    #[serde(skip)]
+    pub mapped: Option<RunIdx>,
+    /// What kind of device it is.
+    #[serde(skip)]
+    pub device_kind: DeviceKind,
+}
 
 /// Less than this in free pieces is not worth a card.
 const MIN_SPLIT: Bytes = Bytes::mib(64);
 
 /// What lies free on a device now, whatever run left it so.
-pub(super) fn on_devices(context: Context<'_>) -> Vec<Finding> {
+pub(crate) fn on_devices(context: Context<'_>) -> Vec<Finding> {
     let devices = context.devices.iter();
     devices
         .filter_map(|device| split(context, device))

@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::cell::CellRef;
-use super::context::Context;
-use super::details::Details;
-use super::evidence::{Evidence, Statistic};
-use super::finding::{Finding, FindingKind};
-use super::row::Metric;
+use super::{Details, Finding, FindingKind};
+use crate::cell::CellRef;
+use crate::context::Context;
+use crate::evidence::{Evidence, Statistic};
+use crate::row::Metric;
 use gpumem_model::recording::{Recording, Trace};
 use gpumem_model::units::Bytes;
 

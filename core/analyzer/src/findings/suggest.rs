@@ -1,6 +1,6 @@
 //! What helps against growth, as far as the cell's text and the device tell.
 
-use super::details::Advice;
+use super::growth_details::Advice;
 use gpumem_heap as heap;
 use gpumem_heap::{Fix, Uses};
 use gpumem_model::holders::{Holder, RootKind};

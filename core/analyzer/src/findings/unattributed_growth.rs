@@ -1,10 +1,9 @@
 //! Growth that no cell and no loop explains: the level after every run.
 
-use super::context::Context;
-use super::details::{Details, SeriesGrowth};
-use super::finding::{Finding, FindingKind};
-use super::growth::State;
-use super::stats_cache::StatsCache;
+use super::{Details, Finding, FindingKind, SeriesGrowth};
+use crate::context::Context;
+use crate::growth::State;
+use crate::stats_cache::StatsCache;
 use gpumem_model::recording::{DeviceIdx, DeviceKind};
 use gpumem_model::units::Bytes;
 

@@ -6,26 +6,26 @@ mod withdrawal;
 
 use std::ops::RangeInclusive;
 
-use super::cell::CellRef;
-use super::context::Context;
 use super::decision::{self, Allocations, HolderFacts, Intent, NameCourse, SeriesFacts};
-use super::details::{Details, GrowthDetails, SeriesGrowth};
-use super::device_rows::Rows;
-use super::evidence::Evidence;
 use super::facts;
 use super::finding::{Finding, Withdrawn};
-use super::growth::{self, Growth, State};
 use super::held::{self, Growers, Looks};
-use super::levels::DeviceSummary;
-use super::loop_place::LoopPlace;
-use super::reason::Reason;
-use super::row::{Metric, Peak, RunRow};
-use super::rules::Rules;
-use super::series::{Key, RunSeries, StepSeries};
-use super::stats_cache::StatsCache;
 use super::suggest;
 use super::traced;
-use super::trend;
+use super::{Details, GrowthDetails, SeriesGrowth};
+use crate::cell::CellRef;
+use crate::context::Context;
+use crate::device_rows::Rows;
+use crate::evidence::Evidence;
+use crate::growth::{self, Growth, State};
+use crate::levels::DeviceSummary;
+use crate::loop_place::LoopPlace;
+use crate::reason::Reason;
+use crate::row::{Metric, Peak, RunRow};
+use crate::rules::Rules;
+use crate::series::{Key, RunSeries, StepSeries};
+use crate::stats_cache::StatsCache;
+use crate::trend;
 use gpumem_heap as heap;
 use gpumem_model::holders::Holder;
 use gpumem_model::recording::{Recording, Run, RunIdx};
@@ -33,7 +33,7 @@ use gpumem_model::severity::Severity;
 use gpumem_model::source_text;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
-pub(super) use names::{add_names, growing_names};
+pub(crate) use names::{add_names, growing_names};
 
 /// Growth that would use up the device within so many runs, or steps, deserves a warning.
 const SOON: (u64, u64) = (1000, 100_000);
@@ -67,7 +67,7 @@ const N_SPARKLINE: usize = 64;
 
 /// Growth in these series. Of many some grow by chance: each is held against all of them by `p_bound`, or by
 /// that of these series if there are no others.
-pub(super) fn findings(
+pub(crate) fn findings(
     context: Context<'_>,
     series_of_runs: &[RunSeries<'_>],
     series_of_steps: &[StepSeries],
@@ -111,11 +111,11 @@ fn found(context: Context<'_>, judged: Vec<Judged>) -> Vec<Finding> {
 
 /// What judging a series by itself comes to.
 #[derive(Default)]
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     /// p of its trend, where it has enough runs: what all the others are held against, too.
-    pub(super) p: Option<f64>,
+    pub(crate) p: Option<f64>,
     /// Where it may be worth telling.
-    pub(super) judged: Option<Judged>,
+    pub(crate) judged: Option<Judged>,
 }
 
 /// The allocators' counters have a say in the verdict on runs. Steps have none: a mark reads levels.
@@ -139,7 +139,7 @@ fn join_counters(judged: &mut [Judged], of_runs: &[RunSeries<'_>], p_bound: f64,
 }
 
 /// A series with its verdict.
-pub(super) struct Judged {
+pub(crate) struct Judged {
     key: Key,
     metric: Metric,
     runs: Vec<RunIdx>,
@@ -182,7 +182,7 @@ pub(super) struct Judged {
 
 /// Both what the runs kept by themselves and the level after them must grow:
 /// then neither a neighbour that leaks nor a neighbour that frees misleads.
-pub(super) fn of_runs(
+pub(crate) fn of_runs(
     context: Context<'_>,
     series: &RunSeries<'_>,
     stats: &mut StatsCache,
@@ -240,7 +240,7 @@ pub(super) fn of_runs(
 }
 
 /// The same of steps, whose levels are told by marks.
-pub(super) fn of_steps(
+pub(crate) fn of_steps(
     context: Context<'_>,
     series: &StepSeries,
     stats: &mut StatsCache,
@@ -567,7 +567,7 @@ impl Judged {
     }
 
     /// It may be told of as growth, whatever else is known.
-    pub(super) fn may_be_growth(&self) -> bool {
+    pub(crate) fn may_be_growth(&self) -> bool {
         match self.growth.state {
             State::Leak | State::Suspected => true,
             State::NotEnoughData => self.n_runs > 1 && self.grew_each_time(),

@@ -1,7 +1,7 @@
 //! What the allocator's history of a run says of growth.
 
-use super::details::TracedRun;
-use super::evidence::{Evidence, Statistic};
+use super::growth_details::TracedRun;
+use crate::evidence::{Evidence, Statistic};
 use gpumem_model::recording::{DeviceIdx, Recording, RunIdx, Trace};
 use gpumem_model::units::{ByteDelta, Bytes};
 

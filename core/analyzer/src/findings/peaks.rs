@@ -1,14 +1,13 @@
 //! What a run needs for a moment: spikes, and (`doubling`) re-runs that hold two copies.
 
-use super::cell::CellRef;
-use super::context::Context;
-use super::details::Details;
 use super::doubling;
-use super::evidence::{Evidence, Statistic};
-use super::finding::{Finding, FindingKind};
-use super::row::{Peak, RunRow};
-use super::series::RunSeries;
-use super::trend;
+use super::{Details, Finding, FindingKind};
+use crate::cell::CellRef;
+use crate::context::Context;
+use crate::evidence::{Evidence, Statistic};
+use crate::row::{Peak, RunRow};
+use crate::series::RunSeries;
+use crate::trend;
 use gpumem_model::units::Bytes;
 
 /// Fewest runs against which one can stand out.

@@ -7,17 +7,16 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use super::cell::CellRef;
-use super::context::Context;
-use super::details::Details;
-use super::device_rows::Rows;
-use super::evidence::{Evidence, Statistic};
-use super::finding::{Finding, FindingKind, Withdrawn};
-use super::levels::DeviceSummary;
 use super::oom_breakdown::Cause;
-use super::reason::Reason;
-use super::row::RunRow;
 use super::suggest;
+use super::{Details, Finding, FindingKind, Withdrawn};
+use crate::cell::CellRef;
+use crate::context::Context;
+use crate::device_rows::Rows;
+use crate::evidence::{Evidence, Statistic};
+use crate::levels::DeviceSummary;
+use crate::reason::Reason;
+use crate::row::RunRow;
 use gpumem_heap::Fix;
 use gpumem_model::holders::RootKind;
 use gpumem_model::recording::{

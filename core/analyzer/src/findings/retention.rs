@@ -3,20 +3,44 @@
 
 use std::collections::BTreeMap;
 
-use super::cell::CellRef;
-use super::context::Context;
-use super::details::{Details, RetentionDetails};
-use super::device_rows::Rows;
-use super::evidence::{Evidence, Statistic};
-use super::finding::{Finding, FindingKind, Withdrawn};
-use super::growth::State;
-use super::levels::DeviceSummary;
-use super::row::RunRow;
+use serde::Serialize;
+
 use super::suggest;
+use super::{Details, Finding, FindingKind, Withdrawn};
+use crate::cell::CellRef;
+use crate::context::Context;
+use crate::device_rows::Rows;
+use crate::evidence::{Evidence, Statistic};
+use crate::growth::State;
+use crate::levels::DeviceSummary;
+use crate::row::RunRow;
 use gpumem_model::holders::{DeviceHolders, Holder, Kept, RootKind};
 use gpumem_model::recording::{DeviceIdx, Recording, RunIdx, RunKind, Status};
 use gpumem_model::severity::Severity;
 use gpumem_model::units::Bytes;
+
+/// What a part of IPython or Python keeps: [`Details::Retention`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RetentionDetails {
+    /// Which place.
+    pub place: RootKind,
+    /// What nothing else keeps.
+    #[serde(rename = "n_bytes")]
+    pub kept: Bytes,
+    /// The run that left it there.
+    #[serde(rename = "since_run")]
+    pub since: RunIdx,
+    /// The name that keeps the largest object.
+    pub name: String,
+    /// The Python expression of the largest object.
+    pub path: String,
+    /// What the largest object is.
+    pub what: String,
+    /// What to type so that it lets go.
+    pub release: Option<&'static str>,
+    /// Jupyter's number of the run that left it there.
+    pub since_execution_count: Option<u32>,
+}
 
 /// Less than this share of the device is only good to know.
 const WORTH_A_WARNING: f64 = 0.05;

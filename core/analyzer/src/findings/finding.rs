@@ -2,55 +2,20 @@
 
 use std::cmp::Reverse;
 
-use super::cell::CellRef;
-use super::details::{Details, SeriesGrowth};
-use super::evidence::Evidence;
-use super::growth::State;
-use super::loop_place::LoopPlace;
 use super::oom_breakdown::Cause;
-use super::reason::Reason;
-use super::row::Metric;
+use super::{Details, FindingKind, SeriesGrowth};
+use crate::cell::CellRef;
+use crate::evidence::Evidence;
+use crate::growth::State;
+use crate::loop_place::LoopPlace;
+use crate::reason::Reason;
+use crate::row::Metric;
 use gpumem_heap::Fix;
 use gpumem_model::holders::Holder;
 use gpumem_model::named;
 use gpumem_model::recording::{DeviceIdx, Recording, RunIdx};
 use gpumem_model::severity::Severity;
 use gpumem_model::units::Bytes;
-
-named! {
-    /// What a finding is about. [`FindingKind::name`] is its name in JSON and Python.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum FindingKind {
-        /// Every run, or every step, keeps more memory, beyond reasonable doubt.
-        Leak = "leak",
-        /// It grows, but its holder is unknown, or it is not clear whether it continues.
-        Growing = "growing",
-        /// It grows no further than its input, or the container that collects it, lets it.
-        Bounded = "bounded",
-        /// It grew and stopped: a warm-up, a cache, a plateau.
-        Settled = "settled",
-        /// Memory that is free in the allocator, but in pieces that cannot be used or returned.
-        Fragmentation = "fragmentation",
-        /// Allocations that succeed only after the cache was flushed: the device is nearly full.
-        Pressure = "pressure",
-        /// A run whose peak stands far above that of the others.
-        Spike = "spike",
-        /// Every run reserves memory from the driver and returns it.
-        Repeated = "repeated_allocation",
-        /// Runs that reserve much more than they ever use.
-        Inefficient = "inefficient_allocation",
-        /// A run builds its new result while the old one is still alive.
-        Doubling = "rerun_doubling",
-        /// What this process holds outside the allocator grows.
-        Gap = "growing_gap",
-        /// The results of a line live through most of a run, and are freed in it.
-        LongLived = "long_lived_intermediates",
-        /// A request that could not be served.
-        OutOfMemory = "out_of_memory",
-        /// Memory that IPython or Python keeps after the user let go of it.
-        Retention = "retention",
-    }
-}
 
 named! {
     /// Why a finding no longer matters: [`Finding::withdrawn`].
@@ -199,7 +164,7 @@ impl Finding {
 
 /// Worst first: severity, leaks before what is only watched, size; and what ran out of memory after
 /// what made it run out.
-pub(super) fn sort(findings: &mut [Finding]) {
+pub(crate) fn sort(findings: &mut [Finding]) {
     let ooms = findings.iter().filter(|it| it.withdrawn.is_none());
     let causes: Vec<(String, Bytes, Severity)> = ooms
         .filter_map(|oom| {

@@ -1,8 +1,8 @@
 //! What growth is called, and why: every rule of precedence, as the table in `docs/FINDINGS.md` has them.
 
-use super::finding::{Finding, FindingKind, Withdrawn};
-use super::growth::State;
-use super::reason::Reason;
+use super::{Finding, FindingKind, Withdrawn};
+use crate::growth::State;
+use crate::reason::Reason;
 use gpumem_model::severity::Severity;
 
 /// What is known of a series that may grow. Its caller fills it; no caller decides.

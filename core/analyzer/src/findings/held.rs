@@ -4,12 +4,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use super::decision::NameCourse;
-use super::details::Details;
-use super::evidence::{Evidence, Statistic};
-use super::finding::{Finding, FindingKind};
-use super::names::{GrowingNames, NameKey};
-use super::reason::Reason;
 use super::suggest;
+use super::{Details, Finding, FindingKind};
+use crate::evidence::{Evidence, Statistic};
+use crate::names::{GrowingNames, NameKey};
+use crate::reason::Reason;
 use gpumem_model::holders::{
     Bound, DeviceHolders, Holder, HolderBranch, Keeper, Rest, RootKind, Traits,
 };
@@ -252,7 +251,7 @@ fn of_names(recording: &Recording, growing: &GrowingNames) -> Vec<Holder> {
                 .unwrap_or_default(),
             ..Sum::default()
         };
-        let trunk = latest.get(&(*kind, super::names::trunk(name).into()));
+        let trunk = latest.get(&(*kind, crate::names::trunk(name).into()));
         let branch = trunk.and_then(|trunk| part_of(trunk.first()?, name));
         let unknown = || Holder::new(*kind, name, grown.magnitude());
         sum.holder().unwrap_or_else(|| Holder {

@@ -1,9 +1,9 @@
 //! What would have avoided an out-of-memory error.
 
 use super::super::oom_breakdown::{Cause, HeldByError};
+use super::super::suggest;
 use super::Case;
 use crate::row::RunRow;
-use crate::suggest;
 use gpumem_heap::is_data;
 use gpumem_model::holders::{DeviceHolders, Holder, RootKind};
 use gpumem_model::recording::{AllocatorLevels, DeviceKind, Framework, Run, Source, Status};

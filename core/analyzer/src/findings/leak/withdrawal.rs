@@ -1,9 +1,9 @@
 //! When growth is no concern any more.
 
+use super::super::Withdrawn;
+use super::super::held;
 use super::{Judged, STILL_THERE};
 use crate::context::Context;
-use crate::finding::Withdrawn;
-use crate::held;
 use gpumem_model::recording::{RunIdx, RunKind};
 use gpumem_model::units::Bytes;
 

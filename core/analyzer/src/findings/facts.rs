@@ -2,10 +2,10 @@
 //! decide between *leak* and *growing*.
 
 use super::decision::Allocations;
-use super::evidence::{Evidence, Statistic};
-use super::row::RunRow;
-use super::rules::Rules;
-use super::series::RunSeries;
+use crate::evidence::{Evidence, Statistic};
+use crate::row::RunRow;
+use crate::rules::Rules;
+use crate::series::RunSeries;
 
 /// In at least this share of the runs the live allocations must grow, to be nearly all.
 const NEARLY_ALL: f64 = 0.8;

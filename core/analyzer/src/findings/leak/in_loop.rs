@@ -1,11 +1,11 @@
 //! What is different if the steps that grow are iterations of a loop that nobody has marked.
 
+use super::super::decision::{Intent, LoopFacts};
+use super::super::held::{self, Growers, Looks};
+use super::super::suggest;
 use super::{Context, Details, Finding, Growth, Judged, STILL_THERE, State, StepSeries};
-use crate::decision::{Intent, LoopFacts};
-use crate::held::{self, Growers, Looks};
 use crate::loop_place::LoopUnit;
 use crate::reason::Reason;
-use crate::suggest;
 use gpumem_heap::{Uses, is_data};
 use gpumem_model::holders::Holder;
 use gpumem_model::recording::Run;

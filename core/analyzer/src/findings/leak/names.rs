@@ -1,10 +1,10 @@
 //! Growth of names, whichever cells add to them.
 
+use super::super::held::{self, Looks};
+use super::super::{Finding, FindingKind};
 use super::{Growers, Judged, found, n_positive};
 use crate::context::Context;
-use crate::finding::{Finding, FindingKind};
 use crate::growth::State;
-use crate::held::{self, Looks};
 use crate::names::{self, GrowingNames, NameKey};
 use crate::series::Key;
 use crate::stats_cache::StatsCache;

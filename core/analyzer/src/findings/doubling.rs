@@ -1,17 +1,34 @@
 //! Re-runs that hold two copies: a name is bound to the old one until the new one is ready.
 
-use super::cell::CellRef;
-use super::context::Context;
-use super::details::{Details, DoublingDetails};
-use super::evidence::{Evidence, Statistic};
-use super::finding::{Finding, FindingKind};
-use super::row::{Peak, RunRow};
-use super::series::RunSeries;
+use serde::Serialize;
+
+use super::{Details, Finding, FindingKind};
+use crate::cell::CellRef;
+use crate::context::Context;
+use crate::evidence::{Evidence, Statistic};
+use crate::row::{Peak, RunRow};
+use crate::series::RunSeries;
 use gpumem_heap as heap;
 use gpumem_model::holders::{Holder, RootKind};
 use gpumem_model::recording::Recording;
 use gpumem_model::severity::Severity;
 use gpumem_model::units::{ByteDelta, Bytes};
+
+/// The latest re-run that held two copies: [`Details::Doubling`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct DoublingDetails {
+    /// What earlier runs had left.
+    #[serde(rename = "old_bytes")]
+    pub old: Bytes,
+    /// What it built.
+    #[serde(rename = "new_bytes")]
+    pub new: Bytes,
+    /// How far it rose above its start.
+    #[serde(rename = "rose_bytes")]
+    pub rose: Bytes,
+    /// How many re-runs there were.
+    pub n_reruns: usize,
+}
 
 /// A re-run must rise by this share of what it builds.
 const COPY: f64 = 0.9;

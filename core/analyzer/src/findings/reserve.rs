@@ -1,15 +1,14 @@
 //! How runs deal with the driver: pressure, repeated and inefficient reservation,
 //! and what grows beside the allocator.
 
-use super::cell::CellRef;
-use super::context::Context;
-use super::details::{Details, SeriesGrowth};
-use super::evidence::{Evidence, Statistic};
-use super::finding::{Finding, FindingKind};
-use super::levels::DeviceSummary;
-use super::row::{Metric, RunRow};
-use super::series::RunSeries;
-use super::stats_cache::StatsCache;
+use super::{Details, Finding, FindingKind, SeriesGrowth};
+use crate::cell::CellRef;
+use crate::context::Context;
+use crate::evidence::{Evidence, Statistic};
+use crate::levels::DeviceSummary;
+use crate::row::{Metric, RunRow};
+use crate::series::RunSeries;
+use crate::stats_cache::StatsCache;
 use gpumem_model::recording::{Recording, RunIdx, Status};
 use gpumem_model::severity::Severity;
 use gpumem_model::units::Bytes;
