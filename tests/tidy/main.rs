@@ -1,6 +1,7 @@
 //! The rules of this repository that a compiler does not know.
 
 mod crates;
+mod declared;
 mod layers;
 mod pages;
 mod sources;
@@ -110,6 +111,21 @@ fn modules_of_a_crate_of_core_use_each_other_in_no_circle() {
             assert!(!circles.is_empty(), "{package} has no circle any more");
         } else {
             assert_eq!(circles, [""; 0]);
+        }
+    }
+}
+
+/// `cargo xtask findings` sets it: the files are written anew.
+const WRITES: &str = "GPUMEM_WRITE_FINDINGS";
+
+#[test]
+fn what_others_read_of_findings_is_what_the_analyzer_declares() {
+    for (path, declared) in declared::files() {
+        if std::env::var_os(WRITES).is_some() {
+            std::fs::write(sources::root().join(path), declared).expect("it can be written");
+        } else {
+            let is_as_declared = text(path) == declared;
+            assert!(is_as_declared, "{path}: `cargo xtask findings` writes it");
         }
     }
 }

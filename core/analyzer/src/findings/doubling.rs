@@ -14,7 +14,7 @@ use gpumem_model::recording::Recording;
 use gpumem_model::severity::Severity;
 use gpumem_model::units::{ByteDelta, Bytes};
 
-/// The latest re-run that held two copies: [`Details::Doubling`].
+/// The two copies that a cell held at once when it was last run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct DoublingDetails {
     /// What earlier runs had left.

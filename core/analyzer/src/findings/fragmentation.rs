@@ -20,7 +20,7 @@ use gpumem_model::recording::{DeviceIdx, DeviceKind, Recording, RunIdx};
 use gpumem_model::severity::Severity;
 use gpumem_model::units::Bytes;
 
-/// Free memory between held blocks: [`Details::Fragmentation`].
+/// Free memory between held blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FragmentationDetails {
     /// Free inside partly used segments.

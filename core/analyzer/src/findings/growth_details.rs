@@ -11,7 +11,7 @@ use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 /// Forecasts stop here: runs, and steps.
 const FAR: [u64; 2] = [1_000, 100_000];
 
-/// How a series of levels grows. [`Finding::growth`](super::Finding::growth) returns it.
+/// How a series of levels grows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SeriesGrowth {
     /// The course of the series.
@@ -19,12 +19,12 @@ pub struct SeriesGrowth {
     /// What each run (or step) keeps: the Theil-Sen slope (Sen, 1968).
     #[serde(skip)]
     pub bytes_per_run: ByteDelta,
-    /// Its 95 % confidence interval, in bytes.
+    /// The confidence interval of 95 % of the finding's `bytes_per_run`.
     pub interval: (ByteDelta, ByteDelta),
     /// What it kept over all of these runs (or steps).
     #[serde(rename = "total_bytes")]
     pub total: ByteDelta,
-    /// The judged series in bytes, for a sparkline; of a cell's series at most 64 points.
+    /// The judged series in bytes; of a cell's at most 64 points.
     #[serde(serialize_with = "json_form::numbers")]
     pub sparkline: Vec<f64>,
 }
@@ -42,7 +42,7 @@ impl SeriesGrowth {
     }
 }
 
-/// How the runs of a cell, or the steps in one, grow: [`Details::Growth`](super::Details::Growth).
+/// How the runs of a cell, or the steps in one, grow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GrowthDetails {
     /// The series that was judged.
@@ -55,7 +55,7 @@ pub struct GrowthDetails {
     pub by: Option<String>,
     /// It counts steps inside a run, not runs.
     pub steps: bool,
-    /// The loop whose iterations it counts as steps, if the user has not marked them.
+    /// The loop whose iterations it counts as steps, if you have not marked them: `line 3`.
     #[serde(rename = "loop")]
     pub in_loop: Option<LoopPlace>,
     /// It is what names hold, whichever cells add to them: the cell's runs may have kept more.
@@ -75,7 +75,7 @@ pub struct GrowthDetails {
     pub headroom: Option<Bytes>,
     /// How many more runs (or steps) fit at this rate, counted from the peak.
     pub runs_to_oom: Option<u64>,
-    /// How long that takes, if it counts iterations or steps.
+    /// How long these take; known of iterations and steps only.
     #[serde(rename = "nanos_to_oom")]
     pub time_to_oom: Option<Nanos>,
     /// What the latest traced run kept.

@@ -34,41 +34,44 @@ pub use oom_breakdown::{Cause, HeldByError, OomBreakdown, OomPart, OomShare};
 pub use retention::RetentionDetails;
 
 named! {
-    /// What a finding is about. [`FindingKind::name`] is its name in JSON and Python.
+    /// What a finding is about. [`FindingKind::name`] is its name in JSON and Python, its documentation also the
+    /// meaning in docs/FINDINGS.md.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum FindingKind {
-        /// Every run, or every step, keeps more memory, beyond reasonable doubt.
+        /// Every run, or every step, keeps more memory, beyond reasonable doubt; it looks like an accident, or it
+        /// soon fills the device.
         Leak = "leak",
-        /// It grows, but its holder is unknown, or it is not clear whether it continues.
+        /// Memory grows, but there are too few runs, the holder is unknown, or you may want it.
         Growing = "growing",
-        /// It grows no further than its input, or the container that collects it, lets it.
+        /// Memory grows, but no further than its container (`deque(maxlen=…)`) or its input allows.
         Bounded = "bounded",
-        /// It grew and stopped: a warm-up, a cache, a plateau.
+        /// Memory grew and stopped: a warm-up, a cache, a plateau.
         Settled = "settled",
-        /// Memory that is free in the allocator, but in pieces that cannot be used or returned.
-        Fragmentation = "fragmentation",
-        /// Allocations that succeed only after the cache was flushed: the device is nearly full.
-        Pressure = "pressure",
-        /// A run whose peak stands far above that of the others.
-        Spike = "spike",
-        /// Every run reserves memory from the driver and returns it.
-        Repeated = "repeated_allocation",
-        /// Runs that reserve much more than they ever use.
-        Inefficient = "inefficient_allocation",
+        /// IPython or Python keeps memory that your names no longer reach.
+        Retention = "retention",
         /// A run builds its new result while the old one is still alive.
         Doubling = "rerun_doubling",
-        /// What this process holds outside the allocator grows.
-        Gap = "growing_gap",
-        /// The results of a line live through most of a run, and are freed in it.
-        LongLived = "long_lived_intermediates",
-        /// A request that could not be served.
+        /// An allocation failed.
         OutOfMemory = "out_of_memory",
-        /// Memory that IPython or Python keeps after the user let go of it.
-        Retention = "retention",
+        /// The allocator has free memory, but in pieces that it can neither use nor return to the driver.
+        Fragmentation = "fragmentation",
+        /// Nearly full: allocations succeed only after the cache is flushed, or less than 5 % of the device can
+        /// still be used.
+        Pressure = "pressure",
+        /// One run's peak is far above the others (only if all peaks have an upper bound).
+        Spike = "spike",
+        /// Every run takes memory from the driver and gives it back.
+        Repeated = "repeated_allocation",
+        /// Runs reserve much more than they ever use.
+        Inefficient = "inefficient_allocation",
+        /// This process's memory outside the allocator grows.
+        Gap = "growing_gap",
+        /// A line's results live through most of a run and are then freed.
+        LongLived = "long_lived_intermediates",
     }
 }
 
-/// Figures that only one kind of finding has. `wording::present` shows them, JSON has them by these names.
+/// What only its kind of finding has.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Details {
@@ -91,7 +94,7 @@ pub enum Details {
     Pressure {
         /// How often the allocator flushed its cache.
         n_flushes: u64,
-        /// Free on the device and in the allocator's cache, if that is hardly anything; no cache was flushed then.
+        /// Free on the device and in the allocator's cache, if that is hardly anything and no cache was flushed.
         #[serde(skip)]
         usable: Option<Bytes>,
     },

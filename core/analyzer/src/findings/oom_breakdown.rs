@@ -23,8 +23,7 @@ named! {
     }
 }
 
-/// What was requested and what there was when memory ran out. Unknown figures are `None`, or not among
-/// the parts.
+/// What was requested and what there was when memory ran out, as far as it is known.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct OomBreakdown {
     /// The request that failed.
@@ -68,7 +67,7 @@ pub struct OomBreakdown {
     pub causes: Vec<Cause>,
 }
 
-/// A part of a device when memory ran out: [`OomBreakdown::parts`].
+/// A part of a device when memory ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename = "Part")]
 pub struct OomShare {

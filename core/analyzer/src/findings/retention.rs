@@ -19,15 +19,15 @@ use gpumem_model::recording::{DeviceIdx, Recording, RunIdx, RunKind, Status};
 use gpumem_model::severity::Severity;
 use gpumem_model::units::Bytes;
 
-/// What a part of IPython or Python keeps: [`Details::Retention`].
+/// What a place of IPython's or Python's keeps and none of your names reaches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RetentionDetails {
-    /// Which place.
+    /// `output_history`, `traceback`, `debugger` or `run_module`.
     pub place: RootKind,
     /// What nothing else keeps.
     #[serde(rename = "n_bytes")]
     pub kept: Bytes,
-    /// The run that left it there.
+    /// The run that left it there, as counted in the recording.
     #[serde(rename = "since_run")]
     pub since: RunIdx,
     /// The name that keeps the largest object.
