@@ -31,7 +31,7 @@ const HOMES: [&str; 4] = ["/home/", "/root/", "/Users/", "C:\\Users"];
 const FIXED_WAITS: [&str; 2] = ["wait_for_timeout", "networkidle"];
 const EMPTY_WORDS: [&str; 6] = ["util", "utils", "helper", "helpers", "manager", "misc"];
 /// Modules of these use each other in circles.
-const WITH_CIRCLES: [&str; 2] = ["gpumem-heap", "gpumem-charts"];
+const WITH_CIRCLES: [&str; 1] = ["gpumem-charts"];
 /// What `analyze` decides with: the extension hands over recordings, and gets findings.
 const VERDICTS: [&str; 2] = ["classify_growth(", "classify_allocator("];
 /// A text for people that something depends on.
