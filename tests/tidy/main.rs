@@ -30,8 +30,6 @@ const WITH_OUTPUTS: &str = "notebooks/quickstart-with-outputs.ipynb";
 const HOMES: [&str; 4] = ["/home/", "/root/", "/Users/", "C:\\Users"];
 const FIXED_WAITS: [&str; 2] = ["wait_for_timeout", "networkidle"];
 const EMPTY_WORDS: [&str; 6] = ["util", "utils", "helper", "helpers", "manager", "misc"];
-/// Modules of these use each other in circles.
-const WITH_CIRCLES: [&str; 1] = ["gpumem-charts"];
 /// What `analyze` decides with: the extension hands over recordings, and gets findings.
 const VERDICTS: [&str; 2] = ["classify_growth(", "classify_allocator("];
 /// A text for people that something depends on.
@@ -102,11 +100,7 @@ fn wings_of_the_extension_use_those_before_them() {
 fn modules_of_a_crate_of_core_use_each_other_in_no_circle() {
     for package in crates::of_core() {
         let circles = layers::circles(&format!("{}/src", crates::folder(&package)));
-        if WITH_CIRCLES.contains(&package.as_str()) {
-            assert!(!circles.is_empty(), "{package} has no circle any more");
-        } else {
-            assert_eq!(circles, [""; 0]);
-        }
+        assert_eq!(circles, [""; 0], "{package}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Step lines that are no finer than a screen shows.
 
 /// Where runs are narrower than this, they share a column, which shows the most that was kept.
-pub(super) const COLUMN: f64 = 2.0;
+pub(crate) const COLUMN: f64 = 2.0;
 
 /// Levels from left to right, each from its place to that of the next: those in one column are one,
 /// the highest.
@@ -36,7 +36,7 @@ pub(crate) fn columns(levels: &[(f64, f64)]) -> Vec<(f64, f64)> {
 }
 
 /// Of what is in one column the highest, at the place of the first.
-pub(super) fn highest(levels: &[(f64, f64)]) -> Vec<(f64, f64)> {
+pub(crate) fn highest(levels: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut shown: Vec<(f64, f64)> = Vec::new();
     for &(x, level) in levels {
         match shown.last_mut() {
