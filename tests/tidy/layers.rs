@@ -54,7 +54,7 @@ impl fmt::Display for Import {
 
 /// What wings of the extension use of those above them.
 pub(crate) fn upward() -> Vec<String> {
-    let files = files("pybind/src");
+    let files = rust_files("pybind/src");
     for path in files.keys() {
         let part = path.split('/').nth(2).unwrap_or_default();
         assert!(
@@ -83,7 +83,7 @@ fn upward_in(imports: &[Import], order: &[&str]) -> Vec<String> {
 
 /// What modules of a crate use of each other in a circle.
 pub(crate) fn circles(folder: &str) -> Vec<String> {
-    let files = files(folder);
+    let files = rust_files(folder);
     circles_in(imports(&files, folder), &files[&format!("{folder}/lib.rs")])
 }
 
@@ -129,7 +129,7 @@ fn homes(root: &str) -> BTreeMap<String, String> {
 }
 
 /// The sources of a crate by their paths.
-fn files(folder: &str) -> BTreeMap<String, String> {
+pub(crate) fn rust_files(folder: &str) -> BTreeMap<String, String> {
     let is_source = |path: &String| Path::new(path).extension() == Some("rs".as_ref());
     let read = |path: String| {
         let text = fs::read_to_string(root().join(&path)).expect("the file is there");

@@ -1,6 +1,7 @@
 //! The rules of this repository that a compiler does not know.
 
 mod crates;
+mod declared;
 mod layers;
 mod pages;
 mod sources;
@@ -29,13 +30,6 @@ const WITH_OUTPUTS: &str = "notebooks/quickstart-with-outputs.ipynb";
 const HOMES: [&str; 4] = ["/home/", "/root/", "/Users/", "C:\\Users"];
 const FIXED_WAITS: [&str; 2] = ["wait_for_timeout", "networkidle"];
 const EMPTY_WORDS: [&str; 6] = ["util", "utils", "helper", "helpers", "manager", "misc"];
-/// Modules of these use each other in circles.
-const WITH_CIRCLES: [&str; 4] = [
-    "gpumem-model",
-    "gpumem-heap",
-    "gpumem-wire",
-    "gpumem-charts",
-];
 /// What `analyze` decides with: the extension hands over recordings, and gets findings.
 const VERDICTS: [&str; 2] = ["classify_growth(", "classify_allocator("];
 /// A text for people that something depends on.
@@ -106,10 +100,21 @@ fn wings_of_the_extension_use_those_before_them() {
 fn modules_of_a_crate_of_core_use_each_other_in_no_circle() {
     for package in crates::of_core() {
         let circles = layers::circles(&format!("{}/src", crates::folder(&package)));
-        if WITH_CIRCLES.contains(&package.as_str()) {
-            assert!(!circles.is_empty(), "{package} has no circle any more");
+        assert_eq!(circles, [""; 0], "{package}");
+    }
+}
+
+/// `cargo xtask findings` sets it: the files are written anew.
+const WRITES: &str = "GPUMEM_WRITE_FINDINGS";
+
+#[test]
+fn what_others_read_of_findings_is_what_the_analyzer_declares() {
+    for (path, declared) in declared::files() {
+        if std::env::var_os(WRITES).is_some() {
+            std::fs::write(sources::root().join(path), declared).expect("it can be written");
         } else {
-            assert_eq!(circles, [""; 0]);
+            let is_as_declared = text(path) == declared;
+            assert!(is_as_declared, "{path}: `cargo xtask findings` writes it");
         }
     }
 }

@@ -58,7 +58,7 @@ impl Setting {
 
     /// The one of growth on a device of that kind.
     pub(crate) fn of_growth(kind: DeviceKind) -> Self {
-        let of_growth = Threshold::of_growth(kind);
+        let of_growth = kind.growth_threshold();
         let mut all = Self::ALL.into_iter();
         let setting = all.find(|setting| setting.threshold() == of_growth);
         setting.unwrap_or(Self::Growth)

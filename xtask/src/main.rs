@@ -53,6 +53,8 @@ enum Command {
     },
     /// Build the site into target/site
     Site,
+    /// Write the schema, the Python types and the tables of findings, from what the analyzer declares
+    Findings,
     /// Write the notices of the crates and fonts that the wheel contains
     Licenses,
     /// Show the quickstart in JupyterLab
@@ -117,6 +119,18 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
         Command::Site => {
             let recorder = wheel::install(project, Use::Try)?;
             println!("{}", site::build(project, &recorder)?.display());
+        }
+        Command::Findings => {
+            let mut tidy = project.cargo("test");
+            tidy.args([
+                "--quiet",
+                "--package",
+                "xtask",
+                "--test",
+                "tidy",
+                "declares",
+            ]);
+            run::run(tidy.env("GPUMEM_WRITE_FINDINGS", "1"))?;
         }
         Command::Licenses => {
             let script = project.path("xtask/python/notices.py");

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::cell::CellRef;
-use super::finding::Finding;
+use super::findings::Finding;
 use super::growth::State;
 use super::incremental_analyzer::IncrementalAnalyzer;
 use super::paths::Paths;
@@ -266,7 +266,7 @@ fn sides(
     let mut sides = Vec::new();
     sides.extend(of_runs.iter().filter_map(|series| {
         let last = recording.run(series.rows.last()?.run);
-        let least = rules.min_growth_on(recording.device(series.key.device).kind);
+        let least = recording.device(series.key.device).kind.min_growth(rules);
         let (bytes_per_run, interval) = kept_by_each(&series.rows)?;
         let (state, n_runs) = state(last, &series.key, (false, series.rows.len()));
         let side = GrowthSide {
@@ -290,7 +290,7 @@ fn sides(
     let of_marks = of_steps.iter().filter(|series| series.in_loop.is_none());
     sides.extend(of_marks.map(|series| {
         let run = recording.run(series.run);
-        let least = rules.min_growth_on(recording.device(series.key.device).kind);
+        let least = recording.device(series.key.device).kind.min_growth(rules);
         let growth = stats.judged(&series.levels, least, rules);
         let per_step =
             |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);

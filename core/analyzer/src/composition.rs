@@ -1,7 +1,7 @@
 //! What fills a device: the parts of its levels, and what is free.
 
 use super::Analysis;
-use super::finding::{Finding, FindingKind};
+use super::findings::{Finding, FindingKind};
 use super::gaps::Gap;
 use super::levels::DeviceSummary;
 use gpumem_model::holders::Part as Purpose;

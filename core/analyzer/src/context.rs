@@ -27,7 +27,7 @@ impl<'a> Context<'a> {
     /// Growth below this is not worth a word on that device.
     pub(super) fn min_growth(&self, device: DeviceIdx) -> Bytes {
         let kind = self.recording.device(device).kind;
-        self.rules.min_growth_on(kind)
+        kind.min_growth(self.rules)
     }
 
     /// The latest levels of a device; `None` if it was never read.

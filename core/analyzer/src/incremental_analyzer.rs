@@ -1,9 +1,9 @@
 //! Judging again: results that no threshold changes are kept between calls.
 
 use super::Analysis;
-use super::checks::{Checks, Scope, Series};
 use super::context::Context;
 use super::device_rows::{DeviceRows, Rows};
+use super::findings::checks::{Checks, Scope, Series};
 use super::levels;
 use super::names::Names;
 use super::paths::Paths;

@@ -15,7 +15,8 @@
 
 use std::cmp::Ordering;
 
-use crate::{Rules, is_in_pieces};
+use crate::Rules;
+use crate::findings::fragmentation::is_in_pieces;
 use gpumem_model::recording::{
     DeviceIdx, DeviceKind, Reading, Recording, Run, RunIdx, RunLevels, Sample, Series, Status,
 };

@@ -1,8 +1,8 @@
 //! Verdicts: `analyze(&Recording, &Rules) -> Analysis`, which cannot fail.
 //!
 //! Nothing here knows how verdicts are shown. `levels` derives one row per (run, device) from the raw
-//! readings, `growth` judges one series of levels, and one file per kind of finding turns rows and series
-//! into findings.
+//! readings, `growth` judges one series of levels, and `findings` turns rows and series into findings, one
+//! file for each check.
 //!
 //! ```
 //! use gpumem_analyzer::{FindingKind, Rules, State, analyze};
@@ -21,61 +21,43 @@
 #![forbid(unsafe_code)]
 
 mod cell;
-mod checks;
 mod compare;
 mod composition;
 mod context;
-mod decision;
-mod details;
 mod device_rows;
-mod doubling;
 mod evidence;
-mod facts;
-mod finding;
-mod fragmentation;
+mod findings;
 mod gaps;
 mod growth;
-mod held;
 mod incremental_analyzer;
 pub mod inspection;
-mod leak;
 mod levels;
 mod limits;
-mod long_lived;
 mod loop_place;
 mod loops;
 mod names;
 mod ongoing;
-mod oom;
-mod oom_breakdown;
 mod overlaps;
 mod paths;
-mod peaks;
 mod reason;
-mod reserve;
-mod retention;
 mod row;
 mod run_analyzer;
 mod series;
 mod stats_cache;
-mod suggest;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-mod traced;
 mod trend;
-mod unattributed_growth;
 mod verdict;
 
 pub use cell::{CellRef, cell_label};
 pub use compare::{Change, Compared, GrowthSide, compare, waiting};
 pub use composition::{Part, PartContent, PartKind};
-pub use details::{
-    Advice, Details, DoublingDetails, FragmentationDetails, GrowthDetails, RetentionDetails,
-    SeriesGrowth, TracedRun,
-};
 pub use evidence::{Evidence, Statistic};
-pub use finding::{Finding, FindingKind, Withdrawn};
-pub(crate) use fragmentation::is_in_pieces;
+pub use findings::{
+    Advice, Cause, Details, DoublingDetails, Finding, FindingKind, FragmentationDetails,
+    GrowthDetails, HeldByError, OomBreakdown, OomPart, OomShare, RetentionDetails, SeriesGrowth,
+    TracedRun, Withdrawn,
+};
 pub use gaps::Gap;
 pub use gpumem_model::severity::Severity;
 pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
@@ -84,7 +66,6 @@ pub use levels::{DeviceSummary, Warning};
 pub use limits::{Limit, LimitedBy};
 pub use loop_place::{LoopPlace, LoopUnit};
 pub use loops::grew_in_a_loop;
-pub use oom_breakdown::{Cause, HeldByError, OomBreakdown, OomPart};
 pub use reason::Reason;
 pub use row::of_points;
 pub use row::{Metric, Overlap, Peak, RunRow};

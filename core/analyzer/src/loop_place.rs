@@ -1,6 +1,6 @@
 //! Where a loop is, in a person's words.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use gpumem_model::recording::FrameOrigin;
 use gpumem_model::recording::{Loop, LoopKind};
@@ -18,7 +18,8 @@ pub enum LoopUnit {
 }
 
 /// Where the loop is that a series counts: `in_loop` of a growth.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
 pub struct LoopPlace {
     /// What is counted.
     pub unit: LoopUnit,
@@ -80,8 +81,8 @@ impl LoopPlace {
     }
 }
 
-impl Serialize for LoopPlace {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.name())
+impl From<LoopPlace> for String {
+    fn from(place: LoopPlace) -> Self {
+        place.name()
     }
 }

@@ -3,7 +3,7 @@
 use gpumem_model::units::Bytes;
 use serde::Serialize;
 
-/// Why growth is what a finding calls it: [`Finding::reason`](super::Finding::reason).
+/// Why growth is called what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Reason {
@@ -18,9 +18,9 @@ pub enum Reason {
     OneTensor,
     /// The name that grew has a container with a bound, which fills up.
     Fills {
-        /// How many it holds.
+        /// How many entries it has.
         n: u64,
-        /// How many it holds at most.
+        /// How many it has at most.
         most: u64,
         /// What it has then, in bytes.
         #[serde(rename = "when_full_bytes")]
@@ -32,7 +32,7 @@ pub enum Reason {
     WaitsForCollector,
     /// The number of live allocations rose in nearly every run: something accumulates.
     AllocationsGrew {
-        /// In how many runs.
+        /// In how many runs they rose.
         n_grown: usize,
         /// Of how many.
         n_runs: usize,
@@ -50,12 +50,12 @@ pub enum Reason {
     Accident,
     /// The device is full within so many runs or steps.
     FullSoon {
-        /// How many.
+        /// How many more fill the device.
         n_runs: u64,
     },
     /// It has taken a tenth of the device or more.
     TakesMuch {
-        /// The bytes that it has taken.
+        /// How much it has taken.
         #[serde(rename = "n_bytes")]
         taken: Bytes,
     },

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use super::Analysis;
 use super::context::Context;
 use super::device_rows::{DeviceRows, Rows};
-use super::finding::Finding;
+use super::findings::Finding;
 use super::levels;
 use super::names::Names;
 use super::ongoing::Ongoing;

@@ -564,7 +564,10 @@ fn flushes_of_the_cache_are_pressure() {
     check_rows(
         &[run(0), run(0)],
         retries(2),
-        Some(&Details::Pressure { n_flushes: 4 }),
+        Some(&Details::Pressure {
+            n_flushes: 4,
+            usable: None,
+        }),
     );
     check_rows(&[run(0), run(0)], retries(0), None);
     check_rows(
@@ -572,6 +575,7 @@ fn flushes_of_the_cache_are_pressure() {
         retries(u64::MAX),
         Some(&Details::Pressure {
             n_flushes: u64::MAX,
+            usable: None,
         }),
     );
 }
@@ -670,7 +674,7 @@ fn free_pieces_between_held_blocks_are_told_with_what_can_be_given_back() {
     let check = |devices: &[DeviceSummary], expected: Option<FragmentationDetails>| {
         let of_devices = DeviceRows::all(&recording, &rows);
         let paths = Paths::of(&recording);
-        let found = fragmentation::on_devices(Context {
+        let found = crate::findings::fragmentation::on_devices(Context {
             names: &Names::default(),
             recording: &recording,
             rows: Rows::new(&rows, &of_devices),

@@ -1,7 +1,6 @@
 //! Findings that the report shows in one line.
 
-use super::details::Details;
-use super::finding::{Finding, FindingKind};
+use super::findings::{Details, Finding, FindingKind};
 use super::{Analysis, Cause};
 use gpumem_model::recording::{CellIdx, Recording, Run, Status};
 
@@ -37,7 +36,14 @@ impl<'a> Verdict<'a> {
                         _ => false,
                     }
                 }
-                (Details::NearlyFull { .. }, Details::NearlyFull { .. }) => true,
+                (
+                    Details::Pressure {
+                        usable: Some(_), ..
+                    },
+                    Details::Pressure {
+                        usable: Some(_), ..
+                    },
+                ) => true,
                 _ => first.kind == FindingKind::Settled,
             }
     }
@@ -111,7 +117,7 @@ impl Analysis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::sort;
+    use crate::findings::finding::sort;
     use crate::testing::{leak, run, session};
     use crate::{OomBreakdown, Severity};
     use gpumem_model::recording::RunIdx;

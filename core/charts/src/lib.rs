@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod cells;
+mod columns;
 mod course;
 mod device_view;
 mod long_run;
@@ -30,11 +31,12 @@ mod minimap;
 mod now;
 mod oom;
 mod picture;
+mod reading;
 mod segments;
 mod timeline;
 mod treemap;
 
-pub use cells::{Band, CellRow, Cells, Layout, Reading, Rest, Slots, cells, ended};
+pub use cells::{Band, CellRow, Cells, Layout, Rest, Slots, cells, ended};
 pub use course::{course, outlook};
 pub use device_view::{default_device, draw_alike};
 pub use long_run::{InsideLook, LongRun, LookedHolder};
@@ -42,6 +44,7 @@ pub use minimap::minimap;
 pub use now::{DeviceTile, Segment, Usage, device_tiles, in_use, now, segments};
 pub use oom::oom;
 pub use picture::{Extent, picture, report};
+pub use reading::Reading;
 pub use segments::{Bar, DrawnBlock, Look, SegmentMap};
 pub use timeline::{LevelsOfDetail, TimeScale, time_scale, timeline, timeline_from};
 pub use treemap::{Field, Map, holder_map, treemap};

@@ -306,7 +306,7 @@ mod tests {
     use super::super::view;
     use super::*;
     use gpumem_analyzer::testing::{leak, run, session};
-    use gpumem_analyzer::{FindingKind, OomPart};
+    use gpumem_analyzer::{FindingKind, OomPart, OomShare};
     use gpumem_model::holders::RootKind;
     use gpumem_model::recording::OomHolder;
     use gpumem_scene::draw_log::{assert_sound, draw_log, texts};
@@ -339,7 +339,10 @@ mod tests {
             (OomPart::Context, filled.context),
             (OomPart::Free, filled.free),
         ];
-        let parts = parts.map(|(part, size)| (part, Bytes::mib(size)));
+        let parts = parts.map(|(part, size)| OomShare {
+            part,
+            size: Bytes::mib(size),
+        });
         finding.kind = FindingKind::OutOfMemory;
         finding.details = Details::OutOfMemory(Box::new(OomBreakdown {
             wanted: Some(Bytes::mib(filled.wanted)).filter(|it| *it > Bytes::ZERO),
@@ -349,7 +352,7 @@ mod tests {
             largest_free: Some(Bytes::mib(filled.cache / 2)),
             parts: parts
                 .into_iter()
-                .filter(|(_, it)| *it > Bytes::ZERO)
+                .filter(|it| it.size > Bytes::ZERO)
                 .collect(),
             holders: names.collect(),
             ..OomBreakdown::default()

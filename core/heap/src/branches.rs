@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::graph::Category;
 use super::heap_analysis::HeapAnalysis;
+use super::node::Category;
 use super::path;
 use super::retained_size::{RetainedSize, counted};
 use super::{Limits, words};

@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::graph::{Category, NodeIdx, ObjectGraph};
+use super::graph::ObjectGraph;
+use super::node::{Category, NodeIdx};
 use super::root::Root;
 use gpumem_model::holders::RootKind;
 

@@ -59,8 +59,15 @@ pub struct Entry {
     pub is_handed_out: bool,
 }
 
+impl HeapAnalysis<'_> {
+    /// What is there now, for comparison with a later search.
+    pub fn inventory(&self) -> Inventory {
+        Inventory::of(self)
+    }
+}
+
 impl Inventory {
-    pub(super) fn of(look: &HeapAnalysis<'_>) -> Self {
+    fn of(look: &HeapAnalysis<'_>) -> Self {
         let graph = look.web.graph;
         let shelf = |label: &str| Shelf {
             device: label.into(),

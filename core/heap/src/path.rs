@@ -1,8 +1,7 @@
 //! Paths as Python writes them.
 
 use super::csr_graph::CsrGraph;
-use super::graph::NodeIdx;
-use super::heap_analysis::CACHE;
+use super::node::{CACHE, NodeIdx};
 use super::reach::Reach;
 use super::step::Step;
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::graph::{NodeIdx, ObjectGraph};
+use super::graph::ObjectGraph;
+use super::node::NodeIdx;
 use gpumem_model::holders::RootKind;
 use gpumem_model::units::Bytes;
 

@@ -2,7 +2,7 @@
 
 use super::csr_graph::CsrGraph;
 use super::dominators::Dominators;
-use super::graph::{Category, Node};
+use super::node::{Category, Node};
 use super::reach::{Held, Reach};
 
 /// What would be free without a vertex.

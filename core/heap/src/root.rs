@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::graph::NodeIdx;
+use super::node::NodeIdx;
 
 use gpumem_model::holders::RootKind;
 

@@ -1,12 +1,12 @@
 //! What an object is, in words.
 
-use super::graph::{Category, Node};
+use super::node::{CACHE, Category, Node};
 use super::retained_size::{N_COUNTED, RetainedSize, counted};
 
 /// The common name of a CPython type whose own name says little.
 pub(super) fn type_name(node: &Node) -> &str {
     match &*node.type_name {
-        "_lru_cache_wrapper" => "cache",
+        CACHE => "cache",
         "method" | "builtin_function_or_method" => "bound method",
         name => name,
     }

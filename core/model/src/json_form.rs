@@ -5,6 +5,11 @@ use serde::{Serialize, Serializer};
 /// A float that may not be finite.
 pub struct JsonNumber(pub f64);
 
+/// Of a number, which may not be finite.
+pub fn number<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    JsonNumber(*number).serialize(serializer)
+}
+
 /// Of each number, which may not be finite.
 pub fn numbers<S: Serializer>(numbers: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(numbers.iter().copied().map(JsonNumber))

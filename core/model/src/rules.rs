@@ -17,7 +17,6 @@
 use thiserror::Error;
 
 use crate::named;
-use crate::recording::DeviceKind;
 use crate::units::Bytes;
 
 /// Thresholds of the evidence rule, which decides whether a series of levels grows.
@@ -113,14 +112,6 @@ impl Rules {
         Ok(())
     }
 
-    /// Growth over a whole series on a device of that kind below which the series is flat.
-    pub fn min_growth_on(&self, kind: DeviceKind) -> Bytes {
-        match kind {
-            DeviceKind::Host => self.min_host_growth,
-            _ => self.min_growth,
-        }
-    }
-
     /// The thresholds that differ from the defaults.
     pub fn moved(&self) -> impl Iterator<Item = Threshold> {
         let usual = Self::default();
@@ -174,14 +165,6 @@ pub struct BadThreshold {
 }
 
 impl Threshold {
-    /// The threshold of total growth that applies to that kind of device.
-    pub const fn of_growth(kind: DeviceKind) -> Self {
-        match kind {
-            DeviceKind::Host => Self::MinHostGrowth,
-            _ => Self::MinGrowth,
-        }
-    }
-
     /// Its values are whole numbers, because it counts bytes or runs.
     pub const fn is_whole(self) -> bool {
         matches!(self, Self::MinRuns | Self::MinGrowth | Self::MinHostGrowth)
@@ -275,14 +258,5 @@ mod tests {
             f64::INFINITY,
             "block_t is inf: it must be a finite number of at least 0",
         );
-    }
-
-    #[test]
-    fn growth_on_the_host_has_a_threshold_of_its_own() {
-        assert_eq!(
-            Threshold::of_growth(DeviceKind::Host),
-            Threshold::MinHostGrowth
-        );
-        assert_eq!(Threshold::of_growth(DeviceKind::Gpu), Threshold::MinGrowth);
     }
 }

@@ -22,7 +22,6 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
-mod details;
 mod holders;
 mod loops;
 mod processes;
@@ -38,7 +37,6 @@ pub use sessions::sessions_json;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use details::JsonDetails;
 use gpumem_model::object;
 use holders::{JsonFix, JsonHolders};
 use loops::JsonLoop;
@@ -221,7 +219,7 @@ object! { JsonFinding<'_>, it => {
     bytes_per_run: it.finding.growth().map(|growth| growth.bytes_per_run),
     title: it.shown.title.plain(),
     detail: Prose::joined([&it.shown.outlook, &it.shown.detail()], " · ").ticked(),
-    details: JsonDetails::of(it.recording, &it.finding.details),
+    details: it.finding.details,
     holders: it.finding.holders,
     fix: it.shown.remedy.as_ref().and_then(JsonFix::new),
     suggestions: it.shown.advice.iter().map(Prose::ticked).collect::<Vec<_>>(),

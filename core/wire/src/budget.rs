@@ -1,6 +1,6 @@
 //! The memory that reading a recording may take.
 
-use super::messagepack::{Outcome, Refused};
+use super::refused::{Outcome, Refused};
 
 /// Lists may take this many bytes of memory for each byte that was read, …
 const PER_BYTE: usize = 12;

@@ -5,8 +5,9 @@
 use serde::Serializer;
 
 use super::budget::Budget;
-use super::messagepack::{Outcome, Reader, Refused};
+use super::messagepack::Reader;
 use super::record::{Decode, DecodeFields, Encode, Written, wire};
+use super::refused::{Outcome, Refused};
 use super::v1::bounded;
 use super::{Fault, PREFIX, ReadError, framed, payload_at, read};
 use gpumem_heap::{Entry, Found, HeldBy, Inventory, Shelf, StorageName};

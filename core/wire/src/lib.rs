@@ -33,6 +33,7 @@ mod checksum;
 mod found;
 mod messagepack;
 mod record;
+mod refused;
 mod salvage;
 mod v1;
 mod values;

@@ -5,32 +5,14 @@
 //! a column to other code. It bounds no memory either: an entry of one byte may become a hundred in a list. And
 //! the recording's types have one form here and another in JSON, so each would need a twin to derive from.
 
-use std::fmt::Display;
-
 use super::budget::Budget;
+use super::refused::{Outcome, Refused};
 use gpumem_model::printable::printable;
 
 /// How deep values may be nested; the wire's own are at most 16 deep.
 const MAX_DEPTH: usize = 32;
 
 const BEYOND: &str = "a value goes on beyond its frame";
-
-/// Why a value was refused, in words.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct Refused(pub(super) String);
-
-impl Refused {
-    pub(super) fn because(words: impl Display) -> Self {
-        Self(words.to_string())
-    }
-
-    pub(super) fn in_field(self, name: &str) -> Self {
-        Self(format!("{name}: {}", self.0))
-    }
-}
-
-pub(super) type Outcome<T> = Result<T, Refused>;
 
 /// What a value's first bytes say.
 pub(super) enum Token<'de> {

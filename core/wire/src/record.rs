@@ -25,7 +25,8 @@
 use gpumem_model::printable::printable;
 use serde::ser::{Serialize, Serializer};
 
-use super::messagepack::{Outcome, Reader, Refused};
+use super::messagepack::Reader;
+use super::refused::{Outcome, Refused};
 
 /// What a value is read into.
 pub(super) trait Decode {
@@ -65,7 +66,8 @@ macro_rules! wire {
         $($($word:ident)? $name:literal => $($place:tt).+),+ $(,)?
     }) => {
         const _: () = {
-            use $crate::messagepack::{Outcome, Reader};
+            use $crate::messagepack::Reader;
+            use $crate::refused::Outcome;
             use $crate::record::{DecodeFields, Encode, Written, says};
             use serde::ser::{SerializeStruct as _, Serializer};
 
@@ -121,7 +123,7 @@ macro_rules! wire_names {
             fn fill(
                 &mut self,
                 reader: &mut $crate::messagepack::Reader<'_>,
-            ) -> $crate::messagepack::Outcome<()> {
+            ) -> $crate::refused::Outcome<()> {
                 *self = reader.named(Self::from_name)?;
                 Ok(())
             }

@@ -18,8 +18,9 @@ use std::collections::BTreeMap;
 
 use serde::Serializer;
 
-use super::messagepack::{Outcome, Reader, Refused};
+use super::messagepack::Reader;
 use super::record::{Decode, Encode, wire, wire_names};
+use super::refused::{Outcome, Refused};
 use super::{Fault, MAX_TEXT};
 use gpumem_model::recording::{
     Cell, Device, DeviceKind, Finish, Header, Missing, Revision, Run, RunKind, RunLevels, Source,

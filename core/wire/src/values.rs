@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::ser::{Serialize, Serializer};
 
-use super::messagepack::{Outcome, Reader, Refused, Token};
+use super::messagepack::{Reader, Token};
 use super::record::{Decode, Encode};
+use super::refused::{Outcome, Refused};
 use gpumem_model::holders::{Keeper, Part, RootKind};
 use gpumem_model::recording::{
     CellIdx, DeviceIdx, DeviceKey, Framework, LoopIdx, RunIdx, Source, SourceHash,

@@ -83,8 +83,7 @@ pub fn present(recording: &Recording, finding: &Finding, units: Units) -> Presen
         Details::UnattributedGrowth(series) => unattributed::present(&teller, series),
         Details::Fragmentation(details) => fragmentation::present(&teller, details),
         Details::ReservedGrowth { growth, .. } => fragmentation::of_reserved(&teller, growth),
-        Details::Pressure { n_flushes } => pressure::present(&teller, *n_flushes),
-        Details::NearlyFull { usable } => pressure::nearly_full(&teller, *usable),
+        Details::Pressure { n_flushes, usable } => pressure::present(&teller, *n_flushes, *usable),
         Details::Spike { excess, usual } => spike::present(&teller, *excess, *usual),
         Details::Repeated { n_all } => repeated::present(&teller, *n_all),
         Details::Inefficient { used_share } => inefficient::present(&teller, *used_share),
@@ -110,9 +109,13 @@ pub fn present_verdict(recording: &Recording, verdict: &Verdict<'_>, units: Unit
     let own = match (verdict.findings(), &finding.details) {
         ([_], _) => return present(recording, finding, units),
         (findings, Details::OutOfMemory(_)) => oom::of_several(&teller, findings),
-        (findings, Details::NearlyFull { usable }) => {
-            pressure::of_several(&teller, *usable, findings)
-        }
+        (
+            findings,
+            Details::Pressure {
+                usable: Some(usable),
+                ..
+            },
+        ) => pressure::of_several(&teller, *usable, findings),
         (findings, _) => growth::of_several_settled(&teller, findings),
     };
     own.about(&teller)

@@ -3,7 +3,7 @@
 use super::{
     EXPANDABLE, N_NAMES, Presentation, Prose, Teller, code, figure, prose, times, withdrawn,
 };
-use gpumem_analyzer::{Cause, Finding, HeldByError, OomBreakdown, OomPart};
+use gpumem_analyzer::{Cause, Finding, HeldByError, OomBreakdown, OomPart, OomShare};
 use gpumem_model::recording::OomHolder;
 use gpumem_model::source_text;
 use gpumem_model::units::count;
@@ -120,7 +120,7 @@ impl Oom<'_> {
             pids => format!("{} other processes", pids.len()),
         };
         let parts = self.breakdown.parts.iter();
-        let parts = parts.filter_map(|(part, size)| {
+        let parts = parts.filter_map(|OomShare { part, size }| {
             let words = match part {
                 OomPart::Free => return None,
                 OomPart::Others => others(),

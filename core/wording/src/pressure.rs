@@ -7,12 +7,11 @@ use gpumem_model::units::count;
 
 const ADVICE: &str = "use smaller batches, or free memory before the largest step";
 
-pub(super) fn nearly_full(teller: &Teller<'_>, usable: Bytes) -> Presentation {
-    Presentation::with_row(title(teller), ": ", can_be_used(teller, usable)).advice(ADVICE)
-}
-
-pub(super) fn present(teller: &Teller<'_>, n_flushes: u64) -> Presentation {
-    let title = title(teller);
+pub(super) fn present(teller: &Teller<'_>, n_flushes: u64, usable: Option<Bytes>) -> Presentation {
+    let title = format!("{} is nearly full", teller.device());
+    if let Some(usable) = usable {
+        return Presentation::with_row(title, ": ", can_be_used(teller, usable)).advice(ADVICE);
+    }
     let requests = match n_flushes {
         1 => "1 request".to_owned(),
         n => format!("{n} requests"),
@@ -41,10 +40,6 @@ pub(super) fn of_several(
     Presentation::with_row(title, ": ", outlook)
         .fact(labels.collect::<Vec<_>>().join(", "))
         .advice(ADVICE)
-}
-
-fn title(teller: &Teller<'_>) -> String {
-    format!("{} is nearly full", teller.device())
 }
 
 fn can_be_used(teller: &Teller<'_>, usable: Bytes) -> Prose {

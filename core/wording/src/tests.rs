@@ -7,8 +7,8 @@ use super::{Prose, Span, present, withdrawn};
 use gpumem_analyzer::testing::{leak, run, session};
 use gpumem_analyzer::{
     Advice, Cause, Details, DoublingDetails, Finding, FindingKind, FragmentationDetails,
-    GrowthDetails, HeldByError, OomBreakdown, OomPart, Reason, RetentionDetails, SeriesGrowth,
-    Shape, State, TracedRun, Withdrawn,
+    GrowthDetails, HeldByError, OomBreakdown, OomPart, OomShare, Reason, RetentionDetails,
+    SeriesGrowth, Shape, State, TracedRun, Withdrawn,
 };
 use gpumem_heap::{Fix, FixReason};
 use gpumem_model::holders::{Holder, RootKind};
@@ -233,6 +233,7 @@ fn what_else_is_found_in_words() {
         growth: series(64, 0),
         mapped: None,
     };
+    let pressure = |n_flushes, usable| Details::Pressure { n_flushes, usable };
     let spike = Details::Spike {
         excess: Bytes::gib(2),
         usual: Bytes::mib(300),
@@ -262,15 +263,9 @@ fn what_else_is_found_in_words() {
             fragmentation(DeviceKind::Simulated, None)
         ),
         of(FindingKind::Fragmentation, 12, reserved),
-        of(
-            FindingKind::Pressure,
-            1,
-            Details::NearlyFull {
-                usable: Bytes::ZERO
-            }
-        ),
-        of(FindingKind::Pressure, 1, Details::Pressure { n_flushes: 1 }),
-        of(FindingKind::Pressure, 3, Details::Pressure { n_flushes: 5 }),
+        of(FindingKind::Pressure, 1, pressure(0, Some(Bytes::ZERO))),
+        of(FindingKind::Pressure, 1, pressure(1, None)),
+        of(FindingKind::Pressure, 3, pressure(5, None)),
         of(FindingKind::Spike, 12, spike),
         of(FindingKind::Repeated, 5, Details::Repeated { n_all: 6 }),
         of(
@@ -294,6 +289,8 @@ fn what_is_kept_in_words() {
             name: name.to_owned(),
             path: format!("{name}[0]"),
             what: "float32[8]".to_owned(),
+            release: place.release(),
+            since_execution_count: None,
         };
         let holder = Holder::new(place, name, Bytes::gib(2));
         let kind = FindingKind::Retention;
@@ -326,13 +323,15 @@ fn out_of_memory_in_words() {
         free: Some(Bytes::mib(512)),
         total: Some(Bytes::gib(16)),
         room: Some(Bytes::gib(16)),
-        parts: vec![
+        parts: [
             (OomPart::Tensors, Bytes::gib(12)),
             (OomPart::Cache, Bytes::gib(3)),
             (OomPart::Context, Bytes::mib(300)),
             (OomPart::Others, Bytes::mib(200)),
             (OomPart::Free, Bytes::mib(512)),
-        ],
+        ]
+        .map(|(part, size)| OomShare { part, size })
+        .to_vec(),
         largest_free: None,
         missing: Some(Bytes::mib(1536)),
         mapped: None,

@@ -66,9 +66,7 @@ class Finding:
     id: str
     """Stays the same while the finding stands."""
     kind: str
-    """``leak``, ``growing``, ``bounded``, ``settled``, ``fragmentation``, ``pressure``, ``spike``,
-    ``repeated_allocation``, ``inefficient_allocation``, ``rerun_doubling``, ``growing_gap``,
-    ``long_lived_intermediates``, ``out_of_memory`` or ``retention``."""
+    """What it is about: ``leak``, ``growing``, ``out_of_memory``, ...; docs/FINDINGS.md has all."""
     severity: str
     """``critical``, ``warning`` or ``info``."""
     state: str | None

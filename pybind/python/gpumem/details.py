@@ -1,4 +1,7 @@
-"""What only one kind of finding has: ``Finding.details``. Sizes are bytes."""
+"""What only one kind of finding has: ``Finding.details``. Sizes are bytes.
+
+``cargo xtask findings`` writes this file, from what the analyzer declares.
+"""
 
 from __future__ import annotations
 
@@ -10,63 +13,76 @@ from gpumem._fields import read
 
 @dataclass(frozen=True)
 class Reason:
-    """Why growth is called what it is, with the figures of that reason; the others are None."""
+    """Why growth is called what it is."""
 
     type: str
-    """``too_few_runs``, ``stopped``, ``first_writes`` (arrays that were allocated before are
-    written), ``one_tensor`` (replaced by a larger one each time), ``fills`` (its container has a
-    bound), ``not_collected`` (a loop's growth that no collection explains), ``waits_for_collector``
-    (Python's next garbage collection frees it), ``allocations_grew``, ``allocations_stayed``,
-    ``may_be_meant`` (neither an accident nor soon a problem), ``meant`` (a cell uses all of it),
-    ``accident``, ``full_soon``, ``takes_much``, ``holder_unknown`` or ``not_beyond_doubt``."""
-    n_runs: int | None = None
-    """``full_soon``: so many more fill the device. Live allocations: of so many."""
-    n_grown: int | None = None
-    """``allocations_grew``: in so many."""
+    """``too_few_runs`` (too few runs to tell), ``stopped`` (it has stopped, or slows down),
+    ``first_writes`` (arrays that were allocated before are written for the first time: the
+    system gives a page of memory when it is touched), ``one_tensor`` (the name that grew has
+    one tensor, which each run replaces by a larger one), ``fills`` (the name that grew has a
+    container with a bound, which fills up), ``not_collected`` (no name holds it where only
+    names count, or the name does not collect: the host in a loop), ``waits_for_collector``
+    (objects that only refer to each other hold it, until the garbage collector's next run),
+    ``allocations_grew`` (the number of live allocations rose in nearly every run: something
+    accumulates), ``allocations_stayed`` (the number of live allocations never rose: something
+    is replaced by a larger version), ``may_be_meant`` (a name collects it, and neither is
+    there a sign of an accident, nor will it soon fill the device), ``meant`` (a cell uses all
+    that the name collects), ``accident`` (what holds it shows that nobody meant to keep it),
+    ``full_soon`` (the device is full within so many runs or steps), ``takes_much`` (it has
+    taken a tenth of the device or more), ``holder_unknown`` (no name is known to hold it),
+    ``not_beyond_doubt`` (it rests on one of the two tests alone, or chance may explain it)."""
     n: int | None = None
-    """``fills``: so many entries of at most ``most``."""
+    """``fills``: how many entries it has."""
     most: int | None = None
+    """``fills``: how many it has at most."""
     when_full_bytes: int | None = None
+    """``fills``: what it has then, in bytes."""
+    n_grown: int | None = None
+    """``allocations_grew``: in how many runs they rose."""
+    n_runs: int | None = None
+    """``allocations_grew``: of how many. ``allocations_stayed``: of how many runs.
+    ``full_soon``: how many more fill the device."""
     n_bytes: int | None = None
-    """``takes_much``: so much of the device."""
+    """``takes_much``: how much it has taken."""
 
 
 @dataclass(frozen=True)
 class SeriesGrowth:
-    """How a series of levels grows: of ``growing`` devices, ``fragmentation``, ``growing_gap``."""
+    """How a series of levels grows."""
 
     shape: str
-    """The shape of the series: ``growth``, ``warm-up``, ``step``, ..."""
+    """The course of the series: ``flat``, ``warm-up``, ``step``, ``sawtooth``, ``spikes``,
+    ``staircase``, ``growth``, ``late growth``, ``reserved-only``."""
     interval: tuple[int, int]
     """The confidence interval of 95 % of the finding's ``bytes_per_run``."""
     total_bytes: int
-    """What it kept over all of these runs."""
+    """What it kept over all of these runs (or steps)."""
     sparkline: tuple[float, ...]
-    """The series as judged."""
+    """The judged series in bytes; of a cell's at most 64 points."""
 
 
 @dataclass(frozen=True)
 class Growth(SeriesGrowth):
-    """How the runs of a cell, or the steps in one, grow: of ``leak``, ``growing``, ``settled``."""
+    """How the runs of a cell, or the steps in one, grow."""
 
     by: str | None
     """What grew it while the cell ran, where that is not the cell: ``worker (thread)``."""
     steps: bool
     """It counts steps inside a run, not runs."""
     loop: str | None
-    """The loop whose iterations it counts, if you have not marked them: ``line 3``."""
+    """The loop whose iterations it counts as steps, if you have not marked them: ``line 3``."""
     n_grown: int
     """In how many runs (or steps) it grew."""
     n_known: int
-    """Of how many that is known."""
+    """Of how many runs (or steps) that is known."""
     n_missing: int
-    """How many more would decide, if there are too few."""
+    """How many more are needed for a verdict, if there are too few."""
     headroom_bytes: int | None
-    """What is left for growth on the device."""
+    """Bytes left for growth on the device."""
     runs_to_oom: int | None
-    """How many more runs (or steps) until memory runs out at this rate."""
+    """How many more runs (or steps) fit at this rate, counted from the peak."""
     nanos_to_oom: int | None
-    """How long those steps take; of runs it is not known."""
+    """How long these take; known of iterations and steps only."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +90,13 @@ class Fragmentation:
     """Free memory between held blocks."""
 
     inactive_split_bytes: int
+    """Free inside partly used segments."""
     reserved_bytes: int
+    """Reserved by the allocator."""
     largest_free_bytes: int | None
+    """The largest free block, if that is known."""
     reclaimable_bytes: int
-    """What ``empty_cache()`` gives back."""
+    """In segments that are entirely free: what ``empty_cache()`` returns."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +112,9 @@ class Spike:
     """What one run needed above its ends, and what is usual."""
 
     excess_bytes: int
+    """What the run needed above its higher end."""
     usual_bytes: int
+    """The third quartile of all runs."""
 
 
 @dataclass(frozen=True)
@@ -114,15 +135,16 @@ class InefficientAllocation:
 
 @dataclass(frozen=True)
 class RerunDoubling:
-    """The two copies that a cell holds at once when it is run again."""
+    """The two copies that a cell held at once when it was last run again."""
 
     old_bytes: int
-    """What the runs before it had left."""
+    """What earlier runs had left."""
     new_bytes: int
     """What it built."""
     rose_bytes: int
     """How far it rose above its start."""
     n_reruns: int
+    """How many re-runs there were."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +154,9 @@ class LongLivedIntermediates:
     line: int
     """The number of the line in the cell, from 1."""
     held_bytes: int
+    """What it holds through most of the run."""
     peak_bytes: int
+    """The peak of the run."""
 
 
 @dataclass(frozen=True)
@@ -140,33 +164,45 @@ class Part:
     """A part of a device when memory ran out."""
 
     name: str
-    """``tensors``, ``cache``, ``context``, ``other_processes`` or ``free``."""
+    """Who used it: ``tensors``, ``cache``, ``context``, ``other_processes``, ``free``."""
     n_bytes: int
+    """How much it is."""
 
 
 @dataclass(frozen=True)
 class OomHolder:
-    """A name that held memory when it ran out."""
+    """A name that held memory of the device when it ran out."""
 
     name: str
+    """The name that the user knows; empty if the settings do not let names be kept."""
     kind: str
+    """What kind of name it is: ``variable``, ``module_global``, ``thread_frame``,
+    ``run_module``, ``output_history``, ``traceback``, ``debugger``, ``system``,
+    ``cyclic_garbage``, ``unnamed``."""
     used_bytes: int
+    """What it held, excluding what a name before it in the list holds."""
 
 
 @dataclass(frozen=True)
 class OutOfMemory:
-    """What was wanted and what there was; None is unknown."""
+    """What was requested and what there was when memory ran out, as far as it is known."""
 
     wanted_bytes: int | None
+    """The request that failed."""
     free_bytes: int | None
+    """Free on the device, as far as the framework's limit allowed to take it."""
     total_bytes: int | None
+    """The size of the device."""
+    parts: tuple[Part, ...]
+    """What filled the device, and what was free."""
     largest_free_bytes: int | None
+    """The largest free piece of the cache."""
     missing_bytes: int | None
     """How much more would have been enough."""
     survived: bool
-    """The cell went on after it."""
-    parts: tuple[Part, ...]
+    """The cell continued after it."""
     holders: tuple[OomHolder, ...]
+    """The names that held memory, the largest first."""
 
 
 @dataclass(frozen=True)
@@ -176,23 +212,24 @@ class Retention:
     place: str
     """``output_history``, ``traceback``, ``debugger`` or ``run_module``."""
     n_bytes: int
+    """What nothing else keeps."""
+    since_run: int
+    """The run that left it there, as counted in the recording."""
     name: str
     """The name that keeps the largest object."""
     path: str
-    """The way to the largest object."""
+    """The Python expression of the largest object."""
     what: str
     """What the largest object is."""
     release: str | None
     """What to type so that it lets go."""
-    since_run: int
-    """The run that left it there, as counted in the recording."""
     since_execution_count: int | None
-    """Jupyter's number of that run."""
+    """Jupyter's number of the run that left it there."""
 
 
 Details = (
-    SeriesGrowth
-    | Growth
+    Growth
+    | SeriesGrowth
     | Fragmentation
     | Pressure
     | Spike

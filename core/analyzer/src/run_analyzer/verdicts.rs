@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::checks::{Checks, Scope, Series};
 use crate::context::Context;
-use crate::finding::Finding;
-use crate::leak::{self, Judged, Outcome};
+use crate::findings::Finding;
+use crate::findings::checks::{Checks, Scope, Series};
+use crate::findings::leak::{self, Judged, Outcome};
 use crate::series::{self, RunSeries, SeriesOf, StepSeries, StepsOf};
 use crate::stats_cache::StatsCache;
 use crate::trend;

@@ -2,7 +2,6 @@
 //!
 //! [`cells`] decides once what is known of each cell; the scenes only place it at a width.
 
-mod columns;
 mod layout;
 mod level;
 mod marks;
@@ -23,12 +22,11 @@ use gpumem_model::recording::{DeviceIdx, Recording, RunIdx};
 use gpumem_model::units::{ByteDelta, Units};
 use gpumem_scene::Scene;
 
-pub(super) use columns::columns;
 pub use layout::Layout;
 use level::LevelPoint;
 pub use order::Rest;
 pub use over_time::Band;
-pub use reading::{Reading, ended};
+pub use reading::ended;
 pub use row::CellRow;
 pub use slots::Slots;
 

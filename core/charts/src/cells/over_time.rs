@@ -1,6 +1,6 @@
 //! All cells over time: from nothing to the capacity, with what leaks hold at the bottom.
 
-use super::columns::{columns, highest};
+use super::super::columns::{columns, highest};
 use super::level::{GivenBack, LevelPoint};
 use super::{Cells, Layout};
 use gpumem_model::units::count;

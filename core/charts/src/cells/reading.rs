@@ -1,20 +1,10 @@
 //! A run read out: what the heads of the columns say while it is pointed at.
 
+use super::super::reading::Reading;
 use super::Cells;
 use gpumem_model::recording::{RunIdx, Status};
 use gpumem_model::units::{ByteDelta, Units};
 use gpumem_wording::together;
-
-/// A run in words.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Reading {
-    /// `In [47]`.
-    pub place: String,
-    /// The cell's name.
-    pub name: String,
-    /// `run 11 of 16: kept +120 MiB, 1.29 GiB so far; gave back 60 MiB; all cells 8.73 GiB`.
-    pub words: String,
-}
 
 impl Cells {
     /// A run in words; `None` if it is no run of the axis.

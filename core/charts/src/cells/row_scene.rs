@@ -2,8 +2,8 @@
 //! back above it. Or a bar for what each run kept.
 
 use super::super::Measure;
+use super::super::columns::{columns, highest};
 use super::Cells;
-use super::columns::{columns, highest};
 use super::row::{CellRow, Mark};
 use gpumem_model::recording::Status;
 use gpumem_scene::hatch::hatch;

@@ -4,7 +4,7 @@ use super::course::Course;
 use super::looks::InsideLook;
 use super::scale::{Scale, time_ticks};
 use super::{LongRun, unit};
-use crate::cells::columns;
+use crate::columns::columns;
 use gpumem_analyzer::LoopPlace;
 use gpumem_model::units::count;
 use gpumem_model::units::{Bytes, Units};

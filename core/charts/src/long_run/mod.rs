@@ -10,8 +10,8 @@ mod tests;
 
 pub use looks::{InsideLook, LookedHolder};
 
-use super::cells::Reading;
 use super::device_view::DeviceView;
+use super::reading::Reading;
 use course::Course;
 use gpumem_analyzer::{
     Analysis, Details, Finding, FindingKind, GrowthDetails, LoopPlace, of_points,

@@ -2,7 +2,8 @@
 
 use super::super::{Field, View, holder_map};
 use gpumem_analyzer::{
-    Analysis, Finding, FindingKind, OomBreakdown, OomPart, Part, PartContent, PartKind, Severity,
+    Analysis, Finding, FindingKind, OomBreakdown, OomPart, OomShare, Part, PartContent, PartKind,
+    Severity,
 };
 use gpumem_model::holders::{Part as Purpose, RootKind};
 use gpumem_model::recording::{DeviceIdx, OomHolder, Recording};
@@ -200,7 +201,7 @@ pub(in super::super) fn segments_of_oom(
     let names: Vec<Name> = breakdown.holders.iter().map(name).collect();
     let tensors = breakdown.part(OomPart::Tensors).unwrap_or_default();
     let mut segments = by_name(analysis, device, &names, tensors);
-    for (part, size) in &breakdown.parts {
+    for OomShare { part, size } in &breakdown.parts {
         let (category, kind) = match part {
             OomPart::Tensors => continue,
             OomPart::Cache => (Some(Category::Cache), PartKind::Cache),

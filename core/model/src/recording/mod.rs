@@ -27,6 +27,7 @@
 mod changes;
 mod clean;
 mod device_key;
+mod device_kind;
 mod downsampled;
 mod frame;
 mod held;
@@ -39,6 +40,7 @@ mod trace;
 
 pub use changes::Changes;
 pub use device_key::DeviceKey;
+pub use device_kind::DeviceKind;
 pub use frame::{
     EntryKind, Finish, Frame, FrameError, Header, MAX_FRAME, Missing, Sample, Samples, Series,
     SourceState,
@@ -98,31 +100,6 @@ index! {
 /// It is equal for two runs of the same text, even if the text itself is not kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceHash(pub u64);
-
-named! {
-    /// What a device is.
-    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-    pub enum DeviceKind {
-        /// A real accelerator.
-        #[default]
-        Gpu = "gpu",
-        /// The simulated device of `gpumem.sim`.
-        Simulated = "simulated",
-        /// Managed (unified) memory, whose pages move between the host and the accelerators.
-        Managed = "managed",
-        /// Host memory pinned for an accelerator's transfers.
-        Pinned = "pinned",
-        /// The host's memory.
-        Host = "host",
-    }
-}
-
-impl DeviceKind {
-    /// It has memory of its own, which a cell's tensors live in.
-    pub const fn is_accelerator(self) -> bool {
-        matches!(self, Self::Gpu | Self::Simulated)
-    }
-}
 
 /// A device whose memory is recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

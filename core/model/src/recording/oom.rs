@@ -43,7 +43,6 @@ pub struct OtherProcess {
 }
 
 /// A name that held memory of the device when it ran out.
-/// `wording::oom_holder` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OomHolder {
     /// The name that the user knows; empty if the settings do not let names be kept.

@@ -5,8 +5,9 @@
 
 use serde::Serializer;
 
-use crate::messagepack::{Outcome, Reader};
+use crate::messagepack::Reader;
 use crate::record::{Decode, Encode};
+use crate::refused::Outcome;
 use gpumem_model::recording::{Column, Points};
 use gpumem_model::units::Nanos;
 

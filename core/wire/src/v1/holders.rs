@@ -1,7 +1,8 @@
 //! The frame of a look at the holders.
 
-use crate::messagepack::{Outcome, Reader};
+use crate::messagepack::Reader;
 use crate::record::{Decode, wire};
+use crate::refused::Outcome;
 use crate::values::KnownKind;
 use gpumem_model::holders::{
     Bound, Holder, HolderBranch, Kept, NameLevel, Part, Rest, SharedMemory,

@@ -1,7 +1,8 @@
 //! The out-of-memory error of a run on the wire.
 
-use crate::messagepack::{Outcome, Reader};
+use crate::messagepack::Reader;
 use crate::record::{Decode, wire};
+use crate::refused::Outcome;
 use crate::values::KnownKind;
 use gpumem_model::recording::{OomHolder, OtherProcess, OutOfMemory};
 use gpumem_model::units::Bytes;

@@ -2,8 +2,9 @@
 
 use serde::Serializer;
 
-use crate::messagepack::{Outcome, Reader, Token};
+use crate::messagepack::{Reader, Token};
 use crate::record::{Decode, Encode, wire};
+use crate::refused::Outcome;
 use gpumem_model::recording::{AllocatorLevels, Level, Reading, Source, Unknown};
 use gpumem_model::units::Bytes;
 

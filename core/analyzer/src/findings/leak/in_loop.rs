@@ -1,0 +1,362 @@
+//! What is different if the steps that grow are iterations of a loop that nobody has marked.
+
+use super::super::decision::{Intent, LoopFacts};
+use super::super::held::{self, Growers, Looks};
+use super::super::suggest;
+use super::{Context, Details, Finding, Growth, Judged, STILL_THERE, State, StepSeries};
+use crate::loop_place::LoopUnit;
+use crate::reason::Reason;
+use gpumem_heap::{Uses, is_data};
+use gpumem_model::holders::Holder;
+use gpumem_model::recording::Run;
+use gpumem_model::units::{ByteDelta, Bytes, Nanos};
+
+/// A collection of fewer entries does not tell what each of them takes.
+const MIN_ENTRIES: u64 = 6;
+
+/// What grows from run to run and from iteration to iteration is told once: of the runs, if they are enough.
+pub(super) fn tell_once(findings: &mut Vec<Finding>) {
+    let cell = |it: &Finding| it.cell.as_ref().map(|cell| cell.idx);
+    let grows = |it: &Finding| matches!(it.state, Some(State::Leak | State::Suspected));
+    let of_runs = |it: &Finding| matches!(&it.details, Details::Growth(of) if !of.steps);
+    let is_same = |a: &Finding, b: &Finding| (cell(a), a.device) == (cell(b), b.device);
+    let (in_loops, others): (Vec<Finding>, Vec<Finding>) =
+        findings.drain(..).partition(|it| it.in_loop().is_some());
+    let is_told = |it: &&Finding| {
+        let mut of_runs = others.iter().filter(|other| of_runs(other) && grows(other));
+        of_runs.any(|other| is_same(it, other))
+    };
+    let mut told: Vec<Finding> = Vec::new();
+    for finding in in_loops.iter().filter(|it| !is_told(it)) {
+        // Loops that no stack has shown in each other see the same name grow.
+        let same = told.iter_mut().find(|it| is_of_one_name(it, finding));
+        match same {
+            Some(same) if is_users(finding) && !is_users(same) => *same = finding.clone(),
+            Some(_) => {}
+            None => told.push(finding.clone()),
+        }
+    }
+    let is_early = |it: &Finding| it.state == Some(State::NotEnoughData) && of_runs(it);
+    let others = others
+        .into_iter()
+        .filter(|it| !is_early(it) || !told.iter().any(|of_loop| is_same(it, of_loop)));
+    findings.extend(others);
+    findings.extend(told);
+}
+
+/// Both are of the run's loops, and of what one name has.
+fn is_of_one_name(a: &Finding, b: &Finding) -> bool {
+    let name = |it: &Finding| it.holders.first().map(held::key);
+    name(a).is_some() && (name(a), &a.runs, a.device) == (name(b), &b.runs, b.device)
+}
+
+/// The loop stands in a cell.
+fn is_users(finding: &Finding) -> bool {
+    let at = finding.in_loop();
+    at.is_some_and(|it| it.file.is_empty())
+}
+
+/// Levels of a loop that grow by a quarter of what is worth a word may be all that was read of it: names tell.
+pub(super) fn min_growth_of_steps(context: Context<'_>, series: &StepSeries) -> Bytes {
+    let least = context.min_growth(series.key.device);
+    let share = if series.in_loop.is_some() { 4 } else { 1 };
+    Bytes::new(least.get() / share)
+}
+
+/// What names had at a look inside of a run is less than what grew until its end: the next look was due when
+/// it had doubled.
+const MOST_INSIDE: f64 = 0.25;
+const MOST_AFTER: f64 = 0.5;
+
+/// A name was filled in a run that gave it this share of what it has, …
+const FILLED: f64 = 0.8;
+/// … and at most so many entries in each iteration: an output, a loss and what belongs to them.
+const MAX_ENTRIES_EACH: u64 = 4;
+/// Iterations that were counted may have taken so many times as long as those before.
+const SLOWER: f64 = 1.25;
+/// If the loop may have turned so many times as often as it was counted, an average says little.
+const UNCOUNTED: f64 = 1.3;
+
+/// What a function keeps until it returns is worth a word from so many bytes on.
+const MUCH_RETURNED: Bytes = Bytes::mib(64);
+
+impl Judged {
+    /// Takes in who holds what was kept, by the looks after the runs. Looks inside of its run tell it while the
+    /// run goes on, of what its end has given back, and where the look after it had no answer.
+    pub(super) fn take_growers(&mut self, context: Context<'_>, kept: Bytes) {
+        let (runs, device) = (&self.runs, self.key.device);
+        let growers =
+            |looks| held::growers(context.recording, runs, device, self.steps, kept, looks);
+        let last = runs.last().filter(|_| self.in_loop.is_some());
+        let goes_on = last.is_some_and(|run| context.recording.run(*run).ended.is_none());
+        let after = growers(Looks::AfterRuns);
+        let is_gone = !self.is_left(context.rows) && !is_most(&after, STILL_THERE, kept);
+        if goes_on || last.is_some() && (is_gone || !after.is_looked_at()) {
+            self.looks = Looks::InsideRuns;
+            self.growers = growers(Looks::InsideRuns);
+        } else {
+            self.growers = after;
+        }
+    }
+
+    /// Its end has given back what a look inside of its run found.
+    pub(super) fn is_returned(&self, context: Context<'_>) -> bool {
+        let last = self.runs.last().filter(|_| self.looks == Looks::InsideRuns);
+        let kept = self.kept().magnitude();
+        last.is_some_and(|run| context.recording.run(*run).ended.is_some())
+            && !self.is_left(context.rows)
+            && kept >= MUCH_RETURNED
+            && is_most(&self.growers, MOST_INSIDE, kept)
+    }
+
+    /// A name was filled in the run with tensors of each iteration, whose rate it takes: no noise of the
+    /// levels hides that.
+    pub(super) fn take_rate_of_filled_name(&mut self, context: Context<'_>, kept: Bytes) -> bool {
+        let in_loop = self.in_loop.as_ref();
+        let is_counted = in_loop.is_some_and(|it| it.unit != LoopUnit::Second);
+        let is_unclear = matches!(self.growth.state, State::NotEnoughData | State::Stable);
+        let first = self.growers.holders.first();
+        let first = first.filter(|_| is_counted && is_unclear);
+        let first = first.filter(|_| is_most(&self.growers, MOST_AFTER, kept));
+        let first = first.filter(|it| self.share_shown(context, it) >= MOST_INSIDE);
+        let each = first.and_then(|it| self.each_iteration(context, it));
+        self.set_rate(each);
+        each.is_some()
+    }
+
+    fn set_rate(&mut self, each: Option<ByteDelta>) {
+        if let Some(each) = each {
+            self.growth.bytes_per_run = each;
+            self.growth.interval = (each, each);
+        }
+    }
+
+    fn is_of_time(&self) -> bool {
+        let in_loop = self.in_loop.as_ref();
+        in_loop.is_some_and(|it| it.unit == LoopUnit::Second)
+    }
+
+    /// What is known of the loop, if the user has not marked it.
+    pub(super) fn loop_facts(
+        &self,
+        context: Context<'_>,
+        kept: Bytes,
+        is_filled: bool,
+    ) -> Option<LoopFacts> {
+        self.in_loop.as_ref()?;
+        let first = self.growers.holders.first();
+        let most = match self.looks {
+            Looks::InsideRuns => MOST_INSIDE,
+            Looks::AfterRuns => MOST_AFTER,
+        };
+        let device = context.recording.device(self.key.device);
+        Some(LoopFacts {
+            is_filled,
+            is_steady: self.grew_each_time() && self.n_chances >= held::ENOUGH_RUNS,
+            has_most: is_most(&self.growers, most, kept),
+            has_graph: first.is_some_and(|it| it.traits.graph > Bytes::ZERO),
+            is_host: !device.kind.is_accelerator(),
+            is_of_time: self.is_of_time(),
+            is_collection: first
+                .is_some_and(|it| is_data(it) && it.traits.n_tensors >= MIN_ENTRIES),
+        })
+    }
+
+    /// The user has not asked about a loop: what cells do with the name tells whether it is there to collect.
+    pub(super) fn intent_in_loop(&self, context: Context<'_>, is_accident: bool) -> Option<Intent> {
+        self.in_loop.as_ref()?;
+        let recording = context.recording;
+        let run = recording.run(*self.runs.last().expect("a series has runs"));
+        let first = self.growers.holders.first();
+        let uses = first.map_or(Uses::None, |it| suggest::uses(recording, run, it));
+        Some(match uses {
+            Uses::Little => Intent::Accident,
+            Uses::Whole | Uses::None if is_accident => Intent::Accident,
+            Uses::GoesBack | Uses::Whole => Intent::May(Reason::Meant),
+            Uses::None => Intent::May(Reason::MayBeMeant),
+        })
+    }
+
+    /// The rate of a loop that grows is what its name, or each of its tensors, has.
+    pub(super) fn take_rate_of_loop(&mut self, context: Context<'_>) {
+        let grows = matches!(self.state, State::Leak | State::Suspected);
+        let grows = grows && self.reason != Reason::WaitsForCollector;
+        let first = self.growers.holders.first();
+        let Some(first) = first.filter(|_| grows && self.in_loop.is_some()) else {
+            return;
+        };
+        let recording = context.recording;
+        let by_name = if self.is_of_time() {
+            let run = recording.run(*self.runs.last().expect("a series has runs"));
+            let seconds = run_time(run).map(|time| time.as_f64() / 1e9);
+            let grown = first.grown.zip(seconds.filter(|it| *it > 0.0));
+            grown.map(|(grown, seconds)| ByteDelta::from_f64(grown.as_f64() / seconds))
+        } else {
+            // The levels of an accelerator's allocator are exact.
+            let of_host = || {
+                let is_shown = self.share_shown(context, first) >= FILLED;
+                let each = is_shown.then(|| self.each_iteration(context, first));
+                let each = each.flatten();
+                each.or_else(|| self.average_iteration(context, first))
+            };
+            let is_accelerator = recording.device(self.key.device).kind.is_accelerator();
+            if is_accelerator { None } else { of_host() }
+        };
+        let each = by_name.or_else(|| each_entry(first, &self.growth));
+        self.set_rate(each);
+    }
+
+    /// What a name has more after each iteration, if the run filled it with so many entries in each. Of the
+    /// numbers that may be, the one that the levels come closest to.
+    fn each_iteration(&self, context: Context<'_>, holder: &Holder) -> Option<ByteDelta> {
+        let n_counted = self.n_runs as u64;
+        let (n_entries, n_bytes) = entries(holder);
+        let n_most = SLOWER * self.most_iterations(context).unwrap_or_default();
+        let n_most = n_most.max(2.0 * n_counted as f64);
+        let grown = holder.grown?.as_f64();
+        let is_filled = grown >= FILLED * n_bytes;
+        // Another loop of the run may have filled it.
+        let is_seen = self.kept().as_f64() >= MOST_INSIDE * grown;
+        if n_entries < n_counted.max(MIN_ENTRIES) || !is_filled || !is_seen {
+            return None;
+        }
+        let rate = self.growth.bytes_per_run.as_f64();
+        let each = (1..=MAX_ENTRIES_EACH)
+            .map(|n| n as f64)
+            .map(|n| (n_entries as f64 / n, n_bytes * n / n_entries as f64))
+            // The last one's may have other names, too.
+            .filter(|(n, _)| n + 1.0 >= n_counted as f64 && *n <= n_most)
+            .map(|(_, each)| each)
+            .min_by(|a, b| (a - rate).abs().total_cmp(&(b - rate).abs()));
+        each.map(ByteDelta::from_f64)
+    }
+
+    /// What an iteration of a run that is over kept on average, by what its first name has more and the level
+    /// shows. The loop turned as often as it was counted, and at most as often as it can have before: of the
+    /// averages between, the one that the levels come closest to.
+    fn average_iteration(&self, context: Context<'_>, holder: &Holder) -> Option<ByteDelta> {
+        let n_counted = self.n_runs as f64;
+        let n_most = self.most_iterations(context)?.max(n_counted);
+        let is_certain = self.looks == Looks::AfterRuns && n_most <= UNCOUNTED * n_counted;
+        let shown = self.shown(context, holder).filter(|_| is_certain)?.as_f64();
+        let (least, most) = (shown / (SLOWER * n_most), shown / n_counted);
+        let rate = self.growth.bytes_per_run.as_f64();
+        (least > 0.0).then(|| ByteDelta::from_f64(rate.clamp(least, most)))
+    }
+
+    /// What a name has more since the run began. The host's level may show less of it: free memory may have
+    /// taken the rest, and what a program never wrote takes none.
+    fn shown(&self, context: Context<'_>, holder: &Holder) -> Option<ByteDelta> {
+        let device = self.key.device;
+        let row = context.rows.row(*self.runs.last()?, device);
+        let is_host = !context.recording.device(device).kind.is_accelerator();
+        let kept = row.and_then(|row| row.kept).filter(|_| is_host);
+        let grown = holder.grown?;
+        Some(kept.map_or(grown, |kept| kept.min(grown)))
+    }
+
+    fn share_shown(&self, context: Context<'_>, holder: &Holder) -> f64 {
+        let grown = holder.grown.unwrap_or_default().as_f64().max(1.0);
+        self.shown(context, holder).unwrap_or_default().as_f64() / grown
+    }
+
+    /// So often the loop can have turned in its run, if it always took as long as when it was counted.
+    fn most_iterations(&self, context: Context<'_>) -> Option<f64> {
+        let time = run_time(context.recording.run(*self.runs.last()?))?;
+        Some(time.as_f64() / self.period?.as_f64().max(1.0))
+    }
+
+    /// What the first name of a loop's growth has more since the run began: the loop is counted from a moment
+    /// on.
+    pub(super) fn grown_by_name(&self) -> ByteDelta {
+        let first = self.growers.holders.first();
+        let named = first.and_then(|holder| holder.grown);
+        named.filter(|_| self.in_loop.is_some()).unwrap_or_default()
+    }
+
+    /// The same, as far as the level shows it.
+    pub(super) fn shown_by_name(&self, context: Context<'_>) -> ByteDelta {
+        let first = self.growers.holders.first();
+        let shown = first.and_then(|holder| self.shown(context, holder));
+        shown.filter(|_| self.in_loop.is_some()).unwrap_or_default()
+    }
+}
+
+fn run_time(run: &Run) -> Option<Nanos> {
+    Some(run.ended?.since(run.started))
+}
+
+/// The first of them has this share of what was kept.
+fn is_most(growers: &Growers, share: f64, kept: Bytes) -> bool {
+    let first = growers.holders.first();
+    let grown = first.and_then(|holder| holder.grown);
+    grown.is_some_and(|grown| grown.as_f64() >= share * kept.as_f64())
+}
+
+/// What each entry of a holder has, if that is what each iteration keeps as far as its levels tell.
+fn each_entry(holder: &Holder, growth: &Growth) -> Option<ByteDelta> {
+    let (n, n_bytes) = entries(holder);
+    if n < MIN_ENTRIES {
+        return None;
+    }
+    let each = ByteDelta::from_f64(n_bytes / n as f64);
+    let off = (each.as_f64() / growth.bytes_per_run.as_f64() - 1.0).abs();
+    let is_within = growth.interval.0 <= each && each <= growth.interval.1;
+    (off <= 0.2 || is_within && off <= 0.5).then_some(each)
+}
+
+/// How many entries the container in a holder has that holds most of it, and their bytes; its tensors, if none
+/// holds most.
+fn entries(holder: &Holder) -> (u64, f64) {
+    let mut branches = &holder.branches;
+    while let Some(first) = branches.first() {
+        if first.n_bytes.as_f64() < FILLED * holder.retained.as_f64() {
+            break;
+        }
+        if first.n > 1 {
+            return (first.n, first.n_bytes.as_f64());
+        }
+        branches = &first.branches;
+    }
+    (holder.traits.n_tensors, holder.retained.as_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::entries;
+    use gpumem_model::holders::{Holder, HolderBranch, RootKind, Traits};
+    use gpumem_model::units::Bytes;
+
+    fn branch(n: u64, mib: u64, branches: Vec<HolderBranch>) -> HolderBranch {
+        HolderBranch {
+            n,
+            n_bytes: Bytes::mib(mib),
+            branches,
+            ..HolderBranch::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(branches: Vec<HolderBranch>, expected: (u64, u64)) {
+        let holder = Holder {
+            branches,
+            traits: Traits {
+                n_tensors: 80,
+                ..Traits::default()
+            },
+            ..Holder::new(RootKind::Variable, "trainer", Bytes::mib(128))
+        };
+        let (n, mib) = expected;
+        assert_eq!(entries(&holder), (n, Bytes::mib(mib).as_f64()));
+    }
+
+    #[test]
+    fn entries_are_those_of_the_container_that_holds_most() {
+        let list = || branch(1, 120, vec![branch(60, 120, Vec::new())]);
+        check(vec![list(), branch(12, 8, Vec::new())], (60, 120));
+        check(vec![branch(60, 128, Vec::new())], (60, 128));
+        check(vec![branch(1, 128, Vec::new())], (80, 128));
+        let half = || branch(1, 64, vec![branch(60, 64, Vec::new())]);
+        check(vec![half(), half()], (80, 128));
+    }
+}

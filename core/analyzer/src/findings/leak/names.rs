@@ -1,0 +1,96 @@
+//! Growth of names, whichever cells add to them.
+
+use super::super::held::{self, Looks};
+use super::super::{Finding, FindingKind};
+use super::{Growers, Judged, found, n_positive};
+use crate::context::Context;
+use crate::growth::State;
+use crate::names::{self, GrowingNames, NameKey};
+use crate::series::Key;
+use crate::stats_cache::StatsCache;
+use gpumem_model::holders::Holder;
+use gpumem_model::recording::CellIdx;
+use gpumem_model::units::Bytes;
+
+/// The names that have more and more, on every device: those that `only` one cell adds to, if that is
+/// given.
+pub(crate) fn growing_names(context: Context<'_>, only: Option<CellIdx>) -> Vec<GrowingNames> {
+    let devices = context.recording.devices().iter();
+    let growing = devices.flat_map(|device| {
+        let least = context.min_growth(device.idx);
+        let names = context.names;
+        names.growing(context.recording, device.idx, least, only)
+    });
+    growing.collect()
+}
+
+/// Adds the findings about names that have more and more, where none of `findings` tells of the first
+/// for certain, and removes what they overrule.
+pub(crate) fn add_names(context: Context<'_>, findings: &mut Vec<Finding>, stats: &mut StatsCache) {
+    let key = |holder: &Holder| held::key(holder);
+    let first = |it: &Finding| it.holders.first().map(key);
+    let is_early = |it: &Finding| it.state == Some(State::NotEnoughData);
+    let (early, late): (Vec<Finding>, Vec<Finding>) = findings.drain(..).partition(is_early);
+    let mut growing = growing_names(context, None);
+    growing.retain(|growing| {
+        let first = growing.names.first();
+        first.is_some_and(|(name, _)| !held::is_told(&late, growing.device, name))
+    });
+    let judged = growing.iter();
+    let judged = judged.filter_map(|growing| judged_names(context, growing, stats));
+    let mut found = found(context, judged.collect());
+    found.retain(|it| {
+        let is_told = |name: NameKey| held::is_told(&early, it.device, &name);
+        !is_early(it) || !first(it).is_some_and(is_told)
+    });
+    // What a cell adds to a name, its series has not settled, and needs no more runs.
+    let cell = |finding: &Finding| finding.cell.as_ref().map(|cell| cell.idx);
+    let is_overruled = |it: &Finding| {
+        let mut by = found.iter().filter(|by| by.device == it.device);
+        by.any(|by| {
+            let is_same = cell(by) == cell(it) && by.withdrawn.is_none();
+            let has_settled = it.kind == FindingKind::Settled && is_same;
+            // What grows in it is known better.
+            let is_whole = is_same && it.kind != FindingKind::Leak && is_whole_of(it, by);
+            has_settled || is_whole || (is_early(it) && first(by) == first(it))
+        })
+    };
+    let told = early.into_iter().chain(late);
+    findings.extend(told.filter(|it| !is_overruled(it)));
+    findings.extend(found);
+}
+
+/// The first holder of `it` is the object of which `by` names a branch.
+fn is_whole_of(it: &Finding, by: &Finding) -> bool {
+    let (Some(it), Some(by)) = (it.holders.first(), by.holders.first()) else {
+        return false;
+    };
+    let by = held::key(by);
+    names::is_branch(&by) && held::key(it).1 == names::trunk(&by.1)
+}
+
+fn judged_names(
+    context: Context<'_>,
+    growing: &GrowingNames,
+    stats: &mut StatsCache,
+) -> Option<Judged> {
+    let least = context.min_growth(growing.device);
+    let first = *growing.runs.first()?;
+    let course = std::iter::once(&growing.start).chain(&growing.levels);
+    let course: Vec<Bytes> = course.copied().collect();
+    let growth = stats.judged(&growing.levels, least, context.rules);
+    let key = Key::of(context.recording, context.paths, first, growing.device);
+    let metric = context.summary(growing.device)?.metric;
+    let levels = (growing.start, growing.levels.clone());
+    let mut judged = Judged {
+        runs: growing.runs.clone(),
+        n_grown: n_positive(course.windows(2).map(|pair| pair[1].since(pair[0]))),
+        name: growing.names.first().map(|((_, name), _)| name.clone()),
+        growers: Growers::of_names(context.recording, growing),
+        looks: Looks::AfterRuns,
+        ..Judged::new(key, metric, growth, levels, least)
+    };
+    judged.growers.holders.first()?;
+    judged.decide(context);
+    Some(judged)
+}

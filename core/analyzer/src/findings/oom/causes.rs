@@ -1,0 +1,353 @@
+//! What would have avoided an out-of-memory error.
+
+use super::super::oom_breakdown::{Cause, HeldByError};
+use super::super::suggest;
+use super::Case;
+use crate::row::RunRow;
+use gpumem_heap::is_data;
+use gpumem_model::holders::{DeviceHolders, Holder, RootKind};
+use gpumem_model::recording::{AllocatorLevels, DeviceKind, Framework, Run, Source, Status};
+use gpumem_model::source_text::{self, is_name_letter};
+use gpumem_model::units::{ByteDelta, Bytes};
+
+/// torch's expandable segments map and unmap this much of the large pool at once: a free piece that is
+/// smaller stays where it is.
+const EXPANDABLE_PAGE: Bytes = Bytes::mib(20);
+
+/// Pieces of the cache that come to less than this share of the device are as usual.
+const MUCH_IN_PIECES: f64 = 0.1;
+
+/// Where optimizers of torch, and most others, keep what they have for a parameter.
+const STATE: &str = ".state[";
+
+/// An optimizer whose state is new by this share has taken its first step.
+const NEW: f64 = 0.8;
+
+/// Queues of Python, which threads fill ahead.
+const QUEUES: [&str; 4] = ["Queue", "LifoQueue", "PriorityQueue", "SimpleQueue"];
+
+/// Code with one of these may run a backward pass; …
+const TRAINS: [&str; 3] = ["backward", "train", "fit"];
+/// … what calls a library may, too, unless it says that it does something else.
+const EVALUATES: [&str; 10] = [
+    "eval", "valid", "val_", "test", "predict", "infer", "generate", "score", "embed", "encode",
+];
+
+/// The most decisive first; never none.
+pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
+    let mut causes: Vec<Cause> = [
+        too_large(case),
+        limited(case),
+        fragmented(case),
+        cached_elsewhere(case),
+        other_processes(case),
+        collecting_holder(case).map(|holder| Cause::Collected {
+            kept: holder.grown.unwrap_or_default().magnitude(),
+            name: holder.name.clone(),
+        }),
+        old_copy(case),
+        earlier_error(case),
+        outputs(case),
+        optimizer_state(case),
+        no_backward(case),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if causes.is_empty() {
+        // What is unused may still be wanted, and pieces may be as usual: only if nothing else is known.
+        let last = unused(case).or_else(|| in_pieces(case));
+        causes.push(last.unwrap_or(Cause::SmallerStep));
+    }
+    causes.extend(traceback(case));
+    causes.extend(case.elsewhere.then_some(Cause::Unread));
+    causes
+}
+
+fn too_large(case: &Case<'_>) -> Option<Cause> {
+    let (wanted, room) = (case.figures().wanted?, case.room()?);
+    (wanted > room).then_some(Cause::TooLarge { room })
+}
+
+fn limited(case: &Case<'_>) -> Option<Cause> {
+    let (wanted, limit) = (case.figures().wanted?, case.limit()?);
+    let is_enough = case.free().is_none_or(|free| free >= wanted);
+    (is_enough && wanted <= limit).then_some(Cause::Limited { limit })
+}
+
+/// The cache alone had enough.
+fn fragmented(case: &Case<'_>) -> Option<Cause> {
+    let wanted = case.figures().wanted?;
+    pieces(case).filter(|_| case.unallocated().is_some_and(|it| it >= wanted))
+}
+
+/// The cache had enough together with what was free beside it, and takes a good part of the device.
+fn in_pieces(case: &Case<'_>) -> Option<Cause> {
+    let (missing, room, unallocated) = (case.missing()?, case.room()?, case.unallocated()?);
+    let is_much = unallocated.as_f64() >= MUCH_IN_PIECES * room.as_f64();
+    pieces(case).filter(|_| is_much && missing > Bytes::ZERO && unallocated >= missing)
+}
+
+fn pieces(case: &Case<'_>) -> Option<Cause> {
+    let (wanted, unallocated) = (case.figures().wanted?, case.unallocated()?);
+    let largest = case.figures().largest_free;
+    if largest.is_some_and(|largest| largest >= wanted) {
+        return None;
+    }
+    let is_torch = matches!(case.oom.framework, None | Some(Framework::Torch));
+    let is_movable = largest.is_none_or(|largest| largest >= EXPANDABLE_PAGE);
+    Some(Cause::Fragmented {
+        unallocated,
+        largest,
+        can_expand: is_torch
+            && is_movable
+            && case.recording.device(case.device).kind == DeviceKind::Gpu,
+    })
+}
+
+fn cached_elsewhere(case: &Case<'_>) -> Option<Cause> {
+    let missing = case.missing().filter(|_| !case.is_limited())?;
+    let asked = case.oom.framework.map(Framework::name);
+    let unused = |levels: &AllocatorLevels| {
+        let (reserved, allocated) = (levels.reserved.known()?, levels.allocated.known()?);
+        Some(reserved.saturating_sub(allocated))
+    };
+    let can_release = |source: Source| matches!(source, Source::Torch | Source::Cupy | Source::Sim);
+    let after = case.levels?.after.as_ref()?;
+    let (source, cached) = after
+        .allocators
+        .iter()
+        .filter(|levels| can_release(levels.source) && Some(levels.source.name()) != asked)
+        .filter_map(|levels| Some((levels.source, unused(levels)?)))
+        .max_by_key(|(_, cached)| *cached)?;
+    (missing > Bytes::ZERO && cached >= missing)
+        .then_some(Cause::CachedElsewhere { source, cached })
+}
+
+fn other_processes(case: &Case<'_>) -> Option<Cause> {
+    let missing = case.missing().filter(|_| !case.is_limited())?;
+    let (used, who) = case.others();
+    let used = used?;
+    (missing > Bytes::ZERO && used >= missing).then(|| Cause::OtherProcesses {
+        used,
+        pids: who.iter().map(|it| it.pid).collect(),
+    })
+}
+
+/// The name that collected most of what the run kept, if that is as much as was missing.
+pub(super) fn collecting_holder<'a>(case: &Case<'a>) -> Option<&'a Holder> {
+    let least = short(case)?.max(Bytes::new(case.row()?.kept_alone()?.magnitude().get() / 2));
+    let look = case.recording.holders(case.outermost.idx, case.device)?;
+    let grown = |holder: &Holder| holder.grown.unwrap_or_default();
+    let is_one = |holder: &&Holder| {
+        let traits = &holder.traits;
+        let collects = is_data(holder) || QUEUES.contains(&&*traits.type_name);
+        collects && traits.n_tensors > 1 && grown(holder) >= least.since(Bytes::ZERO)
+    };
+    look.roots.iter().filter(is_one).max_by_key(|it| grown(it))
+}
+
+fn old_copy(case: &Case<'_>) -> Option<Cause> {
+    let run = case.outermost;
+    let missing = case.missing()?;
+    let earlier = case.rows.of(case.device).rev().filter(|row| {
+        let other = case.recording.run(row.run);
+        row.run < run.idx && other.revision == run.revision
+    });
+    let kept = earlier
+        .filter(|row| case.recording.run(row.run).status == Status::Ok)
+        .filter_map(RunRow::kept_alone)
+        .filter(|kept| *kept > ByteDelta::ZERO)
+        .map(ByteDelta::magnitude)
+        .next()?;
+    let is_still_there = case.row()?.before? >= kept;
+    let text = case.recording.text(run);
+    let names = assigned_in(text?);
+    let held = |name: &&str| {
+        let mut holders = case.oom.holders.iter();
+        holders.find(|it| it.name == **name).map(|it| it.used)
+    };
+    let most = names.iter().max_by_key(|name| held(name));
+    let name = most.filter(|_| case.oom.holders.is_empty() || most.and_then(held) >= Some(kept));
+    let name = *name?;
+    (is_still_there && missing > Bytes::ZERO && kept >= missing).then(|| Cause::OldCopy {
+        kept,
+        name: name.to_owned(),
+    })
+}
+
+fn earlier_error(case: &Case<'_>) -> Option<Cause> {
+    let missing = case.missing()?;
+    let runs = &case.recording.runs()[..case.outermost.idx.get()];
+    let mut outermost = runs.iter().rev().filter(|run| run.parent.is_none());
+    let failed = outermost.find(|run| is_error(run.status))?;
+    let row = case.rows.row(failed.idx, case.device)?;
+    let kept = row.kept_alone();
+    let kept = kept.filter(|kept| *kept > ByteDelta::ZERO)?.magnitude();
+    let is_still_there = case.row()?.before? >= row.after?;
+    (is_still_there && missing > Bytes::ZERO && kept >= missing).then_some(Cause::EarlierError {
+        execution_count: failed.execution_count,
+        kept,
+    })
+}
+
+fn traceback(case: &Case<'_>) -> Option<Cause> {
+    if case.survived() {
+        return None;
+    }
+    let later = &case.recording.runs()[case.outermost.idx.get() + 1..];
+    if later.iter().any(|run| is_error(run.status)) {
+        // Another one has taken its place.
+        return None;
+    }
+    let kept = match case.held_as(RootKind::Traceback) {
+        Some(held) if held > Bytes::ZERO => HeldByError::Exactly(held),
+        Some(_) => return None,
+        None => match case
+            .row()
+            .filter(|row| row.overlap.is_none())
+            .and_then(|row| row.kept)
+        {
+            Some(kept) if kept > ByteDelta::ZERO => HeldByError::UpTo(kept.magnitude()),
+            Some(_) => return None,
+            None => HeldByError::Unknown,
+        },
+    };
+    Some(Cause::Traceback { kept })
+}
+
+fn outputs(case: &Case<'_>) -> Option<Cause> {
+    let (missing, held) = (case.missing()?, case.held_as(RootKind::OutputHistory)?);
+    (missing > Bytes::ZERO && held >= missing).then_some(Cause::Outputs { held })
+}
+
+fn optimizer_state(case: &Case<'_>) -> Option<Cause> {
+    let missing = short(case)?;
+    let (run, device) = (case.outermost.idx, case.device);
+    let (name, now) = largest_state(case.recording.holders(run, device)?)?;
+    let before = case.recording.holders_before(run, device);
+    let before = before.and_then(|(_, look)| largest_state(look));
+    let before = before.map_or(Bytes::ZERO, |(_, size)| size);
+    let kept = now.saturating_sub(before);
+    (kept >= missing && kept.as_f64() >= NEW * now.as_f64()).then(|| Cause::OptimizerState {
+        kept,
+        name: name.to_owned(),
+    })
+}
+
+/// The optimizer with the largest state, and the size of that: of names that have little else.
+fn largest_state(look: &DeviceHolders) -> Option<(&str, Bytes)> {
+    let alone = look
+        .roots
+        .iter()
+        .map(|it| (&it.name, &it.path, it.retained));
+    let shared = look.shared.iter();
+    let shared = shared.filter_map(|it| Some((it.names.first()?, &it.path, it.n_bytes)));
+    let states = alone.chain(shared).filter_map(|(name, path, size)| {
+        let (optimizer, _) = path.split_once(STATE)?;
+        (optimizer == name).then_some((optimizer, size))
+    });
+    states.max_by_key(|(_, size)| *size)
+}
+
+fn no_backward(case: &Case<'_>) -> Option<Cause> {
+    let missing = short(case)?;
+    let look = case.recording.holders(case.outermost.idx, case.device)?;
+    // A graph of an earlier run is not this one's.
+    let made = |it: &Holder| {
+        let grown = it.grown.unwrap_or_default().max(ByteDelta::ZERO);
+        it.traits.graph.min(grown.magnitude())
+    };
+    let kept = look.roots.iter().map(made).max()?;
+    let code = source_text::called(case.recording.text(case.outermost)?, texts(case));
+    let has = |words: &[&str]| {
+        code.iter()
+            .any(|it| words.iter().any(|word| it.contains(word)))
+    };
+    (kept >= missing && has(&EVALUATES) && !has(&TRAINS)).then(|| Cause::NoBackward {
+        kept,
+        framework: suggest::framework(case.recording, case.device),
+    })
+}
+
+/// Of the variables that would be enough, the one that is unused for longest, data first.
+fn unused(case: &Case<'_>) -> Option<Cause> {
+    let missing = short(case)?;
+    let look = case.recording.holders(case.outermost.idx, case.device)?;
+    let enough = look
+        .roots
+        .iter()
+        .filter(|it| it.kind == RootKind::Variable && it.retained >= missing && !it.is_local());
+    let unused = enough.filter_map(|it| Some((last_use(case, &it.name)?, it)));
+    let (run, holder) = unused.min_by_key(|(run, it)| (run.idx, !is_data(it), it.retained))?;
+    Some(Cause::Unused {
+        kept: holder.retained,
+        name: holder.name.clone(),
+        execution_count: run.execution_count,
+    })
+}
+
+/// The last run whose cell names it: not this one, nor the one before, and no function may read it meanwhile.
+/// `None` also if that is not known.
+fn last_use<'a>(case: &Case<'a>, name: &str) -> Option<&'a Run> {
+    if texts(case).any(|text| source_text::is_read_in_function(text, name)) {
+        return None;
+    }
+    let runs = &case.recording.runs()[..=case.outermost.idx.get()];
+    let outermost = runs.iter().rev().filter(|run| run.parent.is_none());
+    for (n_since, run) in outermost.enumerate() {
+        if source_text::has_word(case.recording.text(run)?, name) {
+            return (n_since > 1).then_some(run);
+        }
+    }
+    None
+}
+
+/// The text of every cell, as it ran last.
+fn texts<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a str> {
+    let cells = case.recording.cells().iter();
+    cells.filter_map(|cell| cell.revisions.last()?.text.as_deref())
+}
+
+/// By how much the device was too small, if it was.
+fn short(case: &Case<'_>) -> Option<Bytes> {
+    case.missing().filter(|it| *it > Bytes::ZERO)
+}
+
+fn is_error(status: Status) -> bool {
+    matches!(status, Status::Error | Status::OutOfMemory)
+}
+
+/// The names that the source's plain assignments at its left margin bind.
+fn assigned_in(source: &str) -> Vec<&str> {
+    let assigned = source.lines().filter_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        let name = name.trim_end();
+        let is_name = name.chars().all(is_name_letter);
+        let starts_as_one = name.starts_with(|c: char| !c.is_ascii_digit());
+        (is_name && starts_as_one && !value.starts_with('=')).then_some(name)
+    });
+    assigned.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(source: &str, expected: &[&str]) {
+        assert_eq!(assigned_in(source), expected);
+    }
+
+    #[test]
+    fn names_are_what_the_cell_binds_at_its_margin() {
+        check("model = build()", &["model"]);
+        check("a = 1\nb=2\nfor x in b:\n    c = 3", &["a", "b"]);
+        check("größe_2 = 1", &["größe_2"]);
+        check("2 = 1", &[]);
+        check("a == 1", &[]);
+        check("a.b = 1", &[]);
+        check("a += 1", &[]);
+        check("f(x=1)", &[]);
+    }
+}

@@ -1,0 +1,422 @@
+//! What `IPython` and Python keep of what the user let go of: displayed results, the last
+//! exception, the debugger, `%run` scripts.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::suggest;
+use super::{Details, Finding, FindingKind, Withdrawn};
+use crate::cell::CellRef;
+use crate::context::Context;
+use crate::device_rows::Rows;
+use crate::evidence::{Evidence, Statistic};
+use crate::growth::State;
+use crate::levels::DeviceSummary;
+use crate::row::RunRow;
+use gpumem_model::holders::{DeviceHolders, Holder, Kept, RootKind};
+use gpumem_model::recording::{DeviceIdx, Recording, RunIdx, RunKind, Status};
+use gpumem_model::severity::Severity;
+use gpumem_model::units::Bytes;
+
+/// What a place of IPython's or Python's keeps and none of your names reaches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RetentionDetails {
+    /// `output_history`, `traceback`, `debugger` or `run_module`.
+    pub place: RootKind,
+    /// What nothing else keeps.
+    #[serde(rename = "n_bytes")]
+    pub kept: Bytes,
+    /// The run that left it there, as counted in the recording.
+    #[serde(rename = "since_run")]
+    pub since: RunIdx,
+    /// The name that keeps the largest object.
+    pub name: String,
+    /// The Python expression of the largest object.
+    pub path: String,
+    /// What the largest object is.
+    pub what: String,
+    /// What to type so that it lets go.
+    pub release: Option<&'static str>,
+    /// Jupyter's number of the run that left it there.
+    pub since_execution_count: Option<u32>,
+}
+
+/// Less than this share of the device is only good to know.
+const WORTH_A_WARNING: f64 = 0.05;
+
+/// What a level must have fallen by, as a share of what was kept, to say that it was let go of.
+const GIVEN_BACK: f64 = 0.9;
+
+/// At most so many names of a place are told of.
+const N_TOLD: usize = 8;
+
+/// A finding for each place and device, where no finding names the place for growth already.
+pub(super) fn findings(
+    context: Context<'_>,
+    is_told: &mut dyn FnMut(DeviceIdx, RootKind) -> bool,
+) -> Vec<Finding> {
+    let Context {
+        recording, rows, ..
+    } = context;
+    let mut of_device = |device: &DeviceSummary| {
+        let least = context.min_growth(device.device);
+        Place::all(recording, rows, device.device)
+            .into_iter()
+            .filter(|place| place.kept.n_bytes >= least)
+            .filter(|place| !is_told(place.device, place.kept.place))
+            .map(|place| place.finding(recording, device, least))
+            .collect::<Vec<_>>()
+    };
+    context.devices.iter().flat_map(&mut of_device).collect()
+}
+
+/// Growth that the place collects is told where it grows.
+pub(super) fn is_told(found: &[Finding], device: DeviceIdx, place: RootKind) -> bool {
+    found.iter().any(|finding| {
+        finding.device == device
+            && finding.state != Some(State::Stable)
+            && finding.holders.first().map(|it| it.kind) == Some(place)
+    })
+}
+
+/// One place on one device, as the last look that found something there saw it.
+struct Place<'a> {
+    device: DeviceIdx,
+    kept: &'a Kept,
+    look: &'a DeviceHolders,
+    /// The run that left it there.
+    since: RunIdx,
+    is_let_go: bool,
+}
+
+impl<'a> Place<'a> {
+    fn all(recording: &'a Recording, rows: Rows<'a>, device: DeviceIdx) -> Vec<Self> {
+        let looks = Looks::of(recording, rows, device);
+        let mut last: BTreeMap<RootKind, usize> = BTreeMap::new();
+        for (idx, (_, look)) in looks.all.iter().enumerate() {
+            for kept in &look.kept {
+                last.insert(kept.place, idx);
+            }
+        }
+        let places = last.into_iter();
+        let places = places.filter_map(|(place, idx)| {
+            let (_, look) = looks.all[idx];
+            Some(Self {
+                device,
+                kept: kept_at(look, place)?,
+                look,
+                since: looks.since(idx, place),
+                // A later look found nothing there.
+                is_let_go: idx + 1 < looks.all.len() || looks.has_fallen_after(idx),
+            })
+        });
+        places.collect()
+    }
+
+    fn finding(&self, recording: &Recording, device: &DeviceSummary, least: Bytes) -> Finding {
+        let run = recording.run(self.since);
+        let holders = self.holders();
+        let Kept {
+            n_bytes,
+            name,
+            path,
+            what,
+            ..
+        } = self.kept;
+        let fix = holders.first().filter(|_| !self.is_let_go);
+        let place = self.kept.place;
+        let details = RetentionDetails {
+            place,
+            kept: *n_bytes,
+            since: self.since,
+            name: name.clone(),
+            path: path.clone(),
+            what: what.clone(),
+            release: place.release(),
+            since_execution_count: run.execution_count,
+        };
+        let device_key = &recording.device(self.device).key;
+        Finding {
+            severity: self.severity(device),
+            withdrawn: self.is_let_go.then_some(Withdrawn::LetGo),
+            cell: Some(CellRef::of(recording, run)),
+            runs: vec![self.since],
+            n_runs: 1,
+            fix: fix.and_then(|holder| suggest::fix(recording, self.device, run, holder)),
+            evidence: vec![Evidence::met(
+                Statistic::Kept,
+                n_bytes.as_f64(),
+                least.as_f64(),
+            )],
+            holders,
+            ..Finding::about(
+                FindingKind::Retention,
+                &format!("{}/{device_key}", place.name()),
+                self.device,
+                device.metric,
+                Details::Retention(details),
+            )
+        }
+    }
+
+    /// The names of the place, the most first; where none alone keeps anything, the one that
+    /// keeps the largest object.
+    fn holders(&self) -> Vec<Holder> {
+        let of_place = |holder: &&Holder| holder.kind == self.kept.place;
+        let roots = self.look.roots.iter().filter(of_place);
+        let mut holders: Vec<Holder> = roots.take(N_TOLD).cloned().collect();
+        if holders.is_empty() {
+            let kept = self.kept;
+            holders.push(Holder {
+                path: kept.path.clone(),
+                what: kept.what.clone(),
+                ..Holder::new(kept.place, &kept.name, kept.n_bytes)
+            });
+        }
+        holders
+    }
+
+    /// By what the device has, and whether it is more than what is left.
+    fn severity(&self, device: &DeviceSummary) -> Severity {
+        let n_bytes = self.kept.n_bytes;
+        let is_much = |capacity: Bytes| n_bytes.as_f64() >= WORTH_A_WARNING * capacity.as_f64();
+        if self.is_let_go || !device.capacity.is_some_and(is_much) {
+            return Severity::Info;
+        }
+        match device.free() {
+            Some(free) if n_bytes > free => Severity::Critical,
+            _ => Severity::Warning,
+        }
+    }
+}
+
+fn kept_at(look: &DeviceHolders, place: RootKind) -> Option<&Kept> {
+    look.kept.iter().rfind(|kept| kept.place == place)
+}
+
+/// The looks at one device, oldest first, and where it stands now.
+struct Looks<'a> {
+    recording: &'a Recording,
+    rows: Rows<'a>,
+    device: DeviceIdx,
+    all: Vec<(RunIdx, &'a DeviceHolders)>,
+    /// The latest row whose level is known.
+    now: Option<&'a RunRow>,
+}
+
+impl<'a> Looks<'a> {
+    fn of(recording: &'a Recording, rows: Rows<'a>, device: DeviceIdx) -> Self {
+        Self {
+            recording,
+            rows,
+            device,
+            all: recording.looks(device).collect(),
+            now: rows.of(device).rfind(|row| level(row).is_some()),
+        }
+    }
+
+    /// Since which run the place has kept what the look at `idx` found there.
+    fn since(&self, mut idx: usize, place: RootKind) -> RunIdx {
+        loop {
+            let (run, look) = self.all[idx];
+            let kept = kept_at(look, place);
+            let exactly = kept.and_then(|kept| exactly_since(self.recording, kept, look, run));
+            let before = idx.checked_sub(1).filter(|before| {
+                let (_, look) = self.all[*before];
+                kept_at(look, place).is_some() && !self.has_fallen_after(*before)
+            });
+            match (exactly, before) {
+                (Some(run), _) => return run,
+                (None, Some(before)) => idx = before,
+                (None, None) => return run,
+            }
+        }
+    }
+
+    /// After the look, and without another one, most of what all places kept has gone from the
+    /// device.
+    fn has_fallen_after(&self, idx: usize) -> bool {
+        let (seen, look) = self.all[idx];
+        let n_bytes: Bytes = look.kept.iter().map(|it| it.n_bytes).sum();
+        let then = self.rows.row(seen, self.device);
+        let now = self.now.filter(|row| row.run > seen);
+        let fall = then
+            .zip(now)
+            .filter(|(then, now)| then.metric == now.metric)
+            .and_then(|(then, now)| Some(then.after?.since(level(now)?)));
+        fall.is_some_and(|fall| fall.as_f64() >= GIVEN_BACK * n_bytes.as_f64())
+    }
+}
+
+fn level(row: &RunRow) -> Option<Bytes> {
+    row.after.or(row.before)
+}
+
+/// The run that is known to have left it: the one that displayed the oldest result, the last
+/// that failed.
+fn exactly_since(
+    recording: &Recording,
+    kept: &Kept,
+    look: &DeviceHolders,
+    seen: RunIdx,
+) -> Option<RunIdx> {
+    let mut cells = recording.runs()[..=seen.get()]
+        .iter()
+        .rev()
+        .filter(|run| run.kind == RunKind::Cell);
+    let run = match kept.place {
+        RootKind::OutputHistory => {
+            let names = look.roots.iter().map(|holder| &holder.name);
+            let number = |name: &String| -> Option<u32> {
+                name.strip_prefix("Out[")?.strip_suffix(']')?.parse().ok()
+            };
+            let first = names.chain([&kept.name]).filter_map(number).min()?;
+            cells.find(|run| run.execution_count == Some(first))
+        }
+        RootKind::Traceback => {
+            cells.find(|run| !matches!(run.status, Status::Ok | Status::Running))
+        }
+        _ => None,
+    };
+    Some(run?.idx)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Play, facts, run, session};
+    use crate::{Rules, analyze};
+    use gpumem_model::recording::{Frame, HolderSnapshot};
+
+    fn kept(place: RootKind, name: &str, mib: u64) -> Kept {
+        Kept {
+            place,
+            n_bytes: Bytes::mib(mib),
+            name: name.to_owned(),
+            path: format!("{name}.x"),
+            what: "float32[8]".to_owned(),
+        }
+    }
+
+    /// The findings about places after looks at the end of some of the runs.
+    fn found(cells: &[(&str, &[Play])], looks: &[(u32, Vec<Kept>)]) -> Vec<Finding> {
+        let (mut recording, _) = session(cells);
+        for (run, kept) in looks {
+            let holders = DeviceHolders {
+                device: "sim:0".to_owned(),
+                kept: kept.clone(),
+                ..DeviceHolders::default()
+            };
+            let held = HolderSnapshot {
+                run: RunIdx(*run),
+                device: DeviceIdx(0),
+                inside_at: None,
+                holders,
+            };
+            let frame = Frame::Holders(Box::new(held));
+            recording.apply(frame).expect("of a run that is there");
+        }
+        let findings = analyze(&recording, &Rules::default()).findings;
+        let is_it = |finding: &Finding| finding.kind == FindingKind::Retention;
+        findings.into_iter().filter(is_it).collect()
+    }
+
+    /// Each with its severity, the run since which, and what to write or to run.
+    #[track_caller]
+    fn check(
+        cells: &[(&str, &[Play])],
+        looks: &[(u32, Vec<Kept>)],
+        expected: &[(Severity, u32, &str)],
+    ) {
+        let found = found(cells, looks);
+        let found: Vec<(Severity, u32, String)> = found
+            .iter()
+            .map(|it| (it.severity, it.runs[0].0, facts(it)))
+            .collect();
+        let found: Vec<(Severity, u32, &str)> = found
+            .iter()
+            .map(|(severity, since, facts)| (*severity, *since, facts.as_str()))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn each_place_is_told_with_its_bytes_its_run_and_its_own_cure() {
+        let output = kept(RootKind::OutputHistory, "Out[1]", 2000);
+        let error = kept(RootKind::Traceback, "last exception", 300);
+        check(
+            &[
+                ("model(batch)", &[run(2000)]),
+                ("train()", &[run(300).status(Status::Error)]),
+            ],
+            &[(0, vec![output.clone()]), (1, vec![output.clone(), error])],
+            &[
+                (
+                    Severity::Warning,
+                    0,
+                    "retention: model(batch) · Out[1] · model(batch);",
+                ),
+                (
+                    Severity::Info,
+                    1,
+                    "retention: train() · last exception · %gpumem release traceback",
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn more_than_is_left_is_critical_and_less_than_counts_is_not_told() {
+        let severity = |kept_mib: i64| {
+            let error = kept(
+                RootKind::Traceback,
+                "last exception",
+                kept_mib.unsigned_abs(),
+            );
+            let plays = [run(kept_mib).status(Status::Error)];
+            let found = found(&[("f()", &plays)], &[(0, vec![error])]);
+            found.first().map(|it| it.severity)
+        };
+        assert_eq!(severity(0), None);
+        assert_eq!(severity(1), Some(Severity::Info));
+        assert_eq!(severity(2000), Some(Severity::Warning));
+        assert_eq!(severity(9000), Some(Severity::Critical));
+    }
+
+    #[test]
+    fn what_was_let_go_is_withdrawn() {
+        let output = kept(RootKind::OutputHistory, "Out[1]", 2000);
+        let cells: &[(&str, &[Play])] =
+            &[("model(batch)", &[run(2000)]), ("release()", &[run(-2000)])];
+        let over = (
+            Severity::Info,
+            0,
+            "retention: model(batch) · let_go · Out[1]",
+        );
+        // Seen by a look, or by the level alone.
+        check(
+            cells,
+            &[(0, vec![output.clone()]), (1, Vec::new())],
+            &[over],
+        );
+        check(cells, &[(0, vec![output])], &[over]);
+    }
+
+    #[test]
+    fn what_came_back_is_there_since_then() {
+        let plays = [run(2000), run(-2000), run(2000)];
+        let debugged = || vec![kept(RootKind::Debugger, "%debug", 2000)];
+        let looks = [(0, debugged()), (1, Vec::new()), (2, debugged())];
+        let found = found(&[("%debug", &plays)], &looks);
+        assert_eq!((found.len(), &*found[0].runs), (1, &[RunIdx(2)][..]));
+    }
+
+    #[test]
+    fn growth_that_a_place_collects_is_told_once() {
+        let plays = vec![run(420).displayed(); 12];
+        assert_eq!(found(&[("model(batch)", &plays)], &[]), []);
+        let plays = vec![run(420).displayed(); 1];
+        assert_eq!(found(&[("model(batch)", &plays)], &[]).len(), 1);
+    }
+}

@@ -1,0 +1,154 @@
+//! What helps against growth, as far as the cell's text and the device tell.
+
+use super::growth_details::Advice;
+use gpumem_heap as heap;
+use gpumem_heap::{Fix, Uses};
+use gpumem_model::holders::{Holder, RootKind};
+use gpumem_model::recording::{DeviceIdx, DeviceKind, Recording, Run, Source};
+use gpumem_model::source_text::is_name_letter;
+use gpumem_model::units::Bytes;
+
+/// The fix for a holder, in the text of the run or in that of another cell.
+pub(super) fn fix(
+    recording: &Recording,
+    device: DeviceIdx,
+    run: &Run,
+    holder: &Holder,
+) -> Option<Fix> {
+    if let Some(displaying) = displayed_by(recording, holder) {
+        let own = recording.text(displaying).unwrap_or_default();
+        let sources = sources(recording, own, displaying);
+        let mut fix = heap::fix(holder, &sources, true)?;
+        fix.elsewhere = fix.before.is_some() && displaying.cell != run.cell;
+        return Some(fix);
+    }
+    let own = recording.text(run).unwrap_or_default();
+    let sources = sources(recording, own, run);
+    let is_accelerator = recording.device(device).kind.is_accelerator();
+    heap::fix(holder, &sources, is_accelerator)
+}
+
+/// Whether some cell both reads what a holder collects, and empties it.
+pub(super) fn is_emptied(recording: &Recording, holder: &Holder) -> bool {
+    let cells = recording.cells().iter();
+    let mut texts = cells.filter_map(|cell| cell.revisions.last()?.text.as_deref());
+    texts.any(|text| heap::is_emptied(holder, text))
+}
+
+/// How cells use what a holder collects.
+pub(super) fn uses(recording: &Recording, run: &Run, holder: &Holder) -> Uses {
+    let own = recording.text(run).unwrap_or_default();
+    heap::uses(holder, &sources(recording, own, run))
+}
+
+/// The text of a run's cell, and those of the others, the newest first.
+fn sources<'a>(recording: &'a Recording, own: &'a str, run: &Run) -> Vec<&'a str> {
+    let others = recording.cells().iter().rev();
+    let others = others.filter(|cell| cell.idx != run.cell);
+    let others = others.filter_map(|cell| cell.revisions.last()?.text.as_deref());
+    std::iter::once(own).chain(others).collect()
+}
+
+/// The run that displayed what IPython keeps as `Out[3]`.
+pub(super) fn displayed_by<'a>(recording: &'a Recording, holder: &Holder) -> Option<&'a Run> {
+    let name = Some(&*holder.name).filter(|_| holder.kind == RootKind::OutputHistory);
+    let number = name?.strip_prefix("Out[")?.strip_suffix(']')?;
+    let number: u32 = number.parse().ok()?;
+    let mut runs = recording.runs().iter().rev();
+    runs.find(|run| run.parent.is_none() && run.execution_count == Some(number))
+}
+
+/// Advice against growth without a fix, the most likely first. Where its holder is known, only what
+/// helps against that one.
+pub(super) fn against_growth(
+    recording: &Recording,
+    device: DeviceIdx,
+    source: Option<&str>,
+    steps: bool,
+    holder: Option<&Holder>,
+) -> Vec<Advice> {
+    if holder.is_some_and(|it| it.kind == RootKind::CyclicGarbage) {
+        return Vec::new();
+    }
+    let looked_at = holder.filter(|it| it.kind.is_named() && !it.path.is_empty());
+    if let Some(holder) = looked_at.filter(|it| it.traits.graph == Bytes::ZERO) {
+        let path = holder.path.clone();
+        return vec![Advice::LookAt { path }];
+    }
+    let has_graph = holder.is_none_or(|it| it.traits.graph > Bytes::ZERO);
+    let list = source.and_then(appended_to);
+    let mut advice = vec![match (list, steps) {
+        (Some(list), _) => Advice::KeepNumbers {
+            list: list.to_owned(),
+        },
+        (None, true) => Advice::FindWhatLoopCollects,
+        (None, false) => Advice::FindWhatOutlives,
+    }];
+    if has_graph && recording.device(device).kind.is_accelerator() {
+        let framework = framework(recording, device);
+        advice.push(Advice::NoGrad { framework });
+    }
+    advice
+}
+
+/// The first name that the source appends to.
+fn appended_to(source: &str) -> Option<&str> {
+    let (before, _) = source.split_once(".append(")?;
+    let is_name = |c: char| is_name_letter(c) || c == '.';
+    let start = before
+        .char_indices()
+        .rev()
+        .take_while(|(_, c)| is_name(*c))
+        .last()?
+        .0;
+    Some(&before[start..])
+}
+
+/// The module whose `no_grad` counts on a device.
+pub(super) fn framework(recording: &Recording, device: DeviceIdx) -> &'static str {
+    let is_simulated = recording.device(device).kind == DeviceKind::Simulated;
+    if is_simulated {
+        Source::Sim.name()
+    } else {
+        Source::Torch.name()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Play, run, session};
+    use crate::{Details, Rules, analyze};
+
+    #[test]
+    fn a_holder_is_helped_by_what_touches_it() {
+        let check = |play: Play, expected: &[Advice]| {
+            let (recording, _) = session(&[("kept.append(t)", &vec![play; 12])]);
+            let findings = analyze(&recording, &Rules::default()).findings;
+            let Details::Growth(details) = &findings[0].details else {
+                panic!("{findings:?}");
+            };
+            assert_eq!(details.advice, expected);
+        };
+        let of_a_list = Advice::KeepNumbers {
+            list: "kept".to_owned(),
+        };
+        let no_grad = Advice::NoGrad { framework: "sim" };
+        let of_its_path = Advice::LookAt {
+            path: "kept[0]".to_owned(),
+        };
+        check(run(64).held_by("kept", "list"), &[of_its_path]);
+        check(run(64), &[of_a_list, no_grad]);
+    }
+
+    #[test]
+    fn the_list_is_named_as_the_cell_names_it() {
+        assert_eq!(
+            appended_to("for x in y:\n    self.losses.append(x)"),
+            Some("self.losses")
+        );
+        assert_eq!(appended_to("x = größen.append(1)"), Some("größen"));
+        assert_eq!(appended_to("[].append(1)"), None);
+        assert_eq!(appended_to("x = 1"), None);
+    }
+}

@@ -1,0 +1,531 @@
+//! Who holds what, device by device, and how it grew.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::branches::MAX_DEPTH;
+use super::csr_graph::{RootName, SESSION};
+use super::heap_analysis::HeapAnalysis;
+use super::inventory::{Grown, SeriesName, Since};
+use super::node::{CACHE, Category, NodeIdx};
+use super::path;
+use super::reach::Held;
+use super::retained_size::{RetainedSize, Stored};
+use super::shared::Sharers;
+use super::step::Step;
+use super::{Holders, Limits, ledger, words};
+use gpumem_model::holders::{
+    Bound, DeviceHolders, Holder, Keeper, Kept, NameLevel, Part, Rest, RootKind, SharedMemory,
+    Traits,
+};
+use gpumem_model::units::{ByteDelta, Bytes};
+
+/// What lies under a name, or under what several names share.
+struct Top {
+    largest: Stored,
+    parts: BTreeMap<Part, u64>,
+}
+
+impl Top {
+    fn new(largest: Stored) -> Self {
+        Self {
+            largest,
+            parts: BTreeMap::new(),
+        }
+    }
+}
+
+/// What most of the bytes under these are for.
+fn most<'t>(tops: impl IntoIterator<Item = &'t Top>) -> Option<Part> {
+    let mut sums: BTreeMap<Part, u64> = BTreeMap::new();
+    for (part, n_bytes) in tops.into_iter().flat_map(|top| &top.parts) {
+        *sums.entry(*part).or_default() += n_bytes;
+    }
+    let most = sums
+        .into_iter()
+        .max_by_key(|(part, n)| (*n, Reverse(*part)));
+    most.map(|(part, _)| part)
+}
+
+impl HeapAnalysis<'_> {
+    /// Who holds what, within `limits`, and how it grew if there was an earlier search.
+    pub fn holders(&self, limits: &Limits, since: Option<Since<'_>>) -> Holders {
+        let mut devices: Vec<DeviceHolders> = self
+            .labels()
+            .enumerate()
+            .map(|(device, label)| {
+                let grown = since.map(|since| since.on(label));
+                let mut found = self.device(device as u16, label, limits, grown.as_ref());
+                if let Some(unseen) = self.unseen(label).filter(|it| *it > Bytes::ZERO) {
+                    let grown = grown.as_ref().and_then(Grown::of_unseen);
+                    ledger::add_unseen(&mut found, unseen, self.web.graph.is_whole, grown);
+                }
+                found
+            })
+            .filter(|device| device.n_bytes > Bytes::ZERO)
+            .collect();
+        devices.sort_by_key(|device| Reverse(device.n_bytes));
+        Holders { devices }
+    }
+
+    fn device(
+        &self,
+        device: u16,
+        label: &str,
+        limits: &Limits,
+        grown: Option<&Grown<'_>>,
+    ) -> DeviceHolders {
+        let tallies = self.ground.tallies(&self.web, &self.dominators, device);
+        let tops = self.tops(device);
+        let (roots, more) = self.roots(&tallies, &tops, limits, grown);
+        let (shared, more_shared) = self.shared(&tallies, &tops, limits);
+        let stored = || self.ground.storages.iter().filter(|it| it.device == device);
+        DeviceHolders {
+            device: label.to_owned(),
+            n_bytes: stored().map(|it| Bytes::new(it.n_bytes)).sum(),
+            n_storages: stored().count() as u64,
+            roots,
+            more,
+            sharing: self.sharing(device, &tallies, limits, grown),
+            changed: self.changed(device, limits, grown),
+            shared,
+            more_shared,
+            kept: self.kept(stored()),
+            parts: parts(stored()),
+            is_cut: self.web.graph.is_cut,
+        }
+    }
+
+    /// The storages under each top that are listed one by one.
+    fn tops(&self, device: u16) -> HashMap<u32, Top> {
+        let mut tops: HashMap<u32, Top> = HashMap::new();
+        let stored = self.ground.storages.iter().filter(|it| it.device == device);
+        for stored in stored {
+            let top = self.tops[stored.number as usize];
+            let known = tops.entry(top).or_insert_with(|| Top::new(*stored));
+            if stored.n_bytes > known.largest.n_bytes {
+                known.largest = *stored;
+            }
+            *known.parts.entry(part(stored)).or_default() += stored.n_bytes;
+        }
+        tops
+    }
+
+    fn roots(
+        &self,
+        tallies: &[RetainedSize],
+        tops: &HashMap<u32, Top>,
+        limits: &Limits,
+        grown: Option<&Grown<'_>>,
+    ) -> (Vec<Holder>, Rest) {
+        let of_root = |root: u32| tallies[self.dominators.number(root) as usize].n_bytes;
+        let mut roots: Vec<u32> = (1..self.web.first_node())
+            .filter(|root| of_root(*root) > 0)
+            .collect();
+        // Of equal ones those that are new: names that are numbered are many.
+        let more_than_before = |root: u32| {
+            let name = &self.web.names[root as usize - 1];
+            grown.and_then(|grown| grown.of(name.kind, name.name))
+        };
+        roots.sort_by_cached_key(|root| Reverse((of_root(*root), more_than_before(*root))));
+        let mut more = Rest::default();
+        for root in roots.drain(limits.n_roots.min(roots.len())..) {
+            more.add(1, of_root(root));
+        }
+        let holder = |root: &u32| self.root(*root, tallies, tops, limits, grown);
+        (roots.iter().map(holder).collect(), more)
+    }
+
+    fn root(
+        &self,
+        root: u32,
+        tallies: &[RetainedSize],
+        tops: &HashMap<u32, Top>,
+        limits: &Limits,
+        grown: Option<&Grown<'_>>,
+    ) -> Holder {
+        let number = self.dominators.number(root);
+        let tally = &tallies[number as usize];
+        let name = &self.web.names[root as usize - 1];
+        let top = tops.get(&number);
+        let largest = top.map_or(root, |top| self.vertex(top.largest.number));
+        let target = self.target(root);
+        // What the name holds itself is shown in its place, with what that holds.
+        let shown = match self.children.of(number) {
+            [child] if self.web.node_of(self.vertex(*child)) == target => *child,
+            _ => number,
+        };
+        let (branches, more) = self.branches(shown, tallies, limits, limits.depth.min(MAX_DEPTH));
+        Holder {
+            name: name.name.to_owned(),
+            kind: name.kind,
+            retained: Bytes::new(tally.n_bytes),
+            grown: grown.and_then(|grown| grown.of(name.kind, name.name)),
+            fresh: grown.and_then(|grown| grown.fresh_of(name.kind, name.name)),
+            path: path::text(&self.web, &self.reach, SESSION, largest),
+            what: match target {
+                Some(idx) => words::object(self.web.graph.node(idx), tally),
+                None => words::container(None, tally),
+            },
+            traits: Traits {
+                filled_by: filler(name),
+                ..self.traits(target, tally, largest, most(top))
+            },
+            branches,
+            more,
+        }
+    }
+
+    /// The named object, if it is a single one.
+    fn target(&self, root: u32) -> Option<NodeIdx> {
+        let mut targets = self.web.successors(root);
+        let target = targets.next().filter(|_| targets.next().is_none());
+        target.and_then(|(vertex, _)| self.web.node_of(vertex))
+    }
+
+    fn traits(
+        &self,
+        target: Option<NodeIdx>,
+        tally: &RetainedSize,
+        largest: u32,
+        part: Option<Part>,
+    ) -> Traits {
+        let type_name = target.map(|idx| &*self.web.graph.node(idx).type_name);
+        let links = self.reach.path(SESSION, largest);
+        let bound = self.bound(&links).map(|bound| match bound.n {
+            // What Python does not count has as many as it has tensors.
+            0 => Bound {
+                n: tally.n_all().max(1),
+                ..bound
+            },
+            _ => bound,
+        });
+        Traits {
+            type_name: type_name.unwrap_or_default().to_owned(),
+            n_tensors: tally.n_all(),
+            scalars: tally.n_all() > 0 && u64::from(tally.n_scalars) == tally.n_all(),
+            graph: Bytes::new(tally.graph),
+            keeper: self.keeper(type_name, &links),
+            is_shared: false,
+            part,
+            bound,
+            tensor_type: self.tensor_type(&links),
+            filled_by: String::new(),
+        }
+    }
+
+    /// Of what has the storage at the end of the path.
+    fn tensor_type(&self, links: &[(u32, u32, u32)]) -> String {
+        let holder = links.last().and_then(|(from, ..)| self.web.node_of(*from));
+        let holder = holder.map(|node| self.web.graph.node(node));
+        let tensor = holder.filter(|node| node.category.is_some() || node.shape.is_some());
+        tensor.map_or_else(String::new, |node| node.type_name.to_string())
+    }
+
+    /// Of the first container on the way to it, or of the object that has that container.
+    fn bound(&self, links: &[(u32, u32, u32)]) -> Option<Bound> {
+        for (_, to, link) in links {
+            let edge = self.web.graph.edges.get(*link as usize);
+            if edge.is_some_and(|edge| matches!(edge.step, Step::Index(_) | Step::Key(_))) {
+                return None;
+            }
+            let node = self.web.node_of(*to);
+            if let Some(bound) = node.and_then(|node| self.web.graph.node(node).bound) {
+                return Some(bound);
+            }
+        }
+        None
+    }
+
+    /// What has the object at the end of the links, if the name is of that type.
+    fn keeper(&self, type_name: Option<&str>, links: &[(u32, u32, u32)]) -> Option<Keeper> {
+        let of_link = |(_, to, link): &(u32, u32, u32)| {
+            let root = self.web.entry(*link);
+            let of_root = root.filter(|root| is_of_hooks(&root.path));
+            let edge = self.web.graph.edges.get(*link as usize);
+            let of_edge = edge.and_then(|edge| keeper_of_step(&edge.step));
+            let of_step = of_root.map(|_| Keeper::Hooks).or(of_edge);
+            let node = self.web.node_of(*to).map(|idx| self.web.graph.node(idx));
+            let is_cache = node.is_some_and(|node| &*node.type_name == CACHE);
+            of_step.or(is_cache.then_some(Keeper::Function))
+        };
+        let all = || links.iter().filter_map(of_link);
+        match type_name {
+            Some("type") => Some(Keeper::Class),
+            Some(name) if name.ends_with(CACHE) => all().find(|it| *it != Keeper::Function),
+            _ => all().min_by_key(|it| *it == Keeper::Function),
+        }
+    }
+
+    fn shared(
+        &self,
+        tallies: &[RetainedSize],
+        tops: &HashMap<u32, Top>,
+        limits: &Limits,
+    ) -> (Vec<SharedMemory>, Rest) {
+        let mut groups: BTreeMap<&Sharers, Vec<u32>> = BTreeMap::new();
+        for (number, sharers) in &self.sharers {
+            if tallies[*number as usize].n_bytes > 0 {
+                groups.entry(sharers).or_default().push(*number);
+            }
+        }
+        let mut groups: Vec<(&Sharers, Vec<u32>, RetainedSize)> = groups
+            .into_iter()
+            .map(|(sharers, numbers)| {
+                let mut sum = RetainedSize::default();
+                for number in &numbers {
+                    sum.add(&tallies[*number as usize]);
+                }
+                (sharers, numbers, sum)
+            })
+            .collect();
+        groups.sort_by_key(|(_, _, sum)| Reverse(sum.n_bytes));
+        let mut more = Rest::default();
+        for (_, _, sum) in groups.drain(limits.n_shared.min(groups.len())..) {
+            more.add(1, sum.n_bytes);
+        }
+        let shared = groups.iter().map(|(sharers, numbers, sum)| {
+            let tops = || numbers.iter().filter_map(|number| tops.get(number));
+            let stored = tops().map(|top| &top.largest);
+            let stored = stored.max_by_key(|it| (it.n_bytes, Reverse(it.number)));
+            let vertex = stored.map_or(SESSION, |it| self.vertex(it.number));
+            let names = sharers.roots.iter();
+            let names = names.filter_map(|root| Some(self.web.name_of(*root)?.name.to_owned()));
+            SharedMemory {
+                names: names.collect(),
+                and_others: sharers.and_others,
+                n_bytes: Bytes::new(sum.n_bytes),
+                path: path::text(&self.web, &self.reach, SESSION, vertex),
+                what: self.numbers_words(numbers, sum),
+                part: most(tops()),
+            }
+        });
+        (shared.collect(), more)
+    }
+
+    /// The names that have more than before, and keep none of it alone: each with what is found
+    /// through it first.
+    fn sharing(
+        &self,
+        device: u16,
+        tallies: &[RetainedSize],
+        limits: &Limits,
+        grown: Option<&Grown<'_>>,
+    ) -> Vec<Holder> {
+        let keeps_nothing = |root: u32| tallies[self.dominators.number(root) as usize].n_bytes == 0;
+        let stored = self.ground.storages.iter();
+        let stored = stored.filter(|it| it.device == device && keeps_nothing(it.root));
+        let mut by_root: BTreeMap<u32, Vec<&Stored>> = BTreeMap::new();
+        for stored in stored {
+            by_root.entry(stored.root).or_default().push(stored);
+        }
+        let mut sharing: Vec<Holder> = by_root
+            .into_iter()
+            .filter_map(|(root, stored)| {
+                let name = self.web.name_of(root)?;
+                let more = grown?.of(name.kind, name.name)?;
+                (more > ByteDelta::ZERO).then(|| {
+                    let holder = self.sharer(root, &stored, tallies);
+                    Holder {
+                        grown: Some(more),
+                        fresh: grown.and_then(|grown| grown.fresh_of(name.kind, name.name)),
+                        ..holder
+                    }
+                })
+            })
+            .collect();
+        sharing.sort_by_key(|holder| Reverse(holder.grown));
+        sharing.truncate(limits.n_shared);
+        sharing
+    }
+
+    /// The names that have more or less than before, those that changed most first.
+    fn changed(&self, device: u16, limits: &Limits, grown: Option<&Grown<'_>>) -> Vec<NameLevel> {
+        let mut levels: BTreeMap<SeriesName<'_>, (u64, u64)> = BTreeMap::new();
+        let before = grown.map(Grown::names_before).unwrap_or_default();
+        // A walk that stopped early does not know what is gone.
+        if !self.web.graph.is_cut {
+            levels.extend(before.keys().map(|name| (name.clone(), (0, 0))));
+        }
+        for stored in self.ground.storages.iter().filter(|it| it.device == device) {
+            if let Some(name) = self.web.name_of(stored.root) {
+                let key = (name.kind, name.kind.series_name(name.name));
+                let (n_bytes, n_storages) = levels.entry(key).or_default();
+                *n_bytes += stored.n_bytes;
+                *n_storages += 1;
+            }
+        }
+        let mut changed: Vec<(u64, NameLevel)> = levels
+            .into_iter()
+            .filter(|((kind, _), _)| grown.is_none_or(|grown| grown.knows(*kind)))
+            .filter_map(|((kind, name), (n_bytes, n_storages))| {
+                let key = (kind, name);
+                let before = before.get(&key).map_or(0, |it| it.get());
+                let level = NameLevel {
+                    kind,
+                    name: key.1.into_owned(),
+                    n_bytes: Bytes::new(n_bytes),
+                    n_storages,
+                };
+                (n_bytes != before).then(|| (n_bytes.abs_diff(before), level))
+            })
+            .collect();
+        changed.sort_by_key(|(by, _)| Reverse(*by));
+        changed.truncate(limits.n_changed);
+        let mut changed: Vec<NameLevel> = changed.into_iter().map(|(_, level)| level).collect();
+        let variables = changed.iter().filter(|it| it.kind == RootKind::Variable);
+        let names: BTreeSet<&str> = variables.map(|it| &*it.name).collect();
+        let branches = self.main_branches(device, &names);
+        changed.extend(branches);
+        changed
+    }
+
+    /// A name with these storages, each of which has other names, too.
+    fn sharer(&self, root: u32, stored: &[&Stored], tallies: &[RetainedSize]) -> Holder {
+        let name = &self.web.names[root as usize - 1];
+        let largest = stored
+            .iter()
+            .max_by_key(|it| (it.n_bytes, Reverse(it.number)));
+        let largest = largest.map_or(0, |it| it.number);
+        let tops: BTreeSet<u32> = stored
+            .iter()
+            .map(|it| self.tops[it.number as usize])
+            .collect();
+        let mut tally = RetainedSize::default();
+        for top in tops {
+            tally.add(&tallies[top as usize]);
+        }
+        let target = self.target(root);
+        let what = match target {
+            Some(idx) => words::object(self.web.graph.node(idx), &tally),
+            None => words::container(None, &tally),
+        };
+        let vertex = self.vertex(largest);
+        let others = self.others(root, self.tops[largest as usize]);
+        Holder {
+            path: path::text(&self.web, &self.reach, SESSION, vertex),
+            what: format!("{what}, shared with {others}"),
+            traits: Traits {
+                is_shared: true,
+                filled_by: filler(name),
+                ..self.traits(target, &tally, vertex, None)
+            },
+            ..Holder::new(
+                name.kind,
+                name.name,
+                stored.iter().map(|it| Bytes::new(it.n_bytes)).sum(),
+            )
+        }
+    }
+
+    /// The other names of a top.
+    fn others(&self, root: u32, top: u32) -> String {
+        let sharers = self.sharers.iter().find(|(number, _)| *number == top);
+        let Some((_, sharers)) = sharers else {
+            return "others".to_owned();
+        };
+        let others = sharers.roots.iter().filter(|other| **other != root);
+        let others = others.filter_map(|other| Some(self.web.name_of(*other)?.name));
+        let others = others.chain(sharers.and_others.then_some("others"));
+        others.collect::<Vec<_>>().join(", ")
+    }
+
+    /// What each place of `IPython` keeps that no name of the user's reaches.
+    fn kept<'s>(&self, stored: impl Iterator<Item = &'s Stored>) -> Vec<Kept> {
+        let mut places: BTreeMap<RootKind, (Bytes, &Stored)> = BTreeMap::new();
+        for stored in stored.filter(|it| it.held == Held::ByIpython) {
+            let Some(name) = self.web.name_of(stored.root) else {
+                continue;
+            };
+            let (n_bytes, largest) = places.entry(name.kind).or_insert((Bytes::ZERO, stored));
+            *n_bytes += Bytes::new(stored.n_bytes);
+            if stored.n_bytes > largest.n_bytes {
+                *largest = stored;
+            }
+        }
+        let kept = |(place, (n_bytes, largest)): (RootKind, (Bytes, &Stored))| {
+            let vertex = self.vertex(largest.number);
+            let name = self.web.name_of(largest.root);
+            Kept {
+                place,
+                n_bytes,
+                name: name.map_or_else(String::new, |name| name.name.to_owned()),
+                path: path::text(&self.web, &self.reach, SESSION, vertex),
+                what: self.owner_words(vertex),
+            }
+        };
+        let mut kept: Vec<Kept> = places.into_iter().map(kept).collect();
+        kept.sort_by_key(|it| Reverse(it.n_bytes));
+        kept
+    }
+
+    /// The tensor by which a storage is reached, in words.
+    fn owner_words(&self, storage: u32) -> String {
+        let path = self.reach.path(SESSION, storage);
+        let owner = path.last().and_then(|(from, ..)| self.web.node_of(*from));
+        owner.map_or_else(String::new, |idx| {
+            words::object(self.web.graph.node(idx), &RetainedSize::default())
+        })
+    }
+
+    /// What several things are: one as itself, more by what they hold.
+    fn numbers_words(&self, numbers: &[u32], sum: &RetainedSize) -> String {
+        let one = match numbers {
+            [number] => self.web.node_of(self.vertex(*number)),
+            _ => None,
+        };
+        let node = one.map(|idx| self.web.graph.node(idx));
+        match node.filter(|node| node.storage.is_none()) {
+            Some(node) => words::object(node, sum),
+            None => words::container(None, sum),
+        }
+    }
+}
+
+fn keeper_of_step(step: &Step) -> Option<Keeper> {
+    match step {
+        Step::Closure(_) | Step::Default(_) | Step::Cell => Some(Keeper::Function),
+        Step::Attribute(name) | Step::Variable(name)
+            if name.starts_with("tb_frame") || &**name == "__traceback__" =>
+        {
+            Some(Keeper::Traceback)
+        }
+        Step::Attribute(name) | Step::Variable(name) | Step::Key(name) | Step::Local(name) => {
+            is_of_hooks(name).then_some(Keeper::Hooks)
+        }
+        _ => None,
+    }
+}
+
+/// Frameworks call the dicts of their hooks such: `_forward_hooks`.
+fn is_of_hooks(name: &str) -> bool {
+    name.contains("_hooks")
+}
+
+fn filler(name: &RootName<'_>) -> String {
+    name.filled_by.unwrap_or_default().to_owned()
+}
+
+/// What the storages of a device are for, in the order of [`Part::ALL`].
+fn parts<'s>(stored: impl Iterator<Item = &'s Stored>) -> Vec<(Part, Bytes)> {
+    let mut parts: BTreeMap<Part, Bytes> = BTreeMap::new();
+    for stored in stored.filter(|it| it.is_handed_out()) {
+        *parts.entry(part(stored)).or_default() += Bytes::new(stored.n_bytes);
+    }
+    parts.into_iter().collect()
+}
+
+/// Who holds it goes before what it is: a model that nothing but a traceback holds is the traceback's.
+fn part(stored: &Stored) -> Part {
+    match (stored.held, stored.category) {
+        (Held::Unnamed, _) => Part::Unnamed,
+        (Held::ByIpython, _) => Part::Ipython,
+        (Held::BySystem, _) | (_, Some(Category::Workspace)) => Part::Workspaces,
+        (_, Some(Category::Parameter)) => Part::Parameters,
+        (_, Some(Category::Gradient)) => Part::Gradients,
+        (_, Some(Category::OptimizerState)) => Part::OptimizerState,
+        (_, Some(Category::KvCache)) => Part::KvCaches,
+        _ if stored.is_saved => Part::Graphs,
+        _ => Part::Names,
+    }
+}
