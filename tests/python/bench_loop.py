@@ -48,7 +48,7 @@ took = thread_time() - begun
 """
 
 # Milliseconds of a step, steps of a cell, pairs of cells.
-CELLS = [(1, 1000, 40), (10, 150, 20), (100, 20, 6)]
+CELLS = [(1, 1000, 40), (10, 150, 20), (100, 20, 14)]
 N_PAIRS_EMPTY = 20
 
 

@@ -43,7 +43,7 @@ const WINDOW_NANOS: u64 = 100_000_000;
 /// A loop whose iterations are shorter has no levels, only a count.
 const MIN_PERIOD_NANOS: u64 = 1_000_000;
 /// All readings of a run take at most this part of its time, …
-const READING_SHARE: u64 = 250;
+const READING_SHARE: u64 = 400;
 /// … beside so many nanoseconds, for a short run has to be judged, too.
 const READING_START: u64 = 2_000_000;
 
