@@ -17,7 +17,7 @@ os.environ["GPUMEM_TESTING"] = "1"
 
 
 def pytest_collection_finish() -> None:
-    """Keep what pytest has collected out of the garbage collector's lists, which every look reads."""
+    """Keep what pytest has collected out of the collector's lists, which every look reads."""
     gc.collect()
     gc.freeze()
 

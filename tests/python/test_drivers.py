@@ -603,7 +603,7 @@ tell([loaded, time.monotonic() - began, status("nvml"), last_row("host")["status
 """
     loaded, ran, reason, status = machine.ask({**T4, "nvmlInit_v2": "hang"}, script)
     bare, _, _, _ = machine.ask({**T4, "nvmlInit_v2": "driver_not_loaded"}, script)
-    # The driver hangs for good, and 50 ms are waited for it: the rest is what else this machine does.
+    # It hangs for good, and is waited for 50 ms: the rest is what else this machine does.
     assert loaded < bare + 2
     assert ran < 2
     assert reason == "the driver does not answer"
