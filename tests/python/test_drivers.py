@@ -601,13 +601,13 @@ for _ in range(5):
     ip.run_cell("%%gpumem --quiet\\npass")
 tell([loaded, time.monotonic() - began, status("nvml"), last_row("host")["status"]])
 """
-    loaded, ran, reason, status = machine.ask({**T4, "nvmlInit_v2": "hang"}, script)
-    bare, _, _, _ = machine.ask({**T4, "nvmlInit_v2": "driver_not_loaded"}, script)
-    # It hangs for good, and is waited for 50 ms: the rest is what else this machine does.
-    assert loaded < bare + 2
-    assert ran < 2
-    assert reason == "the driver does not answer"
-    assert status == "ok"
+    hanging = [machine.ask({**T4, "nvmlInit_v2": "hang"}, script) for _ in range(3)]
+    missing = [machine.ask({**T4, "nvmlInit_v2": "driver_not_loaded"}, script) for _ in range(3)]
+    bare = min(loaded for loaded, *_ in missing)
+    # 50 ms, and as much again for what else this machine does, of three tries the best.
+    assert min(loaded for loaded, *_ in hanging) < bare + 0.1
+    assert min(ran for _, ran, *_ in hanging) < 1
+    assert {tuple(read) for _, _, *read in hanging} == {("the driver does not answer", "ok")}
     assert machine.errors == ""
 
 

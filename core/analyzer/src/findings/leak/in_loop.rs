@@ -232,16 +232,14 @@ impl Judged {
     }
 
     /// What an iteration of a run that is over kept on average, by what its first name has more and the level
-    /// shows. The loop turned as often as it was counted, and at most as often as it can have before: of the
-    /// averages between, the one that the levels come closest to.
+    /// shows.
     fn average_iteration(&self, context: Context<'_>, holder: &Holder) -> Option<ByteDelta> {
         let n_counted = self.n_runs as f64;
         let n_most = self.most_iterations(context)?.max(n_counted);
         let is_certain = self.looks == Looks::AfterRuns && n_most <= UNCOUNTED * n_counted;
         let shown = self.shown(context, holder).filter(|_| is_certain)?.as_f64();
-        let (least, most) = (shown / (SLOWER * n_most), shown / n_counted);
         let rate = self.growth.bytes_per_run.as_f64();
-        (least > 0.0).then(|| ByteDelta::from_f64(rate.clamp(least, most)))
+        (shown > 0.0).then(|| ByteDelta::from_f64(average(shown, n_counted, n_most, rate)))
     }
 
     /// What a name has more since the run began. The host's level may show less of it: free memory may have
@@ -280,6 +278,12 @@ impl Judged {
         let shown = first.and_then(|holder| self.shown(context, holder));
         shown.filter(|_| self.in_loop.is_some()).unwrap_or_default()
     }
+}
+
+/// The loop turned as often as it was counted, and at most as often as it can have before: of the averages
+/// between, the one that the rate of the levels comes closest to.
+fn average(shown: f64, n_counted: f64, n_most: f64, rate: f64) -> f64 {
+    rate.clamp(shown / (SLOWER * n_most), shown / n_counted)
 }
 
 fn run_time(run: &Run) -> Option<Nanos> {
@@ -323,7 +327,7 @@ fn entries(holder: &Holder) -> (u64, f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::entries;
+    use super::{average, entries};
     use gpumem_model::holders::{Holder, HolderBranch, RootKind, Traits};
     use gpumem_model::units::Bytes;
 
@@ -348,6 +352,14 @@ mod tests {
         };
         let (n, mib) = expected;
         assert_eq!(entries(&holder), (n, Bytes::mib(mib).as_f64()));
+    }
+
+    #[test]
+    fn an_average_is_what_the_levels_tell_of_iterations_that_can_be() {
+        let average = |rate: f64| average(120.0, 50.0, 60.0, rate);
+        assert!((average(2.0) - 2.0).abs() < 1e-9);
+        assert!((average(0.1) - 1.6).abs() < 1e-9);
+        assert!((average(9.0) - 2.4).abs() < 1e-9);
     }
 
     #[test]
