@@ -1,10 +1,11 @@
-//! Every suite, in two lanes side by side, and what they ran together.
+//! Every suite, two at a time, and what they ran together.
 
 mod suites;
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Instant;
 
@@ -25,8 +26,8 @@ struct Suite {
     run: fn(&Setting<'_>) -> Result<Ran>,
 }
 
-/// Suites of one lane run one after the other, those of the other beside them: programs that are
-/// tested often wait, and compilers never do.
+/// What compiles runs one after the other, and beside it what waits: programs that are tested often do,
+/// and compilers never. When all is compiled, two that wait run side by side.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lane {
     Compiles,
@@ -63,6 +64,8 @@ struct Setting<'a> {
     arguments: &'a [String],
     wheel: Once<PathBuf>,
     driver: Once<Option<Driver>>,
+    /// Held while a wheel is installed: suites share environments.
+    installing: Mutex<()>,
     frameworks: Once<Environment>,
     cuda: Once<Environment>,
     cuda_12: Once<Environment>,
@@ -103,7 +106,9 @@ impl Setting<'_> {
     }
 
     fn with_wheel(&self, environment: Environment) -> Result<Environment> {
-        environment.install(self.project, self.wheel()?)?;
+        let wheel = self.wheel()?;
+        let _installing = locked(&self.installing);
+        environment.install(self.project, wheel)?;
         Ok(environment)
     }
 
@@ -169,6 +174,7 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
         arguments,
         wheel: Once::new(),
         driver: Once::new(),
+        installing: Mutex::new(()),
         frameworks: Once::new(),
         cuda: Once::new(),
         cuda_12: Once::new(),
@@ -183,6 +189,9 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
 }
 
 fn run_all(setting: &Setting<'_>, suites: &[&Suite], results: &Results) {
+    let is_compiling = |suite: &&Suite| suite.lane == Lane::Compiles;
+    let (compiling, waiting): (Vec<_>, Vec<_>) = suites.iter().copied().partition(is_compiling);
+    let waiting = &Mutex::new(VecDeque::from(waiting));
     thread::scope(|scope| {
         let needs = |names: &[&str]| suites.iter().any(|suite| names.contains(&suite.name));
         let torches = [
@@ -205,9 +214,10 @@ fn run_all(setting: &Setting<'_>, suites: &[&Suite], results: &Results) {
             let _ = setting.wheel();
             let _ = setting.driver();
         }
-        for lane in [Lane::Compiles, Lane::Waits] {
+        for first in [compiling, Vec::new()] {
             scope.spawn(move || {
-                for suite in suites.iter().filter(|suite| suite.lane == lane) {
+                let next = || locked(waiting).pop_front();
+                for suite in first.into_iter().chain(std::iter::from_fn(next)) {
                     eprintln!("{} runs", suite.name);
                     let run = || step::timed(suite.name, || (suite.run)(setting));
                     let (ran, printed) = run::keeping(run);
@@ -219,6 +229,10 @@ fn run_all(setting: &Setting<'_>, suites: &[&Suite], results: &Results) {
     });
 }
 
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// What the suites did, in the order in which they ended.
 #[derive(Default)]
 struct Results(Mutex<(Tally, Vec<String>)>);
@@ -227,7 +241,7 @@ impl Results {
     /// Counts what a suite did. One that broke, or ran nothing without saying why, has failed.
     fn add(&self, suite: &Suite, ran: Result<Ran>) {
         let (tally, reason) = judge(ran);
-        let (sum, lines) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (sum, lines) = &mut *locked(&self.0);
         *sum += tally;
         lines.push(format!("{:<10} {tally}", suite.name));
         lines.extend(reason.map(|reason| format!("{}: {reason}", suite.name)));
