@@ -124,12 +124,14 @@ def test_the_sampler_reads_inside_its_run_and_in_order(start: Span) -> None:
     for _ in range(20):
         with gpumem.record("block"):
             time.sleep(0.01)
+    sampled = []
     for idx, run in runs().items():
         at = samples(idx).get(None, [])
         assert at == sorted(set(at))
         assert all(run["started_nanos"] <= instant <= run["ended_nanos"] for instant in at)
-    assert samples(0)[None]
-    check(start, samples(0)[None][0], (start[0], time.monotonic_ns()))
+        sampled += at
+    # On a busy machine some of the runs have none.
+    check(start, sampled[0], (start[0], time.monotonic_ns()))
 
 
 def test_a_spike_is_where_it_was(start: Span) -> None:
