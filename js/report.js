@@ -5,6 +5,7 @@ import { goToCell, linkCells } from "./cells.js";
 import { base64Of, copy, download, escaped, filled, pack, pictureOf } from "./export.js";
 import { init, View } from "./glue.js";
 import { listen } from "./input.js";
+import { keepKeys } from "./keys.js";
 import { onResize } from "./size.js";
 import { onThemeChange, themeName } from "./theme.js";
 import { fromBase64, unpack } from "./unpack.js";
@@ -65,8 +66,6 @@ export async function mount(
 ) {
   const host = document.createElement("div");
   host.className = "gpumem-report";
-  // The notebook's own keys would act on its cells while one is in the report.
-  host.dataset.lmSuppressShortcuts = "true";
   const shadow = host.attachShadow({ mode: "open" });
   shadow.adoptedStyleSheets = [style()];
   const root = document.createElement("div");
@@ -74,7 +73,7 @@ export async function mount(
   shadow.append(root);
   parent.append(host);
 
-  const stops = [];
+  const stops = [keepKeys(host)];
   let view = null;
   let painted = false;
   let saved = state;

@@ -112,6 +112,25 @@ def test_arrows_move_between_runs_and_not_between_cells(opened: Open) -> None:
     assert (active.count() and active.inner_text()) == before
 
 
+def test_the_notebook_is_saved_from_the_report_and_keeps_its_cells(
+    opened: Open, lab: Lab, notebook: str
+) -> None:
+    """Ctrl+S saves, and the single keys that delete a cell do not reach the notebook."""
+    seen = opened()
+    report = ReportPage(seen.page)
+    canvas = report.canvas("cells")
+    path = lab.folder / notebook
+    cells = seen.page.locator(".jp-Notebook .jp-CodeCell")
+    n_cells = cells.count()
+    canvas.focus()
+    canvas.press("d")
+    canvas.press("d")
+    before = path.stat().st_mtime_ns
+    canvas.press("Control+s")
+    wait(lambda: path.stat().st_mtime_ns > before, "the notebook was not saved")
+    assert cells.count() == n_cells
+
+
 def test_a_card_shows_its_runs(opened: Open) -> None:
     """The button of a card lights its row and marks its runs over time, and takes both back."""
     seen = opened()

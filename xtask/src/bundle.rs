@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::project::Project;
 use crate::wasm::Module;
 
-const REPORT: [&str; 11] = [
+const REPORT: [&str; 12] = [
     "theme.js",
     "unpack.js",
     "size.js",
@@ -26,6 +26,7 @@ const REPORT: [&str; 11] = [
     "blocks.js",
     "cells.js",
     "input.js",
+    "keys.js",
     "drop.js",
     "dropped.js",
     "report.js",
