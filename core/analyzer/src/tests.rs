@@ -191,15 +191,20 @@ fn a_leak_that_was_given_back_is_withdrawn() {
 }
 
 #[test]
-fn growth_spread_over_many_cells_is_found() {
-    let cells: Vec<(String, Vec<Play>)> = (0..100)
-        .map(|n| (format!("out{n} = f{n}()"), vec![run(50)]))
-        .collect();
-    let cells: Vec<(&str, &[Play])> = cells
-        .iter()
-        .map(|(source, plays)| (source.as_str(), plays.as_slice()))
-        .collect();
-    check(&cells, &["growing: device · 50 MiB a run, 4950 in all"]);
+fn growth_spread_over_cells_that_run_again_is_found() {
+    let check_rounds = |n_cells: usize, n_rounds: usize, expected: &[&str]| {
+        let sources: Vec<String> = (0..n_cells).map(|n| format!("out{n} = f()")).collect();
+        let n_runs = n_cells * n_rounds;
+        // Two of three runs keep something, those of one cell not in each round.
+        let kept = |n: usize| if n.is_multiple_of(3) { 0 } else { 50 };
+        let plays: Vec<[Play; 1]> = (0..n_runs).map(|n| [run(kept(n))]).collect();
+        let sources = sources.iter().cycle().map(String::as_str);
+        let cells = sources.zip(plays.iter().map(|play| &play[..]));
+        check(&cells.collect::<Vec<_>>(), expected);
+    };
+    check_rounds(20, 4, &["growing: device · 33 MiB a run, 1950 in all"]);
+    // A notebook that is being written fills the device cell by cell.
+    check_rounds(100, 1, &[]);
 }
 
 /// Levels in MB after each of the seed's calls, as it tells of them.

@@ -18,7 +18,7 @@ pub(super) fn present(teller: &Teller<'_>, series: &SeriesGrowth) -> Presentatio
         prose![figure(total), " so far; no cell alone explains it"],
     )
     .fact(format!(
-        "over {}, spread over cells that ran only once or a few times",
+        "over {}, spread over cells that ran a few times each",
         count(finding.n_runs, "run")
     ))
     .advice(prose![

@@ -1,14 +1,14 @@
-//! Growth that no cell and no loop explains: the level after every run.
+//! Growth that no cell and no loop explains: what runs of cells that ran before keep together.
 
 use super::{Details, Finding, FindingKind, SeriesGrowth};
 use crate::context::Context;
 use crate::growth::State;
 use crate::stats_cache::StatsCache;
-use gpumem_model::recording::{DeviceIdx, DeviceKind};
-use gpumem_model::units::Bytes;
+use gpumem_model::recording::{DeviceIdx, DeviceKind, RunIdx};
+use gpumem_model::units::{ByteDelta, Bytes};
+use std::collections::HashSet;
 
-/// A notebook that is being written fills the device cell by cell; only a long
-/// course that does not end is worth a word.
+/// Each cell has too few runs to be judged by itself; only a long course of all is worth a word.
 const MIN_RUNS: usize = 30;
 
 /// A finding says where the device grows.
@@ -32,19 +32,25 @@ pub(super) fn finding(
     {
         return None;
     }
-    let levels: Vec<Bytes> = of_device
-        .levels_of_metric()
-        .map(|(_, level)| level)
-        .collect();
-    if levels.len() < MIN_RUNS {
+    let (runs, levels) = of_runs_again(context, device);
+    if runs.len() < MIN_RUNS {
         return None;
     }
-    let growth = stats.leak(&levels, context.min_growth(device), context.rules)?;
+    let mut kept = 0;
+    let own_levels = runs.iter().map(|run| {
+        let row = context.rows.row(*run, device);
+        kept += row.and_then(|row| row.kept).map_or(0, ByteDelta::get);
+        Bytes::new(kept.max(0).unsigned_abs())
+    });
+    let own_levels: Vec<Bytes> = own_levels.collect();
+    let least = context.min_growth(device);
+    stats.leak(&levels, least, context.rules)?;
+    let growth = stats.leak(&own_levels, least, context.rules)?;
     let device = context.recording.device(device);
-    let details = SeriesGrowth::of(&growth, &levels);
+    let details = SeriesGrowth::of(&growth, &own_levels);
     Some(Finding {
-        runs: of_device.levels_of_metric().map(|(run, _)| run).collect(),
-        n_runs: levels.len(),
+        n_runs: runs.len(),
+        runs,
         evidence: growth.evidence,
         ..Finding::about(
             FindingKind::Growing,
@@ -55,4 +61,13 @@ pub(super) fn finding(
         )
         .without_holder()
     })
+}
+
+/// The runs of cells that ran before, with the level after each. A notebook that is being written fills the
+/// device cell by cell: cells that each run once are no series.
+fn of_runs_again(context: Context<'_>, device: DeviceIdx) -> (Vec<RunIdx>, Vec<Bytes>) {
+    let mut seen = HashSet::new();
+    let levels = context.rows.columns(device).levels_of_metric();
+    let again = levels.filter(|(run, _)| !seen.insert(context.recording.run(*run).revision));
+    again.unzip()
 }
