@@ -192,14 +192,6 @@ impl HeapAnalysis<'_> {
     ) -> Traits {
         let type_name = target.map(|idx| &*self.web.graph.node(idx).type_name);
         let links = self.reach.path(SESSION, largest);
-        let bound = self.bound(&links).map(|bound| match bound.n {
-            // What Python does not count has as many as it has tensors.
-            0 => Bound {
-                n: tally.n_all().max(1),
-                ..bound
-            },
-            _ => bound,
-        });
         Traits {
             type_name: type_name.unwrap_or_default().to_owned(),
             n_tensors: tally.n_all(),
@@ -208,7 +200,7 @@ impl HeapAnalysis<'_> {
             keeper: self.keeper(type_name, &links),
             is_shared: false,
             part,
-            bound,
+            bound: self.bound(&links),
             tensor_type: self.tensor_type(&links),
             filled_by: String::new(),
         }
@@ -231,10 +223,23 @@ impl HeapAnalysis<'_> {
             }
             let node = self.web.node_of(*to);
             if let Some(bound) = node.and_then(|node| self.web.graph.node(node).bound) {
-                return Some(bound);
+                let n = match bound.n {
+                    0 => self.n_entries(*to).min(bound.most),
+                    n => n,
+                };
+                return Some(Bound { n, ..bound });
             }
         }
         None
+    }
+
+    /// How many objects with memory a container holds whose entries Python does not count.
+    fn n_entries(&self, container: u32) -> u64 {
+        let links = self.web.successors(container);
+        let edges = links.filter_map(|(_, link)| self.web.graph.edges.get(link as usize));
+        let is_entry = |step: &Step| matches!(step, Step::Opaque | Step::Index(_) | Step::Key(_));
+        let n = edges.filter(|edge| is_entry(&edge.step)).count();
+        n.max(1) as u64
     }
 
     /// What has the object at the end of the links, if the name is of that type.

@@ -307,9 +307,10 @@ fn a_bound_is_that_of_the_container_alone() {
         let bound = Bound { n, ..five_of_eight };
         let deque = Node::object("deque").bounded(bound);
         let deque = scene.builder.node(deque);
-        for idx in 0..5 {
-            let tensor = scene.tensor(4);
-            scene.edge(deque, tensor, Step::Index(idx));
+        for _ in 0..5 {
+            let tensors = [scene.tensor(4), scene.tensor(4)];
+            let entry = scene.list(&tensors);
+            scene.edge(deque, entry, Step::Opaque);
         }
         let target = if is_inside {
             scene.list(&[deque])
@@ -321,7 +322,7 @@ fn a_bound_is_that_of_the_container_alone() {
     };
     assert_eq!(bound_of(false, 5), Some(five_of_eight));
     assert_eq!(bound_of(true, 5), None);
-    // What a queue of C has, Python does not count.
+    // What a cache of C has, Python does not count.
     assert_eq!(bound_of(false, 0), Some(five_of_eight));
 }
 
