@@ -3,9 +3,10 @@
 //! What runs of one cell keep is judged elsewhere. Here a name is followed, whichever cell adds to it and
 //! however often that is edited. A name that is emptied begins anew: it is its **episode** that grows.
 
-use std::collections::{BTreeMap, HashSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use gpumem_model::holders::{DeviceHolders, RootKind};
+use gpumem_model::holders::{DeviceHolders, Holder, RootKind};
 use gpumem_model::recording::{CellIdx, DeviceIdx, Recording, Run, RunIdx, RunKind, Status};
 use gpumem_model::source_text;
 use gpumem_model::units::{ByteDelta, Bytes};
@@ -16,7 +17,13 @@ const EMPTIED: f64 = 0.75;
 /// Where a branch gains what the rest of its object loses, but for this share, it moved.
 const MOVES: f64 = 0.9;
 
-/// A name as it is followed: [`RootKind::series_name`].
+/// A name of this share of what runs of a cell kept, which grew in as many of them, explains their growth.
+const EXPLAINS: f64 = 0.5;
+
+/// A name that grew at so many looks, whichever cell did that, grows by itself.
+const MANY_LOOKS: usize = 3;
+
+/// A name as it is followed: [`Names::key`].
 pub(super) type NameKey = (RootKind, String);
 
 /// The part of a branch's name that is a variable's: `trainer` of `trainer.history`.
@@ -39,6 +46,19 @@ pub(super) struct Names {
 struct OfDevice {
     looks: Vec<RunIdx>,
     names: BTreeMap<NameKey, NameSeries>,
+    /// Variables whose names differ by the number at their end, by the name that they may have together.
+    numbered: BTreeMap<String, Numbered>,
+    /// The names that began anew, by the run after which that was seen; not those that their cell emptied.
+    begun_anew: Vec<(RunIdx, NameKey)>,
+}
+
+/// `model_1`, `model_2`, …: one name if runs of one cell make them, and none grows by itself.
+#[derive(Debug, Default)]
+struct Numbered {
+    names: BTreeSet<String>,
+    /// The cells that made them.
+    makers: BTreeSet<CellIdx>,
+    grow_themselves: bool,
 }
 
 /// The levels of one name, where they changed.
@@ -63,6 +83,13 @@ struct Point {
     grew: bool,
 }
 
+/// How it is known that what a cell's runs kept was freed between two of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Freed {
+    ByName,
+    ByLevel,
+}
+
 /// Names that have more and more, most often by runs of one cell.
 #[derive(Debug)]
 pub(super) struct GrowingNames {
@@ -74,6 +101,8 @@ pub(super) struct GrowingNames {
     pub(super) levels: Vec<Bytes>,
     /// With what each has gained, the most first.
     pub(super) names: Vec<(NameKey, ByteDelta)>,
+    /// They were emptied before.
+    pub(super) begin_anew: bool,
 }
 
 impl Names {
@@ -103,11 +132,73 @@ impl Names {
         }
     }
 
+    /// The name under which a holder is followed: that of all that are numbered like it, if they are one.
+    pub(super) fn key(&self, device: DeviceIdx, holder: &Holder) -> NameKey {
+        let (kind, name) = self.series_name(device, holder);
+        (kind, name.into_owned())
+    }
+
+    /// [`Self::key`].
+    pub(super) fn series_name<'h>(
+        &self,
+        device: DeviceIdx,
+        holder: &'h Holder,
+    ) -> (RootKind, Cow<'h, str>) {
+        let of_device = self.of_devices.get(device.get());
+        let all = numbered(holder.kind, &holder.name);
+        let all = all.filter(|all| of_device.is_some_and(|it| it.are_one(all)));
+        let own = || holder.kind.series_name(&holder.name);
+        (holder.kind, all.map_or_else(own, Cow::from))
+    }
+
+    /// How what these runs of one cell `kept` was freed before the `next` one kept something: the name that
+    /// explains it began anew, or, if no name does, the level has `fallen` by most of it.
+    pub(super) fn freed(
+        &self,
+        device: DeviceIdx,
+        runs: &[RunIdx],
+        next: RunIdx,
+        (kept, fallen): (Bytes, Bytes),
+    ) -> Option<Freed> {
+        let of_device = self.of_devices.get(device.get())?;
+        let last = runs.last()?;
+        let begun = &of_device.begun_anew;
+        let first = begun.partition_point(|(run, _)| run <= last);
+        let mut begun = begun[first..].iter().take_while(|(run, _)| *run <= next);
+        let explains = |series: &NameSeries| series.explains(runs, kept);
+        if begun.any(|(_, name)| of_device.names.get(name).is_some_and(explains)) {
+            return Some(Freed::ByName);
+        }
+        let has_fallen = fallen.as_f64() >= EMPTIED * kept.as_f64();
+        let is_freed = has_fallen && !of_device.names.values().any(explains);
+        is_freed.then_some(Freed::ByLevel)
+    }
+
     /// What a name had after a run, if it was ever followed: of many names only the largest are, and
     /// older recordings follow none.
     pub(super) fn level(&self, device: DeviceIdx, name: &NameKey, run: RunIdx) -> Option<Bytes> {
         let series = self.of_devices.get(device.get())?.names.get(name)?;
         Some(series.after(run))
+    }
+
+    /// A name had more bytes in more storages after each of these runs.
+    pub(super) fn gains_storages(
+        &self,
+        device: DeviceIdx,
+        name: &NameKey,
+        runs: &[RunIdx],
+    ) -> bool {
+        let of_device = self.of_devices.get(device.get());
+        let series = of_device.and_then(|it| it.names.get(name));
+        let Some(series) = series else {
+            return false;
+        };
+        let mut before = 0;
+        let gains = |point: &&Point| {
+            let before = std::mem::replace(&mut before, point.n_storages);
+            point.n_storages > before && runs.binary_search(&point.run).is_ok()
+        };
+        series.points.iter().filter(gains).count() >= runs.len()
     }
 
     /// The names of a device that have more and more, by the cell that adds to each most often; or those
@@ -127,7 +218,7 @@ impl Names {
         let mut by_cell: BTreeMap<CellIdx, Vec<(&NameKey, &NameSeries)>> = BTreeMap::new();
         for (name, series) in &of_device.names {
             let (kind, text) = name;
-            let is_name = kind.is_named() || kind.is_ipython();
+            let is_name = (kind.is_named() || kind.is_ipython()) && of_device.tells(name);
             let is_told = if is_branch(name) {
                 branches.contains(&name)
             } else {
@@ -150,6 +241,20 @@ impl Names {
     }
 }
 
+/// The name that a numbered variable may have together with others: `model_…` of `model_7`.
+fn numbered(kind: RootKind, name: &str) -> Option<String> {
+    let first = name.split(" … ").next().unwrap_or_default();
+    let stem = first.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let is_numbered = !stem.is_empty() && stem.len() < first.len() && !name.contains(['.', '[']);
+    (kind == RootKind::Variable && is_numbered).then(|| format!("{stem}…"))
+}
+
+impl Numbered {
+    fn are_one(&self) -> bool {
+        self.names.len() > 1 && self.makers.len() == 1 && !self.grow_themselves
+    }
+}
+
 impl OfDevice {
     /// The branches that are told of instead of their objects: these also lose, from look to look, what
     /// they replace or drop elsewhere.
@@ -169,24 +274,99 @@ impl OfDevice {
             .collect()
     }
 
+    /// The name is not part of another one, nor that of several which are not one.
+    fn tells(&self, (kind, name): &NameKey) -> bool {
+        match self.numbered.get(name) {
+            Some(numbered) => numbered.are_one(),
+            None => !numbered(*kind, name).is_some_and(|all| self.are_one(&all)),
+        }
+    }
+
+    /// So does a recording say that follows them by one name.
+    fn are_one(&self, all: &str) -> bool {
+        let is_followed = || {
+            let key = (RootKind::Variable, all.to_owned());
+            self.names.contains_key(&key)
+        };
+        let numbered = self.numbered.get(all);
+        numbered.map_or_else(is_followed, Numbered::are_one)
+    }
+
     fn take_in(&mut self, recording: &Recording, run: RunIdx, look: &DeviceHolders) {
         // What there is at the first look, nobody saw grow.
         let is_first = self.looks.is_empty();
         self.looks.push(run);
         if look.n_bytes == Bytes::ZERO {
-            for series in self.names.values_mut() {
-                series.push(recording, run, Bytes::ZERO, 0, false);
+            let names: Vec<NameKey> = self.names.keys().cloned().collect();
+            for name in names {
+                self.push(recording, run, name, (Bytes::ZERO, 0), false);
             }
         }
         for name in self.emptied_branches(look) {
-            let series = self.names.entry(name).or_default();
-            series.push(recording, run, Bytes::ZERO, 0, is_first);
+            self.push(recording, run, name, (Bytes::ZERO, 0), is_first);
         }
         for level in &look.changed {
-            let key = (level.kind, level.name.clone());
-            let series = self.names.entry(key).or_default();
-            series.push(recording, run, level.n_bytes, level.n_storages, is_first);
+            let name = (level.kind, level.name.clone());
+            let level = (level.n_bytes, level.n_storages);
+            self.push(recording, run, name, level, is_first);
         }
+        for (all, level) in self.numbered_changed(recording, run, look) {
+            self.push(recording, run, (RootKind::Variable, all), level, is_first);
+        }
+    }
+
+    fn push(
+        &mut self,
+        recording: &Recording,
+        run: RunIdx,
+        name: NameKey,
+        level: (Bytes, u64),
+        is_first: bool,
+    ) {
+        let series = self.names.entry(name.clone()).or_default();
+        if series.push(recording, run, level, is_first) {
+            self.begun_anew.push((run, name));
+        }
+    }
+
+    /// What the numbered variables have together of which some changed.
+    fn numbered_changed(
+        &mut self,
+        recording: &Recording,
+        run: RunIdx,
+        look: &DeviceHolders,
+    ) -> BTreeMap<String, (Bytes, u64)> {
+        let cell = recording.run(recording.outermost(run)).cell;
+        let mut made: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        for level in &look.changed {
+            let Some(all) = numbered(level.kind, &level.name) else {
+                continue;
+            };
+            let of_all = self.numbered.entry(all.clone()).or_default();
+            let made = made.entry(all).or_default();
+            let series = &self.names[&(level.kind, level.name.clone())];
+            if of_all.names.insert(level.name.clone()) {
+                of_all.makers.insert(cell);
+                made.push(level.n_storages);
+            } else if series.points.last().is_some_and(|last| last.grew) {
+                let is_often = series.grown().count() >= MANY_LOOKS;
+                of_all.grow_themselves |= is_often || of_all.makers.contains(&cell);
+            }
+        }
+        let sum = |(all, made): (String, Vec<u64>)| {
+            let of_all = self.numbered.get_mut(&all)?;
+            // What one run fills are collections.
+            of_all.grow_themselves |= made.len() > 1 && made.iter().any(|n| *n > 1);
+            let of_names = of_all.names.iter().filter_map(|name| {
+                let series = self.names.get(&(RootKind::Variable, name.clone()))?;
+                series.points.last()
+            });
+            let level = of_names.fold((Bytes::ZERO, 0), |(n_bytes, n_storages), it| {
+                (n_bytes + it.n_bytes, n_storages + it.n_storages)
+            });
+            Some((all, level))
+        };
+        made.into_iter().filter_map(sum).collect()
     }
 
     /// Of objects that changed: what has nothing is not listed.
@@ -220,15 +400,34 @@ impl NameSeries {
         lost >= MOVES * self.now().saturating_sub(self.start).as_f64()
     }
 
+    /// These runs of one cell kept so much, and it has most of that: it grew in most of them.
+    fn explains(&self, runs: &[RunIdx], kept: Bytes) -> bool {
+        let (Some(first), Some(last)) = (runs.first(), runs.last()) else {
+            return false;
+        };
+        let from = self.points.partition_point(|point| point.run < *first);
+        let to = self.points.partition_point(|point| point.run <= *last);
+        let points = &self.points[from..to.max(from)];
+        let grew = points.iter().filter(|it| it.grew);
+        let n_grown = grew
+            .filter(|it| runs.binary_search(&it.run).is_ok())
+            .count();
+        let before = from.checked_sub(1).map(|idx| self.points[idx].n_bytes);
+        let gained = self.after(*last).saturating_sub(before.unwrap_or_default());
+        n_grown as f64 >= EXPLAINS * runs.len() as f64
+            && gained.as_f64() >= EXPLAINS * kept.as_f64()
+    }
+
+    /// Takes in what it has after a run; whether it begins anew, as its cell has not emptied it.
     fn push(
         &mut self,
         recording: &Recording,
         run: RunIdx,
-        n_bytes: Bytes,
-        n_storages: u64,
+        (n_bytes, n_storages): (Bytes, u64),
         is_first: bool,
-    ) {
+    ) -> bool {
         let mut before = self.now();
+        let mut begins_anew = false;
         let gained = self.highest.saturating_sub(self.start);
         let lost = self.highest.saturating_sub(n_bytes);
         if is_first {
@@ -236,6 +435,8 @@ impl NameSeries {
         } else if gained > Bytes::ZERO && lost.as_f64() >= EMPTIED * gained.as_f64() {
             if self.empties_itself(recording, run) {
                 self.emptied_at = self.highest;
+            } else {
+                begins_anew = true;
             }
             before = Bytes::ZERO;
             self.first = self.points.len();
@@ -248,14 +449,21 @@ impl NameSeries {
             n_storages,
             grew: n_bytes > before,
         });
+        begins_anew
     }
 
-    /// Since the look before the one after `run`, nothing ran but the cell that fills it.
+    /// Since the look before the one after `run`, nothing ran but the cell that fills it, recorded or not.
     fn empties_itself(&self, recording: &Recording, run: RunIdx) -> bool {
         let since = self.points.last().map_or(run, |point| point.run);
         let cell = recording.run(run).cell;
-        let mut between = recording.runs()[since.get()..=run.get()].iter();
-        between.all(|run| run.parent.is_some() || run.cell == cell)
+        let between = recording.runs()[since.get()..=run.get()].iter();
+        let between: Vec<&Run> = between.filter(|run| run.parent.is_none()).collect();
+        // Jupyter counts what runs.
+        let follows = |pair: &[&Run]| {
+            let counts = pair[0].execution_count.zip(pair[1].execution_count);
+            counts.is_none_or(|(one, next)| next <= one + 1)
+        };
+        between.iter().all(|run| run.cell == cell) && between.windows(2).all(follows)
     }
 
     fn after(&self, run: RunIdx) -> Bytes {
@@ -365,6 +573,7 @@ impl GrowingNames {
             levels: runs.iter().map(sum).collect(),
             runs,
             names: gained,
+            begin_anew: names.iter().all(|(_, series)| series.first > 0),
         }
     }
 }
@@ -447,6 +656,52 @@ mod tests {
         assert_eq!(told_of(&moved), [""; 0]);
     }
 
+    /// After each run of such a cell, the numbered names that changed, with their MiB.
+    #[track_caller]
+    fn check_one(looks: &[(&str, &[(&str, u64)])], expected: bool) {
+        let run = [run(1)];
+        let cells: Vec<(&str, &[Play])> = looks.iter().map(|(cell, _)| (*cell, &run[..])).collect();
+        let (recording, _) = session(&cells);
+        let mut names = OfDevice::default();
+        for (run, (_, levels)) in recording.runs().iter().zip(looks) {
+            let level = |(name, mib): &(&str, u64)| NameLevel {
+                kind: RootKind::Variable,
+                name: (*name).to_owned(),
+                n_bytes: Bytes::mib(*mib),
+                n_storages: mib / 8,
+            };
+            let look = DeviceHolders {
+                n_bytes: Bytes::mib(1),
+                changed: levels.iter().map(level).collect(),
+                ..DeviceHolders::default()
+            };
+            names.take_in(&recording, run.idx, &look);
+        }
+        assert_eq!(names.are_one("b…"), expected);
+    }
+
+    #[test]
+    fn numbered_names_are_one_if_one_cell_makes_them_and_none_grows_by_itself() {
+        let (first, second) = (("b1", 16), ("b2", 16));
+        check_one(&[("make()", &[first]), ("make()", &[second])], true);
+        check_one(&[("make()", &[first]), ("remake()", &[second])], false);
+        check_one(&[("make()", &[first])], false);
+        let trained = ("train()", &[("b1", 32)][..]);
+        check_one(
+            &[("make()", &[first]), trained, ("make()", &[second])],
+            true,
+        );
+        check_one(
+            &[("make()", &[first]), ("make()", &[("b1", 32), second])],
+            false,
+        );
+        // Two lists that one run fills.
+        check_one(&[("make()", &[first, second])], false);
+        check_one(&[("make()", &[("b1", 8), ("b2", 8)])], true);
+        // A recording from before names were followed one by one.
+        check_one(&[("make()", &[("b…", 8)])], true);
+    }
+
     fn rounds<'a>(cells: &[(&'a str, Play)], n: usize) -> Vec<(&'a str, Vec<Play>)> {
         let round = |_| cells.iter().map(|(text, play)| (*text, vec![play.clone()]));
         (0..n).flat_map(round).collect()
@@ -513,7 +768,7 @@ mod tests {
         let (recording, _) = session(&[("x = f()", &[run(8), run(8), run(8)])]);
         for run in 0..3 {
             let n_bytes = Bytes::mib(8 + 8 * u64::from(run));
-            series.push(&recording, RunIdx(run), n_bytes, 1, false);
+            series.push(&recording, RunIdx(run), (n_bytes, 1), false);
         }
         assert!(!series.collects(Bytes::mib(1)));
     }

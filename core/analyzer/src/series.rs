@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::loop_place::LoopPlace;
 use super::loops;
+use super::names::{Freed, Names};
 use super::overlaps;
 use super::paths::{BlockIdx, Paths};
 use super::row::{Metric, RunRow, metric_of, of_sample};
@@ -54,6 +55,32 @@ pub(super) struct RunSeries<'a> {
 }
 
 impl RunSeries<'_> {
+    /// The runs since what earlier ones kept was freed between two of them: its holder was bound anew. If only
+    /// the level tells that, it may be a habit: once.
+    pub(super) fn since_it_began(&self, names: &Names, least: Bytes) -> Self {
+        let (mut first, mut kept, mut has_fallen) = (0, ByteDelta::ZERO, false);
+        let runs = self.runs();
+        for (idx, pair) in self.rows.windows(2).enumerate() {
+            kept += pair[0].kept.unwrap_or_default();
+            if !self.key.path.is_empty() || kept <= ByteDelta::ZERO || kept.magnitude() < least {
+                continue;
+            }
+            let fallen = pair[0].after.zip(pair[1].before);
+            let fallen = fallen.map_or(Bytes::ZERO, |(after, before)| after.saturating_sub(before));
+            let course = (kept.magnitude(), fallen);
+            match names.freed(self.key.device, &runs[first..=idx], pair[1].run, course) {
+                None => continue,
+                Some(Freed::ByLevel) if has_fallen => continue,
+                Some(by) => has_fallen |= by == Freed::ByLevel,
+            }
+            (first, kept) = (idx + 1, ByteDelta::ZERO);
+        }
+        Self {
+            key: self.key.clone(),
+            rows: self.rows[first..].to_vec(),
+        }
+    }
+
     /// Without the runs that failed and kept nothing: what ran out of memory has not settled.
     pub(super) fn without_failed_runs(&self, recording: &Recording, least: Bytes) -> Self {
         let has_failed = |row: &&RunRow| {

@@ -191,6 +191,21 @@ fn a_leak_that_was_given_back_is_withdrawn() {
 }
 
 #[test]
+fn a_series_begins_anew_when_what_it_kept_was_freed() {
+    let grows = ("losses.append(f())", &vec![run(420); 9][..]);
+    let setup = ("losses = []", &[run(-9 * 420)][..]);
+    let of_second = "leak: losses.append(f()) · 420 MiB a run in 9 of 9, 3780 in all · full in 27";
+    check(&[grows, setup, grows], &[of_second]);
+    // Another cell frees what was there before.
+    let half = ("del model", &[run(-4 * 420)][..]);
+    let of_both = "leak: losses.append(f()) · 321 MiB a run in 18 of 18, 5880 in all · full in 17";
+    check(
+        &[("model = f()", &[run(9 * 420)]), grows, half, grows],
+        &[of_both],
+    );
+}
+
+#[test]
 fn growth_spread_over_cells_that_run_again_is_found() {
     let check_rounds = |n_cells: usize, n_rounds: usize, expected: &[&str]| {
         let sources: Vec<String> = (0..n_cells).map(|n| format!("out{n} = f()")).collect();

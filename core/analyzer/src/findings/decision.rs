@@ -41,6 +41,8 @@ pub(super) struct HolderFacts {
     pub(super) course: NameCourse,
     /// The name had more after each of five runs or more, and is an accident.
     pub(super) is_proven: bool,
+    /// The name had more storages after each of four runs or more.
+    pub(super) collects_early: bool,
     /// On the host, memory that was allocated before is written.
     pub(super) writes_first: bool,
     /// The name is cyclic garbage.
@@ -154,7 +156,12 @@ pub(super) fn decide(facts: &SeriesFacts) -> (State, Reason) {
     let is_steady =
         facts.levels == State::NotEnoughData && holders.in_loop.as_ref().is_some_and(is_steady);
     if !facts.grows() && !is_steady {
-        return quiet(facts);
+        return match (quiet(facts), holders.intent) {
+            ((State::NotEnoughData, _), Intent::May(reason)) if holders.collects_early => {
+                (State::NotEnoughData, reason)
+            }
+            (quiet, _) => quiet,
+        };
     }
     if let Some(it) = &holders.in_loop {
         // The host's memory may grow by what no program holds. What takes its time to be loaded grows by the
@@ -228,6 +235,7 @@ mod tests {
             is_named: true,
             course: NameCourse::Unclear,
             is_proven: false,
+            collects_early: false,
             writes_first: false,
             waits_for_collector: false,
             intent,
@@ -264,6 +272,8 @@ mod tests {
             is_accident,
             (NotEnoughData, Reason::TooFewRuns),
         );
+        let asks = |it: &mut HolderFacts| it.collects_early = true;
+        check(NotEnoughData, asks, (NotEnoughData, Reason::MayBeMeant));
         let is_proven = |it: &mut HolderFacts| {
             (it.intent, it.course, it.is_proven) = (Intent::Accident, NameCourse::Collects, true);
         };

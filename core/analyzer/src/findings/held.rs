@@ -6,17 +6,21 @@ use std::collections::{BTreeMap, HashMap};
 use super::decision::NameCourse;
 use super::suggest;
 use super::{Details, Finding, FindingKind};
+use crate::context::Context;
 use crate::evidence::{Evidence, Statistic};
-use crate::names::{GrowingNames, NameKey};
+use crate::names::{GrowingNames, NameKey, Names};
 use crate::reason::Reason;
 use gpumem_model::holders::{
     Bound, DeviceHolders, Holder, HolderBranch, Keeper, Rest, RootKind, Traits,
 };
-use gpumem_model::recording::{DeviceIdx, Recording, RunIdx};
+use gpumem_model::recording::{DeviceIdx, RunIdx};
 use gpumem_model::units::{ByteDelta, Bytes};
 
 /// Growth and a name that holds it, seen in so many runs, need no longer series to be a leak.
 pub(super) const ENOUGH_RUNS: usize = 5;
+
+/// A name that has more after each of so many runs collects, and its owner is asked whether that is meant.
+pub(super) const EARLY_RUNS: usize = 4;
 
 /// One tensor in so many looks, and no more: it is replaced. A collection begins with one, too.
 const SINGLE_LOOKS: usize = 3;
@@ -72,13 +76,16 @@ struct Sum<'a> {
 /// A loop collects what is new, also where its run lets go of as much. Names that hold little of
 /// what was kept are left out, and all but the first few.
 pub(super) fn growers(
-    recording: &Recording,
+    context: Context<'_>,
     runs: &[RunIdx],
     device: DeviceIdx,
     steps: bool,
     kept: Bytes,
     looks: Looks,
 ) -> Growers {
+    let Context {
+        recording, names, ..
+    } = context;
     let more_of = |holder: &Holder| match holder.fresh {
         Some(fresh) if steps => Some(fresh.since(Bytes::ZERO)),
         _ => holder.grown,
@@ -96,8 +103,8 @@ pub(super) fn growers(
     let mut sums: BTreeMap<Key<'_>, Sum<'_>> = BTreeMap::new();
     for look in all {
         // The first look of a session has none before it to be compared with.
-        n_looks += usize::from(names(look).any(|holder| holder.grown.is_some()));
-        for (key, holders) in by_key(look) {
+        n_looks += usize::from(holders_of(look).any(|holder| holder.grown.is_some()));
+        for (key, holders) in by_key(names, device, look) {
             let grown = holders.iter().filter_map(|holder| more_of(holder));
             let grown = grown.fold(ByteDelta::ZERO, |sum, grown| sum + grown);
             let sum = sums.entry(key).or_default();
@@ -114,7 +121,8 @@ pub(super) fn growers(
     }
     let now = recording.latest_holders(device);
     let now = now.filter(|_| looks == Looks::AfterRuns);
-    for (key, holders) in now.into_iter().flat_map(|(_, look)| by_key(look)) {
+    let now = now.map(|(_, look)| by_key(names, device, look));
+    for (key, holders) in now.into_iter().flatten() {
         if let Some(sum) = sums.get_mut(&key) {
             sum.latest = holders;
         }
@@ -150,15 +158,14 @@ pub(super) fn growers(
     }
 }
 
-/// The name under which a holder is followed.
-pub(super) fn key(holder: &Holder) -> NameKey {
-    let name = holder.kind.series_name(&holder.name);
-    (holder.kind, name.into_owned())
-}
-
 /// One of these findings tells of growth on that device which that name holds.
-pub(super) fn is_told(findings: &[Finding], device: DeviceIdx, name: &NameKey) -> bool {
-    let is_it = |holder: &Holder| key(holder) == *name;
+pub(super) fn is_told(
+    names: &Names,
+    findings: &[Finding],
+    device: DeviceIdx,
+    name: &NameKey,
+) -> bool {
+    let is_it = |holder: &Holder| names.key(device, holder) == *name;
     findings.iter().any(|finding| {
         let is_growth = matches!(finding.details, Details::Growth(_));
         let grows = is_growth && finding.device == device && finding.kind != FindingKind::Settled;
@@ -167,15 +174,19 @@ pub(super) fn is_told(findings: &[Finding], device: DeviceIdx, name: &NameKey) -
 }
 
 /// Those that keep something alone, and those that share all they have.
-fn names(look: &DeviceHolders) -> impl Iterator<Item = &Holder> {
+fn holders_of(look: &DeviceHolders) -> impl Iterator<Item = &Holder> {
     look.roots.iter().chain(&look.sharing)
 }
 
-fn by_key(look: &DeviceHolders) -> HashMap<Key<'_>, Vec<&Holder>> {
+fn by_key<'a>(
+    names: &Names,
+    device: DeviceIdx,
+    look: &'a DeviceHolders,
+) -> HashMap<Key<'a>, Vec<&'a Holder>> {
     let mut by_key: HashMap<Key<'_>, Vec<&Holder>> = HashMap::new();
-    for holder in names(look) {
-        let name = holder.kind.series_name(&holder.name);
-        by_key.entry((holder.kind, name)).or_default().push(holder);
+    for holder in holders_of(look) {
+        let key = names.series_name(device, holder);
+        by_key.entry(key).or_default().push(holder);
     }
     by_key
 }
@@ -232,9 +243,10 @@ fn numbered(holders: &[&Holder]) -> String {
 }
 
 /// The holders of what names gained, as the latest look found them.
-fn of_names(recording: &Recording, growing: &GrowingNames) -> Vec<Holder> {
-    let latest = recording.latest_holders(growing.device);
-    let latest = latest.map(|(_, look)| by_key(look)).unwrap_or_default();
+fn of_names(context: Context<'_>, growing: &GrowingNames) -> Vec<Holder> {
+    let latest = context.recording.latest_holders(growing.device);
+    let latest = latest.map(|(_, look)| by_key(context.names, growing.device, look));
+    let latest = latest.unwrap_or_default();
     let total = growing
         .names
         .iter()
@@ -318,11 +330,11 @@ fn is_accident(holder: &Holder, is_emptied: bool) -> bool {
 
 impl Growers {
     /// Those of names that were followed: that they collect is known.
-    pub(super) fn of_names(recording: &Recording, growing: &GrowingNames) -> Self {
-        let holders = of_names(recording, growing);
+    pub(super) fn of_names(context: Context<'_>, growing: &GrowingNames) -> Self {
+        let holders = of_names(context, growing);
         let first = holders.first();
         Self {
-            is_emptied: first.is_some_and(|it| suggest::is_emptied(recording, it)),
+            is_emptied: first.is_some_and(|it| suggest::is_emptied(context.recording, it)),
             holders,
             n_looks: growing.runs.len(),
             n_grown: growing.runs.len(),
@@ -362,7 +374,12 @@ impl Growers {
     /// So far there was a look after each of them, and what holds it is an accident.
     pub(super) fn may_prove(&self, n_runs: usize) -> bool {
         let is_each = self.n_looks + 1 >= n_runs && self.n_grown == self.n_looks;
-        is_each && !self.holders.is_empty() && self.is_accident(true)
+        is_each && self.are_accident()
+    }
+
+    /// There is a name, and what it holds is an accident.
+    pub(super) fn are_accident(&self) -> bool {
+        !self.holders.is_empty() && self.is_accident(true)
     }
 
     /// Nobody meant to keep it: what has no name, either, where that is no allocator's doing.
@@ -383,9 +400,32 @@ impl Growers {
     }
 }
 
+/// A branch that holds this share of a name is where its entries are.
+const HOLDS_MOST: f64 = 0.8;
+
+/// How many entries the container in a holder has that holds most of it, and their bytes; its tensors, if none
+/// holds most.
+pub(super) fn entries(holder: &Holder) -> (u64, f64) {
+    let mut branches = &holder.branches;
+    while let Some(first) = branches.first() {
+        if first.n_bytes.as_f64() < HOLDS_MOST * holder.retained.as_f64() {
+            break;
+        }
+        if first.n > 1 {
+            return (first.n, first.n_bytes.as_f64());
+        }
+        branches = &first.branches;
+    }
+    (holder.traits.n_tensors, holder.retained.as_f64())
+}
+
 /// How far it is filled, and what it has when it is full.
 fn fills(holder: &Holder, bound: Bound) -> Reason {
-    let (n_bytes, n) = (holder.retained.get(), bound.n.max(1));
+    // Of entries that other names have, too, it retains nothing.
+    let (n, n_bytes) = match entries(holder) {
+        (n, n_bytes) if n < bound.n && 2 * n >= bound.n => (n, n_bytes as u64),
+        _ => (bound.n.max(1), holder.retained.get()),
+    };
     let of_rest = (n_bytes % n).saturating_mul(bound.most) / n;
     let when_full = (n_bytes / n).saturating_mul(bound.most);
     Reason::Fills {

@@ -22,7 +22,6 @@ use crate::levels::DeviceSummary;
 use crate::loop_place::LoopPlace;
 use crate::reason::Reason;
 use crate::row::{Metric, Peak, RunRow};
-use crate::rules::Rules;
 use crate::series::{Key, RunSeries, StepSeries};
 use crate::stats_cache::StatsCache;
 use crate::trend;
@@ -91,7 +90,7 @@ pub(crate) fn findings(
     for judged in &mut judged {
         judged.may_be_chance = judged.growth.may_be_chance(p_bound);
     }
-    join_counters(&mut judged, series_of_runs, p_bound, context.rules);
+    join_counters(context, &mut judged, series_of_runs, p_bound);
     for judged in &mut judged {
         judged.decide(context);
     }
@@ -119,7 +118,12 @@ pub(crate) struct Outcome {
 }
 
 /// The allocators' counters have a say in the verdict on runs. Steps have none: a mark reads levels.
-fn join_counters(judged: &mut [Judged], of_runs: &[RunSeries<'_>], p_bound: f64, rules: &Rules) {
+fn join_counters(
+    context: Context<'_>,
+    judged: &mut [Judged],
+    of_runs: &[RunSeries<'_>],
+    p_bound: f64,
+) {
     // Both are in the order of their keys.
     let judged = judged.iter_mut().filter(|judged| !judged.steps);
     let mut judged = judged.peekable();
@@ -129,7 +133,8 @@ fn join_counters(judged: &mut [Judged], of_runs: &[RunSeries<'_>], p_bound: f64,
             continue;
         };
         let levels_grow = matches!(of_it.growth.state, State::Leak | State::Suspected);
-        if let Some((allocations, figure)) = facts::of_counters(series, p_bound, rules)
+        let series = series.since_it_began(context.names, of_it.least);
+        if let Some((allocations, figure)) = facts::of_counters(&series, p_bound, context.rules)
             && levels_grow
         {
             of_it.allocations = allocations;
@@ -139,6 +144,7 @@ fn join_counters(judged: &mut [Judged], of_runs: &[RunSeries<'_>], p_bound: f64,
 }
 
 /// A series with its verdict.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Judged {
     key: Key,
     metric: Metric,
@@ -166,6 +172,8 @@ pub(crate) struct Judged {
     name: Option<String>,
     /// Another cell frees a part of it.
     is_shared: bool,
+    /// What earlier runs kept was freed.
+    begins_anew: bool,
     /// Who holds it, and which looks say so.
     growers: Growers,
     looks: Looks,
@@ -173,6 +181,8 @@ pub(crate) struct Judged {
     may_be_chance: bool,
     /// What the allocators' counters say.
     allocations: Allocations,
+    /// Somebody may want it, as far as is known.
+    may_be_meant: bool,
     /// What it is called, and why, once that is decided.
     state: State,
     reason: Reason,
@@ -188,7 +198,9 @@ pub(crate) fn of_runs(
     stats: &mut StatsCache,
 ) -> Outcome {
     let least = context.min_growth(series.key.device);
-    let series = &series.without_failed_runs(context.recording, least);
+    let latest = series.since_it_began(context.names, least);
+    let begins_anew = latest.rows.len() < series.rows.len();
+    let series = &latest.without_failed_runs(context.recording, least);
     let (levels, own_levels) = (series.levels(), series.own_levels());
     let mut decisive = &own_levels;
     let (mut state, mut p) = stats.state(&own_levels, least, context.rules);
@@ -225,6 +237,7 @@ pub(crate) fn of_runs(
         n_grown: n_positive(series.rows.iter().filter_map(|row| row.kept)),
         stays,
         is_shared: shown < NEARLY_ALL,
+        begins_anew,
         ..Judged::new(
             series.key.clone(),
             metric,
@@ -347,10 +360,12 @@ impl Judged {
             n_moving: None,
             name: None,
             is_shared: false,
+            begins_anew: false,
             growers: Growers::default(),
             looks: Looks::default(),
             may_be_chance: false,
             allocations: Allocations::Unclear,
+            may_be_meant: false,
             reason: Reason::TooFewRuns,
             withdrawn: None,
         }
@@ -370,6 +385,8 @@ impl Judged {
         };
         let figure = figure.filter(|_| facts.grows());
         self.growth.evidence.extend(figure);
+        let intent = facts.holders.as_ref().map(|it| it.intent);
+        self.may_be_meant = matches!(intent, Some(Intent::May(_)));
         (self.state, self.reason) = decision::decide(&facts);
         self.take_rate_of_loop(context);
     }
@@ -407,6 +424,9 @@ impl Judged {
             is_proven: self.growth.state == State::NotEnoughData
                 && self.grew_each_time()
                 && self.growers.prove(n_looked_at, course),
+            collects_early: course == NameCourse::Collects
+                && n_looked_at >= held::EARLY_RUNS
+                && self.is_collected(context),
             writes_first,
             waits_for_collector: self.growers.wait_for_collector(),
             intent: self.intent(context),
@@ -414,6 +434,13 @@ impl Judged {
             in_loop,
         };
         Some((facts, figure.filter(|_| !writes_first)))
+    }
+
+    /// The first name has more storages after each of the runs.
+    fn is_collected(&self, context: Context<'_>) -> bool {
+        let (names, device) = (context.names, self.key.device);
+        let first = self.growers.holders.first();
+        first.is_some_and(|it| names.gains_storages(device, &names.key(device, it), &self.runs))
     }
 
     /// On the host, when the series began, names had more than was in use, by as much as it grew since; and
@@ -436,7 +463,7 @@ impl Judged {
         let level = |run: &RunIdx| -> Option<Bytes> {
             let holders = self.growers.holders.iter();
             let levels = holders.map(|holder| {
-                let name = held::key(holder);
+                let name = context.names.key(self.key.device, holder);
                 context.names.level(self.key.device, &name, *run)
             });
             levels.sum()
@@ -478,7 +505,7 @@ impl Judged {
         let (_, runs_to_oom) = self.forecast(context);
         let soon = runs_to_oom.filter(|n| *n <= very_soon);
         let capacity = context.capacity(self.key.device);
-        let taken = self.kept();
+        let taken = self.lives(context);
         let is_much = capacity.is_some_and(|it| taken.as_f64() >= TAKEN * it.as_f64());
         let much = is_much.then(|| Reason::TakesMuch {
             taken: taken.magnitude(),
@@ -511,6 +538,8 @@ impl Judged {
             State::Leak | State::Suspected => grew,
             // A loop that is over has no more iterations, and nobody asked whether it settles.
             State::NotEnoughData | State::Stable if self.in_loop.is_some() => false,
+            // It may be freed again.
+            State::NotEnoughData if self.begins_anew && !self.growers.are_accident() => false,
             State::NotEnoughData => grew && self.n_runs > 1 && self.grew_each_time(),
             State::Stable => grew && self.settles(),
         };
@@ -535,6 +564,24 @@ impl Judged {
     fn kept(&self) -> ByteDelta {
         let last = self.levels.last().copied().unwrap_or_default();
         last.since(self.start)
+    }
+
+    /// What of that lives: if other cells free a part, its name knows, or the level.
+    fn lives(&self, context: Context<'_>) -> ByteDelta {
+        let (names, device) = (context.names, self.key.device);
+        let ends = self.runs.first().zip(self.runs.last());
+        let of_name = |(first, last): (&RunIdx, &RunIdx)| {
+            let name = names.key(device, self.growers.holders.first()?);
+            let before = first.0.checked_sub(1).map(RunIdx);
+            let before = before.and_then(|run| names.level(device, &name, run));
+            let after = names.level(device, &name, *last)?;
+            Some(after.since(before.unwrap_or_default()))
+        };
+        let shared = ends.filter(|_| self.is_shared);
+        shared.map_or(self.kept(), |ends| {
+            self.kept()
+                .min(self.stays.max(of_name(ends).unwrap_or_default()))
+        })
     }
 
     /// Steps whose run has ended count for what that run left: a cache of a generation, or losses
@@ -609,7 +656,7 @@ impl Judged {
                 shape: self.growth.shape,
                 bytes_per_run: rate,
                 interval: self.growth.interval,
-                total: self.kept().max(self.shown_by_name(context)),
+                total: self.lives(context).max(self.shown_by_name(context)),
                 sparkline: sparkline(&self.levels),
             },
             statement: first.and_then(|holder| statement(recording, run, holder)),
@@ -656,9 +703,10 @@ impl Judged {
         }
     }
 
-    /// How many more runs a verdict needs: none if a name has decided it already.
+    /// How many more runs tell whether it leaks: none if a name has decided it already, or its owner has to.
     fn n_missing(&self) -> usize {
         match self.state {
+            _ if self.may_be_meant => 0,
             State::NotEnoughData if self.growers.may_prove(self.n_runs) => {
                 held::ENOUGH_RUNS.saturating_sub(self.n_runs)
             }

@@ -36,12 +36,11 @@ named! {
 
 impl RootKind {
     /// The name under which names of this kind are compared from one search to the next: what comes
-    /// anew each time, as a displayed result or a thread, is one; so are variables that are numbered.
+    /// anew each time, as a displayed result or a thread, is one.
     pub fn series_name(self, name: &str) -> Cow<'_, str> {
         match self {
             Self::OutputHistory => "Out".into(),
             Self::ThreadFrame => name.split(" in ").next().unwrap_or_default().into(),
-            Self::Variable if !name.contains(['.', '[']) => numbered(name),
             _ => name.into(),
         }
     }
@@ -90,15 +89,6 @@ impl RootKind {
     }
 }
 
-/// The series of a variable whose name ends in a number.
-fn numbered(name: &str) -> Cow<'_, str> {
-    let first = name.split(" … ").next().unwrap_or_default();
-    match first.trim_end_matches(|letter: char| letter.is_ascii_digit()) {
-        stem if stem.is_empty() || stem.len() == name.len() => name.into(),
-        stem => format!("{stem}…").into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,8 +98,6 @@ mod tests {
         let check = |kind: RootKind, name, series| assert_eq!(kind.series_name(name), series);
         check(RootKind::OutputHistory, "Out[3]", "Out");
         check(RootKind::ThreadFrame, "load() in Thread-7 (load)", "load()");
-        check(RootKind::Variable, "losses", "losses");
-        check(RootKind::Variable, "model_7", "model_…");
-        check(RootKind::Variable, "model_1 … model_7", "model_…");
+        check(RootKind::Variable, "model_7", "model_7");
     }
 }

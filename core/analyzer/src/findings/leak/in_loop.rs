@@ -1,7 +1,7 @@
 //! What is different if the steps that grow are iterations of a loop that nobody has marked.
 
 use super::super::decision::{Intent, LoopFacts};
-use super::super::held::{self, Growers, Looks};
+use super::super::held::{self, Growers, Looks, entries};
 use super::super::suggest;
 use super::{Context, Details, Finding, Growth, Judged, STILL_THERE, State, StepSeries};
 use crate::loop_place::LoopUnit;
@@ -46,7 +46,10 @@ pub(super) fn tell_once(findings: &mut Vec<Finding>) {
 
 /// Both are of the run's loops, and of what one name has.
 fn is_of_one_name(a: &Finding, b: &Finding) -> bool {
-    let name = |it: &Finding| it.holders.first().map(held::key);
+    let name = |it: &Finding| {
+        let first = it.holders.first();
+        first.map(|it| (it.kind, it.name.clone()))
+    };
     name(a).is_some() && (name(a), &a.runs, a.device) == (name(b), &b.runs, b.device)
 }
 
@@ -85,8 +88,7 @@ impl Judged {
     /// run goes on, of what its end has given back, and where the look after it had no answer.
     pub(super) fn take_growers(&mut self, context: Context<'_>, kept: Bytes) {
         let (runs, device) = (&self.runs, self.key.device);
-        let growers =
-            |looks| held::growers(context.recording, runs, device, self.steps, kept, looks);
+        let growers = |looks| held::growers(context, runs, device, self.steps, kept, looks);
         let last = runs.last().filter(|_| self.in_loop.is_some());
         let goes_on = last.is_some_and(|run| context.recording.run(*run).ended.is_none());
         let after = growers(Looks::AfterRuns);
@@ -307,22 +309,6 @@ fn each_entry(holder: &Holder, growth: &Growth) -> Option<ByteDelta> {
     let off = (each.as_f64() / growth.bytes_per_run.as_f64() - 1.0).abs();
     let is_within = growth.interval.0 <= each && each <= growth.interval.1;
     (off <= 0.2 || is_within && off <= 0.5).then_some(each)
-}
-
-/// How many entries the container in a holder has that holds most of it, and their bytes; its tensors, if none
-/// holds most.
-fn entries(holder: &Holder) -> (u64, f64) {
-    let mut branches = &holder.branches;
-    while let Some(first) = branches.first() {
-        if first.n_bytes.as_f64() < FILLED * holder.retained.as_f64() {
-            break;
-        }
-        if first.n > 1 {
-            return (first.n, first.n_bytes.as_f64());
-        }
-        branches = &first.branches;
-    }
-    (holder.traits.n_tensors, holder.retained.as_f64())
 }
 
 #[cfg(test)]

@@ -5,10 +5,9 @@ use super::super::{Finding, FindingKind};
 use super::{Growers, Judged, found, n_positive};
 use crate::context::Context;
 use crate::growth::State;
-use crate::names::{self, GrowingNames, NameKey};
+use crate::names::{self, GrowingNames, NameKey, Names};
 use crate::series::Key;
 use crate::stats_cache::StatsCache;
-use gpumem_model::holders::Holder;
 use gpumem_model::recording::CellIdx;
 use gpumem_model::units::Bytes;
 
@@ -27,20 +26,24 @@ pub(crate) fn growing_names(context: Context<'_>, only: Option<CellIdx>) -> Vec<
 /// Adds the findings about names that have more and more, where none of `findings` tells of the first
 /// for certain, and removes what they overrule.
 pub(crate) fn add_names(context: Context<'_>, findings: &mut Vec<Finding>, stats: &mut StatsCache) {
-    let key = |holder: &Holder| held::key(holder);
-    let first = |it: &Finding| it.holders.first().map(key);
+    let names = context.names;
+    let first = |it: &Finding| {
+        it.holders
+            .first()
+            .map(|holder| names.key(it.device, holder))
+    };
     let is_early = |it: &Finding| it.state == Some(State::NotEnoughData);
     let (early, late): (Vec<Finding>, Vec<Finding>) = findings.drain(..).partition(is_early);
     let mut growing = growing_names(context, None);
     growing.retain(|growing| {
         let first = growing.names.first();
-        first.is_some_and(|(name, _)| !held::is_told(&late, growing.device, name))
+        first.is_some_and(|(name, _)| !held::is_told(names, &late, growing.device, name))
     });
     let judged = growing.iter();
     let judged = judged.filter_map(|growing| judged_names(context, growing, stats));
     let mut found = found(context, judged.collect());
     found.retain(|it| {
-        let is_told = |name: NameKey| held::is_told(&early, it.device, &name);
+        let is_told = |name: NameKey| held::is_told(names, &early, it.device, &name);
         !is_early(it) || !first(it).is_some_and(is_told)
     });
     // What a cell adds to a name, its series has not settled, and needs no more runs.
@@ -51,8 +54,12 @@ pub(crate) fn add_names(context: Context<'_>, findings: &mut Vec<Finding>, stats
             let is_same = cell(by) == cell(it) && by.withdrawn.is_none();
             let has_settled = it.kind == FindingKind::Settled && is_same;
             // What grows in it is known better.
-            let is_whole = is_same && it.kind != FindingKind::Leak && is_whole_of(it, by);
-            has_settled || is_whole || (is_early(it) && first(by) == first(it))
+            let is_whole = is_same && it.kind != FindingKind::Leak && is_whole_of(names, it, by);
+            // Nobody knew who holds it.
+            let total = |of: &Finding| of.growth().map(|growth| growth.total.as_f64());
+            let is_most = 2.0 * total(by).unwrap_or_default() >= total(it).unwrap_or_default();
+            let is_unnamed = is_same && it.holders.is_empty() && is_most;
+            has_settled || is_whole || is_unnamed || (is_early(it) && first(by) == first(it))
         })
     };
     let told = early.into_iter().chain(late);
@@ -61,12 +68,12 @@ pub(crate) fn add_names(context: Context<'_>, findings: &mut Vec<Finding>, stats
 }
 
 /// The first holder of `it` is the object of which `by` names a branch.
-fn is_whole_of(it: &Finding, by: &Finding) -> bool {
-    let (Some(it), Some(by)) = (it.holders.first(), by.holders.first()) else {
+fn is_whole_of(names: &Names, it: &Finding, by: &Finding) -> bool {
+    let first = |of: &Finding| Some(names.key(of.device, of.holders.first()?));
+    let (Some(it), Some(by)) = (first(it), first(by)) else {
         return false;
     };
-    let by = held::key(by);
-    names::is_branch(&by) && held::key(it).1 == names::trunk(&by.1)
+    names::is_branch(&by) && it.1 == names::trunk(&by.1)
 }
 
 fn judged_names(
@@ -86,8 +93,9 @@ fn judged_names(
         runs: growing.runs.clone(),
         n_grown: n_positive(course.windows(2).map(|pair| pair[1].since(pair[0]))),
         name: growing.names.first().map(|((_, name), _)| name.clone()),
-        growers: Growers::of_names(context.recording, growing),
+        growers: Growers::of_names(context, growing),
         looks: Looks::AfterRuns,
+        begins_anew: growing.begin_anew,
         ..Judged::new(key, metric, growth, levels, least)
     };
     judged.growers.holders.first()?;

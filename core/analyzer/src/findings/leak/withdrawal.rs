@@ -1,7 +1,6 @@
 //! When growth is no concern any more.
 
 use super::super::Withdrawn;
-use super::super::held;
 use super::{Judged, STILL_THERE};
 use crate::context::Context;
 use gpumem_model::recording::{RunIdx, RunKind};
@@ -57,7 +56,8 @@ impl Judged {
         let Some((run, holder)) = latest.zip(first).filter(|_| !self.steps) else {
             return false;
         };
-        let level = context.names.level(device, &held::key(holder), run);
+        let name = context.names.key(device, holder);
+        let level = context.names.level(device, &name, run);
         let gained = holder.grown.unwrap_or_default();
         level.is_some_and(|left| left.as_f64() < STILL_THERE * gained.as_f64())
     }
