@@ -291,3 +291,70 @@ def test_what_a_thread_collects_is_laid_to_no_cell(
     assert isinstance(finding.details, Growth)
     assert finding.details.by == by
     assert (" ran, by worker (thread)" in finding.detail) == (by is not None)
+
+
+def on_sim() -> list[gpumem.Finding]:
+    """Return the findings about the simulated device."""
+    return [it for it in gpumem.report().findings if it.device == "sim:0"]
+
+
+def test_cells_that_each_run_once_are_no_series(shell: Shell) -> None:
+    sim.use(total_bytes=8 << 30)
+    shell.run("from gpumem import sim")
+    for n in range(40):
+        shell.run(f"%%gpumem --quiet\nx{n} = sim.tensor({n * 7 % 20 + 1} << 20)")
+    assert on_sim() == []
+
+
+def test_lists_of_different_cells_are_not_one(shell: Shell) -> None:
+    sim.use(total_bytes=8 << 30)
+    shell.run("import gpumem\nfrom gpumem import sim\nb3, b4, b5 = [], [], []")
+    for n in (3, 4, 5):
+        append = f"for _ in gpumem.steps(range(12)): b{n}.append(sim.tensor({10 * n} << 20))"
+        shell.run(f"%%gpumem --quiet\n{append}")
+    holders = [[it.name for it in finding.holders] for finding in on_sim()]
+    assert sorted(holders) == [["b3"], ["b4"], ["b5"]]
+
+
+SETUP = """
+sim.use(total_bytes=8 << 30)
+weights = sim.tensor(4 << 20, requires_grad=True)
+losses = []
+"""
+
+
+@pytest.mark.parametrize("magic", ["", "%%gpumem --quiet\n"])
+@pytest.mark.parametrize("setup", [SETUP, "losses = []"])
+def test_a_series_begins_anew_with_its_holder(shell: Shell, magic: str, setup: str) -> None:
+    shell.run("from gpumem import sim\n" + SETUP)
+    for _ in range(2):
+        shell.run(magic + setup)
+        for _ in range(6):
+            shell.run("%%gpumem --quiet\nlosses.append((sim.tensor(32 << 20) * weights).sum())")
+    [finding] = on_sim()
+    assert isinstance(finding.details, Growth)
+    assert (finding.kind, finding.n_runs, finding.holders[0].name) == ("leak", 6, "losses")
+    each = finding.bytes_per_run
+    assert each is not None
+    assert finding.details.total_bytes == 6 * each
+
+
+def test_an_entry_of_a_cache_counts_once(shell: Shell) -> None:
+    sim.use(total_bytes=3 << 30)
+    shell.run(CACHE.replace("new()", "[new() for _ in range(4)]").replace("50", "20"))
+    shell.user_ns.update(new=lambda: sim.tensor(8 << 20))
+    for _ in range(12):
+        shell.run("%%gpumem --quiet\nlatest = recent(next(keys))")
+    [finding] = on_sim()
+    assert finding.title == "recent fills up: 12 of at most 20"
+    assert finding.detail.startswith("640 MiB when full")
+
+
+def test_what_a_name_collects_is_asked_about_early(shell: Shell) -> None:
+    sim.use(total_bytes=8 << 30)
+    shell.run("from gpumem import sim\nkept = []")
+    for _ in range(4):
+        shell.run("%%gpumem\nkept.append(sim.tensor(12 << 20))")
+    [_, second, _, fourth] = [re.sub(r"\d+\]", "n]", line) for line in shell.lines]
+    assert "○ kept (In [n]) +12 MiB in each of 2 runs\n" in second
+    assert "○ kept (In [n]) collects 12 MiB in each of 4 runs · on purpose?\n" in fourth

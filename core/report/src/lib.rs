@@ -1,8 +1,6 @@
 //! The report, and the line after a cell, as plain text for a terminal.
 //!
 //! ```
-//! use std::collections::BTreeSet;
-//!
 //! use gpumem_analyzer::{Rules, analyze};
 //! use gpumem_model::recording::RunIdx;
 //! use gpumem_report as report;
@@ -14,7 +12,7 @@
 //! let text = report::text(&recording, &analysis, 80);
 //! assert!(text.starts_with("GPU memory · 12 runs of 1 cell"));
 //!
-//! let news = report::news(&recording, &analysis, RunIdx(11), &mut BTreeSet::new());
+//! let news = report::news(&recording, &analysis, RunIdx(11), &mut report::Shown::default());
 //! let line = report::line(&recording, &analysis, RunIdx(11), &news, 80);
 //! assert!(line.starts_with("+2 MiB kept"));
 //! ```
@@ -54,7 +52,7 @@ pub use comparison::comparison;
 pub use csv::csv;
 pub use holders::holders;
 pub use levels::levels;
-pub use line::{News, foretold, has_new_finding, line, news};
+pub use line::{News, Shown, foretold, has_new_finding, line, news};
 pub use markdown::{markdown, markdown_code, markdown_text};
 pub use processes::{process_causes, process_findings, process_report, processes};
 pub use ranks::{rank_causes, rank_findings, ranks};

@@ -1,6 +1,6 @@
 //! The line after a cell.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{in_parts, status_word, to_text, use_of_limit, verdict};
 use gpumem_analyzer::{
@@ -8,9 +8,9 @@ use gpumem_analyzer::{
     Withdrawn,
 };
 use gpumem_heap::is_let_go;
-use gpumem_model::recording::{DeviceKind, Recording, RunIdx, Status};
+use gpumem_model::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, RunIdx, Status};
 use gpumem_model::units::{ByteDelta, Bytes, Nanos, Units};
-use gpumem_wording::{others, present, together};
+use gpumem_wording::{Prose, others, present, together};
 
 /// Share of the capacity that a run must keep for `%gpumem on` to print a line.
 const WORTH_A_LINE: f64 = 0.01;
@@ -19,29 +19,43 @@ const WORTH_A_LINE: f64 = 0.01;
 pub struct News<'a> {
     moved: bool,
     findings: Vec<&'a Finding>,
+    ended: Vec<Prose>,
+}
+
+/// The findings that lines have shown.
+#[derive(Debug, Default)]
+pub struct Shown {
+    /// Each with its state.
+    states: BTreeSet<String>,
+    /// The cells and devices of warnings of growth that have not ended, by the findings' ids.
+    warnings: BTreeMap<String, (CellIdx, DeviceIdx)>,
 }
 
 impl News<'_> {
     /// Whether `%gpumem on` prints a line: at least 1 % of a capacity was kept or freed, or a finding is
     /// new. The host's capacity counts only if the run has no other device.
     pub fn is_worth_a_line(&self) -> bool {
-        self.moved || !self.findings.is_empty()
+        self.moved || !self.findings.is_empty() || !self.ended.is_empty()
     }
 
     /// The new findings alone, for a line that was shown before they were known; empty if there are none.
     pub fn findings(&self, recording: &Recording, width: usize) -> String {
         let findings = self.findings.iter();
         let found = findings.map(|it| verdict::below_cell(recording, it, width));
-        to_text(&found.collect::<Vec<_>>())
+        to_text(&found.chain(self.ended()).collect::<Vec<_>>())
+    }
+
+    fn ended(&self) -> impl Iterator<Item = String> {
+        self.ended.iter().map(|it| format!("✓ {}", it.plain()))
     }
 }
 
-/// What is new with a run. `told` holds the findings that were shown before; those of this run are added.
+/// What is new with a run. Those of its findings are added to the shown ones.
 pub fn news<'a>(
     recording: &Recording,
     analysis: &'a Analysis,
     run: RunIdx,
-    shown: &mut BTreeSet<String>,
+    shown: &mut Shown,
 ) -> News<'a> {
     let rows = analysis.rows.iter().filter(|row| row.run == run);
     let is_host = |row: &RunRow| recording.device(row.device).kind == DeviceKind::Host;
@@ -51,10 +65,67 @@ pub fn news<'a>(
         let capacity = row.capacity.unwrap_or(Bytes::gib(8));
         kept.as_f64() >= WORTH_A_LINE * capacity.as_f64()
     });
+    let ended = shown.ended(recording, analysis, run);
     let findings = concerning(recording, analysis, run)
-        .filter(|finding| shown.insert(state_of(finding)))
+        .filter(|finding| shown.take_in(finding))
         .collect();
-    News { moved, findings }
+    News {
+        moved,
+        findings,
+        ended,
+    }
+}
+
+impl Shown {
+    /// Whether it is new.
+    fn take_in(&mut self, finding: &Finding) -> bool {
+        let warns =
+            matches!(finding.details, Details::Growth(_)) && finding.severity > Severity::Info;
+        if let Some(cell) = finding.cell.as_ref().filter(|_| warns) {
+            let place = (cell.idx, finding.device);
+            self.warnings.insert(finding.id.clone(), place);
+        }
+        self.states.insert(state_of(finding))
+    }
+
+    /// The warnings that end with a run: what was growing has stopped, or is freed.
+    fn ended(&mut self, recording: &Recording, analysis: &Analysis, run: RunIdx) -> Vec<Prose> {
+        let rows = || analysis.rows.iter().filter(|row| row.run == run);
+        let kept = |device| {
+            let row = rows().find(|row| row.device == device);
+            row.and_then(|row| row.kept).unwrap_or_default()
+        };
+        let cell = recording.run(run).cell;
+        // Most runs end none: they are not worth the analysis of all.
+        let may_end = |(id, (of_cell, device)): (&String, &(CellIdx, DeviceIdx))| {
+            let grows = |it: &Finding| it.id == *id && it.kind != FindingKind::Settled;
+            let has_run = *of_cell == cell && !analysis.findings.iter().any(grows);
+            has_run || kept(*device) < ByteDelta::ZERO
+        };
+        if !self.warnings.iter().any(may_end) {
+            return Vec::new();
+        }
+        let whole = gpumem_analyzer::analyze(recording, &recording.header().rules);
+        let mut ended = Vec::new();
+        for (id, (of_cell, device)) in std::mem::take(&mut self.warnings) {
+            let finding = whole.finding(&id);
+            let rate = finding.and_then(Finding::growth).map(|it| it.bytes_per_run);
+            // An edit alone ends nothing.
+            let stays = rate.is_some_and(|rate| kept(device).as_f64() < 0.5 * rate.as_f64());
+            match finding {
+                Some(it) if it.kind != FindingKind::Settled || !stays => {
+                    self.warnings.insert(id, (of_cell, device));
+                }
+                Some(it) => {
+                    self.states.retain(|state| !state.ends_with(&id));
+                    ended.push(gpumem_wording::stopped(recording, it));
+                }
+                // It begins anew.
+                None => self.states.retain(|state| !state.ends_with(&id)),
+            }
+        }
+        ended
+    }
 }
 
 /// Whether [`news`] of a run has a finding: what else is known of it soon should be waited for.
@@ -62,9 +133,10 @@ pub fn has_new_finding(
     recording: &Recording,
     analysis: &Analysis,
     run: RunIdx,
-    shown: &BTreeSet<String>,
+    shown: &Shown,
 ) -> bool {
-    concerning(recording, analysis, run).any(|finding| !shown.contains(&state_of(finding)))
+    let mut findings = concerning(recording, analysis, run);
+    findings.any(|finding| !shown.states.contains(&state_of(finding)))
 }
 
 fn concerning<'r, 'a>(
@@ -110,6 +182,7 @@ pub fn line(
             .filter(|finding| finding.cell.is_some() || is_new(finding))
             .map(|finding| verdict::below_cell(recording, finding, width)),
     );
+    lines.extend(news.ended());
     to_text(&lines)
 }
 

@@ -95,7 +95,7 @@ fn nothing_found_says_what_was_checked() {
 fn check_line(cells: &[(&str, Vec<Play>)], expected: &str) {
     let (recording, analysis) = reported(cells);
     let last = recording.runs().last().expect("a run").idx;
-    let news = news(&recording, &analysis, last, &mut BTreeSet::new());
+    let news = news(&recording, &analysis, last, &mut Shown::default());
     assert_eq!(line(&recording, &analysis, last, &news, 100), expected);
 }
 
@@ -119,7 +119,7 @@ fn the_line_says_what_was_kept_and_where_the_device_stands() {
 fn what_a_cell_says_does_not_steer_the_terminal() {
     let (recording, analysis) = reported(&[("x\u{1b}[2J\u{202e} = f()", vec![run(420); 12])]);
     let last = recording.runs().last().expect("a run").idx;
-    let news = news(&recording, &analysis, last, &mut BTreeSet::new());
+    let news = news(&recording, &analysis, last, &mut Shown::default());
     for words in [
         text(&recording, &analysis, 80),
         line(&recording, &analysis, last, &news, 100),
@@ -141,7 +141,7 @@ fn a_second_line_stands_only_where_there_is_something_to_say() {
 
 #[test]
 fn only_what_moved_or_is_new_is_worth_a_line() {
-    let mut told = BTreeSet::new();
+    let mut told = Shown::default();
     let mut check = |cells: &[(&str, Vec<Play>)], expected: bool| {
         let (recording, analysis) = reported(cells);
         let last = recording.runs().last().expect("a run").idx;
@@ -159,9 +159,28 @@ fn only_what_moved_or_is_new_is_worth_a_line() {
 }
 
 #[test]
+fn a_warning_that_ends_is_taken_back_once() {
+    let mut shown = Shown::default();
+    let mut last_line = |cells: &[(&str, Vec<Play>)]| {
+        let (recording, analysis) = reported(cells);
+        let last = recording.runs().last().expect("a run").idx;
+        let news = news(&recording, &analysis, last, &mut shown);
+        let line = line(&recording, &analysis, last, &news, 100);
+        line.lines().last().map(str::to_owned).unwrap_or_default()
+    };
+    let taken_back = "✓ losses.append(1) stopped growing";
+    let mut cells = vec![("losses.append(1)", vec![run(420); 12])];
+    assert_ne!(last_line(&cells), taken_back);
+    cells.push(("losses.clear()", vec![run(-12 * 420)]));
+    assert_eq!(last_line(&cells), taken_back);
+    cells.push(("x = 1", vec![run(0)]));
+    assert_ne!(last_line(&cells), taken_back);
+}
+
+#[test]
 fn what_belongs_to_no_cell_is_said_once() {
     let sources: Vec<String> = (0..20).map(|n| format!("out{n} = f{n}()")).collect();
-    let mut told = BTreeSet::new();
+    let mut told = Shown::default();
     let mut second_line = |n_runs: usize| {
         let runs = sources.iter().cycle().enumerate().take(n_runs);
         // No cell keeps something in each of its runs.

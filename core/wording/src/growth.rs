@@ -1,8 +1,11 @@
 //! A cell's runs, or the steps in one, that grow or settled.
 
 use super::{Presentation, Prose, Teller, advice, code, figure, holders, prose, withdrawn};
-use gpumem_analyzer::{Finding, FindingKind, GrowthDetails, LoopUnit, Reason, State, Withdrawn};
+use gpumem_analyzer::{
+    Details, Finding, FindingKind, GrowthDetails, LoopUnit, Reason, State, Withdrawn,
+};
 use gpumem_model::holders::{Holder, RootKind};
+use gpumem_model::recording::Recording;
 use gpumem_model::source_text;
 use gpumem_model::units::count;
 use gpumem_model::units::{Bytes, Nanos, Units};
@@ -14,6 +17,22 @@ pub(super) fn present(teller: &Teller<'_>, details: &GrowthDetails) -> Presentat
         facts: growth.facts(),
         advice: details.advice.iter().map(advice::against_growth).collect(),
         ..growth.row()
+    }
+}
+
+/// Growth of which was warned, and which is over: `losses stopped growing`.
+pub fn stopped(recording: &Recording, finding: &Finding) -> Prose {
+    let units = Units::Binary;
+    let teller = &Teller {
+        recording,
+        finding,
+        units,
+    };
+    match &finding.details {
+        Details::Growth(details) => {
+            prose![Growth { teller, details }.subject(), " stopped growing"]
+        }
+        _ => Prose::default(),
     }
 }
 
@@ -70,18 +89,28 @@ impl Growth<'_> {
             }
             State::Suspected => {
                 let why = format!("; {}", self.doubt());
-                let title = prose![self.subject(), format!(" grows {each} {unit}{on}")];
+                let asks = finding.reason.is_some_and(Reason::is_meant);
+                let verb = if asks { "collects" } else { "grows" };
+                let title = prose![self.subject(), format!(" {verb} {each} {unit}{on}")];
                 let outlook = prose![both(long, ", "), &*why];
                 with(title, ", ", outlook, &prose![so_far.clone(), why])
             }
             State::NotEnoughData => {
                 let unit = self.unit();
                 let n_runs = count(finding.n_runs, unit);
+                let asks = finding.reason.is_some_and(Reason::is_meant);
                 let more = match self.details.n_missing {
+                    _ if asks => self.doubt(),
+                    0 => String::new(),
                     1 => format!("1 more {unit} tells whether it leaks"),
                     n => format!("{n} more {unit}s tell whether it leaks"),
                 };
-                let title = prose![place, format!(" kept {each} in each of {n_runs}{on}")];
+                let (who, verb) = match self.numbered_subject() {
+                    Some(who) if asks => (who, "collects "),
+                    Some(who) => (who, "+"),
+                    None => (place, "kept "),
+                };
+                let title = prose![who, format!(" {verb}{each} in each of {n_runs}{on}")];
                 Presentation::new(title, more)
             }
             State::Stable if self.bound().is_some() => {
@@ -156,6 +185,18 @@ impl Growth<'_> {
             }
             _ => self.place(),
         }
+    }
+
+    /// What has most of what was kept, and where it grows: `` `losses` (In [4]) ``.
+    fn numbered_subject(&self) -> Option<Prose> {
+        let finding = self.teller.finding;
+        let first = finding.holders.first()?;
+        let run = self.teller.recording.run(*finding.runs.last()?);
+        let number = run.execution_count;
+        let place = number.map_or_else(String::new, |n| format!(" (In [{n}])"));
+        let total = self.details.series.total.as_f64();
+        let has_most = first.retained.as_f64() >= MOST * total;
+        (has_most && has_name(first.kind)).then(|| prose![self.name(), place])
     }
 
     fn each(&self) -> String {
@@ -366,6 +407,9 @@ impl Growth<'_> {
     }
 }
 
+/// A name that has less than this share of what a few runs kept may be a name of the latest one's.
+const MOST: f64 = 0.6;
+
 /// It is called by its name, not by what it is.
 fn has_name(kind: RootKind) -> bool {
     !matches!(
@@ -422,7 +466,7 @@ fn because(reason: Reason, units: Units) -> Option<String> {
             return Some(format!("{} when full", units.size(when_full)));
         }
         Reason::OneTensor => "one tensor, replaced by a larger one each time",
-        Reason::MayBeMeant | Reason::Meant => "you may want to keep it",
+        Reason::MayBeMeant | Reason::Meant => "on purpose?",
         Reason::FirstWrites => "arrays that were allocated before are written for the first time",
         Reason::WaitsForCollector => "waiting for Python's garbage collector",
         Reason::HolderUnknown => "what holds it is not known",

@@ -57,7 +57,7 @@ pub use cell_state::cell_state;
 pub use comparison::{outcome, waits_for};
 pub use fix::fix_reason;
 pub use fragmentation::{EXPANDABLE, no_map};
-pub use growth::{two_digits, unit};
+pub use growth::{stopped, two_digits, unit};
 pub use levels::{gap, limited_by};
 pub use levels::{metric, oom_part, part, warning};
 pub use limits::Limits;

@@ -151,7 +151,7 @@ fn what_the_user_marks_is_left_to_the_marks() {
 fn what_is_used_as_a_whole_is_meant() {
     let play = || run(480).held_by("kept", "list");
     let of_cell = |text: &'static str| nested((text, play()), (1, 60), |_, turn| 8 * turn);
-    let title = "`kept` grows 8 MiB an iteration of line 2";
+    let title = "`kept` collects 8 MiB an iteration of line 2";
     let meant = "for x in xs:\n    kept.append(f(x))\nresult = torch.cat(kept)";
     check(&of_cell(meant), Some((title, Severity::Info)));
     // A later cell may still use it.

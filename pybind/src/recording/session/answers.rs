@@ -1,6 +1,5 @@
 //! What others see of the session: a run's line, and the recording.
 
-use std::collections::BTreeSet;
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -96,7 +95,7 @@ impl Session {
     }
 
     /// What is known after a run, and the findings that lines have shown.
-    fn analysis_after(&mut self, run: RunIdx) -> (&Recording, Analysis, &mut BTreeSet<String>) {
+    fn analysis_after(&mut self, run: RunIdx) -> (&Recording, Analysis, &mut report::Shown) {
         let changed = self.recorder.take_changed();
         let recording = self.recorder.recording();
         let rules = &recording.header().rules;

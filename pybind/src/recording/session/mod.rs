@@ -14,7 +14,7 @@ mod selection;
 mod storing;
 mod traced;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::env;
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -24,6 +24,7 @@ use gpumem_analyzer::RunAnalyzer;
 use gpumem_heap::Inventory;
 use gpumem_model::recording::{Header, RunIdx};
 use gpumem_model::rules::Rules;
+use gpumem_report::Shown;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
@@ -91,7 +92,7 @@ struct Session {
     /// Judges after each run that has something to say.
     incremental: RunAnalyzer,
     /// The findings that a line has shown.
-    shown: BTreeSet<String>,
+    shown: Shown,
     /// Which storages were there at the last look for holders.
     inventory: Option<Arc<Inventory>>,
     /// A look whose answer is still to come.
@@ -203,7 +204,7 @@ impl Session {
             worker_interval: None,
             ooms_before: HashMap::new(),
             incremental: RunAnalyzer::default(),
-            shown: BTreeSet::new(),
+            shown: Shown::default(),
             inventory: None,
             late: None,
             unseen: None,
