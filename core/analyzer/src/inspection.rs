@@ -34,6 +34,9 @@ const SHARE_WORTH_A_LOOK: u64 = 100;
 /// … or on the host so much.
 const HOST_WORTH_A_LOOK: Bytes = Bytes::mib(32);
 
+/// The same code has run so few runs ago, or it is not repeated.
+const MAX_BETWEEN: usize = 64;
+
 /// Segments are read again if their free pieces or reserved changed by this share of reserved.
 const MOVED: f64 = 1.0 / 64.0;
 
@@ -79,6 +82,7 @@ pub fn has_news(recording: &Recording, idx: RunIdx) -> bool {
 ///
 /// Those are devices on which the run left more than it found, or much less than the last search did, or
 /// less if `IPython` kept something, and those on which a `del`, or an error that replaces the one before, freed nothing.
+/// The host is one of them beside an accelerator if the same code made it grow twice in a row.
 pub fn holders_wanted(recording: &Recording, idx: RunIdx) -> Vec<DeviceIdx> {
     let Some(run) = recording.runs().get(idx.get()) else {
         return Vec::new();
@@ -87,6 +91,7 @@ pub fn holders_wanted(recording: &Recording, idx: RunIdx) -> Vec<DeviceIdx> {
     let is_wanted = |levels: &&RunLevels| {
         rises_in_steps(recording, idx, levels.device)
             || may_have_new_holders(recording, levels, gives_back)
+            || grows_beside_accelerator(recording, run, levels)
     };
     let wanted = run.levels.iter().filter(is_wanted);
     wanted.map(|levels| levels.device).collect()
@@ -159,6 +164,26 @@ fn may_have_new_holders(recording: &Recording, levels: &RunLevels, gives_back: b
         }
         None => false,
     }
+}
+
+/// The host's level changes on its own. Beside an accelerator it counts if the same code made it grow twice in a row.
+fn grows_beside_accelerator(recording: &Recording, run: &Run, levels: &RunLevels) -> bool {
+    let grows = |levels: &RunLevels| {
+        let ends = [Some(&levels.before), levels.after.as_ref()];
+        let [before, after] = ends.map(|it| it.and_then(|it| Sample::of(it).process_used));
+        let grown = after.zip(before).map(|(after, before)| after.since(before));
+        grown.is_some_and(|grown| grown >= MIN_HOST_CHANGE.since(Bytes::ZERO))
+    };
+    if recording.device(levels.device).kind != DeviceKind::Host || !grows(levels) {
+        return false;
+    }
+    let mut earlier = recording.runs()[..run.idx.get()]
+        .iter()
+        .rev()
+        .take(MAX_BETWEEN);
+    let same = earlier.find(|it| it.revision == run.revision && it.parent == run.parent);
+    let mut of_same = same.into_iter().flat_map(|it| &it.levels);
+    of_same.any(|it| it.device == levels.device && grows(it))
 }
 
 /// So much was freed that the names seen `then` say more than is there.

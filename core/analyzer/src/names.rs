@@ -26,6 +26,40 @@ const MANY_LOOKS: usize = 3;
 /// A name as it is followed: [`Names::key`].
 pub(super) type NameKey = (RootKind, String);
 
+/// If branches gained this share of what their object did, they are what grows.
+const NEARLY_ALL: f64 = 0.9;
+
+/// What did not gain this share of it is no part of that.
+const WORTH_NAMING: f64 = 0.1;
+
+/// What a branch has more, and at how many looks it had more than at the one before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BranchGain<'a> {
+    pub(super) name: &'a str,
+    pub(super) gained: ByteDelta,
+    pub(super) n_grown: usize,
+}
+
+/// The branches that gained nearly all of what their object did, the most first; none if no few of them did. What
+/// grew once does not grow: it is left out of what the object gained.
+pub(super) fn main_branches(
+    branches: Vec<BranchGain<'_>>,
+    of_object: ByteDelta,
+) -> Vec<BranchGain<'_>> {
+    let gains = branches
+        .into_iter()
+        .filter(|it| it.gained > ByteDelta::ZERO);
+    let (mut gains, once): (Vec<_>, Vec<_>) = gains.partition(|it| it.n_grown > 1);
+    let sum = |gains: &[BranchGain<'_>]| gains.iter().map(|it| it.gained.as_f64()).sum::<f64>();
+    let total = (of_object.as_f64() - sum(&once)).max(sum(&gains));
+    gains.retain(|it| it.gained.as_f64() >= WORTH_NAMING * total);
+    gains.sort_by_key(|it| std::cmp::Reverse(it.gained));
+    if sum(&gains) < NEARLY_ALL * total {
+        gains.clear();
+    }
+    gains
+}
+
 /// The part of a branch's name that is a variable's: `trainer` of `trainer.history`.
 pub(super) fn trunk(name: &str) -> &str {
     name.split(['.', '[']).next().unwrap_or_default()
@@ -201,6 +235,47 @@ impl Names {
         series.points.iter().filter(gains).count() >= runs.len()
     }
 
+    /// What a name had at the look before the one after `run`, and in how many storages.
+    pub(super) fn level_before(
+        &self,
+        device: DeviceIdx,
+        name: &NameKey,
+        run: RunIdx,
+    ) -> Option<(Bytes, u64)> {
+        let series = self.of_devices.get(device.get())?.names.get(name)?;
+        let n_before = series.points.partition_point(|point| point.run < run);
+        let point = series.points[..n_before].last()?;
+        Some((point.n_bytes, point.n_storages))
+    }
+
+    /// What a variable gained between the looks before and after these runs, and each of its branches. If there was
+    /// none before, since the first look.
+    pub(super) fn gains(
+        &self,
+        device: DeviceIdx,
+        whole: &str,
+        (first, last): (RunIdx, RunIdx),
+    ) -> Option<(ByteDelta, Vec<BranchGain<'_>>)> {
+        let of_device = self.of_devices.get(device.get())?;
+        let n_before = of_device.looks.partition_point(|run| *run < first);
+        let start = *of_device.looks.get(n_before.saturating_sub(1))?;
+        let gained = |series: &NameSeries| series.after(last).since(series.after(start));
+        let key = (RootKind::Variable, whole.to_owned());
+        let of_whole = gained(of_device.names.get(&key)?);
+        let branches = of_device.branches(whole).map(|(name, series)| {
+            let within = series
+                .points
+                .iter()
+                .filter(|it| start < it.run && it.run <= last);
+            BranchGain {
+                name,
+                gained: gained(series),
+                n_grown: within.filter(|it| it.grew).count(),
+            }
+        });
+        Some((of_whole, branches.collect()))
+    }
+
     /// The names of a device that have more and more, by the cell that adds to each most often; or those
     /// that `only` one cell adds to, among others. Growth below `least` is none.
     pub(super) fn growing(
@@ -234,10 +309,9 @@ impl Names {
                 by_cell.entry(*cell).or_default().push((name, series));
             }
         }
-        by_cell
-            .values()
-            .map(|names| GrowingNames::of(recording, device, names))
-            .collect()
+        let by_cell = by_cell.values();
+        let growing = by_cell.flat_map(|names| GrowingNames::each(recording, device, names));
+        growing.collect()
     }
 }
 
@@ -256,16 +330,26 @@ impl Numbered {
 }
 
 impl OfDevice {
-    /// The branches that are told of instead of their objects: these also lose, from look to look, what
-    /// they replace or drop elsewhere.
+    /// The branches that are told of instead of their objects: those that gained nearly all of what these did.
+    /// Objects may also lose, from look to look, what they replace or drop elsewhere.
     fn telling_branches(&self, least: Bytes) -> Vec<&NameKey> {
         let tells = |(name, series): &(&NameKey, &NameSeries)| {
             if !is_branch(name) || !series.collects(least) {
                 return false;
             }
             let whole = (RootKind::Variable, trunk(&name.1).to_owned());
-            let whole = self.names.get(&whole);
-            whole.is_some_and(|it| !it.grew_each_time() && !series.was_moved_within(it))
+            let Some(it) = self.names.get(&whole) else {
+                return false;
+            };
+            let gained = self.branches(&whole.1).map(|(name, series)| BranchGain {
+                name,
+                gained: series.now().since(series.start),
+                n_grown: series.grown().count(),
+            });
+            let main = main_branches(gained.collect(), it.now().since(it.start));
+            let is_attribute = name.1[whole.1.len()..].starts_with('.');
+            let is_main = is_attribute && main.iter().any(|it| it.name == name.1);
+            (is_main || !it.grew_each_time()) && !series.was_moved_within(it)
         };
         self.names
             .iter()
@@ -290,6 +374,18 @@ impl OfDevice {
         };
         let numbered = self.numbered.get(all);
         numbered.map_or_else(is_followed, Numbered::are_one)
+    }
+
+    /// The branches of a variable, by their names.
+    fn branches(&self, whole: &str) -> impl Iterator<Item = (&str, &NameSeries)> {
+        let names = self.names.range((RootKind::Variable, whole.to_owned())..);
+        let names = names.map(|((kind, name), series)| (*kind, &**name, series));
+        let alike = names.take_while(move |(kind, name, _)| {
+            *kind == RootKind::Variable && name.starts_with(whole)
+        });
+        let branches =
+            alike.filter(move |(_, name, _)| trunk(name) == whole && name.len() > whole.len());
+        branches.map(|(_, name, series)| (name, series))
     }
 
     fn take_in(&mut self, recording: &Recording, run: RunIdx, look: &DeviceHolders) {
@@ -532,6 +628,24 @@ fn doer<'a>(recording: &'a Recording, run: RunIdx, name: &str) -> Option<&'a Run
 }
 
 impl GrowingNames {
+    /// Those of which each has a good part of what all gained, one by one; all together if there are none.
+    fn each(
+        recording: &Recording,
+        device: DeviceIdx,
+        names: &[(&NameKey, &NameSeries)],
+    ) -> Vec<Self> {
+        let all = Self::of(recording, device, names);
+        let total: f64 = all.names.iter().map(|(_, gained)| gained.as_f64()).sum();
+        let is_worth = |name: &NameKey| {
+            let gained = all.names.iter().find(|(it, _)| it == name);
+            gained.is_some_and(|(_, gained)| gained.as_f64() >= WORTH_NAMING * total)
+        };
+        let worth = names.iter().filter(|(name, _)| is_worth(name));
+        let each = worth.map(|name| Self::of(recording, device, std::slice::from_ref(name)));
+        let each: Vec<Self> = each.collect();
+        if each.is_empty() { vec![all] } else { each }
+    }
+
     fn of(recording: &Recording, device: DeviceIdx, names: &[(&NameKey, &NameSeries)]) -> Self {
         let adders = names
             .iter()
@@ -646,13 +760,13 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_is_told_where_its_object_also_loses() {
+    fn a_branch_is_told_that_grows_alone_or_where_its_object_also_loses() {
         let n = || 0..12_u64;
         let beside_noise: Vec<(u64, u64)> = n().map(|n| (8 * n + 64 * (n % 3), 8 * n)).collect();
         let alone: Vec<(u64, u64)> = n().map(|n| (96 + 8 * n, 8 * n)).collect();
         let moved: Vec<(u64, u64)> = n().map(|n| (96 - n % 2, 8 * n)).collect();
         assert_eq!(told_of(&beside_noise), ["trainer.history"]);
-        assert_eq!(told_of(&alone), ["trainer"]);
+        assert_eq!(told_of(&alone), ["trainer.history"]);
         assert_eq!(told_of(&moved), [""; 0]);
     }
 
@@ -700,6 +814,31 @@ mod tests {
         check_one(&[("make()", &[("b1", 8), ("b2", 8)])], true);
         // A recording from before names were followed one by one.
         check_one(&[("make()", &[("b…", 8)])], true);
+    }
+
+    #[test]
+    fn the_branches_that_gained_nearly_all_are_what_grows() {
+        let check = |gains: &[(&'static str, i64, usize)], of_object: i64, expected: &[&str]| {
+            let gain = |(name, gained, n_grown): &(&'static str, i64, usize)| BranchGain {
+                name,
+                gained: ByteDelta::new(*gained),
+                n_grown: *n_grown,
+            };
+            let gains = gains.iter().map(gain).collect();
+            let main = main_branches(gains, ByteDelta::new(of_object));
+            assert_eq!(main.iter().map(|it| it.name).collect::<Vec<_>>(), expected);
+        };
+        check(&[("a.w", 0, 0), ("a.logs", 100, 9)], 100, &["a.logs"]);
+        check(
+            &[("a.x", 30, 9), ("a.logs", 70, 9)],
+            100,
+            &["a.logs", "a.x"],
+        );
+        check(&[("a.x", 4, 9), ("a.logs", 96, 9)], 100, &["a.logs"]);
+        // What grew once is no growth, and what no branch has is the object's.
+        check(&[("a.x", 90, 1), ("a.logs", 70, 9)], 160, &["a.logs"]);
+        check(&[("a.logs", 70, 9)], 100, &[]);
+        check(&[("a.w", -60, 0), ("a.logs", 70, 9)], 10, &["a.logs"]);
     }
 
     fn rounds<'a>(cells: &[(&'a str, Play)], n: usize) -> Vec<(&'a str, Vec<Play>)> {

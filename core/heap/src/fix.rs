@@ -208,9 +208,18 @@ fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
         if below.contains(collected::FRAMES) && sources.iter().any(|it| reads::needs_frames(it)) {
             return Some(None);
         }
-        let reads = Reads::of(word, code.of_span(found.statement()), sources);
+        let others = found.same_elsewhere();
+        let span = if holder.traits.graph > Bytes::ZERO {
+            found.with_all(&others)
+        } else {
+            found.statement()
+        };
+        let mut reads = Reads::of(word, code.of_span(span), sources);
+        for other in others.iter().filter(|_| span != found.statement()) {
+            reads.add(&Reads::of(other.word(), code.of_span(span), sources));
+        }
         goes_back |= reads.graph;
-        let fix = found.changed(holder, below, &reads, idx == 0);
+        let fix = found.changed(holder, below, &reads, idx == 0, &others);
         // What is read again is computed with, on the device.
         let may_move = is_accelerator && !reads.values;
         let fix = fix.filter(|it| may_move || it.reason != FixReason::InHostMemory);
@@ -292,7 +301,13 @@ fn of_any(holder: &Holder) -> Option<Fix> {
     let is_name = !holder.name.contains(' ') || holder.name.contains('…');
     // What others hold, too, is not freed with this name.
     let is_shared = holder.traits.is_shared;
-    (is_data && is_name && !is_shared).then(|| once(&format!("del {}", holder.name), reason))
+    let is_branch = holder.name.contains(['.', '[']);
+    let command = match &*traits.type_name {
+        "tuple" | "Tensor" | "ndarray" if is_branch => return None,
+        _ if is_branch => format!("{}.clear()", holder.name),
+        _ => format!("del {}", holder.name),
+    };
+    (is_data && is_name && !is_shared).then(|| once(&command, reason))
 }
 
 #[cfg(test)]
@@ -359,11 +374,62 @@ mod tests {
             "self.history.append(out.detach())",
         );
         check(
+            &with_graph("runner.trainer.history[0]", false),
+            "self.trainer.history.append(out)",
+            Some("self.trainer.history.append(out)"),
+            "self.trainer.history.append(out.detach())",
+        );
+        check(
             &with_graph("seen['a']", false),
             "seen[key] = out",
             Some("seen[key] = out"),
             "seen[key] = out.detach()",
         );
+    }
+
+    #[test]
+    fn what_keeps_the_same_graph_is_changed_with_it() {
+        let one_line = "self.sum = self.sum + v; self.vals.append(v)";
+        let fixed = "self.sum = self.sum + v.item(); self.vals.append(v.item())";
+        let method = format!("class M:\n    def update(self, v): {one_line}");
+        for path in ["m.sum.grad_fn", "m.vals[0].grad_fn"] {
+            check(&with_graph(path, true), &method, Some(one_line), fixed);
+        }
+        let lines = "self.vals.append(v)\n        self.n += 1\n        self.sum += v";
+        let method =
+            format!("class M:\n    def update(self, v):\n        {lines}\n    def f(self): pass");
+        let fixed = lines
+            .replace("(v)", "(v.item())")
+            .replace("+= v", "+= v.item()");
+        check(
+            &with_graph("m.sum.grad_fn", true),
+            &method,
+            Some(lines),
+            &fixed,
+        );
+        // What a function is handed may be a number.
+        let found = fix(
+            &with_graph("m.sum.grad_fn", false),
+            &["m.update(loss)", one_line],
+            true,
+        );
+        let value = "(v.detach() if hasattr(v, 'detach') else v)";
+        let fixed = format!("self.sum = self.sum + {value}; self.vals.append({value})");
+        assert_eq!(found.map(|it| it.after), Some(fixed));
+        // Another function's is another value.
+        let method =
+            "def update(self, v):\n    self.sum += v\ndef add(self, v):\n    self.vals.append(v)";
+        let sum = with_graph("m.sum.grad_fn", true);
+        check(&sum, method, Some("self.sum += v"), "self.sum += v.item()");
+    }
+
+    #[test]
+    fn an_attribute_of_data_is_cleared() {
+        let mut logs = holder(RootKind::Variable, "trainer.logs[0]", "list");
+        "trainer.logs".clone_into(&mut logs.name);
+        check(&logs, "trainer.fit()", None, "trainer.logs.clear()");
+        "Tensor".clone_into(&mut logs.traits.type_name);
+        assert_eq!(fix(&logs, &["trainer.fit()"], true), None);
     }
 
     #[test]
@@ -403,12 +469,18 @@ mod tests {
         for (path, line, after) in checks {
             check(&with_graph(path, false), line, Some(line), after);
         }
+        // Of several places that one is changed which the path fits.
+        let source = "self.logs.append({'n': 1, 'hidden': x})\nself.logs.append(loss)";
+        let line = "self.logs.append(loss)";
+        let logs = with_graph("trainer.logs[0].grad_fn", false);
+        check(&logs, source, Some(line), "self.logs.append(loss.detach())");
         // What is put there has the tensor somewhere inside: it has no `.detach()` itself.
         for (path, line) in [
             ("history[0][1].grad_fn", "history.append(pair)"),
             ("history[0].loss.grad_fn", "history.append(output)"),
             ("history[0][1].grad_fn", "history.append((*pair, loss))"),
             ("history[0]['a'].grad_fn", "history.append({'b': x})"),
+            ("history[0].grad_fn", "history.append({'b': x})"),
             (
                 "history[0]['a'].grad_fn",
                 "history.append({**pair, 'b': x})",

@@ -80,6 +80,7 @@ impl HeapAnalysis<'_> {
         let (roots, more) = self.roots(&tallies, &tops, limits, grown);
         let (shared, more_shared) = self.shared(&tallies, &tops, limits);
         let stored = || self.ground.storages.iter().filter(|it| it.device == device);
+        let (changed, growing_branches) = self.changed(device, &tallies, limits, grown);
         DeviceHolders {
             device: label.to_owned(),
             n_bytes: stored().map(|it| Bytes::new(it.n_bytes)).sum(),
@@ -87,7 +88,8 @@ impl HeapAnalysis<'_> {
             roots,
             more,
             sharing: self.sharing(device, &tallies, limits, grown),
-            changed: self.changed(device, limits, grown),
+            changed,
+            growing_branches,
             shared,
             more_shared,
             kept: self.kept(stored()),
@@ -177,13 +179,13 @@ impl HeapAnalysis<'_> {
     }
 
     /// The named object, if it is a single one.
-    fn target(&self, root: u32) -> Option<NodeIdx> {
+    pub(super) fn target(&self, root: u32) -> Option<NodeIdx> {
         let mut targets = self.web.successors(root);
         let target = targets.next().filter(|_| targets.next().is_none());
         target.and_then(|(vertex, _)| self.web.node_of(vertex))
     }
 
-    fn traits(
+    pub(super) fn traits(
         &self,
         target: Option<NodeIdx>,
         tally: &RetainedSize,
@@ -243,7 +245,11 @@ impl HeapAnalysis<'_> {
     }
 
     /// What has the object at the end of the links, if the name is of that type.
-    fn keeper(&self, type_name: Option<&str>, links: &[(u32, u32, u32)]) -> Option<Keeper> {
+    pub(super) fn keeper(
+        &self,
+        type_name: Option<&str>,
+        links: &[(u32, u32, u32)],
+    ) -> Option<Keeper> {
         let of_link = |(_, to, link): &(u32, u32, u32)| {
             let root = self.web.entry(*link);
             let of_root = root.filter(|root| is_of_hooks(&root.path));
@@ -344,8 +350,15 @@ impl HeapAnalysis<'_> {
         sharing
     }
 
-    /// The names that have more or less than before, those that changed most first.
-    fn changed(&self, device: u16, limits: &Limits, grown: Option<&Grown<'_>>) -> Vec<NameLevel> {
+    /// The names that have more or less than before, those that changed most first; and which of their branches
+    /// have something new.
+    fn changed(
+        &self,
+        device: u16,
+        tallies: &[RetainedSize],
+        limits: &Limits,
+        grown: Option<&Grown<'_>>,
+    ) -> (Vec<NameLevel>, Vec<Holder>) {
         let mut levels: BTreeMap<SeriesName<'_>, (u64, u64)> = BTreeMap::new();
         let before = grown.map(Grown::names_before).unwrap_or_default();
         // A walk that stopped early does not know what is gone.
@@ -380,9 +393,9 @@ impl HeapAnalysis<'_> {
         let mut changed: Vec<NameLevel> = changed.into_iter().map(|(_, level)| level).collect();
         let variables = changed.iter().filter(|it| it.kind == RootKind::Variable);
         let names: BTreeSet<&str> = variables.map(|it| &*it.name).collect();
-        let branches = self.main_branches(device, &names);
-        changed.extend(branches);
-        changed
+        let (levels, growing) = self.main_branches(device, &names, tallies, limits, grown);
+        changed.extend(levels);
+        (changed, growing)
     }
 
     /// A name with these storages, each of which has other names, too.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use super::heap_analysis::HeapAnalysis;
+use super::node::Storage;
 use gpumem_model::holders::RootKind;
 use gpumem_model::units::{ByteDelta, Bytes};
 
@@ -276,7 +277,7 @@ pub struct Since<'i> {
 
 impl<'i> Since<'i> {
     /// What changed on one device.
-    pub(super) fn on(self, device: &str) -> Grown<'i> {
+    pub(super) fn on(self, device: &'i str) -> Grown<'i> {
         let nothing = Shelf::default();
         let now = self.now.shelf(device).unwrap_or(&nothing);
         let then = self.before.shelf(device).unwrap_or(&nothing);
@@ -292,6 +293,8 @@ impl<'i> Since<'i> {
         }
         let is_known = then.handed_out.is_some() && now.handed_out.is_some();
         Grown {
+            before: self.before,
+            device,
             now: self.now.by_name(now.entries()),
             then: self.before.by_name(then.entries()),
             n_fresh: fresh.values().copied().sum(),
@@ -311,6 +314,8 @@ pub(super) type SeriesName<'i> = (RootKind, Cow<'i, str>);
 
 /// What each name has more, or less.
 pub(super) struct Grown<'i> {
+    before: &'i Inventory,
+    device: &'i str,
     now: HashMap<Name<'i>, Bytes>,
     then: HashMap<Name<'i>, Bytes>,
     /// The new storages of each name.
@@ -329,6 +334,18 @@ impl Grown<'_> {
         let grown = held(&self.now).since(held(&self.then));
         self.knows(kind)
             .then(|| grown.min(self.n_fresh.since(Bytes::ZERO)))
+    }
+
+    /// The earlier search did not find that storage under that name, and listed those of its size.
+    pub(super) fn is_new(&self, storage: &Storage, kind: RootKind, name: &str) -> bool {
+        let before = self.before;
+        before.shelf(self.device).is_none_or(|shelf| {
+            let storages = &shelf.storages;
+            let known = storages.binary_search_by_key(&storage.id, |(id, _)| *id);
+            let name_then = known.map(|at| &before.names[storages[at].1.name as usize]);
+            let is_other = |then: &(RootKind, Box<str>)| (then.0, &*then.1) != (kind, name);
+            storage.n_bytes > shelf.summed_up_to && name_then.map_or(true, is_other)
+        })
     }
 
     /// Likewise, of what is new.

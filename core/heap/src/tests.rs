@@ -276,7 +276,7 @@ fn a_look_tells_what_the_attributes_of_an_object_have() {
         let trainer = scene.builder.node(Node::object("Trainer"));
         let inside = scene.builder.node(Node::object("dict"));
         scene.edge(trainer, inside, Step::Within);
-        for (name, n) in [("history", n), ("weights", 2)] {
+        for (name, n) in [("weights", 2), ("history", n)] {
             let tensors: Vec<NodeIdx> = (0..n).map(|_| scene.tensor(4)).collect();
             let list = scene.list(&tensors);
             scene.edge(inside, list, Step::attribute(name));
@@ -292,11 +292,16 @@ fn a_look_tells_what_the_attributes_of_an_object_have() {
     };
     let of_each = [
         "trainer 28 MiB in 7",
-        "trainer.history 20 MiB in 5",
         "trainer.weights 8 MiB in 2",
+        "trainer.history 20 MiB in 5",
     ];
     assert_eq!(levels(3), of_each);
     assert_eq!(levels(5), [""; 0]);
+    let found = looked(&scene(3), &scene(5));
+    let growing = &found.devices[0].growing_branches;
+    let paths = growing.iter().map(|it| (&*it.name, &*it.path, &*it.what));
+    let history = ("trainer.history", "trainer.history[3]", "list of 5 tensors");
+    assert_eq!(paths.collect::<Vec<_>>(), [history]);
 }
 
 #[test]

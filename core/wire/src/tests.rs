@@ -189,6 +189,10 @@ prop_compose! {
                     n_bytes: Bytes::new(grown.unsigned_abs()),
                     n_storages: 3,
                 }).into_iter().collect(),
+                growing_branches: grown.map(|grown| Holder {
+                    fresh: Some(Bytes::new(grown.unsigned_abs())),
+                    ..Holder::new(RootKind::ALL[kind], "a.b", graph)
+                }).into_iter().collect(),
                 sharing: grown.map(|grown| Holder {
                     grown: Some(ByteDelta::new(grown)),
                     ..Holder::new(RootKind::ALL[kind], "a", shared)

@@ -23,6 +23,12 @@ pub(super) fn short_fix(fix: &Fix) -> Prose {
     match fix.reason {
         FixReason::OldCopyFirst => prose![code(changed), " first"],
         FixReason::NotDisplayed => prose![code(";"), " at the end of the line"],
+        FixReason::CacheBounded => code(fix.after.lines().last().unwrap_or_default()).into(),
+        // The same call in several statements.
+        FixReason::Number | FixReason::Detached if changed.contains([';', '\n']) => {
+            let end = changed.find(')').map_or(0, |at| at + 1);
+            code(&changed[..end]).into()
+        }
         _ if changed.is_empty() || changed.chars().count() > SHORT_CODE => Prose::default(),
         _ => code(changed).into(),
     }

@@ -8,12 +8,13 @@ use super::suggest;
 use super::{Details, Finding, FindingKind};
 use crate::context::Context;
 use crate::evidence::{Evidence, Statistic};
-use crate::names::{GrowingNames, NameKey, Names};
+use crate::names::{self, BranchGain, GrowingNames, NameKey, Names};
 use crate::reason::Reason;
 use gpumem_model::holders::{
-    Bound, DeviceHolders, Holder, HolderBranch, Keeper, Rest, RootKind, Traits,
+    Bound, DeviceHolders, Holder, HolderBranch, Keeper, NameLevel, Rest, RootKind, Traits,
 };
-use gpumem_model::recording::{DeviceIdx, RunIdx};
+use gpumem_model::recording::{DeviceIdx, Recording, RunIdx};
+use gpumem_model::source_text;
 use gpumem_model::units::{ByteDelta, Bytes};
 
 /// Growth and a name that holds it, seen in so many runs, need no longer series to be a leak.
@@ -24,6 +25,9 @@ pub(super) const EARLY_RUNS: usize = 4;
 
 /// One tensor in so many looks, and no more: it is replaced. A collection begins with one, too.
 const SINGLE_LOOKS: usize = 3;
+
+/// A collection of fewer entries does not tell what each of them takes.
+pub(super) const MIN_ENTRIES: u64 = 6;
 
 /// A name is told of if it holds at least this share of what was kept.
 const WORTH_TELLING: f64 = 0.1;
@@ -36,14 +40,22 @@ const N_TOLD: usize = 3;
 pub(super) struct Growers {
     /// Each with what it has more over all of the runs, and as the latest look found it.
     pub(super) holders: Vec<Holder>,
+    /// What each of them does.
+    courses: Vec<Course>,
     /// After how many of the runs there was a look.
     n_looks: usize,
-    /// In how many of them the first name had more than before.
-    n_grown: usize,
-    /// In each of them it had one tensor and nothing else.
-    is_one_tensor: bool,
     /// A cell reads what the first name collects, and then empties it: its graphs are there for a purpose.
     is_emptied: bool,
+}
+
+/// What a name does from look to look.
+#[derive(Debug, Clone, Copy, Default)]
+struct Course {
+    /// At how many looks it had more than at the one before, and it never had less.
+    n_grown: usize,
+    only_grows: bool,
+    /// In each of them it had one tensor and nothing else.
+    is_one_tensor: bool,
 }
 
 /// Which looks tell who holds what.
@@ -134,28 +146,19 @@ pub(super) fn growers(
         .collect();
     sums.sort_by_key(|sum| std::cmp::Reverse((sum.collects(), sum.grown)));
     sums.truncate(N_TOLD);
-    let first = sums.first();
-    let mut holders: Vec<_> = sums.iter().filter_map(Sum::holder).collect();
+    let found = sums
+        .iter()
+        .filter_map(|sum| Some((sum.holder()?, sum.course(steps))));
+    let (mut holders, mut courses): (Vec<Holder>, Vec<Course>) = found.unzip();
     // Where they neither gained nor have half of it, something else grows: the host's memory is anybody's.
     let gained = sums.iter().fold(ByteDelta::ZERO, |sum, it| sum + it.grown);
     let has: Bytes = holders.iter().map(|it| it.retained).sum();
     let is_host = !recording.device(device).kind.is_accelerator();
     if is_host && gained.as_f64().max(has.as_f64()) < 0.5 * kept.as_f64() {
         holders.clear();
+        courses.clear();
     }
-    Growers {
-        is_emptied: holders
-            .first()
-            .is_some_and(|it| suggest::is_emptied(recording, it)),
-        n_grown: first.map_or(0, |sum| sum.n_grown),
-        // A loop's one look sees what all of its steps left.
-        is_one_tensor: first.is_some_and(|sum| {
-            let is_seen = sum.n_seen >= SINGLE_LOOKS && sum.n_grown > 1;
-            sum.n_single == sum.n_seen && (steps || is_seen)
-        }),
-        holders,
-        n_looks,
-    }
+    Growers::new(recording, holders, courses, n_looks)
 }
 
 /// One of these findings tells of growth on that device which that name holds.
@@ -165,7 +168,12 @@ pub(super) fn is_told(
     device: DeviceIdx,
     name: &NameKey,
 ) -> bool {
-    let is_it = |holder: &Holder| names.key(device, holder) == *name;
+    let is_it = |holder: &Holder| {
+        let key = names.key(device, holder);
+        let is_part = names::is_branch(&key) && names::trunk(&key.1) == name.1;
+        let is_main = names::is_branch(name) && holder.path.starts_with(&name.1);
+        key == *name || (is_part || is_main) && key.0 == name.0
+    };
     findings.iter().any(|finding| {
         let is_growth = matches!(finding.details, Details::Growth(_));
         let grows = is_growth && finding.device == device && finding.kind != FindingKind::Settled;
@@ -196,6 +204,16 @@ impl Sum<'_> {
     /// and may for long be larger than what a leak has collected beside it.
     fn collects(&self) -> bool {
         self.n_grown > 1 && self.n_shrunk == 0
+    }
+
+    fn course(&self, steps: bool) -> Course {
+        // A loop's one look sees what all of its steps left.
+        let is_known = steps || (self.n_seen >= SINGLE_LOOKS && self.n_grown > 1);
+        Course {
+            n_grown: self.n_grown,
+            only_grows: self.n_shrunk == 0,
+            is_one_tensor: self.n_single == self.n_seen && is_known,
+        }
     }
 
     /// One holder for all of them.
@@ -263,8 +281,11 @@ fn of_names(context: Context<'_>, growing: &GrowingNames) -> Vec<Holder> {
                 .unwrap_or_default(),
             ..Sum::default()
         };
-        let trunk = latest.get(&(*kind, crate::names::trunk(name).into()));
-        let branch = trunk.and_then(|trunk| part_of(trunk.first()?, name));
+        let trunk = latest.get(&(*kind, names::trunk(name).into()));
+        let branch = trunk.and_then(|trunk| {
+            let looks = context.recording.looks(growing.device).rev();
+            branch_of(trunk.first()?, name, looks.map(|(_, look)| look))
+        });
         let unknown = || Holder::new(*kind, name, grown.magnitude());
         sum.holder().unwrap_or_else(|| Holder {
             grown: Some(*grown),
@@ -274,30 +295,229 @@ fn of_names(context: Context<'_>, growing: &GrowingNames) -> Vec<Holder> {
     told.map(holder).collect()
 }
 
-/// What a look tells of the branch of that name.
-fn part_of(trunk: &Holder, name: &str) -> Option<Holder> {
-    let step = name.strip_prefix(&*trunk.name)?;
-    let mut branches = trunk.branches.iter();
+/// The attributes that gained nearly all of what an object did, with what they do; or the object, by their path.
+fn branches_that_grew(
+    context: Context<'_>,
+    (runs, device, n_steps): (&[RunIdx], DeviceIdx, Option<usize>),
+    looks: Looks,
+    object: &Holder,
+    course: Course,
+) -> Vec<(Holder, Course)> {
+    let recording = context.recording;
+    let ends = runs.first().zip(runs.last());
+    let Some((first, last)) = ends.filter(|_| object.kind == RootKind::Variable) else {
+        return Vec::new();
+    };
+    let ends = (recording.outermost(*first), recording.outermost(*last));
+    let inside = || {
+        let inside = recording.holders_inside(ends.1, device).rev();
+        inside.map(|(_, look)| look)
+    };
+    let after = || recording.looks(device).rev().map(|(_, look)| look);
+    let main = match n_steps {
+        Some(n_steps) => {
+            let look = match looks {
+                Looks::AfterRuns => recording.holders(ends.1, device),
+                Looks::InsideRuns => inside().next(),
+            };
+            let look = look.map(|look| (ends.1, look));
+            branches_of_loop(
+                context,
+                device,
+                look,
+                object,
+                enough_entries(n_steps, looks),
+            )
+        }
+        None => {
+            let gains = context.names.gains(device, &object.name, ends);
+            let (gained, branches) = gains.unwrap_or_default();
+            names::main_branches(branches, gained)
+        }
+    };
+    let sum = main.iter().map(|it| it.gained.as_f64()).sum::<f64>();
+    let grown = object.grown.unwrap_or_default();
+    let found = main.into_iter().filter_map(|gain| {
+        let holder = match looks {
+            Looks::AfterRuns => branch_of(object, gain.name, after().chain(inside())),
+            Looks::InsideRuns => branch_of(object, gain.name, inside().chain(after())),
+        };
+        let holder = Holder {
+            grown: Some(match n_steps {
+                // The looks compared may have been inside of the run.
+                Some(_) => ByteDelta::from_f64(grown.as_f64() * gain.gained.as_f64() / sum),
+                None => gain.gained,
+            }),
+            ..holder?
+        };
+        let course = Course {
+            n_grown: match n_steps {
+                Some(_) => course.n_grown,
+                None => gain.n_grown.min(course.n_grown),
+            },
+            ..course
+        };
+        Some((holder, course))
+    });
+    let found: Vec<(Holder, Course)> = found.collect();
+    match found.first() {
+        Some((first, _)) if !found.iter().all(|(it, _)| is_nameable(recording, it)) => {
+            vec![(with_path_of(object, first), course)]
+        }
+        _ => found,
+    }
+}
+
+/// An attribute of the user's: no key, no library's own, and nothing of hooks, caches, classes and the like, for
+/// which their object is known.
+fn is_nameable(recording: &Recording, branch: &Holder) -> bool {
+    let of_trunk = &branch.name[names::trunk(&branch.name).len()..];
+    let attribute = of_trunk.strip_prefix('.');
+    let is_written = |name: &str| {
+        let cells = recording.cells().iter();
+        let mut texts = cells.filter_map(|cell| cell.revisions.last()?.text.as_deref());
+        !name.starts_with('_') || texts.any(|text| source_text::has_word(text, name))
+    };
+    attribute.is_some_and(is_written) && branch.traits.keeper.is_none()
+}
+
+/// The object by what grew in it.
+fn with_path_of(object: &Holder, branch: &Holder) -> Holder {
+    Holder {
+        path: branch.path.clone(),
+        traits: Traits {
+            type_name: object.traits.type_name.clone(),
+            n_tensors: object.traits.n_tensors,
+            is_shared: object.traits.is_shared,
+            ..branch.traits.clone()
+        },
+        ..object.clone()
+    }
+}
+
+/// What collects in a loop of so many steps has something of every second of them, or of the first ones at a look
+/// that was taken while it went on.
+fn enough_entries(n_steps: usize, looks: Looks) -> u64 {
+    match looks {
+        Looks::AfterRuns => (n_steps as u64).div_ceil(2),
+        Looks::InsideRuns => MIN_ENTRIES,
+    }
+}
+
+/// The same of a loop, by the look at its end. What it collects is in many storages. Since a look
+/// that was taken while it went on, several may have grown; else much that is made once was made in the run.
+fn branches_of_loop<'a>(
+    context: Context<'a>,
+    device: DeviceIdx,
+    look: Option<(RunIdx, &'a DeviceHolders)>,
+    object: &Holder,
+    enough: u64,
+) -> Vec<BranchGain<'a>> {
+    let Some((run, end)) = look else {
+        return Vec::new();
+    };
+    let levels = |look: &'a DeviceHolders| {
+        let named = look
+            .changed
+            .iter()
+            .filter(|it| it.kind == RootKind::Variable);
+        let of_object = named.filter(|it| names::trunk(&it.name) == object.name);
+        of_object.collect::<Vec<&NameLevel>>()
+    };
+    let end_levels = levels(end);
+    let inside = context.recording.holders_inside(run, device);
+    let mut inside = inside
+        .map(|(_, look)| look)
+        .filter(|look| !std::ptr::eq(*look, end));
+    let first = inside.find_map(|look| Some(levels(look)).filter(|it| !it.is_empty()));
+    let before = |level: &NameLevel| match &first {
+        Some(first) => {
+            let known = first.iter().find(|it| it.name == level.name);
+            known.map_or((Bytes::ZERO, 0), |it| (it.n_bytes, it.n_storages))
+        }
+        None => {
+            let key = (level.kind, level.name.clone());
+            let known = context.names.level_before(device, &key, run);
+            known.unwrap_or_default()
+        }
+    };
+    let gain = |level: &&'a NameLevel| {
+        let (n_bytes, n_storages) = before(level);
+        let n_new = level.n_storages.saturating_sub(n_storages);
+        BranchGain {
+            name: &level.name,
+            gained: level.n_bytes.since(n_bytes),
+            n_grown: if n_new >= enough { 2 } else { 1 },
+        }
+    };
+    let gains = end_levels.iter().map(gain);
+    let (of_object, branches): (Vec<_>, Vec<_>) = gains.partition(|it| it.name == object.name);
+    let of_object = of_object.first().map_or(ByteDelta::ZERO, |it| it.gained);
+    let mut main = names::main_branches(branches, of_object);
+    if main.is_empty() || of_object <= ByteDelta::ZERO {
+        // It lets go of what it collected before.
+        let fresh = end.growing_branches.iter();
+        let fresh = fresh.filter(|it| names::trunk(&it.name) == object.name);
+        let fresh = fresh.map(|it| BranchGain {
+            name: &it.name,
+            gained: it.fresh.unwrap_or_default().since(Bytes::ZERO),
+            n_grown: if it.traits.n_tensors >= enough { 2 } else { 1 },
+        });
+        main = names::main_branches(fresh.collect(), object.grown.unwrap_or_default());
+        main.truncate(if main.len() == 1 { 1 } else { 0 });
+    }
+    if first.is_none() && main.len() > 1 {
+        main.clear();
+    }
+    main
+}
+
+/// The branch of that name: what it has by its object, its path by the latest of these looks at which it grew.
+fn branch_of<'a>(
+    object: &Holder,
+    name: &str,
+    looks: impl Iterator<Item = &'a DeviceHolders>,
+) -> Option<Holder> {
+    let part = part_of(object, name)?;
+    let mut grown = looks.flat_map(|look| &look.growing_branches);
+    let Some(grown) = grown.find(|it| it.name == name) else {
+        return Some(part);
+    };
+    let is_listed = part.retained > Bytes::ZERO;
+    let now = if is_listed { &part } else { grown };
+    Some(Holder {
+        retained: now.retained,
+        what: now.what.clone(),
+        branches: now.branches.clone(),
+        more: now.more,
+        ..grown.clone()
+    })
+}
+
+/// What the look at an object has of a branch.
+fn part_of(object: &Holder, name: &str) -> Option<Holder> {
+    let step = name.strip_prefix(&*object.name)?;
+    let mut branches = object.branches.iter();
     let Some(branch) = branches.find(|branch| branch.step == step) else {
         return Some(Holder {
             path: name.to_owned(),
-            what: format!("part of {}", trunk.traits.type_name),
-            ..Holder::new(trunk.kind, name, Bytes::ZERO)
+            what: format!("part of {}", object.traits.type_name),
+            ..Holder::new(object.kind, name, Bytes::ZERO)
         });
     };
     // The rest is known of the largest object alone.
-    let is_largest = trunk.path.starts_with(name);
+    let is_largest = object.path.starts_with(name);
     Some(Holder {
-        path: if is_largest { &trunk.path } else { name }.to_owned(),
+        path: if is_largest { &object.path } else { name }.to_owned(),
         what: branch.what.clone(),
         traits: if is_largest {
-            trunk.traits.clone()
+            object.traits.clone()
         } else {
             Traits::default()
         },
         branches: branch.branches.clone(),
         more: branch.more,
-        ..Holder::new(trunk.kind, name, branch.n_bytes)
+        ..Holder::new(object.kind, name, branch.n_bytes)
     })
 }
 
@@ -332,14 +552,73 @@ impl Growers {
     /// Those of names that were followed: that they collect is known.
     pub(super) fn of_names(context: Context<'_>, growing: &GrowingNames) -> Self {
         let holders = of_names(context, growing);
+        let n_looks = growing.runs.len();
+        let course = Course {
+            n_grown: n_looks,
+            only_grows: true,
+            is_one_tensor: false,
+        };
+        let courses = vec![course; holders.len()];
+        Self::new(context.recording, holders, courses, n_looks)
+    }
+
+    fn new(
+        recording: &Recording,
+        holders: Vec<Holder>,
+        courses: Vec<Course>,
+        n_looks: usize,
+    ) -> Self {
         let first = holders.first();
         Self {
-            is_emptied: first.is_some_and(|it| suggest::is_emptied(context.recording, it)),
+            is_emptied: first.is_some_and(|it| suggest::is_emptied(recording, it)),
             holders,
-            n_looks: growing.runs.len(),
-            n_grown: growing.runs.len(),
-            is_one_tensor: false,
+            courses,
+            n_looks,
         }
+    }
+
+    fn first_course(&self) -> Course {
+        self.courses.first().copied().unwrap_or_default()
+    }
+
+    /// With the attributes that grew in the place of their objects.
+    pub(super) fn with_branches(
+        self,
+        context: Context<'_>,
+        series: (&[RunIdx], DeviceIdx, Option<usize>),
+        looks: Looks,
+    ) -> Self {
+        let mut found: Vec<(Holder, Course)> = Vec::new();
+        for (holder, course) in self.holders.into_iter().zip(self.courses) {
+            let branches = branches_that_grew(context, series, looks, &holder, course);
+            if branches.is_empty() {
+                found.push((holder, course));
+            }
+            found.extend(branches);
+        }
+        let (holders, courses) = found.into_iter().unzip();
+        Self::new(context.recording, holders, courses, self.n_looks)
+    }
+
+    /// Those of each name by itself, if several collect; what does not collect is left out. Of a loop of so many
+    /// steps one look tells: what collects has something of every second of them.
+    pub(super) fn each(
+        &self,
+        recording: &Recording,
+        n_steps: Option<usize>,
+        looks: Looks,
+    ) -> Vec<Self> {
+        let all = self.holders.iter().zip(&self.courses);
+        let collecting = all.filter(|(holder, course)| match n_steps {
+            Some(n_steps) => holder.traits.n_tensors >= enough_entries(n_steps, looks),
+            None => course.only_grows && course.n_grown > 1 && 2 * course.n_grown >= self.n_looks,
+        });
+        let each = collecting.map(|(holder, course)| {
+            let (holders, courses) = (vec![holder.clone()], vec![*course]);
+            Self::new(recording, holders, courses, self.n_looks)
+        });
+        let each: Vec<Self> = each.collect();
+        if each.len() > 1 { each } else { Vec::new() }
     }
 
     /// What they say of growth: that a name of the user's, or IPython, collects most of what was
@@ -349,13 +628,14 @@ impl Growers {
         let grown = first.grown.unwrap_or_default();
         let is_most = grown.as_f64() >= 0.5 * kept.as_f64();
         let is_named = first.kind.is_named() || first.kind.is_ipython();
-        let grows = is_named && is_most && self.n_grown == self.n_looks;
+        let of_first = self.first_course();
+        let grows = is_named && is_most && of_first.n_grown == self.n_looks;
         let bound = first.traits.bound.filter(|bound| bound.n <= bound.most);
         // The cache of a method keeps the objects, too, and nobody means that.
         let bound = bound.filter(|_| first.traits.keeper != Some(Keeper::Class));
         let course = match bound {
             Some(bound) if is_most => NameCourse::Ends(fills(first, bound)),
-            _ if is_most && self.is_one_tensor => NameCourse::Ends(Reason::OneTensor),
+            _ if is_most && of_first.is_one_tensor => NameCourse::Ends(Reason::OneTensor),
             _ if grows && self.n_looks > 1 => NameCourse::Collects,
             _ => NameCourse::Unclear,
         };
@@ -373,7 +653,7 @@ impl Growers {
 
     /// So far there was a look after each of them, and what holds it is an accident.
     pub(super) fn may_prove(&self, n_runs: usize) -> bool {
-        let is_each = self.n_looks + 1 >= n_runs && self.n_grown == self.n_looks;
+        let is_each = self.n_looks + 1 >= n_runs && self.first_course().n_grown == self.n_looks;
         is_each && self.are_accident()
     }
 

@@ -16,7 +16,7 @@ use super::{Details, GrowthDetails, SeriesGrowth};
 use crate::cell::CellRef;
 use crate::context::Context;
 use crate::device_rows::Rows;
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Statistic};
 use crate::growth::{self, Growth, State};
 use crate::levels::DeviceSummary;
 use crate::loop_place::LoopPlace;
@@ -48,6 +48,9 @@ const NEVER: (u64, u64) = (1_000_000, 10_000_000);
 
 /// From this share of the device on, growth is told of however slow it is.
 const MUCH: f64 = 0.01;
+
+/// Names that collect at least this share of what was kept are told one by one.
+const SHARED_OUT: f64 = 0.5;
 
 /// Of what grew, at least this share must still be there.
 const STILL_THERE: f64 = 0.5;
@@ -98,7 +101,7 @@ pub(crate) fn findings(
 }
 
 fn found(context: Context<'_>, judged: Vec<Judged>) -> Vec<Finding> {
-    let judged = judged.into_iter();
+    let judged = judged.into_iter().flat_map(|it| it.each_name(context));
     let told = judged.filter_map(|judged| judged.told(context));
     let findings = told.map(|judged| judged.finding(context));
     let mut findings: Vec<Finding> = findings
@@ -144,6 +147,7 @@ fn join_counters(
 }
 
 /// A series with its verdict.
+#[derive(Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Judged {
     key: Key,
@@ -170,6 +174,8 @@ pub(crate) struct Judged {
     n_moving: Option<usize>,
     /// The name that was followed, if no cell's runs were.
     name: Option<String>,
+    /// What all names together have more from run to run, if this is of one of several.
+    rate_of_all: Option<ByteDelta>,
     /// Another cell frees a part of it.
     is_shared: bool,
     /// What earlier runs kept was freed.
@@ -359,6 +365,7 @@ impl Judged {
             least,
             n_moving: None,
             name: None,
+            rate_of_all: None,
             is_shared: false,
             begins_anew: false,
             growers: Growers::default(),
@@ -398,7 +405,7 @@ impl Judged {
         let kept = self.kept().magnitude();
         let mut is_filled = false;
         let mut writes_first = false;
-        if self.name.is_none() {
+        if self.name.is_none() && self.rate_of_all.is_none() {
             if is_quiet && self.in_loop.is_none() {
                 return None;
             }
@@ -515,7 +522,8 @@ impl Judged {
 
     /// What is left for it, and how many more runs or steps of its rate that takes.
     fn forecast(&self, context: Context<'_>) -> (Option<Bytes>, Option<u64>) {
-        let (rate, device) = (self.growth.bytes_per_run, self.key.device);
+        let device = self.key.device;
+        let rate = self.rate_of_all.unwrap_or(self.growth.bytes_per_run);
         let row = self.runs.last();
         let row = row.and_then(|run| context.rows.row(*run, device));
         let headroom = row
@@ -525,6 +533,50 @@ impl Judged {
         let runs = headroom.filter(|_| grows);
         let runs = runs.map(|left| left.get() / rate.magnitude().get());
         (headroom, runs)
+    }
+
+    /// What each name has of it, if several collect.
+    fn each_name(self, context: Context<'_>) -> Vec<Self> {
+        let grows = matches!(self.state, State::Leak | State::Suspected);
+        let n_steps = self.steps.then_some(self.n_runs);
+        let all = self.growers.each(context.recording, n_steps, self.looks);
+        let grown = |growers: &Growers| {
+            let grown = growers.holders.iter().filter_map(|it| it.grown);
+            grown.map(ByteDelta::as_f64).sum::<f64>()
+        };
+        let sum = all.iter().map(grown).sum::<f64>();
+        if !grows || all.is_empty() || sum < SHARED_OUT * self.kept().as_f64() {
+            return vec![self];
+        }
+        let of_name = |growers: Growers| {
+            let share = grown(&growers) / sum;
+            self.of_name(context, growers, share)
+        };
+        all.into_iter().map(of_name).collect()
+    }
+
+    /// The share of it that one name has.
+    fn of_name(&self, context: Context<'_>, growers: Growers, share: f64) -> Self {
+        let of_start = |level: &Bytes| {
+            let more = ByteDelta::from_f64(level.since(self.start).as_f64() * share);
+            self.start + more.max(ByteDelta::ZERO).magnitude()
+        };
+        let mut it = Self {
+            growth: scaled(self.growth.clone(), share),
+            levels: self.levels.iter().map(of_start).collect(),
+            stays: ByteDelta::from_f64(self.stays.as_f64() * share),
+            rate_of_all: Some(self.growth.bytes_per_run),
+            growers,
+            ..self.clone()
+        };
+        if !it.steps {
+            let evidence = &mut it.growth.evidence;
+            evidence.retain(|figure| figure.statistic != Statistic::Held);
+            it.is_shared = true;
+            it.take_rate_of_names(context);
+            it.decide(context);
+        }
+        it
     }
 
     /// Itself, if it is a verdict that a person wants to read: growth, that it has
@@ -640,6 +692,7 @@ impl Judged {
         let mut evidence = self.growth.evidence.clone();
         evidence.extend(traced.map(|trace| traced::evidence(trace, rate)));
         let first = self.growers.holders.first();
+        let of_several = self.rate_of_all.and(first).map(|it| it.name.clone());
         // What a function keeps until it returns, its next call keeps again.
         let may_change = grows || self.withdrawn == Some(Withdrawn::Returned);
         let fix = first
@@ -678,7 +731,7 @@ impl Judged {
             advice,
         };
         Finding {
-            id: match &self.name {
+            id: match &self.name.clone().or(of_several) {
                 Some(name) => format!("{}/{name}", self.key.id(recording)),
                 None => self.key.id(recording),
             },

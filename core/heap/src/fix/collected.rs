@@ -43,13 +43,15 @@ enum How {
 }
 
 impl<'a> Collected<'a> {
-    /// The first place that puts a value into `collection`, or into the attribute of that name; `below` is how
+    /// The first place that puts a value into `collection`, or into `self`'s attribute of that name; `below` is how
     /// the path to what it keeps goes on.
     pub(super) fn find(code: &'a Code<'a>, collection: &str, below: &str) -> Option<Self> {
         let own = Self::find_exactly(code, collection, below);
         own.or_else(|| {
-            let (_, attribute) = collection.rsplit_once('.')?;
-            Self::find_exactly(code, &format!("self.{attribute}"), below)
+            let mut dots = collection.match_indices('.');
+            dots.find_map(|(dot, _)| {
+                Self::find_exactly(code, &format!("self{}", &collection[dot..]), below)
+            })
         })
     }
 
@@ -58,10 +60,17 @@ impl<'a> Collected<'a> {
             return None;
         }
         let leads_there = |at: &usize| Self::leads_to(code, *at + collection.len(), below);
-        code.statements().into_iter().find_map(|statement| {
-            let mut places = code.find_word(statement, collection).filter(leads_there);
-            places.find_map(|at| Self::at(code, statement, at, collection.len()))
-        })
+        let statements = code.statements_of_blocks().into_iter();
+        let places = statements.flat_map(|statement| {
+            let places = code.find_word(statement, collection).filter(leads_there);
+            places.map(move |at| (statement, at))
+        });
+        let found =
+            places.filter_map(|(statement, at)| Self::at(code, statement, at, collection.len()));
+        let mut found: Vec<Self> = found.collect();
+        let fits = |it: &Self| it.value_at(below, &OF_TENSORS).is_some();
+        let first = found.iter().position(fits).unwrap_or(0);
+        (!found.is_empty()).then(|| found.swap_remove(first))
     }
 
     /// False if the text there names another key than the path: `logged['loss']` is not `logged['images']`.
@@ -164,9 +173,58 @@ impl<'a> Collected<'a> {
         }
     }
 
-    /// It is appended to a list, or the like.
+    /// It is appended to a list, or the like, in a line of its own.
     pub(super) fn is_list(&self) -> bool {
-        self.how == How::Appended
+        let before = &self.code.text[..self.statement.start];
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        self.how == How::Appended && line.trim().is_empty()
+    }
+
+    /// Where the same function puts the same value into other attributes of the same object: they keep its graph,
+    /// too.
+    pub(super) fn same_elsewhere(&self) -> Vec<Self> {
+        let code = self.code;
+        let Some((object, _)) = code.of_span(self.target).split_once('.') else {
+            return Vec::new();
+        };
+        let statements = code.statements_of_blocks();
+        let defines = |span: &Span| {
+            let text = code.of_span(*span);
+            ["def ", "class ", "async "]
+                .iter()
+                .any(|it| text.starts_with(it))
+        };
+        let of_function = statements.split(defines);
+        let mut of_function = of_function.filter(|it| it.contains(&self.statement));
+        let same = of_function
+            .next()
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|span| {
+                let mut places = code.find_word(*span, object);
+                let at = places.find(|at| code.code(at + object.len()) == Some(b'.'))?;
+                let end = name_at(code, at + object.len() + 1).end;
+                let found = Self::at(code, *span, at, end - at)?;
+                let is_same = code.of_span(found.value) == code.of_span(self.value);
+                (is_same && found.statement != self.statement).then_some(found)
+            });
+        same.collect()
+    }
+
+    /// The last name of what it is put into: `vals` of `self.vals`.
+    pub(super) fn word(&self) -> &str {
+        let target = self.code.of_span(self.target);
+        let name = target.split(['[', '(']).next().unwrap_or_default();
+        name.rsplit('.').next().unwrap_or_default()
+    }
+
+    /// From the first to the last of these statements.
+    pub(super) fn with_all(&self, others: &[Self]) -> Span {
+        let all = || std::iter::once(self).chain(others).map(|it| it.statement);
+        Span {
+            start: all().map(|it| it.start).min().unwrap_or_default(),
+            end: all().map(|it| it.end).max().unwrap_or_default(),
+        }
     }
 
     pub(super) fn statement(&self) -> Span {
@@ -174,13 +232,14 @@ impl<'a> Collected<'a> {
     }
 
     /// The statement with a value that keeps less; `None` where nothing certain can be said.
-    /// `is_own` is false in another cell than the one that grew.
+    /// `is_own` is false in another cell than the one that grew. What keeps a graph is changed in `others`, too.
     pub(super) fn changed(
         &self,
         holder: &Holder,
         below: &str,
         reads: &Reads,
         is_own: bool,
+        others: &[Self],
     ) -> Option<Fix> {
         let traits = &holder.traits;
         let has_graph = traits.graph > Bytes::ZERO;
@@ -216,6 +275,8 @@ impl<'a> Collected<'a> {
             let rest = self.code.of_span(*span).strip_prefix(text);
             rest.is_some_and(|rest| rest.trim_start().starts_with('='))
         };
+        let others: &[Self] = if has_graph { others } else { &[] };
+        let all = || std::iter::once(self).chain(others);
         let is_handed = text.bytes().all(is_of_name) && !self.code.statements().iter().any(binds);
         let after = if is_own || !is_handed {
             called
@@ -225,29 +286,37 @@ impl<'a> Collected<'a> {
             // What a function is handed may be a plain number, too.
             let method = call.trim_matches(['.', '(', ')']);
             match call.strip_suffix("()") {
+                Some(_) if all().any(|it| it.how == How::Bound) => {
+                    format!("({called} if hasattr({text}, '{method}') else {text})")
+                }
                 Some(_) => format!("{called} if hasattr({text}, '{method}') else {text}"),
                 None => called,
             }
         };
-        Some(self.with(value, &after, reason))
+        // Only part of what is put there.
+        if !others.is_empty() && value != self.value {
+            return None;
+        }
+        let mut values: Vec<Span> = others.iter().map(|it| it.value).collect();
+        values.push(value);
+        Some(self.with(values, &after, self.with_all(others), reason))
     }
 
-    /// The statement with that in the place of a value.
-    fn with(&self, value: Span, text: &str, reason: FixReason) -> Fix {
-        let Self {
-            code, statement, ..
-        } = self;
-        let opening = code.of_span(Span {
-            end: value.start,
-            ..*statement
-        });
-        let closing = code.of_span(Span {
-            start: value.end,
-            ..*statement
-        });
+    /// These statements with that in the place of values.
+    fn with(&self, mut values: Vec<Span>, text: &str, span: Span, reason: FixReason) -> Fix {
+        values.sort_unstable_by_key(|it| it.start);
+        let mut after = String::new();
+        let mut start = span.start;
+        for value in values {
+            let end = value.start;
+            after.push_str(self.code.of_span(Span { start, end }));
+            after.push_str(text);
+            start = value.end;
+        }
+        after.push_str(self.code.of_span(Span { start, ..span }));
         Fix {
-            before: Some(code.of_span(*statement).to_owned()),
-            after: format!("{opening}{text}{closing}"),
+            before: Some(self.code.of_span(span).to_owned()),
+            after,
             reason,
             elsewhere: false,
         }
@@ -275,7 +344,7 @@ impl<'a> Collected<'a> {
         }
         let rest = rest.strip_prefix(".<element>").unwrap_or(rest);
         let is_it = rest.is_empty() || goes_on.iter().any(|it| rest.starts_with(it));
-        is_it.then_some(value)
+        (is_it && !is_literal(self.code, value)).then_some(value)
     }
 }
 
@@ -288,6 +357,20 @@ fn is_one(code: &Code<'_>, value: Span) -> bool {
     let is_kept_whole = !text.starts_with('*')
         && words(&plain).all(|word| !["yield", "lambda", "for", "async"].contains(&word));
     is_kept_whole && !plain.contains([',', '=', ';', ':'])
+}
+
+/// A list, a tuple or a dict that is written there: it has no `.detach()`.
+fn is_literal(code: &Code<'_>, value: Span) -> bool {
+    let is_whole = code.closing(value.start) == value.end.checked_sub(1);
+    let inside = Span {
+        start: value.start + 1,
+        end: value.end.saturating_sub(1),
+    };
+    let opening = code.code(value.start).filter(|_| is_whole);
+    match opening {
+        Some(b'(') => code.split(inside, b',').len() > 1,
+        opening => opening.is_some_and(|it| b"[{".contains(&it)),
+    }
 }
 
 /// The key of a path that begins with one, as Python writes it, and what follows: `1` and `.grad_fn`

@@ -3,6 +3,7 @@
 //! No values are followed: where a line may need what a change takes away, the change is not suggested.
 
 use super::statement::is_of_name;
+use gpumem_model::source_text::is_name_letter;
 
 /// What only a tensor has, or takes.
 const OF_TENSORS: [&str; 7] = [
@@ -29,6 +30,13 @@ pub(super) struct Reads {
 }
 
 impl Reads {
+    /// What these do, too.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.values |= other.values;
+        self.tensors |= other.tensors;
+        self.graph |= other.graph;
+    }
+
     /// Those of `word` in `sources`; `statement` collects it.
     pub(super) fn of(word: &str, statement: &str, sources: &[&str]) -> Self {
         let mut reads = Self::default();
@@ -42,7 +50,8 @@ impl Reads {
                     continue;
                 };
                 let is_named = NAMES.iter().any(|it| line.starts_with(it));
-                if is_written(after, word) || before.ends_with("len(") || is_named {
+                let is_written = is_written(after, word) || is_unpacked(before, after);
+                if is_written || before.ends_with("len(") || is_named {
                     continue;
                 }
                 reads.values = true;
@@ -144,6 +153,14 @@ fn is_written(after: &str, word: &str) -> bool {
     let is_compared = written.starts_with("==");
     let is_only_written = writes.iter().any(|it| written.starts_with(it)) && !is_compared;
     after.starts_with('(') || is_only_written && around(after, word).is_none()
+}
+
+/// Whether a word is one of several names that a line binds: `kept, seen = [], {}`.
+fn is_unpacked(before: &str, after: &str) -> bool {
+    let is_of_names = |c: char| is_name_letter(c) || ",. ".contains(c);
+    let rest = after.trim_start_matches(is_of_names);
+    let is_bound = rest.starts_with('=') && !rest.starts_with("==");
+    is_bound && before.chars().all(is_of_names) && (before.contains(',') || after.starts_with(','))
 }
 
 /// Whether what follows a word in its line makes it empty, or another one.
@@ -325,6 +342,9 @@ mod tests {
     fn numbers_are_shown_and_counted() {
         check("losses.clear()\nprint(len(losses))", [false; 3]);
         check("del losses\nother_losses.item()", [false; 3]);
+        check("losses, n = [], 0", [false; 3]);
+        check("self.n, self.losses = 0, []", [false; 3]);
+        check("f(n, losses, x=1)", [true, false, false]);
         check(
             "def train(losses):\n    loss.backward()\n    global losses",
             [false; 3],

@@ -8,6 +8,12 @@ use gpumem_model::source_text::is_name_letter;
 /// Stands for what is not outside: no letter of Python's.
 const LEFT_OUT: char = '\0';
 
+/// What a statement begins with that has a block.
+const OPENS_BLOCK: [&str; 13] = [
+    "async", "class", "def", "elif", "else", "except", "finally", "for", "if", "match", "try",
+    "while", "with",
+];
+
 /// What a byte of the text belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
@@ -88,6 +94,34 @@ impl<'a> Code<'a> {
             }
         }
         statements
+    }
+
+    /// The same, where what follows the head of a block in its line is a statement of its own.
+    pub(super) fn statements_of_blocks(&self) -> Vec<Span> {
+        let statements = self.statements().into_iter();
+        let parts = statements.flat_map(|span| match self.end_of_head(span) {
+            Some(end) => {
+                let (head, rest) = (Span { end, ..span }, Span { start: end, ..span });
+                [Some(head), self.trimmed(rest)]
+            }
+            None => [Some(span), None],
+        });
+        parts.flatten().collect()
+    }
+
+    /// Behind the colon of `def f(x):`, `else:` and the like.
+    fn end_of_head(&self, span: Span) -> Option<usize> {
+        let word = self
+            .of_span(span)
+            .split(|c: char| !is_name_letter(c))
+            .next();
+        let opens = word.is_some_and(|word| OPENS_BLOCK.contains(&word));
+        let is_colon = |at: &usize| {
+            let is_walrus = self.code(*at + 1) == Some(b'=');
+            self.code_in(*at, self.depth(span.start)) == Some(b':') && !is_walrus
+        };
+        let at = (span.start..span.end).filter(|_| opens).find(is_colon)?;
+        Some(at + 1)
     }
 
     /// Without blanks and comments at its ends; `None` where nothing else is there.

@@ -35,6 +35,9 @@ pub struct DeviceHolders {
     pub sharing: Vec<Holder>,
     /// The names that have other bytes here than at the last search, or all if there was none.
     pub changed: Vec<NameLevel>,
+    /// Those attributes of objects in `changed` that have something new, each with the path of that:
+    /// `trainer.history`.
+    pub growing_branches: Vec<Holder>,
     /// What several names retain together, the largest first.
     pub shared: Vec<SharedMemory>,
     /// Further shared memory.
@@ -59,14 +62,14 @@ impl DeviceHolders {
     /// Drops what is far below the names, and what is small beside the rest: what a
     /// [`Recording`](crate::recording::Recording) keeps of the look before the latest.
     pub fn keep_outline(&mut self) {
-        for holder in &mut self.roots {
+        for holder in self.roots.iter_mut().chain(&mut self.growing_branches) {
             keep_largest(&mut holder.branches, &mut holder.more, OUTLINE_DEPTH);
         }
     }
 
     /// Drops what the names hold; what is left tells how much each of them retained.
     pub(crate) fn keep_names(&mut self) {
-        for holder in &mut self.roots {
+        for holder in self.roots.iter_mut().chain(&mut self.growing_branches) {
             holder.branches.clear();
             holder.more = Rest::default();
         }

@@ -24,6 +24,7 @@ wire! { HolderSnapshot {
     "more" => holders.more,
     sparse "sharing" => holders.sharing,
     sparse "changed" => holders.changed,
+    sparse "growing_branches" => holders.growing_branches,
     "shared" => holders.shared,
     "more_shared" => holders.more_shared,
     "kept" => holders.kept,
@@ -34,7 +35,8 @@ wire! { HolderSnapshot {
 /// A look as far as it is written.
 pub(crate) fn bounded(mut held: HolderSnapshot) -> HolderSnapshot {
     let holders = &mut held.holders;
-    for holder in holders.roots.iter_mut().chain(&mut holders.sharing) {
+    let all = holders.roots.iter_mut().chain(&mut holders.sharing);
+    for holder in all.chain(&mut holders.growing_branches) {
         cut(&mut holder.branches, MAX_DEPTH);
     }
     held

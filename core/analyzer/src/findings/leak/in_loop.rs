@@ -1,7 +1,7 @@
 //! What is different if the steps that grow are iterations of a loop that nobody has marked.
 
 use super::super::decision::{Intent, LoopFacts};
-use super::super::held::{self, Growers, Looks, entries};
+use super::super::held::{self, Growers, Looks, MIN_ENTRIES, entries};
 use super::super::suggest;
 use super::{Context, Details, Finding, Growth, Judged, STILL_THERE, State, StepSeries};
 use crate::loop_place::LoopUnit;
@@ -10,9 +10,6 @@ use gpumem_heap::{Uses, is_data};
 use gpumem_model::holders::Holder;
 use gpumem_model::recording::Run;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
-
-/// A collection of fewer entries does not tell what each of them takes.
-const MIN_ENTRIES: u64 = 6;
 
 /// What grows from run to run and from iteration to iteration is told once: of the runs, if they are enough.
 pub(super) fn tell_once(findings: &mut Vec<Finding>) {
@@ -91,13 +88,15 @@ impl Judged {
         let growers = |looks| held::growers(context, runs, device, self.steps, kept, looks);
         let last = runs.last().filter(|_| self.in_loop.is_some());
         let goes_on = last.is_some_and(|run| context.recording.run(*run).ended.is_none());
+        let series = (&**runs, device, self.steps.then_some(self.n_runs));
         let after = growers(Looks::AfterRuns);
         let is_gone = !self.is_left(context.rows) && !is_most(&after, STILL_THERE, kept);
         if goes_on || last.is_some() && (is_gone || !after.is_looked_at()) {
+            let inside = growers(Looks::InsideRuns);
+            self.growers = inside.with_branches(context, series, Looks::InsideRuns);
             self.looks = Looks::InsideRuns;
-            self.growers = growers(Looks::InsideRuns);
         } else {
-            self.growers = after;
+            self.growers = after.with_branches(context, series, Looks::AfterRuns);
         }
     }
 
