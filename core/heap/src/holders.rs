@@ -91,6 +91,7 @@ impl HeapAnalysis<'_> {
             shared,
             more_shared,
             kept: self.kept(stored()),
+            outlived: Vec::new(),
             parts: parts(stored()),
             is_cut: self.web.graph.is_cut,
         }
@@ -177,7 +178,7 @@ impl HeapAnalysis<'_> {
     }
 
     /// The named object, if it is a single one.
-    fn target(&self, root: u32) -> Option<NodeIdx> {
+    pub(super) fn target(&self, root: u32) -> Option<NodeIdx> {
         let mut targets = self.web.successors(root);
         let target = targets.next().filter(|_| targets.next().is_none());
         target.and_then(|(vertex, _)| self.web.node_of(vertex))
@@ -482,7 +483,7 @@ impl HeapAnalysis<'_> {
     }
 }
 
-fn keeper_of_step(step: &Step) -> Option<Keeper> {
+pub(super) fn keeper_of_step(step: &Step) -> Option<Keeper> {
     match step {
         Step::Closure(_) | Step::Default(_) | Step::Cell => Some(Keeper::Function),
         Step::Attribute(name) | Step::Variable(name)
@@ -498,7 +499,7 @@ fn keeper_of_step(step: &Step) -> Option<Keeper> {
 }
 
 /// Frameworks call the dicts of their hooks such: `_forward_hooks`.
-fn is_of_hooks(name: &str) -> bool {
+pub(super) fn is_of_hooks(name: &str) -> bool {
     name.contains("_hooks")
 }
 
