@@ -64,6 +64,8 @@ mod _gpumem {
         DeviceProfile, LevelLog, MemoryTimeline, NsightExport, OtherFile, TorchSnapshot, TorchTrace,
     };
     #[pymodule_export]
+    use super::python::outlived::{LettingGo, outlived};
+    #[pymodule_export]
     use super::python::ranks::{JobRanks, ranks_of};
     #[pymodule_export]
     use super::python::rules::{_check_rules, _default_rules};

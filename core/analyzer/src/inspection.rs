@@ -37,6 +37,12 @@ const HOST_WORTH_A_LOOK: Bytes = Bytes::mib(32);
 /// The same code has run so few runs ago, or it is not repeated.
 const MAX_BETWEEN: usize = 64;
 
+/// A variable that held so much of any device is worth a search when it is gone.
+const MUCH_HELD: Bytes = Bytes::mib(64);
+
+/// A level that fell by this share of what a variable held says that it is freed.
+const GIVEN_BACK: f64 = 0.9;
+
 /// Segments are read again if their free pieces or reserved changed by this share of reserved.
 const MOVED: f64 = 1.0 / 64.0;
 
@@ -73,7 +79,12 @@ pub fn has_news(recording: &Recording, idx: RunIdx) -> bool {
         series.any(|(series, _)| matches!(series, Series::Marked(_)))
     };
     let mut later = recording.runs()[idx.get()..].iter();
+    let is_outlived = |levels: &RunLevels| {
+        let found = recording.holders(idx, levels.device);
+        found.is_some_and(|found| !found.outlived.is_empty())
+    };
     run.status != Status::Ok
+        || run.levels.iter().any(is_outlived)
         || later.any(|run| run.parent == Some(idx))
         || run.levels.iter().any(|it| moved(it) || is_marked(it))
 }
@@ -128,6 +139,54 @@ pub fn holders_wanted_inside(
     (grown >= least).then_some(grown)
 }
 
+/// How much a variable must have held of a device so that it matters what became of it when it is gone.
+pub fn least_outlived(kind: DeviceKind, capacity: Option<Bytes>, rules: &Rules) -> Bytes {
+    let least = kind.min_growth(rules);
+    if !kind.is_accelerator() {
+        return least;
+    }
+    let share = capacity.map_or(MUCH_HELD, |it| Bytes::new(it.get() / SHARE_WORTH_A_LOOK));
+    least.max(share.min(MUCH_HELD))
+}
+
+/// The capacity of a device, as the latest run read it.
+pub fn capacity(recording: &Recording, device: DeviceIdx) -> Option<Bytes> {
+    let mut runs = recording.runs().iter().rev();
+    runs.find_map(|run| {
+        let levels = run.levels.iter().find(|it| it.device == device)?;
+        levels.before.driver.capacity.known()
+    })
+}
+
+/// The level of a device fell in a run by about as much as this.
+pub fn gave_back(recording: &Recording, idx: RunIdx, device: DeviceIdx, n_bytes: Bytes) -> bool {
+    let mut levels = recording.run(idx).levels.iter();
+    let levels = levels.find(|it| it.device == device);
+    let fall = levels.and_then(|levels| {
+        let (before, after) = (
+            Sample::of(&levels.before),
+            Sample::of(levels.after.as_ref()?),
+        );
+        let is_host = recording.device(device).kind == DeviceKind::Host;
+        let level = |it: &Sample| {
+            if is_host {
+                it.process_used
+            } else {
+                it.allocated
+            }
+        };
+        Some(level(&before)?.saturating_sub(level(&after)?))
+    });
+    fall.is_some_and(|fall| fall.as_f64() >= GIVEN_BACK * n_bytes.as_f64())
+}
+
+/// The text of a run's cell lets go of a name.
+pub fn lets_go(recording: &Recording, idx: RunIdx) -> bool {
+    let run = recording.run(idx);
+    let text = recording.text(run).unwrap_or_default();
+    deletes(recording, run) || text.contains("= None")
+}
+
 fn deletes(recording: &Recording, run: &Run) -> bool {
     let text = recording.text(run).unwrap_or_default();
     let mut lines = text.lines();
@@ -159,7 +218,9 @@ fn may_have_new_holders(recording: &Recording, levels: &RunLevels, gives_back: b
             let then = then.and_then(|then| then.after.as_ref());
             then.is_some_and(|then| {
                 moved_since(recording, then, levels) == Some(Ordering::Less)
-                    && (!found.kept.is_empty() || fell_far(then, levels))
+                    && (!found.kept.is_empty()
+                        || !found.outlived.is_empty()
+                        || fell_far(then, levels))
             })
         }
         None => false,

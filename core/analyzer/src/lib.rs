@@ -55,8 +55,8 @@ pub use composition::{Part, PartContent, PartKind};
 pub use evidence::{Evidence, Statistic};
 pub use findings::{
     Advice, Cause, Details, DoublingDetails, Finding, FindingKind, FragmentationDetails,
-    GrowthDetails, HeldByError, OomBreakdown, OomPart, OomShare, RetentionDetails, SeriesGrowth,
-    TracedRun, Withdrawn,
+    GrowthDetails, HeldByError, OomBreakdown, OomPart, OomShare, OutlivedDetails, RetentionDetails,
+    SeriesGrowth, TracedRun, Withdrawn,
 };
 pub use gaps::Gap;
 pub use gpumem_model::severity::Severity;

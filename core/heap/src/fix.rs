@@ -79,6 +79,18 @@ pub enum FixReason {
     WithoutTraceback,
     /// In host memory it takes nothing of the device.
     InHostMemory,
+    /// An exception in a name keeps the frames of its traceback.
+    ExceptionDropped,
+    /// A hook's function has it.
+    HookRemoved,
+    /// The object that has it has a method for this.
+    MethodCalled,
+    /// It is taken out of what has it.
+    PartDropped,
+    /// The name that has it is deleted.
+    NameDropped,
+    /// The garbage collector is off.
+    CollectorOn,
 }
 
 /// The fix for `holder`, as a change of the cell's source if that shows the cause; `None` if nothing

@@ -28,6 +28,8 @@ pub struct ObjectGraph {
     pub(super) is_whole: bool,
     /// What allocators have handed out, by the labels of their devices.
     pub(super) ledger: BTreeMap<String, Allocated>,
+    /// Which variable has the handle of each hook, by the hook's number.
+    pub(super) handles: BTreeMap<u64, String>,
 }
 
 impl ObjectGraph {
@@ -103,6 +105,11 @@ impl GraphBuilder {
         if root.target.get() < self.graph.nodes.len() {
             self.graph.roots.push(root);
         }
+    }
+
+    /// Adds that this expression is the handle of the hook of that number.
+    pub fn handle(&mut self, hook: u64, expression: String) {
+        self.graph.handles.insert(hook, expression);
     }
 
     /// Notes that the walk stopped at a limit.

@@ -93,6 +93,7 @@ impl HeapAnalysis<'_> {
             shared,
             more_shared,
             kept: self.kept(stored()),
+            outlived: Vec::new(),
             parts: parts(stored()),
             is_cut: self.web.graph.is_cut,
         }
@@ -500,7 +501,7 @@ impl HeapAnalysis<'_> {
     }
 }
 
-fn keeper_of_step(step: &Step) -> Option<Keeper> {
+pub(super) fn keeper_of_step(step: &Step) -> Option<Keeper> {
     match step {
         Step::Closure(_) | Step::Default(_) | Step::Cell => Some(Keeper::Function),
         Step::Attribute(name) | Step::Variable(name)
@@ -516,7 +517,7 @@ fn keeper_of_step(step: &Step) -> Option<Keeper> {
 }
 
 /// Frameworks call the dicts of their hooks such: `_forward_hooks`.
-fn is_of_hooks(name: &str) -> bool {
+pub(super) fn is_of_hooks(name: &str) -> bool {
     name.contains("_hooks")
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use super::heap_analysis::HeapAnalysis;
+use super::holding::Holding;
 use super::node::Storage;
 use gpumem_model::holders::RootKind;
 use gpumem_model::units::{ByteDelta, Bytes};
@@ -47,6 +48,10 @@ pub struct Shelf {
     pub handed_out: Option<Bytes>,
     /// Part of it: found nowhere.
     pub unseen: Bytes,
+    /// What each variable holds that has much.
+    pub holdings: Vec<Holding>,
+    /// Likewise of variables that are gone: what should be dead by now, and lived on.
+    pub promises: Vec<Holding>,
 }
 
 /// A storage, or the sum of small ones.
@@ -77,6 +82,9 @@ impl Inventory {
             ..Shelf::default()
         };
         let mut devices: Vec<Shelf> = look.labels().map(shelf).collect();
+        for (shelf, holdings) in devices.iter_mut().zip(look.holdings()) {
+            shelf.holdings = holdings;
+        }
         for stored in &look.ground.storages {
             let node = look.web.node_of(look.vertex(stored.number));
             let storage = node.and_then(|node| graph.node(node).storage.as_ref());
@@ -176,7 +184,7 @@ impl Inventory {
     }
 
     /// What was handed out and no name leads to, whether it was looked for or not.
-    fn nameless(&self, shelf: &Shelf) -> Bytes {
+    pub(super) fn nameless(&self, shelf: &Shelf) -> Bytes {
         let is_named = |entry: &&Entry| {
             let (kind, _) = self.names[entry.name as usize];
             entry.is_handed_out && (kind.is_named() || kind.is_ipython())
@@ -188,7 +196,7 @@ impl Inventory {
             .map_or(Bytes::ZERO, |all| all.saturating_sub(named))
     }
 
-    fn shelf(&self, device: &str) -> Option<&Shelf> {
+    pub(super) fn shelf(&self, device: &str) -> Option<&Shelf> {
         self.devices.iter().find(|shelf| &*shelf.device == device)
     }
 

@@ -72,6 +72,8 @@ pub struct Node {
     pub storage: Option<Storage>,
     /// Of a container that never holds more than so many: a `deque(maxlen=…)`, an `lru_cache`.
     pub bound: Option<Bound>,
+    /// A method of its class that lets go of what it holds, by its name: `free_memory`.
+    pub release: Option<Arc<str>>,
 }
 
 impl Node {
@@ -84,6 +86,16 @@ impl Node {
             shape: None,
             storage: None,
             bound: None,
+            release: None,
+        }
+    }
+
+    /// The same object, whose class has this method to let go of what it holds.
+    #[must_use]
+    pub fn released_by(self, method: &str) -> Self {
+        Self {
+            release: Some(method.into()),
+            ..self
         }
     }
 

@@ -10,7 +10,7 @@ use super::record::{Decode, DecodeFields, Encode, Written, wire};
 use super::refused::{Outcome, Refused};
 use super::v1::bounded;
 use super::{Fault, PREFIX, ReadError, framed, payload_at, read};
-use gpumem_heap::{Entry, Found, HeldBy, Inventory, Shelf, StorageName};
+use gpumem_heap::{Entry, Found, HeldBy, Holding, Inventory, Shelf, StorageName};
 use gpumem_model::holders::{DeviceHolders, RootKind};
 use gpumem_model::recording::{DeviceIdx, HolderSnapshot, RunIdx};
 use gpumem_model::units::Bytes;
@@ -93,6 +93,15 @@ wire! { Inventory {
     "is_whole" => is_whole,
 }}
 
+wire! { Holding {
+    "name" => name,
+    "type" => type_name,
+    sparse "is_rebound" => is_rebound,
+    sparse "is_first" => is_first,
+    "bytes" => n_bytes,
+    "ids" => ids,
+}}
+
 wire! { (RootKind, Box<str>) {
     "class" => 0,
     "name" => 1,
@@ -108,6 +117,8 @@ struct WireShelf {
     sums: Entries,
     handed_out: Option<Bytes>,
     unseen: Bytes,
+    holdings: Vec<Holding>,
+    promises: Vec<Holding>,
 }
 
 wire! { WireShelf {
@@ -118,6 +129,8 @@ wire! { WireShelf {
     required "sums" => sums,
     "handed_out" => handed_out,
     "unseen" => unseen,
+    sparse "holdings" => holdings,
+    sparse "promises" => promises,
 }}
 
 impl Encode for Shelf {
@@ -130,6 +143,8 @@ impl Encode for Shelf {
             sums: self.sums.iter().copied().collect(),
             handed_out: self.handed_out,
             unseen: self.unseen,
+            holdings: self.holdings.clone(),
+            promises: self.promises.clone(),
         };
         shelf.encode(serializer)
     }
@@ -151,6 +166,8 @@ impl DecodeFields for Shelf {
             sums: sums.map_err(|refused| refused.in_field("sums"))?,
             handed_out: shelf.handed_out,
             unseen: shelf.unseen,
+            holdings: shelf.holdings,
+            promises: shelf.promises,
         };
         Ok(())
     }

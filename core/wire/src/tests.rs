@@ -8,8 +8,8 @@ use super::*;
 use gpumem_analyzer::{Rules, Warning, analyze};
 use gpumem_model::downsample::{Downsampler, Spacing};
 use gpumem_model::holders::{
-    Bound, DeviceHolders, Holder, HolderBranch, Keeper, Kept, NameLevel, Part, Rest, RootKind,
-    SharedMemory, Traits,
+    Bound, DeviceHolders, Holder, HolderBranch, Keeper, Kept, NameLevel, Outlived, Part, Rest,
+    RootKind, SharedMemory, Traits, WayOut,
 };
 use gpumem_model::recording::FrameOrigin;
 use gpumem_model::recording::{
@@ -162,6 +162,20 @@ prop_compose! {
                     name: name.clone(),
                     path: path.clone(),
                     what: what.clone(),
+                }],
+                outlived: vec![Outlived {
+                    name: name.clone(),
+                    is_rebound: is_shared,
+                    had: shared,
+                    n_bytes: graph,
+                    kind: RootKind::ALL[kind],
+                    holder: step.clone(),
+                    is_alone: scalars,
+                    path: path.clone(),
+                    what: what.clone(),
+                    keeper: grown.map(|_| Keeper::ALL[part % 4]),
+                    way_out: grown.map(|_| WayOut::ALL[part % 7]),
+                    code: step.clone(),
                 }],
                 shared: vec![SharedMemory {
                     names: vec![name.clone()],

@@ -7,7 +7,7 @@ use serde::ser::{Serialize, Serializer};
 use super::messagepack::{Reader, Token};
 use super::record::{Decode, Encode};
 use super::refused::{Outcome, Refused};
-use gpumem_model::holders::{Keeper, Part, RootKind};
+use gpumem_model::holders::{Keeper, Part, RootKind, WayOut};
 use gpumem_model::recording::{
     CellIdx, DeviceIdx, DeviceKey, Framework, LoopIdx, RunIdx, Source, SourceHash,
 };
@@ -43,6 +43,7 @@ written_as! {
     SourceHash: it => it.0;
     Framework: it => it.name();
     Keeper: it => it.name();
+    WayOut: it => it.name();
     Part: it => it.name();
     RootKind: it => it.name();
     Source: it => it.name();
@@ -160,7 +161,7 @@ macro_rules! places_of_names {
     )*};
 }
 
-places_of_names! { Framework Keeper Part Source }
+places_of_names! { Framework Keeper Part Source WayOut }
 
 /// The default kind if only a later gpumem knows the name.
 impl Decode for RootKind {

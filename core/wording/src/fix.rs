@@ -142,5 +142,6 @@ fn reason(reason: FixReason) -> Prose {
         FixReason::InHostMemory => {
             "a copy in host memory takes nothing of the device; it still adds up there".into()
         }
+        outlived => super::outlived::reason(outlived).unwrap_or_default(),
     }
 }

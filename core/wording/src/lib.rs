@@ -34,6 +34,7 @@ mod levels;
 mod limits;
 mod long_lived;
 mod oom;
+mod outlived;
 mod overlap;
 mod presentation;
 mod pressure;
@@ -63,6 +64,7 @@ pub use levels::{metric, oom_part, part, warning};
 pub use limits::Limits;
 use limits::{N_NAMES, SHORT_CODE};
 pub use oom::oom_holder;
+pub use outlived::outlived;
 pub use overlap::{others, together};
 pub use presentation::{Presentation, Remedy};
 use prose::figure;
@@ -94,6 +96,7 @@ pub fn present(recording: &Recording, finding: &Finding, units: Units) -> Presen
         }
         Details::OutOfMemory(breakdown) => oom::present(&teller, breakdown),
         Details::Retention(details) => retention::present(&teller, details),
+        Details::Outlived(details) => outlived::present(&teller, details),
     };
     own.about(&teller)
 }
@@ -184,6 +187,7 @@ fn heading(finding: &Finding) -> &'static str {
         (FindingKind::LongLived, _) => "Long-lived",
         (FindingKind::OutOfMemory, _) => "Out of memory",
         (FindingKind::Retention, _) => "Kept by IPython",
+        (FindingKind::Outlived, _) => "Deleted, but still held",
     }
 }
 

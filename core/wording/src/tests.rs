@@ -7,11 +7,11 @@ use super::{Prose, Span, present, withdrawn};
 use gpumem_analyzer::testing::{leak, run, session};
 use gpumem_analyzer::{
     Advice, Cause, Details, DoublingDetails, Finding, FindingKind, FragmentationDetails,
-    GrowthDetails, HeldByError, OomBreakdown, OomPart, OomShare, Reason, RetentionDetails,
-    SeriesGrowth, Shape, State, TracedRun, Withdrawn,
+    GrowthDetails, HeldByError, OomBreakdown, OomPart, OomShare, OutlivedDetails, Reason,
+    RetentionDetails, SeriesGrowth, Shape, State, TracedRun, Withdrawn,
 };
 use gpumem_heap::{Fix, FixReason};
-use gpumem_model::holders::{Holder, RootKind};
+use gpumem_model::holders::{Holder, RootKind, WayOut};
 use gpumem_model::recording::{DeviceKind, OomHolder, Recording, RunIdx, Source};
 use gpumem_model::units::{ByteDelta, Bytes, Units};
 
@@ -308,6 +308,62 @@ fn what_is_kept_in_words() {
         kept(RootKind::Traceback, "last exception", 1, true),
         kept(RootKind::Debugger, "%debug", 1, false),
         kept(RootKind::RunModule, "train.py", 1, false),
+    ]));
+}
+
+#[test]
+fn what_lives_on_in_words() {
+    let outlived = |kind, path: &str, way_out: Option<WayOut>, alive_mib| OutlivedDetails {
+        name: "model".to_owned(),
+        is_rebound: false,
+        had: Bytes::mib(600),
+        alive: Bytes::mib(alive_mib),
+        kind,
+        holder: path.split('.').next().unwrap_or_default().to_owned(),
+        path: path.to_owned(),
+        what: "Model".to_owned(),
+        way_out,
+        is_alone: true,
+        since: RunIdx(0),
+        since_execution_count: None,
+    };
+    let told = |details: OutlivedDetails, withdrawn| Finding {
+        withdrawn,
+        ..finding(FindingKind::Outlived, None, 1, Details::Outlived(details))
+    };
+    let of = |kind, path, way_out| told(outlived(kind, path, way_out, 600), None);
+    let models = "accelerator._models[0]";
+    let method = Some(WayOut::Method);
+    let old = OutlivedDetails {
+        is_rebound: true,
+        is_alone: false,
+        ..outlived(
+            RootKind::Variable,
+            "failure.__traceback__",
+            Some(WayOut::Exception),
+            600,
+        )
+    };
+    let part = outlived(RootKind::Variable, models, method, 60);
+    let whole = outlived(RootKind::Variable, models, method, 600);
+    insta::assert_snapshot!(all(&[
+        of(RootKind::Variable, models, method),
+        told(part, None),
+        told(whole, Some(Withdrawn::LetGo)),
+        told(old, None),
+        of(RootKind::Variable, "cache.model", Some(WayOut::Thread)),
+        of(
+            RootKind::ThreadFrame,
+            "work() in inference",
+            Some(WayOut::Thread)
+        ),
+        of(
+            RootKind::CyclicGarbage,
+            "<Trainer>.model",
+            Some(WayOut::Collector)
+        ),
+        of(RootKind::System, "torch.compile", None),
+        of(RootKind::Unnamed, "<Tensor>", None),
     ]));
 }
 

@@ -21,6 +21,7 @@ __all__ = [
     "HostTensor",
     "JobRanks",
     "Judge",
+    "LettingGo",
     "LevelLog",
     "MemorySnapshot",
     "MemoryTimeline",
@@ -101,6 +102,7 @@ __all__ = [
     "load",
     "load_ipython_extension",
     "mark",
+    "outlived",
     "record",
     "record_blocks",
     "recording",
@@ -378,6 +380,13 @@ class Holders:
     def text(self, name: str | None, device: str | None, width: int) -> str: ...
 
 def find_holders(depth: int) -> Holders: ...
+
+@final
+class LettingGo:
+    def __new__(cls, names: list[str]) -> Self: ...
+    def outlived(self, width: int) -> str | None: ...
+
+def outlived(name: str, width: int) -> str | None: ...
 
 @final
 class GpuProcesses:

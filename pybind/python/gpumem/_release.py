@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpumem import _gpumem, sim
+from gpumem._report import NOTEBOOK_WIDTH
 from gpumem._retention import Errors, Outputs, Variable
 
 if TYPE_CHECKING:
@@ -31,11 +32,17 @@ class ReleaseStep:
     name: str
     words: str
     freed: dict[str, int] = field(default_factory=dict)
+    outlived: str = ""
+    """Of a variable: who still keeps what it held; or why nothing came back."""
 
     def __str__(self) -> str:
-        """Return one line."""
+        """Return one line, and two more if something else keeps what a variable held."""
         back = [f"{_gpumem.bytes_text(n)} back on {device}" for device, n in self.freed.items()]
-        return _gpumem._printable(" · ".join([f"{self.name:<9}  {self.words}", *back]))
+        kept, *below = self.outlived.splitlines() or [""]
+        if kept.startswith("○"):
+            kept, below = "" if back else "nothing came back", [kept, *below]
+        parts = [f"{self.name:<9}  {self.words}", *back, *([kept] if kept else [])]
+        return "\n".join([_gpumem._printable(" · ".join(parts)), *below])
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,8 @@ class Plan(NamedTuple):
     act: Callable[[], object]
     # The level that shows what it freed.
     level: str = "allocated"
+    # The variables that it deletes.
+    names: tuple[str, ...] = ()
 
     def would(self) -> str:
         """Describe what the step would do."""
@@ -133,11 +142,13 @@ def _plan(name: str, shell: InteractiveShell | None) -> Plan:
             if variable is None or problem:
                 steps = ", ".join((*STEPS, "all"))
                 raise ValueError(f"{problem}: release {steps}, or a variable")
-            return Plan(name, "delete", variable.words(), "", variable.forget)
+            about, names = variable.words(), tuple(variable.names())
+            return Plan(name, "delete", about, "", variable.forget, names=names)
 
 
 def _taken(plan: Plan) -> ReleaseStep:
     """Run a step and measure it."""
+    watched = _gpumem.LettingGo(list(plan.names)) if plan.names else None
     before = _levels()
     words = plan.did()
     plan.act()
@@ -149,7 +160,18 @@ def _taken(plan: Plan) -> ReleaseStep:
         n_bytes = _fallen(then, now, plan.level)
         if n_bytes >= (HOST_NOISE if now.is_host else 1):
             freed[device] = n_bytes
-    return ReleaseStep(plan.name, words, freed)
+    outlived = _outlived(watched, freed) if watched is not None else ""
+    return ReleaseStep(plan.name, words, freed, outlived)
+
+
+def _outlived(watched: _gpumem.LettingGo, freed: dict[str, int]) -> str:
+    """Return who keeps what a variable held, or why nothing came back."""
+    outlived = watched.outlived(NOTEBOOK_WIDTH)
+    if outlived or freed:
+        return outlived or ""
+    if outlived is None:
+        return "it held nothing of a device"
+    return "nothing came back: another name has it, or the next collection frees it"
 
 
 class Levels(NamedTuple):

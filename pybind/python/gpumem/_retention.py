@@ -178,13 +178,17 @@ class Variable:
             return f"{self.name!r} is IPython's own"
         return ""
 
-    def words(self) -> str:
-        """Say which names it has."""
+    def names(self) -> list[str]:
+        """Return its names: the one that was given, then the others."""
         outputs = self._shell.user_ns.get("_oh")
         names = {
             f"Out[{key}]" if namespace is outputs else str(key) for namespace, key in self._places()
         }
-        others = sorted(names - {self.name})
+        return [self.name, *sorted(names - {self.name})]
+
+    def words(self) -> str:
+        """Say which names it has."""
+        others = self.names()[1:]
         also = f" (also {', '.join(others)})" if others else ""
         return f"{self.name}{also}"
 

@@ -227,6 +227,39 @@ class Retention:
     """Jupyter's number of the run that left it there."""
 
 
+@dataclass(frozen=True)
+class Outlived:
+    """A variable that is gone, and who keeps what it held."""
+
+    name: str
+    """The variable."""
+    is_rebound: bool
+    """It was not deleted, but has a new object: this is about the old one."""
+    had_bytes: int
+    """What it held."""
+    n_bytes: int
+    """How much of that lives on."""
+    kind: str
+    """What kind of name keeps the most of it: ``variable``, ``module_global``, ``thread_frame``,
+    ``run_module``, ``output_history``, ``traceback``, ``debugger``, ``system``,
+    ``cyclic_garbage``, ``unnamed``."""
+    holder: str
+    """That name."""
+    path: str
+    """The Python expression of the object that keeps it."""
+    what: str
+    """What that is."""
+    way_out: str | None
+    """How it can be let go of, if that is known: ``exception``, ``hook``, ``method``, ``part``,
+    ``name``, ``collector``, ``thread``."""
+    is_alone: bool
+    """The name keeps all of it, and no other name does."""
+    since_run: int
+    """The run after which it was found, as counted in the recording."""
+    since_execution_count: int | None
+    """Jupyter's number of that run."""
+
+
 Details = (
     Growth
     | SeriesGrowth
@@ -239,6 +272,7 @@ Details = (
     | LongLivedIntermediates
     | OutOfMemory
     | Retention
+    | Outlived
 )
 
 BY_TYPE: dict[str, type[Details]] = {
@@ -255,6 +289,7 @@ BY_TYPE: dict[str, type[Details]] = {
     "long_lived_intermediates": LongLivedIntermediates,
     "out_of_memory": OutOfMemory,
     "retention": Retention,
+    "outlived": Outlived,
 }
 
 

@@ -649,8 +649,21 @@ class GpuMemMagics(Magics):
             known = dict.fromkeys([*_gpumem.device_labels(), *found.composition])
             _check("%gpumem", "device", [options.device], list(known))
         if name is not None:
+            gone = self._gone(name)
+            if gone:
+                return gone
             self._check_name(options.action, name, found)
         return found.text(name, options.device, NOTEBOOK_WIDTH)
+
+    def _gone(self, name: str) -> str:
+        """Return who keeps what a variable held that is gone; nothing if no look has met it."""
+        if self.shell.user_ns.get(name) is not None:
+            return ""
+        outlived = _gpumem.outlived(name, NOTEBOOK_WIDTH)
+        if outlived is None:
+            return ""
+        freed = "is freed, has another name, or waits for the garbage collector"
+        return outlived or _gpumem._printable(f"{name} is gone, and what it held {freed}")
 
     def _check_name(self, action: str, name: str, found: Holders) -> None:
         """Refuse a name that neither holds memory nor exists."""

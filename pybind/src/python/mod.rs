@@ -16,6 +16,7 @@ pub(crate) mod marks;
 pub(crate) mod nsight;
 pub(crate) mod opened;
 pub(crate) mod other_file;
+pub(crate) mod outlived;
 pub(crate) mod ranks;
 pub(crate) mod rules;
 pub(crate) mod stored;

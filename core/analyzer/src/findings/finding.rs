@@ -184,6 +184,7 @@ pub(crate) fn sort(findings: &mut [Finding]) {
             .map(|(_, _, severity)| *severity);
         let kept = match &finding.details {
             Details::Retention(retained) => retained.kept,
+            Details::Outlived(outlived) => outlived.alive,
             _ => Bytes::ZERO,
         };
         let is_oom = finding.ran_out();

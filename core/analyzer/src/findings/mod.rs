@@ -12,6 +12,7 @@ pub(crate) mod leak;
 mod long_lived;
 mod oom;
 mod oom_breakdown;
+mod outlived;
 mod peaks;
 mod reserve;
 mod retention;
@@ -31,6 +32,7 @@ use gpumem_model::units::Bytes;
 use gpumem_model::{json_form, named};
 pub use growth_details::{Advice, GrowthDetails, SeriesGrowth, TracedRun};
 pub use oom_breakdown::{Cause, HeldByError, OomBreakdown, OomPart, OomShare};
+pub use outlived::OutlivedDetails;
 pub use retention::RetentionDetails;
 
 named! {
@@ -49,6 +51,8 @@ named! {
         Settled = "settled",
         /// IPython or Python keeps memory that your names no longer reach.
         Retention = "retention",
+        /// A variable is deleted, or `None`, but something else keeps what it held.
+        Outlived = "outlived",
         /// A run builds its new result while the old one is still alive.
         Doubling = "rerun_doubling",
         /// An allocation failed.
@@ -143,6 +147,8 @@ pub enum Details {
     OutOfMemory(Box<OomBreakdown>),
     /// Of `Retention`.
     Retention(RetentionDetails),
+    /// Of `Outlived`.
+    Outlived(OutlivedDetails),
 }
 
 impl Details {
@@ -204,6 +210,9 @@ impl Checks<'_, '_> {
             };
             let kept = retention::findings(context, &mut is_told);
             findings.extend(kept);
+            if outlived::is_any(context) {
+                findings.extend(outlived::findings(context, everywhere.growth(stats)));
+            }
         }
         finding::sort(&mut findings);
         findings

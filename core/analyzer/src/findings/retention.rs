@@ -87,6 +87,8 @@ struct Place<'a> {
     look: &'a DeviceHolders,
     /// The run that left it there.
     since: RunIdx,
+    /// The run that deleted the variable which had it, too.
+    deleted_in: Option<RunIdx>,
     is_let_go: bool,
 }
 
@@ -107,6 +109,7 @@ impl<'a> Place<'a> {
                 kept: kept_at(look, place)?,
                 look,
                 since: looks.since(idx, place),
+                deleted_in: looks.deleted_in(place),
                 // A later look found nothing there.
                 is_let_go: idx + 1 < looks.all.len() || looks.has_fallen_after(idx),
             })
@@ -141,7 +144,13 @@ impl<'a> Place<'a> {
             severity: self.severity(device),
             withdrawn: self.is_let_go.then_some(Withdrawn::LetGo),
             cell: Some(CellRef::of(recording, run)),
-            runs: vec![self.since],
+            runs: [
+                Some(self.since),
+                self.deleted_in.filter(|it| *it > self.since),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
             n_runs: 1,
             fix: fix.and_then(|holder| suggest::fix(recording, self.device, run, holder)),
             evidence: vec![Evidence::met(
@@ -232,6 +241,15 @@ impl<'a> Looks<'a> {
                 (None, None) => return run,
             }
         }
+    }
+
+    /// After which run a variable was gone of which the place keeps what it held.
+    fn deleted_in(&self, place: RootKind) -> Option<RunIdx> {
+        let is_its = |look: &DeviceHolders| look.outlived.iter().any(|it| it.kind == place);
+        let looks = self.all.iter().rev();
+        let looks = looks.take_while(|(_, look)| is_its(look));
+        let (run, _) = looks.last()?;
+        Some(*run)
     }
 
     /// After the look, and without another one, most of what all places kept has gone from the

@@ -250,7 +250,7 @@ fn alarm(analysis: &Analysis, device: DeviceIdx, name: &str) -> Option<Alarm> {
     };
     let of_kind = |finding: &Finding| match finding.kind {
         FindingKind::Leak => Some(Alarm::Leak),
-        FindingKind::Growing | FindingKind::Retention => Some(Alarm::Watch),
+        FindingKind::Growing | FindingKind::Retention | FindingKind::Outlived => Some(Alarm::Watch),
         _ => None,
     };
     analysis

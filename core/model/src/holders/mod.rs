@@ -3,10 +3,12 @@
 //! `heap` makes it.
 
 mod allocated;
+mod outlived;
 mod part;
 mod root_kind;
 
 pub use allocated::Allocated;
+pub use outlived::{Outlived, WayOut};
 pub use part::Part;
 pub use root_kind::RootKind;
 
@@ -44,6 +46,8 @@ pub struct DeviceHolders {
     pub more_shared: Rest,
     /// What `IPython` alone keeps, reachable from no name of the user's; the largest first.
     pub kept: Vec<Kept>,
+    /// Variables that are gone while what they held lives on.
+    pub outlived: Vec<Outlived>,
     /// What the allocated bytes are for, each byte once, in the order of [`Part::ALL`]. Memory that is only
     /// reserved, in the pool of a captured graph, is not included.
     pub parts: Vec<(Part, Bytes)>,

@@ -81,6 +81,7 @@ impl HolderSnapshot {
             changed,
             shared,
             kept,
+            outlived,
             ..
         } = &mut self.holders;
         make_printable(device);
@@ -97,6 +98,17 @@ impl HolderSnapshot {
             make_printable(&mut place.name);
             make_printable(&mut place.path);
             make_printable(&mut place.what);
+        }
+        for it in outlived {
+            for text in [
+                &mut it.name,
+                &mut it.holder,
+                &mut it.path,
+                &mut it.what,
+                &mut it.code,
+            ] {
+                make_printable(text);
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::record::{Decode, wire};
 use crate::refused::Outcome;
 use crate::values::KnownKind;
 use gpumem_model::holders::{
-    Bound, Holder, HolderBranch, Kept, NameLevel, Part, Rest, SharedMemory,
+    Bound, Holder, HolderBranch, Kept, NameLevel, Outlived, Part, Rest, SharedMemory,
 };
 use gpumem_model::recording::HolderSnapshot;
 use gpumem_model::units::Bytes;
@@ -28,6 +28,7 @@ wire! { HolderSnapshot {
     "shared" => holders.shared,
     "more_shared" => holders.more_shared,
     "kept" => holders.kept,
+    sparse "outlived" => holders.outlived,
     "parts" => holders.parts,
     "is_cut" => holders.is_cut,
 }}
@@ -98,6 +99,21 @@ impl Decode for Vec<Kept> {
         reader.list_of(self, WireKept::known)
     }
 }
+
+wire! { Outlived {
+    required "name" => name,
+    sparse "is_rebound" => is_rebound,
+    "had" => had,
+    "bytes" => n_bytes,
+    required "class" => kind,
+    "holder" => holder,
+    sparse "is_alone" => is_alone,
+    "path" => path,
+    "what" => what,
+    sparse "keeper" => keeper,
+    sparse "way_out" => way_out,
+    sparse "code" => code,
+}}
 
 wire! { Rest {
     "n" => n,

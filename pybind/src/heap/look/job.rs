@@ -4,7 +4,7 @@ use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::time::Instant;
 
-use gpumem_heap::{Found, HeapAnalysis as Analysis, ObjectGraph};
+use gpumem_heap::{Asked, Found, HeapAnalysis as Analysis, ObjectGraph};
 use gpumem_wire as wire;
 use pyo3::prelude::*;
 
@@ -127,11 +127,18 @@ pub(super) fn work_out(walked: walk::Found, question: &Question) -> (Found, bool
     } = walked;
     account(&mut graph, question);
     let analysis = Analysis::at(&graph);
-    let inventory = analysis.inventory();
+    let mut inventory = analysis.inventory();
     let before = question.before.as_deref();
     let since = before.map(|before| inventory.since(before));
-    let holders = analysis.holders(&question.limits, since);
-    let hides = !graph.is_cut() && inventory.hides_growth_since(before);
+    let mut holders = analysis.holders(&question.limits, since);
+    let mut hides = !graph.is_cut() && inventory.hides_growth_since(before);
+    if let Some(before) = before {
+        let asked = Asked {
+            gone: &question.gone,
+            is_collected: question.is_collected,
+        };
+        hides |= analysis.outlived(&mut inventory, &mut holders, before, &asked);
+    }
     let found = Found {
         holders,
         inventory,

@@ -86,6 +86,10 @@ pub(crate) struct Question {
     pub(crate) allocated: Vec<(String, Allocated)>,
     /// The look that this one is held against.
     pub(crate) before: Option<Arc<Inventory>>,
+    /// Variables that it found, and that are gone since.
+    pub(crate) gone: Vec<String>,
+    /// The garbage collector is on.
+    pub(crate) is_collected: bool,
     /// Which adapters of the user's may be called.
     pub(crate) asks: Asks,
     /// How long the walk itself may take.
@@ -110,6 +114,8 @@ impl Question {
             limits: heap::Limits::default(),
             allocated: Vec::new(),
             before: None,
+            gone: Vec::new(),
+            is_collected: true,
             asks: Asks::Nobody,
             walk_time: walk_time(),
             urgency,

@@ -10,6 +10,7 @@ use super::bound;
 use super::heap::{Heap, NodeNumber, Place, Told};
 use super::label::Labeller;
 use super::prune::Pruned;
+use super::release;
 use super::roots::Root;
 use super::sink::Details;
 use super::table::ByNumber;
@@ -27,6 +28,7 @@ pub(super) fn build<'r, 's: 'r>(
         labeller: Labeller::new(),
         told: told_in_order(heap, pruned),
         names: ByNumber::default(),
+        methods: ByNumber::default(),
         known: vec![None; heap.places.len()],
         shown_by: vec![NOBODY; heap.places.len()],
         open: VecDeque::new(),
@@ -71,6 +73,8 @@ struct Builder<'h, 'a, 's> {
     told: Vec<&'h Told>,
     /// Names of types, by the type's address.
     names: ByNumber<usize, Arc<str>>,
+    /// What lets go of what an instance has, by the type's address.
+    methods: ByNumber<usize, Option<Arc<str>>>,
     /// By node: its place in the graph.
     known: Vec<Option<NodeIdx>>,
     /// By node: the one of which an edge to it was added last.
@@ -112,7 +116,19 @@ impl<'s> Builder<'_, '_, 's> {
             shape: details.shape.as_deref().map(Box::from),
             storage: None,
             bound: self.heap.object(node).and_then(|object| bound::of(&object)),
+            release: self
+                .heap
+                .object(node)
+                .and_then(|object| self.release(&object)),
         }
+    }
+
+    /// Found once a class.
+    fn release(&mut self, object: &Object<'s>) -> Option<Arc<str>> {
+        let class = object.class().address();
+        let method = self.methods.entry(class);
+        let method = method.or_insert_with(|| release::method_of(object).map(Arc::from));
+        method.clone()
     }
 
     fn type_name(&mut self, object: &Object<'s>) -> Arc<str> {

@@ -17,6 +17,7 @@ mod label;
 mod limits;
 mod native;
 mod prune;
+mod release;
 mod rest;
 mod roots;
 mod sink;
@@ -147,6 +148,9 @@ fn walk<'s>(
         .collect();
     let pruned = Pruned::of(&heap, &wanted);
     let mut built = graph::build(&heap, &pruned, roots.found.iter().chain(&rest));
+    for (hook, handle) in release::handles(&roots.found) {
+        built.graph.handle(hook, handle);
+    }
     if search.extent == Extent::Everything && !heap.is_cut() {
         built.graph.whole();
     }

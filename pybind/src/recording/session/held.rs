@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use gpumem_analyzer::inspection;
 use gpumem_heap::{Found, Inventory};
 use gpumem_model::holders::Allocated;
 use gpumem_model::recording::{DeviceIdx, Reading, RunIdx};
@@ -10,7 +11,7 @@ use gpumem_model::units::{Bytes, Nanos};
 use pyo3::prelude::*;
 
 use super::reading::handed_out_of;
-use super::{Session, is_owner, is_running, locked, with_session};
+use super::{Session, is_owner, is_running, locked, promises, with_session};
 use crate::base::guard;
 use crate::base::modules::imported;
 use crate::base::shells::shells;
@@ -110,6 +111,28 @@ pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
     look_at(py, run, false)
 }
 
+/// What the latest look found, for comparison.
+pub(crate) fn latest_inventory(py: Python<'_>) -> PyResult<Option<Arc<Inventory>>> {
+    collect_look(py, look::patience())?;
+    with_session(py, |session| session.inventory.clone())
+}
+
+/// The heap has changed outside of every run: whoever reads the recording next has a look taken.
+pub(crate) fn unseen_since(py: Python<'_>) -> PyResult<()> {
+    with_session(py, |session| {
+        let runs = session.recorder.recording().runs().iter();
+        let latest = runs
+            .rev()
+            .find(|run| run.parent.is_none() && run.ended.is_some());
+        if let Some(run) = latest {
+            session.unseen = Some(Unseen {
+                run: run.idx,
+                is_followed: false,
+            });
+        }
+    })
+}
+
 /// Looks after the latest run if there was no time for it then: somebody reads the recording.
 pub(crate) fn look_if_unseen(py: Python<'_>) -> PyResult<()> {
     if is_running() {
@@ -128,14 +151,24 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
     } else {
         look::moment()
     };
+    wait_for_promises(py, run)?;
+    let gone = promises::broken_off(py)?;
+    let mut is_promised = false;
     let asked = with_session(py, |session| {
         // Names are text of the user's, too.
         let keeps_names = session.recorder.source_text() == SourceText::Full;
-        let devices = if keeps_names {
+        let mut devices = if keeps_names {
             session.recorder.holders_wanted(run)
         } else {
             Vec::new()
         };
+        let of_gone = session.devices_of_names(&gone, run);
+        is_promised = !of_gone.is_empty();
+        for (device, label) in of_gone {
+            if !devices.iter().any(|(it, _)| *it == device) {
+                devices.push((device, label));
+            }
+        }
         let wanted = Wanted {
             run: Some(run),
             inside_at: None,
@@ -161,8 +194,33 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
         return Ok(());
     }
     let before = with_session(py, |session| session.inventory.clone())?;
-    let question = question(Reach::NamesOrAll, allocated, before);
+    // The line below the cell says it.
+    let patience = if is_promised {
+        look::patience()
+    } else {
+        patience
+    };
+    let question = Question {
+        gone,
+        is_collected: promises::is_collected(py),
+        ..question(Reach::NamesOrAll, allocated, before)
+    };
     take(py, question, wanted, patience)
+}
+
+/// A cell that says that it lets go of a name is compared with the look before it, whose answer may be late.
+fn wait_for_promises(py: Python<'_>, run: RunIdx) -> PyResult<()> {
+    let is_worth = with_session(py, |session| {
+        let is_late = session
+            .late
+            .as_ref()
+            .is_some_and(|it| it.wanted.inside_at.is_none());
+        is_late && inspection::lets_go(session.recorder.recording(), run)
+    })?;
+    if is_worth {
+        collect_earlier(py, look::moment())?;
+    }
+    Ok(())
 }
 
 /// Waits for the look of an earlier run, longer if looks have taken little of the session's time so far.
@@ -287,8 +345,14 @@ impl Session {
         }
         // What a run has made since it began is told by the look before it.
         if wanted.inside_at.is_none() {
-            self.inventory = Some(Arc::new(found.inventory));
+            self.keep(found.inventory);
         }
+    }
+
+    /// Keeps what a look found for the one after it.
+    fn keep(&mut self, inventory: Inventory) {
+        self.promised = self.names_with_much(&inventory);
+        self.inventory = Some(Arc::new(inventory));
     }
 }
 

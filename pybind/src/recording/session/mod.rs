@@ -6,6 +6,7 @@ mod following;
 mod held;
 mod inside;
 mod loops;
+mod promises;
 mod reading;
 mod rolled;
 mod runs;
@@ -34,9 +35,12 @@ pub(crate) use answers::{
 #[cfg(feature = "testing")]
 pub(crate) use answers::{latest_line, long_from};
 pub(crate) use following::{Subscription, follow};
-pub(crate) use held::{collect_look, heap_changes, look_for_holders, look_if_unseen};
+pub(crate) use held::{
+    collect_look, heap_changes, latest_inventory, look_for_holders, look_if_unseen, unseen_since,
+};
 pub(crate) use inside::{foretell, look_inside};
 pub(crate) use loops::{note_loops, read_in_loop, source_of};
+pub(crate) use promises::is_collected;
 pub(crate) use reading::{
     device_labels, handed_out, new_sampler, order, processes, readings, source_states,
     sources_text, use_sources,
@@ -95,6 +99,8 @@ struct Session {
     shown: Shown,
     /// Which storages were there at the last look for holders.
     inventory: Option<Arc<Inventory>>,
+    /// The variables that held much of a device then.
+    promised: Vec<promises::Promised>,
     /// A look whose answer is still to come.
     late: Option<Late>,
     /// The latest run, if there was no time for its look, until another cell has changed the heap.
@@ -206,6 +212,7 @@ impl Session {
             incremental: RunAnalyzer::default(),
             shown: Shown::default(),
             inventory: None,
+            promised: Vec::new(),
             late: None,
             unseen: None,
             inside: Inside::default(),

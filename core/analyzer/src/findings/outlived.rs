@@ -1,0 +1,329 @@
+//! What should be dead: a variable is gone, and what it held lives on.
+
+use std::collections::BTreeMap;
+
+use gpumem_heap::{Fix, FixReason};
+use gpumem_model::holders::{DeviceHolders, Holder, Outlived, RootKind, WayOut};
+use gpumem_model::recording::{DeviceIdx, RunIdx};
+use gpumem_model::severity::Severity;
+use gpumem_model::source_text::is_name_letter;
+use gpumem_model::units::Bytes;
+use serde::Serialize;
+
+use super::{Details, Finding, FindingKind, Withdrawn, held};
+use crate::cell::CellRef;
+use crate::context::Context;
+use crate::evidence::{Evidence, Statistic};
+use crate::inspection::least_outlived;
+use crate::levels::DeviceSummary;
+
+/// A variable that is gone, and who keeps what it held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OutlivedDetails {
+    /// The variable.
+    pub name: String,
+    /// It was not deleted, but has a new object: this is about the old one.
+    pub is_rebound: bool,
+    /// What it held.
+    #[serde(rename = "had_bytes")]
+    pub had: Bytes,
+    /// How much of that lives on.
+    #[serde(rename = "n_bytes")]
+    pub alive: Bytes,
+    /// What kind of name keeps the most of it.
+    pub kind: RootKind,
+    /// That name.
+    pub holder: String,
+    /// The Python expression of the object that keeps it.
+    pub path: String,
+    /// What that is.
+    pub what: String,
+    /// How it can be let go of, if that is known.
+    pub way_out: Option<WayOut>,
+    /// The name keeps all of it, and no other name does.
+    pub is_alone: bool,
+    /// The run after which it was found, as counted in the recording.
+    #[serde(rename = "since_run")]
+    pub since: RunIdx,
+    /// Jupyter's number of that run.
+    pub since_execution_count: Option<u32>,
+}
+
+/// Less than this share of the device is only good to know, however it lives on.
+const WORTH_A_WARNING: f64 = 0.05;
+
+/// What the level must have fallen by, as a share of what lived on, to say that it was let go of.
+const GIVEN_BACK: f64 = 0.9;
+
+/// A finding for each such variable on each device. Growth that the same name collects is told there.
+pub(super) fn findings(context: Context<'_>, growth: &[Finding]) -> Vec<Finding> {
+    let of_device = |device: &DeviceSummary| {
+        let names = names_on(context, device.device).into_values();
+        let told = names.filter(|it| !is_told(context, growth, device.device, it.latest));
+        let findings = told.filter_map(|it| it.finding(context, device));
+        findings.collect::<Vec<_>>()
+    };
+    context.devices.iter().flat_map(of_device).collect()
+}
+
+/// A look has found such a variable.
+pub(super) fn is_any(context: Context<'_>) -> bool {
+    let Context { recording, .. } = context;
+    let mut devices = recording.devices().iter();
+    devices.any(|device| {
+        recording
+            .looks(device.idx)
+            .any(|(_, look)| !look.outlived.is_empty())
+    })
+}
+
+fn is_told(
+    context: Context<'_>,
+    growth: &[Finding],
+    device: DeviceIdx,
+    outlived: &Outlived,
+) -> bool {
+    let holder = Holder::new(outlived.kind, &outlived.holder, outlived.n_bytes);
+    let name = context.names.key(device, &holder);
+    // IPython's own places have a finding of theirs.
+    outlived.kind.is_ipython() || held::is_told(context.names, growth, device, &name)
+}
+
+/// One name on one device, as the last look that found it alive saw it.
+struct Name<'a> {
+    latest: &'a Outlived,
+    since: RunIdx,
+    seen: RunIdx,
+    /// A later look did not find it.
+    is_let_go: bool,
+}
+
+fn names_on<'a>(context: Context<'a>, device: DeviceIdx) -> BTreeMap<&'a str, Name<'a>> {
+    let looks: Vec<(RunIdx, &DeviceHolders)> = context.recording.looks(device).collect();
+    let mut names: BTreeMap<&str, Name<'_>> = BTreeMap::new();
+    // A look that stopped early does not know what is gone.
+    for (run, look) in looks.into_iter().filter(|(_, look)| !look.is_cut) {
+        for name in names.values_mut() {
+            name.is_let_go |= !look.outlived.iter().any(|it| it.name == name.latest.name);
+        }
+        for outlived in &look.outlived {
+            let known = names.get(&*outlived.name).filter(|it| !it.is_let_go);
+            let name = Name {
+                latest: outlived,
+                since: known.map_or(run, |it| it.since),
+                seen: run,
+                is_let_go: false,
+            };
+            names.insert(&outlived.name, name);
+        }
+    }
+    names
+}
+
+impl Name<'_> {
+    fn finding(&self, context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
+        let Context { recording, .. } = context;
+        let outlived = self.latest;
+        let kind = recording.device(device.device).kind;
+        let least = least_outlived(kind, device.capacity, context.rules);
+        if outlived.n_bytes < least {
+            return None;
+        }
+        let is_let_go = self.is_let_go || self.has_fallen(context, device);
+        let is_much = device.capacity.is_some_and(|capacity| {
+            outlived.n_bytes.as_f64() >= WORTH_A_WARNING * capacity.as_f64()
+        });
+        let severity = if !is_let_go && is_much && outlived.is_accident() {
+            Severity::Warning
+        } else {
+            Severity::Info
+        };
+        let run = recording.run(self.since);
+        // `%gpumem release` is no run: the one before it is looked at.
+        let text = recording.text(run).unwrap_or_default();
+        let is_said = lets_go_of(text, &outlived.name) || outlived.is_rebound;
+        let holder = Holder {
+            path: outlived.path.clone(),
+            what: outlived.what.clone(),
+            ..Holder::new(outlived.kind, &outlived.holder, outlived.n_bytes)
+        };
+        let details = OutlivedDetails {
+            name: outlived.name.clone(),
+            is_rebound: outlived.is_rebound,
+            had: outlived.had,
+            alive: outlived.n_bytes,
+            kind: outlived.kind,
+            holder: outlived.holder.clone(),
+            path: outlived.path.clone(),
+            what: outlived.what.clone(),
+            way_out: outlived.way_out,
+            is_alone: outlived.is_alone,
+            since: self.since,
+            since_execution_count: run.execution_count,
+        };
+        let device_key = &recording.device(device.device).key;
+        Some(Finding {
+            severity,
+            withdrawn: is_let_go.then_some(Withdrawn::LetGo),
+            cell: is_said.then(|| CellRef::of(recording, run)),
+            runs: vec![self.since],
+            n_runs: 1,
+            fix: fix(outlived).filter(|_| !is_let_go),
+            evidence: vec![Evidence::met(
+                Statistic::Outlived,
+                outlived.n_bytes.as_f64(),
+                least.as_f64(),
+            )],
+            holders: vec![holder],
+            ..Finding::about(
+                FindingKind::Outlived,
+                &format!("{}/{device_key}", outlived.name),
+                device.device,
+                device.metric,
+                Details::Outlived(details),
+            )
+        })
+    }
+
+    /// After the look, and without another one, most of it has gone from the device.
+    fn has_fallen(&self, context: Context<'_>, device: &DeviceSummary) -> bool {
+        let then = context.rows.row(self.seen, device.device);
+        let mut rows = context.rows.of(device.device);
+        let now = rows.rfind(|row| row.after.or(row.before).is_some());
+        let fall = then
+            .zip(now.filter(|row| row.run > self.seen))
+            .filter(|(then, now)| then.metric == now.metric)
+            .and_then(|(then, now)| Some(then.after?.saturating_sub(now.after.or(now.before)?)));
+        fall.is_some_and(|fall| fall.as_f64() >= GIVEN_BACK * self.latest.n_bytes.as_f64())
+    }
+}
+
+/// A line of the text deletes a name, or sets it to `None`.
+fn lets_go_of(text: &str, name: &str) -> bool {
+    let mut lines = text.lines().map(str::trim_start);
+    lines.any(|line| {
+        let is_let_go = line.starts_with("del ") || line.contains("= None");
+        let mut words = line.split(|letter| !is_name_letter(letter));
+        is_let_go && words.any(|word| word == name)
+    })
+}
+
+fn fix(outlived: &Outlived) -> Option<Fix> {
+    let reason = match outlived.way_out? {
+        WayOut::Exception => FixReason::ExceptionDropped,
+        WayOut::Hook => FixReason::HookRemoved,
+        WayOut::Method => FixReason::MethodCalled,
+        WayOut::Part => FixReason::PartDropped,
+        WayOut::Name => FixReason::NameDropped,
+        WayOut::Collector => FixReason::CollectorOn,
+        WayOut::Thread => return None,
+    };
+    Some(Fix {
+        before: None,
+        after: outlived.code.clone(),
+        reason,
+        elsewhere: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Play, facts, run, session};
+    use crate::{Rules, analyze};
+    use gpumem_model::holders::Keeper;
+    use gpumem_model::recording::{Frame, HolderSnapshot};
+
+    /// What `model` held, and `accelerator` keeps.
+    fn kept(n_mib: u64) -> Outlived {
+        Outlived {
+            name: "model".to_owned(),
+            had: Bytes::mib(n_mib),
+            n_bytes: Bytes::mib(n_mib),
+            kind: RootKind::Variable,
+            holder: "accelerator".to_owned(),
+            is_alone: true,
+            path: "accelerator._models[0]".to_owned(),
+            way_out: Some(WayOut::Method),
+            code: "accelerator.free_memory()".to_owned(),
+            ..Outlived::default()
+        }
+    }
+
+    fn in_an_error(n_mib: u64) -> Outlived {
+        Outlived {
+            keeper: Some(Keeper::Traceback),
+            way_out: Some(WayOut::Exception),
+            code: "del failure".to_owned(),
+            ..kept(n_mib)
+        }
+    }
+
+    /// The findings about such names after looks at the end of some of the runs.
+    fn found(cells: &[(&str, &[Play])], looks: &[(u32, Vec<Outlived>)]) -> Vec<Finding> {
+        let (mut recording, _) = session(cells);
+        for (run, outlived) in looks {
+            let holders = DeviceHolders {
+                device: "sim:0".to_owned(),
+                outlived: outlived.clone(),
+                ..DeviceHolders::default()
+            };
+            let held = HolderSnapshot {
+                run: RunIdx(*run),
+                device: DeviceIdx(0),
+                inside_at: None,
+                holders,
+            };
+            let frame = Frame::Holders(Box::new(held));
+            recording.apply(frame).expect("of a run that is there");
+        }
+        let findings = analyze(&recording, &Rules::default()).findings;
+        let is_it = |finding: &Finding| finding.kind == FindingKind::Outlived;
+        findings.into_iter().filter(is_it).collect()
+    }
+
+    #[track_caller]
+    fn check(looks: &[(u32, Vec<Outlived>)], last_mib: i64, expected: &[(Severity, &str)]) {
+        let plays = [run(2000)];
+        let cells: &[(&str, &[Play])] = &[
+            ("model = f()", &plays),
+            ("del model", &[run(0)]),
+            ("g()", &[run(last_mib)]),
+        ];
+        let found = found(cells, looks);
+        let found: Vec<_> = found.iter().map(|it| (it.severity, facts(it))).collect();
+        let found: Vec<_> = found.iter().map(|(a, b)| (*a, b.as_str())).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_lives_on_is_good_to_know_and_an_accident_is_a_warning() {
+        let note = "outlived: del model · accelerator · accelerator.free_memory()";
+        check(&[(1, vec![kept(2000)])], 0, &[(Severity::Info, note)]);
+        let warning = "outlived: del model · accelerator · del failure";
+        let error = vec![in_an_error(2000)];
+        check(&[(1, error)], 0, &[(Severity::Warning, warning)]);
+        let small = vec![in_an_error(200)];
+        check(&[(1, small)], 0, &[(Severity::Info, warning)]);
+        check(&[(1, vec![kept(9)])], 0, &[]);
+    }
+
+    #[test]
+    fn what_is_freed_later_is_withdrawn() {
+        let over = "outlived: del model · let_go · accelerator";
+        let over = [(Severity::Info, over)];
+        // Seen by a look, or by the level alone.
+        check(&[(1, vec![kept(2000)]), (2, Vec::new())], 0, &over);
+        check(&[(1, vec![kept(2000)])], -2000, &over);
+    }
+
+    #[test]
+    fn what_ipython_keeps_has_a_finding_of_its_own() {
+        let displayed = Outlived {
+            kind: RootKind::OutputHistory,
+            holder: "Out[1]".to_owned(),
+            ..kept(2000)
+        };
+        check(&[(1, vec![displayed])], 0, &[]);
+    }
+}

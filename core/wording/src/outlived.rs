@@ -1,0 +1,167 @@
+//! What should be dead and lives on.
+
+use super::{Presentation, Prose, Teller, code, prose, withdrawn};
+use gpumem_analyzer::OutlivedDetails;
+use gpumem_heap::FixReason;
+use gpumem_model::holders::{Outlived, RootKind, WayOut};
+use gpumem_model::units::{Bytes, Units};
+
+/// Less than this share of what a variable held is part of it.
+const NEARLY_ALL: f64 = 0.95;
+
+pub(super) fn present(teller: &Teller<'_>, details: &OutlivedDetails) -> Presentation {
+    let keeps = keeps(details, teller.units);
+    let gone = gone(details, is_deleted(teller, details));
+    let freed = prose![
+        "freed ",
+        teller.units.size(details.had.saturating_sub(details.alive)),
+        " of ",
+        teller.units.size(details.had)
+    ];
+    if let Some(reason) = teller.finding.withdrawn {
+        let title = prose![
+            code(&details.name),
+            " lived on: ",
+            keeps,
+            teller.on_device()
+        ];
+        return Presentation::new(title, withdrawn(reason)).fact(freed);
+    }
+    let title = prose![gone, ", but ", keeps, teller.on_device()];
+    let outlook: Prose = match details.way_out {
+        Some(WayOut::Collector) => "the garbage collector is off".into(),
+        _ => Prose::default(),
+    };
+    let mut shown = Presentation::new(title, outlook).fact(freed);
+    if !details.what.is_empty() && details.way_out != Some(WayOut::Collector) {
+        shown = shown.fact(prose!["kept: ", &*details.what]);
+    }
+    if !details.is_alone && details.kind.is_named() {
+        shown = shown.fact("other names may hold it, too");
+    }
+    match advice(details) {
+        Some(advice) => shown.advice(advice),
+        None => shown,
+    }
+}
+
+/// What is to be said of a variable that was let go of, in two lines.
+pub fn outlived(found: &Outlived, is_deleted: bool, units: Units) -> (Prose, Prose) {
+    let details = OutlivedDetails {
+        name: found.name.clone(),
+        is_rebound: found.is_rebound,
+        had: found.had,
+        alive: found.n_bytes,
+        kind: found.kind,
+        holder: found.holder.clone(),
+        path: found.path.clone(),
+        what: found.what.clone(),
+        way_out: found.way_out,
+        is_alone: found.is_alone,
+        since: gpumem_model::recording::RunIdx(0),
+        since_execution_count: None,
+    };
+    let title = prose![gone(&details, is_deleted), ", but ", keeps(&details, units)];
+    let way_out = match (&*found.code, advice(&details)) {
+        ("", advice) => advice.unwrap_or_default(),
+        (fix, _) => prose!["fix: ", code(fix)],
+    };
+    (title, way_out)
+}
+
+fn gone(details: &OutlivedDetails, is_deleted: bool) -> Prose {
+    match (details.is_rebound, is_deleted) {
+        (true, _) => prose![code(&details.name), " has a new object"],
+        (false, true) => prose![code(&details.name), " is deleted"],
+        (false, false) => prose![code(&details.name), " is gone"],
+    }
+}
+
+/// `accelerator._models[0] keeps its 600 MiB`.
+fn keeps(details: &OutlivedDetails, units: Units) -> Prose {
+    let who: Prose = match details.kind {
+        RootKind::CyclicGarbage => "cyclic garbage".into(),
+        RootKind::Unnamed => "something that no name of Python's leads to".into(),
+        RootKind::OutputHistory | RootKind::Traceback | RootKind::Debugger => {
+            code(&details.holder).into()
+        }
+        RootKind::ThreadFrame => code(&details.holder).into(),
+        RootKind::System => prose![code(&details.holder), " (", code(&details.path), ")"],
+        _ => code(&details.path).into(),
+    };
+    let its = if details.is_rebound {
+        "the old one's"
+    } else {
+        "its"
+    };
+    let size = |bytes: Bytes| units.size(bytes);
+    if details.alive.as_f64() >= NEARLY_ALL * details.had.as_f64() {
+        prose![who, " keeps ", its, " ", size(details.alive)]
+    } else {
+        let (alive, had) = (size(details.alive), size(details.had));
+        prose![who, " keeps ", alive, " of ", its, " ", had]
+    }
+}
+
+/// The cell says so.
+fn is_deleted(teller: &Teller<'_>, details: &OutlivedDetails) -> bool {
+    let run = teller.recording.run(details.since);
+    let text = teller.recording.text(run).unwrap_or_default();
+    text.lines()
+        .any(|line| line.trim_start().starts_with("del "))
+}
+
+fn advice(details: &OutlivedDetails) -> Option<Prose> {
+    let path = code(&details.path);
+    match (details.way_out, details.kind) {
+        (Some(WayOut::Exception), _) => Some(prose![
+            "if a cell still needs the exception: ",
+            code("error.with_traceback(None)"),
+            " takes only its frames away; ",
+            code("except … as e"),
+            " alone lets go of it at the end of the block"
+        ]),
+        (Some(WayOut::Thread), RootKind::ThreadFrame) => Some(prose![
+            code(&details.holder),
+            " still runs and has it in a local variable: end the thread or the task, or let it drop the variable"
+        ]),
+        (Some(WayOut::Thread), _) => Some(prose![
+            "a thread put it into the ",
+            code("threading.local"),
+            " ",
+            code(&details.holder),
+            " and keeps it as long as it lives: end the thread, or let it delete the attribute"
+        ]),
+        (Some(WayOut::Collector), _) => Some(prose![
+            code("%gpumem release cycles"),
+            " frees it once; ",
+            code("gc.enable()"),
+            " frees the next ones, too"
+        ]),
+        (None, RootKind::Unnamed) => Some(
+            "C++ code or a library may keep it, as autograd does when a result refers to its own graph".into(),
+        ),
+        (None, kind) if kind.is_ipython() => kind.release().map(|it| code(it).into()),
+        (None, _) => Some(prose!["what keeps it is ", path]),
+        _ => None,
+    }
+}
+
+/// Why the way out helps.
+pub(super) fn reason(reason: FixReason) -> Option<Prose> {
+    Some(match reason {
+        FixReason::ExceptionDropped => {
+            "an exception keeps its traceback, whose frames keep every local variable".into()
+        }
+        FixReason::HookRemoved => "the function of the hook has it".into(),
+        FixReason::MethodCalled => {
+            "the object that keeps it has this method; read first what else it lets go of".into()
+        }
+        FixReason::PartDropped => "frees it now; what put it there may do so again".into(),
+        FixReason::NameDropped => "frees it, if no cell needs this name any more".into(),
+        FixReason::CollectorOn => {
+            "with the collector off, objects that refer to each other are never freed".into()
+        }
+        _ => return None,
+    })
+}
