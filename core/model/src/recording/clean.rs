@@ -78,6 +78,7 @@ impl HolderSnapshot {
             device,
             roots,
             sharing,
+            growing_branches,
             changed,
             shared,
             kept,
@@ -85,7 +86,8 @@ impl HolderSnapshot {
             ..
         } = &mut self.holders;
         make_printable(device);
-        roots.iter_mut().chain(sharing).for_each(clean_holder);
+        let holders = roots.iter_mut().chain(sharing).chain(growing_branches);
+        holders.for_each(clean_holder);
         for level in changed {
             make_printable(&mut level.name);
         }
