@@ -159,11 +159,11 @@ def replayed(new_shell: Callable[[], Shell], cells: list[str], fix: Any) -> int:
 def test_a_finding_is_of_what_grew(new_shell: Callable[[], Shell], case: Case) -> None:
     cells = [START + case.definition, *[case.cell] * case.n_runs]
     found = grow(new_shell(), cells)
-    said = [(it.holders[0].name, it.holders[0].path, it.bytes_per_run) for it in found]
-    for (name, path, rate), (holder, start, mib) in zip(said, case.expected, strict=True):
-        # Both attributes of the meter keep the graphs.
-        assert name == holder or holder == "m" == name.split(".")[0]
-        assert path.startswith(start)
+    for finding, (grown, start, mib) in zip(found, case.expected, strict=True):
+        (holder, *_), rate = finding.holders, finding.bytes_per_run
+        assert finding.title.startswith(grown)
+        assert holder.name == grown.split(".")[0]
+        assert holder.path.startswith(start)
         assert rate == pytest.approx(mib * MIB, rel=0.02)
     for finding in found if case.fixed else ():
         assert finding.fix.after == case.fixed

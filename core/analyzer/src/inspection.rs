@@ -92,8 +92,8 @@ pub fn has_news(recording: &Recording, idx: RunIdx) -> bool {
 /// The devices whose holders are worth searching after a run.
 ///
 /// Those are devices on which the run left more than it found, or much less than the last search did, or
-/// less if `IPython` kept something, and those on which a `del`, or an error that replaces the one before, freed nothing.
-/// The host is one of them beside an accelerator if the same code made it grow twice in a row.
+/// less if `IPython` kept something, and those on which a `del`, or an error that replaces the one before, freed
+/// nothing. The host is one of them beside an accelerator if the same code made it grow twice in a row.
 pub fn holders_wanted(recording: &Recording, idx: RunIdx) -> Vec<DeviceIdx> {
     let Some(run) = recording.runs().get(idx.get()) else {
         return Vec::new();

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use gpumem_model::holders::{DeviceHolders, Holder, RootKind};
+use gpumem_model::holders::{DeviceHolders, Holder, RootKind, variable_of};
 use gpumem_model::recording::{CellIdx, DeviceIdx, Recording, Run, RunIdx, RunKind, Status};
 use gpumem_model::source_text;
 use gpumem_model::units::{ByteDelta, Bytes};
@@ -60,14 +60,9 @@ pub(super) fn main_branches(
     gains
 }
 
-/// The part of a branch's name that is a variable's: `trainer` of `trainer.history`.
-pub(super) fn trunk(name: &str) -> &str {
-    name.split(['.', '[']).next().unwrap_or_default()
-}
-
 /// It is a part of what a variable names.
 pub(super) fn is_branch((kind, name): &NameKey) -> bool {
-    *kind == RootKind::Variable && trunk(name).len() < name.len()
+    *kind == RootKind::Variable && variable_of(name).len() < name.len()
 }
 
 /// What the looks of a recording say of each name.
@@ -289,7 +284,7 @@ impl Names {
             return Vec::new();
         };
         let branches = of_device.telling_branches(least);
-        let has_branch = |whole: &str| branches.iter().any(|(_, name)| trunk(name) == whole);
+        let has_branch = |whole: &str| branches.iter().any(|(_, name)| variable_of(name) == whole);
         let mut by_cell: BTreeMap<CellIdx, Vec<(&NameKey, &NameSeries)>> = BTreeMap::new();
         for (name, series) in &of_device.names {
             let (kind, text) = name;
@@ -337,7 +332,7 @@ impl OfDevice {
             if !is_branch(name) || !series.collects(least) {
                 return false;
             }
-            let whole = (RootKind::Variable, trunk(&name.1).to_owned());
+            let whole = (RootKind::Variable, variable_of(&name.1).to_owned());
             let Some(it) = self.names.get(&whole) else {
                 return false;
             };
@@ -383,8 +378,8 @@ impl OfDevice {
         let alike = names.take_while(move |(kind, name, _)| {
             *kind == RootKind::Variable && name.starts_with(whole)
         });
-        let branches =
-            alike.filter(move |(_, name, _)| trunk(name) == whole && name.len() > whole.len());
+        let branches = alike
+            .filter(move |(_, name, _)| variable_of(name) == whole && name.len() > whole.len());
         branches.map(|(_, name, series)| (name, series))
     }
 
@@ -473,7 +468,7 @@ impl OfDevice {
         };
         let names = self.names.iter();
         let left = names.filter(|(name, series)| is_branch(name) && series.now() > Bytes::ZERO);
-        left.filter(|((_, name), _)| has(trunk(name)) && !has(name))
+        left.filter(|((_, name), _)| has(variable_of(name)) && !has(name))
             .map(|(name, _)| name.clone())
             .collect()
     }
@@ -618,7 +613,7 @@ fn doer<'a>(recording: &'a Recording, run: RunIdx, name: &str) -> Option<&'a Run
     }
     let names = |run: &&Run| {
         let text = recording.text(run);
-        text.is_some_and(|text| source_text::has_word(text, trunk(name)))
+        text.is_some_and(|text| source_text::has_word(text, variable_of(name)))
     };
     let is_known = recording.overlapping(run).count() == run.overlaps.len();
     let all = std::iter::once(run).chain(recording.overlapping(run));

@@ -4,12 +4,14 @@ use std::collections::HashMap;
 
 use super::csr_graph::CsrGraph;
 use super::heap_analysis::HeapAnalysis;
-use super::outlived::PARAMETERS;
 use super::reach::Held;
 use super::retained_size::Stored;
 use super::step::Step;
 use gpumem_model::holders::RootKind;
 use gpumem_model::units::Bytes;
+
+/// Where optimizers have the parameters of a model.
+pub(super) const PARAMETERS: &str = "param_groups";
 
 /// A variable of less is not followed.
 const SMALLEST: Bytes = Bytes::mib(1);

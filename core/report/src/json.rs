@@ -47,6 +47,7 @@ use trace::JsonTrace;
 use crate::figures::{RunOnDevice, run_figures, run_places};
 use gpumem_analyzer::{Analysis, Compared, DeviceSummary, Evidence, Finding, Gap, Growth};
 use gpumem_jobs::processes::Processes;
+use gpumem_model::holders::Holder;
 use gpumem_model::json_form::JsonNumber;
 use gpumem_model::recording::{Device, DeviceIdx, Recording};
 use gpumem_model::rules::{Rules, Threshold};
@@ -220,11 +221,19 @@ object! { JsonFinding<'_>, it => {
     title: it.shown.title.plain(),
     detail: Prose::joined([&it.shown.outlook, &it.shown.detail()], " · ").ticked(),
     details: it.finding.details,
-    holders: it.finding.holders,
+    holders: it.finding.holders.iter().map(by_variable).collect::<Vec<_>>(),
     fix: it.shown.remedy.as_ref().and_then(JsonFix::new),
     suggestions: it.shown.advice.iter().map(Prose::ticked).collect::<Vec<_>>(),
     evidence: it.evidence(),
 }}
+
+/// As code asks for it: by the variable. The path leads to the attribute that grew.
+fn by_variable(holder: &Holder) -> Holder {
+    Holder {
+        name: holder.variable().to_owned(),
+        ..holder.clone()
+    }
+}
 
 struct JsonEvidence<'a> {
     figure: &'a Evidence,

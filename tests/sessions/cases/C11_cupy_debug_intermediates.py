@@ -1,7 +1,7 @@
 # truth: leak
 # world: sim
 # about: a pipeline object as with CuPy keeps its intermediate arrays, because debug is left on
-# holder: pipeline\.intermediate
+# holder: pipeline
 # bytes: 50331648
 # %%
 from gpumem import sim as xp

@@ -1,7 +1,7 @@
 # truth: leak
 # world: sim
 # about: AverageMeter adds up losses that require grad: its sum holds the graph of every batch
-# holder: meter\.sum
+# holder: meter
 # bytes: 12582912
 # %%
 from gpumem import sim

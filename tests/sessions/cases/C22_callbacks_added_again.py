@@ -1,7 +1,7 @@
 # truth: leak
 # world: sim
 # about: the cell that trains also adds its callback: each run adds one more, and each has a workspace
-# holder: trainer\.callbacks
+# holder: trainer
 # bytes: 25165824
 # %%
 from gpumem import sim

@@ -1,7 +1,7 @@
 # truth: leak
 # world: sim
 # about: the state of a training is a dataclass with slots; its list of losses keeps their graphs
-# holder: state\.losses
+# holder: state
 # bytes: 12582912
 # %%
 from dataclasses import dataclass, field

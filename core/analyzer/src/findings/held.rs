@@ -12,6 +12,7 @@ use crate::names::{self, BranchGain, GrowingNames, NameKey, Names};
 use crate::reason::Reason;
 use gpumem_model::holders::{
     Bound, DeviceHolders, Holder, HolderBranch, Keeper, NameLevel, Rest, RootKind, Traits,
+    variable_of,
 };
 use gpumem_model::recording::{DeviceIdx, Recording, RunIdx};
 use gpumem_model::source_text;
@@ -170,7 +171,7 @@ pub(super) fn is_told(
 ) -> bool {
     let is_it = |holder: &Holder| {
         let key = names.key(device, holder);
-        let is_part = names::is_branch(&key) && names::trunk(&key.1) == name.1;
+        let is_part = names::is_branch(&key) && variable_of(&key.1) == name.1;
         let is_main = names::is_branch(name) && holder.path.starts_with(&name.1);
         key == *name || (is_part || is_main) && key.0 == name.0
     };
@@ -281,10 +282,10 @@ fn of_names(context: Context<'_>, growing: &GrowingNames) -> Vec<Holder> {
                 .unwrap_or_default(),
             ..Sum::default()
         };
-        let trunk = latest.get(&(*kind, names::trunk(name).into()));
-        let branch = trunk.and_then(|trunk| {
+        let object = latest.get(&(*kind, variable_of(name).into()));
+        let branch = object.and_then(|object| {
             let looks = context.recording.looks(growing.device).rev();
-            branch_of(trunk.first()?, name, looks.map(|(_, look)| look))
+            branch_of(object.first()?, name, looks.map(|(_, look)| look))
         });
         let unknown = || Holder::new(*kind, name, grown.magnitude());
         sum.holder().unwrap_or_else(|| Holder {
@@ -371,8 +372,8 @@ fn branches_that_grew(
 /// An attribute of the user's: no key, no library's own, and nothing of hooks, caches, classes and the like, for
 /// which their object is known.
 fn is_nameable(recording: &Recording, branch: &Holder) -> bool {
-    let of_trunk = &branch.name[names::trunk(&branch.name).len()..];
-    let attribute = of_trunk.strip_prefix('.');
+    let step = &branch.name[variable_of(&branch.name).len()..];
+    let attribute = step.strip_prefix('.');
     let is_written = |name: &str| {
         let cells = recording.cells().iter();
         let mut texts = cells.filter_map(|cell| cell.revisions.last()?.text.as_deref());
@@ -421,7 +422,7 @@ fn branches_of_loop<'a>(
             .changed
             .iter()
             .filter(|it| it.kind == RootKind::Variable);
-        let of_object = named.filter(|it| names::trunk(&it.name) == object.name);
+        let of_object = named.filter(|it| variable_of(&it.name) == object.name);
         of_object.collect::<Vec<&NameLevel>>()
     };
     let end_levels = levels(end);
@@ -457,7 +458,7 @@ fn branches_of_loop<'a>(
     if main.is_empty() || of_object <= ByteDelta::ZERO {
         // It lets go of what it collected before.
         let fresh = end.growing_branches.iter();
-        let fresh = fresh.filter(|it| names::trunk(&it.name) == object.name);
+        let fresh = fresh.filter(|it| variable_of(&it.name) == object.name);
         let fresh = fresh.map(|it| BranchGain {
             name: &it.name,
             gained: it.fresh.unwrap_or_default().since(Bytes::ZERO),

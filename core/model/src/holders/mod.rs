@@ -199,10 +199,23 @@ impl Holder {
         }
     }
 
+    /// The variable, also of an attribute that grew: `trainer` of `trainer.history`.
+    pub fn variable(&self) -> &str {
+        match self.kind {
+            RootKind::Variable => variable_of(&self.name),
+            _ => &self.name,
+        }
+    }
+
     /// It is a variable of a function that runs in the cell's own thread: `outs in encode()`.
     pub fn is_local(&self) -> bool {
         self.kind == RootKind::ThreadFrame && self.name.ends_with("()")
     }
+}
+
+/// The part of a branch's name that is a variable's: `trainer` of `trainer.history`.
+pub fn variable_of(name: &str) -> &str {
+    name.split(['.', '[']).next().unwrap_or_default()
 }
 
 /// Facts about a holder that decide which fix it gets.

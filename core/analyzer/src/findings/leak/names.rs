@@ -8,6 +8,7 @@ use crate::growth::State;
 use crate::names::{self, GrowingNames, NameKey, Names};
 use crate::series::Key;
 use crate::stats_cache::StatsCache;
+use gpumem_model::holders::variable_of;
 use gpumem_model::recording::CellIdx;
 use gpumem_model::units::Bytes;
 
@@ -73,7 +74,7 @@ fn is_whole_of(names: &Names, it: &Finding, by: &Finding) -> bool {
     let (Some(it), Some(by)) = (first(it), first(by)) else {
         return false;
     };
-    names::is_branch(&by) && it.1 == names::trunk(&by.1)
+    names::is_branch(&by) && it.1 == variable_of(&by.1)
 }
 
 fn judged_names(
