@@ -306,7 +306,9 @@ fn branches_that_grew(
 ) -> Vec<(Holder, Course)> {
     let recording = context.recording;
     let ends = runs.first().zip(runs.last());
-    let Some((first, last)) = ends.filter(|_| object.kind == RootKind::Variable) else {
+    // What has a bound is known by it, and not by what it keeps its items in.
+    let may_be_part = object.kind == RootKind::Variable && object.traits.bound.is_none();
+    let Some((first, last)) = ends.filter(|_| may_be_part) else {
         return Vec::new();
     };
     let ends = (recording.outermost(*first), recording.outermost(*last));

@@ -148,7 +148,7 @@ impl<'l, 'a> Way<'l, 'a> {
             _ => None,
         });
         text.extend(attribute.map(|name| format!(".{name}")));
-        text.extend(inside.map(|step| step.to_string()));
+        text.extend(inside.map(ToString::to_string));
         text
     }
 
