@@ -317,26 +317,23 @@ fn branches_that_grew(
         inside.map(|(_, look)| look)
     };
     let after = || recording.looks(device).rev().map(|(_, look)| look);
-    let main = match n_steps {
-        Some(n_steps) => {
-            let look = match looks {
-                Looks::AfterRuns => recording.holders(ends.1, device),
-                Looks::InsideRuns => inside().next(),
-            };
-            let look = look.map(|look| (ends.1, look));
-            branches_of_loop(
-                context,
-                device,
-                look,
-                object,
-                enough_entries(n_steps, looks),
-            )
-        }
-        None => {
-            let gains = context.names.gains(device, &object.name, ends);
-            let (gained, branches) = gains.unwrap_or_default();
-            names::main_branches(branches, gained)
-        }
+    let main = if let Some(n_steps) = n_steps {
+        let look = match looks {
+            Looks::AfterRuns => recording.holders(ends.1, device),
+            Looks::InsideRuns => inside().next(),
+        };
+        let look = look.map(|look| (ends.1, look));
+        branches_of_loop(
+            context,
+            device,
+            look,
+            object,
+            enough_entries(n_steps, looks),
+        )
+    } else {
+        let gains = context.names.gains(device, &object.name, ends);
+        let (gained, branches) = gains.unwrap_or_default();
+        names::main_branches(branches, gained)
     };
     let sum = main.iter().map(|it| it.gained.as_f64()).sum::<f64>();
     let grown = object.grown.unwrap_or_default();
@@ -433,12 +430,11 @@ fn branches_of_loop<'a>(
         .map(|(_, look)| look)
         .filter(|look| !std::ptr::eq(*look, end));
     let first = inside.find_map(|look| Some(levels(look)).filter(|it| !it.is_empty()));
-    let before = |level: &NameLevel| match &first {
-        Some(first) => {
+    let before = |level: &NameLevel| {
+        if let Some(first) = &first {
             let known = first.iter().find(|it| it.name == level.name);
             known.map_or((Bytes::ZERO, 0), |it| (it.n_bytes, it.n_storages))
-        }
-        None => {
+        } else {
             let key = (level.kind, level.name.clone());
             let known = context.names.level_before(device, &key, run);
             known.unwrap_or_default()
@@ -467,7 +463,9 @@ fn branches_of_loop<'a>(
             n_grown: if it.traits.n_tensors >= enough { 2 } else { 1 },
         });
         main = names::main_branches(fresh.collect(), object.grown.unwrap_or_default());
-        main.truncate(if main.len() == 1 { 1 } else { 0 });
+        if main.len() > 1 {
+            main.clear();
+        }
     }
     if first.is_none() && main.len() > 1 {
         main.clear();

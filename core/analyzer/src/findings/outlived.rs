@@ -98,7 +98,7 @@ struct Name<'a> {
     is_let_go: bool,
 }
 
-fn names_on<'a>(context: Context<'a>, device: DeviceIdx) -> BTreeMap<&'a str, Name<'a>> {
+fn names_on(context: Context<'_>, device: DeviceIdx) -> BTreeMap<&str, Name<'_>> {
     let looks: Vec<(RunIdx, &DeviceHolders)> = context.recording.looks(device).collect();
     let mut names: BTreeMap<&str, Name<'_>> = BTreeMap::new();
     // A look that stopped early does not know what is gone.

@@ -78,6 +78,7 @@ pub(crate) enum Urgency {
 
 /// What is asked.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Question {
     pub(crate) reach: Reach,
     /// What the answer tells one by one.
