@@ -17,6 +17,7 @@ use std::cmp::Ordering;
 
 use crate::Rules;
 use crate::findings::fragmentation::is_in_pieces;
+pub use crate::findings::outlived::least_outlived;
 use gpumem_model::recording::{
     DeviceIdx, DeviceKind, Reading, Recording, Run, RunIdx, RunLevels, Sample, Series, Status,
 };
@@ -36,9 +37,6 @@ const HOST_WORTH_A_LOOK: Bytes = Bytes::mib(32);
 
 /// The same code has run so few runs ago, or it is not repeated.
 const MAX_BETWEEN: usize = 64;
-
-/// A variable that held so much of any device is worth a search when it is gone.
-const MUCH_HELD: Bytes = Bytes::mib(64);
 
 /// A level that fell by this share of what a variable held says that it is freed.
 const GIVEN_BACK: f64 = 0.9;
@@ -137,16 +135,6 @@ pub fn holders_wanted_inside(
     };
     let least = latest.map_or(least.since(Bytes::ZERO), |latest| latest + latest);
     (grown >= least).then_some(grown)
-}
-
-/// How much a variable must have held of a device so that it matters what became of it when it is gone.
-pub fn least_outlived(kind: DeviceKind, capacity: Option<Bytes>, rules: &Rules) -> Bytes {
-    let least = kind.min_growth(rules);
-    if !kind.is_accelerator() {
-        return least;
-    }
-    let share = capacity.map_or(MUCH_HELD, |it| Bytes::new(it.get() / SHARE_WORTH_A_LOOK));
-    least.max(share.min(MUCH_HELD))
 }
 
 /// The capacity of a device, as the latest run read it.

@@ -142,6 +142,17 @@ fn reason(reason: FixReason) -> Prose {
         FixReason::InHostMemory => {
             "a copy in host memory takes nothing of the device; it still adds up there".into()
         }
-        outlived => super::outlived::reason(outlived).unwrap_or_default(),
+        FixReason::ExceptionDropped => {
+            "an exception keeps its traceback, whose frames keep every local variable".into()
+        }
+        FixReason::HookRemoved => "the function of the hook has it".into(),
+        FixReason::MethodCalled => {
+            "the object that keeps it has this method; read first what else it lets go of".into()
+        }
+        FixReason::PartDropped => "frees it now; what put it there may do so again".into(),
+        FixReason::NameDropped => "frees it, if no cell needs this name any more".into(),
+        FixReason::CollectorOn => {
+            "with the collector off, objects that refer to each other are never freed".into()
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::{Presentation, Prose, Teller, code, prose, withdrawn};
 use gpumem_analyzer::OutlivedDetails;
-use gpumem_heap::FixReason;
 use gpumem_model::holders::{Outlived, RootKind, WayOut};
 use gpumem_model::units::{Bytes, Units};
 
@@ -145,23 +144,4 @@ fn advice(details: &OutlivedDetails) -> Option<Prose> {
         (None, _) => Some(prose!["what keeps it is ", path]),
         _ => None,
     }
-}
-
-/// Why the way out helps.
-pub(super) fn reason(reason: FixReason) -> Option<Prose> {
-    Some(match reason {
-        FixReason::ExceptionDropped => {
-            "an exception keeps its traceback, whose frames keep every local variable".into()
-        }
-        FixReason::HookRemoved => "the function of the hook has it".into(),
-        FixReason::MethodCalled => {
-            "the object that keeps it has this method; read first what else it lets go of".into()
-        }
-        FixReason::PartDropped => "frees it now; what put it there may do so again".into(),
-        FixReason::NameDropped => "frees it, if no cell needs this name any more".into(),
-        FixReason::CollectorOn => {
-            "with the collector off, objects that refer to each other are never freed".into()
-        }
-        _ => return None,
-    })
 }

@@ -12,7 +12,7 @@ pub(crate) mod leak;
 mod long_lived;
 mod oom;
 mod oom_breakdown;
-mod outlived;
+pub(crate) mod outlived;
 mod peaks;
 mod reserve;
 mod retention;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use gpumem_heap::{Fix, FixReason};
 use gpumem_model::holders::{DeviceHolders, Holder, Outlived, RootKind, WayOut};
-use gpumem_model::recording::{DeviceIdx, RunIdx};
+use gpumem_model::recording::{DeviceIdx, DeviceKind, RunIdx};
+use gpumem_model::rules::Rules;
 use gpumem_model::severity::Severity;
 use gpumem_model::source_text::is_name_letter;
 use gpumem_model::units::Bytes;
@@ -14,7 +15,6 @@ use super::{Details, Finding, FindingKind, Withdrawn, held};
 use crate::cell::CellRef;
 use crate::context::Context;
 use crate::evidence::{Evidence, Statistic};
-use crate::inspection::least_outlived;
 use crate::levels::DeviceSummary;
 
 /// A variable that is gone, and who keeps what it held.
@@ -49,11 +49,27 @@ pub struct OutlivedDetails {
     pub since_execution_count: Option<u32>,
 }
 
+/// A variable that held so much of any device matters when it is gone, …
+const MUCH_HELD: Bytes = Bytes::mib(64);
+
+/// … and of a smaller device this part.
+const PART_THAT_MATTERS: u64 = 100;
+
 /// Less than this share of the device is only good to know, however it lives on.
 const WORTH_A_WARNING: f64 = 0.05;
 
 /// What the level must have fallen by, as a share of what lived on, to say that it was let go of.
 const GIVEN_BACK: f64 = 0.9;
+
+/// How much a variable must have held of a device so that it matters what became of it when it is gone.
+pub fn least_outlived(kind: DeviceKind, capacity: Option<Bytes>, rules: &Rules) -> Bytes {
+    let least = kind.min_growth(rules);
+    if !kind.is_accelerator() {
+        return least;
+    }
+    let share = capacity.map_or(MUCH_HELD, |it| Bytes::new(it.get() / PART_THAT_MATTERS));
+    least.max(share.min(MUCH_HELD))
+}
 
 /// A finding for each such variable on each device. Growth that the same name collects is told there.
 pub(super) fn findings(context: Context<'_>, growth: &[Finding]) -> Vec<Finding> {
@@ -229,8 +245,8 @@ fn fix(outlived: &Outlived) -> Option<Fix> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyze;
     use crate::testing::{Play, facts, run, session};
-    use crate::{Rules, analyze};
     use gpumem_model::holders::Keeper;
     use gpumem_model::recording::{Frame, HolderSnapshot};
 
