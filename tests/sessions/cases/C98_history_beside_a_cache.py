@@ -1,7 +1,7 @@
 # truth: leak
 # world: sim
 # about: trainer.history collects 24 MiB a run; beside it trainer.cache is replaced by one of another size
-# holder: trainer\.history
+# holder: trainer(\.history)?
 # bytes: 25165824
 # %%
 import random
