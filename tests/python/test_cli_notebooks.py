@@ -44,7 +44,10 @@ def test_the_gallery_fails_by_name_and_an_out_of_memory_does_too(tmp_path: Path)
     ended = gpumem("check", *paths, "--junit", junit, "--github", "-q")
     assert ended.returncode == 1, ended.stderr
     assert f"▲ {paths[0]}: 6 findings" in ended.stdout
-    assert "  leak: trainer.history leaks 8 MiB a step\n    in       In [13] class Trainer:" in ended.stdout
+    assert (
+        "  leak: trainer.history leaks 8 MiB a step\n    in       In [13] class Trainer:"
+        in ended.stdout
+    )
     assert "\n    held by  losses · list of 16 tensors" in ended.stdout
     assert "  out_of_memory: " in ended.stdout
     line = 1 + paths[0].read_text().splitlines().index('   "id": "losses",')
