@@ -79,6 +79,9 @@ impl DeviceRows {
     }
 }
 
+/// What a level must have fallen by, as a share of what was held, to say that this was let go of.
+pub(super) const GIVEN_BACK: f64 = 0.9;
+
 /// Behind all that are of earlier runs.
 fn put<T>(list: &mut Vec<T>, entry: T, run: impl Fn(&T) -> RunIdx) {
     let at = match list.last() {
@@ -105,6 +108,18 @@ impl<'a> Rows<'a> {
     pub(super) fn of_devices(self) -> impl Iterator<Item = (&'a DeviceRows, usize)> {
         let of_devices = self.of_devices.iter();
         of_devices.filter_map(|rows| Some((rows, *rows.places.last()? as usize)))
+    }
+
+    /// Since the look after that run, and without another one, the device has given back most of so much.
+    pub(super) fn gave_back(self, seen: RunIdx, device: DeviceIdx, n_bytes: Bytes) -> bool {
+        let level = |row: &RunRow| row.after.or(row.before);
+        let then = self.row(seen, device);
+        let now = self.of(device).rfind(|row| level(row).is_some());
+        let fall = then
+            .zip(now.filter(|row| row.run > seen))
+            .filter(|(then, now)| then.metric == now.metric)
+            .and_then(|(then, now)| Some(then.after?.since(level(now)?)));
+        fall.is_some_and(|fall| fall.as_f64() >= GIVEN_BACK * n_bytes.as_f64())
     }
 
     /// The columns of a device.

@@ -16,6 +16,7 @@
 use std::cmp::Ordering;
 
 use crate::Rules;
+use crate::device_rows::GIVEN_BACK;
 use crate::findings::fragmentation::is_in_pieces;
 pub use crate::findings::outlived::least_outlived;
 use gpumem_model::recording::{
@@ -37,9 +38,6 @@ const HOST_WORTH_A_LOOK: Bytes = Bytes::mib(32);
 
 /// The same code has run so few runs ago, or it is not repeated.
 const MAX_BETWEEN: usize = 64;
-
-/// A level that fell by this share of what a variable held says that it is freed.
-const GIVEN_BACK: f64 = 0.9;
 
 /// Segments are read again if their free pieces or reserved changed by this share of reserved.
 const MOVED: f64 = 1.0 / 64.0;

@@ -172,7 +172,9 @@ pub(super) fn is_told(
     let is_it = |holder: &Holder| {
         let key = names.key(device, holder);
         let is_part = names::is_branch(&key) && variable_of(&key.1) == name.1;
-        let is_main = names::is_branch(name) && holder.path.starts_with(&name.1);
+        let rest = holder.path.strip_prefix(&*name.1);
+        let is_main = names::is_branch(name)
+            && rest.is_some_and(|rest| !rest.starts_with(source_text::is_name_letter));
         key == *name || (is_part || is_main) && key.0 == name.0
     };
     findings.iter().any(|finding| {

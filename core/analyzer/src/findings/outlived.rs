@@ -58,9 +58,6 @@ const PART_THAT_MATTERS: u64 = 100;
 /// Less than this share of the device is only good to know, however it lives on.
 const WORTH_A_WARNING: f64 = 0.05;
 
-/// What the level must have fallen by, as a share of what lived on, to say that it was let go of.
-const GIVEN_BACK: f64 = 0.9;
-
 /// How much a variable must have held of a device so that it matters what became of it when it is gone.
 pub fn least_outlived(kind: DeviceKind, capacity: Option<Bytes>, rules: &Rules) -> Bytes {
     let least = kind.min_growth(rules);
@@ -145,7 +142,9 @@ impl Name<'_> {
         if outlived.n_bytes < least {
             return None;
         }
-        let is_let_go = self.is_let_go || self.has_fallen(context, device);
+        let rows = context.rows;
+        let is_let_go =
+            self.is_let_go || rows.gave_back(self.seen, device.device, outlived.n_bytes);
         let is_much = device.capacity.is_some_and(|capacity| {
             outlived.n_bytes.as_f64() >= WORTH_A_WARNING * capacity.as_f64()
         });
@@ -199,18 +198,6 @@ impl Name<'_> {
                 Details::Outlived(details),
             )
         })
-    }
-
-    /// After the look, and without another one, most of it has gone from the device.
-    fn has_fallen(&self, context: Context<'_>, device: &DeviceSummary) -> bool {
-        let then = context.rows.row(self.seen, device.device);
-        let mut rows = context.rows.of(device.device);
-        let now = rows.rfind(|row| row.after.or(row.before).is_some());
-        let fall = then
-            .zip(now.filter(|row| row.run > self.seen))
-            .filter(|(then, now)| then.metric == now.metric)
-            .and_then(|(then, now)| Some(then.after?.saturating_sub(now.after.or(now.before)?)));
-        fall.is_some_and(|fall| fall.as_f64() >= GIVEN_BACK * self.latest.n_bytes.as_f64())
     }
 }
 

@@ -13,7 +13,6 @@ use crate::device_rows::Rows;
 use crate::evidence::{Evidence, Statistic};
 use crate::growth::State;
 use crate::levels::DeviceSummary;
-use crate::row::RunRow;
 use gpumem_model::holders::{DeviceHolders, Holder, Kept, RootKind};
 use gpumem_model::recording::{DeviceIdx, Recording, RunIdx, RunKind, Status};
 use gpumem_model::severity::Severity;
@@ -44,9 +43,6 @@ pub struct RetentionDetails {
 
 /// Less than this share of the device is only good to know.
 const WORTH_A_WARNING: f64 = 0.05;
-
-/// What a level must have fallen by, as a share of what was kept, to say that it was let go of.
-const GIVEN_BACK: f64 = 0.9;
 
 /// At most so many names of a place are told of.
 const N_TOLD: usize = 8;
@@ -210,8 +206,6 @@ struct Looks<'a> {
     rows: Rows<'a>,
     device: DeviceIdx,
     all: Vec<(RunIdx, &'a DeviceHolders)>,
-    /// The latest row whose level is known.
-    now: Option<&'a RunRow>,
 }
 
 impl<'a> Looks<'a> {
@@ -221,7 +215,6 @@ impl<'a> Looks<'a> {
             rows,
             device,
             all: recording.looks(device).collect(),
-            now: rows.of(device).rfind(|row| level(row).is_some()),
         }
     }
 
@@ -257,18 +250,8 @@ impl<'a> Looks<'a> {
     fn has_fallen_after(&self, idx: usize) -> bool {
         let (seen, look) = self.all[idx];
         let n_bytes: Bytes = look.kept.iter().map(|it| it.n_bytes).sum();
-        let then = self.rows.row(seen, self.device);
-        let now = self.now.filter(|row| row.run > seen);
-        let fall = then
-            .zip(now)
-            .filter(|(then, now)| then.metric == now.metric)
-            .and_then(|(then, now)| Some(then.after?.since(level(now)?)));
-        fall.is_some_and(|fall| fall.as_f64() >= GIVEN_BACK * n_bytes.as_f64())
+        self.rows.gave_back(seen, self.device, n_bytes)
     }
-}
-
-fn level(row: &RunRow) -> Option<Bytes> {
-    row.after.or(row.before)
 }
 
 /// The run that is known to have left it: the one that displayed the oldest result, the last
