@@ -59,8 +59,13 @@ def press(page: Page, n_times: int) -> None:
 
 def printed(path: Path) -> str:
     """Return what the last cell of the notebook, as it is saved, has printed."""
+    try:
+        cells = json.loads(path.read_text())["cells"]
+    except json.JSONDecodeError:
+        # JupyterLab is writing it.
+        return ""
     # A new cell stands behind it.
-    outputs = json.loads(path.read_text())["cells"][-2]["outputs"]
+    outputs = cells[-2]["outputs"]
     texts = [output.get("data", {}).get("text/plain") or output.get("text") for output in outputs]
     return "".join("".join(text) for text in texts if text)
 
