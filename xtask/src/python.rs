@@ -248,7 +248,10 @@ impl Environment {
     /// knows the indexes and certificates of its own configuration.
     fn add(&self, installer: &Self, arguments: &[OsString]) -> Result<()> {
         let mut uv = installer.program("uv");
-        uv.args(["pip", "install", "--quiet", "--python"])
+        // Tests start hundreds of processes, and where Python may write no bytecode, as in many images of
+        // containers, each would compile what it imports: torch twice as slowly, TensorFlow four times.
+        uv.args(["pip", "install", "--quiet", "--compile-bytecode"])
+            .arg("--python")
             .arg(self.python_path())
             .args(arguments)
             .env("UV_HTTP_TIMEOUT", "180");
