@@ -30,7 +30,8 @@ def test_session(path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch) 
     for name, value in machine.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("GPUMEM_SESSION_DEVICE", "cuda")
-    judged = judge(path, fixes=True)
+    # What a fix does is the same everywhere.
+    judged = judge(path, fixes=False)
     if judged.skipped:
         pytest.skip(judged.skipped)
     errors = [entry["error"] for entry in judged.said["log"] if entry["error"]]

@@ -67,7 +67,7 @@ def test_levels_peak_and_lines_of_a_random_cell(n_cards: int, configuration: str
     torch = started()
     names()["n_cards"] = n_cards
     rng = random.Random(n_cards)  # noqa: S311 (a test draws the same again)
-    for _ in range(4):
+    for _ in range(2):
         cell, alive = random_cell(rng, n_cards, 60)
         names()["seen"] = seen = [[torch.cuda.memory_allocated(idx) for idx in range(n_cards)]]
         assert run(cell) is None

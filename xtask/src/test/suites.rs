@@ -19,10 +19,10 @@ pub(super) const SUITES: [Suite; 17] = [
     // The longest first.
     suite("python", Lane::Waits, python),
     suite("browser", Lane::Waits, browser),
+    suite("cuda", Lane::Waits, cuda),
     suite("harm", Lane::Waits, harm),
     suite("frameworks", Lane::Waits, frameworks),
     suite("sessions", Lane::Waits, sessions),
-    suite("cuda", Lane::Waits, cuda),
     suite("demo", Lane::Waits, demo),
     suite("oldest", Lane::Waits, oldest),
     suite("between", Lane::Waits, between),
@@ -181,15 +181,16 @@ fn sessions(setting: &Setting<'_>) -> Result<Ran> {
     side_by_side(setting, &environment, &["tests/sessions"]).map(Ran::Tests)
 }
 
-/// Of `harm`: files, text and the system's memory are the same on every Python.
-const SAME_ON_EVERY_PYTHON: [&str; 4] = [
-    "--ignore=tests/harm/test_copies.py",
-    "--ignore=tests/harm/test_store.py",
-    "--ignore=tests/harm/test_text.py",
-    "--deselect=tests/harm/test_memory.py::test_little_address_space_is_left",
+/// Of `harm`: what rests on the insides of Python. Files, copies and the system are the same on every one.
+const HARM_OF_PYTHON: [&str; 5] = [
+    "tests/harm/test_forks.py",
+    "tests/harm/test_guards.py",
+    "tests/harm/test_loops.py",
+    "tests/harm/test_program.py",
+    "tests/harm/test_threads.py",
 ];
 
-/// Sessions that ended a kernel once: on each Python from 3.11 on, and beside torch.
+/// Sessions that ended a kernel once; what rests on the insides of Python on each from 3.11 on; and beside torch.
 fn harm(setting: &Setting<'_>) -> Result<Ran> {
     let project = setting.project;
     let mut plain = vec![Environment::main(project)?];
@@ -199,11 +200,12 @@ fn harm(setting: &Setting<'_>) -> Result<Ran> {
     for (idx, environment) in plain.into_iter().enumerate() {
         let environment = setting.with_wheel(environment)?;
         run::say(&format!("Python 3.{}", environment.minor()));
-        let mut apart = vec!["tests/harm", "--ignore=tests/harm/test_torch.py"];
-        if idx > 0 {
-            apart.extend(SAME_ON_EVERY_PYTHON);
-        }
-        sum += side_by_side(setting, &environment, &apart)?;
+        sum += if idx == 0 {
+            let all = ["tests/harm", "--ignore=tests/harm/test_torch.py"];
+            side_by_side(setting, &environment, &all)?
+        } else {
+            side_by_side(setting, &environment, &HARM_OF_PYTHON)?
+        };
     }
     sum += match setting.torch(Torch::Frameworks)? {
         Some(environment) => beside_torch(setting, &environment, HARM_OF_TORCH)?,
