@@ -167,11 +167,22 @@ def test_who_keeps_it_is_told_after_one_run(shell: Shell, keeper: str, letting_g
 def test_garbage_is_told_while_the_collector_is_off(shell: Shell) -> None:
     run(shell, "gc.disable()", "model = Cycle()", "del model")
     [found] = findings()
-    assert (found.severity, found.holders[0].kind) == ("warning", "cyclic_garbage")
+    assert (found.severity, found.holders[0].kind) == ("warning", "uncollected_garbage")
     assert found.fix is not None
     run(shell, found.fix.after, "pass")
     assert allocated() == 0
     assert [it.withdrawn for it in findings()] == ["let_go"]
+
+
+def test_garbage_that_grows_while_the_collector_is_off_is_a_leak(shell: Shell) -> None:
+    run(shell, "gc.disable()")
+    run(shell, *[f"ring = [sim.tensor(20 * {MIB})]\nring.append(ring)"] * 10)
+    [found] = [it for it in gpumem.report().findings if it.kind in {"leak", "growing"}]
+    assert (found.kind, found.holders[0].kind) == ("leak", "uncollected_garbage")
+    assert found.fix is not None
+    assert found.fix.before is None
+    run(shell, found.fix.after)
+    assert allocated() == 20
 
 
 def test_the_collector_frees_garbage_by_itself(shell: Shell) -> None:

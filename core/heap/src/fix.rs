@@ -109,6 +109,7 @@ pub fn fix(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
             Some(once(holder.kind.release()?, FixReason::TracebackReleased))
         }
         RootKind::CyclicGarbage => Some(once(holder.kind.release()?, FixReason::CyclesCollected)),
+        RootKind::UncollectedGarbage => Some(once(holder.kind.release()?, FixReason::CollectorOn)),
         RootKind::RunModule => Some(once(holder.kind.release()?, FixReason::ScriptsForgotten)),
         RootKind::Variable | RootKind::ModuleGlobal => of_name(holder, sources, is_accelerator),
         RootKind::ThreadFrame if holder.is_local() => of_name(holder, sources, is_accelerator),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::node::{Category, Node, NodeIdx};
 use super::root::Root;
 use super::step::Step;
-use gpumem_model::holders::Allocated;
+use gpumem_model::holders::{Allocated, RootKind};
 
 /// One object holds another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +52,15 @@ impl ObjectGraph {
     /// an unknown holder.
     pub fn account(&mut self, device: &str, handed_out: Allocated) {
         self.ledger.insert(device.to_owned(), handed_out);
+    }
+
+    /// Notes that the garbage collector is off: nothing frees cyclic garbage.
+    pub fn leave_garbage(&mut self) {
+        for root in &mut self.roots {
+            if root.kind == RootKind::CyclicGarbage {
+                root.kind = RootKind::UncollectedGarbage;
+            }
+        }
     }
 
     /// Which object holds which, and how.

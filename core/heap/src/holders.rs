@@ -504,9 +504,8 @@ impl HeapAnalysis<'_> {
 pub(super) fn keeper_of_step(step: &Step) -> Option<Keeper> {
     match step {
         Step::Closure(_) | Step::Default(_) | Step::Cell => Some(Keeper::Function),
-        Step::Attribute(name) | Step::Variable(name)
-            if name.starts_with("tb_frame") || &**name == "__traceback__" =>
-        {
+        Step::Frame(_) => Some(Keeper::Traceback),
+        Step::Attribute(name) | Step::Variable(name) if &**name == "__traceback__" => {
             Some(Keeper::Traceback)
         }
         Step::Attribute(name) | Step::Variable(name) | Step::Key(name) | Step::Local(name) => {

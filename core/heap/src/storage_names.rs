@@ -39,7 +39,7 @@ impl HeapAnalysis<'_> {
                 address: storage.address?,
                 n_bytes: storage.n_bytes,
                 path: match self.web.name_of(it.root).map(|name| name.kind) {
-                    Some(RootKind::CyclicGarbage) => {
+                    Some(kind) if kind.is_garbage() => {
                         format!("{path} in a cycle that `gc.collect()` frees")
                     }
                     Some(RootKind::Unnamed) | None => format!("{path}, which no name reaches"),

@@ -363,7 +363,7 @@ prop_compose! {
         OutOfMemory {
             at: Nanos::new(at), device, names_accelerator, framework, survived, message,
             holders: holder
-                .map(|(name, kind)| OomHolder { name, kind, used: Bytes::new(at) })
+                .map(|(name, kind)| OomHolder { name, kind, used: Bytes::new(at), n_storages: at })
                 .into_iter()
                 .collect(),
             figures: OomFigures {

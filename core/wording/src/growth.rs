@@ -412,10 +412,11 @@ const MOST: f64 = 0.6;
 
 /// It is called by its name, not by what it is.
 fn has_name(kind: RootKind) -> bool {
-    !matches!(
+    let is_other = matches!(
         kind,
-        RootKind::Traceback | RootKind::CyclicGarbage | RootKind::Unnamed | RootKind::System
-    )
+        RootKind::Traceback | RootKind::Unnamed | RootKind::System
+    );
+    !is_other && !kind.is_garbage()
 }
 
 /// A forecast of runs, with two digits that count.

@@ -7,7 +7,7 @@ pub(super) fn held_by(holder: &Holder) -> String {
     let Holder { name, what, .. } = holder;
     match holder.kind {
         RootKind::Unnamed => format!("held by no name ({what})"),
-        RootKind::CyclicGarbage => {
+        kind if kind.is_garbage() => {
             format!("held by objects that only refer to each other ({what})")
         }
         _ if holder.is_local() => format!("held by {name} ({what})"),

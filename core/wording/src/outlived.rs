@@ -79,7 +79,7 @@ fn gone(details: &OutlivedDetails, is_deleted: bool) -> Prose {
 /// `accelerator._models[0] keeps its 600 MiB`.
 fn keeps(details: &OutlivedDetails, units: Units) -> Prose {
     let who: Prose = match details.kind {
-        RootKind::CyclicGarbage => "cyclic garbage".into(),
+        kind if kind.is_garbage() => "cyclic garbage".into(),
         RootKind::Unnamed => "something that no name of Python's leads to".into(),
         RootKind::OutputHistory | RootKind::Traceback | RootKind::Debugger => {
             code(&details.holder).into()

@@ -358,7 +358,7 @@ fn what_lives_on_in_words() {
             Some(WayOut::Thread)
         ),
         of(
-            RootKind::CyclicGarbage,
+            RootKind::UncollectedGarbage,
             "<Trainer>.model",
             Some(WayOut::Collector)
         ),
@@ -373,6 +373,7 @@ fn out_of_memory_in_words() {
         name: name.to_owned(),
         kind,
         used: Bytes::mib(mib),
+        n_storages: 1,
     };
     let breakdown = OomBreakdown {
         wanted: Some(Bytes::gib(2)),

@@ -40,7 +40,8 @@ class Holder:
     """For example ``losses``, ``Out[3]`` or ``last exception``."""
     kind: str
     """``variable``, ``output_history``, ``traceback``, ``debugger``, ``run_module``,
-    ``module_global``, ``thread_frame``, ``cyclic_garbage``, ``system`` or ``unnamed``."""
+    ``module_global``, ``thread_frame``, ``cyclic_garbage``, ``uncollected_garbage`` (the
+    garbage collector is off), ``system`` or ``unnamed``."""
     device: str
     n_bytes: int
     """Bytes that it alone keeps: they are freed only when it lets go."""

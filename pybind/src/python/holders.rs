@@ -57,7 +57,7 @@ pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<heap::Holders> 
         allocated: session::handed_out(py),
         asks: Asks::All,
         walk_time: WALK_TIME.max(look::walk_time()),
-        ..Question::new(Reach::All, Urgency::Asked)
+        ..Question::new(py, Reach::All, Urgency::Asked)
     };
     // Whoever asked waits longer than a cell's end does, however long that is.
     let patience = (WALK_TIME * 2).max(look::patience());

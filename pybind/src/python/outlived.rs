@@ -76,8 +76,7 @@ fn look_for(py: Python<'_>, before: Option<Arc<Inventory>>, gone: Vec<String>) -
         allocated: session::handed_out(py),
         before,
         gone,
-        is_collected: session::is_collected(py),
-        ..Question::new(Reach::NamesOrAll, Urgency::Asked)
+        ..Question::new(py, Reach::NamesOrAll, Urgency::Asked)
     };
     let patience = look::walk_time().max(look::patience());
     match look::take(py, &shells(py), &question, patience) {

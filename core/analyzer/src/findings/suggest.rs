@@ -67,7 +67,7 @@ pub(super) fn against_growth(
     steps: bool,
     holder: Option<&Holder>,
 ) -> Vec<Advice> {
-    if holder.is_some_and(|it| it.kind == RootKind::CyclicGarbage) {
+    if holder.is_some_and(|it| it.kind.is_garbage()) {
         return Vec::new();
     }
     let looked_at = holder.filter(|it| it.kind.is_named() && !it.path.is_empty());

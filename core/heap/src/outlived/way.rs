@@ -20,9 +20,6 @@ const NEARLY_ALL: f64 = 0.9;
 /// Containers that several names may fill.
 const CONTAINERS: [&str; 4] = ["list", "dict", "tuple", "set"];
 
-/// Switches the collector on that is off.
-pub(super) const COLLECT: &str = "import gc; gc.enable(); gc.collect()";
-
 /// The way from a name to the object that keeps what lives on.
 pub(super) struct Way<'l, 'a> {
     look: &'l HeapAnalysis<'a>,
@@ -180,7 +177,9 @@ impl<'l, 'a> Way<'l, 'a> {
     pub(super) fn out(&self) -> Option<(WayOut, String)> {
         let name = &self.look.web.names[self.root as usize - 1];
         match name.kind {
-            RootKind::CyclicGarbage => return Some((WayOut::Collector, COLLECT.to_owned())),
+            RootKind::UncollectedGarbage => {
+                return Some((WayOut::Collector, name.kind.release()?.to_owned()));
+            }
             RootKind::ThreadFrame => return Some((WayOut::Thread, String::new())),
             RootKind::Variable | RootKind::ModuleGlobal => {}
             _ => return None,
@@ -295,7 +294,12 @@ impl<'l, 'a> Way<'l, 'a> {
 
 /// The steps that lead from an exception or a traceback into its frames, and to the exceptions behind it.
 fn is_of_error(step: &Step) -> bool {
-    is_of_exception(step) || matches!(step, Step::Attribute(name) if name.starts_with("tb_"))
+    let is_of_traceback = match step {
+        Step::Frame(_) => true,
+        Step::Attribute(name) => name.starts_with("tb_"),
+        _ => false,
+    };
+    is_of_exception(step) || is_of_traceback
 }
 
 fn is_of_exception(step: &Step) -> bool {

@@ -28,6 +28,8 @@ named! {
         System = "system",
         /// Objects that only refer to each other; the next collection frees them.
         CyclicGarbage = "cyclic_garbage",
+        /// The same while the garbage collector is off: nothing frees them.
+        UncollectedGarbage = "uncollected_garbage",
         /// No name reaches it.
         #[default]
         Unnamed = "unnamed",
@@ -57,6 +59,7 @@ impl RootKind {
             Self::Debugger => Some("debugger"),
             Self::System => Some("library"),
             Self::CyclicGarbage => Some("freed by the next gc.collect()"),
+            Self::UncollectedGarbage => Some("the garbage collector is off"),
             Self::Unnamed => Some("no name reaches it"),
         }
     }
@@ -68,6 +71,7 @@ impl RootKind {
             Self::Traceback | Self::Debugger => Some("%gpumem release traceback"),
             Self::RunModule => Some("get_ipython().clear_main_mod_cache()"),
             Self::CyclicGarbage => Some("%gpumem release cycles"),
+            Self::UncollectedGarbage => Some("import gc; gc.enable(); gc.collect()"),
             _ => None,
         }
     }
@@ -78,6 +82,11 @@ impl RootKind {
             self,
             Self::Variable | Self::ModuleGlobal | Self::ThreadFrame
         )
+    }
+
+    /// Objects that only refer to each other.
+    pub const fn is_garbage(self) -> bool {
+        matches!(self, Self::CyclicGarbage | Self::UncollectedGarbage)
     }
 
     /// IPython keeps it in addition to what the user named.

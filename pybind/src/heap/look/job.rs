@@ -154,6 +154,9 @@ fn account(graph: &mut ObjectGraph, question: &Question) {
     for (device, allocated) in &question.allocated {
         graph.account(device, *allocated);
     }
+    if !question.is_collected {
+        graph.leave_garbage();
+    }
 }
 
 /// Asks the original for what the copy cannot do.

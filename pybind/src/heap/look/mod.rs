@@ -37,6 +37,7 @@ use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
 use crate::base::cpu_time;
+use crate::base::modules::imported;
 use crate::heap::adapters::own::{self, Asks, Registered};
 use crate::heap::adapters::pools;
 use crate::heap::walk::{Places, Told};
@@ -109,14 +110,14 @@ pub(crate) struct Question {
 
 impl Question {
     /// A question with default limits that calls no adapter of the user's and is compared with no earlier look.
-    pub(crate) fn new(reach: Reach, urgency: Urgency) -> Self {
+    pub(crate) fn new(py: Python<'_>, reach: Reach, urgency: Urgency) -> Self {
         Self {
             reach,
             limits: heap::Limits::default(),
             allocated: Vec::new(),
             before: None,
             gone: Vec::new(),
-            is_collected: true,
+            is_collected: is_collected(py),
             asks: Asks::Nobody,
             walk_time: walk_time(),
             urgency,
@@ -151,6 +152,19 @@ impl Question {
             _ => None,
         }
     }
+}
+
+/// The garbage collector frees cyclic garbage by itself.
+fn is_collected(py: Python<'_>) -> bool {
+    let asked = || -> PyResult<bool> {
+        let Some(gc) = imported(py, "gc")? else {
+            return Ok(true);
+        };
+        let is_on = gc.call_method0("isenabled")?.is_truthy()?;
+        let threshold = gc.call_method0("get_threshold")?.get_item(0)?;
+        Ok(is_on && threshold.is_truthy()?)
+    };
+    asked().unwrap_or(true)
 }
 
 /// What a look came to, or why to nothing.

@@ -101,7 +101,7 @@ fn names(py: Python<'_>, asks: Asks) -> Result<BlockNames, String> {
         limits,
         asks,
         walk_time: WALK_TIME,
-        ..Question::new(Reach::All, Urgency::Asked)
+        ..Question::new(py, Reach::All, Urgency::Asked)
     };
     let patience = (WALK_TIME * 2).max(look::patience());
     match look::take(py, &shells(py), &question, patience) {

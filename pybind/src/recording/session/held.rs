@@ -74,7 +74,7 @@ pub(super) fn look_before(py: Python<'_>, before: &[(sources::Found, Reading)]) 
         let nothing = Arc::new(Inventory::default());
         return with_session(py, |session| session.inventory = Some(nothing));
     }
-    let question = question(Reach::Names, allocated, None);
+    let question = question(py, Reach::Names, allocated, None);
     let wanted = Wanted {
         run: None,
         inside_at: None,
@@ -202,8 +202,7 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
     };
     let question = Question {
         gone,
-        is_collected: promises::is_collected(py),
-        ..question(Reach::NamesOrAll, allocated, before)
+        ..question(py, Reach::NamesOrAll, allocated, before)
     };
     take(py, question, wanted, patience)
 }
@@ -311,6 +310,7 @@ pub(crate) fn collect_look(py: Python<'_>, patience: Duration) -> PyResult<bool>
 }
 
 pub(super) fn question(
+    py: Python<'_>,
     reach: Reach,
     allocated: Vec<(String, Allocated)>,
     before: Option<Arc<Inventory>>,
@@ -319,7 +319,7 @@ pub(super) fn question(
         allocated,
         before,
         asks: Asks::AfterRuns,
-        ..Question::new(reach, Urgency::AfterRun)
+        ..Question::new(py, reach, Urgency::AfterRun)
     }
 }
 

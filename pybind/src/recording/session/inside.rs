@@ -58,7 +58,7 @@ pub(crate) fn look_inside(py: Python<'_>, run: RunId, thread: u64) -> PyResult<b
     let question = Question {
         asks: Asks::Nobody,
         thread: Some(thread),
-        ..held::question(Reach::Names, handed_out(&levels), Some(before))
+        ..held::question(py, Reach::Names, handed_out(&levels), Some(before))
     };
     held::take(py, question, wanted, Duration::ZERO)?;
     Ok(true)

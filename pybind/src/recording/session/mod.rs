@@ -40,7 +40,6 @@ pub(crate) use held::{
 };
 pub(crate) use inside::{foretell, look_inside};
 pub(crate) use loops::{note_loops, read_in_loop, source_of};
-pub(crate) use promises::is_collected;
 pub(crate) use reading::{
     device_labels, handed_out, new_sampler, order, processes, readings, source_states,
     sources_text, use_sources,

@@ -66,19 +66,6 @@ fn namespaces(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     Ok(variables.filter_map(|it| it.cast_into().ok()).collect())
 }
 
-/// The garbage collector frees cyclic garbage by itself.
-pub(crate) fn is_collected(py: Python<'_>) -> bool {
-    let asked = || -> PyResult<bool> {
-        let Some(gc) = imported(py, "gc")? else {
-            return Ok(true);
-        };
-        let is_on = gc.call_method0("isenabled")?.is_truthy()?;
-        let threshold = gc.call_method0("get_threshold")?.get_item(0)?;
-        Ok(is_on && threshold.is_truthy()?)
-    };
-    asked().unwrap_or(true)
-}
-
 impl Session {
     /// The variables that hold enough of a device to be told of.
     pub(super) fn names_with_much(&self, inventory: &Inventory) -> Vec<Promised> {
