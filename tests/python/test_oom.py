@@ -231,6 +231,19 @@ def test_who_held_memory_is_known_though_the_cell_caught_it(
     assert f"held by `{name}` " in found.detail
 
 
+def test_what_a_function_that_failed_collected_is_told_by_its_variable(shell: Shell) -> None:
+    shell.run(
+        f"def encode(n, given):\n    outs = []\n    for _ in range(n):\n"
+        f"        outs.append(sim.tensor(40 * {MIB}))\n    return outs"
+    )
+    shell.run(f"given = sim.tensor(100 * {MIB})")
+    shell.run("%%gpumem\nencode(40, given)")
+    told = {it["name"]: it["used_bytes"] // MIB for it in of_the_shell(rows()[0]["oom"]["holders"])}
+    assert told == {"given": 100, "outs in encode()": 920}
+    [found] = out_of_memory()
+    assert "`outs in encode()` collected 920 MiB in this run" in found.detail
+
+
 def test_nobody_is_looked_for_where_the_user_does_not_want_it(shell: Shell) -> None:
     shell.run(f"{IN_A_FUNCTION}")
     shell.run("%%gpumem --no-holders\nstep()")

@@ -332,6 +332,7 @@ mod tests {
             name: (*name).to_owned(),
             kind: *kind,
             used: Bytes::mib(*used),
+            n_storages: 1,
         });
         let parts = [
             (OomPart::Tensors, filled.tensors),

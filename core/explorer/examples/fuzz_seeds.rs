@@ -191,6 +191,7 @@ fn ran_out() -> OutOfMemory {
             name: "losses".to_owned(),
             kind: RootKind::Variable,
             used: Bytes::mib(4),
+            n_storages: 3,
         }],
         message: Some("CUDA out of memory".to_owned()),
         ..OutOfMemory::default()

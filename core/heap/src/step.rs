@@ -25,6 +25,8 @@ pub enum Step {
     Default(Arc<str>),
     /// A local variable of a frame, a generator or a coroutine: `.<locals>.name`.
     Local(Arc<str>),
+    /// The frame of a traceback, in which this function ran: `.tb_frame`.
+    Frame(Arc<str>),
     /// What a closure's cell holds: `.cell_contents`.
     Cell,
     /// An element of a set: `.<element>`.
@@ -69,6 +71,7 @@ impl fmt::Display for Step {
             Self::Closure(name) => write!(f, ".<closure>.{name}"),
             Self::Default(name) => write!(f, ".<defaults>.{name}"),
             Self::Local(name) => write!(f, ".<locals>.{name}"),
+            Self::Frame(_) => f.write_str(".tb_frame"),
             Self::Cell => f.write_str(".cell_contents"),
             Self::Element => f.write_str(".<element>"),
             Self::Saved(Some(name)) => write!(f, "._saved_{name}"),

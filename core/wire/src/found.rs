@@ -78,6 +78,7 @@ wire! { HeldBy {
     "class" => kind,
     "device" => device,
     "bytes" => n_bytes,
+    "n_storages" => n_storages,
 }}
 
 wire! { StorageName {

@@ -52,6 +52,9 @@ pub struct OomHolder {
     /// What it held, excluding what a name before it in the list holds.
     #[serde(rename = "used_bytes")]
     pub used: Bytes,
+    /// How many storages that was; 0 if nobody counted.
+    #[serde(skip)]
+    pub n_storages: u64,
 }
 
 /// The figures of an out-of-memory error, in bytes; `None` for those that its message does not give.

@@ -39,12 +39,14 @@ struct WireHolder {
     name: String,
     kind: KnownKind,
     used: Bytes,
+    n_storages: u64,
 }
 
 wire! { OomHolder => WireHolder {
     "name" => name,
     "class" => kind,
     "used" => used,
+    sparse "n_storages" => n_storages,
 }}
 
 impl WireHolder {
@@ -53,6 +55,7 @@ impl WireHolder {
             name: self.name,
             kind: self.kind.0?,
             used: self.used,
+            n_storages: self.n_storages,
         })
     }
 }

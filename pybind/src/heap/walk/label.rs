@@ -95,8 +95,14 @@ impl Labeller {
             }
             Native::Traceback => {
                 attributes(object, &["tb_next"], labels);
-                if is_copy {
-                    attributes(object, &["tb_frame"], labels);
+                let frame = if is_copy {
+                    object.read("tb_frame")
+                } else {
+                    None
+                };
+                if let Some(frame) = frame {
+                    let function = native::function_name(&frame).unwrap_or_default();
+                    labels.add(&frame, Step::Frame(function.into()));
                 }
             }
             Native::Generator { frame, awaits } => {

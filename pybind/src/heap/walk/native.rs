@@ -124,6 +124,11 @@ impl Members {
     }
 }
 
+/// The name of the function that runs in a frame.
+pub(super) fn function_name(frame: &Object<'_>) -> Option<String> {
+    frame.code_of_frame()?.read("co_name")?.text()
+}
+
 /// The local variables of a function's frame; nothing of a module's or a class's, whose locals are
 /// its namespace.
 ///

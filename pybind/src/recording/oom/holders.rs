@@ -87,7 +87,7 @@ impl Watch {
 
 fn holders(py: Python<'_>) -> Vec<HeldBy> {
     // Something of the user's is under way: no adapter is asked.
-    let question = Question::new(Reach::Names, Urgency::Error);
+    let question = Question::new(py, Reach::Names, Urgency::Error);
     match look::take(py, &shells(py), &question, look::patience()) {
         Taken::Answered(found) => found.held_by,
         Taken::Late(_) => {

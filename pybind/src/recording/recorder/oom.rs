@@ -124,6 +124,7 @@ fn holders_on(label: Option<&str>, held_by: Vec<HeldBy>, keeps_names: bool) -> V
         },
         kind: held.kind,
         used: held.n_bytes,
+        n_storages: held.n_storages,
     };
     held_by.take(MAX_HOLDERS).map(holder).collect()
 }

@@ -6,7 +6,9 @@ use super::Case;
 use crate::row::RunRow;
 use gpumem_heap::is_data;
 use gpumem_model::holders::{DeviceHolders, Holder, RootKind};
-use gpumem_model::recording::{AllocatorLevels, DeviceKind, Framework, Run, Source, Status};
+use gpumem_model::recording::{
+    AllocatorLevels, DeviceKind, Framework, OomHolder, Run, Source, Status,
+};
 use gpumem_model::source_text::{self, is_name_letter};
 use gpumem_model::units::{ByteDelta, Bytes};
 
@@ -23,6 +25,9 @@ const STATE: &str = ".state[";
 /// An optimizer whose state is new by this share has taken its first step.
 const NEW: f64 = 0.8;
 
+/// A variable of a function collects, rather than computes, from so many tensors on.
+const MANY: u64 = 8;
+
 /// Queues of Python, which threads fill ahead.
 const QUEUES: [&str; 4] = ["Queue", "LifoQueue", "PriorityQueue", "SimpleQueue"];
 
@@ -33,7 +38,7 @@ const EVALUATES: [&str; 10] = [
     "eval", "valid", "val_", "test", "predict", "infer", "generate", "score", "embed", "encode",
 ];
 
-/// The most decisive first; never none.
+/// The most decisive first; none only where the cell went on, and nothing is known that it could do better.
 pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
     let mut causes: Vec<Cause> = [
         too_large(case),
@@ -41,10 +46,7 @@ pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
         fragmented(case),
         cached_elsewhere(case),
         other_processes(case),
-        collecting_holder(case).map(|holder| Cause::Collected {
-            kept: holder.grown.unwrap_or_default().magnitude(),
-            name: holder.name.clone(),
-        }),
+        collected(case),
         old_copy(case),
         earlier_error(case),
         outputs(case),
@@ -57,7 +59,8 @@ pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
     if causes.is_empty() {
         // What is unused may still be wanted, and pieces may be as usual: only if nothing else is known.
         let last = unused(case).or_else(|| in_pieces(case));
-        causes.push(last.unwrap_or(Cause::SmallerStep));
+        let smaller = || (!case.survived()).then_some(Cause::SmallerStep);
+        causes.extend(last.or_else(smaller));
     }
     causes.extend(traceback(case));
     causes.extend(case.elsewhere.then_some(Cause::Unread));
@@ -134,9 +137,40 @@ fn other_processes(case: &Case<'_>) -> Option<Cause> {
     })
 }
 
+fn collected(case: &Case<'_>) -> Option<Cause> {
+    let of_name = collecting_holder(case).map(|holder| Cause::Collected {
+        kept: holder.grown.unwrap_or_default().magnitude(),
+        name: holder.name.clone(),
+    });
+    of_name.or_else(|| collected_in_function(case))
+}
+
+/// What a local variable of a function that failed has, no variable of the notebook's does: it came about in
+/// this very run.
+fn collected_in_function(case: &Case<'_>) -> Option<Cause> {
+    let least = case
+        .missing()
+        .max(case.figures().wanted)?
+        .max(half_of_kept(case));
+    let is_local = |it: &&OomHolder| {
+        let is_of_frame = matches!(it.kind, RootKind::ThreadFrame | RootKind::Traceback);
+        is_of_frame && it.name.contains(" in ")
+    };
+    let holder = case.oom.holders.iter().find(is_local)?;
+    (holder.n_storages >= MANY && holder.used >= least).then(|| Cause::Collected {
+        kept: holder.used,
+        name: holder.name.clone(),
+    })
+}
+
+fn half_of_kept(case: &Case<'_>) -> Bytes {
+    let kept = case.row().and_then(RunRow::kept_alone);
+    Bytes::new(kept.unwrap_or_default().magnitude().get() / 2)
+}
+
 /// The name that collected most of what the run kept, if that is as much as was missing.
 pub(super) fn collecting_holder<'a>(case: &Case<'a>) -> Option<&'a Holder> {
-    let least = short(case)?.max(Bytes::new(case.row()?.kept_alone()?.magnitude().get() / 2));
+    let least = short(case)?.max(half_of_kept(case));
     let look = case.recording.holders(case.outermost.idx, case.device)?;
     let grown = |holder: &Holder| holder.grown.unwrap_or_default();
     let is_one = |holder: &&Holder| {

@@ -197,11 +197,40 @@ fn the_old_copy_was_still_held() {
 }
 
 #[test]
+fn a_variable_of_a_function_that_failed_has_collected() {
+    let check = |name: &str, n_storages, used, expected: &[Cause]| {
+        let recording = recorded(&[out(1700)], TORCH, |oom| {
+            oom.holders = vec![OomHolder {
+                name: name.to_owned(),
+                kind: RootKind::Traceback,
+                used: Bytes::mib(used),
+                n_storages,
+            }];
+        });
+        let kept = HeldByError::Exactly(Bytes::mib(used));
+        let mut expected = expected.to_vec();
+        expected.push(Cause::Traceback { kept });
+        check_causes(&recording, &expected);
+    };
+    let name = "outs in encode()";
+    let collected = Cause::Collected {
+        kept: Bytes::mib(2100),
+        name: name.to_owned(),
+    };
+    check(name, 40, 2100, &[collected]);
+    // One large tensor, one that has less than was wanted, and what is no variable's.
+    check(name, 1, 2100, &[Cause::SmallerStep]);
+    check(name, 40, 2000, &[Cause::SmallerStep]);
+    check("last exception", 40, 2100, &[Cause::SmallerStep]);
+}
+
+#[test]
 fn the_old_copy_is_what_still_has_a_name() {
     let copy = |name: &str| OomHolder {
         name: name.to_owned(),
         kind: RootKind::Variable,
         used: Bytes::mib(1700),
+        n_storages: 12,
     };
     let text = "model = build()\nloss = model(x)";
     let check = |held: &str, expected: &[Cause]| {

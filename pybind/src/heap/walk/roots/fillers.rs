@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use gpumem_model::holders::RootKind;
 
 use super::Roots;
-use super::threads::function_name;
 use crate::heap::still::Object;
 use crate::heap::walk::native::Native;
+use crate::heap::walk::native::function_name;
 
 /// Code in code: deeper than people nest functions.
 const DEEPEST: usize = 8;

@@ -79,7 +79,7 @@ pub(crate) fn other_threads<'s>(section: &'s Section<'s>, places: &Places<'_>) -
     others.iter().find_map(|(thread, frames)| {
         let frame = frames.iter().find(|frame| !is_waiting(frame))?;
         let thread = names.get(thread).map_or("a thread", String::as_str);
-        let function = function_name(frame)?;
+        let function = native::function_name(frame)?;
         Some(format!("{function}() in {thread}"))
     })
 }
@@ -122,7 +122,7 @@ fn add_frame<'s>(roots: &mut Roots<'s>, frame: &Object<'s>, thread: Option<&str>
     if !roots.is_users(&globals) && is_passed(&globals) {
         return;
     }
-    let function = function_name(frame).unwrap_or_else(|| "?".to_owned());
+    let function = native::function_name(frame).unwrap_or_else(|| "?".to_owned());
     for (variable, value) in native::locals(frame) {
         if let Some(thread) = thread {
             let name = format!("{function}() in {thread}");
@@ -134,10 +134,6 @@ fn add_frame<'s>(roots: &mut Roots<'s>, frame: &Object<'s>, thread: Option<&str>
             roots.add(RootKind::ThreadFrame, &name, path, value);
         }
     }
-}
-
-pub(super) fn function_name(frame: &Object<'_>) -> Option<String> {
-    frame.code_of_frame()?.read("co_name")?.text()
 }
 
 pub(super) fn is_passed(globals: &Dict<'_>) -> bool {
