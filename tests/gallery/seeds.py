@@ -155,7 +155,7 @@ class Linked:
         leak="a = Linked()\nb = Linked()\na.link(b)\ndel a, b",
         fix="a = Linked()\nb = Linked()\na.link(b)\na.other = None\ndel a, b",
         bytes_per_run=2 * SIZE,
-        holder=Holder(".*", "cyclic_garbage", ""),
+        holder=Holder(".*", "uncollected_garbage", ""),
     ),
 ]
 

@@ -57,8 +57,8 @@ def test_a_cell_that_keeps_more_each_time_is_a_leak(notebook: Notebook, case: Gr
     notebook.run(case.setup)
     notebook.run(case.leak, N_RUNS)
     [leak] = notebook.alarms
-    # A collection frees it.
-    is_garbage = case.holder.kind == "cyclic_garbage"
+    # Whoever switched the collector off may collect now and then.
+    is_garbage = case.holder.kind == "uncollected_garbage"
     assert leak.state == ("suspected" if case.is_meant or is_garbage else "leak")
     assert leak.bytes_per_run == pytest.approx(case.bytes_per_run, rel=EXACT[notebook.world])
     assert leak.cell is not None

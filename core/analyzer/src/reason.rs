@@ -30,6 +30,8 @@ pub enum Reason {
     NotCollected,
     /// Objects that only refer to each other hold it, until the garbage collector's next run.
     WaitsForCollector,
+    /// Objects that only refer to each other hold it, and the garbage collector is off.
+    CollectorOff,
     /// The number of live allocations rose in nearly every run: something accumulates.
     AllocationsGrew {
         /// In how many runs they rose.

@@ -470,6 +470,7 @@ fn because(reason: Reason, units: Units) -> Option<String> {
         Reason::MayBeMeant | Reason::Meant => "on purpose?",
         Reason::FirstWrites => "arrays that were allocated before are written for the first time",
         Reason::WaitsForCollector => "waiting for Python's garbage collector",
+        Reason::CollectorOff => "the garbage collector is off",
         Reason::HolderUnknown => "what holds it is not known",
         Reason::NotBeyondDoubt => "not yet beyond doubt",
         Reason::TooFewRuns

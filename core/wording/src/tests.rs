@@ -194,6 +194,7 @@ fn growth_in_words() {
             Reason::WaitsForCollector,
             grown(State::Suspected, 12, |_| {}),
         ),
+        because(Reason::CollectorOff, grown(State::Suspected, 12, |_| {})),
         bounded(Reason::OneTensor),
         bounded(Reason::FirstWrites),
         bounded(Reason::Fills {

@@ -23,14 +23,16 @@ class Reason:
     container with a bound, which fills up), ``not_collected`` (no name holds it where only
     names count, or the name does not collect: the host in a loop), ``waits_for_collector``
     (objects that only refer to each other hold it, until the garbage collector's next run),
-    ``allocations_grew`` (the number of live allocations rose in nearly every run: something
-    accumulates), ``allocations_stayed`` (the number of live allocations never rose: something
-    is replaced by a larger version), ``may_be_meant`` (a name collects it, and neither is
-    there a sign of an accident, nor will it soon fill the device), ``meant`` (a cell uses all
-    that the name collects), ``accident`` (what holds it shows that nobody meant to keep it),
-    ``full_soon`` (the device is full within so many runs or steps), ``takes_much`` (it has
-    taken a tenth of the device or more), ``holder_unknown`` (no name is known to hold it),
-    ``not_beyond_doubt`` (it rests on one of the two tests alone, or chance may explain it)."""
+    ``collector_off`` (objects that only refer to each other hold it, and the garbage
+    collector is off), ``allocations_grew`` (the number of live allocations rose in nearly
+    every run: something accumulates), ``allocations_stayed`` (the number of live allocations
+    never rose: something is replaced by a larger version), ``may_be_meant`` (a name collects
+    it, and neither is there a sign of an accident, nor will it soon fill the device),
+    ``meant`` (a cell uses all that the name collects), ``accident`` (what holds it shows that
+    nobody meant to keep it), ``full_soon`` (the device is full within so many runs or steps),
+    ``takes_much`` (it has taken a tenth of the device or more), ``holder_unknown`` (no name
+    is known to hold it), ``not_beyond_doubt`` (it rests on one of the two tests alone, or
+    chance may explain it)."""
     n: int | None = None
     """``fills``: how many entries it has."""
     most: int | None = None

@@ -548,7 +548,10 @@ fn is_accident(holder: &Holder, is_emptied: bool) -> bool {
     let is_meant =
         matches!(holder.kind, RootKind::Variable | RootKind::ModuleGlobal) || holder.is_local();
     let traits = &holder.traits;
-    !is_meant || (traits.graph > Bytes::ZERO && !is_emptied) || traits.keeper.is_some()
+    // Who switched the collector off may collect now and then.
+    let may_go = holder.kind == RootKind::UncollectedGarbage;
+    let is_kept = (traits.graph > Bytes::ZERO && !is_emptied) || traits.keeper.is_some();
+    !may_go && (!is_meant || is_kept)
 }
 
 impl Growers {
@@ -675,6 +678,12 @@ impl Growers {
     pub(super) fn wait_for_collector(&self) -> bool {
         let first = self.holders.first();
         first.is_some_and(|it| it.kind == RootKind::CyclicGarbage)
+    }
+
+    /// The same, and the collector is off.
+    pub(super) fn are_left_by_collector(&self) -> bool {
+        let first = self.holders.first();
+        first.is_some_and(|it| it.kind == RootKind::UncollectedGarbage)
     }
 
     /// There was a look after one of the runs.

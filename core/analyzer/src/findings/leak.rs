@@ -501,6 +501,7 @@ impl Judged {
         let is_known = self.growers.is_looked_at() || !is_accelerator;
         match is_known {
             _ if is_accident => Intent::Accident,
+            _ if self.growers.are_left_by_collector() => Intent::May(Reason::CollectorOff),
             true => Intent::May(Reason::MayBeMeant),
             false => Intent::Unknown,
         }
