@@ -284,6 +284,19 @@ pub(crate) fn heap_changes(py: Python<'_>) -> PyResult<()> {
     })
 }
 
+/// A cell begins that is not recorded.
+pub(crate) fn note_unrecorded(py: Python<'_>) -> PyResult<()> {
+    if !is_owner() {
+        return Ok(());
+    }
+    with_session(py, |session| session.recorder.note_unrecorded())
+}
+
+/// Nothing is recorded so far.
+pub(crate) fn is_before_first_run(py: Python<'_>) -> PyResult<bool> {
+    with_session(py, |session| session.recorder.recording().runs().is_empty())
+}
+
 /// Records the answer of a look that was late, if it comes within `patience`. False where it is
 /// still under way.
 pub(crate) fn collect_look(py: Python<'_>, patience: Duration) -> PyResult<bool> {
