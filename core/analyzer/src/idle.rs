@@ -91,7 +91,7 @@ pub fn idle_memory(
     let of_group = |(names, n_bytes): (Vec<&str>, Bytes)| {
         let uses = names.iter().map(|it| reads.last_use(it, now.idx));
         let uses: Option<Vec<LastUse>> = uses.collect();
-        let last_use = uses?.into_iter().max_by_key(|it| it.run)?;
+        let last_use = uses?.into_iter().max_by_key(|it| (it.run, it.is_read))?;
         let is_known = looked_after.is_none_or(|run| run >= last_use.run);
         let is_for_a_while = last_use.n_runs_since >= MANY_RUNS
             || last_use.n_runs_since >= MIN_RUNS && last_use.n_cells_since >= MIN_CELLS;

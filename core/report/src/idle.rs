@@ -25,5 +25,8 @@ pub(super) fn lines(
         format!("  ○ {names} · {size} · {since} · `{}`", it.release())
     });
     let lines = std::iter::once(heading).chain(lines);
-    lines.map(|line| wrapped(&line, width)).collect()
+    let lines = lines.map(|line| wrapped(&line, width));
+    let lines: Vec<String> = lines.collect();
+    let lines = lines.iter().flat_map(|line| line.lines());
+    lines.map(str::to_owned).collect()
 }

@@ -110,6 +110,7 @@ pub fn text_with(
     lines.extend(devices.map(|summary| wrapped(&device_line(recording, summary), width)));
     let n_more = analysis.devices.len().saturating_sub(N_DEVICES);
     lines.extend((n_more > 0).then(|| format!("… and {}", count(n_more, "more device"))));
+    lines.push(String::new());
     lines.extend(idle::lines(
         recording,
         &analysis.idle,

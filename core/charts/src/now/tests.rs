@@ -58,6 +58,22 @@ fn what_leaks_has_a_sign() {
 }
 
 #[test]
+fn what_no_cell_reads_has_a_ring_and_a_sum() {
+    let load = [run(2400).held_by("checkpoint", "dict")];
+    let train = vec![run(0); 8];
+    let (recording, _) = session(&[("checkpoint = load()", &load), ("train()", &train)]);
+    let analysis = analyze(&recording, &Rules::default());
+    let scene = now(&recording, &analysis, &view(880.0));
+    let shown = texts(&scene);
+    assert!(shown.contains(&"○ 1.17 GiB"), "{shown:?}");
+    assert!(
+        shown.ends_with(&["○ not read for a while", "1.17 GiB"]),
+        "{shown:?}"
+    );
+    assert_sound(&scene);
+}
+
+#[test]
 fn what_an_ongoing_run_adds_is_told_beside_what_was_there() {
     let model = run(1200).held_by("model", "list");
     let going_on = run(480).status(Status::Running).steps(8);
@@ -75,6 +91,7 @@ fn what_can_still_be_used_is_cache_and_free() {
         category,
         size: Bytes::gib(size),
         alarm: None,
+        is_idle: false,
         kind: PartKind::Held,
         purpose: None,
     };
@@ -163,6 +180,7 @@ proptest! {
                 category: Some(Category::Names),
                 size: Bytes::new(*size),
                 alarm: None,
+                is_idle: false,
                 kind: PartKind::Held,
                 purpose: None,
             })
