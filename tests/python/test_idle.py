@@ -109,6 +109,15 @@ def test_functions_from_before_the_recording_may_read_all(shell: Shell) -> None:
     assert not idle()
 
 
+def test_a_report_finds_who_has_it_now(shell: Shell) -> None:
+    keep = "class Loader:\n    pass\nloader = Loader()\nloader.data = checkpoint"
+    # No level moves after the model is made, so no look is taken after these cells.
+    run(shell, *LOADED, keep, *USED)
+    assert not idle()
+    run(shell, "del loader")
+    assert idle() == ["del checkpoint"]
+
+
 def test_two_names_of_one_object_are_idle_together(shell: Shell) -> None:
     run(shell, LOADED[0], "state = checkpoint", LOADED[1], *USED)
     assert idle() == ["del checkpoint, state"]

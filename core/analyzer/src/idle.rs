@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use gpumem_model::holders::{DeviceHolders, RootKind, Twin};
-use gpumem_model::recording::{DeviceIdx, Recording, RunIdx, RunKind};
+use gpumem_model::recording::{DeviceIdx, Recording, RunKind};
 use gpumem_model::source_text::is_name_letter;
 use gpumem_model::units::Bytes;
 
 use super::Analysis;
+use super::inspection::capacity;
 use super::levels::DeviceSummary;
 use super::name_reads::{LastUse, NameReads, may_be_unread};
 
@@ -48,27 +49,50 @@ impl IdleMemory {
 
 /// What is idle on each device, by the latest look at it.
 pub(super) fn all(recording: &Recording, devices: &[DeviceSummary]) -> Vec<IdleMemory> {
-    let looked = devices.iter().filter_map(|summary| {
-        let (run, held) = recording.latest_holders(summary.device)?;
-        let run = recording.outermost(run);
-        Some((summary.device, summary.capacity?, held, run))
-    });
-    looked
-        .flat_map(|(device, capacity, held, run)| {
-            idle_memory(recording, (device, capacity), held, Some(run))
-        })
+    let devices = devices.iter();
+    let idle = devices.flat_map(|it| idle_by_latest_look(recording, it.device, it.capacity));
+    idle.filter(|(_, is_known)| *is_known)
+        .map(|(it, _)| it)
         .collect()
 }
 
-/// What is idle on a device of that capacity by a look at it: after a run, or now.
+/// The devices of which a look now may tell that something is idle: the latest one is too old for that.
+pub(super) fn unseen(recording: &Recording) -> Vec<DeviceIdx> {
+    let mut devices: Vec<DeviceIdx> = recording.devices().iter().map(|it| it.idx).collect();
+    devices.retain(|device| {
+        let capacity = capacity(recording, *device);
+        let mut idle = idle_by_latest_look(recording, *device, capacity).into_iter();
+        idle.any(|(_, is_known)| !is_known)
+    });
+    devices
+}
+
+/// What is idle by the latest look at a device, and whether that look is as late as its last use.
+fn idle_by_latest_look(
+    recording: &Recording,
+    device: DeviceIdx,
+    capacity: Option<Bytes>,
+) -> Vec<(IdleMemory, bool)> {
+    let Some(((run, held), capacity)) = recording.latest_holders(device).zip(capacity) else {
+        return Vec::new();
+    };
+    let looked_after = recording.outermost(run);
+    let idle = idle_memory(recording, (device, capacity), held).into_iter();
+    idle.map(|it| {
+        let is_known = looked_after >= it.last_use.run;
+        (it, is_known)
+    })
+    .collect()
+}
+
+/// What is idle on a device of that capacity by a look that is taken now.
 ///
 /// A name counts if it alone keeps 5 % of the device or more, and no cell has read it in the latest 8 runs, or in 5
-/// of at least 3 cells. A look before its last use does not tell what it holds now.
+/// of at least 3 cells.
 pub fn idle_memory(
     recording: &Recording,
     (device, capacity): (DeviceIdx, Bytes),
     held: &DeviceHolders,
-    looked_after: Option<RunIdx>,
 ) -> Vec<IdleMemory> {
     let worth_saying = |n_bytes: Bytes| n_bytes.as_f64() >= WORTH_SAYING * capacity.as_f64();
     let mut groups = groups(held);
@@ -78,10 +102,8 @@ pub fn idle_memory(
                 .iter()
                 .all(|it| may_be_unread(recording, it, MIN_RUNS))
     });
-    let now = recording.runs().iter().rev();
-    let now = now
-        .filter(|run| run.parent.is_none() && run.kind == RunKind::Cell)
-        .next();
+    let mut runs = recording.runs().iter().rev();
+    let now = runs.find(|run| run.parent.is_none() && run.kind == RunKind::Cell);
     let Some(now) = now.filter(|_| !groups.is_empty() && !held.is_cut) else {
         return Vec::new();
     };
@@ -92,7 +114,6 @@ pub fn idle_memory(
         let uses = names.iter().map(|it| reads.last_use(it, now.idx));
         let uses: Option<Vec<LastUse>> = uses.collect();
         let last_use = uses?.into_iter().max_by_key(|it| (it.run, it.is_read))?;
-        let is_known = looked_after.is_none_or(|run| run >= last_use.run);
         let is_for_a_while = last_use.n_runs_since >= MANY_RUNS
             || last_use.n_runs_since >= MIN_RUNS && last_use.n_cells_since >= MIN_CELLS;
         let mut twins = held.twins.iter();
@@ -100,7 +121,7 @@ pub fn idle_memory(
             let is_in = |name: &String| names.contains(&&**name);
             is_in(&it.name) && !is_in(&it.other)
         });
-        (is_known && is_for_a_while).then(|| IdleMemory {
+        is_for_a_while.then(|| IdleMemory {
             device,
             names: names.into_iter().map(str::to_owned).collect(),
             n_bytes,
@@ -152,7 +173,7 @@ mod tests {
     use crate::testing::{Play, run, session};
     use crate::{Rules, analyze};
     use gpumem_model::holders::{Holder, SharedMemory};
-    use gpumem_model::recording::{Frame, HolderSnapshot};
+    use gpumem_model::recording::{Frame, HolderSnapshot, RunIdx};
 
     /// `checkpoint` holds so many MiB of 16 GiB, and `model` 2000.
     fn held(checkpoint_mib: u64) -> DeviceHolders {

@@ -57,7 +57,7 @@ fn idle_lines(
     let Some(((held, capacity), recorded)) = held.zip(capacity).zip(recorded) else {
         return Vec::new();
     };
-    let idle = idle_memory(recording, (recorded.idx, capacity), held, None);
+    let idle = idle_memory(recording, (recorded.idx, capacity), held);
     idle::lines(recording, &idle, false, width)
 }
 
