@@ -112,7 +112,7 @@ def test_functions_from_before_the_recording_may_read_all(shell: Shell) -> None:
 def test_a_report_finds_who_has_it_now(shell: Shell) -> None:
     keep = "class Loader:\n    pass\nloader = Loader()\nloader.data = checkpoint"
     # No level moves after the model is made, so no look is taken after these cells.
-    run(shell, *LOADED, keep, *USED)
+    run(shell, *LOADED, keep, *USED, "n = len(loader.data)")
     assert not idle()
     run(shell, "del loader")
     assert idle() == ["del checkpoint"]

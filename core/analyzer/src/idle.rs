@@ -9,7 +9,6 @@ use gpumem_model::source_text::is_name_letter;
 use gpumem_model::units::Bytes;
 
 use super::Analysis;
-use super::inspection::capacity;
 use super::levels::DeviceSummary;
 use super::name_reads::{LastUse, NameReads, may_be_unread};
 
@@ -56,15 +55,10 @@ pub(super) fn all(recording: &Recording, devices: &[DeviceSummary]) -> Vec<IdleM
         .collect()
 }
 
-/// The devices of which a look now may tell that something is idle: the latest one is too old for that.
-pub(super) fn unseen(recording: &Recording) -> Vec<DeviceIdx> {
-    let mut devices: Vec<DeviceIdx> = recording.devices().iter().map(|it| it.idx).collect();
-    devices.retain(|device| {
-        let capacity = capacity(recording, *device);
-        let mut idle = idle_by_latest_look(recording, *device, capacity).into_iter();
-        idle.any(|(_, is_known)| !is_known)
-    });
-    devices
+/// A look at a device now may tell that something is idle: the latest one is too old for that.
+pub(super) fn is_unseen(recording: &Recording, device: DeviceIdx, capacity: Option<Bytes>) -> bool {
+    let idle = idle_by_latest_look(recording, device, capacity);
+    idle.iter().any(|(_, is_known)| !is_known)
 }
 
 /// What is idle by the latest look at a device, and whether that look is as late as its last use.

@@ -108,7 +108,9 @@ pub fn holders_wanted(recording: &Recording, idx: RunIdx) -> Vec<DeviceIdx> {
 /// The devices whose holders are worth searching when somebody reads the recording: a name may be idle, and may have
 /// given its object to another one since the latest look.
 pub fn holders_wanted_to_read(recording: &Recording) -> Vec<DeviceIdx> {
-    idle::unseen(recording)
+    let mut devices: Vec<DeviceIdx> = recording.devices().iter().map(|it| it.idx).collect();
+    devices.retain(|it| idle::is_unseen(recording, *it, capacity(recording, *it)));
+    devices
 }
 
 /// How much more a device has than before a run that goes on, if that is worth a search: a first time, or

@@ -66,16 +66,15 @@ impl<'a> NameReads<'a> {
             if run.beside_unrecorded {
                 return None;
             }
-            let text = match known.get(&run.revision) {
-                Some(text) => *text,
-                None => {
-                    let text = CellText::read(recording.text(run)?);
-                    if text.runs_other_code {
-                        return None;
-                    }
-                    reads.texts.push(text);
-                    reads.texts.len() - 1
+            let text = if let Some(text) = known.get(&run.revision) {
+                *text
+            } else {
+                let text = CellText::read(recording.text(run)?);
+                if text.runs_other_code {
+                    return None;
                 }
+                reads.texts.push(text);
+                reads.texts.len() - 1
             };
             known.insert(run.revision, text);
             reads.runs.push(CellRun {

@@ -373,15 +373,10 @@ impl<'a> Reading<'a, '_> {
 
     fn statement(&mut self, span: Span, words: &[Word<'a>], owner: Option<usize>) {
         let text = self.code.of_span(span);
-        if owner.is_none() {
-            if let Some(magic) = text.strip_prefix('%').filter(|it| !it.starts_with('%')) {
-                self.magic(
-                    magic
-                        .split(|letter| !is_name(letter))
-                        .next()
-                        .unwrap_or_default(),
-                );
-            }
+        let magic = text.strip_prefix('%').filter(|it| !it.starts_with('%'));
+        if let Some(magic) = magic.filter(|_| owner.is_none()) {
+            let name = magic.split(|letter| !is_name(letter)).next();
+            self.magic(name.unwrap_or_default());
         }
         self.texts(span, owner);
         let first = words.first().map_or("", |it| it.text);

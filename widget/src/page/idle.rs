@@ -2,7 +2,7 @@
 
 use gpumem_analyzer::IdleMemory;
 use gpumem_wording as wording;
-use gpumem_wording::Sign;
+use gpumem_wording::{Sign, code, prose};
 use web_sys::Element;
 
 use crate::dom::{Maker, flag, refill};
@@ -42,6 +42,7 @@ fn row(make: &Maker, model: &Model, idle: &IdleMemory) -> Element {
     let since = make.prose("span.since", &[("dir", "auto")], &since);
     let size = make.text("b", &[], &model.units().size(idle.n_bytes));
     let release = idle.release();
-    let copy = make.link("copy", &release, &format!("copy {release}"));
+    let attributes = [("data-action", "copy"), ("data-argument", &*release)];
+    let copy = make.prose("button.link", &attributes, &prose!["copy ", code(&release)]);
     make.group("li", &[], &[&sign, &names, &since, &size, &copy])
 }

@@ -167,7 +167,7 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
         };
         let of_gone = session.devices_of_names(&gone, run);
         is_promised = !of_gone.is_empty();
-        let to_read = Some(session.recorder.holders_wanted_to_read()).filter(|_| is_shown);
+        let to_read = is_shown.then(|| session.recorder.holders_wanted_to_read());
         for (device, label) in of_gone.into_iter().chain(to_read.into_iter().flatten()) {
             if !devices.iter().any(|(it, _)| *it == device) {
                 devices.push((device, label));
