@@ -385,7 +385,8 @@ impl<'a> Reading<'a, '_> {
         // The depth at which the targets of a `for` stand.
         let mut targets = None;
         for word in words {
-            let depth = self.code.depth(word.start) - self.code.depth(span.start);
+            let outside = self.code.depth(span.start);
+            let depth = self.code.depth(word.start).saturating_sub(outside);
             match word.text {
                 "for" => targets = Some(depth),
                 "in" if targets == Some(depth) => targets = None,
@@ -460,7 +461,9 @@ impl<'a> Reading<'a, '_> {
                     .trim_end_matches(|it: char| it.is_ascii_alphabetic())
                     .len();
             let (before, prefix) = before.split_at(before.len() - prefix);
-            let is_filled = prefix.contains(['f', 'F', 't', 'T']);
+            // IPython fills in names in commands, too.
+            let is_command = self.code.of_span(span).starts_with(['!', '%']);
+            let is_filled = is_command || prefix.contains(['f', 'F', 't', 'T']);
             let call = before
                 .trim_end()
                 .strip_suffix('(')
@@ -688,6 +691,7 @@ mod tests {
             "%%time\nf(x)",
             "%%bash\necho $x",
             "!ls {x}",
+            "!ls '{x}'",
         ] {
             check(text, "read");
         }
