@@ -206,6 +206,17 @@ def test_the_tally_lists_the_rest(full: gpumem.Recording, open_page: Open, tmp_p
     assert panel.locator(".entry").count() == n_rows
 
 
+def test_a_name_that_no_cell_reads_is_listed_below_the_bar(
+    full: gpumem.Recording, open_page: Open, tmp_path: Path
+) -> None:
+    report = ReportPage(open_page(saved(full, tmp_path)).page)
+    row = report.host.locator(".now .idle li")
+    said = r"model\s*made in In \[\d+\], \d+ runs ago, and not read since\s*512 MiB"
+    expect(row).to_have_text(re.compile(said))
+    expect(row.get_by_role("button", name="copy del model")).to_be_visible()
+    expect(report.verdict().locator(".tally")).to_contain_text("1 name not read for a while")
+
+
 def test_it_leaves_the_page_as_markdown(
     full: gpumem.Recording, open_page: Open, tmp_path: Path
 ) -> None:

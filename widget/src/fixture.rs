@@ -50,6 +50,7 @@ pub(crate) fn recording_of_runs(cells: &[u32]) -> Recording {
             }],
             oom: None,
             overlaps: Vec::new(),
+            beside_unrecorded: false,
         }));
     }
     recording

@@ -4,6 +4,7 @@ use super::Analysis;
 use super::context::Context;
 use super::device_rows::{DeviceRows, Rows};
 use super::findings::checks::{Checks, Scope, Series};
+use super::idle;
 use super::levels;
 use super::names::Names;
 use super::paths::Paths;
@@ -31,8 +32,10 @@ impl IncrementalAnalyzer {
     pub(super) fn derived(&mut self, recording: &Recording, rules: &Rules) -> Analysis {
         let rows = levels::rows(recording);
         let of_devices = DeviceRows::all(recording, &rows);
+        let devices = levels::summaries(recording, Rows::new(&rows, &of_devices));
         let mut analysis = Analysis {
-            devices: levels::summaries(recording, Rows::new(&rows, &of_devices)),
+            idle: idle::all(recording, &devices),
+            devices,
             rows,
             findings: Vec::new(),
             warnings: levels::warnings(recording),

@@ -19,6 +19,7 @@ use crate::Rules;
 use crate::device_rows::GIVEN_BACK;
 use crate::findings::fragmentation::is_in_pieces;
 pub use crate::findings::outlived::least_outlived;
+use crate::idle;
 use gpumem_model::recording::{
     DeviceIdx, DeviceKind, Reading, Recording, Run, RunIdx, RunLevels, Sample, Series, Status,
 };
@@ -102,6 +103,14 @@ pub fn holders_wanted(recording: &Recording, idx: RunIdx) -> Vec<DeviceIdx> {
     };
     let wanted = run.levels.iter().filter(is_wanted);
     wanted.map(|levels| levels.device).collect()
+}
+
+/// The devices whose holders are worth searching when somebody reads the recording: a name may be idle, and may have
+/// given its object to another one since the latest look.
+pub fn holders_wanted_to_read(recording: &Recording) -> Vec<DeviceIdx> {
+    let mut devices: Vec<DeviceIdx> = recording.devices().iter().map(|it| it.idx).collect();
+    devices.retain(|it| idle::is_unseen(recording, *it, capacity(recording, *it)));
+    devices
 }
 
 /// How much more a device has than before a run that goes on, if that is worth a search: a first time, or

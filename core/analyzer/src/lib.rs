@@ -29,12 +29,14 @@ mod evidence;
 mod findings;
 mod gaps;
 mod growth;
+mod idle;
 mod incremental_analyzer;
 pub mod inspection;
 mod levels;
 mod limits;
 mod loop_place;
 mod loops;
+mod name_reads;
 mod names;
 mod ongoing;
 mod overlaps;
@@ -61,11 +63,13 @@ pub use findings::{
 pub use gaps::Gap;
 pub use gpumem_model::severity::Severity;
 pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
+pub use idle::{IdleMemory, idle_memory};
 pub use incremental_analyzer::IncrementalAnalyzer;
 pub use levels::{DeviceSummary, Warning};
 pub use limits::{Limit, LimitedBy};
 pub use loop_place::{LoopPlace, LoopUnit};
 pub use loops::grew_in_a_loop;
+pub use name_reads::{LastUse, NameReads};
 pub use reason::Reason;
 pub use row::of_points;
 pub use row::{Metric, Overlap, Peak, RunRow};
@@ -88,6 +92,8 @@ pub struct Analysis {
     pub rows: Vec<RunRow>,
     /// Worst first.
     pub findings: Vec<Finding>,
+    /// What no cell has read for a while, the most first on each device.
+    pub idle: Vec<IdleMemory>,
     /// What could not be read.
     pub warnings: Vec<Warning>,
 }

@@ -86,6 +86,7 @@ impl RunAnalyzer {
             devices,
             rows: rows.of_run(run).to_vec(),
             findings,
+            idle: Vec::new(),
             warnings: Vec::new(),
         }
     }

@@ -3,7 +3,7 @@
 mod collected;
 mod keepers;
 mod reads;
-mod statement;
+pub(crate) mod statement;
 
 use collected::Collected;
 use gpumem_model::holders::{Holder, RootKind};

@@ -50,6 +50,21 @@ impl HeapAnalysis<'_> {
     /// variable of its own is that one's.
     pub(super) fn holdings(&self) -> Vec<Vec<Holding>> {
         let mut holdings = vec![Vec::new(); self.labels().count()];
+        self.each_variable(|root, found| {
+            for (device, holdings) in holdings.iter_mut().enumerate() {
+                let here = found.iter().filter(|it| usize::from(it.device) == device);
+                holdings.extend(self.holding(root, here.copied()));
+            }
+        });
+        for holdings in &mut holdings {
+            holdings.sort_by_key(|it| std::cmp::Reverse(it.n_bytes));
+            holdings.truncate(MAX_HOLDINGS);
+        }
+        holdings
+    }
+
+    /// Visits each variable with the storages that it holds, those of variables that it reaches left out.
+    pub(super) fn each_variable<'s>(&'s self, mut visit: impl FnMut(u32, &[&'s Stored])) {
         let mut stored_at: Vec<Option<&Stored>> = vec![None; self.web.n_vertices()];
         for stored in &self.ground.storages {
             stored_at[self.vertex(stored.number) as usize] = Some(stored);
@@ -86,19 +101,11 @@ impl HeapAnalysis<'_> {
                 }
             }
             found.extend(of_graphs.remove(&root).unwrap_or_default());
-            for (device, holdings) in holdings.iter_mut().enumerate() {
-                let here = found.iter().filter(|it| usize::from(it.device) == device);
-                holdings.extend(self.holding(root, here.copied()));
-            }
+            visit(root, &found);
             if visits_left == 0 {
                 break;
             }
         }
-        for holdings in &mut holdings {
-            holdings.sort_by_key(|it| std::cmp::Reverse(it.n_bytes));
-            holdings.truncate(MAX_HOLDINGS);
-        }
-        holdings
     }
 
     fn holding<'s>(&self, root: u32, found: impl Iterator<Item = &'s Stored>) -> Option<Holding> {

@@ -34,6 +34,7 @@
 
 mod block_names;
 mod branches;
+mod cell_text;
 mod changed;
 mod csr_graph;
 mod dominators;
@@ -58,9 +59,11 @@ mod step;
 mod storage_names;
 #[cfg(test)]
 mod tests;
+mod twin_names;
 mod words;
 
 pub use block_names::{BlockNames, Extent};
+pub use cell_text::{CellText, FunctionText, NameUse, NameUses};
 pub use changed::changed_text;
 pub use changed::{Piece, changed};
 pub use fix::{Fix, FixReason, fix};

@@ -272,6 +272,7 @@ impl Stage {
             levels: vec![levels],
             oom: None,
             overlaps: Vec::new(),
+            beside_unrecorded: false,
         });
         self.recording.apply(frame).expect("a run that fits");
         self.sample(run, play, (before, started));

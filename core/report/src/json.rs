@@ -23,6 +23,7 @@
 //! ```
 
 mod holders;
+mod idle;
 mod loops;
 mod processes;
 mod ranks;
@@ -39,6 +40,7 @@ use serde::{Serialize, Serializer};
 
 use gpumem_model::object;
 use holders::{JsonFix, JsonHolders};
+use idle::JsonIdle;
 use loops::JsonLoop;
 use processes::JsonProcesses;
 use segments::JsonMapped;
@@ -92,6 +94,7 @@ pub fn report_json_with(
             .map(|trace| JsonTrace::of(recording, trace))
             .collect(),
         holders: JsonHolders::of(recording),
+        idle: JsonIdle::all(recording, &analysis.idle),
         maps: JsonMapped::all(recording),
         warnings: analysis
             .warnings
@@ -125,6 +128,7 @@ struct JsonReport<'a> {
     loops: Vec<JsonLoop<'a>>,
     traces: Vec<JsonTrace<'a>>,
     holders: Vec<JsonHolders<'a>>,
+    idle: Vec<JsonIdle<'a>>,
     maps: Vec<JsonMapped<'a>>,
     warnings: Vec<String>,
     #[serde(flatten)]

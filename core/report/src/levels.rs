@@ -1,11 +1,11 @@
 //! What each device holds now: one line of levels, and below it what they are for.
 
-use super::to_text;
-use gpumem_analyzer::{DeviceSummary, Part, PartKind};
+use super::{idle, to_text};
+use gpumem_analyzer::{DeviceSummary, Part, PartKind, idle_memory};
 use gpumem_heap::Holders;
 use gpumem_model::holders::DeviceHolders;
 use gpumem_model::printable::printable;
-use gpumem_model::recording::{Device, Level, Reading, Unknown};
+use gpumem_model::recording::{Device, Level, Reading, Recording, Unknown};
 use gpumem_model::units::{ByteDelta, Bytes};
 use gpumem_wording as wording;
 
@@ -21,21 +21,44 @@ const BAR: usize = 24;
 ///      …
 ///      7.8 GiB  ░░░░░░░░░░░░              free
 /// ```
-pub fn levels(devices: &[(Device, Reading)], held: Option<&Holders>) -> String {
-    let width = devices.iter().map(|(device, _)| device.label.len()).max();
+pub fn levels(
+    recording: &Recording,
+    devices: &[(Device, Reading)],
+    held: Option<&Holders>,
+    width: usize,
+) -> String {
+    let label_width = devices.iter().map(|(device, _)| device.label.len()).max();
     let has_accelerator = devices
         .iter()
         .any(|(device, _)| device.kind.is_accelerator());
     let lines = devices.iter().flat_map(|(device, reading)| {
-        let mut lines = vec![line(device, reading, width.unwrap_or(0))];
+        let mut lines = vec![line(device, reading, label_width.unwrap_or(0))];
         if device.kind.is_accelerator() || !has_accelerator {
             let held = held.and_then(|it| it.devices.iter().find(|of| of.device == device.label));
             lines.extend(part_lines(device, reading, held));
+            lines.extend(idle_lines(recording, (device, reading), held, width));
         }
         lines
     });
     let lines = lines.map(|line| printable(&line));
     to_text(&lines.collect::<Vec<_>>())
+}
+
+/// Which names no cell of the recording has read for a while.
+fn idle_lines(
+    recording: &Recording,
+    (device, reading): (&Device, &Reading),
+    held: Option<&DeviceHolders>,
+    width: usize,
+) -> Vec<String> {
+    let capacity = DeviceSummary::now(device.idx, reading).capacity;
+    let mut recorded = recording.devices().iter();
+    let recorded = recorded.find(|it| it.key == device.key);
+    let Some(((held, capacity), recorded)) = held.zip(capacity).zip(recorded) else {
+        return Vec::new();
+    };
+    let idle = idle_memory(recording, (recorded.idx, capacity), held);
+    idle::lines(recording, &idle, false, width)
 }
 
 fn part_lines(device: &Device, reading: &Reading, held: Option<&DeviceHolders>) -> Vec<String> {
@@ -190,7 +213,7 @@ mod tests {
     #[track_caller]
     fn check(reading: Reading, held: Option<&Holders>, expected: &[&str]) {
         let devices = [(device("cuda:0", DeviceKind::Gpu), reading), host()];
-        let text = levels(&devices, held);
+        let text = levels(&Recording::default(), &devices, held, 100);
         let mut lines = text.lines();
         assert!(
             lines
@@ -258,7 +281,9 @@ mod tests {
     #[test]
     fn the_host_is_taken_apart_where_it_is_all_there_is() {
         assert_eq!(
-            levels(&[host()], None).lines().collect::<Vec<_>>(),
+            levels(&Recording::default(), &[host()], None, 100)
+                .lines()
+                .collect::<Vec<_>>(),
             [
                 "host  a name  2 GiB of 8 GiB · this process 512 MiB",
                 "     512 MiB  █▌                        this process",

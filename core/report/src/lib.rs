@@ -27,6 +27,7 @@ mod comparison;
 mod csv;
 mod figures;
 mod holders;
+mod idle;
 pub mod json;
 mod levels;
 mod line;
@@ -109,6 +110,13 @@ pub fn text_with(
     lines.extend(devices.map(|summary| wrapped(&device_line(recording, summary), width)));
     let n_more = analysis.devices.len().saturating_sub(N_DEVICES);
     lines.extend((n_more > 0).then(|| format!("… and {}", count(n_more, "more device"))));
+    lines.push(String::new());
+    lines.extend(idle::lines(
+        recording,
+        &analysis.idle,
+        has_many(recording),
+        width,
+    ));
     lines.push(String::new());
     lines.extend(run_lines(recording, analysis, width));
     lines.push(String::new());

@@ -13,12 +13,12 @@ use gpumem_wording::{
 /// The verdict, and the findings that follow.
 pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) -> Vec<String> {
     let verdicts = analysis.verdicts();
+    let device = default_device(recording, analysis).unwrap_or_default();
     let mut lines = Vec::new();
     let is_bad = |verdict: &Verdict<'_>| verdict.first().severity > Severity::Info;
     let has_bad = verdicts.first().is_some_and(is_bad);
     let n_shown = Limits::TEXT.n_rows + usize::from(has_bad);
     if !has_bad {
-        let device = default_device(recording, analysis).unwrap_or_default();
         let calm = healthy(recording, analysis, device, Units::Binary);
         let sign = match calm.sign {
             Sign::Note => "",
@@ -50,8 +50,12 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
         lines.push(format!("… and {more}: see .to_json() or .findings"));
     }
     if !recording.runs().is_empty() {
-        let n_fine = analysis.n_fine_cells(recording);
-        let tally = tally(&verdicts.iter().collect::<Vec<_>>(), n_fine);
+        let tally = tally(
+            recording,
+            analysis,
+            device,
+            &verdicts.iter().collect::<Vec<_>>(),
+        );
         let tally = tally.iter().map(|it| format!("{} {}", it.sign, it.words));
         lines.push(tally.collect::<Vec<_>>().join("  "));
     }

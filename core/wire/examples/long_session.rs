@@ -86,6 +86,7 @@ fn run(idx: u32, n_cells: u32, started: Nanos) -> Run {
         status: Status::Ok,
         oom: None,
         overlaps: Vec::new(),
+        beside_unrecorded: false,
         levels: vec![RunLevels {
             device: DeviceIdx(0),
             before: reading(kept(idx, n_cells)),

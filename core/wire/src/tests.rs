@@ -9,7 +9,7 @@ use gpumem_analyzer::{Rules, Warning, analyze};
 use gpumem_model::downsample::{Downsampler, Spacing};
 use gpumem_model::holders::{
     Bound, DeviceHolders, Holder, HolderBranch, Keeper, Kept, NameLevel, Outlived, Part, Rest,
-    RootKind, SharedMemory, Traits, WayOut,
+    RootKind, SharedMemory, Traits, Twin, WayOut,
 };
 use gpumem_model::recording::FrameOrigin;
 use gpumem_model::recording::{
@@ -162,6 +162,13 @@ prop_compose! {
                     name: name.clone(),
                     path: path.clone(),
                     what: what.clone(),
+                }],
+                twins: vec![Twin {
+                    name: name.clone(),
+                    other: step.clone(),
+                    n_alike: 7,
+                    n_all: 8,
+                    by_shape: scalars,
                 }],
                 outlived: vec![Outlived {
                     name: name.clone(),
@@ -433,6 +440,7 @@ prop_compose! {
         finish in any::<Option<u64>>(),
         oom in prop::option::of(oom()),
         overlaps in prop::collection::vec(any::<u32>(), 0..3),
+        beside_unrecorded: bool,
         (min_runs, share) in (3_u32.., 0.0..=1.0),
     ) -> Recording {
         let [session, label, text] = words;
@@ -476,6 +484,7 @@ prop_compose! {
                 levels,
                 oom: oom.map(Box::new),
                 overlaps: overlaps.into_iter().map(RunIdx).collect(),
+                beside_unrecorded,
             }),
             Frame::Samples(Samples {
                 run: RunIdx(0),

@@ -184,6 +184,7 @@ wire! { Run {
     "levels" => levels,
     sparse "oom" => oom,
     sparse "overlaps" => overlaps,
+    sparse "beside_unrecorded" => beside_unrecorded,
 }}
 
 wire! { RunLevels {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::holders::held_by;
-use super::{Presentation, Prose, Sign, code, figure, prose};
+use super::{NOT_READ, Presentation, Prose, Sign, code, figure, idle, prose};
 use gpumem_analyzer::{
     Analysis, DeviceSummary, FindingKind, Peak, RunRow, Verdict, Withdrawn, grew_in_a_loop,
 };
@@ -203,10 +203,14 @@ fn levels(
     let mut sentences = Vec::new();
     let level = summary.narrowest().map(|(_, level)| level);
     let used = summary.limits.first().and_then(|limit| limit.used);
+    let idle = idle::sum(analysis.idle_on(summary.device)).filter(|_| !died);
+    let idle_part = idle.map_or_else(Prose::default, |(_, n_bytes)| {
+        prose![", ", figure(size(n_bytes)), " of it ", NOT_READ]
+    });
     match (level.or(used), summary.capacity) {
         (Some(level), Some(capacity)) => {
-            let of = format!(" of {} in use.", size(capacity));
-            sentences.push(prose![figure(size(level)), of]);
+            let of = format!(" of {} in use", size(capacity));
+            sentences.push(prose![figure(size(level)), of, idle_part, "."]);
         }
         (Some(level), None) => sentences.push(prose![figure(size(level)), " in use."]),
         (None, _) => {}
@@ -261,17 +265,26 @@ pub fn nothing_found(recording: &Recording, below: &str) -> String {
     )
 }
 
-/// So many findings of one sign, or cells without any.
+/// So many findings of one sign, cells without any, or names that no cell reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally {
     /// In front of the findings.
     pub sign: Sign,
     /// How many there are: `2 warnings`.
     pub words: String,
+    /// It counts findings, which can be listed.
+    pub is_of_findings: bool,
 }
 
-/// How many findings there are of each sign, and how many cells have none.
-pub fn tally(verdicts: &[&Verdict<'_>], n_fine_cells: usize) -> Vec<Tally> {
+/// How many findings there are of each sign, and how many cells have none; before them, how many names of a device
+/// no cell has read for a while.
+pub fn tally(
+    recording: &Recording,
+    analysis: &Analysis,
+    device: DeviceIdx,
+    verdicts: &[&Verdict<'_>],
+) -> Vec<Tally> {
+    let n_fine_cells = analysis.n_fine_cells(recording);
     let of_sign = |sign: Sign, what: &str| {
         let n = verdicts
             .iter()
@@ -280,13 +293,21 @@ pub fn tally(verdicts: &[&Verdict<'_>], n_fine_cells: usize) -> Vec<Tally> {
         (n > 0).then(|| Tally {
             sign,
             words: count(n, what),
+            is_of_findings: true,
         })
     };
     let fine = (n_fine_cells > 0).then(|| Tally {
         sign: Sign::Fine,
         words: format!("{} fine", count(n_fine_cells, "cell")),
+        is_of_findings: false,
+    });
+    let idle = idle::sum(analysis.idle_on(device)).map(|(n, _)| Tally {
+        sign: Sign::Note,
+        words: format!("{} {NOT_READ}", count(n, "name")),
+        is_of_findings: false,
     });
     let all = [
+        idle,
         of_sign(Sign::Alert, "alert"),
         of_sign(Sign::Watch, "warning"),
         of_sign(Sign::Note, "note"),

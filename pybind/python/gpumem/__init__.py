@@ -49,8 +49,10 @@ from gpumem._report import (
     Finding,
     Findings,
     Fix,
+    IdleMemory,
     ProcessGrowth,
     Report,
+    Twin,
     report,
 )
 from gpumem._rules import Rules
@@ -87,6 +89,7 @@ __all__ = [
     "Holder",
     "HolderBranch",
     "Holders",
+    "IdleMemory",
     "JobRanks",
     "LastRun",
     "LevelLog",
@@ -114,6 +117,7 @@ __all__ = [
     "TorchChange",
     "TorchSnapshot",
     "TorchTrace",
+    "Twin",
     "__version__",
     "callbacks",
     "classify_growth",

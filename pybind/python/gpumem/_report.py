@@ -196,6 +196,41 @@ class Live:
             print(self.text(shutil.get_terminal_size().columns))
 
 
+@dataclass(frozen=True)
+class Twin:
+    """Another variable that holds the same shapes, or sizes."""
+
+    name: str
+    n_alike: int
+    """How many storages have one of the same shape, element type and size there."""
+    n_all: int
+    """Of how many; gradients and the state of optimizers do not count."""
+    by_shape: bool
+    """The shapes are known; if not, the sizes are the same."""
+
+
+@dataclass(frozen=True)
+class IdleMemory:
+    """Memory of a device that no cell has read for a while: no alarm, a later cell may need it."""
+
+    device: str
+    names: tuple[str, ...]
+    """The variable that holds it; several if only together they do."""
+    n_bytes: int
+    """Freed if they are deleted."""
+    last_run: int
+    """The last run that read one of them, or bound it, as counted in the recording."""
+    last_execution_count: int | None
+    """Jupyter's number of that run."""
+    is_read: bool
+    """That run read it; if not, it only bound it."""
+    n_runs_since: int
+    twin: Twin | None
+    words: str
+    release: str
+    """The statement that frees it: ``del checkpoint``."""
+
+
 class Report(Live):
     """Findings of a recording, worst first, and one row per run and device."""
 
@@ -217,6 +252,11 @@ class Report(Live):
     def findings(self) -> Findings:
         """The verdicts, worst first: a list, which a notebook shows as a table."""
         return Findings(_finding(entry) for entry in self._content["findings"])
+
+    @cached_property
+    def idle(self) -> tuple[IdleMemory, ...]:
+        """What names hold that no cell has read for a while, the most first on each device."""
+        return tuple(read(IdleMemory, entry) for entry in self._content["idle"])
 
     @cached_property
     def processes(self) -> ChildProcesses:

@@ -31,7 +31,8 @@ pub(crate) fn levels_text(py: Python<'_>) -> String {
         );
         None
     });
-    report::levels(&devices, held.as_ref())
+    let recording = session::snapshot(py).unwrap_or_default();
+    report::levels(&recording, &devices, held.as_ref(), session::NOTEBOOK_WIDTH)
 }
 
 /// What a device holds: its label, whether it is the host, and in bytes what is allocated,

@@ -12,6 +12,7 @@ mod points;
 mod rolled;
 mod storing;
 mod traced;
+mod unrecorded;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -129,6 +130,8 @@ pub(crate) struct Recorder {
     storing: Storing,
     /// The runs that frames told of since somebody last took them.
     changed: BTreeSet<RunIdx>,
+    /// Before the first run, cells ran that are not recorded.
+    follows_unrecorded: bool,
 }
 
 impl Recorder {
@@ -150,6 +153,7 @@ impl Recorder {
             unfetched: None,
             storing: Storing::default(),
             changed: BTreeSet::new(),
+            follows_unrecorded: false,
         }
     }
 
@@ -265,6 +269,7 @@ impl Recorder {
             })
             .collect();
         let idx = RunIdx(index(self.recording.runs().len()));
+        let beside_unrecorded = std::mem::take(&mut self.follows_unrecorded);
         self.emit(Frame::Run(Run {
             idx,
             cell: place.cell,
@@ -279,6 +284,7 @@ impl Recorder {
             levels,
             oom: None,
             overlaps: Vec::new(),
+            beside_unrecorded,
         }));
         let open = OpenRun {
             strand: start.strand,

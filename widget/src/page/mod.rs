@@ -6,6 +6,7 @@ mod controls;
 mod findings;
 mod folds;
 mod held;
+mod idle;
 mod long_run;
 mod now;
 mod opened;

@@ -4,6 +4,7 @@ use gpumem_charts::in_use;
 use gpumem_model::units::Bytes;
 use web_sys::Element;
 
+use super::idle::Idle;
 use super::picture::read_out;
 use crate::dom::{Maker, fill, write};
 use crate::model::Model;
@@ -14,6 +15,7 @@ pub(crate) struct Now {
     pub(crate) element: Element,
     title: Element,
     words: Element,
+    idle: Idle,
 }
 
 impl Now {
@@ -23,11 +25,13 @@ impl Now {
         let words = make.empty("p.usage", &[("dir", "auto")]);
         let line = make.group("div.line", &[], &[&title, &words]);
         let label = [("aria-label", "what fills the device")];
-        let element = make.group("figure.panel.now", &label, &[&line, bar]);
+        let idle = Idle::build(make);
+        let element = make.group("figure.panel.now", &label, &[&line, bar, &idle.element]);
         Self {
             element,
             title,
             words,
+            idle,
         }
     }
 
@@ -38,6 +42,7 @@ impl Now {
         let device = device.filter(|_| n_accelerators > 1);
         let of = device.map_or(String::new(), |device| format!(", {}", device.label));
         write(&self.title, &format!("Now{of}"));
+        self.idle.show(make, model);
         self.read(make, model);
     }
 

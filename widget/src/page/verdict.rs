@@ -245,12 +245,13 @@ fn healthy(make: &Maker, model: &Model) -> Element {
 /// How many findings are not shown yet; a click lists those of a sign.
 fn tallies(make: &Maker, model: &Model, shown: &Shown<'_>) -> Element {
     let bar = make.empty("div.tally", &[]);
-    let n_fine = model.analysis().n_fine_cells(model.recording());
-    for Tally { sign, words } in wording::tally(&shown.rest, n_fine) {
+    let (recording, device) = (model.recording(), model.state().device);
+    for tally in wording::tally(recording, model.analysis(), device, &shown.rest) {
+        let Tally { sign, words, .. } = tally;
         let glyph = sign.glyph();
         let mark = make.text("span", &[("aria-hidden", "true")], glyph);
         let words = make.text("span", &[], &words);
-        if sign == Sign::Fine {
+        if !tally.is_of_findings {
             add(
                 &bar,
                 &make.group("span", &[("data-sign", glyph)], &[&mark, &words]),

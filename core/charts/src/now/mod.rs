@@ -14,6 +14,7 @@ use gpumem_scene::hatch::stripes;
 use gpumem_scene::label::{Label, MEDIUM};
 use gpumem_scene::plot::{say, sheet};
 use gpumem_scene::{Face, Hit, Point, Rect, Role, Scene, Target};
+use gpumem_wording::Sign;
 
 pub(super) use segment::segments_of_oom;
 pub use segment::{Segment, segments};
@@ -106,9 +107,10 @@ fn write(scene: &mut Scene, segment: &Segment, rect: Rect, units: Units) -> bool
         .map_or(String::new(), |sign| format!("{sign} "));
     let name = Label::new(format!("{sign}{}", segment.name), at(15.0));
     let name = name.size(MEDIUM).face(face).role(role);
-    let size = Label::new(units.size(segment.size), at(30.0))
-        .size(MEDIUM)
-        .role(role);
+    let idle = segment.is_idle.then(|| Sign::Note.glyph());
+    let size = units.size(segment.size);
+    let size = idle.map_or(size.clone(), |sign| format!("{sign} {size}"));
+    let size = Label::new(size, at(30.0)).size(MEDIUM).role(role);
     let room = rect.width - 2.0 * PAD;
     let width = name.width().max(size.width());
     let fits = width <= room;
@@ -120,7 +122,7 @@ fn write(scene: &mut Scene, segment: &Segment, rect: Rect, units: Units) -> bool
         }
         scene.text(name);
         scene.text(size);
-    } else if let Some(sign) = segment.sign() {
+    } else if let Some(sign) = segment.sign().or(idle) {
         let sign = Label::new(sign, Point::new(rect.x + 2.0, rect.y + 14.0));
         let sign = sign.size(MEDIUM).face(Face::Bold).role(role);
         if sign.width() + 3.0 <= rect.width {
@@ -171,7 +173,8 @@ pub(super) fn draw_legend(
             figure.size(MEDIUM).face(Face::Bold).role(Role::Text)
         };
         let words_width = label(origin).width() + 5.0;
-        let width = SWATCH + 5.0 + words_width + figure(origin).width();
+        let swatch_width = entry.role.map_or(0.0, |_| SWATCH + 5.0);
+        let width = swatch_width + words_width + figure(origin).width();
         if is_narrow {
             x = margin + column * (place % 2) as f64;
             baseline = top + LEGEND + LINE_HEIGHT * (place / 2) as f64;
@@ -179,17 +182,19 @@ pub(super) fn draw_legend(
             (x, baseline) = (margin, baseline + LINE_HEIGHT);
         }
         let swatch = Rect::new(x, baseline - 9.0, SWATCH, SWATCH);
-        if entry.role == Role::Panel {
-            scene.fill(swatch, Role::BackCap, 2.0);
-            scene.fill(swatch.inset(1.0), Role::Panel, 1.0);
-        } else {
-            scene.fill(swatch, entry.role, 2.0);
+        match entry.role {
+            None => {}
+            Some(Role::Panel) => {
+                scene.fill(swatch, Role::BackCap, 2.0);
+                scene.fill(swatch.inset(1.0), Role::Panel, 1.0);
+            }
+            Some(role) => scene.fill(swatch, role, 2.0),
         }
         if entry.is_striped {
             stripes(scene, swatch, Role::Panel);
         }
         let room = if is_narrow { x + column - 12.0 } else { right };
-        let at = Point::new(x + SWATCH + 5.0, baseline);
+        let at = Point::new(x + swatch_width, baseline);
         let figure_left = if is_narrow {
             room - figure(origin).width()
         } else {

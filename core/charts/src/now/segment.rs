@@ -29,6 +29,8 @@ pub struct Segment {
     pub size: Bytes,
     /// A finding is about it that stands: a leak, or something to watch.
     pub alarm: Option<Alarm>,
+    /// No cell has read the name for a while.
+    pub is_idle: bool,
     /// Who uses it, for findings about that.
     pub kind: PartKind,
     /// What it is allocated for, if that is known and it has no name.
@@ -139,6 +141,7 @@ fn by_name(analysis: &Analysis, device: DeviceIdx, names: &[Name], held: Bytes) 
         category: Some(purpose.map_or(Category::Names, Category::of_purpose)),
         size: *size,
         alarm: alarm(analysis, device, name),
+        is_idle: is_idle(analysis, device, name),
         kind: PartKind::Held,
         purpose: None,
     });
@@ -170,6 +173,7 @@ fn plain(
         category,
         size,
         alarm: None,
+        is_idle: false,
         kind,
         purpose,
     }
@@ -261,11 +265,18 @@ fn alarm(analysis: &Analysis, device: DeviceIdx, name: &str) -> Option<Alarm> {
         .min()
 }
 
+/// No cell has read a name for a while.
+fn is_idle(analysis: &Analysis, device: DeviceIdx, name: &str) -> bool {
+    let mut idle = analysis.idle_on(device);
+    idle.any(|it| it.names.iter().any(|it| it == name))
+}
+
 /// What a colour of the bar means.
 pub(super) struct Sum {
     pub(super) words: String,
     pub(super) size: Bytes,
-    pub(super) role: Role,
+    /// The colour; `None` of what a sign in the bar means.
+    pub(super) role: Option<Role>,
     pub(super) is_striped: bool,
     /// The first segment of that colour.
     pub(super) first: usize,
@@ -295,11 +306,25 @@ pub(super) fn sums(segments: &[Segment], with_unused: bool) -> Vec<Sum> {
             None => sums.push(Sum {
                 words,
                 size: segment.size,
-                role,
+                role: Some(role),
                 is_striped: segment.is_striped(),
                 first: idx,
             }),
         }
+    }
+    let idle: Bytes = segments
+        .iter()
+        .filter(|it| it.is_idle)
+        .map(|it| it.size)
+        .sum();
+    if let Some(first) = segments.iter().position(|it| it.is_idle) {
+        sums.push(Sum {
+            words: format!("{} {}", Sign::Note, wording::NOT_READ),
+            size: idle,
+            role: None,
+            is_striped: false,
+            first,
+        });
     }
     sums
 }

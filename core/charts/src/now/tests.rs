@@ -58,6 +58,21 @@ fn what_leaks_has_a_sign() {
 }
 
 #[test]
+fn what_no_cell_reads_has_a_ring_and_a_sum() {
+    let load = [run(2400).held_by("checkpoint", "dict")];
+    let train = vec![run(0); 8];
+    let (recording, _) = session(&[("checkpoint = load()", &load), ("train()", &train)]);
+    let analysis = analyze(&recording, &Rules::default());
+    let scene = now(&recording, &analysis, &view(880.0));
+    assert_sound(&scene);
+    let shown = texts(&scene);
+    let is_shown = shown.contains(&"○ 2.34 GiB") && shown.contains(&"○ not read for a while");
+    assert!(is_shown, "{shown:?}");
+    let narrow = now(&recording, &analysis, &view(380.0));
+    assert!(texts(&narrow).contains(&"○"), "{:?}", texts(&narrow));
+}
+
+#[test]
 fn what_an_ongoing_run_adds_is_told_beside_what_was_there() {
     let model = run(1200).held_by("model", "list");
     let going_on = run(480).status(Status::Running).steps(8);
@@ -75,6 +90,7 @@ fn what_can_still_be_used_is_cache_and_free() {
         category,
         size: Bytes::gib(size),
         alarm: None,
+        is_idle: false,
         kind: PartKind::Held,
         purpose: None,
     };
@@ -163,6 +179,7 @@ proptest! {
                 category: Some(Category::Names),
                 size: Bytes::new(*size),
                 alarm: None,
+                is_idle: false,
                 kind: PartKind::Held,
                 purpose: None,
             })

@@ -24,15 +24,15 @@ enum Part {
 }
 
 /// The text with what is known of each of its bytes.
-pub(super) struct Code<'a> {
-    pub(super) text: &'a str,
+pub(crate) struct Code<'a> {
+    pub(crate) text: &'a str,
     parts: Vec<Part>,
     /// How many brackets are open before it. A closing one is as deep as its opening one.
     depths: Vec<u32>,
 }
 
 impl<'a> Code<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+    pub(crate) fn of(text: &'a str) -> Self {
         let mut code = Self {
             text,
             parts: Vec::with_capacity(text.len()),
@@ -55,7 +55,7 @@ impl<'a> Code<'a> {
         code
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.parts.len()
     }
 
@@ -64,9 +64,32 @@ impl<'a> Code<'a> {
     }
 
     /// The byte there, where it is no string and no comment.
-    pub(super) fn code(&self, at: usize) -> Option<u8> {
+    pub(crate) fn code(&self, at: usize) -> Option<u8> {
         let is_code = self.parts.get(at) == Some(&Part::Code);
         self.byte(at).filter(|_| is_code)
+    }
+
+    pub(crate) fn is_comment(&self, at: usize) -> bool {
+        self.parts.get(at) == Some(&Part::Comment)
+    }
+
+    pub(crate) fn is_text(&self, at: usize) -> bool {
+        self.parts.get(at) == Some(&Part::Text)
+    }
+
+    /// The strings of a span, with their quotation marks.
+    pub(crate) fn texts(&self, span: Span) -> Vec<Span> {
+        let mut texts: Vec<Span> = Vec::new();
+        for at in (span.start..span.end).filter(|at| self.is_text(*at)) {
+            match texts.last_mut().filter(|it| it.end == at) {
+                Some(text) => text.end = at + 1,
+                None => texts.push(Span {
+                    start: at,
+                    end: at + 1,
+                }),
+            }
+        }
+        texts
     }
 
     /// The same, where so many brackets are open.
@@ -74,12 +97,12 @@ impl<'a> Code<'a> {
         self.code(at).filter(|_| self.depths[at] == depth)
     }
 
-    pub(super) fn depth(&self, at: usize) -> u32 {
+    pub(crate) fn depth(&self, at: usize) -> u32 {
         self.depths.get(at).copied().unwrap_or_default()
     }
 
     /// Simple statements, and lines that open a block: what stands between line ends and semicolons.
-    pub(super) fn statements(&self) -> Vec<Span> {
+    pub(crate) fn statements(&self) -> Vec<Span> {
         let mut statements = Vec::new();
         let mut start = 0;
         for at in 0..=self.len() {
@@ -97,7 +120,7 @@ impl<'a> Code<'a> {
     }
 
     /// The same, where what follows the head of a block in its line is a statement of its own.
-    pub(super) fn statements_of_blocks(&self) -> Vec<Span> {
+    pub(crate) fn statements_of_blocks(&self) -> Vec<Span> {
         let statements = self.statements().into_iter();
         let parts = statements.flat_map(|span| match self.end_of_head(span) {
             Some(end) => {
@@ -125,7 +148,7 @@ impl<'a> Code<'a> {
     }
 
     /// Without blanks and comments at its ends; `None` where nothing else is there.
-    pub(super) fn trimmed(&self, span: Span) -> Option<Span> {
+    pub(crate) fn trimmed(&self, span: Span) -> Option<Span> {
         let says = |at: &usize| {
             let is_blank = self.byte(*at).is_some_and(|it| it.is_ascii_whitespace());
             !is_blank && self.parts[*at] != Part::Comment
@@ -137,12 +160,12 @@ impl<'a> Code<'a> {
     }
 
     /// The text of a span, verbatim.
-    pub(super) fn of_span(&self, span: Span) -> &'a str {
+    pub(crate) fn of_span(&self, span: Span) -> &'a str {
         self.text.get(span.start..span.end).unwrap_or_default()
     }
 
     /// Where the bracket that opens at `at` is closed.
-    pub(super) fn closing(&self, at: usize) -> Option<usize> {
+    pub(crate) fn closing(&self, at: usize) -> Option<usize> {
         let depth = self.depth(at);
         let opening = self.code(at).filter(|it| b"([{".contains(it))?;
         let closes = |place: &usize| {
@@ -158,7 +181,7 @@ impl<'a> Code<'a> {
     }
 
     /// How many brackets of a span are in no other.
-    pub(super) fn n_brackets(&self, span: Span) -> usize {
+    pub(crate) fn n_brackets(&self, span: Span) -> usize {
         let depth = self.depth(span.start);
         let opens = |at: &usize| {
             let code = self.code_in(*at, depth);
@@ -168,7 +191,7 @@ impl<'a> Code<'a> {
     }
 
     /// What stands between the signs of a span that are in no bracket of it, trimmed.
-    pub(super) fn split(&self, span: Span, sign: u8) -> Vec<Span> {
+    pub(crate) fn split(&self, span: Span, sign: u8) -> Vec<Span> {
         let depth = self.depth(span.start);
         let mut parts = Vec::new();
         let mut start = span.start;
@@ -183,7 +206,7 @@ impl<'a> Code<'a> {
 
     /// What of a span stands outside of brackets, strings and comments, with [`LEFT_OUT`] for each
     /// letter of those. `None` where brackets are closed that were not opened in it, or the other way round.
-    pub(super) fn outside(&self, span: Span) -> Option<String> {
+    pub(crate) fn outside(&self, span: Span) -> Option<String> {
         let depth = self.depth(span.start);
         let mut open = 0_i32;
         let mut plain = String::new();
@@ -207,7 +230,7 @@ impl<'a> Code<'a> {
     }
 
     /// A value that an attribute can be asked of without brackets around it: `model(x).loss`.
-    pub(super) fn is_primary(&self, span: Span) -> bool {
+    pub(crate) fn is_primary(&self, span: Span) -> bool {
         let is_its = |c: char| is_name_letter(c) || ['.', LEFT_OUT].contains(&c);
         let is_operator = |word: &str| ["not", "await"].contains(&word);
         self.outside(span).is_some_and(|plain| {
@@ -217,7 +240,7 @@ impl<'a> Code<'a> {
     }
 
     /// Where `word` stands by itself in a span's code.
-    pub(super) fn find_word(&self, span: Span, word: &str) -> impl Iterator<Item = usize> {
+    pub(crate) fn find_word(&self, span: Span, word: &str) -> impl Iterator<Item = usize> {
         let text = self.of_span(span);
         text.match_indices(word).filter_map(move |(offset, _)| {
             let at = span.start + offset;
@@ -231,18 +254,18 @@ impl<'a> Code<'a> {
 
 /// From here to there, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) start: usize,
-    pub(super) end: usize,
+pub(crate) struct Span {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
 }
 
 /// The words of what [`Code::outside`] left.
-pub(super) fn words(plain: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn words(plain: &str) -> impl Iterator<Item = &str> {
     plain.split(|c: char| !is_name_letter(c))
 }
 
 /// Part of a name: a letter of any alphabet is more than one byte.
-pub(super) fn is_of_name(byte: u8) -> bool {
+pub(crate) fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }
 

@@ -63,6 +63,7 @@ fn child(name: &str, pid: u32, from: Nanos, levels_mib: &[u64]) -> Child {
             }],
             oom: None,
             overlaps: Vec::new(),
+            beside_unrecorded: false,
         }),
         Frame::Samples(samples),
     ];

@@ -6,11 +6,13 @@ mod allocated;
 mod outlived;
 mod part;
 mod root_kind;
+mod twin;
 
 pub use allocated::Allocated;
 pub use outlived::{Outlived, WayOut};
 pub use part::Part;
 pub use root_kind::RootKind;
+pub use twin::Twin;
 
 use serde::Serialize;
 
@@ -48,6 +50,8 @@ pub struct DeviceHolders {
     pub kept: Vec<Kept>,
     /// Variables that are gone while what they held lives on.
     pub outlived: Vec<Outlived>,
+    /// Variables that hold the same shapes and sizes as another one.
+    pub twins: Vec<Twin>,
     /// What the allocated bytes are for, each byte once, in the order of [`Part::ALL`]. Memory that is only
     /// reserved, in the pool of a captured graph, is not included.
     pub parts: Vec<(Part, Bytes)>,
@@ -66,6 +70,7 @@ impl DeviceHolders {
     /// Drops what is far below the names, and what is small beside the rest: what a
     /// [`Recording`](crate::recording::Recording) keeps of the look before the latest.
     pub fn keep_outline(&mut self) {
+        self.twins.clear();
         for holder in self.roots.iter_mut().chain(&mut self.growing_branches) {
             keep_largest(&mut holder.branches, &mut holder.more, OUTLINE_DEPTH);
         }
@@ -82,6 +87,7 @@ impl DeviceHolders {
     /// Drops all but the names that grew most, without their branches: what a
     /// [`Recording`](crate::recording::Recording) keeps of earlier looks.
     pub fn keep_what_grew(&mut self) {
+        self.twins.clear();
         // Where none was before it, all is new.
         let has_grown = |holder: &Holder| {
             let is_fresh = holder.fresh.is_some_and(|fresh| fresh > Bytes::ZERO);

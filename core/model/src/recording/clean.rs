@@ -83,6 +83,7 @@ impl HolderSnapshot {
             shared,
             kept,
             outlived,
+            twins,
             ..
         } = &mut self.holders;
         make_printable(device);
@@ -100,6 +101,10 @@ impl HolderSnapshot {
             make_printable(&mut place.name);
             make_printable(&mut place.path);
             make_printable(&mut place.what);
+        }
+        for twin in twins {
+            make_printable(&mut twin.name);
+            make_printable(&mut twin.other);
         }
         for it in outlived {
             for text in [

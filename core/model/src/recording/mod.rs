@@ -239,6 +239,8 @@ pub struct Run {
     ///
     /// What a level moved by meanwhile belongs to none of them for certain.
     pub overlaps: Vec<RunIdx>,
+    /// Cells that are not recorded ran just before it or since: what they read and define is not known.
+    pub beside_unrecorded: bool,
 }
 
 impl Run {

@@ -5,7 +5,7 @@ use crate::record::{Decode, wire};
 use crate::refused::Outcome;
 use crate::values::KnownKind;
 use gpumem_model::holders::{
-    Bound, Holder, HolderBranch, Kept, NameLevel, Outlived, Part, Rest, SharedMemory,
+    Bound, Holder, HolderBranch, Kept, NameLevel, Outlived, Part, Rest, SharedMemory, Twin,
 };
 use gpumem_model::recording::HolderSnapshot;
 use gpumem_model::units::Bytes;
@@ -29,6 +29,7 @@ wire! { HolderSnapshot {
     "more_shared" => holders.more_shared,
     "kept" => holders.kept,
     sparse "outlived" => holders.outlived,
+    sparse "twins" => holders.twins,
     "parts" => holders.parts,
     "is_cut" => holders.is_cut,
 }}
@@ -113,6 +114,14 @@ wire! { Outlived {
     sparse "keeper" => keeper,
     sparse "way_out" => way_out,
     sparse "code" => code,
+}}
+
+wire! { Twin {
+    required "name" => name,
+    required "other" => other,
+    "n_alike" => n_alike,
+    "n_all" => n_all,
+    sparse "by_shape" => by_shape,
 }}
 
 wire! { Rest {

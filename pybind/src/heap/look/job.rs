@@ -131,6 +131,7 @@ pub(super) fn work_out(walked: walk::Found, question: &Question) -> (Found, bool
     let before = question.before.as_deref();
     let since = before.map(|before| inventory.since(before));
     let mut holders = analysis.holders(&question.limits, since);
+    analysis.twins(&mut holders);
     let mut hides = !graph.is_cut() && inventory.hides_growth_since(before);
     if let Some(before) = before {
         let asked = Asked {

@@ -98,6 +98,9 @@ impl Extension {
         let Text(source) = raw_cell.extract()?;
         let options = cell_options(&raw_cell, &source)?;
         if options.is_none() && (!record_all || is_control(&source)) {
+            if !is_control(&source) {
+                session::note_unrecorded(py)?;
+            }
             // What it marks is no part of a cell that runs in another thread.
             return blocks::set_current(py, around.or(Some(RunId::NONE)));
         }
@@ -111,6 +114,9 @@ impl Extension {
             options.reset_peak,
             interval.transpose()?,
         );
+        if session::is_before_first_run(py)? && self.has_defined_before(py)? {
+            session::note_unrecorded(py)?;
+        }
         let ordered = session::order(py);
         let launch = Launch {
             cell_id: text_of(&info.getattr(intern!(py, "cell_id"))?),

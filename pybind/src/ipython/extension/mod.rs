@@ -5,6 +5,7 @@
 
 mod cells;
 mod failure;
+mod history;
 mod line;
 mod options;
 mod parent;

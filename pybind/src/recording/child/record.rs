@@ -347,6 +347,7 @@ fn child_run(
         }],
         oom: None,
         overlaps: Vec::new(),
+        beside_unrecorded: false,
     }
 }
 

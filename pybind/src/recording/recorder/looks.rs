@@ -16,6 +16,21 @@ impl Recorder {
         wanted.map(labelled).collect()
     }
 
+    /// Likewise when somebody reads the recording.
+    pub(crate) fn holders_wanted_to_read(&self) -> Vec<(DeviceIdx, String)> {
+        let wanted = inspection::holders_wanted_to_read(&self.recording).into_iter();
+        let labelled = |device| (device, self.recording.device(device).label.clone());
+        wanted.map(labelled).collect()
+    }
+
+    /// The latest run of a cell, if such a look would be worthwhile.
+    pub(crate) fn run_to_look_after(&self) -> Option<RunIdx> {
+        let mut runs = self.recording.runs().iter().rev();
+        let latest = runs.find(|run| run.parent.is_none() && run.ended.is_some())?;
+        let is_wanted = !inspection::holders_wanted_to_read(&self.recording).is_empty();
+        is_wanted.then_some(latest.idx)
+    }
+
     /// The devices of which it is worth finding out after a run where memory lies, with their labels.
     pub(crate) fn segments_wanted(&self, run: RunIdx) -> Vec<(SegmentsWanted, String)> {
         let rules = &self.recording.header().rules;

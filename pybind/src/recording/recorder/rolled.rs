@@ -78,6 +78,7 @@ impl Recorder {
             levels,
             oom: None,
             overlaps: Vec::new(),
+            beside_unrecorded: false,
         };
         self.emit(Frame::Run(run));
     }

@@ -159,6 +159,7 @@ impl Recorder {
                 status: Status::Ok,
                 oom: None,
                 overlaps: around.overlaps.clone(),
+                beside_unrecorded: false,
                 levels: traces
                     .iter()
                     .map(|(source, trace)| ends(*source, trace))

@@ -138,8 +138,11 @@ pub(crate) fn look_if_unseen(py: Python<'_>) -> PyResult<()> {
     if is_running() {
         return Ok(());
     }
-    let unseen = with_session(py, |session| session.unseen.take())?;
-    unseen.map_or(Ok(()), |unseen| look_at(py, unseen.run, true))
+    let unseen = with_session(py, |session| {
+        let unseen = session.unseen.take().map(|it| it.run);
+        unseen.or_else(|| session.recorder.run_to_look_after())
+    })?;
+    unseen.map_or(Ok(()), |run| look_at(py, run, true))
 }
 
 fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
@@ -164,7 +167,8 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
         };
         let of_gone = session.devices_of_names(&gone, run);
         is_promised = !of_gone.is_empty();
-        for (device, label) in of_gone {
+        let to_read = is_shown.then(|| session.recorder.holders_wanted_to_read());
+        for (device, label) in of_gone.into_iter().chain(to_read.into_iter().flatten()) {
             if !devices.iter().any(|(it, _)| *it == device) {
                 devices.push((device, label));
             }
@@ -282,6 +286,19 @@ pub(crate) fn heap_changes(py: Python<'_>) -> PyResult<()> {
             unseen.is_followed = true;
         }
     })
+}
+
+/// A cell begins that is not recorded.
+pub(crate) fn note_unrecorded(py: Python<'_>) -> PyResult<()> {
+    if !is_owner() {
+        return Ok(());
+    }
+    with_session(py, |session| session.recorder.note_unrecorded())
+}
+
+/// Nothing is recorded so far.
+pub(crate) fn is_before_first_run(py: Python<'_>) -> PyResult<bool> {
+    with_session(py, |session| session.recorder.recording().runs().is_empty())
 }
 
 /// Records the answer of a look that was late, if it comes within `patience`. False where it is

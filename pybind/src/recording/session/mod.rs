@@ -36,7 +36,8 @@ pub(crate) use answers::{
 pub(crate) use answers::{latest_line, long_from};
 pub(crate) use following::{Subscription, follow};
 pub(crate) use held::{
-    collect_look, heap_changes, latest_inventory, look_for_holders, look_if_unseen, unseen_since,
+    collect_look, heap_changes, is_before_first_run, latest_inventory, look_for_holders,
+    look_if_unseen, note_unrecorded, unseen_since,
 };
 pub(crate) use inside::{foretell, look_inside};
 pub(crate) use loops::{note_loops, read_in_loop, source_of};
