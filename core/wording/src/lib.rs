@@ -21,6 +21,7 @@
 
 mod advice;
 mod cell_state;
+mod children;
 mod comparison;
 mod doubling;
 mod evidence;
@@ -97,6 +98,7 @@ pub fn present(recording: &Recording, finding: &Finding, units: Units) -> Presen
         Details::OutOfMemory(breakdown) => oom::present(&teller, breakdown),
         Details::Retention(details) => retention::present(&teller, details),
         Details::Outlived(details) => outlived::present(&teller, details),
+        Details::Children(details) => children::present(&teller, details),
     };
     own.about(&teller)
 }
@@ -170,6 +172,9 @@ impl Teller<'_> {
 
 /// The heading of a finding.
 fn heading(finding: &Finding) -> &'static str {
+    if matches!(finding.details, Details::Children(_)) {
+        return "Child processes";
+    }
     match (finding.kind, finding.state) {
         (FindingKind::Leak, _) => "Leak",
         (FindingKind::Growing, Some(State::NotEnoughData)) => "Growing, too few runs to tell",
@@ -188,6 +193,7 @@ fn heading(finding: &Finding) -> &'static str {
         (FindingKind::OutOfMemory, _) => "Out of memory",
         (FindingKind::Retention, _) => "Kept by IPython",
         (FindingKind::Outlived, _) => "Deleted, but still held",
+        (FindingKind::Children, _) => "Child processes",
     }
 }
 
