@@ -13,17 +13,17 @@ pub(super) fn present(teller: &Teller<'_>, details: &ChildrenDetails) -> Present
         |one: &'static str, several: &'static str| if details.n == 1 { one } else { several };
     let began = began(teller, details);
     let shown = if let Some(reason) = teller.finding.withdrawn {
-        let title = prose![who, that(&began), " held ", size, on];
+        let title = prose![who, that(began.as_ref()), " held ", size, on];
         return Presentation::new(title, withdrawn(reason));
     } else if let Some(growth) = &details.growth {
         let title = prose![who, verb(" holds ", " hold "), size, on];
         let outlook = match &began {
-            Some(began) => prose![&**began, " began them"],
+            Some(began) => prose![began.clone(), " began them"],
             None => "they began outside of every recorded cell".into(),
         };
         let rate = teller.units.size(growth.bytes_per_run.magnitude());
         Presentation::new(title, outlook).fact(format!(
-            "{} began more than lived before, {rate} each",
+            "{} left some behind: {rate} a run",
             count(teller.finding.n_runs, "run")
         ))
     } else if let Some(name) = &details.deleted {
@@ -40,14 +40,20 @@ pub(super) fn present(teller: &Teller<'_>, details: &ChildrenDetails) -> Present
             gone,
             ", but ",
             who,
-            that(&began),
+            that(began.as_ref()),
             holds,
             size,
             on
         ];
         Presentation::new(title, "")
     } else {
-        let title = prose![who, that(&began), verb(" holds ", " hold "), size, on];
+        let title = prose![
+            who,
+            that(began.as_ref()),
+            verb(" holds ", " hold "),
+            size,
+            on
+        ];
         Presentation::new(title, leads(details))
     };
     let shown = shown.fact(largest(details));
@@ -56,7 +62,11 @@ pub(super) fn present(teller: &Teller<'_>, details: &ChildrenDetails) -> Present
     } else {
         shown
     };
-    shown.advice(advice(details))
+    let ends = prose![
+        code("%gpumem release children"),
+        " lists them, and ends those that you choose"
+    ];
+    shown.advice(ends).advice(advice(details))
 }
 
 /// `process 4123`, `8 child processes`.
@@ -67,19 +77,24 @@ fn who(details: &ChildrenDetails) -> String {
     }
 }
 
-/// `In [2]`, or of several runs `In [2] to In [9]`.
-fn began(teller: &Teller<'_>, details: &ChildrenDetails) -> Option<String> {
-    let first = details.since_execution_count?;
-    let last = teller.finding.cell.as_ref()?.execution_count?;
-    Some(match details.growth {
+/// `In [2]`, of several runs `In [2] to In [9]`, of a script its block; `None` if no recorded run began them.
+fn began(teller: &Teller<'_>, details: &ChildrenDetails) -> Option<Prose> {
+    let cell = teller.finding.cell.as_ref();
+    let Some(first) = details.since_execution_count else {
+        return cell.map(|_| teller.cell());
+    };
+    let last = cell.and_then(|it| it.execution_count).unwrap_or(first);
+    let words = match details.growth {
         Some(_) if last != first => format!("In [{first}] to In [{last}]"),
         _ => format!("In [{first}]"),
-    })
+    };
+    Some(words.into())
 }
 
-fn that(began: &Option<String>) -> String {
-    let began = began.as_ref();
-    began.map_or_else(String::new, |began| format!(" that {began} began"))
+fn that(began: Option<&Prose>) -> Prose {
+    began.map_or_else(Prose::default, |began| {
+        prose![" that ", began.clone(), " began"]
+    })
 }
 
 /// Of one process its name is enough.
@@ -92,14 +107,20 @@ fn largest(details: &ChildrenDetails) -> Prose {
 }
 
 fn leads(details: &ChildrenDetails) -> Prose {
-    let (it, its) = if details.n == 1 {
-        ("it", "its")
+    let (it, of) = if details.n == 1 {
+        ("it", "it")
     } else {
-        ("them", "their")
+        ("them", "each")
     };
     match details.handle {
         ChildHandle::Lost => format!("nothing in this process leads to {it}").into(),
-        ChildHandle::Detached => prose![its, " ", code("subprocess.Popen"), " is gone"],
+        ChildHandle::Detached => {
+            prose![
+                "the ",
+                code("subprocess.Popen"),
+                format!(" of {of} is gone")
+            ]
+        }
         ChildHandle::Held => format!("an object of this process leads to {it}").into(),
         ChildHandle::Unknown => {
             format!("whether anything in this process leads to {it} is not known").into()

@@ -296,6 +296,10 @@ impl Place<'_> {
             n_runs: 1,
             ..finding
         };
+        if let Some((name, _)) = &deleted {
+            // That it is deleted is news, even if they were told of before.
+            finding.id = format!("{}/{name}", finding.id);
+        }
         if let Details::Children(details) = &mut finding.details {
             details.deleted = deleted.map(|it| it.0);
             self.begins(details, group.began_in);
@@ -367,10 +371,17 @@ fn deleted(recording: &Recording, group: &ChildGroup) -> Option<(String, RunIdx)
     let texts = texts.filter_map(|run| Some((run.idx, recording.text(run)?)));
     let texts: Vec<(RunIdx, &str)> = texts.collect();
     let gone = owners.into_iter().filter_map(|name| {
-        let let_go = texts.iter().find(|(_, text)| lets_go_of(text, name))?;
-        let mut later = texts.iter().filter(|(run, _)| *run > let_go.0);
-        let is_bound_again = later.any(|(_, text)| bound_names(text).any(|(it, _)| it == name));
-        (!is_bound_again).then(|| (name.to_owned(), let_go.0))
+        let lines = texts
+            .iter()
+            .flat_map(|(run, text)| text.lines().map(|it| (*run, it)));
+        let let_go = lines.fold(None, |since, (run, line)| {
+            if lets_go_of(line, name) {
+                since.or(Some(run))
+            } else {
+                since.filter(|_| bound_names(line).all(|(it, _)| it != name))
+            }
+        });
+        Some((name.to_owned(), let_go?))
     });
     let mut gone: Vec<(String, RunIdx)> = gone.collect();
     let is_clear = gone.len() == 1 && (is_only || is_lost(group));
@@ -405,4 +416,138 @@ fn bound_names(text: &str) -> impl Iterator<Item = (&str, &str)> {
         let is_name = !name.is_empty() && name.chars().all(is_name_letter);
         (is_name && !value.starts_with('=') && value != "None").then_some((name, value))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyze;
+    use crate::testing::{Play, facts, run, session};
+    use ChildHandle::{Detached, Held, Lost, Unknown};
+    use gpumem_model::recording::Frame;
+    use gpumem_model::rules::Rules;
+
+    /// So many processes of 100 MiB each that the run of that number began last.
+    type Left = (u32, u32, ChildHandle);
+
+    fn group((began_in, n, handle): Left) -> ChildGroup {
+        ChildGroup {
+            began_in: Some(RunIdx(began_in)),
+            handle,
+            n,
+            n_bytes: Bytes::mib(100 * u64::from(n)),
+            pid: 4123,
+            name: "Process-1".to_owned(),
+            age: Nanos::millis(5000),
+        }
+    }
+
+    /// The findings about processes, after the runs of these cells left these.
+    fn found(cells: &[(&str, &[Play])], left: &[&[ChildGroup]]) -> Vec<Finding> {
+        let (mut recording, _) = session(cells);
+        for (idx, groups) in left.iter().enumerate() {
+            let mut run = recording.runs()[idx].clone();
+            let after = run.levels[0].after.as_mut().expect("it has ended");
+            after.driver.children = groups.to_vec();
+            recording.apply(Frame::Run(run)).expect("a newer state");
+        }
+        let findings = analyze(&recording, &Rules::default()).findings;
+        let is_it = |finding: &Finding| matches!(finding.details, Details::Children(_));
+        findings.into_iter().filter(is_it).collect()
+    }
+
+    /// Runs of one cell that leave these.
+    #[track_caller]
+    fn check_runs(left: &[&[Left]], expected: &[(Severity, &str)]) {
+        let groups: Vec<Vec<ChildGroup>> = left
+            .iter()
+            .map(|it| it.iter().copied().map(group).collect())
+            .collect();
+        let groups: Vec<&[ChildGroup]> = groups.iter().map(Vec::as_slice).collect();
+        let plays = vec![run(0); left.len()];
+        said(&found(&[("f()", &plays)], &groups), expected);
+    }
+
+    #[track_caller]
+    fn said(found: &[Finding], expected: &[(Severity, &str)]) {
+        let said: Vec<_> = found.iter().map(|it| (it.severity, facts(it))).collect();
+        let said: Vec<_> = said.iter().map(|(a, b)| (*a, b.as_str())).collect();
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn processes_that_runs_leave_grow() {
+        let lost: Vec<[Left; 1]> = (0..5).map(|n| [(n, n + 1, Lost)]).collect();
+        let left: Vec<&[Left]> = lost.iter().map(<[Left; 1]>::as_slice).collect();
+        let one = "children: f()";
+        check_runs(&left[..2], &[(Severity::Info, one)]);
+        let growing = "growing: f() · 100 MiB a run, 300 MiB in all";
+        let growing = growing.replace(" MiB in all", " in all");
+        check_runs(&left[..3], &[(Severity::Warning, &growing)]);
+        let leak = "leak: f() · 100 MiB a run, 500 in all";
+        check_runs(&left, &[(Severity::Warning, leak)]);
+        // Nobody knows whether they are meant.
+        for handle in [Held, Unknown] {
+            let (a, b, c) = ([(0, 2, handle)], [(1, 4, handle)], [(2, 6, handle)]);
+            let meant = "growing: f() · 200 MiB a run, 600 in all";
+            check_runs(&[&a, &b, &c], &[(Severity::Info, meant)]);
+        }
+    }
+
+    #[test]
+    fn as_many_as_before_are_no_growth() {
+        let pool = |began_in: u32| [(began_in, 4, Held)];
+        let (a, b, c, d) = (pool(0), pool(1), pool(2), pool(3));
+        check_runs(&[&a, &b, &c, &d], &[]);
+        // Some of them ended and were begun anew.
+        let fewer = [(2, 3, Held)];
+        check_runs(&[&a, &fewer, &b, &fewer, &d], &[]);
+    }
+
+    #[test]
+    fn a_server_that_nothing_leads_to_may_be_meant() {
+        let server = ChildGroup {
+            n_bytes: Bytes::mib(9),
+            ..group((0, 1, Detached))
+        };
+        said(&found(&[("f()", &[run(0)])], &[&[server]]), &[]);
+        let young = ChildGroup {
+            age: Nanos::millis(300),
+            ..group((0, 1, Lost))
+        };
+        said(&found(&[("f()", &[run(0)])], &[&[young]]), &[]);
+        check_runs(&[&[(0, 1, Held)]], &[]);
+    }
+
+    #[test]
+    fn what_has_ended_is_withdrawn() {
+        let over = [(Severity::Info, "children: f() · let_go")];
+        check_runs(&[&[(0, 1, Lost)], &[]], &over);
+        // A later one is judged by itself.
+        check_runs(&[&[(0, 2, Held)], &[], &[(2, 3, Held)]], &[]);
+    }
+
+    #[test]
+    fn a_deleted_variable_is_named_if_it_can_be_no_other() {
+        let check = |began: &str, ended: &str, handle: ChildHandle, deleted: Option<&str>| {
+            let plays = [run(0)];
+            let cells: &[(&str, &[Play])] = &[(began, &plays), (ended, &plays)];
+            let left = [group((0, 10, handle))];
+            let found = found(cells, &[&left, &left]);
+            let names = found.iter().map(|it| match &it.details {
+                Details::Children(details) => details.deleted.clone(),
+                _ => None,
+            });
+            let name = names.flatten().next();
+            assert_eq!(name.as_deref(), deleted, "{began} {ended}");
+        };
+        let llm = "llm = LLM()\ntext = llm.generate()";
+        check(llm, "del llm", Lost, Some("llm"));
+        check(llm, "llm = None", Held, Some("llm"));
+        check(llm, "del text", Lost, None);
+        // The pool leads to them.
+        check("pool = Pool()\nx = f()", "del x", Held, None);
+        check("pool = Pool()\nx = f()", "del x", Lost, Some("x"));
+        check(llm, "del llm\nllm = LLM()", Lost, None);
+    }
 }
