@@ -172,13 +172,10 @@ impl Teller<'_> {
 
 /// The heading of a finding.
 fn heading(finding: &Finding) -> &'static str {
-    if matches!(finding.details, Details::Children(_)) {
-        return "Child processes";
-    }
     match (finding.kind, finding.state) {
         (FindingKind::Leak, _) => "Leak",
         (FindingKind::Growing, Some(State::NotEnoughData)) => "Growing, too few runs to tell",
-        (FindingKind::Growing, _) if finding.holders.is_empty() => "Growing, holder unknown",
+        (FindingKind::Growing, _) if is_holder_unknown(finding) => "Growing, holder unknown",
         (FindingKind::Growing, _) => "Growing",
         (FindingKind::Bounded, _) => "Bounded",
         (FindingKind::Settled, _) => "Settled",
@@ -195,6 +192,11 @@ fn heading(finding: &Finding) -> &'static str {
         (FindingKind::Outlived, _) => "Deleted, but still held",
         (FindingKind::Children, _) => "Child processes",
     }
+}
+
+/// What grows in child processes is held by them.
+fn is_holder_unknown(finding: &Finding) -> bool {
+    finding.holders.is_empty() && !matches!(finding.details, Details::Children(_))
 }
 
 /// Why a finding was withdrawn.

@@ -42,20 +42,20 @@ class LivingChildren:
         """Return a table."""
         return self._found.text(width)
 
-    def chosen(self, end: bool | list[int]) -> list[LivingChild]:
-        """Return those of these process ids; for ``True`` those to which nothing leads.
+    def chosen(self, pids: list[int] | None) -> list[LivingChild]:
+        """Return those of these process ids; for ``None`` those that no object leads to.
 
         Raises:
             ValueError: a number is that of no living child.
         """
-        if isinstance(end, bool):
-            return [it for it in self.all if end and not it.is_led_to]
+        if pids is None:
+            return [it for it in self.all if not it.is_led_to]
         known = {it.pid: it for it in self.all}
-        strangers = [str(pid) for pid in end if pid not in known]
+        strangers = [str(pid) for pid in pids if pid not in known]
         if strangers:
             problem = "is no living child" if len(strangers) == 1 else "are no living children"
             raise ValueError(f"{', '.join(strangers)} {problem} of this process")
-        return [known[pid] for pid in dict.fromkeys(end)]
+        return [known[pid] for pid in dict.fromkeys(pids)]
 
     def end(self, children: list[LivingChild]) -> str:
         """End these, politely first; return what came of it."""

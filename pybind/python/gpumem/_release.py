@@ -99,6 +99,8 @@ def release(*what: str, dry_run: bool = False, end: bool | list[int] = False) ->
     if dry_run or not what:
         hint = "" if what else "nothing is released yet: `%gpumem release all`, or one of these"
         steps = tuple(ReleaseStep(plan.name, plan.would()) for plan in plans)
+        if not what and (children := LivingChildren()).all:
+            steps += (_children_step(children, end=False, dry_run=True)[0],)
         return Released(steps, dry_run=True, hint=hint)
     steps = tuple(_taken(plan) for plan in plans)
     return Released(steps, dry_run=False, hint=_cache_hint(wanted))
@@ -108,7 +110,7 @@ def _children_step(
     children: LivingChildren, *, end: bool | list[int], dry_run: bool
 ) -> tuple[ReleaseStep, str]:
     """End the children that ``end`` names; the step, and what to do next."""
-    chosen = children.chosen(end)
+    chosen = children.chosen(None if end is True else end or [])
     if not children.all:
         return ReleaseStep(CHILDREN, "no child process lives"), ""
     if not chosen:

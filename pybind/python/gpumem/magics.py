@@ -460,7 +460,8 @@ class GpuMemMagics(Magics):
         help="""for use: sources such as torch or sim, separated by commas or blanks, or auto for
         every source that answers; for baseline: its name; for release: traceback (of the last
         error), outputs, cycles (a garbage collection), cache (of the frameworks), all, children
-        (processes that live on; it asks before it ends one), or a variable's name; for holders and why: the only variable to show; for snapshot: the file""",
+        (processes that live on: it asks before it ends one), or a variable's name; for holders
+        and why: the only variable to show; for snapshot: the file""",
     )
     @argument("--device", metavar="DEVICE", help="why: only this device, such as `cuda:0`")
     @argument(
@@ -698,7 +699,7 @@ class GpuMemMagics(Magics):
         strangers = [word for word in typed if not word.isdecimal()]
         if strangers:
             raise ValueError(f"{strangers[0]!r} is no process id")
-        chosen = children.chosen([int(pid) for pid in typed] if typed else True)
+        chosen = children.chosen([int(pid) for pid in typed] or None)
         self._extension.show(children.text(NOTEBOOK_WIDTH))
         if not chosen:
             prompt = "End which of them? Process ids, or Enter for none: "
