@@ -103,8 +103,7 @@ def test_an_engine_behind_each_run_is_a_leak_and_ends_if_asked(
     monkeypatch.setattr("builtins.input", lambda _: "y")
     assert "ended 4 processes that hold" in said(shell, "%gpumem release children")
     assert "no child process lives" in said(shell, "%gpumem release children")
-    [over] = found()
-    assert over.withdrawn == "let_go"
+    assert all(it.withdrawn == "let_go" for it in found())
 
 
 def test_a_process_outlives_its_variable(shell: Shell) -> None:
@@ -115,10 +114,10 @@ def test_a_process_outlives_its_variable(shell: Shell) -> None:
     until(lambda: LivingChildren().all[0].age_nanos > 10**9)
     said(shell, "1")
     assert found() == []
-    assert re.search(r"in use, [\d.]+ MiB of it by\s+child processes", gpumem.report().text(110))
+    assert re.search(r"in use, [\d.]+ MiB of it by child processes", gpumem.report().text(300))
     shown = said(shell, "del llm")
     assert re.search(
-        r"llm is deleted, but process \d+ that In \[\d+\] began\s+holds [\d.]+ MiB", shown
+        r"llm is deleted, but process \d+ that In \[\d+\] began holds [\d.]+ MiB", shown
     )
     assert LivingChildren().all[0].handle == "lost"
 

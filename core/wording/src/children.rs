@@ -100,10 +100,10 @@ fn that(began: Option<&Prose>) -> Prose {
 /// Of one process its name is enough.
 fn largest(details: &ChildrenDetails) -> Prose {
     let ChildrenDetails { n, pid, name, .. } = details;
-    match n {
-        1 => prose![code(name)],
-        _ => prose!["the largest: ", code(name), format!(" (pid {pid})")],
+    if *n == 1 {
+        return code(name).into();
     }
+    prose!["the largest: ", code(name), format!(" (pid {pid})")]
 }
 
 fn leads(details: &ChildrenDetails) -> Prose {

@@ -14,6 +14,8 @@ pub(crate) struct LivingChild {
     pub(crate) age: Nanos,
     /// Its program and script.
     pub(crate) command: String,
+    /// It only serves Python's own modules, and holds nothing.
+    works_for_python: bool,
 }
 
 /// What names a process for ever: its number alone may be given again.
@@ -82,7 +84,7 @@ mod linux {
                             continue;
                         };
                         parents.push(pid);
-                        living.extend(child);
+                        living.extend(Some(child).filter(|it| !it.works_for_python));
                     }
                 }
             }
@@ -90,14 +92,13 @@ mod linux {
             living
         }
 
-        /// Nothing of one that has ended or is gpumem's own; of one that works for Python alone nothing but that it
-        /// is there.
+        /// Nothing of one that has ended or is gpumem's own.
         fn child(
             &self,
             pid: u32,
             began: Instant,
             known: &mut HashMap<ProcessId, (u64, Bytes)>,
-        ) -> Option<Option<LivingChild>> {
+        ) -> Option<LivingChild> {
             let stat = stat(pid).ok()?;
             if stat.is_zombie || !stat.signals_its_end {
                 return None;
@@ -108,9 +109,6 @@ mod linux {
             };
             let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let command: Vec<String> = words(&command).collect();
-            if works_for_python(&command, stat.parent) {
-                return Some(None);
-            }
             let resident = resident_pages(pid);
             let then = self.known.get(&id).copied();
             let own = match then.filter(|(then, _)| Some(*then) == resident) {
@@ -122,13 +120,14 @@ mod linux {
                 same => same,
             };
             known.extend(own.map(|own| (id, own)));
-            Some(Some(LivingChild {
+            Some(LivingChild {
                 id,
                 parent: stat.parent,
                 own: own.map(|(_, own)| own),
                 age: age(&stat).unwrap_or_default(),
+                works_for_python: works_for_python(&command, stat.parent),
                 command: shortened(&command, true).unwrap_or(stat.name),
-            }))
+            })
         }
     }
 
