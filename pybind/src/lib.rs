@@ -41,6 +41,8 @@ mod _gpumem {
     #[pymodule_export]
     use super::python::blocks::{Block, record};
     #[pymodule_export]
+    use super::python::children::{LivingChildren, find_children};
+    #[pymodule_export]
     use super::python::classic::{
         Judge, MemorySnapshot, Probe, ProfileResult, classic_gaps, classic_snapshot,
         classic_thresholds,

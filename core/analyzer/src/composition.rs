@@ -1,7 +1,7 @@
 //! What fills a device: the parts of its levels, and what is free.
 
 use super::Analysis;
-use super::findings::{Finding, FindingKind};
+use super::findings::{Details, Finding, FindingKind};
 use super::gaps::Gap;
 use super::levels::DeviceSummary;
 use gpumem_model::holders::Part as Purpose;
@@ -136,7 +136,8 @@ impl Analysis {
     /// The worst finding on a device that is about such a part of it.
     pub fn finding_about(&self, device: DeviceIdx, part: PartKind) -> Option<&Finding> {
         let mut findings = self.findings.iter();
-        findings.find(|it| it.device == device && part.is_subject_of(it.kind))
+        let is_about = |it: &&Finding| !matches!(it.details, Details::Children(_));
+        findings.find(|it| it.device == device && part.is_subject_of(it.kind) && is_about(it))
     }
 }
 

@@ -28,6 +28,7 @@ macro_rules! statistics {
 statistics! {
     Kept = "kept_bytes": "never given back over the series",
     Outlived = "outlived_bytes": "held by a variable that is gone, and still alive",
+    Children = "children_bytes": "held by child processes",
     NRises = "n_rises": "rises that were never given back",
     BlockT = "block_t": "the floor rises: t of the increments between block minima",
     LastQuarterShare = "last_quarter_share": "share of the growth in the last quarter",

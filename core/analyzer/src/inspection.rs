@@ -80,8 +80,15 @@ pub fn has_news(recording: &Recording, idx: RunIdx) -> bool {
         let found = recording.holders(idx, levels.device);
         found.is_some_and(|found| !found.outlived.is_empty())
     };
+    let has_children = |levels: &RunLevels| {
+        let after = levels.after.as_ref();
+        after.is_some_and(|after| !after.driver.children.is_empty())
+    };
     run.status != Status::Ok
-        || run.levels.iter().any(is_outlived)
+        || run
+            .levels
+            .iter()
+            .any(|it| is_outlived(it) || has_children(it))
         || later.any(|run| run.parent == Some(idx))
         || run.levels.iter().any(|it| moved(it) || is_marked(it))
 }

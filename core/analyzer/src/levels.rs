@@ -33,6 +33,8 @@ pub struct DeviceSummary {
     pub largest_free: Option<Bytes>,
     /// Latest use of this process.
     pub process_used: Option<Bytes>,
+    /// Latest use of the processes that this one began, as far as it is known.
+    pub children_used: Option<Bytes>,
     /// Latest use of every process.
     pub device_used: Option<Bytes>,
     /// The limits that apply, the smallest first.
@@ -56,6 +58,7 @@ impl DeviceSummary {
             inactive_split: totals.inactive_split,
             largest_free: totals.largest_free,
             process_used: totals.process_used,
+            children_used: reading.driver.children_used.known(),
             device_used: totals.device_used,
             limits: limits(reading),
             capacity: totals.capacity,

@@ -28,6 +28,7 @@ pub fn session(cells: &[(&str, &[Play])]) -> (Recording, Analysis) {
             inactive_split: None,
             largest_free: None,
             process_used: None,
+            children_used: None,
             device_used: None,
             limits: Vec::new(),
             capacity: Some(CAPACITY),

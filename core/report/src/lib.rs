@@ -20,6 +20,7 @@
 
 mod cause;
 mod cells;
+mod children;
 pub mod chrome_trace;
 pub mod columns;
 mod company;
@@ -49,6 +50,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 pub use cause::CauseLine;
+pub use children::{LivingProcess, living_children};
 pub use company::company;
 pub use comparison::comparison;
 pub use csv::csv;

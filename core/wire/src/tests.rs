@@ -13,11 +13,11 @@ use gpumem_model::holders::{
 };
 use gpumem_model::recording::FrameOrigin;
 use gpumem_model::recording::{
-    AllocatorLevels, Cell, CellIdx, Changes, Device, DeviceIdx, DeviceKind, DriverLevels, Finish,
-    Framework, HolderSnapshot, Level, Lifetimes, LineTally, Loop, LoopIdx, LoopKind, ModuleTally,
-    OomFigures, OomHolder, OtherProcess, OutOfMemory, Points, Reading, Revision, Run, RunIdx,
-    RunKind, RunLevels, Sample, Samples, SegmentSnapshot, Series, Source, SourceHash, SourceState,
-    StackTally, Status, Tally, Trace, TracedPeak, Unknown,
+    AllocatorLevels, Cell, CellIdx, Changes, ChildGroup, ChildHandle, Device, DeviceIdx,
+    DeviceKind, DriverLevels, Finish, Framework, HolderSnapshot, Level, Lifetimes, LineTally, Loop,
+    LoopIdx, LoopKind, ModuleTally, OomFigures, OomHolder, OtherProcess, OutOfMemory, Points,
+    Reading, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples, SegmentSnapshot, Series,
+    Source, SourceHash, SourceState, StackTally, Status, Tally, Trace, TracedPeak, Unknown,
 };
 use gpumem_model::segments::{self, Block, BlockState, Pool, Segment, Segments};
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
@@ -34,17 +34,31 @@ fn level() -> impl Strategy<Value = Level> {
 }
 
 prop_compose! {
+    fn child_group()(
+        began_in in prop::option::of(Just(RunIdx(0))),
+        handle in prop::sample::select(ChildHandle::ALL.as_slice()),
+        [n, pid] in any::<[u32; 2]>(),
+        [n_bytes, age] in any::<[u64; 2]>(),
+        name in ".*",
+    ) -> ChildGroup {
+        let (n_bytes, age) = (Bytes::new(n_bytes), Nanos::new(age));
+        ChildGroup { began_in, handle, n, n_bytes, pid, name: printable(&name), age }
+    }
+}
+
+prop_compose! {
     fn driver()(
         used in [level(), level(), level(), level()],
         kept in [level(), level(), level(), level(), level()],
         limits in [level(), level(), level()],
+        children in prop::collection::vec(child_group(), 0..3),
     ) -> DriverLevels {
         let [device_used, process_used, children_used, driver_reserved] = used;
         let [capacity, pool_used, pool_reserved, graph_used, graph_reserved] = kept;
         let [container_limit, service_limit, host_limit] = limits;
         DriverLevels {
             device_used, process_used, capacity, container_limit, service_limit, host_limit,
-            children_used, driver_reserved,
+            children_used, children, driver_reserved,
             pool_used, pool_reserved, graph_used, graph_reserved,
         }
     }

@@ -9,7 +9,7 @@ use super::record::{Decode, Encode};
 use super::refused::{Outcome, Refused};
 use gpumem_model::holders::{Keeper, Part, RootKind, WayOut};
 use gpumem_model::recording::{
-    CellIdx, DeviceIdx, DeviceKey, Framework, LoopIdx, RunIdx, Source, SourceHash,
+    CellIdx, ChildHandle, DeviceIdx, DeviceKey, Framework, LoopIdx, RunIdx, Source, SourceHash,
 };
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
@@ -47,6 +47,7 @@ written_as! {
     Part: it => it.name();
     RootKind: it => it.name();
     Source: it => it.name();
+    ChildHandle: it => it.name();
 }
 
 impl Decode for bool {

@@ -19,6 +19,9 @@ pub fn cell_state(runs: &[&Run], finding: Option<&Finding>, n_turns: Option<u64>
         (FindingKind::Doubling, _) => Some("two copies".to_owned()),
         (FindingKind::Retention, _) => Some("kept by IPython".to_owned()),
         (FindingKind::Outlived, _) if finding.withdrawn.is_none() => Some("still held".to_owned()),
+        (_, Details::Children(_)) if finding.withdrawn.is_none() => {
+            Some("child processes".to_owned())
+        }
         (FindingKind::Settled, _) => Some(format!("settled, {n_runs}")),
         (_, Details::Growth(growth)) if finding.counts_steps() => {
             let n_turns = n_turns.and_then(|n| usize::try_from(n).ok());

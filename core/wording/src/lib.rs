@@ -21,6 +21,7 @@
 
 mod advice;
 mod cell_state;
+mod children;
 mod comparison;
 mod doubling;
 mod evidence;
@@ -99,6 +100,7 @@ pub fn present(recording: &Recording, finding: &Finding, units: Units) -> Presen
         Details::OutOfMemory(breakdown) => oom::present(&teller, breakdown),
         Details::Retention(details) => retention::present(&teller, details),
         Details::Outlived(details) => outlived::present(&teller, details),
+        Details::Children(details) => children::present(&teller, details),
     };
     own.about(&teller)
 }
@@ -175,7 +177,7 @@ fn heading(finding: &Finding) -> &'static str {
     match (finding.kind, finding.state) {
         (FindingKind::Leak, _) => "Leak",
         (FindingKind::Growing, Some(State::NotEnoughData)) => "Growing, too few runs to tell",
-        (FindingKind::Growing, _) if finding.holders.is_empty() => "Growing, holder unknown",
+        (FindingKind::Growing, _) if is_holder_unknown(finding) => "Growing, holder unknown",
         (FindingKind::Growing, _) => "Growing",
         (FindingKind::Bounded, _) => "Bounded",
         (FindingKind::Settled, _) => "Settled",
@@ -190,7 +192,13 @@ fn heading(finding: &Finding) -> &'static str {
         (FindingKind::OutOfMemory, _) => "Out of memory",
         (FindingKind::Retention, _) => "Kept by IPython",
         (FindingKind::Outlived, _) => "Deleted, but still held",
+        (FindingKind::Children, _) => "Child processes",
     }
+}
+
+/// What grows in child processes is held by them.
+fn is_holder_unknown(finding: &Finding) -> bool {
+    finding.holders.is_empty() && !matches!(finding.details, Details::Children(_))
 }
 
 /// Why a finding was withdrawn.

@@ -3,6 +3,7 @@
 use super::{Presentation, Prose, Teller, code, prose, withdrawn};
 use gpumem_analyzer::OutlivedDetails;
 use gpumem_model::holders::{Outlived, RootKind, WayOut};
+use gpumem_model::recording::RunIdx;
 use gpumem_model::units::{Bytes, Units};
 
 /// Less than this share of what a variable held is part of it.
@@ -10,7 +11,7 @@ const NEARLY_ALL: f64 = 0.95;
 
 pub(super) fn present(teller: &Teller<'_>, details: &OutlivedDetails) -> Presentation {
     let keeps = keeps(details, teller.units);
-    let gone = gone(details, is_deleted(teller, details));
+    let gone = gone(details, is_deleted(teller, details.since));
     let freed = prose![
         "freed ",
         teller.units.size(details.had.saturating_sub(details.alive)),
@@ -57,7 +58,7 @@ pub fn outlived(found: &Outlived, is_deleted: bool, units: Units) -> (Prose, Pro
         what: found.what.clone(),
         way_out: found.way_out,
         is_alone: found.is_alone,
-        since: gpumem_model::recording::RunIdx(0),
+        since: RunIdx(0),
         since_execution_count: None,
     };
     let title = prose![gone(&details, is_deleted), ", but ", keeps(&details, units)];
@@ -102,9 +103,9 @@ fn keeps(details: &OutlivedDetails, units: Units) -> Prose {
     }
 }
 
-/// The cell says so.
-fn is_deleted(teller: &Teller<'_>, details: &OutlivedDetails) -> bool {
-    let run = teller.recording.run(details.since);
+/// The cell of that run says so.
+pub(super) fn is_deleted(teller: &Teller<'_>, run: RunIdx) -> bool {
+    let run = teller.recording.run(run);
     let text = teller.recording.text(run).unwrap_or_default();
     text.lines()
         .any(|line| line.trim_start().starts_with("del "))

@@ -6,13 +6,13 @@ use super::fix::short_fix;
 use super::{Prose, Span, present, withdrawn};
 use gpumem_analyzer::testing::{leak, run, session};
 use gpumem_analyzer::{
-    Advice, Cause, Details, DoublingDetails, Finding, FindingKind, FragmentationDetails,
-    GrowthDetails, HeldByError, OomBreakdown, OomPart, OomShare, OutlivedDetails, Reason,
-    RetentionDetails, SeriesGrowth, Shape, State, TracedRun, Withdrawn,
+    Advice, Cause, ChildrenDetails, Details, DoublingDetails, Finding, FindingKind,
+    FragmentationDetails, GrowthDetails, HeldByError, OomBreakdown, OomPart, OomShare,
+    OutlivedDetails, Reason, RetentionDetails, SeriesGrowth, Shape, State, TracedRun, Withdrawn,
 };
 use gpumem_heap::{Fix, FixReason};
 use gpumem_model::holders::{Holder, RootKind, WayOut};
-use gpumem_model::recording::{DeviceKind, OomHolder, Recording, RunIdx, Source};
+use gpumem_model::recording::{ChildHandle, DeviceKind, OomHolder, Recording, RunIdx, Source};
 use gpumem_model::units::{ByteDelta, Bytes, Units};
 
 const CELL: &str = "kept.append(model(x))";
@@ -365,6 +365,53 @@ fn what_lives_on_in_words() {
         ),
         of(RootKind::System, "torch.compile", None),
         of(RootKind::Unnamed, "<Tensor>", None),
+    ]));
+}
+
+#[test]
+fn child_processes_in_words() {
+    let details = |n: u32, handle| ChildrenDetails {
+        n,
+        n_bytes: Bytes::mib(80 * u64::from(n)),
+        pid: 4123,
+        name: "EngineCore-1".to_owned(),
+        handle,
+        deleted: None,
+        since: Some(RunIdx(0)),
+        since_execution_count: Some(4),
+        growth: None,
+    };
+    let told = |details: ChildrenDetails, withdrawn| Finding {
+        withdrawn,
+        ..finding(FindingKind::Children, None, 1, Details::Children(details))
+    };
+    let grown = |handle| {
+        let rate = ByteDelta::new(80 << 20);
+        let growth = SeriesGrowth {
+            shape: Shape::Growth,
+            bytes_per_run: rate,
+            interval: (rate, rate),
+            total: ByteDelta::new(640 << 20),
+            sparkline: Vec::new(),
+        };
+        let details = ChildrenDetails {
+            growth: Some(growth),
+            ..details(8, handle)
+        };
+        let kind = FindingKind::Growing;
+        finding(kind, Some(State::Suspected), 8, Details::Children(details))
+    };
+    let deleted = ChildrenDetails {
+        deleted: Some("llm".to_owned()),
+        ..details(1, ChildHandle::Lost)
+    };
+    insta::assert_snapshot!(all(&[
+        grown(ChildHandle::Lost),
+        grown(ChildHandle::Held),
+        told(details(1, ChildHandle::Lost), None),
+        told(details(3, ChildHandle::Detached), None),
+        told(deleted, None),
+        told(details(2, ChildHandle::Lost), Some(Withdrawn::LetGo)),
     ]));
 }
 

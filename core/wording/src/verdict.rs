@@ -201,18 +201,32 @@ fn levels(
 ) -> Prose {
     let size = |bytes: Bytes| units.size(bytes);
     let mut sentences = Vec::new();
-    let level = summary.narrowest().map(|(_, level)| level);
+    let narrowest = summary.narrowest();
+    let level = narrowest.map(|(_, level)| level);
     let used = summary.limits.first().and_then(|limit| limit.used);
     let idle = idle::sum(analysis.idle_on(summary.device)).filter(|_| !died);
     let idle_part = idle.map_or_else(Prose::default, |(_, n_bytes)| {
         prose![", ", figure(size(n_bytes)), " of it ", NOT_READ]
     });
-    match (level.or(used), summary.capacity) {
+    // What every process uses has their use in it.
+    let is_own = narrowest.is_some_and(|(name, _)| name != "device_used");
+    let children = summary
+        .children_used
+        .filter(|it| is_own && *it > Bytes::ZERO);
+    let in_use = level.map(|level| level + children.unwrap_or_default());
+    let in_children = children.map(|it| format!(", {} of it by child processes", size(it)));
+    let in_children = in_children.unwrap_or_default();
+    match (in_use.or(used), summary.capacity) {
         (Some(level), Some(capacity)) => {
-            let of = format!(" of {} in use", size(capacity));
+            let of = format!(" of {} in use{in_children}", size(capacity));
             sentences.push(prose![figure(size(level)), of, idle_part, "."]);
         }
-        (Some(level), None) => sentences.push(prose![figure(size(level)), " in use."]),
+        (Some(level), None) => {
+            sentences.push(prose![
+                figure(size(level)),
+                format!(" in use{in_children}.")
+            ]);
+        }
         (None, _) => {}
     }
     let rows = analysis

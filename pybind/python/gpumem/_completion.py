@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 INTERVALS = ("1ms", "10ms", "100ms", "1s")
 
-RELEASABLE = ("traceback", "outputs", "cycles", "cache", "all")
+RELEASABLE = ("traceback", "outputs", "cycles", "cache", "all", "children")
 
 
 def _names(shell: InteractiveShell) -> list[str]:

@@ -23,6 +23,7 @@ __all__ = [
     "Judge",
     "LettingGo",
     "LevelLog",
+    "LivingChildren",
     "MemorySnapshot",
     "MemoryTimeline",
     "NsightExport",
@@ -95,6 +96,7 @@ __all__ = [
     "device_labels",
     "device_levels",
     "device_scalars",
+    "find_children",
     "find_company",
     "find_holders",
     "footprint",
@@ -394,6 +396,14 @@ class GpuProcesses:
     def text(self, width: int) -> str: ...
 
 def find_company() -> GpuProcesses: ...
+
+@final
+class LivingChildren:
+    def children(self) -> list[dict[str, Any]]: ...
+    def text(self, width: int) -> str: ...
+    def end(self, pid: int) -> bool: ...
+
+def find_children() -> LivingChildren: ...
 def _check_interval(text: str) -> None: ...
 def register_adapter(
     type_: type[_T],

@@ -95,6 +95,33 @@ def exit_codes() -> list[tuple[int, int]]:
     return known
 
 
+def handles() -> list[tuple[int, str, str]]:
+    """Return the process id, the name and the handle of each child that Python started.
+
+    The handle is ``held`` if code has the object of ``multiprocessing``, ``lost`` if only
+    ``multiprocessing`` itself has it, and ``detached`` if the ``subprocess.Popen`` is gone.
+    """
+    known = []
+    with contextlib.suppress(Exception):
+        module = sys.modules.get("multiprocessing.process")
+        # An object that nothing but such a set has.
+        [(_, least)] = _counted({_Anchor()})
+        for process, n_references in _counted(set(getattr(module, "_children", ()))):
+            started: Any = getattr(process, "_popen", None)
+            if started is not None:
+                # The set of `multiprocessing` is one more.
+                handle = "held" if n_references > least + 1 else "lost"
+                known.append((int(started.pid), str(process._name), handle))
+    with contextlib.suppress(Exception):
+        left = getattr(sys.modules.get("subprocess"), "_active", None)
+        known += [(int(process.pid), "", "detached") for process in list(left or ())]
+    return known
+
+
+def _counted(objects: set[Any]) -> list[tuple[Any, int]]:
+    return [(it, sys.getrefcount(it)) for it in objects]
+
+
 def _read_place() -> None:
     words = os.environ.get(VARIABLE)
     if words is not None and not _gpumem._is_disabled():

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpumem import _gpumem, sim
+from gpumem._children import LivingChildren, described
 from gpumem._report import NOTEBOOK_WIDTH
 from gpumem._retention import Errors, Outputs, Variable
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 STEPS = ("traceback", "outputs", "cycles", "cache")
+CHILDREN = "children"
 # Smaller changes of a host process are noise.
 HOST_NOISE = 1 << 20
 # Attribute lookups of modules that run no code.
@@ -70,7 +72,7 @@ class Released:
     __repr__ = __str__
 
 
-def release(*what: str, dry_run: bool = False) -> Released:
+def release(*what: str, dry_run: bool = False, end: bool | list[int] = False) -> Released:
     """Free memory: ``traceback``, ``outputs``, ``cycles``, ``cache``, ``all``, or a name.
 
     - ``traceback``: the frames of the last error, of its causes, and of the debugger.
@@ -78,21 +80,46 @@ def release(*what: str, dry_run: bool = False) -> Released:
     - ``cycles``: a garbage collection.
     - ``cache``: unused memory in the allocators of PyTorch, CuPy and ``gpumem.sim``.
     - a name: the variable, under all its names.
+    - ``children``: living processes that this one began. ``all`` leaves them alone, and none ends
+      unless ``end`` names it by its process id, or is ``True`` for those to which nothing leads.
 
     With ``dry_run``, or without arguments, it only returns what each step would do.
 
     Raises:
-        ValueError: there is no variable of that name.
+        ValueError: there is no variable of that name, or no child of that process id.
     """
     shell = _shell()
     wanted = _unfolded(what)
+    if CHILDREN in wanted:
+        others = [name for name in wanted if name != CHILDREN]
+        released = release(*others, dry_run=dry_run) if others else Released((), dry_run)
+        step, hint = _children_step(LivingChildren(), end=end, dry_run=dry_run)
+        return Released((*released.steps, step), dry_run, hint or released.hint)
     plans = [_plan(name, shell) for name in wanted]
     if dry_run or not what:
         hint = "" if what else "nothing is released yet: `%gpumem release all`, or one of these"
         steps = tuple(ReleaseStep(plan.name, plan.would()) for plan in plans)
+        if not what and (children := LivingChildren()).all:
+            steps += (_children_step(children, end=False, dry_run=True)[0],)
         return Released(steps, dry_run=True, hint=hint)
     steps = tuple(_taken(plan) for plan in plans)
     return Released(steps, dry_run=False, hint=_cache_hint(wanted))
+
+
+def _children_step(
+    children: LivingChildren, *, end: bool | list[int], dry_run: bool
+) -> tuple[ReleaseStep, str]:
+    """End the children that ``end`` names; the step, and what to do next."""
+    chosen = children.chosen(None if end is True else end or [])
+    if not children.all:
+        return ReleaseStep(CHILDREN, "no child process lives"), ""
+    if not chosen:
+        pids = [it.pid for it in children.all]
+        hint = f'nothing is ended yet: `gpumem.release("children", end={pids})`'
+        return ReleaseStep(CHILDREN, f"would ask to end {described(children.all)}"), hint
+    if dry_run:
+        return ReleaseStep(CHILDREN, f"would end {described(chosen)}"), ""
+    return ReleaseStep(CHILDREN, children.end(chosen)), ""
 
 
 class Plan(NamedTuple):

@@ -262,6 +262,29 @@ class Outlived:
     """Jupyter's number of that run."""
 
 
+@dataclass(frozen=True)
+class Children:
+    """Living processes that runs of one cell began."""
+
+    n_children: int
+    """How many they are."""
+    n_bytes: int
+    """What they hold of the device together; on the host what they share with no other process."""
+    pid: int
+    """The number of the one that holds most."""
+    name: str
+    """Its name, or its program and script."""
+    handle: str
+    """What leads to most of them in this process: ``unknown``, ``held``, ``lost``, ``detached``."""
+    deleted: str | None
+    """The variable of their cell that is deleted, or ``None``, while they live."""
+    since_run: int | None
+    """The first run that began one of them, as counted in the recording; ``None`` if none that
+    was recorded did."""
+    since_execution_count: int | None
+    """Jupyter's number of that run."""
+
+
 Details = (
     Growth
     | SeriesGrowth
@@ -275,6 +298,7 @@ Details = (
     | OutOfMemory
     | Retention
     | Outlived
+    | Children
 )
 
 BY_TYPE: dict[str, type[Details]] = {
@@ -292,6 +316,7 @@ BY_TYPE: dict[str, type[Details]] = {
     "out_of_memory": OutOfMemory,
     "retention": Retention,
     "outlived": Outlived,
+    "children": Children,
 }
 
 

@@ -33,11 +33,12 @@ from traitlets import Bool, Dict, Enum, TraitError, Unicode, Union, validate
 from traitlets.config import Config, Configurable
 
 from gpumem import _completion, _gpumem
+from gpumem._children import LivingChildren, described
 from gpumem._commands import commands_text
 from gpumem._company import who
 from gpumem._completion import Completer
 from gpumem._holders import Holders, holders
-from gpumem._release import release
+from gpumem._release import CHILDREN, release
 from gpumem._report import NOTEBOOK_WIDTH, Report, below, processes_of, report
 from gpumem._sessions import SHOWN, open_session
 from gpumem._sizes import size_bytes
@@ -458,8 +459,9 @@ class GpuMemMagics(Magics):
         metavar="NAME",
         help="""for use: sources such as torch or sim, separated by commas or blanks, or auto for
         every source that answers; for baseline: its name; for release: traceback (of the last
-        error), outputs, cycles (a garbage collection), cache (of the frameworks), all, or a
-        variable's name; for holders and why: the only variable to show; for snapshot: the file""",
+        error), outputs, cycles (a garbage collection), cache (of the frameworks), all, children
+        (processes that live on: it asks before it ends one), or a variable's name; for holders
+        and why: the only variable to show; for snapshot: the file""",
     )
     @argument("--device", metavar="DEVICE", help="why: only this device, such as `cuda:0`")
     @argument(
@@ -682,10 +684,41 @@ class GpuMemMagics(Magics):
         raise _refusal("%gpumem", f"{action}: no name {name!r} is known{hint}")
 
     def _release(self, options: Namespace) -> str:
+        names = _listed(options.names)
         try:
-            return str(release(*_listed(options.names), dry_run=options.dry_run))
+            if names and names[0] == CHILDREN and not options.dry_run:
+                return self._release_children(names[1:])
+            return str(release(*names, dry_run=options.dry_run))
         except ValueError as error:
             raise _refusal("%gpumem", str(error)) from None
+
+    def _release_children(self, typed: list[str]) -> str:
+        children = LivingChildren()
+        if not children.all:
+            return "no child process lives"
+        strangers = [word for word in typed if not word.isdecimal()]
+        if strangers:
+            raise ValueError(f"{strangers[0]!r} is no process id")
+        chosen = children.chosen([int(pid) for pid in typed] or None)
+        self._extension.show(children.text(NOTEBOOK_WIDTH))
+        if not chosen:
+            prompt = "End which of them? Process ids, or Enter for none: "
+        else:
+            others = "" if typed else " process ids,"
+            prompt = f"End {described(chosen)}? y,{others} or Enter for none: "
+        answer = _asked(prompt)
+        if answer is None:
+            pids = [it.pid for it in chosen or children.all]
+            return (
+                "no process is ended, because nobody can be asked here: "
+                f'`gpumem.release("children", end={pids})` ends them'
+            )
+        words = answer.replace(",", " ").split()
+        if words and all(word.isdecimal() for word in words):
+            chosen = children.chosen([int(word) for word in words])
+        elif answer.strip().lower() not in {"y", "yes"}:
+            chosen = []
+        return children.end(chosen) if chosen else "no process is ended"
 
     def _snapshot(self, names: list[str]) -> str:
         if len(names) != 1:
@@ -878,6 +911,14 @@ def _meant(parser: MagicArgumentParser, reason: str) -> str:
 
 def _refusal(magic: str, reason: str) -> UsageError:
     return UsageError(_gpumem._printable(f"{magic}: {reason} (help: {magic}?)"))
+
+
+def _asked(prompt: str) -> str | None:
+    """Return the user's answer; ``None`` if there is nobody to ask."""
+    try:
+        return input(prompt)
+    except (EOFError, OSError, NotImplementedError):
+        return None
 
 
 def _listed(values: Iterable[str] | None) -> list[str]:

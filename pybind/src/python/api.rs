@@ -302,6 +302,7 @@ fn theme(dark: bool) -> Theme {
 pub(crate) fn recording_now(py: Python<'_>) -> PyResult<Recording> {
     look::ensure_room()?;
     session::look_if_unseen(py)?;
+    session::renew_children(py)?;
     Ok(Recording {
         inner: session::snapshot(py)?,
         children: session::children(py)?,

@@ -6,6 +6,7 @@ pub(crate) mod api;
 pub(crate) mod arrow;
 pub(crate) mod blocks;
 pub(crate) mod cells;
+pub(crate) mod children;
 pub(crate) mod classic;
 pub(crate) mod footprint;
 pub(crate) mod gpu_processes;

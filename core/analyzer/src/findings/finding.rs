@@ -108,6 +108,7 @@ impl Finding {
     pub fn release(&self) -> Option<&'static str> {
         match &self.details {
             Details::Retention(retained) if self.withdrawn.is_none() => retained.release,
+            Details::Children(_) if self.withdrawn.is_none() => Some("%gpumem release children"),
             _ => None,
         }
     }
@@ -185,6 +186,7 @@ pub(crate) fn sort(findings: &mut [Finding]) {
         let kept = match &finding.details {
             Details::Retention(retained) => retained.kept,
             Details::Outlived(outlived) => outlived.alive,
+            Details::Children(children) => children.n_bytes,
             _ => Bytes::ZERO,
         };
         let is_oom = finding.ran_out();

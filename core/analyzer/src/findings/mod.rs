@@ -1,6 +1,7 @@
 //! Every kind of finding: its name, its figures, and the check that finds it.
 
 pub(crate) mod checks;
+mod children;
 mod decision;
 mod doubling;
 mod facts;
@@ -24,6 +25,7 @@ use serde::Serialize;
 
 use crate::stats_cache::StatsCache;
 use checks::{Checks, Everywhere};
+pub use children::ChildrenDetails;
 pub use doubling::DoublingDetails;
 pub use finding::{Finding, Withdrawn};
 pub use fragmentation::FragmentationDetails;
@@ -53,6 +55,8 @@ named! {
         Retention = "retention",
         /// A variable is deleted, or `None`, but something else keeps what it held.
         Outlived = "outlived",
+        /// A process that a cell began holds memory, and nothing leads to it any more.
+        Children = "children",
         /// A run builds its new result while the old one is still alive.
         Doubling = "rerun_doubling",
         /// An allocation failed.
@@ -149,6 +153,8 @@ pub enum Details {
     Retention(RetentionDetails),
     /// Of `Outlived`.
     Outlived(OutlivedDetails),
+    /// Of processes that runs of a cell began: `Children`, and `Growing` or `Leak` if they become more and more.
+    Children(ChildrenDetails),
 }
 
 impl Details {
@@ -159,6 +165,7 @@ impl Details {
             Self::UnattributedGrowth(series)
             | Self::ReservedGrowth { growth: series, .. }
             | Self::Gap(series) => Some(series),
+            Self::Children(details) => details.growth.as_ref(),
             _ => None,
         }
     }
@@ -201,6 +208,9 @@ impl Checks<'_, '_> {
                 oom::join_growth(&mut ooms, everywhere.growth(stats));
             }
             findings.extend(ooms);
+        }
+        if self.scope.is_any(|run| children::is_any(recording, run)) {
+            findings.extend(children::findings(context));
         }
         let is_looked_at = |run| is_on_any(&|device| recording.holders(run, device).is_some());
         if self.scope.is_any(is_looked_at) {

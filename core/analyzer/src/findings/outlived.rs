@@ -56,7 +56,7 @@ const MUCH_HELD: Bytes = Bytes::mib(64);
 const PART_THAT_MATTERS: u64 = 100;
 
 /// Less than this share of the device is only good to know, however it lives on.
-const WORTH_A_WARNING: f64 = 0.05;
+pub(super) const WORTH_A_WARNING: f64 = 0.05;
 
 /// How much a variable must have held of a device so that it matters what became of it when it is gone.
 pub fn least_outlived(kind: DeviceKind, capacity: Option<Bytes>, rules: &Rules) -> Bytes {
@@ -202,7 +202,7 @@ impl Name<'_> {
 }
 
 /// A line of the text deletes a name, or sets it to `None`.
-fn lets_go_of(text: &str, name: &str) -> bool {
+pub(super) fn lets_go_of(text: &str, name: &str) -> bool {
     let mut lines = text.lines().map(str::trim_start);
     lines.any(|line| {
         let is_let_go = line.starts_with("del ") || line.contains("= None");

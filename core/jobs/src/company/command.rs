@@ -17,7 +17,7 @@ const INTERPRETERS: [&str; 9] = [
 ];
 
 /// Program and script of a command line; with `words`, the first plain ones after them too.
-pub(super) fn shortened(command: &[String], words: bool) -> Option<String> {
+pub fn shortened(command: &[String], words: bool) -> Option<String> {
     let arguments = command.iter().map(String::as_str);
     let mut arguments: Vec<&str> = arguments.filter(|it| !it.is_empty()).collect();
     // A process that names itself does so in one word with blanks: `ray::train step 4`.

@@ -37,6 +37,7 @@ mod words;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+pub use command::shortened;
 pub use jupyter::{connection_file, kernel_id};
 pub use kind::Kind;
 

@@ -53,6 +53,10 @@ impl Frame {
 impl Run {
     fn clean(&mut self) {
         self.label.iter_mut().for_each(make_printable);
+        let levels = self.levels.iter_mut();
+        let readings = levels.flat_map(|it| std::iter::once(&mut it.before).chain(&mut it.after));
+        let children = readings.flat_map(|it| &mut it.driver.children);
+        children.for_each(|it| make_printable(&mut it.name));
         if let Some(oom) = &mut self.oom {
             let names = oom.holders.iter_mut().map(|holder| &mut holder.name);
             names.for_each(make_printable);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::ChildGroup;
 use crate::holders::Allocated;
 use crate::named;
 use crate::printable::make_printable;
@@ -155,6 +156,8 @@ pub struct DriverLevels {
     pub host_limit: Level,
     /// Used by the descendants of this process.
     pub children_used: Level,
+    /// Who they are, if they use any; read at the end of a run.
+    pub children: Vec<ChildGroup>,
     /// Kept by the driver and the firmware; neither used nor part of the capacity.
     pub driver_reserved: Level,
     /// In blocks of the driver's own pool (`cudaMallocAsync`), in this process.

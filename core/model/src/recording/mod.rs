@@ -25,6 +25,7 @@
 //! ```
 
 mod changes;
+mod children;
 mod clean;
 mod device_key;
 mod device_kind;
@@ -39,6 +40,7 @@ mod points;
 mod trace;
 
 pub use changes::Changes;
+pub use children::{ChildGroup, ChildHandle};
 pub use device_key::DeviceKey;
 pub use device_kind::DeviceKind;
 pub use frame::{

@@ -5,7 +5,9 @@ use serde::Serializer;
 use crate::messagepack::{Reader, Token};
 use crate::record::{Decode, Encode, wire};
 use crate::refused::Outcome;
-use gpumem_model::recording::{AllocatorLevels, Level, Reading, Source, Unknown};
+use gpumem_model::recording::{
+    AllocatorLevels, ChildGroup, ChildHandle, Level, Reading, Source, Unknown,
+};
 use gpumem_model::units::Bytes;
 
 wire! { Reading {
@@ -16,6 +18,7 @@ wire! { Reading {
     sparse "service_limit" => driver.service_limit,
     sparse "host_limit" => driver.host_limit,
     sparse "children_used" => driver.children_used,
+    sparse "children" => driver.children,
     sparse "driver_reserved" => driver.driver_reserved,
     sparse "pool_used" => driver.pool_used,
     sparse "pool_reserved" => driver.pool_reserved,
@@ -23,6 +26,24 @@ wire! { Reading {
     sparse "graph_reserved" => driver.graph_reserved,
     sparse "allocators" => allocators,
 }}
+
+wire! { ChildGroup {
+    sparse "began_in" => began_in,
+    sparse "handle" => handle,
+    required "n" => n,
+    "bytes" => n_bytes,
+    "pid" => pid,
+    "name" => name,
+    "age_nanos" => age,
+}}
+
+/// A later gpumem may know other handles.
+impl Decode for ChildHandle {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+        *self = reader.name(Self::from_name)?.unwrap_or_default();
+        Ok(())
+    }
+}
 
 /// An allocator, which this version may not know.
 struct WireAllocator<L> {

@@ -74,7 +74,7 @@ fn look(pid: u32, asks_for_gpus: bool) -> Seen {
 }
 
 /// Texts that end with a zero each, as the kernel keeps them.
-fn words(texts: &[u8]) -> impl Iterator<Item = String> {
+pub(super) fn words(texts: &[u8]) -> impl Iterator<Item = String> {
     let texts = texts.strip_suffix(&[0]).unwrap_or(texts);
     let words = texts.split(|byte| *byte == 0);
     words.map(|word| String::from_utf8_lossy(word).into_owned())
@@ -100,7 +100,7 @@ fn has_gpu_open(pid: u32) -> bool {
     })
 }
 
-fn age(stat: &Stat) -> Option<Nanos> {
+pub(super) fn age(stat: &Stat) -> Option<Nanos> {
     let uptime = fs::read_to_string("/proc/uptime").ok()?;
     let uptime: f64 = uptime.split_ascii_whitespace().next()?.parse().ok()?;
     // SAFETY: a constant of the system is asked for; no pointer is passed.

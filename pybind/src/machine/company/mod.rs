@@ -1,5 +1,6 @@
 //! Who is on the GPUs: what the system tells of the processes that drivers list, and Jupyter's files.
 
+pub(crate) mod children;
 mod jupyter;
 #[cfg_attr(not(target_os = "linux"), path = "portable.rs")]
 #[cfg_attr(target_os = "linux", path = "linux.rs")]

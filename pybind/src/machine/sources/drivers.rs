@@ -271,6 +271,8 @@ pub(super) fn joined(one: DriverLevels, other: DriverLevels) -> DriverLevels {
         service_limit: better(one.service_limit, other.service_limit),
         host_limit: better(one.host_limit, other.host_limit),
         children_used: better(one.children_used, other.children_used),
+        // Read at the end of a run, apart from the levels.
+        children: Vec::new(),
         driver_reserved: better(one.driver_reserved, other.driver_reserved),
         pool_used: better(one.pool_used, other.pool_used),
         pool_reserved: better(one.pool_reserved, other.pool_reserved),

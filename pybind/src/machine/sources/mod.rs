@@ -77,6 +77,9 @@ pub(crate) type ProcessList = Result<Vec<(u32, Level)>, String>;
 /// The processes on each device of a source, by the device's key.
 type ProcessLists = Result<Vec<(DeviceKey, ProcessList)>, Unused>;
 
+/// What each process uses of each device, by the device's key and the process's number.
+pub(crate) type UsedByProcess = BTreeMap<DeviceKey, BTreeMap<u32, Bytes>>;
+
 /// A source that needs no GIL.
 pub(crate) trait DriverSource: Send {
     /// Its name.
@@ -294,20 +297,20 @@ impl Sources {
             .collect()
     }
 
-    /// What each process uses of GPUs, by its id, if the driver says it at once.
-    pub(crate) fn used_by_process(&mut self, py: Python<'_>) -> BTreeMap<u32, Bytes> {
-        let mut used: BTreeMap<u32, Bytes> = BTreeMap::new();
+    /// What each process uses of each GPU, if the driver says it at once.
+    pub(crate) fn used_by_process(&mut self, py: Python<'_>) -> UsedByProcess {
+        let mut used = UsedByProcess::new();
         if !self.is_chosen(Source::Nvml) {
             return used;
         }
         let answer = self.drivers.ask_processes(Source::Nvml, &self.visibility);
         let lists = py.detach(move || answer.recv_timeout(driver_worker::PATIENCE));
-        for (_, list) in lists.into_iter().flatten().flatten() {
-            for (pid, level) in list.into_iter().flatten() {
-                if let Some(level) = level.known() {
-                    *used.entry(pid).or_default() += level;
-                }
-            }
+        let lists = lists.unwrap_or_else(|_| Ok(Vec::new()));
+        for joined in &self.devices {
+            let listed = processes_on(joined, &DriverLevels::default(), &lists);
+            let known = listed.into_iter().flatten();
+            let known = known.filter_map(|(pid, level)| Some((pid, level.known()?)));
+            used.insert(joined.found.key.clone(), known.collect());
         }
         used
     }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 /// The process `pid` was started by `ancestor`, or by one that it started.
 #[cfg(target_os = "linux")]
-pub(super) fn descends_from(pid: u32, ancestor: u32) -> bool {
+pub(crate) fn descends_from(pid: u32, ancestor: u32) -> bool {
     // As many generations as no family has, should the parents change while they are read.
     let parents = std::iter::successors(parent_of(pid), |pid| parent_of(*pid));
     parents.take(64).any(|parent| parent == ancestor)
@@ -26,6 +26,8 @@ pub(crate) struct Stat {
     pub(crate) session: u32,
     /// When it began, in ticks since the machine did.
     pub(crate) began: u64,
+    /// Its parent can wait for it as for others: a copy of gpumem's ends without a signal.
+    pub(crate) signals_its_end: bool,
 }
 
 /// Of a process that is there, and not hidden.
@@ -48,6 +50,7 @@ fn parsed(text: &str) -> Option<Stat> {
         group: field(2)?,
         session: field(3)?,
         began: fields.get(19)?.parse().ok()?,
+        signals_its_end: *fields.get(35)? != "0",
     })
 }
 

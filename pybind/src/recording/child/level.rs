@@ -25,6 +25,7 @@ mod linux {
 
     use super::{Bytes, Levels};
     use crate::base::cpu_time::Expense;
+    use crate::machine::company::children::own_bytes;
 
     /// Shares are told again after so many times what telling them takes: at most 1 % of a core.
     const REST_PER_ROLLUP: u32 = 100;
@@ -87,10 +88,7 @@ mod linux {
 
         fn walk(&mut self) -> Option<u64> {
             let text = text(&self.rollup, &mut self.buffer)?;
-            let mut lines = text.lines();
-            let kib = lines.find_map(|line| line.strip_prefix("Private_Dirty:"))?;
-            let kib: u64 = kib.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-            Some(kib << 10)
+            Some(own_bytes(text)?.get())
         }
 
         fn anonymous(&mut self) -> Option<u64> {

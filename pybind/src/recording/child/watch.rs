@@ -18,6 +18,7 @@ use gpumem_model::units::Nanos;
 use super::found;
 use crate::base::clock::Clock;
 use crate::base::threads::{self, Progress};
+use crate::machine::company::children::pidfd;
 use crate::recording::store;
 
 /// More children than these are not watched at once.
@@ -253,16 +254,6 @@ fn created(inotify: &OwnedFd) -> Vec<(PathBuf, u32, Clock)> {
         }
     }
     created
-}
-
-/// Of a process that is there.
-fn pidfd(pid: u32) -> Option<OwnedFd> {
-    let pid = i32::try_from(pid).ok()?;
-    // SAFETY: the call takes no pointer.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0)?;
-    // SAFETY: it was opened just now and is nobody else's.
-    Some(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 impl Ended {

@@ -2,7 +2,9 @@
 
 use gpumem_analyzer::inspection::{self, SegmentsWanted};
 use gpumem_model::holders::DeviceHolders;
-use gpumem_model::recording::{DeviceIdx, Frame, HolderSnapshot, RunIdx, SegmentSnapshot};
+use gpumem_model::recording::{
+    ChildGroup, DeviceIdx, Frame, HolderSnapshot, Level, RunIdx, SegmentSnapshot,
+};
 use gpumem_model::segments::Segments;
 use gpumem_model::units::Nanos;
 
@@ -52,6 +54,29 @@ impl Recorder {
                 device,
                 found,
             })));
+        }
+    }
+
+    /// The processes that live now, in place of those that lived when a run ended.
+    pub(crate) fn renew_children(
+        &mut self,
+        run: RunIdx,
+        found: Vec<(DeviceIdx, Level, Vec<ChildGroup>)>,
+    ) {
+        let Some(mut run) = self.recording.runs().get(run.get()).cloned() else {
+            return;
+        };
+        let mut has_changed = false;
+        for (device, used, children) in found {
+            let mut levels = run.levels.iter_mut().filter(|it| it.device == device);
+            if let Some(after) = levels.next().and_then(|it| it.after.as_mut()) {
+                has_changed |= after.driver.children != children;
+                after.driver.children_used = used;
+                after.driver.children = children;
+            }
+        }
+        if has_changed {
+            self.emit(Frame::Run(run));
         }
     }
 

@@ -2,6 +2,7 @@
 //! go on between them.
 
 mod answers;
+mod children;
 mod following;
 mod held;
 mod inside;
@@ -34,6 +35,7 @@ pub(crate) use answers::{
 };
 #[cfg(feature = "testing")]
 pub(crate) use answers::{latest_line, long_from};
+pub(crate) use children::{SeenChild, labels_by_key, renew_children, seen_children};
 pub(crate) use following::{Subscription, follow};
 pub(crate) use held::{
     collect_look, heap_changes, is_before_first_run, latest_inventory, look_for_holders,
@@ -59,6 +61,7 @@ use crate::heap::look;
 use crate::recording::oom::observer;
 pub(crate) use traced::{run_as_traced, traceable, traced};
 
+use crate::machine::company::children::ProcessId;
 use crate::machine::sampler::{Interval, Sampler};
 use crate::machine::sources::PATIENCE_OF_A_START;
 use crate::recording::recorder::{Recorder, SourceText};
@@ -109,6 +112,8 @@ struct Session {
     inside: Inside,
     /// What looking where memory lies took so far.
     spent: Spent,
+    /// The run that began each living process that this one began; `None` of those that no recorded run did.
+    begun: HashMap<ProcessId, Option<RunIdx>>,
 }
 
 /// A run is open: what a mark asks first, without a lock.
@@ -217,6 +222,7 @@ impl Session {
             unseen: None,
             inside: Inside::default(),
             spent: Spent::default(),
+            begun: HashMap::new(),
         })
     }
 }

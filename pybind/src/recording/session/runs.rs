@@ -7,11 +7,10 @@ use gpumem_model::recording::{Reading, RunIdx, RunKind};
 use gpumem_model::units::Nanos;
 use pyo3::prelude::*;
 
-use super::held;
 use super::reading::{readings, readings_after, readings_as_ordered};
 use super::selection::Selection;
-use super::storing::note_device_used;
 use super::{IS_RUNNING, Session, is_owner, is_running, records_blocks, with_session};
+use super::{children, held};
 use crate::base::guard;
 use crate::base::strand::Strand;
 use crate::machine::sampler::{Interval, SampledDevices};
@@ -98,8 +97,8 @@ pub(crate) fn end(
     };
     loops::end(py, Some(id));
     let run = stopped.run;
-    let levels = readings_after(py, run, &selection.devices)?;
-    note_device_used(py, &levels)?;
+    let mut levels = readings_after(py, run, &selection.devices)?;
+    children::note(py, run, &mut levels)?;
     drop(selection);
     let strand = Strand::current(py);
     let was_open = with_session(py, |session| {
@@ -188,7 +187,11 @@ pub(crate) fn end_block(py: Python<'_>, id: RunId, ending: Ending) -> PyResult<(
     };
     loops::end(py, Some(id));
     let run = stopped.run;
-    let levels = readings_after(py, run, &devices)?;
+    let mut levels = readings_after(py, run, &devices)?;
+    let is_outermost = with_session(py, |session| session.is_outermost(id))?;
+    if is_outermost {
+        children::note(py, run, &mut levels)?;
+    }
     let strand = Strand::current(py);
     with_session(py, |session| {
         if session.is_own(id) {
@@ -308,6 +311,12 @@ impl Session {
     /// It is a run of this session.
     pub(super) fn is_own(&self, id: RunId) -> bool {
         id.session == self.number
+    }
+
+    /// It is a run of this session, and in no other.
+    fn is_outermost(&self, id: RunId) -> bool {
+        let mut runs = self.recorder.recording().runs().iter();
+        self.is_own(id) && runs.nth(id.run.get()).is_some_and(|it| it.parent.is_none())
     }
 
     /// What a context says of the run around it.

@@ -1,16 +1,15 @@
 //! The session on the disk.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gpumem_model::recording::Reading;
 use gpumem_model::units::{Bytes, Nanos};
 use pyo3::prelude::*;
 
-use super::reading::with_sources;
 use super::{collect_look, is_disabled, is_owner, with_recorder};
 use crate::heap::look;
-use crate::machine::sources::Found;
+use crate::machine::sources::UsedByProcess;
 use crate::recording::child::{self, Place};
 use crate::recording::store::{Archive, Origin, Setting, State};
 
@@ -60,19 +59,16 @@ pub(crate) fn children(py: Python<'_>) -> PyResult<Option<PathBuf>> {
     Ok(Some(folder))
 }
 
-/// Notes what each child uses of GPUs, if the levels at the end of a run say that they use any.
-pub(super) fn note_device_used(py: Python<'_>, levels: &[(Found, Reading)]) -> PyResult<()> {
-    let uses = |reading: &Reading| reading.driver.children_used.known();
-    let is_used =
-        |(_, reading): &(Found, Reading)| uses(reading).is_some_and(|it| it > Bytes::ZERO);
-    if !levels.iter().any(is_used) {
-        return Ok(());
-    }
+/// Notes what each child uses of GPUs.
+pub(super) fn note_device_used(py: Python<'_>, used: &UsedByProcess) -> PyResult<()> {
     let Some((folder, now)) = folder_of_children(py)? else {
         return Ok(());
     };
-    let used = with_sources(py, |sources| sources.used_by_process(py)).unwrap_or_default();
-    py.detach(|| child::note_device_used(&folder, &used, now));
+    let mut sums: BTreeMap<u32, Bytes> = BTreeMap::new();
+    for (pid, used) in used.values().flatten() {
+        *sums.entry(*pid).or_default() += *used;
+    }
+    py.detach(|| child::note_device_used(&folder, &sums, now));
     Ok(())
 }
 

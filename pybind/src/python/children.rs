@@ -1,0 +1,83 @@
+//! The living child processes, for Python: who they are, and their end.
+
+use std::time::Duration;
+
+use gpumem_model::units::{Bytes, Nanos};
+use gpumem_report::{self as report, LivingProcess};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::machine::company::children::end;
+use crate::recording::session::{self, SeenChild};
+
+/// A process has so long to end by itself before it is killed.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Those that lived at one moment.
+#[pyclass(frozen, module = "gpumem._gpumem")]
+pub(crate) struct LivingChildren {
+    seen: Vec<SeenChild>,
+    rows: Vec<LivingProcess>,
+}
+
+#[pymethods]
+impl LivingChildren {
+    /// A dict for each, the one that holds most first.
+    fn children<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let rows: PyResult<Vec<_>> = self.rows.iter().map(|row| plain(py, row)).collect();
+        PyList::new(py, rows?)
+    }
+
+    /// They all in a table.
+    fn text(&self, width: usize) -> String {
+        report::living_children(&self.rows, width)
+    }
+
+    /// Ends one of them: politely, and after some seconds for certain. False if it lives on, or is none of them.
+    fn end(&self, py: Python<'_>, pid: u32) -> bool {
+        let mut seen = self.seen.iter();
+        let child = seen.find(|it| it.child.id.pid == pid);
+        child.is_some_and(|it| py.detach(|| end(it.child.id, PATIENCE)))
+    }
+}
+
+/// Finds the processes that this one, or a child of it, began and that live now.
+#[pyfunction]
+pub(crate) fn find_children(py: Python<'_>) -> PyResult<LivingChildren> {
+    let mut seen = session::seen_children(py)?;
+    let labels = session::labels_by_key(py)?;
+    let held = |child: &SeenChild| -> Vec<(String, Bytes)> {
+        let label = |key| labels.get(key).cloned();
+        let used = child.used.iter();
+        let on_accelerators = used.filter_map(|(key, used)| Some((label(key)?, *used)));
+        let on_host = child.child.own.map(|own| ("host".to_owned(), own));
+        on_accelerators.chain(on_host).collect()
+    };
+    let sum = |child: &SeenChild| held(child).iter().map(|(_, held)| *held).sum::<Bytes>();
+    seen.sort_by_key(|it| (std::cmp::Reverse(sum(it)), it.child.id.pid));
+    let rows = seen.iter().map(|it| LivingProcess {
+        pid: it.child.id.pid,
+        name: it.name.clone(),
+        held: held(it),
+        age: it.child.age,
+        execution_count: it.execution_count,
+        handle: it.handle,
+    });
+    let rows = rows.collect();
+    Ok(LivingChildren { seen, rows })
+}
+
+fn plain<'py>(py: Python<'py>, row: &LivingProcess) -> PyResult<Bound<'py, PyDict>> {
+    let held = PyDict::new(py);
+    for (label, bytes) in &row.held {
+        held.set_item(label, bytes.get())?;
+    }
+    let plain = PyDict::new(py);
+    plain.set_item("pid", row.pid)?;
+    plain.set_item("name", &row.name)?;
+    plain.set_item("held_bytes", held)?;
+    plain.set_item("age_nanos", Nanos::get(row.age))?;
+    plain.set_item("execution_count", row.execution_count)?;
+    plain.set_item("handle", row.handle.name())?;
+    Ok(plain)
+}
