@@ -64,14 +64,6 @@ pub fn called<'a>(text: &'a str, others: impl Iterator<Item = &'a str>) -> Vec<&
     called
 }
 
-/// Whether a function in the text reads a name: nobody knows when it does.
-pub fn is_read_in_function(text: &str, name: &str) -> bool {
-    let lambdas = text.lines().filter_map(|line| line.split_once("lambda"));
-    let lambdas = lambdas.map(|(_, after)| after);
-    let functions = functions(text).into_iter().map(|(_, function)| function);
-    functions.chain(lambdas).any(|it| has_word(it, name))
-}
-
 /// The functions in a text, methods too, each with its name.
 fn functions(text: &str) -> Vec<(&str, &str)> {
     let indent = |line: &str| line.len() - line.trim_start().len();
@@ -252,17 +244,6 @@ mod tests {
         };
         assert_eq!(step, "def step(x):\n    return forward(x)\n");
         assert!(forward.trim_end().ends_with("return 1"), "{forward}");
-    }
-
-    #[test]
-    fn a_function_may_read_a_name_at_any_time() {
-        let check = |text: &str, expected: bool| {
-            assert_eq!(is_read_in_function(text, "model"), expected, "{text}");
-        };
-        check("def f(x):\n    return model(x)", true);
-        check("f = lambda x: model(x)", true);
-        check("for x in xs:\n    model(x)", false);
-        check("def f(x):\n    return x\n\nmodel(f(1))", false);
     }
 
     #[track_caller]

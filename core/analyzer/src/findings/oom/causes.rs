@@ -3,12 +3,11 @@
 use super::super::oom_breakdown::{Cause, HeldByError};
 use super::super::suggest;
 use super::Case;
+use crate::name_reads::NameReads;
 use crate::row::RunRow;
 use gpumem_heap::is_data;
 use gpumem_model::holders::{DeviceHolders, Holder, RootKind};
-use gpumem_model::recording::{
-    AllocatorLevels, DeviceKind, Framework, OomHolder, Run, Source, Status,
-};
+use gpumem_model::recording::{AllocatorLevels, DeviceKind, Framework, OomHolder, Source, Status};
 use gpumem_model::source_text::{self, is_name_letter};
 use gpumem_model::units::{ByteDelta, Bytes};
 
@@ -56,11 +55,14 @@ pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
     .into_iter()
     .flatten()
     .collect();
+    // What is unused may still be wanted, and pieces may be as usual: last.
+    let never_fits = |it: &Cause| matches!(it, Cause::TooLarge { .. } | Cause::Limited { .. });
+    if !causes.iter().any(never_fits) {
+        causes.extend(unused(case));
+    }
     if causes.is_empty() {
-        // What is unused may still be wanted, and pieces may be as usual: only if nothing else is known.
-        let last = unused(case).or_else(|| in_pieces(case));
         let smaller = || (!case.survived()).then_some(Cause::SmallerStep);
-        causes.extend(last.or_else(smaller));
+        causes.extend(in_pieces(case).or_else(smaller));
     }
     causes.extend(traceback(case));
     causes.extend(case.elsewhere.then_some(Cause::Unread));
@@ -304,37 +306,26 @@ fn no_backward(case: &Case<'_>) -> Option<Cause> {
     })
 }
 
-/// Of the variables that would be enough, the one that is unused for longest, data first.
+/// Of the variables that would be enough, the one that is unused for longest, data first: neither this run's
+/// cell nor the one before uses it.
 fn unused(case: &Case<'_>) -> Option<Cause> {
     let missing = short(case)?;
     let look = case.recording.holders(case.outermost.idx, case.device)?;
+    let reads = NameReads::new(case.recording)?;
     let enough = look
         .roots
         .iter()
         .filter(|it| it.kind == RootKind::Variable && it.retained >= missing && !it.is_local());
-    let unused = enough.filter_map(|it| Some((last_use(case, &it.name)?, it)));
-    let (run, holder) = unused.min_by_key(|(run, it)| (run.idx, !is_data(it), it.retained))?;
+    let unused = enough.filter_map(|it| {
+        let last_use = reads.last_use(&it.name, case.outermost.idx)?;
+        (last_use.n_runs_since > 1).then_some((last_use.run, it))
+    });
+    let (run, holder) = unused.min_by_key(|(run, it)| (*run, !is_data(it), it.retained))?;
     Some(Cause::Unused {
         kept: holder.retained,
         name: holder.name.clone(),
-        execution_count: run.execution_count,
+        execution_count: case.recording.run(run).execution_count,
     })
-}
-
-/// The last run whose cell names it: not this one, nor the one before, and no function may read it meanwhile.
-/// `None` also if that is not known.
-fn last_use<'a>(case: &Case<'a>, name: &str) -> Option<&'a Run> {
-    if texts(case).any(|text| source_text::is_read_in_function(text, name)) {
-        return None;
-    }
-    let runs = &case.recording.runs()[..=case.outermost.idx.get()];
-    let outermost = runs.iter().rev().filter(|run| run.parent.is_none());
-    for (n_since, run) in outermost.enumerate() {
-        if source_text::has_word(case.recording.text(run)?, name) {
-            return (n_since > 1).then_some(run);
-        }
-    }
-    None
 }
 
 /// The text of every cell, as it ran last.
