@@ -604,9 +604,9 @@ tell([loaded, time.monotonic() - began, status("nvml"), last_row("host")["status
     hanging = [machine.ask({**T4, "nvmlInit_v2": "hang"}, script) for _ in range(3)]
     missing = [machine.ask({**T4, "nvmlInit_v2": "driver_not_loaded"}, script) for _ in range(3)]
     bare = min(loaded for loaded, *_ in missing)
-    # 50 ms, and as much again for what else this machine does, of three tries the best.
-    assert min(loaded for loaded, *_ in hanging) < bare + 0.1
-    assert min(ran for _, ran, *_ in hanging) < 1
+    # 50 ms, and as much as a busy machine takes for what else it does, of three tries the best.
+    assert min(loaded for loaded, *_ in hanging) < bare + 0.5
+    assert min(ran for _, ran, *_ in hanging) < 2
     assert {tuple(read) for _, _, *read in hanging} == {("the driver does not answer", "ok")}
     assert machine.errors == ""
 

@@ -511,12 +511,14 @@ def test_a_traverse_that_never_ends_is_cut_short() -> None:
         shell = open_shell()
         shell.user_ns.update(first=lies.tensor, trap=lies.endless(), sim=sim)
         _gpumem._testing.look_for(10_000)  # the walk ends after half of that
-        shell.run("%%gpumem --quiet\nkept = sim.tensor(5 << 20)")
-        # A busy machine is late with the answer.
+        # A busy machine is late with the answer, or gives up.
         looks: list[Any] = []
-        until = time.monotonic() + 30
-        while not looks and time.monotonic() < until:
-            looks = json.loads(gpumem.report().to_json())["holders"]
+        for n in range(4):
+            shell.run(f"%%gpumem --quiet\nkept_{n} = sim.tensor(5 << 20)")
+            until = time.monotonic() + 20
+            while not looks and time.monotonic() < until:
+                time.sleep(0.2)
+                looks = json.loads(gpumem.report().to_json())["holders"]
         [looked] = looks
         assert looked["is_cut"]
         assert shell.run("1 + 1").result == "2"
