@@ -135,7 +135,7 @@ pub fn idle_memory(
 }
 
 /// Variables, each with what it alone holds; and those that hold something together, with what all of them do.
-fn groups(held: &DeviceHolders) -> Vec<(Vec<&str>, Bytes)> {
+pub(super) fn groups(held: &DeviceHolders) -> Vec<(Vec<&str>, Bytes)> {
     let is_variable = |name: &str| {
         let starts = !name.starts_with(|it: char| it.is_ascii_digit());
         starts && !name.is_empty() && name.chars().all(is_name_letter)

@@ -179,7 +179,7 @@ pub enum Cause {
     Unused {
         /// What would be free without it.
         kept: Bytes,
-        /// The name.
+        /// The name; several with commas between them, if they hold it together.
         name: String,
         /// The number of the cell that used it last.
         execution_count: Option<u32>,

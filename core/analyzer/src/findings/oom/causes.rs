@@ -3,7 +3,8 @@
 use super::super::oom_breakdown::{Cause, HeldByError};
 use super::super::suggest;
 use super::Case;
-use crate::name_reads::NameReads;
+use crate::idle;
+use crate::name_reads::{LastUse, NameReads};
 use crate::row::RunRow;
 use gpumem_heap::is_data;
 use gpumem_model::holders::{DeviceHolders, Holder, RootKind};
@@ -312,18 +313,23 @@ fn unused(case: &Case<'_>) -> Option<Cause> {
     let missing = short(case)?;
     let look = case.recording.holders(case.outermost.idx, case.device)?;
     let reads = NameReads::new(case.recording)?;
-    let enough = look
-        .roots
-        .iter()
-        .filter(|it| it.kind == RootKind::Variable && it.retained >= missing && !it.is_local());
-    let unused = enough.filter_map(|it| {
-        let last_use = reads.last_use(&it.name, case.outermost.idx)?;
-        (last_use.n_runs_since > 1).then_some((last_use.run, it))
+    let unused = idle::groups(look).into_iter().filter_map(|(names, kept)| {
+        let uses = names
+            .iter()
+            .map(|it| reads.last_use(it, case.outermost.idx));
+        let uses: Option<Vec<LastUse>> = uses.collect();
+        let last_use = uses?.into_iter().max_by_key(|it| it.run)?;
+        (kept >= missing && last_use.n_runs_since > 1).then_some((last_use.run, names, kept))
     });
-    let (run, holder) = unused.min_by_key(|(run, it)| (*run, !is_data(it), it.retained))?;
+    let is_of_data = |names: &[&str]| {
+        let mut roots = look.roots.iter();
+        roots.any(|it| names.contains(&&*it.name) && is_data(it))
+    };
+    let longest = unused.min_by_key(|(run, names, kept)| (*run, !is_of_data(names), *kept));
+    let (run, names, kept) = longest?;
     Some(Cause::Unused {
-        kept: holder.retained,
-        name: holder.name.clone(),
+        kept,
+        name: names.join(", "),
         execution_count: case.recording.run(run).execution_count,
     })
 }

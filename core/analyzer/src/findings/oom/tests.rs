@@ -5,7 +5,7 @@ use crate::{
     Cause, Details, Finding, FindingKind, HeldByError, OomBreakdown, OomPart, OomShare, Reason,
     Rules, Severity, Withdrawn, analyze,
 };
-use gpumem_model::holders::{Holder, RootKind};
+use gpumem_model::holders::{DeviceHolders, Holder, RootKind, SharedMemory};
 use gpumem_model::recording::{
     Device, DeviceKind, Frame, OomFigures, OomHolder, OutOfMemory, Recording, Status,
 };
@@ -267,6 +267,15 @@ fn what_a_name_collected_in_the_run_would_have_been_enough() {
 
 /// The failed cell after three others, and what a look at its end found.
 fn looked_at(first: &'static str, failed: &'static str, found: Holder) -> Recording {
+    looked(first, failed, |holders| holders.roots = vec![found])
+}
+
+/// The same with a look that found these.
+fn looked(
+    first: &'static str,
+    failed: &'static str,
+    fill: impl FnOnce(&mut DeviceHolders),
+) -> Recording {
     let others = [
         (first, run(2000)),
         ("model = build()", run(10)),
@@ -279,7 +288,7 @@ fn looked_at(first: &'static str, failed: &'static str, found: Holder) -> Record
     let mut recording = recorded_in(&cells, TORCH, |_| {});
     let run = recording.runs().last().expect("the failed one").idx;
     let mut look = held(run, "", "", 0, 0);
-    look.holders.roots = vec![found];
+    fill(&mut look.holders);
     let frame = Frame::Holders(Box::new(look));
     recording.apply(frame).expect("it is of a run");
     recording
@@ -302,6 +311,23 @@ fn a_name_that_no_cell_used_for_a_while_would_have_been_enough() {
     check(load, "step(checkpoint)", 2000, &[Cause::SmallerStep]);
     let in_function = "checkpoint = load()\ndef step():\n    return checkpoint[0]";
     check(in_function, "step()", 2000, &[Cause::SmallerStep]);
+    // Several names for one object are deleted together.
+    let together = looked("state = checkpoint = load()", "step()", |holders| {
+        holders.shared = vec![SharedMemory {
+            names: vec!["checkpoint".to_owned(), "state".to_owned()],
+            and_others: false,
+            n_bytes: Bytes::mib(2000),
+            path: "checkpoint['layer']".to_owned(),
+            what: "dict of 12 tensors".to_owned(),
+            part: None,
+        }];
+    });
+    let unused = Cause::Unused {
+        kept: Bytes::mib(2000),
+        name: "checkpoint, state".to_owned(),
+        execution_count: Some(1),
+    };
+    check_causes(&together, &[unused]);
 }
 
 #[test]
