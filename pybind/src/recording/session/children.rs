@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use super::reading::with_sources;
 use super::storing::note_device_used;
 use super::{Session, is_owner, is_running, with_recorder, with_session};
+use crate::base::guard;
 use crate::base::text::Text;
 use crate::machine::company::children::{Children, LivingChild};
 use crate::machine::sources::{Found, UsedByProcess};
@@ -38,8 +39,15 @@ pub(crate) struct SeenChild {
     pub(crate) used: BTreeMap<DeviceKey, Bytes>,
 }
 
-/// A run has ended, and these are its levels: adds the processes that live now.
-pub(super) fn note(py: Python<'_>, run: RunIdx, levels: &mut [(Found, Reading)]) -> PyResult<()> {
+/// A run has ended, and these are its levels: adds the processes that live now. If that fails, the run's end is
+/// recorded without them.
+pub(super) fn note(py: Python<'_>, run: RunIdx, levels: &mut [(Found, Reading)]) {
+    if let Err(problem) = guard::caught(py, || add_to(py, run, levels)) {
+        guard::log_once(py, &format!("child processes are not known: {problem}"));
+    }
+}
+
+fn add_to(py: Python<'_>, run: RunIdx, levels: &mut [(Found, Reading)]) -> PyResult<()> {
     let living = living(py);
     if living.is_empty() {
         return with_session(py, |session| session.begun.clear());

@@ -98,7 +98,7 @@ pub(crate) fn end(
     loops::end(py, Some(id));
     let run = stopped.run;
     let mut levels = readings_after(py, run, &selection.devices)?;
-    children::note(py, run, &mut levels)?;
+    children::note(py, run, &mut levels);
     drop(selection);
     let strand = Strand::current(py);
     let was_open = with_session(py, |session| {
@@ -190,7 +190,7 @@ pub(crate) fn end_block(py: Python<'_>, id: RunId, ending: Ending) -> PyResult<(
     let mut levels = readings_after(py, run, &devices)?;
     let is_outermost = with_session(py, |session| session.is_outermost(id))?;
     if is_outermost {
-        children::note(py, run, &mut levels)?;
+        children::note(py, run, &mut levels);
     }
     let strand = Strand::current(py);
     with_session(py, |session| {
