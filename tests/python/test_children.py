@@ -15,6 +15,9 @@ import pytest
 from gpumem._children import LivingChildren
 from gpumem.details import Children
 
+from tests.support.in_process import in_process
+from tests.support.shell import open_shell
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -114,12 +117,23 @@ def test_a_process_outlives_its_variable(shell: Shell) -> None:
     until(lambda: LivingChildren().all[0].age_nanos > 10**9)
     said(shell, "1")
     assert found() == []
-    assert re.search(r"in use, [\d.]+ MiB of it by child processes", gpumem.report().text(300))
     shown = said(shell, "del llm")
     assert re.search(
         r"llm is deleted, but process \d+ that In \[\d+\] began holds [\d.]+ MiB", shown
     )
     assert LivingChildren().all[0].handle == "lost"
+
+
+@in_process
+def test_the_headline_counts_child_processes() -> None:
+    """That of a session without an accelerator: other tests have used one."""
+    shell = open_shell()
+    said(shell, "%gpumem on", ENGINE, "llm = LLM(keeps=True)")
+    children = LivingChildren()
+    try:
+        assert re.search(r"in use, [\d.]+ MiB of it by child processes", gpumem.report().text(300))
+    finally:
+        children.end(children.all)
 
 
 def test_a_pool_that_stays_is_no_news(shell: Shell) -> None:

@@ -14,8 +14,6 @@ pub(crate) struct LivingChild {
     pub(crate) age: Nanos,
     /// Its program and script.
     pub(crate) command: String,
-    /// It only serves Python's own modules, and holds nothing.
-    works_for_python: bool,
 }
 
 /// What names a process for ever: its number alone may be given again.
@@ -80,11 +78,12 @@ mod linux {
                         if living.len() == MAX_CHILDREN {
                             break;
                         }
-                        let Some(child) = self.child(pid, began, &mut known) else {
+                        let Some((child, works_for_python)) = self.child(pid, began, &mut known)
+                        else {
                             continue;
                         };
                         parents.push(pid);
-                        living.extend(Some(child).filter(|it| !it.works_for_python));
+                        living.extend((!works_for_python).then_some(child));
                     }
                 }
             }
@@ -92,13 +91,14 @@ mod linux {
             living
         }
 
-        /// Nothing of one that has ended or is gpumem's own.
+        /// It, and whether it only serves Python's own modules and holds nothing. Nothing of one that has ended
+        /// or is gpumem's own.
         fn child(
             &self,
             pid: u32,
             began: Instant,
             known: &mut HashMap<ProcessId, (u64, Bytes)>,
-        ) -> Option<LivingChild> {
+        ) -> Option<(LivingChild, bool)> {
             let stat = stat(pid).ok()?;
             if stat.is_zombie || !stat.signals_its_end {
                 return None;
@@ -120,14 +120,15 @@ mod linux {
                 same => same,
             };
             known.extend(own.map(|own| (id, own)));
-            Some(LivingChild {
+            let works_for_python = works_for_python(&command, stat.parent);
+            let child = LivingChild {
                 id,
                 parent: stat.parent,
                 own: own.map(|(_, own)| own),
                 age: age(&stat).unwrap_or_default(),
-                works_for_python: works_for_python(&command, stat.parent),
                 command: shortened(&command, true).unwrap_or(stat.name),
-            })
+            };
+            Some((child, works_for_python))
         }
     }
 

@@ -207,7 +207,8 @@ fn groups_on(
 ) -> PyResult<Vec<ChildGroup>> {
     let users = seen.iter().filter_map(|it| {
         let used = match kind {
-            DeviceKind::Host => it.child.own,
+            // Where there was no time to ask, it is there all the same.
+            DeviceKind::Host => Some(it.child.own.unwrap_or_default()),
             _ => it.used.get(key).copied().filter(|it| *it > Bytes::ZERO),
         };
         Some((it, used?))
