@@ -72,15 +72,15 @@ impl ObjectGraph {
         held
     }
 
-    /// What each object holds; frames last, whose turn comes first: of an error's frames the outer ones gave
-    /// the inner ones what they have.
+    /// What each object holds; frames and their variables last, whose turn comes first: of an error's frames the
+    /// outer ones gave the inner ones what they have, and some versions of Python keep variables in a dict, too.
     fn links(&self) -> Vec<Vec<(NodeIdx, &Step)>> {
         let mut links = vec![Vec::new(); self.n_nodes()];
         for (from, to, step) in self.edges() {
             links[from.get()].push((to, step));
         }
         for links in &mut links {
-            links.sort_by_key(|(_, step)| matches!(step, Step::Frame(_)));
+            links.sort_by_key(|(_, step)| matches!(step, Step::Frame(_) | Step::Local(_)));
         }
         links
     }
