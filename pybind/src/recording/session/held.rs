@@ -90,10 +90,7 @@ pub(super) fn look_before(py: Python<'_>, before: &[(sources::Found, Reading)]) 
                 is_repeatable: false,
             });
         }),
-        Err(reason) => {
-            missed(py, &wanted, &reason);
-            Ok(())
-        }
+        Err(reason) => missed(py, &wanted, &reason),
     }
 }
 
@@ -258,10 +255,7 @@ pub(super) fn take(
                 is_repeatable: true,
             });
         }),
-        Taken::NoAnswer(reason) => {
-            missed(py, &wanted, &reason);
-            Ok(())
-        }
+        Taken::NoAnswer(reason) => missed(py, &wanted, &reason),
     }
 }
 
@@ -318,10 +312,7 @@ pub(crate) fn collect_look(py: Python<'_>, patience: Duration) -> PyResult<bool>
                 take(py, question, late.wanted, patience)?;
                 with_session(py, |session| session.late.is_none())
             }
-            _ => {
-                missed(py, &late.wanted, &reason);
-                Ok(true)
-            }
+            _ => missed(py, &late.wanted, &reason).map(|()| true),
         },
     }
 }
@@ -373,14 +364,23 @@ impl Session {
     }
 }
 
-fn missed(py: Python<'_>, wanted: &Wanted, reason: &NoAnswer) {
+fn missed(py: Python<'_>, wanted: &Wanted, reason: &NoAnswer) -> PyResult<()> {
     // The next look has both time and memory, and the one after a run stands still.
-    let is_only = wanted.inside_at.is_none();
-    if !is_only || matches!(reason, NoAnswer::Busy | NoAnswer::LacksMemory) {
-        return;
+    if wanted.inside_at.is_some() {
+        return Ok(());
+    }
+    if matches!(reason, NoAnswer::Busy | NoAnswer::LacksMemory) {
+        // There may be no next run: whoever reads the recording has it taken.
+        return with_session(py, |session| {
+            session.unseen = wanted.run.map(|run| Unseen {
+                run,
+                is_followed: false,
+            });
+        });
     }
     guard::log_once(
         py,
         &format!("who held memory after a run is not known: {reason}"),
     );
+    Ok(())
 }
