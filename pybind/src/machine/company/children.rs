@@ -37,6 +37,7 @@ pub(crate) use portable::{Children, end};
 mod linux {
     use std::collections::HashMap;
     use std::fs;
+    use std::io;
     use std::mem;
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
     use std::process;
@@ -206,15 +207,25 @@ mod linux {
         has_ended(&pidfd, Duration::ZERO)
     }
 
+    /// It ends within `patience`. A signal, as of Ctrl-C, cuts no wait short.
     fn has_ended(pidfd: &OwnedFd, patience: Duration) -> bool {
-        let mut polled = libc::pollfd {
-            fd: pidfd.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        let millis = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
-        // SAFETY: the pointer is to one structure, which outlives the call.
-        unsafe { libc::poll(&raw mut polled, 1, millis) == 1 }
+        let until = Instant::now() + patience;
+        loop {
+            let mut polled = libc::pollfd {
+                fd: pidfd.as_raw_fd(),
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            let left = until.saturating_duration_since(Instant::now());
+            let millis = i32::try_from(left.as_millis()).unwrap_or(i32::MAX);
+            // SAFETY: the pointer is to one structure, which outlives the call.
+            let n_ready = unsafe { libc::poll(&raw mut polled, 1, millis) };
+            let is_interrupted =
+                n_ready < 0 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
+            if !is_interrupted {
+                return n_ready == 1;
+            }
+        }
     }
 
     /// Of a process that is there.
