@@ -1,11 +1,13 @@
 //! Steps of a build: each is done only if it has to be, and says how long it took.
 
-use std::fs::{self, File};
+use std::fs;
+use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::project::Project;
 
@@ -32,7 +34,7 @@ pub(crate) fn times() -> Vec<String> {
     times.iter().map(line).collect()
 }
 
-/// Does a step unless its product is there and newer than all that it is made of.
+/// Does a step unless its product is there and all that it is made of is as it was then.
 ///
 /// `inputs` are files and folders, relative to the project. What changes while the step is done
 /// makes its product old.
@@ -43,30 +45,32 @@ pub(crate) fn unless_current(
     inputs: &[&str],
     make: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
-    let begun = SystemTime::now();
     let note = project.target("steps").join(name);
-    let made = fs::metadata(&note).and_then(|it| it.modified()).ok();
-    let changed = inputs.iter().map(|it| changed(&project.path(it))).max();
-    if product.exists() && made >= Some(changed.unwrap_or(begun)) {
+    let found = state(inputs.iter().map(|it| project.path(it)));
+    if product.exists() && fs::read_to_string(&note).is_ok_and(|made_of| made_of == found) {
         return Ok(());
     }
     eprintln!("{name}");
     timed(name, make)?;
     fs::create_dir_all(project.target("steps"))?;
-    let note = File::create(&note).with_context(|| format!("writing {}", note.display()))?;
-    Ok(note.set_modified(begun)?)
+    fs::write(&note, found).with_context(|| format!("writing {}", note.display()))
 }
 
-/// When a file, or anything in a folder, last changed; now if that is unknown.
-fn changed(path: &Path) -> SystemTime {
-    let own = fs::metadata(path).and_then(|it| it.modified());
-    let inside = entries(path).unwrap_or_default();
-    let inside = inside.iter().filter(|it| !is_left_behind(it));
-    let newest = inside.map(|it| changed(it)).max();
-    own.map_or_else(
-        |_| SystemTime::now(),
-        |own| newest.map_or(own, |it| it.max(own)),
-    )
+/// Which files there are, and when each last changed, as one number.
+///
+/// A folder's own time says nothing: it changes when a tool leaves something behind in it.
+fn state(inputs: impl Iterator<Item = PathBuf>) -> String {
+    let mut hash = Xxh3::new();
+    let mut left: Vec<PathBuf> = inputs.collect();
+    while let Some(path) = left.pop() {
+        if let Ok(inside) = entries(&path) {
+            left.extend(inside.into_iter().filter(|it| !is_left_behind(it)));
+        } else {
+            let changed = fs::metadata(&path).and_then(|it| it.modified()).ok();
+            (path, changed).hash(&mut hash);
+        }
+    }
+    hash.digest().to_string()
 }
 
 fn is_left_behind(path: &Path) -> bool {
