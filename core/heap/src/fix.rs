@@ -91,6 +91,8 @@ pub enum FixReason {
     NameDropped,
     /// The garbage collector is off.
     CollectorOn,
+    /// A hook packs a result as it is, with its graph.
+    DetachedInHook,
 }
 
 /// The fix for `holder`, as a change of the cell's source if that shows the cause; `None` if nothing
@@ -113,7 +115,12 @@ pub fn fix(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
         RootKind::RunModule => Some(once(holder.kind.release()?, FixReason::ScriptsForgotten)),
         RootKind::Variable | RootKind::ModuleGlobal => of_name(holder, sources, is_accelerator),
         RootKind::ThreadFrame if holder.is_local() => of_name(holder, sources, is_accelerator),
-        RootKind::ThreadFrame | RootKind::System | RootKind::Unnamed => None,
+        RootKind::HookCycle => of_hook(sources),
+        RootKind::ThreadFrame
+        | RootKind::System
+        | RootKind::GraphCycle
+        | RootKind::GradientCycle
+        | RootKind::Unnamed => None,
     }
 }
 
@@ -201,6 +208,24 @@ pub fn fix_of_rerun(name: &str, source: &str) -> Option<Fix> {
         reason: FixReason::OldCopyFirst,
         elsewhere: false,
     })
+}
+
+/// A hook written as `lambda t: t`, detaching what it packs.
+fn of_hook(sources: &[&str]) -> Option<Fix> {
+    const HOOKS: &str = "saved_tensors_hooks(lambda ";
+    let mut written = sources.iter().enumerate().filter_map(|(idx, source)| {
+        let at = source.find(HOOKS)?;
+        let rest = &source[at + HOOKS.len()..];
+        let (tensor, packed) = rest.split_once(": ")?;
+        let is_packed_as_it_is = packed.strip_prefix(tensor)?.starts_with([',', ')']);
+        is_packed_as_it_is.then(|| Fix {
+            before: Some(format!("{HOOKS}{tensor}: {tensor}")),
+            after: format!("{HOOKS}{tensor}: {tensor}.detach()"),
+            reason: FixReason::DetachedInHook,
+            elsewhere: idx > 0,
+        })
+    });
+    written.next()
 }
 
 fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fix> {

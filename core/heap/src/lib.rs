@@ -41,6 +41,7 @@ mod dominators;
 mod fix;
 mod found;
 mod graph;
+mod graph_cycles;
 mod heap_analysis;
 mod holders;
 mod holding;

@@ -27,6 +27,8 @@ pub struct Asked<'a> {
     pub gone: &'a [String],
     /// The garbage collector is on, so cyclic garbage is freed soon.
     pub is_collected: bool,
+    /// The device that held what is gone has not given it back.
+    pub is_kept: bool,
 }
 
 /// What should be dead, or would be if its name has a new object only since then.
@@ -89,7 +91,7 @@ impl HeapAnalysis<'_> {
             let mut outlived = Vec::new();
             for promise in promises {
                 let was_known = earlier.promises.iter().any(|it| it.name == promise.name);
-                let is_far = before.is_whole && was_known || !asked.is_collected;
+                let is_far = before.is_whole && was_known || asked.is_kept || !asked.is_collected;
                 match self.outcome(&promise, &stored, nameless, is_far) {
                     Outcome::Kept => {}
                     Outcome::Unknown => {
@@ -285,6 +287,7 @@ mod tests {
         let asked = Asked {
             gone: &gone,
             is_collected: true,
+            ..Asked::default()
         };
         let (found, _) = found(way, |_, _| {}, &asked);
         let found: Vec<_> = found.iter().map(|(a, b)| (&**a, &**b)).collect();
@@ -369,6 +372,7 @@ mod tests {
         let asked = Asked {
             gone: &gone,
             is_collected: true,
+            ..Asked::default()
         };
         let with_handle = |builder: &mut GraphBuilder, _| builder.handle(7, "handle".to_owned());
         let (found, _) = found(&way, with_handle, &asked);
@@ -383,6 +387,7 @@ mod tests {
         let asked = Asked {
             gone: &gone,
             is_collected: true,
+            ..Asked::default()
         };
         let again =
             |builder: &mut GraphBuilder, model| builder.root(Root::variable("model", model));
@@ -416,6 +421,7 @@ mod tests {
         let rebound = Asked {
             gone: &[],
             is_collected: true,
+            ..Asked::default()
         };
         let way = [object("list", Step::Index(0))];
         let new = |builder: &mut GraphBuilder, _| {
@@ -446,6 +452,7 @@ mod tests {
             let asked = Asked {
                 gone: &gone,
                 is_collected,
+                ..Asked::default()
             };
             let before = HeapAnalysis::at(&before).inventory();
             let look = HeapAnalysis::at(&now);
@@ -472,6 +479,7 @@ mod tests {
         let asked = Asked {
             gone: &gone,
             is_collected: true,
+            ..Asked::default()
         };
         let is_hidden = |n_mib: u64| {
             let mut graph = nothing.clone().build();

@@ -39,7 +39,7 @@ const ROUNDS: [(Held, IsInRound); 4] = [
     (Held::ByIpython, RootKind::is_ipython),
     (Held::BySystem, |kind| matches!(kind, RootKind::System)),
     (Held::Unnamed, |kind| {
-        matches!(kind, RootKind::Unnamed) || kind.is_garbage()
+        kind == RootKind::Unnamed || kind.is_garbage() || kind.is_graph_cycle()
     }),
 ];
 

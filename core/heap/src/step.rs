@@ -33,6 +33,8 @@ pub enum Step {
     Element,
     /// What a graph's node saved for the backward pass: `._saved_self`, where its name is known.
     Saved(Option<Arc<str>>),
+    /// The same as a hook of `saved_tensors_hooks` packed it.
+    Packed(Arc<str>),
     /// The same object for a reader: an instance's `__dict__`, a tensor's storage.
     Within,
     /// Held from inside, where Python has no name for it: `.<inside>`.
@@ -74,7 +76,7 @@ impl fmt::Display for Step {
             Self::Frame(_) => f.write_str(".tb_frame"),
             Self::Cell => f.write_str(".cell_contents"),
             Self::Element => f.write_str(".<element>"),
-            Self::Saved(Some(name)) => write!(f, "._saved_{name}"),
+            Self::Saved(Some(name)) | Self::Packed(name) => write!(f, "._saved_{name}"),
             Self::Saved(None) => f.write_str(".<saved>"),
             Self::Within => Ok(()),
             Self::Opaque => f.write_str(".<inside>"),

@@ -42,6 +42,9 @@ impl HeapAnalysis<'_> {
                     Some(kind) if kind.is_garbage() => {
                         format!("{path} in a cycle that `gc.collect()` frees")
                     }
+                    Some(kind) if kind.is_graph_cycle() => {
+                        format!("{path}, which its own graph keeps")
+                    }
                     Some(RootKind::Unnamed) | None => format!("{path}, which no name reaches"),
                     Some(_) => path,
                 },

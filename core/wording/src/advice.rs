@@ -2,6 +2,38 @@
 
 use super::{Prose, code, prose};
 use gpumem_analyzer::Advice;
+use gpumem_model::holders::RootKind;
+
+/// How a tensor that its own graph keeps is not kept in the next run; what is kept now stays.
+pub(super) fn against_graph_cycle(kind: RootKind) -> Prose {
+    match kind {
+        RootKind::HookCycle => prose![
+            "Python's collector does not see the graph: return ",
+            code("t.detach()"),
+            " from the pack hook of ",
+            code("saved_tensors_hooks"),
+            ", or compute under ",
+            code("torch.no_grad()")
+        ],
+        RootKind::GradientCycle => prose![
+            "after ",
+            code("backward(create_graph=True)"),
+            " the gradient keeps a graph of its parameter: set ",
+            code(".grad = None"),
+            " once it is used, or take gradients with ",
+            code("torch.autograd.grad")
+        ],
+        _ => prose![
+            "Python's collector does not see the graph: save it with ",
+            code("ctx.save_for_backward"),
+            " instead of an attribute of ",
+            code("ctx"),
+            ", or keep ",
+            code(".detach()"),
+            " of it"
+        ],
+    }
+}
 
 pub(super) fn against_growth(advice: &Advice) -> Prose {
     match advice {
@@ -29,6 +61,7 @@ pub(super) fn against_growth(advice: &Advice) -> Prose {
             code(";"),
             ")"
         ],
+        Advice::BreakGraphCycle { kind } => against_graph_cycle(*kind),
         Advice::NoGrad { framework } => prose![
             "if no backward pass follows, compute under ",
             code(&format!("{framework}.no_grad()")),

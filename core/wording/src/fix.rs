@@ -151,6 +151,11 @@ fn reason(reason: FixReason) -> Prose {
         }
         FixReason::PartDropped => "frees it now; what put it there may do so again".into(),
         FixReason::NameDropped => "frees it, if no cell needs this name any more".into(),
+        FixReason::DetachedInHook => {
+            "packed as it is, a result is saved by the graph that it refers to, and both stay for ever; \
+             Python's collector does not see the graph"
+                .into()
+        }
         FixReason::CollectorOn => {
             "with the collector off, objects that refer to each other are never freed".into()
         }

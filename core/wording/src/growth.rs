@@ -416,7 +416,7 @@ fn has_name(kind: RootKind) -> bool {
         kind,
         RootKind::Traceback | RootKind::Unnamed | RootKind::System
     );
-    !is_other && !kind.is_garbage()
+    !is_other && !kind.is_garbage() && !kind.is_graph_cycle()
 }
 
 /// A forecast of runs, with two digits that count.

@@ -6,6 +6,7 @@ use gpumem_model::holders::{Holder, RootKind};
 pub(super) fn held_by(holder: &Holder) -> String {
     let Holder { name, what, .. } = holder;
     match holder.kind {
+        kind if kind.is_graph_cycle() => format!("held by its own graph ({what})"),
         RootKind::Unnamed => format!("held by no name ({what})"),
         kind if kind.is_garbage() => {
             format!("held by objects that only refer to each other ({what})")

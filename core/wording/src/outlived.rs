@@ -1,5 +1,6 @@
 //! What should be dead and lives on.
 
+use super::advice::against_graph_cycle;
 use super::{Presentation, Prose, Teller, code, prose, withdrawn};
 use gpumem_analyzer::OutlivedDetails;
 use gpumem_model::holders::{Outlived, RootKind, WayOut};
@@ -81,6 +82,7 @@ fn gone(details: &OutlivedDetails, is_deleted: bool) -> Prose {
 fn keeps(details: &OutlivedDetails, units: Units) -> Prose {
     let who: Prose = match details.kind {
         kind if kind.is_garbage() => "cyclic garbage".into(),
+        kind if kind.is_graph_cycle() => "its own autograd graph".into(),
         RootKind::Unnamed => "something that no name of Python's leads to".into(),
         RootKind::OutputHistory | RootKind::Traceback | RootKind::Debugger => {
             code(&details.holder).into()
@@ -138,9 +140,8 @@ fn advice(details: &OutlivedDetails) -> Option<Prose> {
             code("gc.enable()"),
             " frees the next ones, too"
         ]),
-        (None, RootKind::Unnamed) => Some(
-            "C++ code or a library may keep it, as autograd does when a result refers to its own graph".into(),
-        ),
+        (None, RootKind::Unnamed) => Some("C++ code or a library may keep it".into()),
+        (None, kind) if kind.is_graph_cycle() => Some(against_graph_cycle(kind)),
         (None, kind) if kind.is_ipython() => kind.release().map(|it| code(it).into()),
         (None, _) => Some(prose!["what keeps it is ", path]),
         _ => None,

@@ -364,6 +364,9 @@ fn what_lives_on_in_words() {
             Some(WayOut::Collector)
         ),
         of(RootKind::System, "torch.compile", None),
+        of(RootKind::GraphCycle, "<Tensor>", None),
+        of(RootKind::GradientCycle, "<Tensor>", None),
+        of(RootKind::HookCycle, "<Tensor>", None),
         of(RootKind::Unnamed, "<Tensor>", None),
     ]));
 }

@@ -41,7 +41,8 @@ class Holder:
     kind: str
     """``variable``, ``output_history``, ``traceback``, ``debugger``, ``run_module``,
     ``module_global``, ``thread_frame``, ``cyclic_garbage``, ``uncollected_garbage`` (the
-    garbage collector is off), ``system`` or ``unnamed``."""
+    garbage collector is off), ``graph_cycle``, ``gradient_cycle``, ``hook_cycle`` (its own
+    autograd graph keeps it), ``system`` or ``unnamed``."""
     device: str
     n_bytes: int
     """Bytes that it alone keeps: they are freed only when it lets go."""

@@ -180,7 +180,8 @@ class OomHolder:
     kind: str
     """What kind of name it is: ``variable``, ``module_global``, ``thread_frame``,
     ``run_module``, ``output_history``, ``traceback``, ``debugger``, ``system``,
-    ``cyclic_garbage``, ``uncollected_garbage``, ``unnamed``."""
+    ``cyclic_garbage``, ``uncollected_garbage``, ``graph_cycle``, ``gradient_cycle``,
+    ``hook_cycle``, ``unnamed``."""
     used_bytes: int
     """What it held, excluding what a name before it in the list holds."""
 
@@ -244,7 +245,8 @@ class Outlived:
     kind: str
     """What kind of name keeps the most of it: ``variable``, ``module_global``, ``thread_frame``,
     ``run_module``, ``output_history``, ``traceback``, ``debugger``, ``system``,
-    ``cyclic_garbage``, ``uncollected_garbage``, ``unnamed``."""
+    ``cyclic_garbage``, ``uncollected_garbage``, ``graph_cycle``, ``gradient_cycle``,
+    ``hook_cycle``, ``unnamed``."""
     holder: str
     """That name."""
     path: str

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::growth::{Growth, Shape};
 use crate::loop_place::LoopPlace;
+use gpumem_model::holders::RootKind;
 use gpumem_model::json_form;
 use gpumem_model::recording::RunIdx;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
@@ -125,6 +126,11 @@ pub enum Advice {
     FindWhatLoopCollects,
     /// Look for a name that grows with every run, or for displayed results.
     FindWhatOutlives,
+    /// Break the cycle of a tensor and its own graph.
+    BreakGraphCycle {
+        /// What kind of cycle it is.
+        kind: RootKind,
+    },
     /// Compute without a graph.
     NoGrad {
         /// The module that has `no_grad`.

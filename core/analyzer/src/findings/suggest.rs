@@ -70,6 +70,9 @@ pub(super) fn against_growth(
     if holder.is_some_and(|it| it.kind.is_garbage()) {
         return Vec::new();
     }
+    if let Some(kind) = holder.map(|it| it.kind).filter(|it| it.is_graph_cycle()) {
+        return vec![Advice::BreakGraphCycle { kind }];
+    }
     let looked_at = holder.filter(|it| it.kind.is_named() && !it.path.is_empty());
     if let Some(holder) = looked_at.filter(|it| it.traits.graph == Bytes::ZERO) {
         let path = holder.path.clone();

@@ -56,10 +56,10 @@ named! {
 }
 
 impl Outlived {
-    /// It lives on by accident: in the frames of an exception that a name keeps, or because the garbage
-    /// collector is off.
+    /// It lives on by accident: in the frames of an exception that a name keeps, through its own graph, or
+    /// because the garbage collector is off.
     pub fn is_accident(&self) -> bool {
         let is_error = self.keeper == Some(Keeper::Traceback) && self.is_alone;
-        is_error || self.way_out == Some(WayOut::Collector)
+        is_error || self.kind.is_graph_cycle() || self.way_out == Some(WayOut::Collector)
     }
 }

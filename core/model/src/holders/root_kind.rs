@@ -30,6 +30,13 @@ named! {
         CyclicGarbage = "cyclic_garbage",
         /// The same while the garbage collector is off: nothing frees them.
         UncollectedGarbage = "uncollected_garbage",
+        /// A tensor that keeps itself: no name reaches it, the graph of autograd that it refers to has saved it,
+        /// and Python's collector does not see that.
+        GraphCycle = "graph_cycle",
+        /// The same through its gradient, which has a graph: `backward(create_graph=True)`.
+        GradientCycle = "gradient_cycle",
+        /// The same where a hook of `saved_tensors_hooks` packed the tensor as it is.
+        HookCycle = "hook_cycle",
         /// No name reaches it.
         #[default]
         Unnamed = "unnamed",
@@ -60,6 +67,9 @@ impl RootKind {
             Self::System => Some("library"),
             Self::CyclicGarbage => Some("freed by the next gc.collect()"),
             Self::UncollectedGarbage => Some("the garbage collector is off"),
+            Self::GraphCycle | Self::GradientCycle | Self::HookCycle => {
+                Some("its own graph keeps it")
+            }
             Self::Unnamed => Some("no name reaches it"),
         }
     }
@@ -87,6 +97,14 @@ impl RootKind {
     /// Objects that only refer to each other.
     pub const fn is_garbage(self) -> bool {
         matches!(self, Self::CyclicGarbage | Self::UncollectedGarbage)
+    }
+
+    /// A tensor that keeps itself through the graph of autograd.
+    pub const fn is_graph_cycle(self) -> bool {
+        matches!(
+            self,
+            Self::GraphCycle | Self::GradientCycle | Self::HookCycle
+        )
     }
 
     /// IPython keeps it in addition to what the user named.

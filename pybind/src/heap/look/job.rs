@@ -137,6 +137,7 @@ pub(super) fn work_out(walked: walk::Found, question: &Question) -> (Found, bool
         let asked = Asked {
             gone: &question.gone,
             is_collected: question.is_collected,
+            is_kept: question.is_kept,
         };
         hides |= analysis.outlived(&mut inventory, &mut holders, before, &asked);
     }
@@ -158,6 +159,7 @@ fn account(graph: &mut ObjectGraph, question: &Question) {
     if !question.is_collected {
         graph.leave_garbage();
     }
+    graph.find_graph_cycles();
 }
 
 /// Asks the original for what the copy cannot do.

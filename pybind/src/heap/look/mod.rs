@@ -90,6 +90,8 @@ pub(crate) struct Question {
     pub(crate) before: Option<Arc<Inventory>>,
     /// Variables that it found, and that are gone since.
     pub(crate) gone: Vec<String>,
+    /// The levels did not fall by what those held.
+    pub(crate) is_kept: bool,
     /// The garbage collector is on.
     pub(crate) is_collected: bool,
     /// Which adapters of the user's may be called.
@@ -117,6 +119,7 @@ impl Question {
             allocated: Vec::new(),
             before: None,
             gone: Vec::new(),
+            is_kept: false,
             is_collected: is_collected(py),
             asks: Asks::Nobody,
             walk_time: walk_time(),

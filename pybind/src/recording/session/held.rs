@@ -194,7 +194,12 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
     if unseen.is_some() {
         return Ok(());
     }
-    let before = with_session(py, |session| session.inventory.clone())?;
+    // The answer that has just come may tell that what is gone now held much.
+    let gone = promises::broken_off(py)?;
+    let before = with_session(py, |session| {
+        is_promised |= !session.devices_of_names(&gone, run).is_empty();
+        session.inventory.clone()
+    })?;
     // The line below the cell says it.
     let patience = if is_promised {
         look::patience()
@@ -203,6 +208,7 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
     };
     let question = Question {
         gone,
+        is_kept: is_promised,
         ..question(py, Reach::NamesOrAll, allocated, before)
     };
     take(py, question, wanted, patience)

@@ -144,15 +144,20 @@ fn saved(name: &str, value: &Object<'_>, own: Part, sink: &mut Sink<'_, '_, '_>)
 
 /// What stands in place of a saved tensor: itself, or what a hook made of it, and that hook.
 fn packed(name: &str, saved: &Object<'_>, own: Part, sink: &mut Sink<'_, '_, '_>) {
-    for (attribute, name) in [
-        ("data", name.to_owned()),
-        ("unpack_hook", format!("{name}.unpack_hook")),
-    ] {
-        // Properties of torch's own extension type. In torch 2.8 it has none yet: a graph's tensors stay unknown.
-        if let Some(value) = saved.call(attribute)
-            && !value.is_none()
-        {
-            sink.object(own, &value, Step::Saved(Some(name.into())));
-        }
+    // Properties of torch's own extension type. In torch 2.8 it has none yet: a graph's tensors stay unknown.
+    let of = |attribute| saved.call(attribute).filter(|value| !value.is_none());
+    let hook = of("unpack_hook");
+    if let Some(data) = of("data") {
+        let name = name.into();
+        let step = if hook.is_some() {
+            Step::Packed(name)
+        } else {
+            Step::Saved(Some(name))
+        };
+        sink.object(own, &data, step);
+    }
+    if let Some(hook) = hook {
+        let name = format!("{name}.unpack_hook");
+        sink.object(own, &hook, Step::Saved(Some(name.into())));
     }
 }
