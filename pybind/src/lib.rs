@@ -39,7 +39,7 @@ mod _gpumem {
     #[pymodule_export]
     use super::python::arrow::Table;
     #[pymodule_export]
-    use super::python::blocks::{Block, record};
+    use super::python::blocks::{Block, block_of, record};
     #[pymodule_export]
     use super::python::children::{LivingChildren, find_children};
     #[pymodule_export]

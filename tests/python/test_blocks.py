@@ -12,8 +12,11 @@ import gpumem
 import pytest
 from gpumem import sim
 
+from tests.support.programs import run_python
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.python.conftest import Shell
 
@@ -287,10 +290,43 @@ def test_outside_of_a_cell_a_block_is_a_run_of_its_own(shell: Shell) -> None:
             pass
     assert {row["parent"] for row in rows()} == {None}
     (leak,) = [each for each in gpumem.report().findings if each.device == "sim:0"]
-    assert leak.state == "leak"
-    assert leak.title == "step leaks 8 MiB a run"
+    # Somebody may want what a name collects.
+    assert leak.state == "suspected"
+    [kept_by] = leak.holders
+    assert kept_by.name.startswith("kept in test_outside_of_a_cell"), kept_by
     assert "18 runs of 2 cells" in gpumem.report().text()
     assert shell.lines == []
+
+
+SCRIPT = """
+import gpumem
+from gpumem import sim
+
+sim.use(8 << 30)
+weight = sim.tensor(64 << 20, requires_grad=True)
+losses = []
+
+def train_step():
+    losses.append((sim.tensor(100 << 20) * weight).sum())
+
+BODY
+[leak] = [it for it in gpumem.report().findings if it.kind == "leak"]
+print(leak.title, leak.holders[0].name, leak.fix.before, leak.fix.after, sep="|")
+"""
+LOOP = "for _ in range(10):\n    with gpumem.record('train'):\n        train_step()"
+DECORATED = "step = gpumem.record(train_step)\nfor _ in range(10):\n    step()"
+STEPS = "with gpumem.record('train'):\n    for _ in gpumem.steps(range(12)):\n        train_step()"
+
+
+@pytest.mark.parametrize("body", [LOOP, DECORATED, STEPS], ids=["loop", "decorated", "steps"])
+def test_a_script_learns_the_name_and_the_line(tmp_path: Path, body: str) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT.replace("BODY", body))
+    printed = run_python("script.py", cwd=tmp_path)
+    assert printed.returncode == 0, printed.stderr
+    line = "losses.append((sim.tensor(100 << 20) * weight).sum())"
+    title = f"losses leaks 100 MiB a {'step' if body is STEPS else 'run'}"
+    fixed = f"{line[:-1]}.detach())"
+    assert printed.stdout.strip().split("|") == [title, "losses", line, fixed]
 
 
 def test_off_is_off_but_for_recorded_cells(shell: Shell) -> None:

@@ -39,6 +39,30 @@ def test_step():
     assert "test_step keeps 212 MiB a call on sim:0 · held by `cache`" in ended.stdout
 
 
+def test_few_calls_are_enough_where_a_name_collects(tmp_path: Path) -> None:
+    body = """
+@pytest.mark.gpumem(runs=5)
+def test_step():
+    loss = sim.tensor(16 << 20, requires_grad=True) * 2
+    cache.append(loss)
+
+@pytest.mark.gpumem(runs=5)
+def test_replaced():
+    cache[:] = [sim.tensor(16 << 20)]
+"""
+    ended = run(tmp_path, body)
+    assert "1 failed, 1 passed" in ended.stdout, ended.stdout
+    kept, path, *fix = ended.stdout[ended.stdout.index("test_step keeps") :].splitlines()[:5]
+    assert kept == "test_step keeps 32 MiB a call on sim:0 · held by `cache`"
+    assert path.endswith(" · list of 5 tensors, each with its graph")
+    line = next(n for n, text in enumerate((HEAD + body).splitlines(), 1) if "append" in text)
+    assert fix == [
+        f"test_body.py:{line}",
+        "- cache.append(loss)",
+        "+ cache.append(loss.detach())",
+    ]
+
+
 def test_a_healthy_body_passes_and_runs_as_often_as_said(tmp_path: Path) -> None:
     body = """
 calls = []

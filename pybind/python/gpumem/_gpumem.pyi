@@ -47,6 +47,7 @@ __all__ = [
     "__version__",
     "_baseline_names",
     "_begin_interval",
+    "_block_of",
     "_check_interval",
     "_check_rules",
     "_child_begin",
@@ -315,6 +316,7 @@ class Block:
 def record(name_or_function: str, /) -> Block: ...
 @overload
 def record(name_or_function: _F, /) -> _F: ...
+def _block_of(name: str, file: str) -> Block: ...
 def record_blocks(yes: bool) -> None: ...
 
 @final

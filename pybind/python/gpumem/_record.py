@@ -15,6 +15,9 @@ from gpumem import _gpumem
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+    from contextlib import AbstractContextManager
+
+    NewBlock = Callable[[], AbstractContextManager[object]]
 
 BLOCK: ContextVar[int | None] = ContextVar("gpumem_block", default=None)
 """The innermost block or cell of this thread or task."""
@@ -29,37 +32,39 @@ def decorated(function: Any, name: str | None) -> Any:
         raise TypeError(message)
     if name is None:
         name = getattr(function, "__qualname__", type(function).__qualname__)
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    block = functools.partial(_gpumem._block_of, name, getattr(code, "co_filename", ""))
     if inspect.isasyncgenfunction(function):
-        wrapper: Callable[..., Any] = _async_generator(function, name)
+        wrapper: Callable[..., Any] = _async_generator(function, block)
     elif inspect.isgeneratorfunction(function):
-        wrapper = _generator(function, name)
+        wrapper = _generator(function, block)
     elif inspect.iscoroutinefunction(function):
-        wrapper = _coroutine(function, name)
+        wrapper = _coroutine(function, block)
     else:
-        wrapper = _function(function, name)
+        wrapper = _function(function, block)
     return functools.wraps(function)(wrapper)
 
 
-def _function(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _function(function: Callable[..., Any], block: NewBlock) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        with _gpumem.record(name):
+        with block():
             return function(*args, **kwargs)
 
     return wrapper
 
 
-def _coroutine(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _coroutine(function: Callable[..., Any], block: NewBlock) -> Callable[..., Any]:
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
-        with _gpumem.record(name):
+        with block():
             return await function(*args, **kwargs)
 
     return wrapper
 
 
-def _generator(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _generator(function: Callable[..., Any], block: NewBlock) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         outer = BLOCK.get()
-        with _gpumem.record(name):
+        with block():
             inner = BLOCK.get()
             BLOCK.set(outer)
             return (yield from _Resumed(function(*args, **kwargs), inner))
@@ -98,11 +103,11 @@ class _Resumed:
             BLOCK.set(outer)
 
 
-def _async_generator(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _async_generator(function: Callable[..., Any], block: NewBlock) -> Callable[..., Any]:
     async def wrapper(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         generator = function(*args, **kwargs)
         outer = BLOCK.get()
-        with _gpumem.record(name):
+        with block():
             inner = BLOCK.get()
             step = generator.__anext__()
             while True:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import gc
 import inspect
+import linecache
 from collections import defaultdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gpumem
@@ -17,29 +19,35 @@ if TYPE_CHECKING:
 
     from pytest_gpumem.options import Options
 
+LEAST = 1 << 20
+"""A name that has less than these bytes more after all calls collects nothing of size."""
+
 
 def repeated(function: Callable[..., Any], name: str, asked: Options) -> Callable[..., Any]:
     """Return a function that calls another one several times and then judges."""
     if _gpumem._is_disabled():
         return function
 
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    file = getattr(code, "co_filename", "")
+
     @functools.wraps(function)
     def calls(*args: Any, **kwargs: Any) -> None:
-        series = Series(name, function.__module__)
+        series = Series(name, function.__module__, asked)
         for _ in range(asked.runs):
-            with gpumem.record(name):
+            with _gpumem._block_of(name, file):
                 function(*args, **kwargs)
             series.read()
-        series.judge(asked)
+        series.judge(file)
 
     @functools.wraps(function)
     async def awaits(*args: Any, **kwargs: Any) -> None:
-        series = Series(name, function.__module__)
+        series = Series(name, function.__module__, asked)
         for _ in range(asked.runs):
-            with gpumem.record(name):
+            with _gpumem._block_of(name, file):
                 await function(*args, **kwargs)
             series.read()
-        series.judge(asked)
+        series.judge(file)
 
     return awaits if inspect.iscoroutinefunction(function) else calls
 
@@ -47,36 +55,40 @@ def repeated(function: Callable[..., Any], name: str, asked: Options) -> Callabl
 class Series:
     """What was held after each call."""
 
-    def __init__(self, name: str, module: str) -> None:
+    def __init__(self, name: str, module: str, asked: Options) -> None:
         """Begin; ``name`` is the test's, in ``module``."""
         self._name = name
         self._prefix = f"{module}."
+        self._asked = asked
         self._n_runs_before = len(gpumem.report().runs)
+        self._n_calls = 0
         self._levels: dict[str, list[int]] = defaultdict(list)
         self._hosts: set[str] = set()
-        self._held: dict[tuple[str, str], int] | None = None
+        self._held: dict[int, dict[tuple[str, str], int]] = {}
 
     def read(self) -> None:
         """Note the levels now, without what waits for Python's garbage collector."""
         gc.collect()
+        self._n_calls += 1
         for label, is_host, allocated, _, used in _gpumem.device_levels():
             level = used if allocated is None else allocated
             if level is not None:
                 self._levels[label].append(level)
             if is_host:
                 self._hosts.add(label)
-        if self._held is None:
-            self._held = held()
+        if self._asked.no_leak and self._n_calls in {1, (1 + self._asked.runs) // 2}:
+            self._held[self._n_calls] = held()
 
-    def judge(self, asked: Options) -> None:
-        """Fail the test if it leaks or needs more than it may."""
+    def judge(self, file: str) -> None:
+        """Fail the test, whose code is in ``file``, if it leaks or needs more than it may."""
         on_devices = self._levels.keys() - self._hosts
         judged = sorted(on_devices or self._levels)
-        if asked.peak_bytes is not None:
-            self._judge_peaks(judged, asked.peak_bytes)
-        if asked.no_leak:
+        if self._asked.peak_bytes is not None:
+            self._judge_peaks(judged, self._asked.peak_bytes)
+        if self._asked.no_leak:
+            self._held[self._n_calls] = held()
             for device in judged:
-                self._judge_growth(device, asked.runs)
+                self._judge_growth(device, file)
 
     def _judge_peaks(self, devices: list[str], limit: int) -> None:
         rows = gpumem.report().runs[self._n_runs_before :]
@@ -88,32 +100,63 @@ class Series:
                 most = f"at most {_gpumem.bytes_text(limit)} is accepted"
                 pytest.fail(f"{rose} · {most}", pytrace=False)
 
-    def _judge_growth(self, device: str, n_runs: int) -> None:
+    def _judge_growth(self, device: str, file: str) -> None:
         levels = self._levels[device]
-        if len(levels) < n_runs:
+        if len(levels) < self._asked.runs:
             return
         growth = gpumem.classify_growth(levels)
-        if growth.state != "leak":
+        name, a_call = self._collector(device)
+        if growth.state == "leak":
+            if 2 * a_call * (self._n_calls - 1) < growth.total_bytes:
+                name = None
+            a_call = growth.bytes_per_run
+        elif name is None:
             return
-        keeps = f"{self._name} keeps {_gpumem.bytes_text(growth.bytes_per_run)} a call"
+        keeps = f"{self._name} keeps {_gpumem.bytes_text(a_call)} a call"
         where = "" if device in self._hosts else f" on {device}"
-        name = self._holder(device, growth.total_bytes)
-        by = "" if name is None else f" · held by `{name}`"
+        by = "" if name is None else f" · held by `{name.removeprefix(self._prefix)}`"
+        lines = [] if name is None else self._cure(device, name, file)
         figures = " ".join(_gpumem.bytes_text(level) for level in levels)
-        pytest.fail(f"{keeps}{where}{by}\nafter each call: {figures}", pytrace=False)
+        text = "\n".join([f"{keeps}{where}{by}", *lines, f"after each call: {figures}"])
+        pytest.fail(text, pytrace=False)
 
-    def _holder(self, device: str, total_bytes: int) -> str | None:
-        """Return the name whose memory grew, if it explains most of the growth."""
-        before = self._held or {}
-        grown = {
-            name: n_bytes - before.get((label, name), 0)
-            for (label, name), n_bytes in held().items()
-            if label == device
-        }
-        most = max(grown, key=lambda name: grown[name], default=None)
-        if most is None or 2 * grown[most] < total_bytes:
-            return None
-        return most.removeprefix(self._prefix)
+    def _collector(self, device: str) -> tuple[str | None, int]:
+        """Return the name that has most more with every call, and how many bytes a call.
+
+        It has more after the middle call than after the first, and more again after the last.
+        """
+        (first, before), (middle, between), (last, after) = self._held.items()
+        found: dict[str, int] = {}
+        for (label, name), n_bytes in after.items():
+            then, since = before.get((label, name), 0), between.get((label, name), 0)
+            rises = ((since - then) / (middle - first), (n_bytes - since) / (last - middle))
+            a_call = (n_bytes - then) // (last - first)
+            if label == device and n_bytes - then >= LEAST and 2 * min(rises) >= a_call:
+                found[name] = a_call
+        if not found:
+            return None, 0
+        name = max(found, key=lambda it: found[it])
+        return name, found[name]
+
+    def _cure(self, device: str, name: str, file: str) -> list[str]:
+        """Return where in ``name`` it is, and the line to change."""
+        holders = [it for it in gpumem.holders() if (it.device, it.name) == (device, name)]
+        where = [f"{it.path.removeprefix(self._prefix)} · {it.what}" for it in holders if it.path]
+        fixes = (
+            it.fix
+            for it in gpumem.report().findings
+            if it.device == device and it.cell and it.cell.label == self._name
+        )
+        fix = next(filter(None, fixes), None)
+        if fix is None or fix.before is None:
+            return where
+        first, *_ = fix.before.splitlines()
+        texts = enumerate(linecache.getlines(file), 1)
+        number = next((n for n, text in texts if text.strip().startswith(first.strip())), None)
+        place = [] if number is None else [f"{Path(file).name}:{number}"]
+        removed = [f"- {line}" for line in fix.before.splitlines()]
+        added = [f"+ {line}" for line in fix.after.splitlines()]
+        return [*where, *place, *removed, *added]
 
 
 def held() -> dict[tuple[str, str], int]:

@@ -13,9 +13,13 @@ use pyo3::sync::{MutexExt, PyOnceLock};
 use pyo3::types::{PyInt, PyString};
 
 use crate::base::guard;
+use crate::base::text::Text;
 use crate::recording::child;
 use crate::recording::ending::Ending;
 use crate::recording::session::{self, RunId};
+
+/// The text of a longer file is not kept: nothing is known of it, as of cells.
+const LONGEST: usize = 1 << 16;
 
 /// Records a block or a function as a run of its own, nested in the cell's run.
 ///
@@ -27,10 +31,7 @@ use crate::recording::session::{self, RunId};
 pub(crate) fn record<'py>(name_or_function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = name_or_function.py();
     if let Ok(name) = name_or_function.cast::<PyString>() {
-        let block = Block {
-            name: name.to_string_lossy().into_owned(),
-            entries: Mutex::default(),
-        };
+        let block = Block::new(name.to_string_lossy().into_owned(), None);
         return Ok(Bound::new(py, block)?.into_any());
     }
     if !name_or_function.is_callable() {
@@ -42,11 +43,20 @@ pub(crate) fn record<'py>(name_or_function: &Bound<'py, PyAny>) -> PyResult<Boun
     decorated(name_or_function, None)
 }
 
+/// The block that each call of a decorated function is; `file` has the function's code.
+#[pyfunction]
+#[pyo3(name = "_block_of")]
+pub(crate) fn block_of(name: String, file: Option<String>) -> Block {
+    Block::new(name, file)
+}
+
 /// A block under a name; it may be entered again and again, by several threads too.
 #[pyclass(frozen, module = "gpumem._gpumem")]
 pub(crate) struct Block {
     #[pyo3(get)]
     name: String,
+    /// Where the code of the block is; `None`: where it is entered.
+    file: Option<String>,
     entries: Mutex<Vec<Entry>>,
 }
 
@@ -94,13 +104,36 @@ impl Block {
 }
 
 impl Block {
+    fn new(name: String, file: Option<String>) -> Self {
+        Self {
+            name,
+            file,
+            entries: Mutex::default(),
+        }
+    }
+
     fn begin(&self, py: Python<'_>) -> PyResult<Entry> {
         let around = current(py)?;
-        let id = session::begin_block(py, &self.name, around)?;
+        let id = session::begin_block(py, &self.name, around, || self.source(py).ok().flatten())?;
         if let Some(id) = id {
             set_current(py, Some(id))?;
         }
         Ok(Entry { id, around })
+    }
+
+    /// The text of the file, or of the cell, that the block is in.
+    fn source(&self, py: Python<'_>) -> PyResult<Option<Text>> {
+        let file = if let Some(file) = &self.file {
+            PyString::new(py, file).into_any()
+        } else {
+            let frame = py.import("sys")?.call_method0("_getframe")?;
+            frame.getattr("f_code")?.getattr("co_filename")?
+        };
+        let lines = py.import("linecache")?.call_method1("getlines", (file,))?;
+        let text: Text = PyString::new(py, "")
+            .call_method1("join", (lines,))?
+            .extract()?;
+        Ok(Some(text).filter(|it| (1..=LONGEST).contains(&it.0.len())))
     }
 
     fn end(&self, py: Python<'_>, error: &Bound<'_, PyAny>) -> PyResult<()> {

@@ -30,6 +30,7 @@ use gpumem_model::units::Nanos;
 
 use crate::base::clock::Clock;
 use crate::base::strand::Strand;
+use crate::base::text::Text;
 use crate::machine::sources::Found;
 use follow::Followed;
 pub(crate) use follow::Notifier;
@@ -210,8 +211,15 @@ impl Recorder {
     /// A block begins now, nested in the innermost open run around it.
     ///
     /// Outside of every run it is an outermost run itself, of a cell that stands for
-    /// its name: there it has a series of its own.
-    pub(crate) fn begin_block(&mut self, name: &str, around: Around, start: Start) -> RunIdx {
+    /// its name: there it has a series of its own. The text of that cell is the code that the block is in, if
+    /// that is known.
+    pub(crate) fn begin_block(
+        &mut self,
+        name: &str,
+        source: Option<Text>,
+        around: Around,
+        start: Start,
+    ) -> RunIdx {
         let place = if let Some(parent) = self.innermost(around) {
             let run = self.recording.run(parent);
             Place {
@@ -221,7 +229,8 @@ impl Recorder {
                 execution_count: run.execution_count,
             }
         } else {
-            let source = format!("with gpumem.record({name:?}):");
+            let source =
+                source.map_or_else(|| format!("with gpumem.record({name:?}):"), String::from);
             let revision = self.revision(&source);
             Place {
                 cell: self.cell(Some(format!("block:{name}")), &source, revision),

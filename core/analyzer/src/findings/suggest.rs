@@ -1,10 +1,12 @@
 //! What helps against growth, as far as the cell's text and the device tell.
 
+use std::borrow::Cow;
+
 use super::growth_details::Advice;
 use gpumem_heap as heap;
 use gpumem_heap::{Fix, Uses};
 use gpumem_model::holders::{Holder, RootKind};
-use gpumem_model::recording::{DeviceIdx, DeviceKind, Recording, Run, Source};
+use gpumem_model::recording::{DeviceIdx, DeviceKind, Recording, Run, RunKind, Source};
 use gpumem_model::source_text::is_name_letter;
 use gpumem_model::units::Bytes;
 
@@ -25,7 +27,23 @@ pub(super) fn fix(
     let own = recording.text(run).unwrap_or_default();
     let sources = sources(recording, own, run);
     let is_accelerator = recording.device(device).kind.is_accelerator();
-    heap::fix(holder, &sources, is_accelerator)
+    heap::fix(&as_written(run, holder), &sources, is_accelerator)
+}
+
+/// A global of a module as the text of a block writes it: that is the text of the module.
+fn as_written<'h>(run: &Run, holder: &'h Holder) -> Cow<'h, Holder> {
+    let is_of_module = holder.kind == RootKind::ModuleGlobal && run.kind == RunKind::Block;
+    let names = holder.name.rsplit_once('.').filter(|_| is_of_module);
+    let Some((module, name)) = names else {
+        return Cow::Borrowed(holder);
+    };
+    let path = holder.path.strip_prefix(module);
+    let path = path.and_then(|it| it.strip_prefix('.'));
+    Cow::Owned(Holder {
+        name: name.to_owned(),
+        path: path.unwrap_or(&holder.path).to_owned(),
+        ..holder.clone()
+    })
 }
 
 /// Whether some cell both reads what a holder collects, and empties it.
@@ -38,7 +56,7 @@ pub(super) fn is_emptied(recording: &Recording, holder: &Holder) -> bool {
 /// How cells use what a holder collects.
 pub(super) fn uses(recording: &Recording, run: &Run, holder: &Holder) -> Uses {
     let own = recording.text(run).unwrap_or_default();
-    heap::uses(holder, &sources(recording, own, run))
+    heap::uses(&as_written(run, holder), &sources(recording, own, run))
 }
 
 /// The text of a run's cell, and those of the others, the newest first.

@@ -13,6 +13,7 @@ use super::{IS_RUNNING, Session, is_owner, is_running, records_blocks, with_sess
 use super::{children, held};
 use crate::base::guard;
 use crate::base::strand::Strand;
+use crate::base::text::Text;
 use crate::machine::sampler::{Interval, SampledDevices};
 use crate::machine::sources::{Found, Ordered};
 use crate::recording::ending::Ending;
@@ -134,20 +135,26 @@ pub(crate) fn begin_block(
     py: Python<'_>,
     name: &str,
     around: Option<RunId>,
+    source: impl FnOnce() -> Option<Text>,
 ) -> PyResult<Option<RunId>> {
     if !is_owner() || !records_blocks() {
         return Ok(None);
     }
     let strand = Strand::current(py);
-    let (beside, devices) = with_session(py, |session| {
+    let (beside, devices, is_inside) = with_session(py, |session| {
         let around = session.around(around);
         let run = session.recorder.innermost(around);
         (
             session.recorder.open_beside(strand),
             session.devices_of(run),
+            run.is_some(),
         )
     })?;
+    let source = if is_inside { None } else { source() };
     let levels = readings(py, &devices);
+    if !is_inside {
+        held::look_before(py, &levels)?;
+    }
     let start = Start {
         strand,
         beside,
@@ -155,7 +162,7 @@ pub(crate) fn begin_block(
     };
     let (id, is_outermost, sampling) = with_session(py, |session| {
         let around = session.around(around);
-        let run = session.recorder.begin_block(name, around, start);
+        let run = session.recorder.begin_block(name, source, around, start);
         let is_outermost = session.recorder.recording().run(run).parent.is_none();
         let sampling = if is_outermost {
             session.opens(run, None)
@@ -199,6 +206,10 @@ pub(crate) fn end_block(py: Python<'_>, id: RunId, ending: Ending) -> PyResult<(
         }
     })?;
     run_end::tell(py, run);
+    // A cell's end has its own look.
+    if is_outermost {
+        held::look_for_holders(py, run)?;
+    }
     Ok(())
 }
 
