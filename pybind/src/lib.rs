@@ -41,6 +41,8 @@ mod _gpumem {
     #[pymodule_export]
     use super::python::blocks::{Block, block_of, record};
     #[pymodule_export]
+    use super::python::cells::telling_line;
+    #[pymodule_export]
     use super::python::children::{LivingChildren, find_children};
     #[pymodule_export]
     use super::python::classic::{

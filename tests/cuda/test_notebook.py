@@ -39,7 +39,7 @@ def test_the_leak_is_found_and_its_fix_cures() -> None:
     for name in ("load", "model", "leak", "why", "report"):
         assert run(cells[name]) is None, name
     found = leak()
-    assert found.cell.label.startswith("for batch in gpumem.steps("), found
+    assert found.cell.label.startswith("losses.append("), found
     assert (found.details.steps, found.n_runs) == (True, 24), found
     # Of each step three activations and what the loss keeps; 4 MiB each.
     assert 12 * MIB <= found.bytes_per_run <= 40 * MIB, found

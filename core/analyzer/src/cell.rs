@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
+use gpumem_heap as heap;
 use gpumem_model::printable::printable;
-use gpumem_model::recording::{CellIdx, Recording, Run};
+use gpumem_model::recording::{CellIdx, Recording, Run, RunIdx};
 use gpumem_model::source_text;
+use gpumem_model::units::{ByteDelta, Bytes};
 
 /// A cell as people see it: the first line of its source, and Jupyter's latest number.
 /// [`Finding::cell`](super::Finding::cell) names one.
@@ -15,7 +17,7 @@ pub struct CellRef {
     pub idx: CellIdx,
     /// The frontend's id, or the hash of its source.
     pub id: String,
-    /// The user's label, or the first meaningful line of its source.
+    /// The user's label, or the line of its source that keeps most.
     pub label: String,
     /// Jupyter's latest number.
     pub execution_count: Option<u32>,
@@ -43,15 +45,42 @@ impl CellRef {
     }
 }
 
-/// The user's label of a cell's run, or else the headline of its source.
+/// The user's label of a cell's run; else the line of its source that keeps most, the same for all of its runs; else
+/// the last line that does something.
 pub fn cell_label(recording: &Recording, run: &Run) -> String {
     let outermost = recording.run(recording.outermost(run.idx));
+    let of_text = || {
+        let text = recording.text(run)?;
+        keeping_line(recording, run, text).or_else(|| source_text::telling_line(text))
+    };
     let label = outermost.label.clone();
-    let headline = || source_text::headline(recording.text(run)?);
     label
-        .or_else(|| headline().map(|line| printable(&line)))
+        .or_else(|| of_text().map(|line| printable(&line)))
         .unwrap_or_else(|| match outermost.execution_count {
             Some(n) => format!("In [{n}]"),
             None => "a cell".to_owned(),
         })
+}
+
+/// Of the name that a run of this text gave most, or else the line of a trace.
+fn keeping_line(recording: &Recording, run: &Run, text: &str) -> Option<String> {
+    let is_of_text = |idx: RunIdx| {
+        let of_look = recording.run(idx);
+        (of_look.cell, of_look.revision) == (run.cell, run.revision)
+    };
+    let devices = recording.devices().iter();
+    let looks = devices.flat_map(|device| recording.looks(device.idx));
+    let of_text = looks.filter(|(idx, _)| is_of_text(*idx));
+    let holders = of_text.flat_map(|(_, found)| &found.roots);
+    let grown = holders.filter(|it| it.grown > Some(ByteDelta::ZERO));
+    let most = grown.max_by_key(|it| it.grown);
+    let statement = most.and_then(|it| source_text::headline(heap::keeping_statement(it, text)?));
+    statement.or_else(|| {
+        let mut traces = recording.traces().rev();
+        let trace = traces.find(|it| is_of_text(it.run))?;
+        let most = trace.lines.iter().max_by_key(|it| it.tally.retained)?;
+        let line = most.line.filter(|_| most.tally.retained > Bytes::ZERO)?;
+        let line = source_text::line(text, line)?.trim();
+        (!line.is_empty()).then(|| line.to_owned())
+    })
 }

@@ -87,6 +87,7 @@ __all__ = [
     "_stopped",
     "_store_status",
     "_stored_recording",
+    "_telling_line",
     "_worker_recording",
     "_workers",
     "_write_file",
@@ -261,6 +262,7 @@ def _save_snapshot(path: str | os.PathLike[str]) -> tuple[int, int, str | None]:
 def _snapshot_on_oom(place: str | os.PathLike[str] | None) -> None: ...
 def _count_loops(yes: bool, foretells: bool) -> None: ...
 def _flight_recorder(n_bytes: int) -> None: ...
+def _telling_line(source: str) -> str: ...
 def _classify_growth_json(
     allocated: Sequence[float],
     reserved: Sequence[float] | None,

@@ -1,9 +1,16 @@
 //! The cells that files of other programs name by their text.
 
+use gpumem_model::source_text;
 use gpumem_readers::cell_files::CellFiles;
 use pyo3::prelude::*;
 
 use crate::base::text::Text;
+
+/// What a cell is called that has not run: the last line of its source that does something.
+#[pyfunction(name = "_telling_line")]
+pub(crate) fn telling_line(source: Text) -> String {
+    source_text::telling_line(&source.0).unwrap_or_default()
+}
 
 /// The cells of a notebook's file; without one, those that were typed in this session.
 pub(crate) fn cells(py: Python<'_>, notebook: Option<Bound<'_, PyAny>>) -> PyResult<CellFiles> {

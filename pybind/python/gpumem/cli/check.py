@@ -40,8 +40,10 @@ class Checked:
     broken: str | None = None
     """Why it did not run to its end."""
     traceback: str = ""
-    cells: list[str] = field(default_factory=list)
-    """The cells that were run, as people know them."""
+    failed: int | None = None
+    """Jupyter's number of the cell that raised."""
+    cells: dict[int, str] = field(default_factory=dict)
+    """What the cells that were run are called, by Jupyter's number."""
     ids: dict[int | None, str] = field(default_factory=dict)
     """The id of each cell, by Jupyter's number."""
 
@@ -131,20 +133,20 @@ def _kinds(text: str) -> frozenset[str]:
 
 
 def _checked(path: Path, ran: Ran, limits: Limits) -> Checked:
-    from gpumem import report
+    from gpumem import _gpumem, report
     from gpumem.cli.gate import violations
 
     found = [] if ran.recording is None else violations(report(ran.recording), limits)
     checked = Checked(path, exits.FOUND if found else exits.OK, found)
     for cell in ran.notebook.cells:
         if cell.cell_type == "code" and (count := cell.get("execution_count")):
-            first = next(iter(cell.source.strip().splitlines()), "")
-            checked.cells.append(f"In [{count}] {first}")
+            checked.cells[count] = f"In [{count}] {_gpumem._telling_line(cell.source)}"
             checked.ids[count] = cell.get("id")
     if ran.died is not None:
         checked.broken, checked.exit_code = ran.died, exits.KERNEL_DIED
     elif ran.failed is not None:
         failed = ran.failed
+        checked.failed = failed.execution_count
         checked.broken = f"In [{failed.execution_count}] failed: {failed.error}: {failed.message}"
         checked.traceback = failed.traceback
         checked.exit_code = exits.CELL_FAILED

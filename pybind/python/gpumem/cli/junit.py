@@ -36,14 +36,18 @@ def _suite(checked: Checked) -> ET.Element:
             cases[name] = ET.SubElement(suite, "testcase", attributes)
         return cases[name]
 
-    for label in checked.cells:
-        case(label)
+    # By its text alone: a name that depends on what was measured would be another test.
+    def name_of(count: int | None, other: str) -> str:
+        return other if count is None else checked.cells.get(count, other)
+
+    for name in checked.cells.values():
+        case(name)
     for violation in checked.violations:
-        _add(case(violation.place), violation)
+        count = None if violation.cell is None else violation.cell.execution_count
+        _add(case(name_of(count, violation.place)), violation)
     if checked.broken is not None:
-        error = ET.SubElement(
-            case("runs to its end"), "error", message=_gpumem._printable(checked.broken)
-        )
+        name = name_of(checked.failed, "runs to its end")
+        error = ET.SubElement(case(name), "error", message=_gpumem._printable(checked.broken))
         error.text = terminal.lines(checked.traceback)
     suite.set("tests", str(len(cases)))
     suite.set("failures", str(sum(it.find("failure") is not None for it in cases.values())))

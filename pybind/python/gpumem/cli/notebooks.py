@@ -174,7 +174,7 @@ class _Runner:
         for number, (idx, cell) in enumerate(self._cells, 1):
             for nth in range(repeated.get(idx, 1)):
                 again = f" run {nth + 1}" if nth else ""
-                name = f"[{number}/{n_cells}]{again} {_first_line(cell)}"
+                name = f"[{number}/{n_cells}]{again} {_gpumem._telling_line(cell.source)}"
                 self._progress.begins(name)
                 # What the notebook keeps is the first run.
                 run = cell if nth == 0 else type(cell)(cell)
@@ -210,7 +210,7 @@ class _Runner:
         process = getattr(getattr(self._client.km, "provisioner", None), "process", None)
         code = None if process is None else process.poll()
         how = str(error) if code is None else _ending(code)
-        self._ran.died = f"{how}, in cell {number}: {_first_line(cell)}"
+        self._ran.died = f"{how}, in cell {number}: {_gpumem._telling_line(cell.source)}"
 
     def _save(self) -> None:
         with tempfile.TemporaryDirectory(prefix="gpumem-") as folder:
@@ -282,13 +282,6 @@ class _Runner:
             hint = f"hint: tag cells with `{REPEAT_TAG}`, or name them: --cell 5"
             raise CommandError(f"--repeat: {self._path} has no cell to repeat\n{hint}")
         return chosen
-
-
-def _first_line(cell: Any) -> str:
-    source: str = cell.source
-    lines = (text.strip() for text in source.splitlines())
-    is_code = (text for text in lines if text and not text.startswith(("#", "%%")))
-    return next(is_code, source.strip().partition("\n")[0])
 
 
 def _ending(code: int) -> str:
