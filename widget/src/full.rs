@@ -32,6 +32,9 @@ pub(crate) fn body(
     if !shown.facts.is_empty() {
         add(&body, &make.prose("p.detail", &[], &shown.detail()));
     }
+    if let Some(cures) = card_details::cures(make, finding, &shown.cures, model.units()) {
+        add(&body, &cures);
+    }
     if (finding.growth().is_some() && !is_drawn) || finding.ran_out() {
         add(&body, &make.empty("div.courses", &[]));
     }

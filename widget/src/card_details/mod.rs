@@ -13,6 +13,8 @@ use web_sys::Element;
 use crate::dom::Maker;
 use crate::model::Model;
 
+pub(crate) use oom::cures;
+
 /// What there is to draw of a finding, from top to bottom.
 pub(crate) fn of(make: &Maker, model: &Model, finding: &Finding) -> Vec<Element> {
     let mut bodies = Vec::new();
