@@ -1,6 +1,6 @@
 //! A finding in full: what grew and where that leads, who holds it, what to do, and the figures.
 
-use gpumem_analyzer::{Evidence, Finding};
+use gpumem_analyzer::{Details, Evidence, Finding};
 use gpumem_charts as charts;
 use gpumem_charts::LongRun;
 use gpumem_model::units::{ByteDelta, Units};
@@ -41,7 +41,9 @@ pub(crate) fn body(
     for part in card_details::of(make, model, finding) {
         add(&body, &part);
     }
-    if !finding.holders.is_empty() {
+    // Of what lives on, the path says who holds it.
+    let is_said = matches!(&finding.details, Details::Outlived(it) if it.kind.is_named());
+    if !finding.holders.is_empty() && !is_said {
         add(&body, &holder_list::holders(make, finding, model.units()));
     }
     let boxes = make.empty("div.boxes", &[]);

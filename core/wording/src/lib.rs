@@ -67,7 +67,7 @@ pub use levels::{metric, oom_part, part, warning};
 pub use limits::Limits;
 use limits::{N_NAMES, SHORT_CODE};
 pub use oom::{CURES, oom_holder};
-pub use outlived::outlived;
+pub use outlived::{outlived, path_steps};
 pub use overlap::{others, together};
 pub use presentation::{CureRow, Presentation, Remedy};
 use prose::figure;

@@ -296,6 +296,7 @@ impl Oom<'_> {
             action,
             remark,
             frees: frees.unwrap_or_default(),
+            is_enough: cure.suffices != Sufficiency::No,
             fit: match cure.suffices {
                 Sufficiency::Alone => "enough".to_owned(),
                 Sufficiency::Together => "enough together".to_owned(),

@@ -50,6 +50,8 @@ pub struct CureRow {
     pub frees: String,
     /// `enough`, `enough together` or `leaves 130 MiB missing`.
     pub fit: String,
+    /// With what is above it, or alone.
+    pub is_enough: bool,
 }
 
 impl CureRow {
@@ -145,7 +147,14 @@ impl Presentation {
     pub fn reason(&self) -> Prose {
         let remedy = self.remedy.as_ref();
         let reason = remedy.and_then(|it| it.reason.clone());
-        let reason = reason.or_else(|| self.suggestions().into_iter().next());
+        // The outlook says what is enough only together.
+        let says_enough = self.cures.first().is_none_or(|it| it.is_enough);
+        let reason = reason.or_else(|| {
+            self.suggestions()
+                .into_iter()
+                .next()
+                .filter(|_| says_enough)
+        });
         reason.map(Prose::sentence).unwrap_or_default()
     }
 

@@ -4,6 +4,7 @@ mod doubling;
 mod fragmentation;
 mod lines;
 mod oom;
+mod outlived;
 mod retention;
 
 use gpumem_analyzer::{Details, Finding};
@@ -25,6 +26,9 @@ pub(crate) fn of(make: &Maker, model: &Model, finding: &Finding) -> Vec<Element>
         }
         Details::Retention(retained) => {
             bodies.push(retention::body(make, model, finding, retained));
+        }
+        Details::Outlived(details) => {
+            bodies.extend(outlived::path(make, finding, details, units));
         }
         Details::Doubling(details) => bodies.push(doubling::body(make, *details, units)),
         Details::Fragmentation(_) | Details::ReservedGrowth { .. } => {

@@ -1,10 +1,10 @@
 //! Memory that ran out: what would have been enough, and where it lay.
 
-use gpumem_analyzer::{Cure, Details, Finding, OomBreakdown, Sufficiency};
+use gpumem_analyzer::{Cure, Details, Finding, OomBreakdown};
 use gpumem_model::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
-use crate::dom::{Maker, add, set_style, share};
+use crate::dom::{Maker, add, flag, set_style, share};
 use crate::model::Model;
 use gpumem_page_kit::bars::boxed;
 use gpumem_page_kit::segments;
@@ -37,18 +37,17 @@ pub(crate) fn cures(
         }
         let bar = bar(make, cure, breakdown.missing, units);
         let frees = make.text("b", &[], &row.frees);
-        let sign = match cure.suffices {
-            Sufficiency::Alone | Sufficiency::Together => Sign::Fine.glyph(),
-            Sufficiency::No => "",
+        let sign = if row.is_enough {
+            Sign::Fine.glyph()
+        } else {
+            ""
         };
         let sign = make.text("span", &[("aria-hidden", "true")], sign);
         let fit = make.text("span", &[], &row.fit);
         let fit = make.group("span.fit", &[], &[&sign, &fit]);
-        let attributes = [("data-suffices", cure.suffices.name())];
-        add(
-            &list,
-            &make.group("li", &attributes, &[&what, &bar, &frees, &fit]),
-        );
+        let item = make.group("li", &[], &[&what, &bar, &frees, &fit]);
+        flag(&item, "data-enough", row.is_enough);
+        add(&list, &item);
     }
     let title = make.text("h4", &[], CURES);
     (!rows.is_empty()).then(|| make.group("div", &[], &[&title, &list]))
@@ -63,14 +62,14 @@ fn bar(make: &Maker, cure: &Cure, missing: Option<Bytes>, units: Units) -> Eleme
     let whole = missing.as_f64() * TIMES_MISSING as f64;
     let track = make.empty("div.reach", &[]);
     let above = cure.above.as_f64() / whole;
-    let room = 1.0 - above;
-    for (class, part) in [
-        ("above", above),
-        ("own", (frees.as_f64() / whole).min(room)),
-    ] {
+    let (own, room) = (frees.as_f64() / whole, 1.0 - above);
+    for (class, part) in [("above", above), ("own", own.min(room))] {
         let fill: HtmlElement = make.typed("i", &[("class", class)]);
         share(&fill, part);
         add(&track, &fill);
+    }
+    if own > room {
+        add(&track, &make.text("b", &[], "»"));
     }
     let mark = format!("{} missing", units.size(missing));
     let mark = make.text("span", &[], &mark);

@@ -120,7 +120,7 @@ fn draw_twins(scene: &mut Scene, twins: &[((usize, usize), String)], segments: &
         let label = |x: f64| Label::new(&words, Point::new(x, TOP + 11.0)).size(MEDIUM);
         let width = label(0.0).width();
         let beside = [right + 8.0, left - 8.0 - width];
-        let fits = |x: &f64| *x >= 0.0 && *x + width <= scene.width;
+        let fits = |x: &f64| *x >= MARGIN && *x + width <= scene.width - MARGIN;
         let place = beside.into_iter().find(fits).map(label);
         if let Some(label) = place.filter(|label| taken.take(label)) {
             scene.text(label);
