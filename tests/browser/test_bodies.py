@@ -24,6 +24,13 @@ LEAK = (
 )
 SESSIONS = {
     "oom": ["weights = sim.tensor(5 << 30)", "x = 1\nbig = sim.tensor(6 << 30)"],
+    "enough": [
+        "checkpoint = sim.tensor(3 << 30)",
+        "corpus = sim.tensor(2 << 30)",
+        *(f"step = {n}" for n in range(9)),
+        "big = sim.tensor(7 << 30)",
+    ],
+    "outlived": ["model = [sim.tensor(900 << 20)]\nkept = {'m': model}", "del model"],
     "doubling": ["table = sim.tensor(1 << 30)"] * 4,
     "retention": ["t = sim.tensor(900 << 20)\nt", "del t"],
     "lines": ["kept = []", LEAK],
@@ -45,7 +52,9 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, gpumem.Recor
     """Record a session for each kind of body."""
     folder = tmp_path_factory.mktemp("bodies")
     for name, cells in SESSIONS.items():
-        record([SETUP, QUIET, "%gpumem on", *cells], folder / name)
+        # Without a line after the cell, nothing asks for the look that tells what is idle.
+        quiet = [] if name == "enough" else [QUIET]
+        record([SETUP, *quiet, "%gpumem on", *cells], folder / name)
     return {name: gpumem.load(folder / name) for name in SESSIONS}
 
 
@@ -110,6 +119,27 @@ def test_memory_that_ran_out_is_a_bar_against_the_request(
     leak = {"light": "196,67,43", "dark": "255,123,99"}[scheme]
     names = {"light": "22,122,153", "dark": "75,172,208"}[scheme]
     assert colours[names] > colours[leak] > 100
+
+
+def test_each_cure_reaches_towards_what_was_missing(card: Callable[..., Locator]) -> None:
+    """With those above it, in a bar of three times that; the statement can be copied."""
+    rows = card("enough", "ran out of memory").locator(".cures li")
+    fits = [row.locator(".fit").inner_text().strip() for row in rows.all()]
+    assert fits == ["leaves 1 GiB missing", "✓\nenough together"]
+    copied = rows.get_by_role("button", name="copy")
+    commands = [it.get_attribute("data-argument") for it in copied.all()]
+    assert commands == ["del checkpoint", "del corpus"]
+    shares = """(track) => [...track.querySelectorAll("i")].map((part) =>
+        part.getBoundingClientRect().width / track.getBoundingClientRect().width)"""
+    reached = [row.locator(".reach").evaluate(shares) for row in rows.all()]
+    near = [pytest.approx(it, abs=1e-3) for it in ([0, 3 / 12], [3 / 12, 2 / 12])]
+    assert reached == near
+
+
+def test_what_lives_on_has_a_path(card: Callable[..., Locator]) -> None:
+    """From the name that is gone, by the one that keeps it, to its bytes."""
+    steps = card("outlived", "keeps its 900 MiB").locator(".path li > :first-child")
+    assert steps.all_inner_texts() == ["model", "kept", "['m']", "900 MiB"]
 
 
 def test_two_copies_are_seen_before_during_and_after(card: Callable[..., Locator]) -> None:

@@ -113,7 +113,7 @@ STATES = {
     "many": State("many", "kept leaks 64 MiB a run"),
     "eight": State("eight", "on sim:7"),
     "finding": State("leak", "Ruled out", _evidence),
-    "out-of-memory": State("leak", "What to do", _out_of_memory),
+    "out-of-memory": State("leak", "What would have been enough", _out_of_memory),
     "comparison": State("rerun", "Against"),
     "running": State("running", "is running"),
     "settings": State("running", "Sizes in", _point_and_set),

@@ -1,6 +1,6 @@
 //! A finding in full: what grew and where that leads, who holds it, what to do, and the figures.
 
-use gpumem_analyzer::{Evidence, Finding};
+use gpumem_analyzer::{Details, Evidence, Finding};
 use gpumem_charts as charts;
 use gpumem_charts::LongRun;
 use gpumem_model::units::{ByteDelta, Units};
@@ -32,13 +32,18 @@ pub(crate) fn body(
     if !shown.facts.is_empty() {
         add(&body, &make.prose("p.detail", &[], &shown.detail()));
     }
+    if let Some(cures) = card_details::cures(make, finding, &shown.cures, model.units()) {
+        add(&body, &cures);
+    }
     if (finding.growth().is_some() && !is_drawn) || finding.ran_out() {
         add(&body, &make.empty("div.courses", &[]));
     }
     for part in card_details::of(make, model, finding) {
         add(&body, &part);
     }
-    if !finding.holders.is_empty() {
+    // Of what lives on, the path says who holds it.
+    let is_said = matches!(&finding.details, Details::Outlived(it) if it.kind.is_named());
+    if !finding.holders.is_empty() && !is_said {
         add(&body, &holder_list::holders(make, finding, model.units()));
     }
     let boxes = make.empty("div.boxes", &[]);

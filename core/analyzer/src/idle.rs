@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use gpumem_model::holders::{DeviceHolders, RootKind, Twin};
-use gpumem_model::recording::{DeviceIdx, Recording, RunKind};
+use gpumem_model::recording::{DeviceIdx, Recording, RunIdx, RunKind};
 use gpumem_model::source_text::is_name_letter;
 use gpumem_model::units::Bytes;
 
@@ -88,6 +88,20 @@ pub fn idle_memory(
     (device, capacity): (DeviceIdx, Bytes),
     held: &DeviceHolders,
 ) -> Vec<IdleMemory> {
+    let mut runs = recording.runs().iter().rev();
+    let now = runs.find(|run| run.parent.is_none() && run.kind == RunKind::Cell);
+    now.map_or_else(Vec::new, |now| {
+        idle_until(recording, (device, capacity), held, now.idx)
+    })
+}
+
+/// The same of a look after an earlier run, by what cells had read until then.
+pub(super) fn idle_until(
+    recording: &Recording,
+    (device, capacity): (DeviceIdx, Bytes),
+    held: &DeviceHolders,
+    now: RunIdx,
+) -> Vec<IdleMemory> {
     let worth_saying = |n_bytes: Bytes| n_bytes.as_f64() >= WORTH_SAYING * capacity.as_f64();
     let mut groups = groups(held);
     groups.retain(|(names, n_bytes)| {
@@ -96,31 +110,24 @@ pub fn idle_memory(
                 .iter()
                 .all(|it| may_be_unread(recording, it, MIN_RUNS))
     });
-    let mut runs = recording.runs().iter().rev();
-    let now = runs.find(|run| run.parent.is_none() && run.kind == RunKind::Cell);
-    let Some(now) = now.filter(|_| !groups.is_empty() && !held.is_cut) else {
+    if groups.is_empty() || held.is_cut {
         return Vec::new();
-    };
+    }
     let Some(reads) = NameReads::new(recording) else {
         return Vec::new();
     };
     let of_group = |(names, n_bytes): (Vec<&str>, Bytes)| {
-        let uses = names.iter().map(|it| reads.last_use(it, now.idx));
+        let uses = names.iter().map(|it| reads.last_use(it, now));
         let uses: Option<Vec<LastUse>> = uses.collect();
         let last_use = uses?.into_iter().max_by_key(|it| (it.run, it.is_read))?;
         let is_for_a_while = last_use.n_runs_since >= MANY_RUNS
             || last_use.n_runs_since >= MIN_RUNS && last_use.n_cells_since >= MIN_CELLS;
-        let mut twins = held.twins.iter();
-        let twin = twins.find(|it| {
-            let is_in = |name: &String| names.contains(&&**name);
-            is_in(&it.name) && !is_in(&it.other)
-        });
         is_for_a_while.then(|| IdleMemory {
             device,
+            twin: twin(held, &names).cloned(),
             names: names.into_iter().map(str::to_owned).collect(),
             n_bytes,
             last_use,
-            twin: twin.cloned(),
         })
     };
     let mut idle: Vec<IdleMemory> = groups.into_iter().filter_map(of_group).collect();
@@ -132,6 +139,13 @@ pub fn idle_memory(
         is_new
     });
     idle
+}
+
+/// What another variable than these holds, too.
+pub(super) fn twin<'a>(held: &'a DeviceHolders, names: &[&str]) -> Option<&'a Twin> {
+    let is_in = |name: &String| names.contains(&&**name);
+    let mut twins = held.twins.iter();
+    twins.find(|it| is_in(&it.name) && !is_in(&it.other))
 }
 
 /// Variables, each with what it alone holds; and those that hold something together, with what all of them do.
@@ -167,7 +181,7 @@ mod tests {
     use crate::testing::{Play, run, session};
     use crate::{Rules, analyze};
     use gpumem_model::holders::{Holder, SharedMemory};
-    use gpumem_model::recording::{Frame, HolderSnapshot, RunIdx};
+    use gpumem_model::recording::{Frame, HolderSnapshot};
 
     /// `checkpoint` holds so many MiB of 16 GiB, and `model` 2000.
     fn held(checkpoint_mib: u64) -> DeviceHolders {

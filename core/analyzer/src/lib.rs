@@ -56,9 +56,9 @@ pub use compare::{Change, Compared, GrowthSide, compare, waiting};
 pub use composition::{Part, PartContent, PartKind};
 pub use evidence::{Evidence, Statistic};
 pub use findings::{
-    Advice, Cause, ChildrenDetails, Details, DoublingDetails, Finding, FindingKind,
+    Advice, Cause, ChildrenDetails, Cure, Details, DoublingDetails, Finding, FindingKind,
     FragmentationDetails, GrowthDetails, HeldByError, OomBreakdown, OomPart, OomShare,
-    OutlivedDetails, RetentionDetails, SeriesGrowth, TracedRun, Withdrawn,
+    OutlivedDetails, RetentionDetails, SeriesGrowth, Sufficiency, TracedRun, Withdrawn,
 };
 pub use gaps::Gap;
 pub use gpumem_model::severity::Severity;

@@ -227,7 +227,7 @@ object! { JsonFinding<'_>, it => {
     details: it.finding.details,
     holders: it.finding.holders.iter().map(by_variable).collect::<Vec<_>>(),
     fix: it.shown.remedy.as_ref().and_then(JsonFix::new),
-    suggestions: it.shown.advice.iter().map(Prose::ticked).collect::<Vec<_>>(),
+    suggestions: it.shown.suggestions().iter().map(Prose::ticked).collect::<Vec<_>>(),
     evidence: it.evidence(),
 }}
 

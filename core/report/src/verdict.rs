@@ -1,5 +1,6 @@
 //! The findings as text: the worst one with its fix, then the others.
 
+use super::text_table::{left, right, wrapped_table};
 use super::{in_parts, wrapped};
 use gpumem_analyzer::{Analysis, Finding, Severity, Verdict};
 use gpumem_charts::default_device;
@@ -7,7 +8,8 @@ use gpumem_model::recording::Recording;
 use gpumem_model::units::Units;
 use gpumem_model::units::count;
 use gpumem_wording::{
-    Limits, Presentation, Prose, Remedy, Sign, healthy, present, present_verdict, tally,
+    CURES, CureRow, Limits, Presentation, Prose, Remedy, Sign, healthy, present, present_verdict,
+    tally,
 };
 
 /// The verdict, and the findings that follow.
@@ -32,6 +34,12 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
     for (idx, verdict) in verdicts.iter().take(n_shown).enumerate() {
         let finding = present_verdict(recording, verdict, Units::Binary);
         lines.extend(head(&finding, idx == 0 && has_bad, width));
+        // One cure is a sentence, several are a table.
+        let (cures, advice) = if finding.cures.len() > 1 {
+            (cure_lines(&finding.cures, width), finding.advice)
+        } else {
+            (Vec::new(), finding.suggestions())
+        };
         // An error that a leak led to has the leak's fix, which stands above.
         let remedy = finding.remedy.filter(|it| !shown.contains(&it.after));
         if let Some(remedy) = remedy
@@ -40,7 +48,8 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
             lines.extend(remedy_lines(&remedy, reason, width));
             shown.push(remedy.after);
         }
-        let advice = finding.advice.iter().map(Prose::ticked);
+        lines.extend(cures);
+        let advice = advice.iter().map(Prose::ticked);
         lines.extend(advice.map(|it| wrapped(&format!("  → {it}"), width)));
         lines.push(String::new());
     }
@@ -100,6 +109,26 @@ pub(super) fn remedy_lines(remedy: &Remedy, reason: &Prose, width: usize) -> Vec
     let reason = reason.clone().sentence().ticked();
     lines.push(wrapped(&format!("  {reason}"), width));
     lines
+}
+
+/// What would have been enough: a row for each, with what it frees and whether that suffices.
+fn cure_lines(cures: &[CureRow], width: usize) -> Vec<String> {
+    let rows = cures.iter().enumerate().map(|(idx, cure)| {
+        let number = format!("{}", idx + 1);
+        let [action, remark] = [&cure.action, &cure.remark].map(Prose::ticked);
+        vec![number, action, cure.frees.clone(), cure.fit.clone(), remark]
+    });
+    let columns = [
+        right().min(5),
+        left().gap(2),
+        left().gap(2),
+        left().gap(2),
+        left().gap(2),
+    ];
+    let table = wrapped_table(&columns, &rows.collect::<Vec<_>>(), width);
+    std::iter::once(format!("  {CURES}:"))
+        .chain(table)
+        .collect()
 }
 
 /// A finding below a cell, without what to do.

@@ -44,7 +44,17 @@ pub fn since(recording: &Recording, last: &LastUse) -> Prose {
     }
 }
 
-fn of_twin(twin: &Twin) -> Prose {
+/// `the same 148 shapes, twice`.
+pub fn twins(twin: &Twin) -> String {
+    let what = if twin.by_shape { "shapes" } else { "sizes" };
+    if twin.n_alike == twin.n_all {
+        format!("the same {} {what}, twice", twin.n_all)
+    } else {
+        format!("{} of {} {what} twice", twin.n_alike, twin.n_all)
+    }
+}
+
+pub(super) fn of_twin(twin: &Twin) -> Prose {
     let what = if twin.by_shape { "shapes" } else { "sizes" };
     let n = format!(": {} of {} {what}", twin.n_alike, twin.n_all);
     prose!["twin of ", code(&twin.other), n]

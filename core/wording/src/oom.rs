@@ -1,9 +1,12 @@
 //! Out-of-memory errors.
 
 use super::{
-    EXPANDABLE, N_NAMES, Presentation, Prose, Teller, code, figure, prose, times, withdrawn,
+    CureRow, EXPANDABLE, N_NAMES, Presentation, Prose, Span, Teller, code, figure, idle, prose,
+    times, withdrawn,
 };
-use gpumem_analyzer::{Cause, Finding, HeldByError, OomBreakdown, OomPart, OomShare};
+use gpumem_analyzer::{
+    Cause, Cure, Finding, HeldByError, OomBreakdown, OomPart, OomShare, Sufficiency,
+};
 use gpumem_model::recording::OomHolder;
 use gpumem_model::source_text;
 use gpumem_model::units::count;
@@ -11,15 +14,15 @@ use gpumem_model::units::{Bytes, Units};
 
 pub(super) fn present(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Presentation {
     let oom = Oom { teller, breakdown };
-    let causes = breakdown.causes.iter().map(|cause| oom.cause(cause));
-    let (lines, advice): (Vec<_>, Vec<_>) = causes.unzip();
     let causes: Vec<Prose> = match teller.finding.withdrawn {
         Some(reason) => vec![withdrawn(reason).into()],
-        None => lines.into_iter().flatten().collect(),
+        None => oom.lines(),
     };
     let outlook = causes.first().cloned().unwrap_or_default();
     let mut own = Presentation::new(oom.title(), outlook);
-    own.advice = advice;
+    own.cures = breakdown.cures.iter().map(|it| oom.cure(it)).collect();
+    let causes_of_advice = breakdown.causes.iter();
+    own.advice = causes_of_advice.filter_map(|it| oom.advice(it)).collect();
     own.facts = oom.composition();
     own.line.truncate(1);
     if let Some(n) = breakdown.n_times.filter(|n| *n > 1) {
@@ -47,9 +50,13 @@ pub(super) fn of_several(teller: &Teller<'_>, findings: &[&Finding]) -> Presenta
     let of_first = super::present(teller.recording, teller.finding, teller.units);
     let mut own = Presentation::new(title, of_first.outlook);
     own.facts = of_first.facts;
+    own.cures = of_first.cures;
     own.advice = of_first.advice;
     own
 }
+
+/// Over the table of [`Presentation::cures`].
+pub const CURES: &str = "What would have been enough";
 
 /// A holder's name, or its kind if names are not kept.
 pub fn oom_holder(holder: &OomHolder) -> String {
@@ -158,257 +165,310 @@ impl Oom<'_> {
         (!shown.is_empty()).then(|| prose!["held by ", Prose::joined(&shown, ", ")])
     }
 
-    /// For the line after the cell, and what to do.
-    #[expect(clippy::too_many_lines, reason = "one arm for each cause")]
-    fn cause(&self, cause: &Cause) -> (Option<Prose>, Prose) {
+    /// For the line after the cell: all that is enough only together is one.
+    fn lines(&self) -> Vec<Prose> {
+        let cures = &self.breakdown.cures;
+        let together: Vec<&Cure> = cures.iter().filter(|it| !it.is_alone()).collect();
+        let is_one = |cause: &&Cause| !together.iter().any(|it| it.cause == **cause);
+        let causes = self.breakdown.causes.iter().filter(is_one);
+        let mut lines: Vec<Prose> = causes.filter_map(|cause| self.line(cause)).collect();
+        if let Some(last) = together.last() {
+            let actions: Vec<Prose> = together.iter().map(|it| self.action(it).0).collect();
+            let actions = Prose::joined(&actions, ", ");
+            let sum = last.above + last.frees.unwrap_or_default();
+            let frees = prose![" together free ", figure(self.units().size(sum))];
+            lines.push(prose![actions, frees]);
+        }
+        lines
+    }
+
+    fn line(&self, cause: &Cause) -> Option<Prose> {
         let size = |bytes: Bytes| self.units().size(bytes);
-        let (cache, who, outputs, traceback) = (
-            || code("%gpumem release cache"),
-            || code("%gpumem who"),
-            || code("%gpumem release outputs"),
-            || code("%gpumem release traceback"),
-        );
-        match cause {
+        let command = || code(&cause.command().unwrap_or_default());
+        let line = match cause {
             Cause::Growth {
                 kept,
                 name,
                 cell,
                 is_leak,
             } => {
-                let (kept, cell) = (size(*kept), source_text::abridged(cell));
-                let name = code(name.as_ref().unwrap_or(&cell));
-                let what = if *is_leak { "leak" } else { "growth" };
-                let held = figure(&*kept);
-                let line = if *is_leak {
-                    prose!["the ", name.clone(), " leak held ", held]
+                let (held, name) = (figure(size(*kept)), grown(name.as_ref(), cell));
+                if *is_leak {
+                    prose!["the ", name, " leak held ", held]
                 } else {
-                    prose![name.clone(), ", which grows, held ", held]
-                };
-                let advice = prose![
-                    format!("fix the {what} of "),
-                    name,
-                    format!(": it held {kept}, more than was short")
-                ];
-                (Some(line), advice)
+                    prose![name, ", which grows, held ", held]
+                }
             }
             Cause::Collected { kept, name } => {
-                let (kept, name) = (size(*kept), code(name));
-                let advice = prose![
-                    "let ",
-                    name.clone(),
-                    format!(
-                        " collect less: it has {kept} more since the run began, more than was short"
-                    )
-                ];
-                let line = prose![name, " collected ", figure(kept), " in this run"];
-                (Some(line), advice)
+                let kept = figure(size(*kept));
+                prose![code(name), " collected ", kept, " in this run"]
             }
             Cause::TooLarge { room } => {
-                let (room, wanted) = (size(*room), self.breakdown.wanted.unwrap_or_default());
-                let wanted = size(wanted);
-                let advice = format!(
-                    "{wanted} in one piece never fits into {room}: compute in smaller pieces, or check the shape"
-                );
-                let line = format!("{wanted} is more than the whole {room}");
-                (Some(line.into()), advice.into())
+                let wanted = size(self.breakdown.wanted.unwrap_or_default());
+                format!("{wanted} is more than the whole {}", size(*room)).into()
             }
-            Cause::Limited { limit } => {
-                let limit = size(*limit);
-                let advice = format!(
-                    "the framework may use only {limit} (its memory fraction or limit): raise it if nobody else needs the rest"
-                );
-                (Some(format!("limited to {limit}").into()), advice.into())
-            }
+            Cause::Limited { limit } => format!("limited to {}", size(*limit)).into(),
             Cause::Fragmented {
                 unallocated,
                 largest,
-                can_expand,
+                ..
             } => {
                 let largest = largest.map_or_else(String::new, |largest| {
                     format!(", the largest piece {}", size(largest))
                 });
-                let order = prose![
-                    "allocate long-lived tensors first, or after ",
-                    code("empty_cache()"),
-                    ", and use few different sizes, so that free pieces fit again"
-                ];
-                let advice = if *can_expand {
-                    prose![
-                        "before the kernel starts, set ",
-                        code(EXPANDABLE),
-                        ": free pieces then join; or ",
-                        order
-                    ]
-                } else {
-                    order
-                };
-                let line = format!(
-                    "{} was free in the cache, but in pieces{largest}",
-                    size(*unallocated)
-                );
-                (Some(line.into()), advice)
+                let free = size(*unallocated);
+                format!("{free} was free in the cache, but in pieces{largest}").into()
             }
             Cause::CachedElsewhere { source, cached } => {
                 let (name, cached) = (source.name(), size(*cached));
-                let line = prose![
-                    format!("{name} keeps {cached} that it does not use: "),
-                    cache()
-                ];
-                let advice = prose![
-                    cache(),
-                    format!(" gives back the {cached} that {name} keeps in its cache")
-                ];
-                (Some(line), advice)
+                let keeps = format!("{name} keeps {cached} that it does not use: ");
+                prose![keeps, command()]
             }
-            Cause::OtherProcesses { used, pids } => {
-                let used = size(*used);
-                let which = if pids.is_empty() {
-                    String::new()
-                } else {
-                    let pids: Vec<String> = pids.iter().map(u64::to_string).collect();
-                    format!(" (process {})", pids.join(", "))
-                };
-                let line = prose![format!("other processes hold {used}: "), who()];
-                let advice = prose![
-                    format!("other processes hold {used}{which}: "),
-                    who(),
-                    " shows them; end the ones that nobody needs"
-                ];
-                (Some(line), advice)
+            Cause::OtherProcesses { used, .. } => {
+                prose![format!("other processes hold {}: ", size(*used)), who()]
             }
-            Cause::OldCopy { kept, name } => {
-                let free = code(&format!("del {name}"));
-                let line = prose![
-                    format!("the {} of an earlier run was still held: ", size(*kept)),
-                    free.clone(),
-                    " first"
-                ];
-                let advice = prose![
-                    "free the old copy first: ",
-                    free,
-                    " at the top of the cell; the name holds the old copy until the new one is ready"
-                ];
-                (Some(line), advice)
-            }
+            Cause::OldCopy { kept, .. } => prose![
+                format!("the {} of an earlier run was still held: ", size(*kept)),
+                command(),
+                " first"
+            ],
             Cause::EarlierError {
                 execution_count,
                 kept,
             } => {
-                let kept = size(*kept);
-                let which = match execution_count {
-                    Some(n) => format!("the error of In [{n}]"),
-                    None => "the error before it".to_owned(),
-                };
-                let line = prose![format!("{which} still held up to {kept}: "), traceback()];
-                let advice = prose![
-                    traceback(),
-                    format!(": {which} kept up to {kept} alive through its frames")
-                ];
-                (Some(line), advice)
+                let (which, kept) = (error(*execution_count), size(*kept));
+                prose![format!("{which} still held up to {kept}: "), command()]
             }
-            Cause::Outputs { held } => {
-                let held = size(*held);
-                let line = prose![format!("displayed results hold {held}: "), outputs()];
-                let advice = prose![
-                    outputs(),
-                    format!(" frees the {held} that "),
-                    code("Out"),
-                    " and ",
-                    code("_"),
-                    " hold; a ",
-                    code(";"),
-                    " at the end of a cell's last line keeps a result out of them"
-                ];
-                (Some(line), advice)
-            }
-            Cause::OptimizerState { kept, name } => {
-                let (kept, name) = (size(*kept), code(name));
-                let line = prose![
-                    "the first step of ",
-                    name.clone(),
-                    " made ",
-                    figure(&*kept),
-                    " of state"
-                ];
-                let advice = prose![
-                    "choose an optimizer that keeps less than ",
-                    name,
-                    format!(", whose state takes {kept} from its first step on: "),
-                    code("SGD"),
-                    " without momentum keeps none, 8-bit Adam a quarter"
-                ];
-                (Some(line), advice)
-            }
-            Cause::NoBackward { kept, framework } => {
-                let (kept, no_grad) = (size(*kept), format!("{framework}.no_grad()"));
-                let line = prose![
-                    "a graph kept ",
-                    figure(&*kept),
-                    ", and no backward pass follows: ",
-                    code(&no_grad)
-                ];
-                let advice = prose![
-                    "run it in a ",
-                    code(&no_grad),
-                    format!(" block: the graph keeps {kept} for a backward pass that does not follow")
-                ];
-                (Some(line), advice)
-            }
+            Cause::Outputs { held } => prose![
+                format!("displayed results hold {}: ", size(*held)),
+                command()
+            ],
+            Cause::OptimizerState { kept, name } => prose![
+                "the first step of ",
+                code(name),
+                " made ",
+                figure(size(*kept)),
+                " of state"
+            ],
+            Cause::NoBackward { kept, framework } => prose![
+                "a graph kept ",
+                figure(size(*kept)),
+                ", and no backward pass follows: ",
+                code(&no_grad(framework))
+            ],
             Cause::Unused {
                 kept,
                 name,
                 execution_count,
-            } => {
-                let (kept, free) = (size(*kept), code(&format!("del {name}")));
-                let since = execution_count.map_or_else(String::new, |n| format!(" since In [{n}]"));
-                let line = prose![
-                    "no cell has used ",
-                    code(name),
-                    since.clone(),
-                    ": ",
-                    free.clone(),
-                    " frees ",
-                    figure(&*kept)
-                ];
-                let advice = prose![
-                    free,
-                    format!(
-                        " frees {kept}, more than was short, if you do not need it any more: no cell has \
-                         used it{since}"
-                    )
-                ];
-                (Some(line), advice)
-            }
-            Cause::SmallerStep => (
-                None,
-                "make the step smaller: a smaller batch (with gradient accumulation if its size matters), shorter sequences, lower precision, or no graph if no backward pass follows"
-                    .into(),
-            ),
+                ..
+            } => prose![
+                "no cell has used ",
+                code(name),
+                since(*execution_count),
+                ": ",
+                command(),
+                " frees ",
+                figure(size(*kept))
+            ],
             Cause::Traceback { kept } => {
-                let kept = match kept {
-                    HeldByError::Exactly(kept) => Some(size(*kept)),
-                    HeldByError::UpTo(kept) => Some(format!("up to {}", size(*kept))),
-                    HeldByError::Unknown => None,
-                };
-                let line = kept
-                    .as_ref()
-                    .map(|kept| prose![format!("the traceback keeps {kept}: "), traceback()]);
-                let kept = kept.as_deref().unwrap_or("the tensors of its frames");
-                let advice = prose![
-                    traceback(),
-                    format!(
-                        ": the error keeps {kept} alive through its frames, until another error takes its place"
-                    )
-                ];
-                (line, advice)
-            }
-            Cause::Unread => (
-                None,
                 prose![
-                    code("%gpumem status"),
-                    " says which devices are read, and why not the others"
-                ],
-            ),
+                    format!("the traceback keeps {}: ", self.kept(*kept)?),
+                    command()
+                ]
+            }
+            Cause::SmallerStep | Cause::Unread => return None,
+        };
+        Some(line)
+    }
+
+    fn cure(&self, cure: &Cure) -> CureRow {
+        let (action, remark) = self.action(cure);
+        let frees = cure.frees.map(|frees| self.units().size(frees));
+        let frees = frees.map(|frees| match cure.cause {
+            Cause::Collected { .. }
+            | Cause::EarlierError { .. }
+            | Cause::OptimizerState { .. }
+            | Cause::OtherProcesses { .. } => format!("frees up to {frees}"),
+            Cause::Fragmented { .. } => format!("joins {frees}"),
+            _ => format!("frees {frees}"),
+        });
+        CureRow {
+            action,
+            remark,
+            frees: frees.unwrap_or_default(),
+            is_enough: cure.suffices != Sufficiency::No,
+            fit: match cure.suffices {
+                Sufficiency::Alone => "enough".to_owned(),
+                Sufficiency::Together => "enough together".to_owned(),
+                Sufficiency::No => format!("leaves {} missing", self.units().size(cure.leaves)),
+            },
         }
     }
+
+    /// What to do, and what else is to be said of it.
+    fn action(&self, cure: &Cure) -> (Prose, Prose) {
+        let command = || Prose::from(code(cure.command.as_deref().unwrap_or_default()));
+        match &cure.cause {
+            Cause::Growth {
+                name,
+                cell,
+                is_leak,
+                ..
+            } => {
+                let what = if *is_leak { "leak" } else { "growth" };
+                let name = grown(name.as_ref(), cell);
+                let action = prose![format!("fix the {what} of "), name];
+                (action, "for good: it no longer grows".into())
+            }
+            Cause::Collected { name, .. } => (
+                prose!["let ", code(name), " collect less"],
+                "it has this much more since the run began".into(),
+            ),
+            Cause::Limited { limit } => {
+                let limit = self.units().size(*limit);
+                let action =
+                    format!("raise the framework's limit of {limit} (its memory fraction)");
+                (action.into(), "only if nobody else needs the rest".into())
+            }
+            Cause::Fragmented { can_expand, .. } => {
+                let order = prose![
+                    "allocate long-lived tensors first, or after ",
+                    code("empty_cache()"),
+                    ", and use few different sizes"
+                ];
+                if *can_expand {
+                    let set = prose!["set ", code(EXPANDABLE), " before the kernel starts"];
+                    (set, prose!["free pieces then join; or ", order])
+                } else {
+                    (order, "free pieces then fit again".into())
+                }
+            }
+            Cause::CachedElsewhere { source, .. } => {
+                let remark = format!("{} keeps it in its cache", source.name());
+                (command(), remark.into())
+            }
+            Cause::OtherProcesses { pids, .. } => {
+                let pids: Vec<String> = pids.iter().map(u64::to_string).collect();
+                let which = match pids.as_slice() {
+                    [] => String::new(),
+                    [pid] => format!(" (process {pid})"),
+                    pids => format!(" (processes {})", pids.join(", ")),
+                };
+                let action = format!("end other processes that nobody needs{which}");
+                (action.into(), prose![who(), " shows them"])
+            }
+            Cause::OldCopy { .. } => (
+                prose![command(), " at the top of the cell"],
+                "the name holds the old copy until the new one is ready".into(),
+            ),
+            Cause::EarlierError {
+                execution_count, ..
+            } => {
+                let which = error(*execution_count);
+                let remark = format!("{which} kept it alive through its frames");
+                (command(), remark.into())
+            }
+            Cause::Outputs { .. } => (
+                command(),
+                prose![
+                    code("Out"),
+                    " and ",
+                    code("_"),
+                    " hold it; a ",
+                    code(";"),
+                    " at the end of a cell's last line keeps a result out of them"
+                ],
+            ),
+            Cause::OptimizerState { name, .. } => (
+                prose!["choose an optimizer that keeps less than ", code(name)],
+                prose![
+                    code("SGD"),
+                    " without momentum keeps no state, 8-bit Adam a quarter"
+                ],
+            ),
+            Cause::NoBackward { framework, .. } => (
+                prose!["run it in a ", code(&no_grad(framework)), " block"],
+                "the graph is for a backward pass that does not follow".into(),
+            ),
+            Cause::Unused {
+                execution_count,
+                twin,
+                ..
+            } => {
+                let unused = format!("no cell has used it{}", since(*execution_count));
+                let twin = twin.as_ref().map(idle::of_twin).unwrap_or_default();
+                (command(), Prose::joined([&unused.into(), &twin], "; "))
+            }
+            Cause::TooLarge { .. }
+            | Cause::SmallerStep
+            | Cause::Traceback { .. }
+            | Cause::Unread => Default::default(),
+        }
+    }
+
+    /// What to do of what is no cure: where freeing does not help, and what is good to know.
+    fn advice(&self, cause: &Cause) -> Option<Prose> {
+        let size = |bytes: Bytes| self.units().size(bytes);
+        let advice = match cause {
+            Cause::TooLarge { room } => {
+                let wanted = size(self.breakdown.wanted.unwrap_or_default());
+                let room = size(*room);
+                format!(
+                    "{wanted} in one piece never fits into {room}: compute in smaller pieces, or check the shape"
+                )
+                .into()
+            }
+            Cause::SmallerStep => {
+                "make the step smaller: a smaller batch (with gradient accumulation if its size matters), shorter sequences, lower precision, or no graph if no backward pass follows"
+                    .into()
+            }
+            Cause::Traceback { kept } => {
+                let kept = self.kept(*kept);
+                let kept = kept.as_deref().unwrap_or("the tensors of its frames");
+                let words = format!(
+                    ": the error keeps {kept} alive through its frames, until another error takes its place"
+                );
+                prose![code(&cause.command()?), words]
+            }
+            Cause::Unread => prose![
+                code("%gpumem status"),
+                " says which devices are read, and why not the others"
+            ],
+            _ => return None,
+        };
+        Some(advice)
+    }
+
+    fn kept(&self, kept: HeldByError) -> Option<String> {
+        match kept {
+            HeldByError::Exactly(kept) => Some(self.units().size(kept)),
+            HeldByError::UpTo(kept) => Some(format!("up to {}", self.units().size(kept))),
+            HeldByError::Unknown => None,
+        }
+    }
+}
+
+/// The name that grows, or else its cell.
+fn grown(name: Option<&String>, cell: &str) -> Span {
+    let cell = source_text::abridged(cell);
+    code(name.unwrap_or(&cell))
+}
+
+fn error(execution_count: Option<u32>) -> String {
+    match execution_count {
+        Some(n) => format!("the error of In [{n}]"),
+        None => "the error before it".to_owned(),
+    }
+}
+
+fn no_grad(framework: &str) -> String {
+    format!("{framework}.no_grad()")
+}
+
+fn since(execution_count: Option<u32>) -> String {
+    execution_count.map_or_else(String::new, |n| format!(" since In [{n}]"))
+}
+
+fn who() -> Span {
+    code("%gpumem who")
 }

@@ -1,7 +1,7 @@
 //! What should be dead and lives on.
 
 use super::advice::against_graph_cycle;
-use super::{Presentation, Prose, Teller, code, prose, withdrawn};
+use super::{Presentation, Prose, Teller, code, figure, prose, withdrawn};
 use gpumem_analyzer::OutlivedDetails;
 use gpumem_model::holders::{Outlived, RootKind, WayOut};
 use gpumem_model::recording::RunIdx;
@@ -13,11 +13,12 @@ const NEARLY_ALL: f64 = 0.95;
 pub(super) fn present(teller: &Teller<'_>, details: &OutlivedDetails) -> Presentation {
     let keeps = keeps(details, teller.units);
     let gone = gone(details, is_deleted(teller, details.since));
+    let size = |bytes: Bytes| teller.units.size(bytes);
     let freed = prose![
         "freed ",
-        teller.units.size(details.had.saturating_sub(details.alive)),
+        figure(size(details.had.saturating_sub(details.alive))),
         " of ",
-        teller.units.size(details.had)
+        size(details.had)
     ];
     if let Some(reason) = teller.finding.withdrawn {
         let title = prose![
@@ -29,12 +30,13 @@ pub(super) fn present(teller: &Teller<'_>, details: &OutlivedDetails) -> Present
         return Presentation::new(title, withdrawn(reason)).fact(freed);
     }
     let title = prose![gone, ", but ", keeps, teller.on_device()];
-    let outlook: Prose = match details.way_out {
-        Some(WayOut::Collector) => "the garbage collector is off".into(),
-        _ => Prose::default(),
-    };
-    let mut shown = Presentation::new(title, outlook).fact(freed);
-    if !details.what.is_empty() && details.way_out != Some(WayOut::Collector) {
+    let is_off = details.way_out == Some(WayOut::Collector);
+    let off = is_off.then_some("the garbage collector is off");
+    let off = off.map(Prose::from).unwrap_or_default();
+    let mut shown = Presentation::new(title.clone(), Prose::joined([&off, &freed], "; "));
+    shown.line = vec![title];
+    shown.line.extend(is_off.then_some(off));
+    if !details.what.is_empty() && !is_off {
         shown = shown.fact(prose!["kept: ", &*details.what]);
     }
     if !details.is_alone && details.kind.is_named() {
@@ -68,6 +70,24 @@ pub fn outlived(found: &Outlived, is_deleted: bool, units: Units) -> (Prose, Pro
         (fix, _) => prose!["fix: ", code(fix)],
     };
     (title, way_out)
+}
+
+/// The steps of a path: `accelerator`, `._models`, `[0]`.
+pub fn path_steps(path: &str) -> Vec<&str> {
+    let (mut steps, mut start, mut depth) = (Vec::new(), 0, 0_i32);
+    for (at, letter) in path.char_indices() {
+        if matches!(letter, '.' | '[') && depth == 0 && at > start {
+            steps.push(&path[start..at]);
+            start = at;
+        }
+        match letter {
+            '[' | '(' | '<' => depth += 1,
+            ']' | ')' | '>' => depth -= 1,
+            _ => {}
+        }
+    }
+    steps.push(&path[start..]);
+    steps
 }
 
 fn gone(details: &OutlivedDetails, is_deleted: bool) -> Prose {
@@ -145,5 +165,22 @@ fn advice(details: &OutlivedDetails) -> Option<Prose> {
         (None, kind) if kind.is_ipython() => kind.release().map(|it| code(it).into()),
         (None, _) => Some(prose!["what keeps it is ", path]),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_steps() {
+        let check = |path: &str, expected: &[&str]| assert_eq!(path_steps(path), expected);
+        check("model", &["model"]);
+        check(
+            "accelerator._models[0]",
+            &["accelerator", "._models", "[0]"],
+        );
+        check("a['x.y'][f(1.5)].b", &["a", "['x.y']", "[f(1.5)]", ".b"]);
+        check("<a.Trainer>.model", &["<a.Trainer>", ".model"]);
     }
 }

@@ -1,7 +1,7 @@
 //! A finding as the outputs show it.
 
 use super::fix::{fix_after_cell, fix_reason, short_fix};
-use super::{Prose, Sign, Teller, code, evidence, ruled_out};
+use super::{Prose, Sign, Teller, code, evidence, prose, ruled_out};
 use gpumem_analyzer::Finding;
 use gpumem_model::recording::Recording;
 
@@ -29,12 +29,39 @@ pub struct Presentation {
     pub remedy: Option<Remedy>,
     /// The remedy for the line after a cell: `….sum().detach()`; may be empty.
     pub after_cell: String,
-    /// What to do, most promising first: one sentence each.
+    /// What would have been enough memory, in the order in which to try it.
+    pub cures: Vec<CureRow>,
+    /// What else to do, most promising first: one sentence each.
     pub advice: Vec<Prose>,
     /// What it could have been and is not, each with the reason.
     pub ruled_out: Vec<(&'static str, Prose)>,
     /// What each figure of its evidence means.
     pub evidence: Vec<String>,
+}
+
+/// A row of the table of what would have been enough, as the analyzer's [`Cure`](gpumem_analyzer::Cure) says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CureRow {
+    /// What to do: `del checkpoint`.
+    pub action: Prose,
+    /// What else is to be said of it.
+    pub remark: Prose,
+    /// `frees 720 MiB`; empty if that is not known.
+    pub frees: String,
+    /// `enough`, `enough together` or `leaves 130 MiB missing`.
+    pub fit: String,
+    /// With what is above it, or alone.
+    pub is_enough: bool,
+}
+
+impl CureRow {
+    /// ``del checkpoint: frees 720 MiB, enough; no cell has used it since In [3]``.
+    fn sentence(&self) -> Prose {
+        let fit = [&*self.frees, &*self.fit].map(Prose::from);
+        let fit = Prose::joined(&fit, ", ");
+        let action = self.action.clone();
+        Prose::joined([&prose![action, ": ", fit], &self.remark], "; ")
+    }
 }
 
 /// The user's line and what to write in its place, or a command.
@@ -119,9 +146,22 @@ impl Presentation {
     /// Why the remedy helps, or else what to do first; may be empty.
     pub fn reason(&self) -> Prose {
         let remedy = self.remedy.as_ref();
-        let reason = remedy.and_then(|it| it.reason.as_ref());
-        let reason = reason.or(self.advice.first()).cloned();
+        let reason = remedy.and_then(|it| it.reason.clone());
+        // The outlook says what is enough only together.
+        let says_enough = self.cures.first().is_none_or(|it| it.is_enough);
+        let reason = reason.or_else(|| {
+            self.suggestions()
+                .into_iter()
+                .next()
+                .filter(|_| says_enough)
+        });
         reason.map(Prose::sentence).unwrap_or_default()
+    }
+
+    /// All that there is to do, most promising first: one sentence each.
+    pub fn suggestions(&self) -> Vec<Prose> {
+        let cures = self.cures.iter().map(CureRow::sentence);
+        cures.chain(self.advice.iter().cloned()).collect()
     }
 }
 

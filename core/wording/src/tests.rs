@@ -6,12 +6,12 @@ use super::fix::short_fix;
 use super::{Prose, Span, present, withdrawn};
 use gpumem_analyzer::testing::{leak, run, session};
 use gpumem_analyzer::{
-    Advice, Cause, ChildrenDetails, Details, DoublingDetails, Finding, FindingKind,
+    Advice, Cause, ChildrenDetails, Cure, Details, DoublingDetails, Finding, FindingKind,
     FragmentationDetails, GrowthDetails, HeldByError, OomBreakdown, OomPart, OomShare,
     OutlivedDetails, Reason, RetentionDetails, SeriesGrowth, Shape, State, TracedRun, Withdrawn,
 };
 use gpumem_heap::{Fix, FixReason};
-use gpumem_model::holders::{Holder, RootKind, WayOut};
+use gpumem_model::holders::{Holder, RootKind, Twin, WayOut};
 use gpumem_model::recording::{ChildHandle, DeviceKind, OomHolder, Recording, RunIdx, Source};
 use gpumem_model::units::{ByteDelta, Bytes, Units};
 
@@ -117,7 +117,7 @@ fn told(finding: &Finding, units: Units) -> String {
     for fact in facts.filter(|fact| !fact.is_empty() && *fact != title) {
         writeln!(told, "  {fact}").expect("a string takes everything");
     }
-    for advice in &shown.advice {
+    for advice in &shown.suggestions() {
         writeln!(told, "  → {}", marked(advice)).expect("a string takes everything");
     }
     told
@@ -426,7 +426,7 @@ fn out_of_memory_in_words() {
         used: Bytes::mib(mib),
         n_storages: 1,
     };
-    let breakdown = OomBreakdown {
+    let mut breakdown = OomBreakdown {
         wanted: Some(Bytes::gib(2)),
         free: Some(Bytes::mib(512)),
         total: Some(Bytes::gib(16)),
@@ -447,6 +447,7 @@ fn out_of_memory_in_words() {
         survived: false,
         n_times: Some(3),
         others: vec![4242],
+        cures: Vec::new(),
         holders: vec![
             holder("weights", RootKind::Variable, 8000),
             holder("", RootKind::Traceback, 2000),
@@ -496,6 +497,13 @@ fn out_of_memory_in_words() {
                 kept: Bytes::gib(2),
                 name: "checkpoint".to_owned(),
                 execution_count: Some(3),
+                twin: Some(Twin {
+                    name: "checkpoint".to_owned(),
+                    other: "model".to_owned(),
+                    n_alike: 9,
+                    n_all: 9,
+                    by_shape: true,
+                }),
             },
             Cause::SmallerStep,
             Cause::Traceback {
@@ -503,6 +511,20 @@ fn out_of_memory_in_words() {
             },
             Cause::Unread,
         ],
+    };
+    let missing = breakdown.missing.unwrap_or_default();
+    breakdown.cures = Cure::all(&breakdown.causes, missing);
+    let parts = [300, 700, 600].map(|mib| Cause::Unused {
+        kept: Bytes::mib(mib),
+        name: format!("x_{mib}"),
+        execution_count: None,
+        twin: None,
+    });
+    let together = OomBreakdown {
+        missing: Some(missing),
+        cures: Cure::all(&parts, missing),
+        causes: parts.to_vec(),
+        ..OomBreakdown::default()
     };
     let little = OomBreakdown {
         elsewhere: true,
@@ -516,7 +538,7 @@ fn out_of_memory_in_words() {
         let kind = FindingKind::OutOfMemory;
         finding(kind, None, 1, Details::OutOfMemory(Box::new(breakdown)))
     };
-    insta::assert_snapshot!(all(&[of(breakdown), of(little)]));
+    insta::assert_snapshot!(all(&[of(breakdown), of(together), of(little)]));
 }
 
 #[test]

@@ -187,6 +187,20 @@ class OomHolder:
 
 
 @dataclass(frozen=True)
+class Cure:
+    """A way to have had enough memory."""
+
+    command: str | None
+    """The statement or the magic that does it, if one does: ``del checkpoint``."""
+    frees_bytes: int | None
+    """What it frees, at most."""
+    suffices: str
+    """Whether it is enough: ``alone``, ``together``, ``no``."""
+    leaves_bytes: int
+    """What is missing even with it and with those above it."""
+
+
+@dataclass(frozen=True)
 class OutOfMemory:
     """What was requested and what there was when memory ran out, as far as it is known."""
 
@@ -206,6 +220,9 @@ class OutOfMemory:
     """The cell continued after it."""
     holders: tuple[OomHolder, ...]
     """The names that held memory, the largest first."""
+    cures: tuple[Cure, ...]
+    """What would have been enough, in the order in which to try it. The finding's first
+    suggestions say the same."""
 
 
 @dataclass(frozen=True)

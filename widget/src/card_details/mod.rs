@@ -4,6 +4,7 @@ mod doubling;
 mod fragmentation;
 mod lines;
 mod oom;
+mod outlived;
 mod retention;
 
 use gpumem_analyzer::{Details, Finding};
@@ -12,6 +13,8 @@ use web_sys::Element;
 
 use crate::dom::Maker;
 use crate::model::Model;
+
+pub(crate) use oom::cures;
 
 /// What there is to draw of a finding, from top to bottom.
 pub(crate) fn of(make: &Maker, model: &Model, finding: &Finding) -> Vec<Element> {
@@ -23,6 +26,9 @@ pub(crate) fn of(make: &Maker, model: &Model, finding: &Finding) -> Vec<Element>
         }
         Details::Retention(retained) => {
             bodies.push(retention::body(make, model, finding, retained));
+        }
+        Details::Outlived(details) => {
+            bodies.extend(outlived::path(make, finding, details, units));
         }
         Details::Doubling(details) => bodies.push(doubling::body(make, *details, units)),
         Details::Fragmentation(_) | Details::ReservedGrowth { .. } => {

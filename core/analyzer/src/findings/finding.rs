@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::oom_breakdown::Cause;
+use super::oom_cause::Cause;
 use super::{Details, FindingKind, SeriesGrowth};
 use crate::cell::CellRef;
 use crate::evidence::Evidence;

@@ -13,6 +13,8 @@ pub(crate) mod leak;
 mod long_lived;
 mod oom;
 mod oom_breakdown;
+mod oom_cause;
+mod oom_cures;
 pub(crate) mod outlived;
 mod peaks;
 mod reserve;
@@ -33,7 +35,9 @@ use gpumem_model::recording::{DeviceIdx, RunIdx};
 use gpumem_model::units::Bytes;
 use gpumem_model::{json_form, named};
 pub use growth_details::{Advice, GrowthDetails, SeriesGrowth, TracedRun};
-pub use oom_breakdown::{Cause, HeldByError, OomBreakdown, OomPart, OomShare};
+pub use oom_breakdown::{OomBreakdown, OomPart, OomShare};
+pub use oom_cause::{Cause, HeldByError};
+pub use oom_cures::{Cure, Sufficiency};
 pub use outlived::OutlivedDetails;
 pub use retention::RetentionDetails;
 
@@ -205,7 +209,7 @@ impl Checks<'_, '_> {
         if self.scope.is_any(|run| recording.run(run).oom.is_some()) {
             let mut ooms = oom::findings(context);
             if !ooms.is_empty() {
-                oom::join_growth(&mut ooms, everywhere.growth(stats));
+                oom::set_cures(&mut ooms, everywhere.growth(stats));
             }
             findings.extend(ooms);
         }

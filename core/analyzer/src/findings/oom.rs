@@ -7,7 +7,8 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use super::oom_breakdown::Cause;
+use super::oom_cause::Cause;
+use super::oom_cures::Cure;
 use super::suggest;
 use super::{Details, Finding, FindingKind, Withdrawn};
 use crate::cell::CellRef;
@@ -46,50 +47,55 @@ pub(super) fn findings(context: Context<'_>) -> Vec<Finding> {
     last.into_values().map(Case::finding).collect()
 }
 
-/// Puts first what grows and holds enough, with its fix. What may be wanted is a cause only in the cell that fails.
-pub(super) fn join_growth(ooms: &mut [Finding], growth: &[Finding]) {
-    let cell = |it: &Finding| it.cell.as_ref().map(|cell| cell.idx);
+/// Decides what would have been enough. First comes what grows and holds enough, with its fix; what may be wanted is
+/// a cause only in the cell that fails.
+pub(super) fn set_cures(ooms: &mut [Finding], growth: &[Finding]) {
     for oom in ooms.iter_mut().filter(|oom| oom.withdrawn.is_none()) {
-        let failing = cell(oom);
-        let Details::OutOfMemory(breakdown) = &mut oom.details else {
-            continue;
-        };
-        let Some(missing) = breakdown.missing.or(breakdown.wanted) else {
-            continue;
-        };
-        let grows = growth.iter().filter(|it| {
-            let grows = matches!(it.kind, FindingKind::Leak | FindingKind::Growing);
-            let is_meant = it.reason.is_some_and(Reason::is_meant);
-            let counts = grows && (!is_meant || cell(it) == failing);
-            counts && it.device == oom.device && it.cell.is_some() && !breakdown.elsewhere
-        });
-        let most = grows.max_by_key(|it| (it.growth().map(|growth| growth.total), &it.id));
-        let Some((finding, growth)) = most.and_then(|it| Some((it, it.growth()?))) else {
-            continue;
-        };
-        let kept = growth.total.magnitude();
-        let Some(grown_in) = finding.cell.as_ref().filter(|_| kept >= missing) else {
-            continue;
-        };
-        breakdown
-            .causes
-            .retain(|cause| !matches!(cause, Cause::SmallerStep | Cause::Collected { .. }));
-        let cause = Cause::Growth {
-            kept,
-            name: finding.holders.first().map(|holder| holder.name.clone()),
-            cell: grown_in.label.clone(),
-            is_leak: finding.kind == FindingKind::Leak,
-        };
-        breakdown.causes.insert(0, cause);
-        let is_same = cell(finding) == failing;
-        if let (None, Some(fix)) = (&oom.fix, &finding.fix) {
-            let elsewhere = fix.elsewhere || (!is_same && fix.before.is_some());
-            oom.fix = Some(Fix {
-                elsewhere,
-                ..fix.clone()
-            });
+        join_growth(oom, growth);
+        if let Details::OutOfMemory(breakdown) = &mut oom.details {
+            let missing = breakdown.missing.or(breakdown.wanted);
+            breakdown.cures = Cure::all(&breakdown.causes, missing.unwrap_or_default());
         }
     }
+}
+
+fn join_growth(oom: &mut Finding, growth: &[Finding]) -> Option<()> {
+    let cell = |it: &Finding| it.cell.as_ref().map(|cell| cell.idx);
+    let failing = cell(oom);
+    let Details::OutOfMemory(breakdown) = &mut oom.details else {
+        return None;
+    };
+    let missing = breakdown.missing.or(breakdown.wanted)?;
+    let grows = growth.iter().filter(|it| {
+        let grows = matches!(it.kind, FindingKind::Leak | FindingKind::Growing);
+        let is_meant = it.reason.is_some_and(Reason::is_meant);
+        let counts = grows && (!is_meant || cell(it) == failing);
+        counts && it.device == oom.device && it.cell.is_some() && !breakdown.elsewhere
+    });
+    let finding = grows.max_by_key(|it| (it.growth().map(|growth| growth.total), &it.id))?;
+    let kept = finding.growth()?.total.magnitude();
+    let grown_in = finding.cell.as_ref().filter(|_| kept >= missing)?;
+    // What is enough only with others is not worth it then.
+    let is_enough = |it: &Cause| it.frees().is_none_or(|frees| frees >= missing);
+    breakdown
+        .causes
+        .retain(|it| is_enough(it) && !matches!(it, Cause::SmallerStep | Cause::Collected { .. }));
+    let cause = Cause::Growth {
+        kept,
+        name: finding.holders.first().map(|holder| holder.name.clone()),
+        cell: grown_in.label.clone(),
+        is_leak: finding.kind == FindingKind::Leak,
+    };
+    breakdown.causes.insert(0, cause);
+    let is_same = cell(finding) == failing;
+    if let (None, Some(fix)) = (&oom.fix, &finding.fix) {
+        let elsewhere = fix.elsewhere || (!is_same && fix.before.is_some());
+        oom.fix = Some(Fix {
+            elsewhere,
+            ..fix.clone()
+        });
+    }
+    Some(())
 }
 
 /// One time that memory ran out, with the levels around it.

@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
+use super::oom_cause::Cause;
+use super::oom_cures::Cure;
 use gpumem_model::named;
-use gpumem_model::recording::{OomHolder, RunIdx, Source};
+use gpumem_model::recording::{OomHolder, RunIdx};
 use gpumem_model::units::Bytes;
 
 named! {
@@ -62,7 +64,9 @@ pub struct OomBreakdown {
     pub others: Vec<u64>,
     /// The names that held memory, the largest first.
     pub holders: Vec<OomHolder>,
-    /// What would have avoided it, the most decisive first.
+    /// What would have been enough, in the order in which to try it. The finding's first suggestions say the same.
+    pub cures: Vec<Cure>,
+    /// Why it happened, the most decisive first: what `cures` come from, and what is good to know beside them.
     #[serde(skip)]
     pub causes: Vec<Cause>,
 }
@@ -85,123 +89,4 @@ impl OomBreakdown {
         let mut parts = self.parts.iter();
         parts.find(|it| it.part == part).map(|it| it.size)
     }
-}
-
-/// One thing that would have helped, or is worth knowing: an entry of
-/// [`OomBreakdown::causes`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cause {
-    /// What grows from run to run holds at least what was missing.
-    Growth {
-        /// What it kept over all of its runs.
-        kept: Bytes,
-        /// The name that holds it, if that is known.
-        name: Option<String>,
-        /// The cell that keeps it.
-        cell: String,
-        /// It is a leak, beyond reasonable doubt.
-        is_leak: bool,
-    },
-    /// What a name collected in this very run is at least what was missing.
-    Collected {
-        /// What it has more since the run began.
-        kept: Bytes,
-        /// The name.
-        name: String,
-    },
-    /// Freeing does not help: the device never has this much.
-    TooLarge {
-        /// The most that could be had.
-        room: Bytes,
-    },
-    /// The device had room, but the framework was not allowed to take it.
-    Limited {
-        /// The framework's limit.
-        limit: Bytes,
-    },
-    /// Enough was free, but in pieces.
-    Fragmented {
-        /// Free in the cache.
-        unallocated: Bytes,
-        /// The largest piece of it.
-        largest: Option<Bytes>,
-        /// Whether segments that grow in place would join these pieces.
-        can_expand: bool,
-    },
-    /// Another framework of this process caches memory that it does not use.
-    CachedElsewhere {
-        /// Which one.
-        source: Source,
-        /// Free in its cache.
-        cached: Bytes,
-    },
-    /// Without other processes there would have been room.
-    OtherProcesses {
-        /// What they hold.
-        used: Bytes,
-        /// Their numbers, if those are known.
-        pids: Vec<u64>,
-    },
-    /// What an earlier run of the same cell kept was still there while it was built anew.
-    OldCopy {
-        /// What it kept.
-        kept: Bytes,
-        /// The name that the cell binds.
-        name: String,
-    },
-    /// An earlier error still kept memory alive.
-    EarlierError {
-        /// The number of the cell that failed.
-        execution_count: Option<u32>,
-        /// What it kept, at most.
-        kept: Bytes,
-    },
-    /// Displayed results hold enough.
-    Outputs {
-        /// What they hold.
-        held: Bytes,
-    },
-    /// An optimizer's first step made its state in this run, and that is at least what was missing.
-    OptimizerState {
-        /// What it made.
-        kept: Bytes,
-        /// The optimizer's name.
-        name: String,
-    },
-    /// A graph holds at least what was missing, and the code that made it runs no backward pass.
-    NoBackward {
-        /// What the graph holds.
-        kept: Bytes,
-        /// The module with a `no_grad`.
-        framework: &'static str,
-    },
-    /// A name holds at least what was missing, and no cell has used it for a while.
-    Unused {
-        /// What would be free without it.
-        kept: Bytes,
-        /// The name; several with commas between them, if they hold it together.
-        name: String,
-        /// The number of the cell that used it last.
-        execution_count: Option<u32>,
-    },
-    /// None of these: the step needs too much.
-    SmallerStep,
-    /// What the error itself keeps alive from now on.
-    Traceback {
-        /// How much.
-        kept: HeldByError,
-    },
-    /// The device is not read.
-    Unread,
-}
-
-/// What an error keeps alive through its frames: [`Cause::Traceback`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HeldByError {
-    /// As a search found.
-    Exactly(Bytes),
-    /// At most what its run left.
-    UpTo(Bytes),
-    /// It is not known.
-    Unknown,
 }

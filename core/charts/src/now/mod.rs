@@ -11,9 +11,10 @@ use gpumem_model::recording::Recording;
 use gpumem_model::units::{Bytes, Units};
 use gpumem_scene::Category;
 use gpumem_scene::hatch::stripes;
-use gpumem_scene::label::{Label, MEDIUM};
+use gpumem_scene::label::{Label, MEDIUM, Occupied};
 use gpumem_scene::plot::{say, sheet};
 use gpumem_scene::{Face, Hit, Point, Rect, Role, Scene, Target};
+use gpumem_wording as wording;
 use gpumem_wording::Sign;
 
 pub(super) use segment::segments_of_oom;
@@ -23,6 +24,8 @@ pub use tile::{DeviceTile, device_tiles};
 const MARGIN: f64 = 12.0;
 const TOP: f64 = 2.0;
 const BAR: f64 = 38.0;
+/// Above the bar, for brackets over twins.
+const TWINS: f64 = 20.0;
 const RADIUS: f64 = 4.0;
 /// From the bar to the first line of the legend, and from line to line.
 const LEGEND: f64 = 19.0;
@@ -39,6 +42,7 @@ const NARROW: f64 = 632.0;
 /// What fills the view's device, by the latest levels of the recording.
 pub fn now(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     let mut scene = sheet(view.width, TOP + BAR, Role::Panel);
+    let mut top = TOP;
     let segments = segments(recording, analysis, view.device);
     let device = recording.devices().get(view.device.get());
     let label = device.map_or("this device", |device| &device.label);
@@ -46,8 +50,13 @@ pub fn now(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
         say(&mut scene, &format!("what fills {label} is not known"));
         return scene;
     }
-    draw_bar(&mut scene, &segments, view.units);
-    let edges = (TOP + BAR, MARGIN);
+    let twins = twins(analysis, view, &segments);
+    if !twins.is_empty() {
+        draw_twins(&mut scene, &twins, &segments);
+        top += TWINS;
+    }
+    draw_bar(&mut scene, &segments, (top, view.units));
+    let edges = (top + BAR, MARGIN);
     draw_legend(&mut scene, &segments, (edges, false), view.units);
     let shares: Vec<String> = segments
         .iter()
@@ -57,19 +66,65 @@ pub fn now(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     scene
 }
 
-fn draw_bar(scene: &mut Scene, segments: &[Segment], units: Units) {
-    let frame = Rect::new(MARGIN, TOP, scene.width - 2.0 * MARGIN, BAR);
-    scene.fill(frame, Role::BackCap, RADIUS);
+fn frame(scene: &Scene, top: f64) -> Rect {
+    Rect::new(MARGIN, top, scene.width - 2.0 * MARGIN, BAR)
+}
+
+/// Where each part of the bar stands in its frame.
+fn places(segments: &[Segment], frame: Rect) -> impl Iterator<Item = Rect> {
     let inside = frame.inset(1.0);
-    scene.fill(inside, Role::Panel, RADIUS - 1.0);
     let mut left = inside.x;
-    let widths = widths(segments, inside.width);
-    for (idx, (segment, width)) in segments.iter().zip(widths).enumerate() {
-        let rect = Rect::new(left, inside.y, width, inside.height);
+    widths(segments, inside.width)
+        .into_iter()
+        .map(move |width| {
+            let rect = Rect::new(left, inside.y, width, inside.height);
+            left += width;
+            rect
+        })
+}
+
+fn draw_bar(scene: &mut Scene, segments: &[Segment], (top, units): (f64, Units)) {
+    let frame = frame(scene, top);
+    scene.fill(frame, Role::BackCap, RADIUS);
+    scene.fill(frame.inset(1.0), Role::Panel, RADIUS - 1.0);
+    for (idx, (segment, rect)) in segments.iter().zip(places(segments, frame)).enumerate() {
         draw_segment(scene, segment, rect, units);
         let target = Target::Part(idx);
         scene.hits.push(Hit { rect, target });
-        left += width;
+    }
+}
+
+/// The parts of the bar that hold the same, and how much of it is the same.
+fn twins(analysis: &Analysis, view: &View, segments: &[Segment]) -> Vec<((usize, usize), String)> {
+    let idle = analysis.idle_on(view.device);
+    let twins = idle.filter_map(|it| it.twin.as_ref()).filter_map(|twin| {
+        let find = |name: &str| segments.iter().position(|it| it.is_name && it.name == name);
+        let (one, other) = (find(&twin.name)?, find(&twin.other)?);
+        Some(((one.min(other), one.max(other)), wording::twins(twin)))
+    });
+    twins.collect()
+}
+
+/// A bracket over each two, and what they are beside it, where there is room for that.
+fn draw_twins(scene: &mut Scene, twins: &[((usize, usize), String)], segments: &[Segment]) {
+    let middles = places(segments, frame(scene, TOP + TWINS));
+    let middles: Vec<f64> = middles.map(|it| it.x + it.width / 2.0).collect();
+    let mut taken = Occupied::default();
+    for ((one, other), words) in twins {
+        let (left, right) = (middles[*one], middles[*other]);
+        let (top, bottom) = (TOP + 6.0, TOP + TWINS - 2.0);
+        let corners = [(left, bottom), (left, top), (right, top), (right, bottom)];
+        let corners = corners.map(|(x, y)| Point::new(x, y));
+        scene.line(corners.to_vec(), Role::Text, 1.0, None);
+        let words = format!("twins: {words}");
+        let label = |x: f64| Label::new(&words, Point::new(x, TOP + 11.0)).size(MEDIUM);
+        let width = label(0.0).width();
+        let beside = [right + 8.0, left - 8.0 - width];
+        let fits = |x: &f64| *x >= MARGIN && *x + width <= scene.width - MARGIN;
+        let place = beside.into_iter().find(fits).map(label);
+        if let Some(label) = place.filter(|label| taken.take(label)) {
+            scene.text(label);
+        }
     }
 }
 

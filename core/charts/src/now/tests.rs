@@ -4,8 +4,9 @@ use super::super::view;
 use super::*;
 use gpumem_analyzer::testing::{Play, run, session};
 use gpumem_analyzer::{DeviceSummary, PartKind, Rules, analyze};
-use gpumem_model::recording::{Device, DeviceIdx, Frame, Status};
-use gpumem_scene::draw_log::{assert_sound, texts};
+use gpumem_model::holders::{Holder, RootKind, Twin};
+use gpumem_model::recording::{Device, DeviceIdx, Frame, HolderSnapshot, Status};
+use gpumem_scene::draw_log::{assert_sound, draw_log, texts};
 
 fn drawn(plays: &[Play], width: f64) -> Scene {
     let (recording, _) = session(&[("a()", plays)]);
@@ -70,6 +71,51 @@ fn what_no_cell_reads_has_a_ring_and_a_sum() {
     assert!(is_shown, "{shown:?}");
     let narrow = now(&recording, &analysis, &view(380.0));
     assert!(texts(&narrow).contains(&"○"), "{:?}", texts(&narrow));
+}
+
+#[test]
+fn twins_are_under_a_bracket() {
+    let load = [run(2400).held_by("checkpoint", "dict")];
+    let plays = [
+        ("checkpoint = load()", &load[..]),
+        ("train()", &vec![run(0); 8]),
+    ];
+    let (mut recording, _) = session(&plays);
+    let (run, look) = recording.latest_holders(DeviceIdx(0)).expect("of the load");
+    let mut holders = look.clone();
+    holders
+        .roots
+        .push(Holder::new(RootKind::Variable, "model", Bytes::mib(2400)));
+    holders.roots[0].retained = Bytes::mib(1200);
+    holders.roots[1].retained = Bytes::mib(1200);
+    holders.twins = vec![Twin {
+        name: "checkpoint".to_owned(),
+        other: "model".to_owned(),
+        n_alike: 148,
+        n_all: 148,
+        by_shape: true,
+    }];
+    let frame = HolderSnapshot {
+        run,
+        device: DeviceIdx(0),
+        inside_at: None,
+        holders,
+    };
+    let frame = Frame::Holders(Box::new(frame));
+    recording.apply(frame).expect("of a run that is there");
+    let analysis = analyze(&recording, &Rules::default());
+    for (width, is_written) in [(880.0, true), (200.0, false)] {
+        let scene = now(&recording, &analysis, &view(width));
+        assert_sound(&scene);
+        let shown = texts(&scene);
+        let words = "twins: the same 148 shapes, twice";
+        assert_eq!(shown.contains(&words), is_written, "{shown:?}");
+        assert!(
+            draw_log(&scene).contains("4 points"),
+            "{}",
+            draw_log(&scene)
+        );
+    }
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn args(finding: &Finding, shown: &Presentation) -> Args {
         "withdrawn": finding.withdrawn.map(Withdrawn::name),
         "detail": shown.detail().plain(),
         "held_by": holders.collect::<Vec<_>>(),
-        "suggestions": shown.advice.iter().map(Prose::ticked).collect::<Vec<_>>(),
+        "suggestions": shown.suggestions().iter().map(Prose::ticked).collect::<Vec<_>>(),
     }))
 }
 

@@ -32,6 +32,7 @@ impl Case<'_> {
             n_times: self.n_times(),
             others: others.iter().map(|other| other.pid).collect(),
             holders: self.oom.holders.clone(),
+            cures: Vec::new(),
             causes: if self.is_over() {
                 Vec::new()
             } else {

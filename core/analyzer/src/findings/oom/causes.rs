@@ -1,6 +1,8 @@
 //! What would have avoided an out-of-memory error.
 
-use super::super::oom_breakdown::{Cause, HeldByError};
+use std::collections::BTreeSet;
+
+use super::super::oom_cause::{Cause, HeldByError};
 use super::super::suggest;
 use super::Case;
 use crate::idle;
@@ -40,16 +42,17 @@ const EVALUATES: [&str; 10] = [
 
 /// The most decisive first; none only where the cell went on, and nothing is known that it could do better.
 pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
+    let is_enough = |it: &Cause| short(case).is_some_and(|missing| it.frees() >= Some(missing));
     let mut causes: Vec<Cause> = [
         too_large(case),
         limited(case),
         fragmented(case),
-        cached_elsewhere(case),
-        other_processes(case),
+        cached_elsewhere(case).filter(is_enough),
+        other_processes(case).filter(is_enough),
         collected(case),
         old_copy(case),
         earlier_error(case),
-        outputs(case),
+        outputs(case).filter(is_enough),
         optimizer_state(case),
         no_backward(case),
     ]
@@ -62,8 +65,13 @@ pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
         causes.extend(unused(case));
     }
     if causes.is_empty() {
-        let smaller = || (!case.survived()).then_some(Cause::SmallerStep);
-        causes.extend(in_pieces(case).or_else(smaller));
+        causes.extend(in_pieces(case));
+    }
+    if causes.is_empty() {
+        causes.extend(together(case));
+    }
+    if causes.is_empty() && !case.survived() {
+        causes.push(Cause::SmallerStep);
     }
     causes.extend(traceback(case));
     causes.extend(case.elsewhere.then_some(Cause::Unread));
@@ -111,8 +119,36 @@ fn pieces(case: &Case<'_>) -> Option<Cause> {
     })
 }
 
+/// What is enough only together, the cheapest first: of what costs nothing up to what somebody may need.
+fn together(case: &Case<'_>) -> Vec<Cause> {
+    let Some(missing) = short(case) else {
+        return Vec::new();
+    };
+    let cheap = cached_elsewhere(case).into_iter().chain(outputs(case));
+    let mut found: Vec<Cause> = cheap
+        .chain(idle(case))
+        .chain(other_processes(case))
+        .collect();
+    let size = |it: &Cause| it.frees().unwrap_or_default();
+    let mut sum: Bytes = found.iter().map(size).sum();
+    if sum < missing {
+        return Vec::new();
+    }
+    // The dearest first, what is not needed is left out.
+    for idx in (0..found.len()).rev() {
+        let without = sum.saturating_sub(size(&found[idx]));
+        if without >= missing {
+            found.remove(idx);
+            sum = without;
+        }
+    }
+    found
+}
+
 fn cached_elsewhere(case: &Case<'_>) -> Option<Cause> {
-    let missing = case.missing().filter(|_| !case.is_limited())?;
+    if case.is_limited() {
+        return None;
+    }
     let asked = case.oom.framework.map(Framework::name);
     let unused = |levels: &AllocatorLevels| {
         let (reserved, allocated) = (levels.reserved.known()?, levels.allocated.known()?);
@@ -126,15 +162,13 @@ fn cached_elsewhere(case: &Case<'_>) -> Option<Cause> {
         .filter(|levels| can_release(levels.source) && Some(levels.source.name()) != asked)
         .filter_map(|levels| Some((levels.source, unused(levels)?)))
         .max_by_key(|(_, cached)| *cached)?;
-    (missing > Bytes::ZERO && cached >= missing)
-        .then_some(Cause::CachedElsewhere { source, cached })
+    Some(Cause::CachedElsewhere { source, cached })
 }
 
 fn other_processes(case: &Case<'_>) -> Option<Cause> {
-    let missing = case.missing().filter(|_| !case.is_limited())?;
     let (used, who) = case.others();
-    let used = used?;
-    (missing > Bytes::ZERO && used >= missing).then(|| Cause::OtherProcesses {
+    let used = used.filter(|_| !case.is_limited())?;
+    Some(Cause::OtherProcesses {
         used,
         pids: who.iter().map(|it| it.pid).collect(),
     })
@@ -254,8 +288,8 @@ fn traceback(case: &Case<'_>) -> Option<Cause> {
 }
 
 fn outputs(case: &Case<'_>) -> Option<Cause> {
-    let (missing, held) = (case.missing()?, case.held_as(RootKind::OutputHistory)?);
-    (missing > Bytes::ZERO && held >= missing).then_some(Cause::Outputs { held })
+    let held = case.held_as(RootKind::OutputHistory)?;
+    Some(Cause::Outputs { held })
 }
 
 fn optimizer_state(case: &Case<'_>) -> Option<Cause> {
@@ -329,9 +363,39 @@ fn unused(case: &Case<'_>) -> Option<Cause> {
     let (run, names, kept) = longest?;
     Some(Cause::Unused {
         kept,
+        twin: idle::twin(look, &names).cloned(),
         name: names.join(", "),
         execution_count: case.recording.run(run).execution_count,
     })
+}
+
+/// What no cell had read for a while when the run failed, the longest unread first; of two twins, one.
+fn idle(case: &Case<'_>) -> Vec<Cause> {
+    let run = case.outermost.idx;
+    let look = case.recording.holders(run, case.device);
+    let Some((look, capacity)) = look.zip(case.room()) else {
+        return Vec::new();
+    };
+    let mut idle = idle::idle_until(case.recording, (case.device, capacity), look, run);
+    idle.sort_by_key(|it| it.last_use.run);
+    let mut taken = BTreeSet::new();
+    idle.retain(|it| {
+        let is_left = it
+            .twin
+            .as_ref()
+            .is_none_or(|twin| !taken.contains(&twin.other));
+        if is_left {
+            taken.extend(it.names.iter().cloned());
+        }
+        is_left
+    });
+    let cause = |it: idle::IdleMemory| Cause::Unused {
+        kept: it.n_bytes,
+        name: it.names.join(", "),
+        execution_count: case.recording.run(it.last_use.run).execution_count,
+        twin: it.twin,
+    };
+    idle.into_iter().map(cause).collect()
 }
 
 /// The text of every cell, as it ran last.

@@ -5,7 +5,7 @@ use crate::{
     Cause, Details, Finding, FindingKind, HeldByError, OomBreakdown, OomPart, OomShare, Reason,
     Rules, Severity, Withdrawn, analyze,
 };
-use gpumem_model::holders::{DeviceHolders, Holder, RootKind, SharedMemory};
+use gpumem_model::holders::{DeviceHolders, Holder, RootKind, SharedMemory, Twin};
 use gpumem_model::recording::{
     Device, DeviceKind, Frame, OomFigures, OomHolder, OutOfMemory, Recording, Status,
 };
@@ -295,6 +295,71 @@ fn looked(
 }
 
 #[test]
+fn what_is_idle_and_displayed_is_enough_only_together() {
+    let check = |outputs_mib, (idle_mib, are_twins): (&[u64], bool), expected: &[(&str, u64)]| {
+        let names = ["first", "second"].map(str::to_owned);
+        let cells = [
+            ("first = load()", 1),
+            ("second = load()", 1),
+            ("train()", 4),
+            ("plot()", 4),
+        ];
+        let plays = cells.map(|(cell, n)| (cell, vec![run(0); n]));
+        let failed = ("step()", vec![out(0)]);
+        let plays = plays.iter().chain([&failed]);
+        let plays: Vec<_> = plays.map(|(cell, runs)| (*cell, &runs[..])).collect();
+        let mut recording = recorded_in(&plays, TORCH, |oom| {
+            oom.holders = vec![OomHolder {
+                name: String::new(),
+                kind: RootKind::OutputHistory,
+                used: Bytes::mib(outputs_mib),
+                n_storages: 1,
+            }];
+        });
+        let run = recording.runs().last().expect("the failed one").idx;
+        let mut look = held(run, "", "", 0, 0);
+        let holder =
+            |(name, mib): (&String, &u64)| Holder::new(RootKind::Variable, name, Bytes::mib(*mib));
+        look.holders.roots = names.iter().zip(idle_mib).map(holder).collect();
+        let [name, other] = names;
+        look.holders.twins.extend(are_twins.then_some(Twin {
+            name: other,
+            other: name,
+            n_alike: 9,
+            n_all: 9,
+            by_shape: true,
+        }));
+        let frame = Frame::Holders(Box::new(look));
+        recording.apply(frame).expect("it is of a run");
+        let found = breakdown(&recording);
+        let cures = found.cures.iter().map(|it| {
+            let command = it.command.as_deref().unwrap_or_default();
+            (command, it.leaves)
+        });
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(command, mib)| (*command, Bytes::mib(*mib)))
+            .collect();
+        assert_eq!(cures.collect::<Vec<_>>(), expected);
+        assert_eq!(found.causes == [Cause::SmallerStep], expected.is_empty());
+    };
+    let outputs = "%gpumem release outputs";
+    // 1536 MiB were missing.
+    check(536, (&[1000], false), &[(outputs, 1000), ("del first", 0)]);
+    let both = [("del first", 636), ("del second", 0)];
+    check(100, (&[900, 1000], false), &both);
+    check(1536, (&[1000, 1000], false), &[(outputs, 0)]);
+    // Of two that hold the same, one is dead weight. Other processes come last.
+    check(100, (&[900, 1000], true), &[("del first", 636), ("", 0)]);
+    check(100, (&[700], false), &[]);
+    check(
+        700,
+        (&[900, 1000], true),
+        &[(outputs, 836), ("del first", 0)],
+    );
+}
+
+#[test]
 fn a_name_that_no_cell_used_for_a_while_would_have_been_enough() {
     let check = |first, failed, mib, expected: &[Cause]| {
         let checkpoint = Holder::new(RootKind::Variable, "checkpoint", Bytes::mib(mib));
@@ -304,6 +369,7 @@ fn a_name_that_no_cell_used_for_a_while_would_have_been_enough() {
         kept: Bytes::mib(2000),
         name: "checkpoint".to_owned(),
         execution_count: Some(1),
+        twin: None,
     };
     let load = "checkpoint = load()";
     check(load, "step()", 2000, &[unused]);
@@ -326,6 +392,7 @@ fn a_name_that_no_cell_used_for_a_while_would_have_been_enough() {
         kept: Bytes::mib(2000),
         name: "checkpoint, state".to_owned(),
         execution_count: Some(1),
+        twin: None,
     };
     check_causes(&together, &[unused]);
 }
@@ -425,7 +492,7 @@ fn growth_that_may_be_wanted_is_a_cause_only_where_it_grows() {
             panic!("{oom:?}");
         };
         breakdown.causes = vec![Cause::SmallerStep];
-        super::join_growth(&mut ooms, std::slice::from_ref(growth));
+        super::set_cures(&mut ooms, std::slice::from_ref(growth));
         let Details::OutOfMemory(breakdown) = &ooms[0].details else {
             panic!("{oom:?}");
         };
