@@ -136,7 +136,8 @@ def check_html(text: str, allowed: str) -> None:
 def checked(recording: gpumem.Recording, dirty: str) -> Checked:
     found = violations(gpumem.report(recording), Limits(frozenset({"leak", "growing", "oom"})))
     assert found
-    return Checked(Path(dirty), 3, found, dirty, f"Error\n  {dirty}", [f"In [1] {dirty}"])
+    traceback, cells = f"Error\n  {dirty}", {1: f"In [1] {dirty}"}
+    return Checked(Path(dirty), 3, found, dirty, traceback, failed=1, cells=cells)
 
 
 TEXTS: dict[str, Callable[[gpumem.Recording, str], str]] = {

@@ -31,7 +31,7 @@ class Cell:
     id: str
     """The frontend's id, or the hash of its source."""
     label: str
-    """The user's label, or the first meaningful line of its source."""
+    """The user's label, or the line of its source that keeps most."""
     execution_count: int | None
     """Jupyter's latest number for it."""
 

@@ -380,7 +380,7 @@ class GpuMemMagics(Magics):
         "-l",
         "--label",
         type=_unquoted,
-        help="a name for the run, shown instead of the cell's first line",
+        help="a name for the run, shown instead of the line that keeps most",
     )
     @argument(
         "--device",
