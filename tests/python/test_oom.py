@@ -280,7 +280,7 @@ def test_the_line_after_the_cell_says_what_to_do(shell: Shell) -> None:
     assert first.startswith("+600 MiB kept · ")
     assert status.endswith("out of memory")
     assert found == [
-        "▲ def step(): ran out of memory, 76 MiB short",
+        "▲ step() ran out of memory, 76 MiB short",
         "  the traceback keeps 600 MiB: %gpumem release traceback",
         "  %gpumem_report shows it in full",
     ]

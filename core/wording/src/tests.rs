@@ -418,6 +418,66 @@ fn child_processes_in_words() {
     ]));
 }
 
+fn every_cause() -> Vec<Cause> {
+    vec![
+        Cause::TooLarge {
+            room: Bytes::gib(16),
+        },
+        Cause::Limited {
+            limit: Bytes::gib(4),
+        },
+        Cause::Fragmented {
+            unallocated: Bytes::gib(3),
+            largest: Some(Bytes::gib(1)),
+            can_expand: true,
+        },
+        Cause::CachedElsewhere {
+            source: Source::Cupy,
+            cached: Bytes::gib(2),
+        },
+        Cause::OtherProcesses {
+            used: Bytes::gib(5),
+            pids: vec![41, 42],
+        },
+        Cause::OldCopy {
+            kept: Bytes::gib(2),
+            name: "model".to_owned(),
+        },
+        Cause::EarlierError {
+            execution_count: Some(7),
+            kept: Bytes::gib(2),
+        },
+        Cause::Outputs {
+            held: Bytes::gib(2),
+        },
+        Cause::OptimizerState {
+            kept: Bytes::gib(2),
+            name: "optimizer".to_owned(),
+        },
+        Cause::NoBackward {
+            kept: Bytes::gib(2),
+            framework: "torch",
+        },
+        Cause::Unused {
+            kept: Bytes::gib(2),
+            name: "checkpoint".to_owned(),
+            execution_count: Some(3),
+            twin: Some(Twin {
+                name: "checkpoint".to_owned(),
+                other: "model".to_owned(),
+                n_alike: 9,
+                n_all: 9,
+                by_shape: true,
+            }),
+        },
+        Cause::SmallerStep,
+        Cause::Traceback {
+            kept: HeldByError::UpTo(Bytes::gib(1)),
+        },
+        Cause::Unread,
+    ]
+}
+
 #[test]
 fn out_of_memory_in_words() {
     let holder = |name: &str, kind, mib| OomHolder {
@@ -454,63 +514,7 @@ fn out_of_memory_in_words() {
             holder("", RootKind::Variable, 300),
             holder("x", RootKind::Variable, 100),
         ],
-        causes: vec![
-            Cause::TooLarge {
-                room: Bytes::gib(16),
-            },
-            Cause::Limited {
-                limit: Bytes::gib(4),
-            },
-            Cause::Fragmented {
-                unallocated: Bytes::gib(3),
-                largest: Some(Bytes::gib(1)),
-                can_expand: true,
-            },
-            Cause::CachedElsewhere {
-                source: Source::Cupy,
-                cached: Bytes::gib(2),
-            },
-            Cause::OtherProcesses {
-                used: Bytes::gib(5),
-                pids: vec![41, 42],
-            },
-            Cause::OldCopy {
-                kept: Bytes::gib(2),
-                name: "model".to_owned(),
-            },
-            Cause::EarlierError {
-                execution_count: Some(7),
-                kept: Bytes::gib(2),
-            },
-            Cause::Outputs {
-                held: Bytes::gib(2),
-            },
-            Cause::OptimizerState {
-                kept: Bytes::gib(2),
-                name: "optimizer".to_owned(),
-            },
-            Cause::NoBackward {
-                kept: Bytes::gib(2),
-                framework: "torch",
-            },
-            Cause::Unused {
-                kept: Bytes::gib(2),
-                name: "checkpoint".to_owned(),
-                execution_count: Some(3),
-                twin: Some(Twin {
-                    name: "checkpoint".to_owned(),
-                    other: "model".to_owned(),
-                    n_alike: 9,
-                    n_all: 9,
-                    by_shape: true,
-                }),
-            },
-            Cause::SmallerStep,
-            Cause::Traceback {
-                kept: HeldByError::UpTo(Bytes::gib(1)),
-            },
-            Cause::Unread,
-        ],
+        causes: every_cause(),
     };
     let missing = breakdown.missing.unwrap_or_default();
     breakdown.cures = Cure::all(&breakdown.causes, missing);

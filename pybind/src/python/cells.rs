@@ -3,13 +3,14 @@
 use gpumem_model::source_text;
 use gpumem_readers::cell_files::CellFiles;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use crate::base::text::Text;
 
 /// What a cell is called that has not run: the last line of its source that does something.
 #[pyfunction(name = "_telling_line")]
-pub(crate) fn telling_line(source: Text) -> String {
-    source_text::telling_line(&source.0).unwrap_or_default()
+pub(crate) fn telling_line(source: &Bound<'_, PyString>) -> String {
+    source_text::telling_line(&source.to_string_lossy()).unwrap_or_default()
 }
 
 /// The cells of a notebook's file; without one, those that were typed in this session.
