@@ -419,11 +419,15 @@ def test_where_a_loop_stands(recorded: Shell, tmp_path: Path) -> None:
 def test_what_imports_itself_is_no_loop(recorded: Shell, tmp_path: Path) -> None:
     for i in range(4):
         (tmp_path / f"link{i}.py").write_text(f"import link{i + 1}\n")
-    (tmp_path / "link4.py").write_text("for i in range(3):\n    look()\n")
-    recorded.run(f"import builtins, sys; sys.path.insert(0, {str(tmp_path)!r})")
+    (tmp_path / "link4.py").write_text("import installed\nfor i in range(3):\n    look()\n")
+    # What a library does while it is imported is none, either.
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    (library / "installed.py").write_text("for i in range(3):\n    look()\n")
+    recorded.run(f"import builtins, sys; sys.path[:0] = [{str(tmp_path)!r}, {str(library)!r}]")
     recorded.run("builtins.look = look")
     recorded.run("import link0")
-    assert [(it["file"], it["line"]) for it in loops()] == [(str(tmp_path / "link4.py"), 1)]
+    assert [(it["file"], it["line"]) for it in loops()] == [(str(tmp_path / "link4.py"), 2)]
 
 
 def test_loops_of_a_block_outside_of_a_recorded_cell(shell: Shell) -> None:

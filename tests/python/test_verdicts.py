@@ -216,6 +216,20 @@ def recent(key):
 """
 
 
+# Keys and results both hold memory, and some results are dicts.
+CACHE_OF_MODELS = """
+from functools import lru_cache
+
+@lru_cache(maxsize=50)
+def recent(model):
+    return {"weights": model.weights}
+
+class Model:
+    def __init__(self):
+        self.weights = new()
+"""
+
+
 @pytest.mark.parametrize(
     ("make", "add"),
     [
@@ -223,6 +237,7 @@ def recent(key):
         ("from queue import Queue\nrecent = Queue(50)", "recent.put(new())"),
         ("from asyncio import Queue\nrecent = Queue(50)", "recent.put_nowait(new())"),
         (CACHE, "recent(next(keys));"),
+        (CACHE_OF_MODELS, "recent(Model());"),
     ],
 )
 def test_a_container_with_a_bound_fills_up(shell: Shell, make: str, add: str) -> None:

@@ -30,6 +30,11 @@ impl<'a> Context<'a> {
         kind.min_growth(self.rules)
     }
 
+    /// The same of what a name has, which no noise hides: on the host it is less.
+    pub(super) fn min_growth_of_names(&self, device: DeviceIdx) -> Bytes {
+        self.min_growth(device).min(self.rules.min_growth)
+    }
+
     /// The latest levels of a device; `None` if it was never read.
     pub(super) fn summary(&self, device: DeviceIdx) -> Option<&'a DeviceSummary> {
         let found = self.devices.binary_search_by_key(&device, |it| it.device);

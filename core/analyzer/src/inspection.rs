@@ -20,6 +20,7 @@ use crate::device_rows::GIVEN_BACK;
 use crate::findings::fragmentation::is_in_pieces;
 pub use crate::findings::outlived::least_outlived;
 use crate::idle;
+use gpumem_model::holders::Holder;
 use gpumem_model::recording::{
     DeviceIdx, DeviceKind, Reading, Recording, Run, RunIdx, RunLevels, Sample, Series, Status,
 };
@@ -28,8 +29,11 @@ use gpumem_model::units::{ByteDelta, Bytes};
 /// The host's level changes by this much on its own.
 const HOST_NOISE: Bytes = Bytes::mib(1);
 
-/// The smallest change of the process's memory that starts a search on the host.
+/// The smallest change of the process's memory that starts a search on the host, …
 const MIN_HOST_CHANGE: Bytes = Bytes::mib(4);
+
+/// … and the smallest growth, without an accelerator, if the same code has grown so twice in a row.
+const MIN_HOST_GROWTH: Bytes = Bytes::new(512 << 10);
 
 /// While a run goes on, its growth is first worth a search when it is this part of the device, …
 const SHARE_WORTH_A_LOOK: u64 = 100;
@@ -39,6 +43,9 @@ const HOST_WORTH_A_LOOK: Bytes = Bytes::mib(32);
 
 /// The same code has run so few runs ago, or it is not repeated.
 const MAX_BETWEEN: usize = 64;
+
+/// So many runs in turn may lack a look without being a course of their own.
+const MAX_MISSED: usize = 3;
 
 /// Segments are read again if their free pieces or reserved changed by this share of reserved.
 const MOVED: f64 = 1.0 / 64.0;
@@ -97,16 +104,19 @@ pub fn has_news(recording: &Recording, idx: RunIdx) -> bool {
 ///
 /// Those are devices on which the run left more than it found, or much less than the last search did, or
 /// less if `IPython` kept something, and those on which a `del`, or an error that replaces the one before, freed
-/// nothing. The host is one of them beside an accelerator if the same code made it grow twice in a row.
+/// nothing. The host is one of them if the same code made it grow twice in a row; without an accelerator also if a
+/// name has had more after that code ran, and now and then.
 pub fn holders_wanted(recording: &Recording, idx: RunIdx) -> Vec<DeviceIdx> {
     let Some(run) = recording.runs().get(idx.get()) else {
         return Vec::new();
     };
     let gives_back = deletes(recording, run) || run.status != Status::Ok;
+    let least = least_host_growth(recording);
     let is_wanted = |levels: &&RunLevels| {
         rises_in_steps(recording, idx, levels.device)
             || may_have_new_holders(recording, levels, gives_back)
-            || grows_beside_accelerator(recording, run, levels)
+            || grown_again(recording, run, levels, least).is_some()
+            || may_grow_unseen(recording, run, levels.device)
     };
     let wanted = run.levels.iter().filter(is_wanted);
     wanted.map(|levels| levels.device).collect()
@@ -139,8 +149,7 @@ pub fn holders_wanted_inside(
         let before = before.allocated.unwrap_or_default();
         (now.allocated?.since(before), least)
     } else {
-        let devices = recording.devices();
-        let is_all = !devices.iter().any(|it| it.kind.is_accelerator());
+        let is_all = !has_accelerator(recording);
         let grown = now.process_used?.since(before.process_used?);
         (
             Some(grown).filter(|_| is_all && kind == DeviceKind::Host)?,
@@ -229,24 +238,72 @@ fn may_have_new_holders(recording: &Recording, levels: &RunLevels, gives_back: b
     }
 }
 
-/// The host's level changes on its own. Beside an accelerator it counts if the same code made it grow twice in a row.
-fn grows_beside_accelerator(recording: &Recording, run: &Run, levels: &RunLevels) -> bool {
-    let grows = |levels: &RunLevels| {
+/// By how much a run made the host's level grow, if that is much and the run of the same code before it did so, too.
+pub fn host_growth(recording: &Recording, idx: RunIdx) -> Option<(DeviceIdx, Bytes)> {
+    let run = recording.runs().get(idx.get())?;
+    let mut levels = run.levels.iter();
+    levels.find_map(|levels| {
+        let grown = grown_again(recording, run, levels, MIN_HOST_CHANGE)?;
+        Some((levels.device, grown.magnitude()))
+    })
+}
+
+/// Beside an accelerator the host's level says little.
+fn least_host_growth(recording: &Recording) -> Bytes {
+    if has_accelerator(recording) {
+        MIN_HOST_CHANGE
+    } else {
+        MIN_HOST_GROWTH
+    }
+}
+
+/// The host's level changes on its own. It counts if the same code made it grow by so much twice in a row.
+fn grown_again(
+    recording: &Recording,
+    run: &Run,
+    levels: &RunLevels,
+    least: Bytes,
+) -> Option<ByteDelta> {
+    let grown = |levels: &RunLevels| {
         let ends = [Some(&levels.before), levels.after.as_ref()];
         let [before, after] = ends.map(|it| it.and_then(|it| Sample::of(it).process_used));
-        let grown = after.zip(before).map(|(after, before)| after.since(before));
-        grown.is_some_and(|grown| grown >= MIN_HOST_CHANGE.since(Bytes::ZERO))
+        let grown = after?.since(before?);
+        (grown >= least.since(Bytes::ZERO)).then_some(grown)
     };
-    if recording.device(levels.device).kind != DeviceKind::Host || !grows(levels) {
+    let is_host = recording.device(levels.device).kind == DeviceKind::Host;
+    let by = grown(levels).filter(|_| is_host)?;
+    let same = earlier_of_same(recording, run).next()?;
+    let mut of_same = same.levels.iter();
+    let grew = of_same.any(|it| it.device == levels.device && grown(it).is_some());
+    grew.then_some(by)
+}
+
+/// The runs of the same code before it, the latest first.
+fn earlier_of_same<'a>(recording: &'a Recording, run: &'a Run) -> impl Iterator<Item = &'a Run> {
+    let earlier = recording.runs()[..run.idx.get()].iter().rev();
+    let earlier = earlier.take(MAX_BETWEEN);
+    earlier.filter(|it| it.revision == run.revision && it.parent == run.parent)
+}
+
+/// Its level does not show all that names hold of the host, such as shared memory. Code that runs again is looked at
+/// after its second run, its fourth, and so on, and after each as long as a name has more.
+fn may_grow_unseen(recording: &Recording, run: &Run, device: DeviceIdx) -> bool {
+    let is_host = recording.device(device).kind == DeviceKind::Host;
+    let n_earlier = earlier_of_same(recording, run).count();
+    if !is_host || n_earlier == 0 || has_accelerator(recording) {
         return false;
     }
-    let mut earlier = recording.runs()[..run.idx.get()]
-        .iter()
-        .rev()
-        .take(MAX_BETWEEN);
-    let same = earlier.find(|it| it.revision == run.revision && it.parent == run.parent);
-    let mut of_same = same.into_iter().flat_map(|it| &it.levels);
-    of_same.any(|it| it.device == levels.device && grows(it))
+    // A look may have been missed.
+    let mut latest = earlier_of_same(recording, run).take(MAX_MISSED);
+    let look = latest.find_map(|it| recording.holders(it.idx, device));
+    let has_more = |it: &Holder| it.grown >= Some(MIN_HOST_GROWTH.since(Bytes::ZERO));
+    let grew = look.is_some_and(|look| look.roots.iter().chain(&look.sharing).any(has_more));
+    grew || (n_earlier + 1).is_power_of_two()
+}
+
+fn has_accelerator(recording: &Recording) -> bool {
+    let mut devices = recording.devices().iter();
+    devices.any(|it| it.kind.is_accelerator())
 }
 
 /// So much was freed that the names seen `then` say more than is there.
@@ -264,8 +321,7 @@ fn fell_far(then: &Reading, levels: &RunLevels) -> bool {
 fn moved_since(recording: &Recording, before: &Reading, levels: &RunLevels) -> Option<Ordering> {
     let (before, after) = (Sample::of(before), Sample::of(levels.after.as_ref()?));
     if recording.device(levels.device).kind == DeviceKind::Host {
-        let devices = recording.devices();
-        let is_all = !devices.iter().any(|it| it.kind.is_accelerator());
+        let is_all = !has_accelerator(recording);
         let moved = after.process_used?.since(before.process_used?);
         let is_much = moved.magnitude() >= MIN_HOST_CHANGE;
         return is_all.then(|| {

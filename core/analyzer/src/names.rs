@@ -272,12 +272,13 @@ impl Names {
     }
 
     /// The names of a device that have more and more, by the cell that adds to each most often; or those
-    /// that `only` one cell adds to, among others. Growth below `least` is none.
+    /// that `only` one cell adds to, among others. Growth below the first of `least` is none, and below the
+    /// second only if the name had more storages after each run.
     pub(super) fn growing(
         &self,
         recording: &Recording,
         device: DeviceIdx,
-        least: Bytes,
+        (least, least_unsteady): (Bytes, Bytes),
         only: Option<CellIdx>,
     ) -> Vec<GrowingNames> {
         let Some(of_device) = self.of_devices.get(device.get()) else {
@@ -299,6 +300,8 @@ impl Names {
             }
             let adders = series.adders(recording, text);
             let most = adders.iter().max_by_key(|(_, n)| *n);
+            let is_much = series.collects(least_unsteady);
+            let most = most.filter(|(cell, _)| is_much || series.is_steady(recording, *cell));
             let is_asked = only.is_none_or(|only| adders.iter().any(|(cell, _)| *cell == only));
             if let Some((cell, _)) = most.filter(|_| is_asked) {
                 by_cell.entry(*cell).or_default().push((name, series));
@@ -591,16 +594,56 @@ impl NameSeries {
         first.is_some_and(|first| last.n_storages > first.n_storages) && grown.next().is_some()
     }
 
+    /// At each look it has a storage more, or several, for each run of that cell since the look before.
+    fn is_steady(&self, recording: &Recording, adder: CellIdx) -> bool {
+        let points = &self.points[self.first..];
+        let gains = |pair: &[Point]| {
+            let between = &recording.runs()[pair[0].run.get() + 1..=pair[1].run.get()];
+            let is_of_it = |run: &&Run| run.parent.is_none() && run.cell == adder;
+            let n_runs = between.iter().filter(is_of_it).count() as u64;
+            pair[1].grew && pair[1].n_storages >= pair[0].n_storages + n_runs.max(1)
+        };
+        points.windows(2).all(gains)
+    }
+
     /// The cells of which more than one run added to it, and how many.
     fn adders(&self, recording: &Recording, name: &str) -> Vec<(CellIdx, usize)> {
         let mut cells: BTreeMap<CellIdx, usize> = BTreeMap::new();
-        for point in self.grown() {
-            let run = doer(recording, point.run, name);
-            if let Some(run) = run.filter(|run| run.kind == RunKind::Cell) {
+        for run in self.doers(recording, name) {
+            if run.kind == RunKind::Cell {
                 *cells.entry(run.cell).or_default() += 1;
             }
         }
         cells.into_iter().filter(|(_, n)| *n > 1).collect()
+    }
+
+    /// The runs that added to it. If a run has no look, a later one's shows what it did: of those since the point
+    /// before, it is the last whose code names it.
+    fn doers<'a>(
+        &'a self,
+        recording: &'a Recording,
+        name: &'a str,
+    ) -> impl Iterator<Item = &'a Run> {
+        let names = |run: &&Run| {
+            let text = recording.text(run);
+            run.parent.is_none()
+                && text.is_some_and(|text| source_text::has_word(text, variable_of(name)))
+        };
+        let grown = (self.first..self.points.len()).filter(|idx| self.points[*idx].grew);
+        grown.filter_map(move |idx| {
+            let run = doer(recording, self.points[idx].run, name)?;
+            let before = idx
+                .checked_sub(1)
+                .map_or(run.idx, |before| self.points[before].run);
+            let between = recording.runs().get(before.get() + 1..run.idx.get());
+            let earlier = || between.unwrap_or_default().iter().rfind(names);
+            let is_own = run.parent.is_some() || names(&run);
+            Some(if is_own {
+                run
+            } else {
+                earlier().unwrap_or(run)
+            })
+        })
     }
 }
 
@@ -647,10 +690,8 @@ impl GrowingNames {
             .flat_map(|((_, name), series)| series.adders(recording, name));
         let cells: HashSet<CellIdx> = adders.map(|(cell, _)| cell).collect();
         let is_of_them = |run: &Run| cells.contains(&run.cell) && run.parent.is_none();
-        let doers = names.iter().flat_map(|((_, name), series)| {
-            let grown = series.grown();
-            grown.filter_map(|point| doer(recording, point.run, name))
-        });
+        let doers = names.iter();
+        let doers = doers.flat_map(|((_, name), series)| series.doers(recording, name));
         let of_cells = doers.filter(|run| is_of_them(run));
         let first = of_cells.map(|run| run.idx).min().unwrap_or_default();
         let runs = recording.runs()[first.get()..].iter();
@@ -749,9 +790,66 @@ mod tests {
         let names = Names {
             of_devices: vec![names],
         };
-        let growing = names.growing(&recording, DeviceIdx(0), Bytes::mib(1), None);
+        let growing = names.growing(
+            &recording,
+            DeviceIdx(0),
+            (Bytes::mib(1), Bytes::mib(1)),
+            None,
+        );
         let names = growing.into_iter().flat_map(|it| it.names);
         names.map(|((_, name), _)| name).collect()
+    }
+
+    /// Whether a name of which little is known after so many of a cell's runs, by MiB and storages, is told of.
+    #[track_caller]
+    fn check_little(looks: &[(u32, u64, u64)], expected: bool) {
+        let (recording, _) = session(&[("kept.append(f(x))", &vec![run(1); 12])]);
+        let mut names = OfDevice::default();
+        for (run, mib, n_storages) in looks {
+            let level = NameLevel {
+                kind: RootKind::Variable,
+                name: "kept".to_owned(),
+                n_bytes: Bytes::mib(*mib),
+                n_storages: *n_storages,
+            };
+            let look = DeviceHolders {
+                n_bytes: Bytes::mib(1),
+                changed: vec![level],
+                ..DeviceHolders::default()
+            };
+            names.take_in(&recording, RunIdx(*run), &look);
+        }
+        let names = Names {
+            of_devices: vec![names],
+        };
+        let least = (Bytes::mib(1), Bytes::mib(64));
+        let growing = names.growing(&recording, DeviceIdx(0), least, None);
+        assert_eq!(!growing.is_empty(), expected, "{looks:?}");
+    }
+
+    #[test]
+    fn little_counts_if_each_run_adds_a_storage() {
+        check_little(&[(0, 1, 1), (1, 2, 2), (2, 3, 3), (3, 4, 4)], true);
+        // Of some runs there is no look.
+        check_little(&[(0, 1, 1), (1, 2, 2), (4, 5, 5), (5, 6, 6)], true);
+        check_little(&[(0, 1, 1), (1, 2, 2), (4, 3, 3), (5, 4, 4)], false);
+        check_little(&[(0, 1, 1), (1, 2, 2), (2, 2, 1), (3, 3, 3)], false);
+        check_little(&[(0, 1, 1), (1, 80, 2), (4, 90, 3), (5, 99, 4)], true);
+    }
+
+    #[test]
+    fn a_run_without_a_look_is_known_by_its_text() {
+        let cell = ("kept.append(f(x))", &[run(1)][..]);
+        let other = ("y = g()", &[run(1)][..]);
+        let (recording, _) = session(&[cell, other, cell, other, cell, other]);
+        let mut series = NameSeries::default();
+        // The looks are those after the other cell.
+        for (run, n) in [(1, 1), (3, 2), (5, 3)] {
+            series.push(&recording, RunIdx(run), (Bytes::mib(n), n), false);
+        }
+        let doers = series.doers(&recording, "kept").map(|run| run.idx.0);
+        // Of the first nobody knows what was there before.
+        assert_eq!(doers.collect::<Vec<_>>(), [1, 2, 4]);
     }
 
     #[test]

@@ -272,7 +272,29 @@ fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
     if goes_back {
         return None;
     }
-    only.or_else(|| of_any(holder))
+    only.or_else(|| of_argument(holder, sources))
+        .or_else(|| of_any(holder))
+}
+
+/// What cells hand to a method of the object, which keeps it: `run.log({"loss": loss})`. If several do, a change of
+/// one is no cure.
+fn of_argument(holder: &Holder, sources: &[&str]) -> Option<Fix> {
+    let (collection, below) = collection(holder);
+    let (object, _) = collection.split_once('.')?;
+    let word = collection.rsplit('.').next()?;
+    let mut fixes = sources.iter().enumerate().filter_map(|(idx, source)| {
+        let code = Code::of(bounded(source));
+        let found = Collected::find_handed(&code, object, below)?;
+        let reads = Reads::of(word, code.of_span(found.statement()), sources);
+        let fix = found.changed(holder, below, &reads, true, &[])?;
+        Some(Fix {
+            elsewhere: idx > 0,
+            ..fix
+        })
+    });
+    let only = fixes.next()?;
+    let loses_graph = [FixReason::Number, FixReason::Detached].contains(&only.reason);
+    (fixes.next().is_none() && loses_graph).then_some(only)
 }
 
 /// The statement of a cell that adds to a holder, or else the first that has its name.
@@ -300,6 +322,12 @@ pub fn is_emptied(holder: &Holder, source: &str) -> bool {
 pub fn is_let_go(holder: &Holder, source: &str) -> bool {
     let word = collection(holder).0.rsplit('.').next();
     word.is_some_and(|word| !word.is_empty() && reads::is_let_go(word, source))
+}
+
+/// Whether a cell adds to what a holder collects only if that does not have it yet.
+pub fn is_cache(holder: &Holder, source: &str) -> bool {
+    let word = collection(holder).0.rsplit('.').next();
+    word.is_some_and(|word| !word.is_empty() && reads::is_cache(word, source))
 }
 
 /// How cells use what a holder collects.
@@ -426,6 +454,24 @@ mod tests {
     }
 
     #[test]
+    fn what_a_method_is_handed_is_changed_where_it_is_handed() {
+        let class = "class Run:\n    def log(self, d): self.history.append(dict(d, step=1))";
+        let cell = "run.log({\"loss\": loss, \"lr\": 1e-3})";
+        let check = |scalars, sources: &[&str], expected: Option<&str>| {
+            let holder = with_graph("run.history[0]['loss'].grad_fn", scalars);
+            let found = fix(&holder, sources, false).filter(|it| it.before.is_some());
+            assert_eq!(found.map(|it| it.after).as_deref(), expected);
+        };
+        let number = "run.log({\"loss\": loss.item(), \"lr\": 1e-3})";
+        check(true, &[cell, class], Some(number));
+        let detached = "run.log({\"loss\": loss.detach(), \"lr\": 1e-3})";
+        check(false, &[cell, class], Some(detached));
+        check(true, &[cell, "run.log({'loss': x})", class], None);
+        check(true, &["run.log({'lr': 1e-3})", class], None);
+        check(true, &["run.log(loss)", class], None);
+    }
+
+    #[test]
     fn what_keeps_the_same_graph_is_changed_with_it() {
         let one_line = "self.sum = self.sum + v; self.vals.append(v)";
         let fixed = "self.sum = self.sum + v.item(); self.vals.append(v.item())";
@@ -433,9 +479,8 @@ mod tests {
         for path in ["m.sum.grad_fn", "m.vals[0].grad_fn"] {
             check(&with_graph(path, true), &method, Some(one_line), fixed);
         }
-        let lines = "self.vals.append(v)\n        self.n += 1\n        self.sum += v";
-        let method =
-            format!("class M:\n    def update(self, v):\n        {lines}\n    def f(self): pass");
+        let lines = "        self.vals.append(v)\n        self.n += 1\n        self.sum += v";
+        let method = format!("class M:\n    def update(self, v):\n{lines}\n    def f(self): pass");
         let fixed = lines
             .replace("(v)", "(v.item())")
             .replace("+= v", "+= v.item()");

@@ -183,17 +183,31 @@ impl Inventory {
         })
     }
 
+    /// Likewise of a device that no allocator accounts for, and that is known to have `grown`.
+    pub fn hides_on(&self, device: &str, grown: Bytes, before: &Self) -> bool {
+        let [now, then] = [self, before].map(|it| it.shelf(device).map(|shelf| it.named(shelf)));
+        let named = now
+            .unwrap_or_default()
+            .saturating_sub(then.unwrap_or_default());
+        named < grown.saturating_sub(named)
+    }
+
     /// What was handed out and no name leads to, whether it was looked for or not.
     pub(super) fn nameless(&self, shelf: &Shelf) -> Bytes {
+        let named = self.named(shelf);
+        shelf
+            .handed_out
+            .map_or(Bytes::ZERO, |all| all.saturating_sub(named))
+    }
+
+    /// What was handed out and names lead to.
+    fn named(&self, shelf: &Shelf) -> Bytes {
         let is_named = |entry: &&Entry| {
             let (kind, _) = self.names[entry.name as usize];
             entry.is_handed_out && (kind.is_named() || kind.is_ipython())
         };
         let named = shelf.entries().filter(is_named);
-        let named: Bytes = named.map(|entry| entry.n_bytes).sum();
-        shelf
-            .handed_out
-            .map_or(Bytes::ZERO, |all| all.saturating_sub(named))
+        named.map(|entry| entry.n_bytes).sum()
     }
 
     pub(super) fn shelf(&self, device: &str) -> Option<&Shelf> {

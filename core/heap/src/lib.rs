@@ -68,7 +68,9 @@ pub use cell_text::{CellText, FunctionText, NameUse, NameUses};
 pub use changed::changed_text;
 pub use changed::{Piece, changed};
 pub use fix::{Fix, FixReason, fix};
-pub use fix::{Uses, fix_of_rerun, is_data, is_emptied, is_let_go, keeping_statement, uses};
+pub use fix::{
+    Uses, fix_of_rerun, is_cache, is_data, is_emptied, is_let_go, keeping_statement, uses,
+};
 pub use found::Found;
 pub use graph::{GraphBuilder, ObjectGraph};
 pub use heap_analysis::HeapAnalysis;

@@ -567,6 +567,21 @@ fn growth_that_no_name_holds_is_worth_a_second_look() {
 }
 
 #[test]
+fn growth_of_a_device_without_an_allocator_is_held_against_what_names_gained() {
+    let check = |before: u64, now: u64, grown: u64, expected| {
+        let [before, now] = [before, now].map(|named| {
+            let graph = accounted(&[(RootKind::Variable, named)], 0, false);
+            HeapAnalysis::at(&graph).inventory()
+        });
+        assert_eq!(now.hides_on("cuda:0", Bytes::mib(grown), &before), expected);
+    };
+    check(4, 5, 10, true);
+    check(4, 12, 10, false);
+    check(8, 4, 10, true);
+    check(4, 4, 0, false);
+}
+
+#[test]
 fn what_lies_beyond_names_has_grown_only_where_both_looks_went_there() {
     let check = |is_whole: (bool, bool), expected: [Option<i64>; 2]| {
         let garbage = |sizes: &[u64], handed_out, is_whole| {

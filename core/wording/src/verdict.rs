@@ -1,13 +1,14 @@
 //! What the report says before and beside its findings.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use super::holders::held_by;
 use super::{NOT_READ, Presentation, Prose, Sign, code, figure, idle, prose};
 use gpumem_analyzer::{
-    Analysis, DeviceSummary, FindingKind, Peak, RunRow, Verdict, Withdrawn, grew_in_a_loop,
+    Analysis, DeviceSummary, FindingKind, Peak, RunRow, State, Verdict, Withdrawn, classify_growth,
+    grew_in_a_loop,
 };
-use gpumem_model::recording::{DeviceIdx, Recording, Run, Series, Status};
+use gpumem_model::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, Run, Series, Status};
 use gpumem_model::units::count;
 use gpumem_model::units::{Bytes, Units};
 
@@ -112,6 +113,48 @@ fn kept_in_one_run(
     ))
 }
 
+/// What a cell kept of the host that grew most, if that is too little to be told from the host's own movement.
+fn grew_within_noise(
+    recording: &Recording,
+    analysis: &Analysis,
+    device: DeviceIdx,
+    units: Units,
+) -> Option<String> {
+    let rules = &recording.header().rules;
+    let noise = recording.device(device).kind.min_growth(rules);
+    let is_host = recording.device(device).kind == DeviceKind::Host;
+    let mut of_cells: BTreeMap<CellIdx, Vec<&RunRow>> = BTreeMap::new();
+    let rows = analysis
+        .rows
+        .iter()
+        .filter(|row| is_host && row.device == device);
+    for row in rows {
+        let run = recording.run(row.run);
+        if run.parent.is_none() {
+            of_cells.entry(run.cell).or_default().push(row);
+        }
+    }
+    let grown = of_cells.into_values().filter_map(|rows| {
+        let mut kept = 0;
+        let levels = rows.iter().map(|row| {
+            kept += row.kept_alone().unwrap_or_default().get();
+            Bytes::new(kept.max(0).unsigned_abs())
+        });
+        let levels: Vec<Bytes> = levels.collect();
+        let growth = classify_growth(&levels, rules.min_growth, rules);
+        let last = rows.last()?.run;
+        (growth.state == State::Leak).then_some((*levels.last()?, last, levels.len()))
+    });
+    let (kept, run, n_runs) = grown.max_by_key(|(kept, ..)| *kept)?;
+    let place = place(recording.run(run), " up to ");
+    (kept < noise).then(|| {
+        let (kept, noise) = (units.size(kept), units.size(noise));
+        format!(
+            "{n_runs} runs{place} kept {kept} together, less than the {noise} by which the host's memory may grow by itself"
+        )
+    })
+}
+
 /// The run in which the kernel died.
 fn died_in(recording: &Recording) -> Option<&Run> {
     let mut runs = recording.runs().iter();
@@ -171,6 +214,10 @@ fn conclusion(
     if analysis.verdicts().iter().any(grows) || grew_inside(analysis) {
         return ("No leak so far".to_owned(), levels);
     }
+    let levels = match grew_within_noise(recording, analysis, device, units) {
+        Some(grown) => prose![grown, ". ", levels],
+        None => levels,
+    };
     let kept = kept_in_one_run(recording, analysis, device, units);
     match (shows_growth(recording, analysis), kept) {
         (true, None) => ("Nothing grows".to_owned(), levels),
@@ -335,7 +382,7 @@ mod tests {
     use super::*;
     use gpumem_analyzer::testing::{Play, held, run, session};
     use gpumem_analyzer::{Rules, analyze};
-    use gpumem_model::recording::{Frame, RunIdx};
+    use gpumem_model::recording::{Device, Frame, RunIdx};
 
     #[test]
     fn a_session_that_died_is_not_called_well() {
@@ -371,6 +418,26 @@ mod tests {
             "✓",
             "Nothing grows",
         );
+    }
+
+    #[test]
+    fn the_host_grows_by_itself_up_to_its_noise() {
+        let check = |kept_mib: i64, expected: &str| {
+            let (mut recording, _) = session(&[("f()", &vec![run(kept_mib); 12])]);
+            let host = Device {
+                kind: DeviceKind::Host,
+                ..recording.devices()[0].clone()
+            };
+            recording.apply(Frame::Device(host)).expect("it is known");
+            let analysis = analyze(&recording, &Rules::default());
+            let words = healthy(&recording, &analysis, DeviceIdx(0), Units::Binary);
+            let outlook = words.outlook.plain();
+            assert_eq!(outlook.split(". ").next(), Some(expected));
+        };
+        let grown = "12 runs up to In [12] kept 48 MiB together, less than the 64 MiB by which the \
+                     host's memory may grow by itself";
+        check(4, grown);
+        check(0, "0 B of 16 GiB in use");
     }
 
     #[test]

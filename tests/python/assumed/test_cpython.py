@@ -454,6 +454,18 @@ def test_a_cache_of_results_keeps_its_size_in_a_closure() -> None:
     assert parameters.__closure__[0].cell_contents == 7
 
 
+def test_a_cache_with_a_bound_has_a_link_for_each_result() -> None:
+    """`heap/walk/bound.rs` counts results by the dict whose values are `_lru_list_elem`."""
+    cached = functools.lru_cache(maxsize=7)(lambda it: {"result": it})
+    for key in range(3):
+        cached(key)
+    dicts = [it for it in gc.get_referents(cached) if type(it) is dict]
+    classes = [{type(value).__name__ for value in it.values()} for it in dicts]
+    assert [len(it) for it, of in zip(dicts, classes, strict=True) if of == {"_lru_list_elem"}] == [
+        3
+    ]
+
+
 def test_queues_keep_their_size_and_items_as_attributes() -> None:
     """`heap/walk/bound.rs` reads them past the queue's class."""
     for of_threads, inside in (

@@ -47,6 +47,8 @@ pub(super) struct Growers {
     n_looks: usize,
     /// A cell reads what the first name collects, and then empties it: its graphs are there for a purpose.
     is_emptied: bool,
+    /// A cell adds to it only what it does not have yet: it may be full soon.
+    is_cache: bool,
 }
 
 /// What a name does from look to look.
@@ -577,6 +579,7 @@ impl Growers {
         let first = holders.first();
         Self {
             is_emptied: first.is_some_and(|it| suggest::is_emptied(recording, it)),
+            is_cache: first.is_some_and(|it| suggest::is_cache(recording, it)),
             holders,
             courses,
             n_looks,
@@ -660,7 +663,7 @@ impl Growers {
     /// So far there was a look after each of them, and what holds it is an accident.
     pub(super) fn may_prove(&self, n_runs: usize) -> bool {
         let is_each = self.n_looks + 1 >= n_runs && self.first_course().n_grown == self.n_looks;
-        is_each && self.are_accident()
+        is_each && self.are_accident() && !self.is_cache
     }
 
     /// There is a name, and what it holds is an accident.
@@ -684,6 +687,11 @@ impl Growers {
     pub(super) fn are_left_by_collector(&self) -> bool {
         let first = self.holders.first();
         first.is_some_and(|it| it.kind == RootKind::UncollectedGarbage)
+    }
+
+    /// There was a look after most of these runs, and none of what they kept was found.
+    pub(super) fn lack_all(&self, n_runs: usize) -> bool {
+        self.holders.is_empty() && 2 * self.n_looks >= n_runs
     }
 
     /// There was a look after one of the runs.

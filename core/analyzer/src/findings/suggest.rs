@@ -48,9 +48,18 @@ fn as_written<'h>(run: &Run, holder: &'h Holder) -> Cow<'h, Holder> {
 
 /// Whether some cell both reads what a holder collects, and empties it.
 pub(super) fn is_emptied(recording: &Recording, holder: &Holder) -> bool {
+    texts(recording).any(|text| heap::is_emptied(holder, text))
+}
+
+/// Whether some cell adds to what a holder collects only what that does not have yet.
+pub(super) fn is_cache(recording: &Recording, holder: &Holder) -> bool {
+    texts(recording).any(|text| heap::is_cache(holder, text))
+}
+
+/// The latest text of each cell.
+fn texts(recording: &Recording) -> impl Iterator<Item = &str> {
     let cells = recording.cells().iter();
-    let mut texts = cells.filter_map(|cell| cell.revisions.last()?.text.as_deref());
-    texts.any(|text| heap::is_emptied(holder, text))
+    cells.filter_map(|cell| cell.revisions.last()?.text.as_deref())
 }
 
 /// How cells use what a holder collects.

@@ -1,6 +1,6 @@
 use super::*;
-use crate::testing::{Play, run, session};
-use gpumem_model::recording::{Frame, Level, SegmentSnapshot};
+use crate::testing::{Play, held, run, session};
+use gpumem_model::recording::{Device, Frame, Level, SegmentSnapshot};
 
 /// The recording of these runs of one cell, and the last of them.
 fn of(source: &str, plays: &[Play]) -> (Recording, RunIdx) {
@@ -58,6 +58,55 @@ fn what_was_freed_is_no_longer_shown_as_held() {
     check_holders("del model", &[held.clone(), run(-40)], true);
     check_holders("model = None", &[held.clone(), run(-2), run(-2)], true);
     check_holders("x = f()", &[held, run(-2)], false);
+}
+
+/// The recording of these runs of one cell, by the MiB that each keeps, on the host alone.
+fn on_host(kept_mib: &[i64]) -> Recording {
+    let plays: Vec<Play> = kept_mib.iter().map(|it| run(*it)).collect();
+    let (mut recording, _) = of("x = f()", &plays);
+    let host = Device {
+        kind: DeviceKind::Host,
+        ..recording.devices()[0].clone()
+    };
+    recording.apply(Frame::Device(host)).expect("it is known");
+    recording
+}
+
+#[test]
+fn the_host_is_looked_at_beyond_names_if_a_cell_grows_again() {
+    let check = |kept_mib: &[i64], expected: Option<u64>| {
+        let last = RunIdx(kept_mib.len() as u32 - 1);
+        let found = host_growth(&on_host(kept_mib), last);
+        assert_eq!(found.map(|(_, grown)| grown), expected.map(Bytes::mib));
+    };
+    check(&[40, 30], Some(30));
+    check(&[40, 3], None);
+    check(&[0, 30], None);
+    check(&[40], None);
+    // For names so little is enough.
+    assert_eq!(holders_wanted(&on_host(&[1, 1]), RunIdx(1)), [DeviceIdx(0)]);
+    assert_eq!(holders_wanted(&on_host(&[0, 1, 0]), RunIdx(2)), []);
+}
+
+#[test]
+fn names_are_looked_at_on_the_host_now_and_then_and_while_they_grow() {
+    let wanted = |recording: &Recording| -> Vec<u32> {
+        let runs = recording.runs().iter().map(|run| run.idx);
+        let wanted = runs.filter(|run| !holders_wanted(recording, *run).is_empty());
+        wanted.map(|run| run.0).collect()
+    };
+    let mut recording = on_host(&[0; 10]);
+    assert_eq!(wanted(&recording), [1, 3, 7]);
+    let mut look = |run: u32, grown_mib: i64| {
+        let look = held(RunIdx(run), "kept", "list", grown_mib, 9);
+        recording
+            .apply(Frame::Holders(Box::new(look)))
+            .expect("of a run");
+        wanted(&recording)
+    };
+    // Of three runs the looks may be missed.
+    assert_eq!(look(3, 2), [1, 3, 4, 5, 6, 7]);
+    assert_eq!(look(4, 0), [1, 3, 4, 7]);
 }
 
 #[test]

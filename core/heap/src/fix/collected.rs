@@ -73,6 +73,39 @@ impl<'a> Collected<'a> {
         (!found.is_empty()).then(|| found.swap_remove(first))
     }
 
+    /// The only call of a method of `object` that hands it a dict with the key of the path:
+    /// `run.log({"loss": loss})`.
+    pub(super) fn find_handed(code: &'a Code<'a>, object: &str, below: &str) -> Option<Self> {
+        let calls = |statement: Span| {
+            let text = code.of_span(statement);
+            let name = text.strip_prefix(object)?.strip_prefix('.')?;
+            let n = name.bytes().take_while(|byte| is_of_name(*byte)).count();
+            let opening = statement.start + object.len() + 1 + n;
+            let is_call = code.code(opening) == Some(b'(');
+            let closing = code.closing(opening).filter(|_| is_call)?;
+            let value = code.trimmed(Span {
+                start: opening + 1,
+                end: closing,
+            })?;
+            let is_dict = code.code(value.start) == Some(b'{') && closing + 1 == statement.end;
+            let found = Self {
+                code,
+                statement,
+                value,
+                target: Span {
+                    start: statement.start,
+                    end: opening,
+                },
+                how: How::Added,
+            };
+            let is_it = is_dict && is_one(code, value);
+            (is_it && found.value_at(below, &OF_TENSORS).is_some()).then_some(found)
+        };
+        let mut found = code.statements_of_blocks().into_iter().filter_map(calls);
+        let only = found.next()?;
+        found.next().is_none().then_some(only)
+    }
+
     /// False if the text there names another key than the path: `logged['loss']` is not `logged['images']`.
     fn leads_to(code: &Code<'_>, at: usize, below: &str) -> bool {
         let quoted = |text: &str| {
@@ -218,12 +251,18 @@ impl<'a> Collected<'a> {
         name.rsplit('.').next().unwrap_or_default()
     }
 
-    /// From the first to the last of these statements.
+    /// From the first to the last of these statements; of several lines all of each.
     pub(super) fn with_all(&self, others: &[Self]) -> Span {
         let all = || std::iter::once(self).chain(others).map(|it| it.statement);
+        let start = all().map(|it| it.start).min().unwrap_or_default();
+        let end = all().map(|it| it.end).max().unwrap_or_default();
+        let is_of_lines = !others.is_empty() && self.code.text[start..end].contains('\n');
+        let before = &self.code.text[..start];
+        let line = before.rfind('\n').map_or(0, |at| at + 1);
+        let is_indented = is_of_lines && before[line..].trim().is_empty();
         Span {
-            start: all().map(|it| it.start).min().unwrap_or_default(),
-            end: all().map(|it| it.end).max().unwrap_or_default(),
+            start: if is_indented { line } else { start },
+            end,
         }
     }
 

@@ -111,7 +111,7 @@ pub(super) fn uses(word: &str, sources: &[&str]) -> Uses {
 /// How a line uses the word that `before` ends with.
 fn use_at(before: &str, after: &str, word: &str) -> Uses {
     let before = before.strip_suffix(word).unwrap_or(before);
-    if writes(after) {
+    if writes(after) || is_unpacked(before, after) {
         return Uses::None;
     }
     let head = before.trim_end();
@@ -181,6 +181,22 @@ pub(super) fn is_emptied(word: &str, source: &str) -> bool {
         is_read |= !is_written(after, word);
     }
     false
+}
+
+/// Whether a cell looks up what the word collects before it adds to that: `if key not in cache:`.
+pub(super) fn is_cache(word: &str, source: &str) -> bool {
+    source.lines().map(str::trim).any(|line| {
+        let condition = line
+            .strip_prefix("if ")
+            .or_else(|| line.strip_prefix("elif "));
+        let condition = condition.filter(|it| it.contains(" not in "));
+        condition
+            .and_then(|it| around(it, word))
+            .is_some_and(|(before, _)| {
+                let path = before.trim_end_matches(|c| is_name_letter(c) || c == '.');
+                path.ends_with(" not in ")
+            })
+    })
 }
 
 /// Whether a cell empties what the word collects below a line that adds to it.
@@ -259,6 +275,20 @@ mod tests {
     }
 
     #[test]
+    fn a_cache_is_asked_before_it_is_filled() {
+        let check = |condition: &str, expected: bool| {
+            let cell = format!("{condition}\n    cls.cache[n] = make(n)");
+            assert_eq!(is_cache("cache", &cell), expected, "{condition}");
+        };
+        check("if n not in cls.cache:", true);
+        check("elif n not in cache and n > 2:", true);
+        check("if cache not in n:", false);
+        check("if n in cls.cache:", false);
+        check("for n not in cache:", false);
+        check("if n not in cls.cached:", false);
+    }
+
+    #[test]
     fn a_collection_is_used_as_a_whole_or_hardly() {
         let check = |cell: &str, expected: Uses| {
             assert_eq!(
@@ -274,6 +304,7 @@ mod tests {
             "# kept",
             "kept[name] = x",
             "kept[f'{x}'].append(y)",
+            "kept, losses = [], []",
         ] {
             check(cell, Uses::None);
         }

@@ -134,6 +134,9 @@ pub(super) fn work_out(walked: walk::Found, question: &Question) -> (Found, bool
     analysis.twins(&mut holders);
     let mut hides = !graph.is_cut() && inventory.hides_growth_since(before);
     if let Some(before) = before {
+        let grown = question.grown.as_ref();
+        hides |= !graph.is_cut()
+            && grown.is_some_and(|(device, by)| inventory.hides_on(device, *by, before));
         let asked = Asked {
             gone: &question.gone,
             is_collected: question.is_collected,

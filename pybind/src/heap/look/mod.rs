@@ -86,6 +86,8 @@ pub(crate) struct Question {
     pub(crate) limits: heap::Limits,
     /// What the allocators of each device have handed out.
     pub(crate) allocated: Vec<(String, Allocated)>,
+    /// A device that no allocator accounts for, and by how much it grew in the run.
+    pub(crate) grown: Option<(String, Bytes)>,
     /// The look that this one is held against.
     pub(crate) before: Option<Arc<Inventory>>,
     /// Variables that it found, and that are gone since.
@@ -117,6 +119,7 @@ impl Question {
             reach,
             limits: heap::Limits::default(),
             allocated: Vec::new(),
+            grown: None,
             before: None,
             gone: Vec::new(),
             is_kept: false,

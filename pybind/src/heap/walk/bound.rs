@@ -3,7 +3,10 @@
 use gpumem_model::holders::Bound;
 
 use super::native::Native;
-use crate::heap::still::Object;
+use crate::heap::still::{Dict, Object};
+
+/// The class of what a cache with a bound keeps for each result.
+const LINK: &str = "_lru_list_elem";
 
 /// How full `object` is, if it is a container that has a bound: `collections.deque(maxlen=…)`,
 /// `functools.lru_cache(maxsize=…)`, `queue.Queue(maxsize)`, `asyncio.Queue(maxsize)`.
@@ -31,8 +34,19 @@ fn of_lru_cache(object: &Object<'_>) -> Option<Bound> {
     let parameters = object.attribute("cache_parameters")?;
     let maxsize = parameters.read("__closure__")?.tuple()?.next()?;
     let most = maxsize.read("cell_contents")?.number()?;
-    // How many results there are only its dict knows, which has no name.
-    Some(Bound { n: 0, most })
+    // Its dict of results has no name: it is the one whose values are links of the cache.
+    let is_of_results = |dict: &Dict<'_>| {
+        let mut values = dict.values();
+        let first = values.next();
+        first.is_some_and(|it| it.class().short_name() == LINK)
+    };
+    let referents = object.referents();
+    let mut dicts = referents.iter().filter_map(Object::dict);
+    let results = dicts.find(is_of_results);
+    Some(Bound {
+        n: results.map_or(0, |it| it.len() as u64),
+        most,
+    })
 }
 
 fn of_queue(object: &Object<'_>) -> Option<Bound> {

@@ -200,10 +200,17 @@ impl RunLoops {
         let mut entered: Vec<(usize, Option<usize>)> = Vec::new();
         let mut stood: Vec<FramePosition> = Vec::new();
         let mut are_callers_same = true;
+        let mut in_import = false;
         for (position, frame) in frames.iter().enumerate() {
             let before = before.get(position).filter(|it| it.code == frame.address());
             are_callers_same &= before.is_some();
-            let Some(code_idx) = self.code_idx(py, frame, around)? else {
+            let known = self.known(frame);
+            in_import |= known.is_none() && is_of_import(&file_of(frame.code.bind(py))?);
+            let code_idx = match known {
+                None => self.add(py, frame, around, in_import)?,
+                known => known,
+            };
+            let Some(code_idx) = code_idx else {
                 stood.push(FramePosition::new(frame, 0, 0));
                 continue;
             };
@@ -232,34 +239,26 @@ impl RunLoops {
         Ok(stood)
     }
 
-    fn code_idx(
-        &mut self,
-        py: Python<'_>,
-        frame: &RunningCode,
-        around: Option<usize>,
-    ) -> PyResult<Option<usize>> {
-        match self.known(frame) {
-            None => self.add(py, frame, around),
-            known => Ok(known),
-        }
-    }
-
     fn known(&self, frame: &RunningCode) -> Option<usize> {
         self.codes
             .iter()
             .position(|it| it.object.as_ptr() as usize == frame.address())
     }
 
-    /// Counts the loops of a code from now on. `None` where there is no room.
+    /// Counts the loops of a code from now on. `None` where there is no room, and of what a library does within an
+    /// import.
     fn add(
         &mut self,
         py: Python<'_>,
         frame: &RunningCode,
         around: Option<usize>,
+        in_import: bool,
     ) -> PyResult<Option<usize>> {
         let code = frame.code.bind(py);
         let file = file_of(code)?;
-        if self.codes.len() == MAX_CODES || is_of_import(&file) || is_ours(py, &file)? {
+        let is_library = !code_line::is_users(&file);
+        let is_of_modules = in_import && is_library;
+        if self.codes.len() == MAX_CODES || is_of_modules || is_ours(py, &file)? {
             return Ok(None);
         }
         let found = bytecode::loops_of(code, self.monitoring.opcodes)?;
@@ -268,7 +267,6 @@ impl RunLoops {
         if self.loops.len() + found.len() > MAX_LOOPS || self.n_places + n_heads > MAX_PLACES {
             return Ok(None);
         }
-        let is_library = !code_line::is_users(&file);
         let code_idx = self.codes.len();
         let first = self.loops.len();
         let mut loops: Vec<(usize, CodeLoop)> = Vec::new();

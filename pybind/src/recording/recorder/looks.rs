@@ -6,7 +6,7 @@ use gpumem_model::recording::{
     ChildGroup, DeviceIdx, Frame, HolderSnapshot, Level, RunIdx, SegmentSnapshot,
 };
 use gpumem_model::segments::Segments;
-use gpumem_model::units::Nanos;
+use gpumem_model::units::{Bytes, Nanos};
 
 use super::Recorder;
 
@@ -23,6 +23,12 @@ impl Recorder {
         let wanted = inspection::holders_wanted_to_read(&self.recording).into_iter();
         let labelled = |device| (device, self.recording.device(device).label.clone());
         wanted.map(labelled).collect()
+    }
+
+    /// By how much a run made the host grow, with the host's label, if the run of the same code before it did so, too.
+    pub(crate) fn host_growth(&self, idx: RunIdx) -> Option<(String, Bytes)> {
+        let (device, grown) = inspection::host_growth(&self.recording, idx)?;
+        Some((self.recording.device(device).label.clone(), grown))
     }
 
     /// The latest run of a cell, if such a look would be worthwhile.

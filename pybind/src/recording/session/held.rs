@@ -177,9 +177,10 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
             devices,
         };
         let is_worth = wanted.is_of_oom || !wanted.devices.is_empty();
-        is_worth.then(|| (wanted, session.recorder.handed_out(run)))
+        let recorder = &session.recorder;
+        is_worth.then(|| (wanted, recorder.handed_out(run), recorder.host_growth(run)))
     })?;
-    let Some((wanted, allocated)) = asked else {
+    let Some((wanted, allocated, grown)) = asked else {
         return Ok(());
     };
     // The look before this one may still be under way: one at a time. Its answer is not lost, and
@@ -207,6 +208,7 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
         patience
     };
     let question = Question {
+        grown,
         gone,
         is_kept: is_promised,
         ..question(py, Reach::NamesOrAll, allocated, before)

@@ -211,10 +211,14 @@ impl Judged {
     /// numbers that may be, the one that the levels come closest to.
     fn each_iteration(&self, context: Context<'_>, holder: &Holder) -> Option<ByteDelta> {
         let n_counted = self.n_runs as u64;
+        let grown = holder.grown?.as_f64();
         let (n_entries, n_bytes) = entries(holder);
+        // Of graphs that another name has, too, the entries retain nothing.
+        let is_shared =
+            holder.traits.graph.as_f64() >= MOST_AFTER * grown && n_bytes < MOST_AFTER * grown;
+        let n_bytes = if is_shared { grown } else { n_bytes };
         let n_most = SLOWER * self.most_iterations(context).unwrap_or_default();
         let n_most = n_most.max(2.0 * n_counted as f64);
-        let grown = holder.grown?.as_f64();
         let is_filled = grown >= FILLED * n_bytes;
         // Another loop of the run may have filled it.
         let is_seen = self.kept().as_f64() >= MOST_INSIDE * grown;

@@ -1,13 +1,15 @@
 //! Growth of names, whichever cells add to them.
 
 use super::super::held::{self, Looks};
+use super::super::suggest;
 use super::super::{Finding, FindingKind};
-use super::{Growers, Judged, found, n_positive};
+use super::{Growers, Judged, found, n_positive, reaches};
 use crate::context::Context;
 use crate::growth::State;
 use crate::names::{self, GrowingNames, NameKey, Names};
 use crate::series::Key;
 use crate::stats_cache::StatsCache;
+use gpumem_heap::Uses;
 use gpumem_model::holders::variable_of;
 use gpumem_model::recording::CellIdx;
 use gpumem_model::units::Bytes;
@@ -17,7 +19,8 @@ use gpumem_model::units::Bytes;
 pub(crate) fn growing_names(context: Context<'_>, only: Option<CellIdx>) -> Vec<GrowingNames> {
     let devices = context.recording.devices().iter();
     let growing = devices.flat_map(|device| {
-        let least = context.min_growth(device.idx);
+        let least = context.min_growth_of_names(device.idx);
+        let least = (least, context.min_growth(device.idx));
         let names = context.names;
         names.growing(context.recording, device.idx, least, only)
     });
@@ -77,12 +80,27 @@ fn is_whole_of(names: &Names, it: &Finding, by: &Finding) -> bool {
     names::is_branch(&by) && it.1 == variable_of(&by.1)
 }
 
+impl Judged {
+    /// However little it is: runs enough for a verdict, and either a sign of an accident, or no cell reads what
+    /// the name collects.
+    fn is_certain(&self, context: Context<'_>) -> bool {
+        let grows = matches!(self.state, State::Leak | State::Suspected);
+        let last = self.runs.last().filter(|_| grows);
+        let holder = self.growers.holders.first();
+        last.zip(holder).is_some_and(|(run, holder)| {
+            let run = context.recording.run(*run);
+            let uses = || suggest::uses(context.recording, run, holder);
+            !self.may_be_meant || matches!(uses(), Uses::None | Uses::Little)
+        })
+    }
+}
+
 fn judged_names(
     context: Context<'_>,
     growing: &GrowingNames,
     stats: &mut StatsCache,
 ) -> Option<Judged> {
-    let least = context.min_growth(growing.device);
+    let least = context.min_growth_of_names(growing.device);
     let first = *growing.runs.first()?;
     let course = std::iter::once(&growing.start).chain(&growing.levels);
     let course: Vec<Bytes> = course.copied().collect();
@@ -101,5 +119,6 @@ fn judged_names(
     };
     judged.growers.holders.first()?;
     judged.decide(context);
-    Some(judged)
+    let is_much = reaches(judged.kept(), context.min_growth(growing.device));
+    (is_much || judged.is_certain(context)).then_some(judged)
 }
