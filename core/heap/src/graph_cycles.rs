@@ -4,6 +4,7 @@
 
 use super::graph::{Edge, ObjectGraph};
 use super::node::{Category, NodeIdx};
+use super::root::Root;
 use super::step::Step;
 use gpumem_model::holders::RootKind;
 
@@ -13,9 +14,12 @@ const NAME: &str = "autograd";
 impl ObjectGraph {
     /// Tells which of what no name reaches is kept by a cycle through the graph of autograd.
     pub fn find_graph_cycles(&mut self) {
+        let is_unnamed = |root: &Root| root.kind == RootKind::Unnamed;
+        if !self.roots.iter().any(is_unnamed) {
+            return;
+        }
         let kinds = Cyclic::below(self, RootKind::Unnamed).kinds();
-        let unnamed = self.roots.iter_mut();
-        for root in unnamed.filter(|it| it.kind == RootKind::Unnamed) {
+        for root in self.roots.iter_mut().filter(|it| is_unnamed(it)) {
             if let Some(kind) = kinds[root.target.get()] {
                 root.name = NAME.into();
                 root.kind = kind;
@@ -131,7 +135,7 @@ fn first(group: &mut [usize], mut node: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{GraphBuilder, Node, Root};
+    use crate::{GraphBuilder, Node};
 
     /// What becomes of the kind of a tensor and the node of its graph, which have these steps to each other.
     fn kind(there: Step, back: Option<Step>) -> RootKind {
