@@ -161,10 +161,10 @@ def test_a_narrow_card_holds_all_that_is_in_it(
 
 
 CELLS_OF_ANY_NAME = [
-    "'</script><img src=x onerror=alert(1)>`__GPUMEM_TEXT__`'; x = sim.tensor(99)",
+    "x = '</script><img src=x onerror=alert(1)>`__GPUMEM_TEXT__`' and sim.tensor(99)",
     "שלום = sim.tensor(99)",
     f"{'x' * 300} = sim.tensor(99)",
-    "\"quoted\" '& quoted' '<b>'; y = sim.tensor(99)",
+    "y = \"quoted\" '& quoted' '<b>' and sim.tensor(99)",
 ]
 
 

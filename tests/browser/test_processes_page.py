@@ -37,7 +37,7 @@ def test_the_rank_that_leaks_comes_first(job: Callable[..., Path], open_file: Op
     page = open_file(job(8, leaking=1))
     expect(page.locator("h2")).to_have_text("8 ranks")
     expect(page.locator(".headline")).to_have_text(
-        "Rank 7 keeps 24 MiB a step; the others keep nothing"
+        "Rank 7 keeps 24 MiB a step, held by losses; the others keep nothing"
     )
     expect(page.locator(".cause .sign").first).to_have_text("▲")
     expect(page.locator(".command")).to_contain_text("jupyter gpumem report ")

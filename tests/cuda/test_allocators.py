@@ -116,7 +116,7 @@ def test_a_fraction_is_the_capacity_and_the_report_says_so() -> None:
     assert run(f"kept.append({empty(1800)})") is None
     assert run(f"y = {empty(1000)}") == "OutOfMemoryError"
     [found] = [it for it in findings("out_of_memory") if it.cell.label.startswith("y =")]
-    assert any("may use only 2 GiB" in it for it in found.suggestions), found.suggestions
+    assert any("limit of 2 GiB" in it for it in found.suggestions), found.suggestions
     assert run(f"try:\n    z = {empty(1000)}\nexcept torch.OutOfMemoryError:\n    pass") is None
     row = last()
     assert row["oom"]["survived"], row["oom"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import json
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -296,6 +297,16 @@ def test_outside_of_a_cell_a_block_is_a_run_of_its_own(shell: Shell) -> None:
     assert kept_by.name.startswith("kept in test_outside_of_a_cell"), kept_by
     assert "18 runs of 2 cells" in gpumem.report().text()
     assert shell.lines == []
+
+
+def test_who_wants_no_looks_has_none_after_a_block(shell: Shell) -> None:
+    sim.use(1 << 30)
+    shell.run("%config GpuMem.holders = False")
+    kept = []
+    for _ in range(3):
+        with gpumem.record("step"):
+            kept.append(sim.tensor(8 * MIB))
+    assert json.loads(gpumem.report().to_json())["holders"] == []
 
 
 SCRIPT = """

@@ -284,7 +284,7 @@ def test_the_line_after_the_cell_says_what_to_do(shell: Shell) -> None:
         "  the traceback keeps 600 MiB: %gpumem release traceback",
         "  %gpumem_report shows it in full",
     ]
-    assert "▲ def step(): ran out of memory, 76 MiB short" in gpumem.report().text()
+    assert "▲ step() ran out of memory, 76 MiB short" in gpumem.report().text()
 
 
 def test_a_later_run_with_room_withdraws_it(shell: Shell) -> None:

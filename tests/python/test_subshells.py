@@ -250,9 +250,8 @@ def test_the_ends_of_interleaved_cells_find_their_begins(shells: Shells, subshel
 def test_sixty_cells_in_four_shells_are_sixty_runs(shells: Shells) -> None:
     shells.run("%gpumem on")
     subshells = [None, *(shells.new_subshell() for _ in range(3))]
-    cells = [
-        f"time.sleep({n % 5} / 100); kept.append(sim.tensor({n + 1} << 10))" for n in range(60)
-    ]
+    kept = [f"kept.append(sim.tensor({n + 1} << 10))" for n in range(60)]
+    cells = [f"time.sleep({n % 5} / 100)\n{line}" for n, line in enumerate(kept)]
     places = itertools.cycle(subshells)
     requests = [shells.start(cell, subshell=next(places)) for cell in cells]
     rans = [shells.finish(request) for request in requests]
@@ -261,7 +260,7 @@ def test_sixty_cells_in_four_shells_are_sixty_runs(shells: Shells) -> None:
         shells.control("delete_subshell_request", subshell_id=str(subshell))
     assert [ran.of("error") for ran in rans] == [[]] * 60
     runs = [run for run in shells.runs() if "kept.append" in run["cell"]["label"]]
-    assert sorted(run["cell"]["label"] for run in runs) == sorted(cells)
+    assert sorted(run["cell"]["label"] for run in runs) == sorted(kept)
     assert {run["status"] for run in runs} == {"ok"}
 
 

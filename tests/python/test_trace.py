@@ -153,7 +153,7 @@ def test_what_a_line_holds_through_most_of_the_run_is_told(device: Any) -> None:
     )
     [finding] = gpumem.report().findings
     assert finding.kind == "long_lived_intermediates"
-    assert finding.title.startswith("Line 3 of h = sim.tensor(300 * MIB) holds 300 MiB")
+    assert finding.title.startswith("h = sim.tensor(300 * MIB) holds 300 MiB")
 
 
 def test_blocks_in_a_traced_run_have_exact_peaks_too(device: Any) -> None:

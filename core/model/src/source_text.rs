@@ -116,14 +116,18 @@ const KEEP_NOTHING: [&str; 5] = [
 ];
 
 /// The last line that does something: of the statements that are not nested in a `def` or `class`, no
-/// import, no comment, no name for an empty container, and none of [`KEEP_NOTHING`] while there is another.
+/// import, no comment, no name for an empty container, and neither a bare name nor one of [`KEEP_NOTHING`] while
+/// there is another.
 pub fn telling_line(source: &str) -> Option<String> {
     let text = normalised(source);
     let lines = statements(&text);
     let does_something = |line: &&str| !is_idle(line);
     let last = || lines.iter().copied().rev().filter(does_something);
+    let keeps_nothing = |line: &&str| {
+        line.chars().all(is_name_letter) || KEEP_NOTHING.iter().any(|call| line.starts_with(call))
+    };
     let says = last()
-        .find(|line| !KEEP_NOTHING.iter().any(|call| line.starts_with(call)))
+        .find(|line| !keeps_nothing(line))
         .or_else(|| last().next());
     says.map(str::to_owned).or_else(|| headline(source))
 }
@@ -257,6 +261,8 @@ mod tests {
             "import torch\nlosses = []\nnet = Net()\nlosses = []",
             "net = Net()",
         );
+        check_telling("x = f()\nx", "x = f()");
+        check_telling("import torch\nx", "x");
         check_telling("x = f()\ndef g():\n    return x\n# done", "x = f()");
         check_telling(
             "for b in data:\n    kept.append(b)\n    print(b)",

@@ -1,6 +1,6 @@
 //! A line whose result lives through most of a run.
 
-use super::{Presentation, Teller, code, prose};
+use super::{Presentation, Prose, Teller, code, prose};
 use gpumem_model::source_text;
 use gpumem_model::units::Bytes;
 
@@ -13,9 +13,12 @@ pub(super) fn present(
     let text = teller.run().and_then(|run| teller.recording.text(run));
     let source = text.and_then(|text| source_text::line(text, line));
     let source = source.and_then(source_text::headline);
+    let (who, fact): (Prose, Option<Prose>) = match source {
+        Some(source) => (code(&source).into(), Some(format!("line {line}").into())),
+        None => (prose![format!("Line {line} of "), teller.cell()], None),
+    };
     let title = prose![
-        format!("Line {line} of "),
-        teller.cell(),
+        who,
         format!(
             " holds {} through most of the run and then gives it back",
             units.size(held)
@@ -24,8 +27,8 @@ pub(super) fn present(
     ];
     let peak = format!("the run's peak is {}", units.size(peak));
     let mut own = Presentation::new(title, "");
-    if let Some(source) = source {
-        own = own.fact(code(&source));
+    if let Some(fact) = fact {
+        own = own.fact(fact);
     }
     own.fact(peak)
         .advice(prose![

@@ -94,6 +94,7 @@ impl Extension {
         session::sample_every(py, parsed_interval(&interval)?)?;
         let kept = SourceText::from_name(&source_text).unwrap_or_default();
         session::keep_source_text(py, kept)?;
+        session::look_after_blocks(holders);
         let mut state = self.state(py);
         state.record_all = record_all;
         state.quiet = quiet;

@@ -80,6 +80,9 @@ static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 /// A block outside of every recorded cell is recorded, too.
 static RECORDS_BLOCKS: AtomicBool = AtomicBool::new(true);
 
+/// Names are looked for after such a block.
+static LOOKS_AFTER_BLOCKS: AtomicBool = AtomicBool::new(true);
+
 /// The process that records; one that was forked from it leaves everything alone.
 static OWNER: LazyLock<u32> = LazyLock::new(process::id);
 
@@ -139,6 +142,11 @@ pub(crate) fn is_disabled() -> bool {
 #[pyfunction]
 pub(crate) fn record_blocks(yes: bool) {
     RECORDS_BLOCKS.store(yes, Ordering::Relaxed);
+}
+
+/// Sets whether names are looked for after blocks outside of every recorded cell.
+pub(crate) fn look_after_blocks(yes: bool) {
+    LOOKS_AFTER_BLOCKS.store(yes, Ordering::Relaxed);
 }
 
 /// Sets how much of a cell's source is kept from now on.

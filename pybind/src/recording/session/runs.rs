@@ -9,7 +9,9 @@ use pyo3::prelude::*;
 
 use super::reading::{readings, readings_after, readings_as_ordered};
 use super::selection::Selection;
-use super::{IS_RUNNING, Session, is_owner, is_running, records_blocks, with_session};
+use super::{
+    IS_RUNNING, LOOKS_AFTER_BLOCKS, Session, is_owner, is_running, records_blocks, with_session,
+};
 use super::{children, held};
 use crate::base::guard;
 use crate::base::strand::Strand;
@@ -152,7 +154,7 @@ pub(crate) fn begin_block(
     })?;
     let source = if is_inside { None } else { source() };
     let levels = readings(py, &devices);
-    if !is_inside {
+    if !is_inside && LOOKS_AFTER_BLOCKS.load(Ordering::Relaxed) {
         held::look_before(py, &levels)?;
     }
     let start = Start {
@@ -207,7 +209,7 @@ pub(crate) fn end_block(py: Python<'_>, id: RunId, ending: Ending) -> PyResult<(
     })?;
     run_end::tell(py, run);
     // A cell's end has its own look.
-    if is_outermost {
+    if is_outermost && LOOKS_AFTER_BLOCKS.load(Ordering::Relaxed) {
         held::look_for_holders(py, run)?;
     }
     Ok(())
