@@ -470,8 +470,8 @@ for _ in range(20):
     ip.run_cell("%%gpumem --quiet\\npass")
 tell(n_wakings() - before)
 """
-    # It may still be about to fall asleep after the question.
-    assert machine.ask(T4, script) <= 1
+    # It may still be about to fall asleep after the question. Woken by each cell, it would be 20.
+    assert machine.ask(T4, script) <= 5
 
 
 # Nothing is started for the user.
