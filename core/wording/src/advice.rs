@@ -62,10 +62,6 @@ pub(super) fn against_growth(advice: &Advice) -> Prose {
             ")"
         ],
         Advice::BreakGraphCycle { kind } => against_graph_cycle(*kind),
-        Advice::LookAtNativeMemory => prose![
-            "no object of Python has it, so it is native memory: a library's cache (of compiled code or of shapes), \
-             a profiler that is on, or what an extension never frees"
-        ],
         Advice::NoGrad { framework } => prose![
             "if no backward pass follows, compute under ",
             code(&format!("{framework}.no_grad()")),

@@ -131,8 +131,6 @@ pub enum Advice {
         /// What kind of cycle it is.
         kind: RootKind,
     },
-    /// No object of Python has it: look at what native code keeps.
-    LookAtNativeMemory,
     /// Compute without a graph.
     NoGrad {
         /// The module that has `no_grad`.

@@ -689,11 +689,6 @@ impl Growers {
         first.is_some_and(|it| it.kind == RootKind::UncollectedGarbage)
     }
 
-    /// There was a look after most of these runs, and none of what they kept was found.
-    pub(super) fn lack_all(&self, n_runs: usize) -> bool {
-        self.holders.is_empty() && 2 * self.n_looks >= n_runs
-    }
-
     /// There was a look after one of the runs.
     pub(super) fn is_looked_at(&self) -> bool {
         self.n_looks > 0

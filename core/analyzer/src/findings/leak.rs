@@ -12,7 +12,7 @@ use super::finding::{Finding, Withdrawn};
 use super::held::{self, Growers, Looks};
 use super::suggest;
 use super::traced;
-use super::{Advice, Details, GrowthDetails, SeriesGrowth};
+use super::{Details, GrowthDetails, SeriesGrowth};
 use crate::cell::CellRef;
 use crate::context::Context;
 use crate::device_rows::Rows;
@@ -700,9 +700,7 @@ impl Judged {
             .filter(|_| may_change)
             .and_then(|holder| suggest::fix(recording, device, run, holder));
         let is_cured = fix.as_ref().is_some_and(|fix| fix.before.is_some());
-        let advice = if grows && self.is_native(context) {
-            vec![Advice::LookAtNativeMemory]
-        } else if grows && !is_cured {
+        let advice = if grows && !is_cured {
             suggest::against_growth(recording, device, text, self.steps, first)
         } else {
             Vec::new()
@@ -757,12 +755,6 @@ impl Judged {
             evidence,
             details: Details::Growth(Box::new(details)),
         }
-    }
-
-    /// On the host, looks beyond names found nothing that has it.
-    fn is_native(&self, context: Context<'_>) -> bool {
-        let device = context.recording.device(self.key.device);
-        !device.kind.is_accelerator() && !self.steps && self.growers.lack_all(self.n_runs)
     }
 
     /// How many more runs tell whether it leaks: none if a name has decided it already, or its owner has to.
