@@ -14,7 +14,7 @@ pub use reads::Uses;
 use statement::{Code, Span};
 
 /// Longer cells are not parsed.
-const LONGEST: usize = 1 << 15;
+pub const LONGEST: usize = 1 << 15;
 
 /// Types of which a variable can be deleted without a second thought.
 const DATA: [&str; 9] = [
@@ -451,6 +451,22 @@ mod tests {
             Some("seen[key] = out"),
             "seen[key] = out.detach()",
         );
+    }
+
+    #[test]
+    fn a_hook_that_packs_a_tensor_as_it_is_detaches_it() {
+        let nobody = holder(RootKind::HookCycle, "autograd", "Tensor");
+        let check = |source: &str, expected: Option<&str>| {
+            let found = fix(&nobody, &["y = f(x)", source], false);
+            let found = found.map(|it| source.replace(&it.before.expect("a change"), &it.after));
+            assert_eq!(found.as_deref(), expected);
+        };
+        let hooks =
+            |pack: &str| format!("with saved_tensors_hooks({pack}, lambda t: t):\n    y = f(x)");
+        check(&hooks("lambda t: t"), Some(&hooks("lambda t: t.detach()")));
+        check(&hooks("lambda t: t.cpu()"), None);
+        check(&hooks("lambda t: (t, 1)"), None);
+        check(&hooks("pack"), None);
     }
 
     #[test]

@@ -14,11 +14,10 @@ const NAME: &str = "autograd";
 impl ObjectGraph {
     /// Tells which of what no name reaches is kept by a cycle through the graph of autograd.
     pub fn find_graph_cycles(&mut self) {
-        let is_unnamed = |root: &Root| root.kind == RootKind::Unnamed;
         if !self.roots.iter().any(is_unnamed) {
             return;
         }
-        let kinds = Cyclic::below(self, RootKind::Unnamed).kinds();
+        let kinds = Cyclic::of(self).kinds();
         for root in self.roots.iter_mut().filter(|it| is_unnamed(it)) {
             if let Some(kind) = kinds[root.target.get()] {
                 root.name = NAME.into();
@@ -26,6 +25,10 @@ impl ObjectGraph {
             }
         }
     }
+}
+
+fn is_unnamed(root: &Root) -> bool {
+    root.kind == RootKind::Unnamed
 }
 
 /// What is on a cycle, or kept by one.
@@ -39,9 +42,9 @@ struct Cyclic<'g> {
 }
 
 impl<'g> Cyclic<'g> {
-    /// Of what roots of that kind reach, what remains once all that nothing refers to is taken away, again and
-    /// again.
-    fn below(graph: &'g ObjectGraph, kind: RootKind) -> Self {
+    /// Of what is reached from what has no name, that which remains once all that nothing refers to is taken away,
+    /// again and again.
+    fn of(graph: &'g ObjectGraph) -> Self {
         let n_nodes = graph.nodes.len();
         let mut starts = vec![0_u32; n_nodes + 1];
         for edge in &graph.edges {
@@ -59,7 +62,7 @@ impl<'g> Cyclic<'g> {
             is_kept: vec![false; n_nodes],
         };
         let mut n_referring = vec![0_u32; n_nodes];
-        let roots = graph.roots.iter().filter(|root| root.kind == kind);
+        let roots = graph.roots.iter().filter(|root| is_unnamed(root));
         let mut open: Vec<NodeIdx> = roots.map(|root| root.target).collect();
         while let Some(node) = open.pop() {
             if !std::mem::replace(&mut cyclic.is_kept[node.get()], true) {

@@ -67,7 +67,7 @@ pub use block_names::{BlockNames, Extent};
 pub use cell_text::{CellText, FunctionText, NameUse, NameUses};
 pub use changed::changed_text;
 pub use changed::{Piece, changed};
-pub use fix::{Fix, FixReason, fix};
+pub use fix::{Fix, FixReason, LONGEST as LONGEST_OF_FIX, fix};
 pub use fix::{
     Uses, fix_of_rerun, is_cache, is_data, is_emptied, is_let_go, keeping_statement, uses,
 };

@@ -7,6 +7,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use gpumem_heap::LONGEST_OF_FIX;
 use pyo3::exceptions::{PyGeneratorExit, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::{MutexExt, PyOnceLock};
@@ -17,9 +18,6 @@ use crate::base::text::Text;
 use crate::recording::child;
 use crate::recording::ending::Ending;
 use crate::recording::session::{self, RunId};
-
-/// The text of a longer file is not kept: nothing is known of it, as of cells.
-const LONGEST: usize = 1 << 16;
 
 /// Records a block or a function as a run of its own, nested in the cell's run.
 ///
@@ -121,7 +119,7 @@ impl Block {
         Ok(Entry { id, around })
     }
 
-    /// The text of the file, or of the cell, that the block is in.
+    /// The text of the file, or of the cell, that the block is in; of a longer one no fix is known.
     fn source(&self, py: Python<'_>) -> PyResult<Option<Text>> {
         let file = if let Some(file) = &self.file {
             PyString::new(py, file).into_any()
@@ -133,7 +131,7 @@ impl Block {
         let text: Text = PyString::new(py, "")
             .call_method1("join", (lines,))?
             .extract()?;
-        Ok(Some(text).filter(|it| (1..=LONGEST).contains(&it.0.len())))
+        Ok(Some(text).filter(|it| (1..=LONGEST_OF_FIX).contains(&it.0.len())))
     }
 
     fn end(&self, py: Python<'_>, error: &Bound<'_, PyAny>) -> PyResult<()> {
