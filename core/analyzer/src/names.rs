@@ -308,7 +308,9 @@ impl Names {
             }
         }
         let by_cell = by_cell.values();
-        let growing = by_cell.flat_map(|names| GrowingNames::each(recording, device, names));
+        let last_look = of_device.looks.last().copied().unwrap_or_default();
+        let of_device = (device, last_look);
+        let growing = by_cell.flat_map(|names| GrowingNames::each(recording, of_device, names));
         growing.collect()
     }
 }
@@ -669,22 +671,26 @@ impl GrowingNames {
     /// Those of which each has a good part of what all gained, one by one; all together if there are none.
     fn each(
         recording: &Recording,
-        device: DeviceIdx,
+        of_device: (DeviceIdx, RunIdx),
         names: &[(&NameKey, &NameSeries)],
     ) -> Vec<Self> {
-        let all = Self::of(recording, device, names);
+        let all = Self::of(recording, of_device, names);
         let total: f64 = all.names.iter().map(|(_, gained)| gained.as_f64()).sum();
         let is_worth = |name: &NameKey| {
             let gained = all.names.iter().find(|(it, _)| it == name);
             gained.is_some_and(|(_, gained)| gained.as_f64() >= WORTH_NAMING * total)
         };
         let worth = names.iter().filter(|(name, _)| is_worth(name));
-        let each = worth.map(|name| Self::of(recording, device, std::slice::from_ref(name)));
+        let each = worth.map(|name| Self::of(recording, of_device, std::slice::from_ref(name)));
         let each: Vec<Self> = each.collect();
         if each.is_empty() { vec![all] } else { each }
     }
 
-    fn of(recording: &Recording, device: DeviceIdx, names: &[(&NameKey, &NameSeries)]) -> Self {
+    fn of(
+        recording: &Recording,
+        (device, last_look): (DeviceIdx, RunIdx),
+        names: &[(&NameKey, &NameSeries)],
+    ) -> Self {
         let adders = names
             .iter()
             .flat_map(|((_, name), series)| series.adders(recording, name));
@@ -694,7 +700,9 @@ impl GrowingNames {
         let doers = doers.flat_map(|((_, name), series)| series.doers(recording, name));
         let of_cells = doers.filter(|run| is_of_them(run));
         let first = of_cells.map(|run| run.idx).min().unwrap_or_default();
-        let runs = recording.runs()[first.get()..].iter();
+        // What runs after the last look did is not known yet.
+        let last = recording.outermost(last_look).max(first);
+        let runs = recording.runs()[first.get()..=last.get()].iter();
         let runs = runs.filter(|run| is_of_them(run));
         let sum = |run: &RunIdx| -> Bytes {
             let levels = names.iter().map(|(_, series)| series.after(*run));
@@ -963,6 +971,21 @@ mod tests {
             &levels,
             &[
                 "growing: losses.append(f()) · 8 MiB a run in 12 of 12, 96 in all · full in 1899 · losses",
+            ],
+        );
+    }
+
+    #[test]
+    fn runs_after_the_last_look_do_not_lower_the_rate() {
+        let noise = [90, -80, 40, 60, -100, 20, -30, 80, -70, 10, 50, -60];
+        let mut cells = vec![("losses = []", vec![run(1)])];
+        cells.extend(noise.map(|mib| ("losses.append(f())", vec![run(mib)])));
+        let levels: Vec<u64> = (0..=10).map(|n| 8 * n).collect();
+        check(
+            &cells,
+            &levels,
+            &[
+                "growing: losses.append(f()) · 8 MiB a run in 10 of 10, 80 in all · full in 1906 · losses",
             ],
         );
     }
