@@ -155,6 +155,23 @@ def test_where_stacks_were_recorded_they_stay() -> None:
 
 
 @in_process
+def test_why_tells_the_line_that_allocated_what_a_name_holds() -> None:
+    memory = started().cuda.memory
+    memory._record_memory_history(context="alloc", stacks="python")
+    run("n = 3\nlosses = [torch.empty(1 << 20, device='cuda') for _ in range(n)]")
+    count = shell().execution_count - 1
+    tells = hasattr(memory, "_allocation_traceback")
+    line = f"In [{count}], line 2"
+    assert f"allocated in {line}" in printed("%gpumem why losses") or not tells
+    [found] = [it for it in gpumem.holders() if it.name == "losses"]
+    assert found.allocated_in == (line if tells else None), found
+    memory._record_memory_history(None)
+    [found] = [it for it in gpumem.holders() if it.name == "losses"]
+    assert found.allocated_in is None, found
+    assert_quiet()
+
+
+@in_process
 def test_torchs_own_viewer_and_gpumem_read_it() -> None:
     torch = started()
     from torch.cuda import _memory_viz

@@ -361,6 +361,20 @@ def test_the_magic_tells_one_name_or_all(notebook: Shell, action: str) -> None:
     assert "takes one name, not 'two names'" in said
 
 
+def test_why_tells_since_which_cell_a_name_holds_its_memory(notebook: Shell) -> None:
+    notebook.run("%gpumem on")
+    run(notebook, "first = sim.tensor(20 << 20)")
+    run(notebook, "cache = {'batch': sim.tensor(90 << 20)}")
+    run(notebook, "first = cache['batch'] is None")
+    notebook.run("%gpumem why cache")
+    [line] = [line for line in notebook.lines[-1].splitlines() if "dict of 1 tensor" in line]
+    [found] = [it for it in gpumem.holders() if it.name == "cache"]
+    assert line.endswith(f" · since In [{found.since_execution_count}]"), line
+    number = found.since_execution_count
+    assert number is not None
+    assert notebook.user_ns["In"][number].startswith("cache = "), number
+
+
 def test_holders_work_without_a_notebook() -> None:
     code = (
         "import gpumem\nfrom gpumem import sim\nkept = [sim.tensor(5 << 20)]\n"

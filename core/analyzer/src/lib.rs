@@ -29,6 +29,7 @@ mod evidence;
 mod findings;
 mod gaps;
 mod growth;
+mod held_since;
 mod idle;
 mod incremental_analyzer;
 pub mod inspection;
@@ -63,6 +64,7 @@ pub use findings::{
 pub use gaps::Gap;
 pub use gpumem_model::severity::Severity;
 pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
+pub use held_since::note_since;
 pub use idle::{IdleMemory, idle_memory};
 pub use incremental_analyzer::IncrementalAnalyzer;
 pub use levels::{DeviceSummary, Warning};

@@ -15,8 +15,8 @@ use super::shared::Sharers;
 use super::step::Step;
 use super::{Holders, Limits, ledger, words};
 use gpumem_model::holders::{
-    Bound, DeviceHolders, Holder, Keeper, Kept, NameLevel, Part, Rest, RootKind, SharedMemory,
-    Traits,
+    Bound, DeviceHolders, Holder, Keeper, Kept, NameLevel, Origin, Part, Rest, RootKind,
+    SharedMemory, Traits,
 };
 use gpumem_model::units::{ByteDelta, Bytes};
 
@@ -166,6 +166,7 @@ impl HeapAnalysis<'_> {
             retained: Bytes::new(tally.n_bytes),
             grown: grown.and_then(|grown| grown.of(name.kind, name.name)),
             fresh: grown.and_then(|grown| grown.fresh_of(name.kind, name.name)),
+            origin: Origin::default(),
             path: path::text(&self.web, &self.reach, SESSION, largest),
             what: match target {
                 Some(idx) => words::object(self.web.graph.node(idx), tally),
@@ -207,7 +208,20 @@ impl HeapAnalysis<'_> {
             bound: self.bound(&links),
             tensor_type: self.tensor_type(&links),
             filled_by: String::new(),
+            release: self.release(&links).unwrap_or_default(),
         }
+    }
+
+    /// The method of the object nearest to the end of the links that has one, as code calls it.
+    fn release(&self, links: &[(u32, u32, u32)]) -> Option<String> {
+        let node = |vertex: u32| Some(self.web.graph.node(self.web.node_of(vertex)?));
+        let mut methods = links.iter().rev().filter_map(|(_, to, _)| {
+            let method = node(*to)?.release.as_deref()?;
+            Some((path::text(&self.web, &self.reach, SESSION, *to), method))
+        });
+        let (object, method) = methods.next()?;
+        let is_code = !object.contains(['<', '(', '…', ' ']);
+        is_code.then(|| format!("{object}.{method}()"))
     }
 
     /// Of what has the storage at the end of the path.

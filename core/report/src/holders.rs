@@ -71,12 +71,14 @@ fn root_lines(root: &Holder, lines: &mut Vec<String>) {
     let grown = root
         .grown
         .map(|grown| format!(" · {grown} since the last look"));
+    let origin = root.origin.words().map(|words| format!(" · {words}"));
     lines.push(format!(
-        "  {:>8}  {}{} · {}{}",
+        "  {:>8}  {}{} · {}{}{}",
         root.retained.to_string(),
         root.name,
         kind.unwrap_or_default(),
         root.what,
+        origin.unwrap_or_default(),
         grown.unwrap_or_default(),
     ));
     if root.path != root.name && !root.path.is_empty() {
@@ -136,7 +138,7 @@ fn counted(n: u64, one: &str, several: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpumem_model::holders::RootKind;
+    use gpumem_model::holders::{Origin, RootKind};
     use gpumem_model::units::{ByteDelta, Bytes};
 
     fn losses() -> Holder {
@@ -158,6 +160,10 @@ mod tests {
 
     fn out() -> Holder {
         Holder {
+            origin: Origin {
+                since: Some(3),
+                line: None,
+            },
             path: "Out[3]".to_owned(),
             what: "Tensor float32[1024]".to_owned(),
             ..Holder::new(RootKind::OutputHistory, "Out[3]", Bytes::mib(20))
@@ -193,6 +199,20 @@ mod tests {
         assert!(
             text.contains("300 MiB  a [2Jb · list of 3 tensors"),
             "{text}"
+        );
+    }
+
+    #[test]
+    fn the_line_that_allocated_it_is_told_where_it_is_known() {
+        let mut root = out();
+        root.origin.line = Some("In [3], line 2".to_owned());
+        let mut lines = Vec::new();
+        root_lines(&root, &mut lines);
+        assert_eq!(
+            lines,
+            [
+                "    20 MiB  Out[3] (displayed result) · Tensor float32[1024] · allocated in In [3], line 2"
+            ]
         );
     }
 
@@ -252,7 +272,7 @@ mod tests {
                 "   300 MiB  losses · list of 3 tensors, each with its graph · +100 MiB since th…",
                 "            losses[0].grad_fn",
                 "            300 MiB  [0] … [2] · 3 tensors, each with its graph",
-                "    20 MiB  Out[3] (displayed result) · Tensor float32[1024]",
+                "    20 MiB  Out[3] (displayed result) · Tensor float32[1024] · since In [3]",
                 "  … and 2 more names, 1 MiB",
                 "     8 MiB  model, ema and others together · 4 parameters",
                 "            model.head.weight",
@@ -268,7 +288,7 @@ mod tests {
             Some("cuda:0"),
             &[
                 "cuda:0  329 MiB in 9 storages",
-                "    20 MiB  Out[3] (displayed result) · Tensor float32[1024]",
+                "    20 MiB  Out[3] (displayed result) · Tensor float32[1024] · since In [3]",
                 "  … and more: looking was stopped at its bound",
             ],
         );

@@ -214,7 +214,7 @@ prop_compose! {
                     fresh: grown.map(|it| Bytes::new(it.unsigned_abs())),
                     path,
                     what,
-                    traits: Traits { n_tensors: 5, scalars, graph, keeper: grown.map(|_| Keeper::ALL[part % 4]), is_shared, part: grown.map(|_| Part::ALL[part]), tensor_type: type_name.clone(), filled_by: type_name.clone(), type_name, bound: grown.map(|n| Bound { n: n.unsigned_abs(), most: 7 }) },
+                    traits: Traits { n_tensors: 5, scalars, graph, keeper: grown.map(|_| Keeper::ALL[part % 4]), is_shared, part: grown.map(|_| Part::ALL[part]), tensor_type: type_name.clone(), filled_by: type_name.clone(), release: type_name.clone(), type_name, bound: grown.map(|n| Bound { n: n.unsigned_abs(), most: 7 }) },
                     branches,
                     more,
                 }],

@@ -37,7 +37,9 @@ pub(super) fn present(teller: &Teller<'_>, details: &OutlivedDetails) -> Present
     shown.line = vec![title];
     shown.line.extend(is_off.then_some(off));
     if !details.what.is_empty() && !is_off {
-        shown = shown.fact(prose!["kept: ", &*details.what]);
+        let since = details.held_since;
+        let since = since.map_or_else(String::new, |n| format!(", held since In [{n}]"));
+        shown = shown.fact(prose!["kept: ", &*details.what, since]);
     }
     if !details.is_alone && details.kind.is_named() {
         shown = shown.fact("other names may hold it, too");
@@ -61,6 +63,7 @@ pub fn outlived(found: &Outlived, is_deleted: bool, units: Units) -> (Prose, Pro
         what: found.what.clone(),
         way_out: found.way_out,
         is_alone: found.is_alone,
+        held_since: None,
         since: RunIdx(0),
         since_execution_count: None,
     };

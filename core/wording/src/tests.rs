@@ -325,6 +325,7 @@ fn what_lives_on_in_words() {
         what: "Model".to_owned(),
         way_out,
         is_alone: true,
+        held_since: Some(2),
         since: RunIdx(0),
         since_execution_count: None,
     };

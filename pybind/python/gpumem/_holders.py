@@ -53,6 +53,12 @@ class Holder:
     children: tuple[HolderBranch, ...]
     grown_bytes: int | None = None
     """Only in a finding: its growth over the finding's runs."""
+    since_execution_count: int | None = None
+    """The number of the run (``In [4]``) since which it holds most of that; ``None`` if it
+    came bit by bit, or nobody looked. Never in a finding."""
+    allocated_in: str | None = None
+    """The line that allocated the largest object: ``In [4], line 2``, ``train.py:12``. Only while
+    torch records a history of its CUDA allocator, with torch 2.15 or newer."""
 
 
 @dataclass(frozen=True)

@@ -275,6 +275,8 @@ class Outlived:
     ``name``, ``collector``, ``thread``."""
     is_alone: bool
     """The name keeps all of it, and no other name does."""
+    held_since_execution_count: int | None
+    """Jupyter's number of the run since which the variable held it."""
     since_run: int
     """The run after which it was found, as counted in the recording."""
     since_execution_count: int | None

@@ -16,8 +16,13 @@ use crate::heap::adapters::own::Asks;
 use crate::heap::look::{self, Question, Reach, Taken, Urgency};
 use crate::recording::session;
 
+use super::allocation_lines;
+
 /// How long a walk that somebody waits for may take.
 const WALK_TIME: Duration = Duration::from_secs(5);
+
+/// Of as many storages torch is asked where they were allocated.
+const MAX_STORAGES: usize = 1 << 12;
 
 /// Who holds what, device by device, at one moment.
 #[pyclass(frozen, module = "gpumem._gpumem")]
@@ -49,9 +54,15 @@ pub(crate) fn find_holders(py: Python<'_>, depth: usize) -> PyResult<Holders> {
 
 /// The same for who puts it into words.
 pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<heap::Holders> {
+    let are_allocations_known = allocation_lines::are_known(py);
     let question = Question {
         limits: heap::Limits {
             depth,
+            n_storages: if are_allocations_known {
+                MAX_STORAGES
+            } else {
+                0
+            },
             ..heap::Limits::default()
         },
         allocated: session::handed_out(py),
@@ -62,7 +73,11 @@ pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<heap::Holders> 
     // Whoever asked waits longer than a cell's end does, however long that is.
     let patience = (WALK_TIME * 2).max(look::patience());
     let reason = match look::take(py, &shells(py), &question, patience) {
-        Taken::Answered(found) => {
+        Taken::Answered(mut found) => {
+            session::note_since(py, &mut found.holders)?;
+            if are_allocations_known {
+                drop(guard::caught(py, || allocation_lines::note(py, &mut found)));
+            }
             for note in &found.notes {
                 guard::log_once(py, &format!("a look for holders is not whole: {note}"));
             }
@@ -99,6 +114,8 @@ fn plain_root<'py>(py: Python<'py>, root: &Holder) -> PyResult<Bound<'py, PyDict
     plain.set_item("name", &root.name)?;
     plain.set_item("kind", root.kind.name())?;
     plain.set_item("n_bytes", root.retained.get())?;
+    plain.set_item("since_execution_count", root.origin.since)?;
+    plain.set_item("allocated_in", &root.origin.line)?;
     plain.set_item("path", &root.path)?;
     plain.set_item("what", &root.what)?;
     plain.set_item("children", plain_branches(py, &root.branches)?)?;

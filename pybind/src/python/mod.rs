@@ -2,6 +2,7 @@
 //!
 //! Knows no events of a shell.
 
+mod allocation_lines;
 pub(crate) mod api;
 pub(crate) mod arrow;
 pub(crate) mod blocks;

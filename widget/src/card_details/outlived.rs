@@ -46,7 +46,9 @@ pub(super) fn path(
         add(&steps, &step("code", code, words));
     }
     let size = units.size(details.alive);
-    add(&steps, &step("b", &size, "live on"));
+    let held_since = details.held_since;
+    let words = held_since.map_or_else(|| "live on".to_owned(), |n| format!("held since In [{n}]"));
+    add(&steps, &step("b", &size, &words));
     let place = format!("{}:{}", finding.device.0, details.holder);
     let ways = [
         make.link("copy", &details.path, "copy path"),

@@ -26,6 +26,7 @@ use crate::series::{Key, RunSeries, StepSeries};
 use crate::stats_cache::StatsCache;
 use crate::trend;
 use gpumem_heap as heap;
+use gpumem_heap::{Fix, FixReason};
 use gpumem_model::holders::Holder;
 use gpumem_model::recording::{Recording, Run, RunIdx};
 use gpumem_model::severity::Severity;
@@ -699,7 +700,8 @@ impl Judged {
         let fix = first
             .filter(|_| may_change)
             .and_then(|holder| suggest::fix(recording, device, run, holder));
-        let is_cured = fix.as_ref().is_some_and(|fix| fix.before.is_some());
+        let is_cure = |fix: &Fix| fix.before.is_some() || fix.reason == FixReason::MethodCalled;
+        let is_cured = fix.as_ref().is_some_and(is_cure);
         let advice = if grows && !is_cured {
             suggest::against_growth(recording, device, text, self.steps, first)
         } else {

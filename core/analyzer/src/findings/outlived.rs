@@ -15,6 +15,7 @@ use super::{Details, Finding, FindingKind, Withdrawn, held};
 use crate::cell::CellRef;
 use crate::context::Context;
 use crate::evidence::{Evidence, Statistic};
+use crate::held_since;
 use crate::levels::DeviceSummary;
 
 /// A variable that is gone, and who keeps what it held.
@@ -42,6 +43,9 @@ pub struct OutlivedDetails {
     pub way_out: Option<WayOut>,
     /// The name keeps all of it, and no other name does.
     pub is_alone: bool,
+    /// Jupyter's number of the run since which the variable held it.
+    #[serde(rename = "held_since_execution_count")]
+    pub held_since: Option<u32>,
     /// The run after which it was found, as counted in the recording.
     #[serde(rename = "since_run")]
     pub since: RunIdx,
@@ -162,6 +166,10 @@ impl Name<'_> {
             what: outlived.what.clone(),
             ..Holder::new(outlived.kind, &outlived.holder, outlived.n_bytes)
         };
+        let variable = Holder::new(RootKind::Variable, &outlived.name, outlived.had);
+        let before = Some(self.since);
+        let held_since =
+            held_since::held_since(recording, device.device, &variable, outlived.had, before);
         let details = OutlivedDetails {
             name: outlived.name.clone(),
             is_rebound: outlived.is_rebound,
@@ -173,6 +181,7 @@ impl Name<'_> {
             what: outlived.what.clone(),
             way_out: outlived.way_out,
             is_alone: outlived.is_alone,
+            held_since: held_since.and_then(|run| recording.run(run).execution_count),
             since: self.since,
             since_execution_count: run.execution_count,
         };

@@ -173,6 +173,9 @@ pub struct Holder {
     /// run has `fresh` bytes and no growth.
     #[serde(skip)]
     pub fresh: Option<Bytes>,
+    /// Where that came from. The recording and the framework are asked only if somebody waits for it: `%gpumem why`.
+    #[serde(skip)]
+    pub origin: Origin,
     /// The Python expression of the largest object: `losses[3].grad_fn._saved_self`.
     pub path: String,
     /// What it is, in words: `list of 96 tensors, each with its graph`.
@@ -197,6 +200,7 @@ impl Holder {
             retained,
             grown: None,
             fresh: None,
+            origin: Origin::default(),
             path: String::new(),
             what: String::new(),
             traits: Traits::default(),
@@ -216,6 +220,26 @@ impl Holder {
     /// It is a variable of a function that runs in the cell's own thread: `outs in encode()`.
     pub fn is_local(&self) -> bool {
         self.kind == RootKind::ThreadFrame && self.name.ends_with("()")
+    }
+}
+
+/// Where what a holder has came from: [`Holder::origin`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Jupyter's number of the run since which it holds most of that, by the looks of the recording.
+    pub since: Option<u32>,
+    /// The line that allocated the largest storage, where the framework tells: `In [4], line 2`, `train.py:12`.
+    pub line: Option<String>,
+}
+
+impl Origin {
+    /// In words: `since In [4]`.
+    pub fn words(&self) -> Option<String> {
+        let line = self
+            .line
+            .as_ref()
+            .map(|line| format!("allocated in {line}"));
+        line.or_else(|| Some(format!("since In [{}]", self.since?)))
     }
 }
 
@@ -247,6 +271,9 @@ pub struct Traits {
     pub tensor_type: String,
     /// What fills it beside the cells: `worker (thread)`, `collect (task)`. Empty if nothing does.
     pub filled_by: String,
+    /// The call that lets go of what the object nearest to the largest one has: `accelerator.free_memory()`. Empty
+    /// if none of them has such a method.
+    pub release: String,
 }
 
 named! {

@@ -133,6 +133,7 @@ fn clean_holder(holder: &mut Holder) {
         &mut traits.type_name,
         &mut traits.tensor_type,
         &mut traits.filled_by,
+        &mut traits.release,
     ] {
         make_printable(text);
     }

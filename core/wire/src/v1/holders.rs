@@ -147,6 +147,7 @@ wire! { Holder {
     sparse "bound" => traits.bound,
     sparse "tensor_type" => traits.tensor_type,
     sparse "filled_by" => traits.filled_by,
+    sparse "release" => traits.release,
     "branches" => branches,
     "more" => more,
 }}

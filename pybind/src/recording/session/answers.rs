@@ -146,6 +146,13 @@ pub(crate) fn snapshot(py: Python<'_>) -> PyResult<Recording> {
     with_recorder(py, |recorder| recorder.recording().clone())
 }
 
+/// Notes in what a look found now since when each name holds it.
+pub(crate) fn note_since(py: Python<'_>, found: &mut gpumem_heap::Holders) -> PyResult<()> {
+    with_recorder(py, |recorder| {
+        gpumem_analyzer::note_since(recorder.recording(), found)
+    })
+}
+
 /// How many runs have ended before one, with the blocks in it, that has not. A block that
 /// outlives its cell is not waited for.
 pub(crate) fn n_ended(recording: &Recording) -> usize {

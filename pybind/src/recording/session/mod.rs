@@ -31,7 +31,8 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
 pub(crate) use answers::{
-    NOTEBOOK_WIDTH, SessionRun, is_long_without_steps, late_findings, line, n_ended, snapshot,
+    NOTEBOOK_WIDTH, SessionRun, is_long_without_steps, late_findings, line, n_ended, note_since,
+    snapshot,
 };
 #[cfg(feature = "testing")]
 pub(crate) use answers::{latest_line, long_from};
