@@ -162,7 +162,7 @@ def test_why_tells_the_line_that_allocated_what_a_name_holds() -> None:
     count = shell().execution_count - 1
     tells = hasattr(memory, "_allocation_traceback")
     line = f"In [{count}], line 2"
-    assert f"allocated in {line}" in printed("%gpumem why losses") or not tells
+    assert f" · allocated in {line}" in gpumem.holders().text("losses", width=99) or not tells
     [found] = [it for it in gpumem.holders() if it.name == "losses"]
     assert found.allocated_in == (line if tells else None), found
     memory._record_memory_history(None)
