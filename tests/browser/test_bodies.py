@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import gpumem
@@ -30,7 +31,12 @@ SESSIONS = {
         *(f"step = {n}" for n in range(9)),
         "big = sim.tensor(7 << 30)",
     ],
-    "outlived": ["model = [sim.tensor(900 << 20)]\nkept = {'m': model}", "del model"],
+    "outlived": [
+        "corpus = sim.tensor(700 << 20)",
+        "model = [sim.tensor(900 << 20)]\nkept = {'m': model}",
+        "del corpus",
+        "del model",
+    ],
     "doubling": ["table = sim.tensor(1 << 30)"] * 4,
     "retention": ["t = sim.tensor(900 << 20)\nt", "del t"],
     "lines": ["kept = []", LEAK],
@@ -140,6 +146,20 @@ def test_what_lives_on_has_a_path(card: Callable[..., Locator]) -> None:
     """From the name that is gone, by the one that keeps it, to its bytes."""
     steps = card("outlived", "keeps its 900 MiB").locator(".path li > :first-child")
     assert steps.all_inner_texts() == ["model", "kept", "['m']", "900 MiB"]
+
+
+def test_what_lives_on_has_a_lane_for_each_who_held_it(card: Callable[..., Locator]) -> None:
+    """Over the runs; and what else was deleted gave its memory back."""
+    found = card("outlived", "keeps its 900 MiB")
+    lanes = found.locator(".box", has_text="Who held these 900 MiB").locator(".track")
+    parts = [
+        lane.locator("i").evaluate_all("all => all.map(it => it.className)") for lane in lanes.all()
+    ]
+    assert parts == [["none", "tensors"], ["none", "over"]]
+    assert re.search(
+        r"gone since In \[\d+\]\s+kept\['m'\]\s+alone since In \[\d+\]", found.inner_text()
+    )
+    assert re.search(r"corpus gave back 700 MiB in In \[\d+\]", found.inner_text())
 
 
 def test_two_copies_are_seen_before_during_and_after(card: Callable[..., Locator]) -> None:

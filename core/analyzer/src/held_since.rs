@@ -24,7 +24,10 @@ pub(crate) fn held_since(
     while let Some((run, look)) = looks.next() {
         let found = look.roots.iter().chain(&look.sharing);
         let mut found = found.filter(|it| it.kind == holder.kind);
-        let found = found.find(|it| it.name == holder.variable())?;
+        // Of earlier looks, a recording only keeps what grew.
+        let Some(found) = found.find(|it| it.name == holder.variable()) else {
+            continue;
+        };
         let earlier = looks.peek().map(|(run, _)| *run);
         match found.fresh {
             Some(fresh) if fresh.as_f64() >= MOST * n_bytes.as_f64() => {
@@ -116,13 +119,19 @@ mod tests {
 
     #[test]
     fn a_name_holds_since_the_look_that_found_most_of_it_new() {
-        let cells = ["import f", "model = f()", "g()", "g()"];
+        let cells = ["import f", "model = f()", "g()", "g()", "g()", "g()", "g()"];
         let (none, all, rest) = ((0, 1, None), (700, Some(700)), (709, Some(9)));
         check(
             &cells,
             &[none, (1, all.0, all.1), (2, rest.0, rest.1)],
             Some(1),
         );
+        let unchanged = (3..7).map(|run| (run, 700, Some(0)));
+        let looks: Vec<_> = [none, (1, all.0, all.1)]
+            .into_iter()
+            .chain(unchanged)
+            .collect();
+        check(&cells, &looks, Some(1));
         // The run that had no look of its own is known by its text.
         check(
             &cells,

@@ -58,7 +58,7 @@ pub use composition::{Part, PartContent, PartKind};
 pub use evidence::{Evidence, Statistic};
 pub use findings::{
     Advice, Cause, ChildrenDetails, Cure, Details, DoublingDetails, Finding, FindingKind,
-    FragmentationDetails, GrowthDetails, HeldByError, OomBreakdown, OomPart, OomShare,
+    FragmentationDetails, GivenBack, GrowthDetails, HeldByError, OomBreakdown, OomPart, OomShare,
     OutlivedDetails, RetentionDetails, SeriesGrowth, Sufficiency, TracedRun, Withdrawn,
 };
 pub use gaps::Gap;

@@ -10,7 +10,7 @@ use super::inventory::{Inventory, Shelf};
 use super::reach::Held;
 use super::retained_size::{RetainedSize, Stored};
 use super::{Holders, words};
-use gpumem_model::holders::{Outlived, RootKind};
+use gpumem_model::holders::{NameLevel, Outlived, RootKind};
 use gpumem_model::units::Bytes;
 use way::Way;
 
@@ -53,8 +53,10 @@ fn promises(shelf: &Shelf, asked: &Asked<'_>) -> Vec<Holding> {
 
 /// What became of a promise.
 enum Outcome {
-    /// All is freed, or under the name again.
-    Kept,
+    /// All is freed.
+    Freed,
+    /// It is under the name again.
+    Back,
     /// No name leads to the rest, which this search did not look for.
     Unknown,
     /// It lives on, which is no news: another variable is the same object, or the collector will free it.
@@ -89,11 +91,18 @@ impl HeapAnalysis<'_> {
             let stored = self.stored_by_id(device as u16);
             let mut kept = Vec::new();
             let mut outlived = Vec::new();
+            let mut given_back = Vec::new();
             for promise in promises {
                 let was_known = earlier.promises.iter().any(|it| it.name == promise.name);
                 let is_far = before.is_whole && was_known || asked.is_kept || !asked.is_collected;
                 match self.outcome(&promise, &stored, nameless, is_far) {
-                    Outcome::Kept => {}
+                    Outcome::Back => {}
+                    Outcome::Freed => given_back.push(NameLevel {
+                        kind: RootKind::Variable,
+                        name: promise.name.to_string(),
+                        n_bytes: promise.n_bytes,
+                        n_storages: promise.ids.len() as u64,
+                    }),
                     Outcome::Unknown => {
                         is_hidden = true;
                         kept.push(promise);
@@ -115,6 +124,7 @@ impl HeapAnalysis<'_> {
             let mut devices = holders.devices.iter_mut();
             if let Some(found) = devices.find(|it| it.device == *label) {
                 found.outlived = outlived;
+                found.given_back = given_back;
             }
         }
         is_hidden && !self.web.graph.is_whole && !self.web.graph.is_cut
@@ -159,8 +169,11 @@ impl HeapAnalysis<'_> {
         let n_bytes = by_root.values().flatten();
         let n_bytes = n_bytes.map(|it| Bytes::new(it.n_bytes)).sum();
         let sum = |stored: &Vec<&Stored>| stored.iter().map(|it| it.n_bytes).sum::<u64>();
+        if n_found == Bytes::ZERO {
+            return Outcome::Freed;
+        }
         let Some((root, held)) = by_root.iter().max_by_key(|(_, stored)| sum(stored)) else {
-            return Outcome::Kept;
+            return Outcome::Back;
         };
         let way = Way::to(self, *root, held, promise);
         let name = &self.web.names[*root as usize - 1];
@@ -199,11 +212,11 @@ impl HeapAnalysis<'_> {
             return if outlived.is_accident() {
                 Outcome::LivesOn(outlived)
             } else {
-                Outcome::Kept
+                Outcome::Back
             };
         }
         if name.kind == RootKind::Variable && way.is_same_object(promise, n_bytes, stored) {
-            return Outcome::Kept;
+            return Outcome::Back;
         }
         Outcome::LivesOn(outlived)
     }
@@ -292,6 +305,39 @@ mod tests {
         let (found, _) = found(way, |_, _| {}, &asked);
         let found: Vec<_> = found.iter().map(|(a, b)| (&**a, &**b)).collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_was_freed_is_given_back() {
+        let before = graph(|builder, model| builder.root(Root::variable("model", model)));
+        let before = HeapAnalysis::at(&before).inventory();
+        let given_back = |now: &ObjectGraph| {
+            let look = HeapAnalysis::at(now);
+            let mut holders = look.holders(&Limits::default(), None);
+            let gone = ["model".to_owned()];
+            let asked = Asked {
+                gone: &gone,
+                is_collected: true,
+                ..Asked::default()
+            };
+            look.outlived(&mut look.inventory(), &mut holders, &before, &asked);
+            let device = holders.on("sim:0").expect("a device").given_back.iter();
+            device
+                .map(|it| (it.name.clone(), it.n_bytes))
+                .collect::<Vec<_>>()
+        };
+        let mut builder = GraphBuilder::default();
+        let other = builder.node(Node::storage(9, "sim:0", Bytes::mib(1)));
+        builder.root(Root::variable("other", other));
+        let mut freed = builder.build();
+        let rest = Allocated {
+            n_bytes: Bytes::mib(1),
+            is_rounded: false,
+        };
+        freed.account("sim:0", rest);
+        assert_eq!(given_back(&freed), [("model".to_owned(), Bytes::mib(600))]);
+        let kept = graph(|builder, model| builder.root(Root::variable("kept", model)));
+        assert_eq!(given_back(&kept), []);
     }
 
     fn object(type_name: &str, step: Step) -> (Node, Step) {

@@ -8,8 +8,8 @@ use super::*;
 use gpumem_analyzer::{Rules, Warning, analyze};
 use gpumem_model::downsample::{Downsampler, Spacing};
 use gpumem_model::holders::{
-    Bound, DeviceHolders, Holder, HolderBranch, Keeper, Kept, NameLevel, Outlived, Part, Rest,
-    RootKind, SharedMemory, Traits, Twin, WayOut,
+    Bound, DeviceHolders, Holder, HolderBranch, Keeper, Kept, NameLevel, Origin, Outlived, Part,
+    Rest, RootKind, SharedMemory, Traits, Twin, WayOut,
 };
 use gpumem_model::recording::FrameOrigin;
 use gpumem_model::recording::{
@@ -198,6 +198,12 @@ prop_compose! {
                     way_out: grown.map(|_| WayOut::ALL[part % 7]),
                     code: step.clone(),
                 }],
+                given_back: vec![NameLevel {
+                    kind: RootKind::ALL[kind],
+                    name: name.clone(),
+                    n_bytes: graph,
+                    n_storages: 2,
+                }],
                 shared: vec![SharedMemory {
                     names: vec![name.clone()],
                     and_others: scalars,
@@ -212,6 +218,7 @@ prop_compose! {
                     retained,
                     grown: grown.map(ByteDelta::new),
                     fresh: grown.map(|it| Bytes::new(it.unsigned_abs())),
+                    origin: Origin::default(),
                     path,
                     what,
                     traits: Traits { n_tensors: 5, scalars, graph, keeper: grown.map(|_| Keeper::ALL[part % 4]), is_shared, part: grown.map(|_| Part::ALL[part]), tensor_type: type_name.clone(), filled_by: type_name.clone(), release: type_name.clone(), type_name, bound: grown.map(|n| Bound { n: n.unsigned_abs(), most: 7 }) },

@@ -37,7 +37,7 @@ pub(super) fn present(teller: &Teller<'_>, details: &OutlivedDetails) -> Present
     shown.line = vec![title];
     shown.line.extend(is_off.then_some(off));
     if !details.what.is_empty() && !is_off {
-        let since = details.held_since;
+        let since = details.held_since_execution_count;
         let since = since.map_or_else(String::new, |n| format!(", held since In [{n}]"));
         shown = shown.fact(prose!["kept: ", &*details.what, since]);
     }
@@ -64,6 +64,8 @@ pub fn outlived(found: &Outlived, is_deleted: bool, units: Units) -> (Prose, Pro
         way_out: found.way_out,
         is_alone: found.is_alone,
         held_since: None,
+        held_since_execution_count: None,
+        given_back: Vec::new(),
         since: RunIdx(0),
         since_execution_count: None,
     };

@@ -325,7 +325,9 @@ fn what_lives_on_in_words() {
         what: "Model".to_owned(),
         way_out,
         is_alone: true,
-        held_since: Some(2),
+        held_since: Some(RunIdx(1)),
+        held_since_execution_count: Some(2),
+        given_back: Vec::new(),
         since: RunIdx(0),
         since_execution_count: None,
     };

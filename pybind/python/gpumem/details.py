@@ -248,6 +248,18 @@ class Retention:
 
 
 @dataclass(frozen=True)
+class GivenBack:
+    """A variable that is gone, or has a new object, and gave back all that it held."""
+
+    name: str
+    """The variable."""
+    n_bytes: int
+    """What it held."""
+    execution_count: int | None
+    """Jupyter's number of the run after which that was seen."""
+
+
+@dataclass(frozen=True)
 class Outlived:
     """A variable that is gone, and who keeps what it held."""
 
@@ -275,8 +287,12 @@ class Outlived:
     ``name``, ``collector``, ``thread``."""
     is_alone: bool
     """The name keeps all of it, and no other name does."""
+    held_since_run: int | None
+    """The run since which the variable held it, as counted in the recording."""
     held_since_execution_count: int | None
-    """Jupyter's number of the run since which the variable held it."""
+    """Jupyter's number of that run."""
+    given_back: tuple[GivenBack, ...]
+    """Other variables that are gone, and gave back all that they held; the latest first."""
     since_run: int
     """The run after which it was found, as counted in the recording."""
     since_execution_count: int | None

@@ -29,6 +29,8 @@ pub(crate) fn of(make: &Maker, model: &Model, finding: &Finding) -> Vec<Element>
         }
         Details::Outlived(details) => {
             bodies.extend(outlived::path(make, finding, details, units));
+            bodies.extend(outlived::lanes(make, model.recording(), details, units));
+            bodies.extend(outlived::given_back(make, details, units));
         }
         Details::Doubling(details) => bodies.push(doubling::body(make, *details, units)),
         Details::Fragmentation(_) | Details::ReservedGrowth { .. } => {

@@ -38,7 +38,7 @@ pub use growth_details::{Advice, GrowthDetails, SeriesGrowth, TracedRun};
 pub use oom_breakdown::{OomBreakdown, OomPart, OomShare};
 pub use oom_cause::{Cause, HeldByError};
 pub use oom_cures::{Cure, Sufficiency};
-pub use outlived::OutlivedDetails;
+pub use outlived::{GivenBack, OutlivedDetails};
 pub use retention::RetentionDetails;
 
 named! {

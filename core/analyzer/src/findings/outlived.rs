@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gpumem_heap::{Fix, FixReason};
 use gpumem_model::holders::{DeviceHolders, Holder, Outlived, RootKind, WayOut};
-use gpumem_model::recording::{DeviceIdx, DeviceKind, RunIdx};
+use gpumem_model::recording::{DeviceIdx, DeviceKind, Recording, RunIdx};
 use gpumem_model::rules::Rules;
 use gpumem_model::severity::Severity;
 use gpumem_model::source_text::is_name_letter;
@@ -43,15 +43,33 @@ pub struct OutlivedDetails {
     pub way_out: Option<WayOut>,
     /// The name keeps all of it, and no other name does.
     pub is_alone: bool,
-    /// Jupyter's number of the run since which the variable held it.
-    #[serde(rename = "held_since_execution_count")]
-    pub held_since: Option<u32>,
+    /// The run since which the variable held it, as counted in the recording.
+    #[serde(rename = "held_since_run")]
+    pub held_since: Option<RunIdx>,
+    /// Jupyter's number of that run.
+    pub held_since_execution_count: Option<u32>,
+    /// Other variables that are gone, and gave back all that they held; the latest first.
+    pub given_back: Vec<GivenBack>,
     /// The run after which it was found, as counted in the recording.
     #[serde(rename = "since_run")]
     pub since: RunIdx,
     /// Jupyter's number of that run.
     pub since_execution_count: Option<u32>,
 }
+
+/// A variable that is gone, or has a new object, and gave back all that it held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GivenBack {
+    /// The variable.
+    pub name: String,
+    /// What it held.
+    pub n_bytes: Bytes,
+    /// Jupyter's number of the run after which that was seen.
+    pub execution_count: Option<u32>,
+}
+
+/// As many are listed.
+const MAX_GIVEN_BACK: usize = 3;
 
 /// A variable that held so much of any device matters when it is gone, …
 const MUCH_HELD: Bytes = Bytes::mib(64);
@@ -181,7 +199,10 @@ impl Name<'_> {
             what: outlived.what.clone(),
             way_out: outlived.way_out,
             is_alone: outlived.is_alone,
-            held_since: held_since.and_then(|run| recording.run(run).execution_count),
+            held_since,
+            held_since_execution_count: held_since
+                .and_then(|run| recording.run(run).execution_count),
+            given_back: given_back(recording, device.device, least),
             since: self.since,
             since_execution_count: run.execution_count,
         };
@@ -208,6 +229,22 @@ impl Name<'_> {
             )
         })
     }
+}
+
+/// What other variables gave back when they were gone, if that was much.
+fn given_back(recording: &Recording, device: DeviceIdx, least: Bytes) -> Vec<GivenBack> {
+    let of_look = |(run, look): (RunIdx, &DeviceHolders)| {
+        let run = recording.run(recording.outermost(run));
+        let much = look.given_back.iter().filter(|it| it.n_bytes >= least);
+        let given_back = much.map(|it| GivenBack {
+            name: it.name.clone(),
+            n_bytes: it.n_bytes,
+            execution_count: run.execution_count,
+        });
+        given_back.collect::<Vec<_>>()
+    };
+    let all = recording.looks(device).rev().flat_map(of_look);
+    all.take(MAX_GIVEN_BACK).collect()
 }
 
 /// A line of the text deletes a name, or sets it to `None`.

@@ -50,6 +50,8 @@ pub struct DeviceHolders {
     pub kept: Vec<Kept>,
     /// Variables that are gone while what they held lives on.
     pub outlived: Vec<Outlived>,
+    /// Variables that are gone, or have a new object, with what that gave back: all that they held.
+    pub given_back: Vec<NameLevel>,
     /// Variables that hold the same shapes and sizes as another one.
     pub twins: Vec<Twin>,
     /// What the allocated bytes are for, each byte once, in the order of [`Part::ALL`]. Memory that is only

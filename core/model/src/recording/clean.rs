@@ -87,13 +87,14 @@ impl HolderSnapshot {
             shared,
             kept,
             outlived,
+            given_back,
             twins,
             ..
         } = &mut self.holders;
         make_printable(device);
         let holders = roots.iter_mut().chain(sharing).chain(growing_branches);
         holders.for_each(clean_holder);
-        for level in changed {
+        for level in changed.iter_mut().chain(given_back) {
             make_printable(&mut level.name);
         }
         for memory in shared {

@@ -29,6 +29,7 @@ wire! { HolderSnapshot {
     "more_shared" => holders.more_shared,
     "kept" => holders.kept,
     sparse "outlived" => holders.outlived,
+    sparse "given_back" => holders.given_back,
     sparse "twins" => holders.twins,
     "parts" => holders.parts,
     "is_cut" => holders.is_cut,
