@@ -149,7 +149,7 @@ pub(crate) fn snapshot(py: Python<'_>) -> PyResult<Recording> {
 /// Notes in what a look found now since when each name holds it.
 pub(crate) fn note_since(py: Python<'_>, found: &mut gpumem_heap::Holders) -> PyResult<()> {
     with_recorder(py, |recorder| {
-        gpumem_analyzer::note_since(recorder.recording(), found)
+        gpumem_analyzer::note_since(recorder.recording(), found);
     })
 }
 
