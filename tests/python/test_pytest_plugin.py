@@ -119,8 +119,24 @@ def test_healthy():
     bytearray(b"x") * (32 << 20)
 """
     ended = run(tmp_path, body, head="")
-    assert "test_step keeps 32 MiB a call" in ended.stdout
+    held = "test_step keeps 32 MiB a call · held by `kept`\nkept[0] · list\ntest_body.py:7\n"
+    assert held in ended.stdout
     assert "1 failed, 1 passed" in ended.stdout
+
+
+def test_the_hosts_peak_counts_from_the_tests_start(tmp_path: Path) -> None:
+    body = """
+import pytest
+before = bytearray(b"x") * (96 << 20)
+
+@pytest.mark.gpumem(no_leak=False, peak="64MiB", runs=2)
+@pytest.mark.parametrize("n", [32, 80])
+def test_step(n):
+    bytearray(b"x") * (n << 20)
+"""
+    ended = run(tmp_path, body, head="")
+    assert "1 failed, 1 passed" in ended.stdout, ended.stdout
+    assert "test_step[80] rises by " in ended.stdout
 
 
 def test_an_error_in_the_body_is_the_tests_own(tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
-"""pytest's plugin: ``@pytest.mark.gpumem(no_leak=True, peak="6GiB", runs=10)``.
+"""pytest's plugin: ``@pytest.mark.gpumem(no_leak=True, peak="6GiB", runs=10)`` and ``--gpumem``.
 
 It is a package of its own: pytest imports it at every start, and gpumem, with its extension module,
-only with the first test that has the mark.
+only with the first test that has the mark, or with the option.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,18 +14,40 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest import Config, Function, Item  # noqa: PT013 (only for types)
+    from pytest import Config, Function, Item, Parser  # noqa: PT013 (only for types)
 
 MARK = "gpumem"
 DESCRIPTION = (
     "gpumem(no_leak=True, peak=None, runs=10): call the test's function `runs` times, and fail if "
     "it keeps memory at each call (`no_leak`) or rises above `peak`, such as '6GiB'"
 )
+HELP = "say which tests leave memory behind, and who holds it"
+
+
+def pytest_addoption(parser: Parser) -> None:
+    """Add the option."""
+    group = parser.getgroup("gpumem")
+    group.addoption("--gpumem", action="store_true", help=HELP)
 
 
 def pytest_configure(config: Config) -> None:
-    """Register the mark."""
+    """Register the mark, and what watches the suite."""
     config.addinivalue_line("markers", DESCRIPTION)
+    if config.getoption("gpumem"):
+        _watch(config)
+
+
+def _watch(config: Config) -> None:
+    try:
+        from gpumem import _gpumem
+
+        from pytest_gpumem.suite import Suite
+    except Exception as error:  # noqa: BLE001 (the observer yields)
+        # A warning could be an error in this suite.
+        sys.stderr.write(f"gpumem cannot watch: {type(error).__name__}: {error}\n")
+        return
+    if not _gpumem._is_disabled():
+        config.pluginmanager.register(Suite(), "gpumem-suite")
 
 
 @pytest.hookimpl(tryfirst=True, hookwrapper=True)

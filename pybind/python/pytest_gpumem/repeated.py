@@ -14,6 +14,8 @@ import gpumem
 import pytest
 from gpumem import _gpumem
 
+from pytest_gpumem.lines import line_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -28,12 +30,11 @@ def repeated(function: Callable[..., Any], name: str, asked: Options) -> Callabl
     if _gpumem._is_disabled():
         return function
 
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    file = getattr(code, "co_filename", "")
+    file = getattr(getattr(inspect.unwrap(function), "__code__", None), "co_filename", "")
 
     @functools.wraps(function)
     def calls(*args: Any, **kwargs: Any) -> None:
-        series = Series(name, function.__module__, asked)
+        series = Series(name, function, asked)
         for _ in range(asked.runs):
             with _gpumem._block_of(name, file):
                 function(*args, **kwargs)
@@ -42,7 +43,7 @@ def repeated(function: Callable[..., Any], name: str, asked: Options) -> Callabl
 
     @functools.wraps(function)
     async def awaits(*args: Any, **kwargs: Any) -> None:
-        series = Series(name, function.__module__, asked)
+        series = Series(name, function, asked)
         for _ in range(asked.runs):
             with _gpumem._block_of(name, file):
                 await function(*args, **kwargs)
@@ -55,15 +56,20 @@ def repeated(function: Callable[..., Any], name: str, asked: Options) -> Callabl
 class Series:
     """What was held after each call."""
 
-    def __init__(self, name: str, module: str, asked: Options) -> None:
-        """Begin; ``name`` is the test's, in ``module``."""
+    def __init__(self, name: str, function: Callable[..., Any], asked: Options) -> None:
+        """Begin; ``name`` and ``function`` are the test's."""
         self._name = name
-        self._prefix = f"{module}."
+        self._function = function
+        self._prefix = f"{function.__module__}."
         self._asked = asked
         self._n_runs_before = len(gpumem.report().runs)
         self._n_calls = 0
         self._levels: dict[str, list[int]] = defaultdict(list)
         self._hosts: set[str] = set()
+        # Of a process, all that it used before the test is no part of it.
+        self._at_start = {
+            label: used or 0 for label, is_host, _, _, used in _gpumem.device_levels() if is_host
+        }
         self._held: dict[int, dict[tuple[str, str], int]] = {}
 
     def read(self) -> None:
@@ -94,9 +100,11 @@ class Series:
         rows = gpumem.report().runs[self._n_runs_before :]
         for device in devices:
             own = (it for it in rows if it["device"] == device and it["label"] == self._name)
-            peak = max((it["peak_bytes"] or 0 for it in own), default=0)
+            start = self._at_start.get(device, 0)
+            peak = max((it["peak_bytes"] or 0 for it in own), default=0) - start
             if peak > limit:
-                rose = f"{self._name} rises to {_gpumem.bytes_text(peak)} on {device}"
+                by = "by" if start else "to"
+                rose = f"{self._name} rises {by} {_gpumem.bytes_text(peak)} on {device}"
                 most = f"at most {_gpumem.bytes_text(limit)} is accepted"
                 pytest.fail(f"{rose} · {most}", pytrace=False)
 
@@ -149,7 +157,9 @@ class Series:
         )
         fix = next(filter(None, fixes), None)
         if fix is None or fix.before is None:
-            return where
+            paths = (it.path for it in holders if it.path)
+            lines = (line_of(path, self._function) for path in paths)
+            return [*where, *filter(None, lines)]
         first, *_ = fix.before.splitlines()
         texts = enumerate(linecache.getlines(file), 1)
         number = next((n for n, text in texts if text.strip().startswith(first.strip())), None)

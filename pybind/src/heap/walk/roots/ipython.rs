@@ -13,7 +13,7 @@ use crate::heap::still::{Dict, Object, Section};
 const LAST_RESULTS: [&str; 3] = ["_", "__", "___"];
 
 /// All places of the last exception keep together.
-const LAST_EXCEPTION: &str = "last exception";
+pub(super) const LAST_EXCEPTION: &str = "last exception";
 
 /// A place of IPython's: what kind, what people call it, the expression, and what is there.
 type Place<'py> = (RootKind, &'static str, String, Bound<'py, PyAny>);

@@ -7,6 +7,7 @@ mod dask_worker;
 mod fillers;
 mod ipython;
 mod modules;
+mod pytest;
 mod tasks;
 mod threads;
 
@@ -147,6 +148,7 @@ impl<'s> Roots<'s> {
             return roots;
         }
         dask_worker::add(&mut roots, section);
+        pytest::add(&mut roots, section);
         ipython::add_last_exception(&mut roots, section);
         threads::add(&mut roots, section, places);
         tasks::add(&mut roots, section);

@@ -10,6 +10,9 @@ use crate::heap::still::{Dict, Section};
 /// Folders of installed packages.
 const INSTALLED: [&str; 2] = ["site-packages", "dist-packages"];
 
+/// Packages of gpumem itself.
+const OURS: [&str; 2] = ["gpumem", "pytest_gpumem"];
+
 /// Where `pyplot` keeps every figure until it is closed: the one thing of a library that a user's line
 /// fills and another line empties.
 const FIGURES: &str = "matplotlib._pylab_helpers";
@@ -69,7 +72,8 @@ fn add_figures<'s>(roots: &mut Roots<'s>, globals: &Dict<'s>) {
 
 /// A module whose file is neither Python's own, nor installed, nor ours.
 fn is_users(name: &str, globals: &Dict<'_>, standard: Option<&Path>) -> bool {
-    let is_ours = name == "gpumem" || name.starts_with("gpumem.");
+    let package = name.split('.').next();
+    let is_ours = package.is_some_and(|it| OURS.contains(&it));
     file(globals).is_some_and(|file| {
         let is_installed = file
             .components()
