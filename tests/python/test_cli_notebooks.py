@@ -18,6 +18,9 @@ SIM = "from gpumem import sim\nsim.use(8 << 30)"
 LOOP = "import gpumem\nkept = []\nfor _ in gpumem.steps(range(20)):\n"
 LEAKS = f"{LOOP}    kept.append(sim.tensor(64 << 20))"
 HEALTHY = f"{LOOP}    sim.tensor(64 << 20)"
+INTERRUPTS = """import os, signal, time
+os.kill(os.getppid(), signal.SIGINT)
+time.sleep(600)"""
 DIES = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
 
 
@@ -70,6 +73,28 @@ def test_the_line_to_change_is_printed(tmp_path: Path) -> None:
     fix = "fix      - losses.append(model(batch).sum())\n             + losses.append"
     assert fix in ended.stdout
     assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_interrupts_the_cell_and_what_ran_is_reported(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "long.ipynb", SIM, LEAKS, INTERRUPTS, "never = 1")
+    ended = gpumem("run", path, "-o", tmp_path / "out.ipynb")
+    assert ended.returncode == 130, ended.stderr
+    assert "▲ kept leaks 64 MiB a step" in ended.stdout
+    assert ended.stderr.endswith("\ninterrupted by Ctrl-C\n")
+    assert "never" not in ended.stdout + ended.stderr
+    written = nbformat.read(tmp_path / "out.ipynb", as_version=4)
+    assert written.cells[2].outputs[0].ename == "KeyboardInterrupt"
+
+
+def test_ctrl_c_ends_check_after_what_it_found(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "long.ipynb", SIM, LEAKS, INTERRUPTS)
+    junit = tmp_path / "junit.xml"
+    ended = gpumem("check", path, path, "--timeout", 300, "--junit", junit, "-q")
+    assert ended.returncode == 130, ended.stderr
+    assert ended.stdout.count("leak: kept leaks 64 MiB a step") == 1
+    assert ended.stdout.endswith("  interrupted by Ctrl-C\n")
+    [errored] = ET.parse(junit).getroot().findall(".//testcase[error]")  # noqa: S314 (ours)
+    assert str(errored.get("name")).startswith("In [3] ")
 
 
 def test_a_kernel_that_dies_has_its_own_code_and_what_led_to_it_is_shown(tmp_path: Path) -> None:

@@ -108,6 +108,8 @@ def run(options: Namespace) -> int:
             print("\n".join(_lines(checked[-1])), flush=True)
         if options.github:
             print("\n".join(github.commands(checked[-1])), flush=True)
+        if ran.interrupted:
+            break
     code = max(it.exit_code for it in checked)
     if options.junit is not None:
         files.write(options.junit, junit.document(checked))
@@ -144,6 +146,9 @@ def _checked(path: Path, ran: Ran, limits: Limits) -> Checked:
             checked.ids[count] = cell.get("id")
     if ran.died is not None:
         checked.broken, checked.exit_code = ran.died, exits.KERNEL_DIED
+    elif ran.interrupted:
+        checked.broken, checked.exit_code = "interrupted by Ctrl-C", exits.INTERRUPTED
+        checked.failed = None if ran.failed is None else ran.failed.execution_count
     elif ran.failed is not None:
         failed = ran.failed
         checked.failed = failed.execution_count

@@ -6,11 +6,13 @@ gpumem is loaded into the kernel, not into the notebook: the notebook stays as i
 from __future__ import annotations
 
 import ast
+import asyncio
 import os
 import re
 import signal
 import tempfile
-from contextlib import ExitStack, suppress
+import threading
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty
@@ -21,6 +23,8 @@ from gpumem.cli.exits import CommandError
 from gpumem.cli.scripts import NOTEBOOK
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gpumem.cli.terminal import Progress
 
 INSTALL = "pip install nbclient ipykernel"
@@ -88,6 +92,8 @@ class Ran:
     """How the kernel died, and in which cell."""
     lost: str | None = None
     """Why there is no recording."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended it."""
 
 
 def run(path: Path, choice: Choice, progress: Progress) -> Ran:
@@ -129,6 +135,8 @@ class _Runner:
         self._choice = choice
         self._progress = progress
         self._ran = Ran(client.nb)
+        self._is_in_cell = False
+        self._interrupting: asyncio.Task[None] | None = None
         cells = enumerate(client.nb.cells)
         self._cells = [(idx, it) for idx, it in cells if it.cell_type == "code"]
 
@@ -139,7 +147,8 @@ class _Runner:
                 self._start(kernel)
                 self._load()
                 session = self._answer(SESSION)
-                self._run_cells(repeated)
+                with self._interruptible():
+                    self._run_cells(repeated)
                 if self._ran.died is None:
                     self._client.set_widgets_metadata()
                     self._save()
@@ -178,7 +187,7 @@ class _Runner:
                 self._progress.begins(name)
                 # What the notebook keeps is the first run.
                 run = cell if nth == 0 else type(cell)(cell)
-                if not self._ran_cell(run, idx):
+                if not self._ran_cell(run, idx) or self._ran.interrupted:
                     return
                 self._client.nb.cells[idx] = cell
                 self._progress.ended(f"{name} · {self._levels()}")
@@ -186,12 +195,14 @@ class _Runner:
     def _ran_cell(self, cell: Any, idx: int) -> bool:
         from nbclient.exceptions import CellExecutionError
 
+        self._is_in_cell = True
         try:
             self._client.execute_cell(cell, idx)
         except CellExecutionError as error:
             failed, message = error.ename, error.evalue
             # nbclient interrupts a cell that takes too long.
-            if failed == "KeyboardInterrupt" and self._choice.timeout_seconds is not None:
+            is_late = self._choice.timeout_seconds is not None and not self._ran.interrupted
+            if failed == "KeyboardInterrupt" and is_late:
                 seconds = self._choice.timeout_seconds
                 failed, message = "Timeout", f"the cell took longer than {seconds} s"
             self._fail(cell, failed, message, COLOUR.sub("", str(error)))
@@ -199,7 +210,38 @@ class _Runner:
             self._die(cell, idx, error)
         else:
             return True
+        finally:
+            self._is_in_cell = False
         return False
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Let Ctrl-C interrupt the cell, as in a notebook, so that the kernel can still be asked.
+
+        A second one ends the command.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        usual = signal.getsignal(signal.SIGINT)
+
+        def interrupt(*_: object) -> None:
+            signal.signal(signal.SIGINT, usual)
+            self._ran.interrupted = True
+            # Between cells no loop runs, and there is no cell to interrupt.
+            with suppress(RuntimeError):
+                loop = asyncio.get_running_loop()
+                loop.call_soon_threadsafe(self._interrupt, loop)
+
+        signal.signal(signal.SIGINT, interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, usual)
+
+    def _interrupt(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._is_in_cell:
+            self._interrupting = loop.create_task(self._client.km.interrupt_kernel())
 
     def _fail(self, cell: Any, error: str, message: str, traceback: str) -> None:
         count = cell.get("execution_count")

@@ -138,6 +138,10 @@ def _ended(ran: Ran) -> int:
     if ran.failed is not None:
         failed = ran.failed
         print(f"\n{terminal.lines(failed.traceback)}", file=sys.stderr)
+    if ran.interrupted:
+        print("interrupted by Ctrl-C", file=sys.stderr)
+        return exits.INTERRUPTED
+    if ran.failed is not None:
         number, reason = failed.execution_count, f"{failed.error}: {failed.message}"
         print(terminal.line(f"In [{number}] failed: {reason}"), file=sys.stderr)
         return exits.CELL_FAILED
