@@ -22,6 +22,7 @@ COMMANDS = {
     "baseline": "name a recording or a session, to compare later ones with it",
     "who": "show which processes and notebooks use the GPUs",
     "status": "show which sources are read, and where sessions are kept",
+    "completion": "print the completion of bash, zsh or fish",
     "issue": "print a session as Markdown for a bug report, without your source",
 }
 """Each command and what it does; it is the module of that name."""
@@ -36,7 +37,7 @@ def main(argv: Sequence[str] | None = None, name: str = "jupyter gpumem") -> int
     """Run a command; return its exit code."""
     from gpumem.cli import exits
 
-    parser, commands = _parsers(name)
+    parser, commands = parsers(name)
     options = parser.parse_args(argv)
     # Options of a notebook may follow its name; those after a script are the script's.
     rest = getattr(options, "arguments", None)
@@ -73,7 +74,8 @@ def _run(options: Namespace, name: str) -> int:
     return code
 
 
-def _parsers(name: str) -> tuple[ArgumentParser, dict[str, ArgumentParser]]:
+def parsers(name: str) -> tuple[ArgumentParser, dict[str, ArgumentParser]]:
+    """Return the parser of the whole, and that of each command."""
     from gpumem import __version__
     from gpumem.cli import exits
 
@@ -100,4 +102,4 @@ def _parsers(name: str) -> tuple[ArgumentParser, dict[str, ArgumentParser]]:
     return parser, commands
 
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["COMMANDS", "main", "parsers"]
