@@ -130,8 +130,9 @@ def n_runs(cluster: Cluster) -> list[int]:
 def test_a_task_that_leaks_is_named(started: Started, tmp_path: Path) -> None:
     client, cluster = started(2)
     client.run(use_sim)
-    for _ in range(10):
-        with gpumem.record("epoch"):
+    for number in range(10):
+        # Each is another cell; the task is the same.
+        with gpumem.record(f"epoch {number}"):
             for _ in range(2):
                 on_each(client, load)
                 on_each(client, train_step, ("1",))

@@ -23,14 +23,15 @@ pub(crate) struct Task {
 }
 
 impl Recorder {
-    /// The open run, and what is nested in it, turn out to be of this cell.
+    /// The open run, and what is nested in it, turn out to be of this cell. Tasks have their own.
     pub(crate) fn retitle(&mut self, idx: RunIdx, launch: Launch) {
         let revision = self.revision(&launch.source);
         let cell = self.cell(launch.cell_id, &launch.source, revision);
+        let before = self.recording.run(idx).cell;
         let runs = &self.recording.runs()[idx.get()..];
         let inside = runs
             .iter()
-            .filter(|run| self.recording.outermost(run.idx) == idx);
+            .filter(|run| self.recording.outermost(run.idx) == idx && run.cell == before);
         let moved: Vec<Run> = inside
             .map(|run| Run {
                 cell,
@@ -49,7 +50,8 @@ impl Recorder {
         }
     }
 
-    /// A task ran in this open run; it is a block of it.
+    /// A task ran in this open run; it is a block of it. A cell stands for the prefix of its key: its growth is
+    /// judged over all its runs, whichever cell of the notebook they were for.
     pub(crate) fn ran(&mut self, task: Task, parent: RunIdx) {
         let after = |found: &Found| {
             let mut after = task.after.iter();
@@ -63,11 +65,17 @@ impl Recorder {
             peak_reset: false,
         });
         let levels = levels.collect();
-        let around = self.recording.run(parent);
+        let source = format!("{}  # a task", task.name);
+        let revision = self.revision(&source);
+        let cell = self.cell(
+            Some(format!("gpumem:task:{}", task.name)),
+            &source,
+            revision,
+        );
         let run = Run {
             idx: RunIdx(index(self.recording.runs().len())),
-            cell: around.cell,
-            revision: around.revision,
+            cell,
+            revision,
             parent: Some(parent),
             kind: RunKind::Block,
             label: Some(task.name),
