@@ -407,7 +407,10 @@ def test_a_hint_names_the_callback_of_the_trainer_that_is_called(
 
 
 def test_a_hint_comes_once_and_after_a_long_cell(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    shell: Shell,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(Trainer, "__module__", "transformers.trainer")
     sim.use()
@@ -417,6 +420,8 @@ def test_a_hint_comes_once_and_after_a_long_cell(
     gpumem._gpumem._testing.long_from(0)
     request.addfinalizer(lambda: gpumem._gpumem._testing.long_from(5000))
     shell.run("%%gpumem\ngpumem.mark()\ntrainer.train()")
+    shell.run("%%gpumem\nx = 1")
+    assert not caplog.records
     assert not any("! trainer.train" in line for line in shell.lines)
     for _ in range(2):
         shell.run("%%gpumem\ntrainer.train()")

@@ -29,7 +29,7 @@ pub(crate) fn hint(
     shell: &Bound<'_, PyAny>,
     source: &Bound<'_, PyAny>,
 ) -> Option<String> {
-    let look = || {
+    let look = || -> PyResult<Option<String>> {
         let module = py.import("gpumem._trainers")?;
         module.call_method1("hint", (shell, source))?.extract()
     };
@@ -39,5 +39,6 @@ pub(crate) fn hint(
             &format!("a cell was not searched for a trainer: {failure}"),
         );
     };
-    guard::caught(py, look).inspect_err(failed).ok().flatten()
+    let found = guard::caught(py, look).inspect_err(failed).ok();
+    found.flatten().flatten()
 }
