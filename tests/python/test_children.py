@@ -131,7 +131,10 @@ def test_the_headline_counts_child_processes() -> None:
     said(shell, "%gpumem on", ENGINE, "llm = LLM(keeps=True)")
     children = LivingChildren()
     try:
-        assert re.search(r"in use, [\d.]+ MiB of it by child processes", gpumem.report().text(300))
+        text = gpumem.report().text(300)
+        assert text.startswith("Memory · no GPU: host memory of this process · ")
+        size = r"[\d.]+ MiB of it by"
+        assert re.search(f"in use, {size} this process, {size} child processes", text)
     finally:
         children.end(children.all)
 

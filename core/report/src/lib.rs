@@ -95,7 +95,9 @@ pub fn text_with(
     children: &Processes,
     width: usize,
 ) -> String {
-    let title = format!("GPU memory · {}", counts(recording));
+    let (title, note) = gpumem_wording::title(recording);
+    let parts = [Some(title), note, Some(&counts(recording))];
+    let title = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
     let mut lines = vec![wrapped(&title, width), String::new()];
     let found = processes::finding_lines(recording, children, width);
     if !found.is_empty() {

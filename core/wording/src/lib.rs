@@ -52,7 +52,7 @@ mod unattributed;
 mod verdict;
 
 use gpumem_analyzer::{Details, Finding, FindingKind, State, Verdict, Withdrawn};
-use gpumem_model::recording::{Device, Recording, Run};
+use gpumem_model::recording::{Device, DeviceKind, Recording, Run};
 use gpumem_model::source_text;
 use gpumem_model::units::{Units, count};
 
@@ -209,6 +209,17 @@ pub(crate) const fn withdrawn(reason: Withdrawn) -> &'static str {
         Withdrawn::HadEnough => "a later run of the cell had enough",
         Withdrawn::LetGo => "freed since",
         Withdrawn::Returned => "given back when it ended",
+    }
+}
+
+/// The title of a report: `GPU memory`; and where there is no GPU, whose memory it is about.
+pub fn title(recording: &Recording) -> (&'static str, Option<&'static str>) {
+    let devices = recording.devices();
+    let has_others = devices.iter().any(|it| it.kind != DeviceKind::Host);
+    if has_others || devices.is_empty() {
+        ("GPU memory", None)
+    } else {
+        ("Memory", Some("no GPU: host memory of this process"))
     }
 }
 

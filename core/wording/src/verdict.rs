@@ -238,7 +238,7 @@ fn place(run: &Run, before: &str) -> String {
     number.map_or_else(String::new, |n| format!("{before}In [{n}]"))
 }
 
-/// `5.8 GiB of 16 GiB in use. The highest peak was 8.7 GiB, in In [31]; 7.3 GiB were never needed.`
+/// `5.8 GiB of 16 GiB in use, 4.9 GiB of it allocated. The highest peak was 8.7 GiB, in In [31]; 7.3 GiB were never needed.`
 fn levels(
     recording: &Recording,
     analysis: &Analysis,
@@ -260,19 +260,25 @@ fn levels(
     let children = summary
         .children_used
         .filter(|it| is_own && *it > Bytes::ZERO);
-    let in_use = level.map(|level| level + children.unwrap_or_default());
-    let in_children = children.map(|it| format!(", {} of it by child processes", size(it)));
-    let in_children = in_children.unwrap_or_default();
-    match (in_use.or(used), summary.capacity) {
+    // The figure of the line below a cell, of *Now* and of `%gpumem`.
+    let own = level.map(|level| level + children.unwrap_or_default());
+    let in_use = used.or(own);
+    let children = children.filter(|_| own <= in_use);
+    let of_it = |n_bytes: Bytes, what: &str| format!(", {} of it {what}", size(n_bytes));
+    let smaller = narrowest.filter(|(_, level)| Some(*level) < in_use);
+    let own_part = smaller.map(|(name, level)| match name {
+        "process_used" => of_it(level, "by this process"),
+        name => of_it(level, name),
+    });
+    let in_children = children.map(|it| of_it(it, "by child processes"));
+    let parts = own_part.unwrap_or_default() + &in_children.unwrap_or_default();
+    match (in_use, summary.capacity) {
         (Some(level), Some(capacity)) => {
-            let of = format!(" of {} in use{in_children}", size(capacity));
+            let of = format!(" of {} in use{parts}", size(capacity));
             sentences.push(prose![figure(size(level)), of, idle_part, "."]);
         }
         (Some(level), None) => {
-            sentences.push(prose![
-                figure(size(level)),
-                format!(" in use{in_children}.")
-            ]);
+            sentences.push(prose![figure(size(level)), format!(" in use{parts}.")]);
         }
         (None, _) => {}
     }
@@ -437,7 +443,7 @@ mod tests {
         let grown = "12 runs up to In [12] kept 48 MiB together, less than the 64 MiB by which the \
                      host's memory may grow by itself";
         check(4, grown);
-        check(0, "0 B of 16 GiB in use");
+        check(0, "1.09 GiB of 16 GiB in use, 0 B of it allocated");
     }
 
     #[test]

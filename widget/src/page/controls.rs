@@ -32,6 +32,7 @@ const EXPORTS: [(&str, &str); 8] = [
 /// The line over the charts.
 pub(crate) struct Header {
     pub(crate) element: Element,
+    title: Element,
     subtitle: Element,
     running: Element,
     devices: Element,
@@ -41,7 +42,7 @@ pub(crate) struct Header {
 
 impl Header {
     pub(crate) fn build(make: &Maker) -> Self {
-        let name = make.text("h2", &[], "GPU memory");
+        let title = make.empty("h2", &[]);
         let subtitle = make.empty("span.muted", &[]);
         let running = make.empty("span.running", &[]);
         let devices = make.empty(
@@ -67,11 +68,12 @@ impl Header {
         );
         let always = make.group("span.always", &[], &[&export, &help_button]);
         let tools = make.group("div.tools", &[], &[&devices, &always]);
-        let line = make.group("div.line", &[], &[&name, &subtitle, &running, &tools]);
+        let line = make.group("div.line", &[], &[&title, &subtitle, &running, &tools]);
         let help = help(make);
         let element = make.group("header", &[], &[&line, &help]);
         Self {
             element,
+            title,
             subtitle,
             running,
             devices,
@@ -90,9 +92,12 @@ impl Header {
         let label = device.map_or_else(String::new, |device| {
             format!("{}{} · ", device.label, capacity.unwrap_or_default())
         });
+        let (title, note) = wording::title(recording);
+        let note = note.map_or_else(String::new, |note| format!("{note} · "));
+        write(&self.title, title);
         write(
             &self.subtitle,
-            &format!("{label}{}", wording::counts(recording)),
+            &format!("{note}{label}{}", wording::counts(recording)),
         );
         if let Some(device) = device {
             describe(&self.subtitle, "title", &device.name);

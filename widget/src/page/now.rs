@@ -1,4 +1,4 @@
-//! What fills the device now, and how much of it can still be used.
+//! What fills the device now, and how much of it is cache and free.
 
 use gpumem_charts::in_use;
 use gpumem_model::units::Bytes;
@@ -56,15 +56,9 @@ impl Now {
             return fill(&self.words, &[name, words]);
         }
         let (usage, units) = (in_use(&model.segments()), model.units());
-        let mut parts = Vec::new();
-        for words in usage.words(units) {
-            if !parts.is_empty() {
-                parts.push(make.text("span", &[], "·"));
-            }
-            let (figure, rest) = split(&words);
-            parts.push(make.text("b", &[], figure));
-            parts.push(make.text("span", &[], rest));
-        }
+        let words = usage.words(units);
+        let (figure, rest) = split(&words);
+        let mut parts = vec![make.text("b", &[], figure), make.text("span", &[], rest)];
         if usage.is_limited {
             for (class, name, size) in [
                 ("cache", "cache", usage.cache),

@@ -266,8 +266,7 @@ pub(super) fn draw_legend(
     scene.height = baseline + 10.0;
 }
 
-/// What is said over the bar: `(in use, what can still be used, cache, free, capacity)`; a figure that is
-/// not known is `None`.
+/// What is said over the bar.
 pub fn in_use(segments: &[Segment]) -> Usage {
     let sum = |is_it: &dyn Fn(&Segment) -> bool| -> Bytes {
         segments
@@ -300,16 +299,13 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// `9.5 GiB of 16 GiB in use`, and `6.46 GiB can still be used`.
-    pub fn words(&self, units: Units) -> Vec<String> {
-        let can = self.cache + self.free;
-        let all = self.used + can;
+    /// `9.5 GiB of 16 GiB in use`: the cache is in use, as in every other place.
+    pub fn words(&self, units: Units) -> String {
+        let in_use = self.used + self.cache;
         if !self.is_limited {
-            return vec![format!("{} in use", units.size(self.used))];
+            return format!("{} in use", units.size(in_use));
         }
-        vec![
-            format!("{} of {} in use", units.size(self.used), units.size(all)),
-            format!("{} can still be used", units.size(can)),
-        ]
+        let all = in_use + self.free;
+        format!("{} of {} in use", units.size(in_use), units.size(all))
     }
 }

@@ -52,9 +52,9 @@ pub fn device_tiles(
             let leak: Bytes = leak.map(|it| it.size).sum();
             let all = (usage.used + usage.cache + usage.free).as_f64().max(1.0);
             let words = if usage.is_limited {
-                format!("{} left", units.size(usage.cache + usage.free))
+                format!("{} free", units.size(usage.free))
             } else {
-                format!("{} in use", units.size(usage.used))
+                usage.words(units)
             };
             let mut findings = analysis.findings.iter();
             DeviceTile {

@@ -11,7 +11,7 @@ use gpumem_model::recording::{DeviceIdx, DeviceKind, Recording};
 use gpumem_scene::label::{LARGE, Label};
 use gpumem_scene::plot::sheet;
 use gpumem_scene::{Anchor, Face, Point, Rect, Role, Scene};
-use gpumem_wording::counts;
+use gpumem_wording::{counts, title};
 
 const MARGIN: f64 = 16.0;
 const HEADER: f64 = 42.0;
@@ -56,7 +56,9 @@ pub fn picture(recording: &Recording, analysis: &Analysis, view: &View, extent: 
         ..view.clone()
     };
     let head = summary(recording, view.device);
-    draw_header(&mut scene, &head);
+    let (title, note) = title(recording);
+    let head = note.map_or_else(|| head.clone(), |note| format!("{note} · {head}"));
+    draw_header(&mut scene, title, &head);
     let (verdict, edge) = verdict::draw(recording, analysis, &view);
     let mut description = vec![verdict.description.clone()];
     add_panel(&mut scene, verdict, edge);
@@ -73,7 +75,7 @@ pub fn picture(recording: &Recording, analysis: &Analysis, view: &View, extent: 
     } else {
         scene.height + MARGIN - GAP
     };
-    description.push(format!("GPU memory, {head}."));
+    description.push(format!("{title}, {head}."));
     scene.description = description.join(" ");
     scene
 }
@@ -88,9 +90,9 @@ fn summary(recording: &Recording, device: DeviceIdx) -> String {
     format!("{}{device}", counts(recording))
 }
 
-fn draw_header(scene: &mut Scene, summary: &str) {
+fn draw_header(scene: &mut Scene, title: &str, summary: &str) {
     let at = Point::new(MARGIN + 2.0, 28.0);
-    let title = Label::new("GPU memory", at)
+    let title = Label::new(title, at)
         .face(Face::Bold)
         .size(LARGE)
         .role(Role::Text);
