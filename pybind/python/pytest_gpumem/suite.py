@@ -111,15 +111,8 @@ class Suite:
     def pytest_fixture_post_finalizer(self, fixturedef: FixtureDef[Any], request: Any) -> None:
         """Expect the levels to fall by what the fixture held."""
         del request
-        if fixturedef not in self._fixtures:
-            return
-        self._fixtures = [it for it in self._fixtures if it is not fixturedef]
-        name = kept.fixture_name(fixturedef)
-        for device in self._base:
-            n_bytes = self._held.pop((device, name), 0)
-            if n_bytes >= LEAST:
-                self._base[device] -= n_bytes
-                self._gone.append((device, n_bytes, fixturedef))
+        with self._guarded():
+            self._forget(fixturedef)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: Session) -> None:
@@ -186,6 +179,17 @@ class Suite:
             self._n_skipped += 1
             return
         self._search(item.session, {it: now[it] - before.get(it, 0) for it in now})
+
+    def _forget(self, fixture: FixtureDef[Any]) -> None:
+        if fixture not in self._fixtures:
+            return
+        self._fixtures = [it for it in self._fixtures if it is not fixture]
+        name = kept.fixture_name(fixture)
+        for device in self._base:
+            n_bytes = self._held.pop((device, name), 0)
+            if n_bytes >= LEAST:
+                self._base[device] -= n_bytes
+                self._gone.append((device, n_bytes, fixture))
 
     def _finish(self, session: Session) -> None:
         if not self._rows and not self._is_above(levels()):
