@@ -24,6 +24,7 @@ use gpumem_model::holders::Holder;
 use gpumem_model::recording::{
     DeviceIdx, DeviceKind, Reading, Recording, Run, RunIdx, RunLevels, Sample, Series, Status,
 };
+use gpumem_model::source_text::deletes;
 use gpumem_model::units::{ByteDelta, Bytes};
 
 /// The host's level changes by this much on its own.
@@ -110,7 +111,8 @@ pub fn holders_wanted(recording: &Recording, idx: RunIdx) -> Vec<DeviceIdx> {
     let Some(run) = recording.runs().get(idx.get()) else {
         return Vec::new();
     };
-    let gives_back = deletes(recording, run) || run.status != Status::Ok;
+    let text = recording.text(run).unwrap_or_default();
+    let gives_back = deletes(text) || run.status != Status::Ok;
     let least = least_host_growth(recording);
     let is_wanted = |levels: &&RunLevels| {
         rises_in_steps(recording, idx, levels.device)
@@ -193,15 +195,8 @@ pub fn gave_back(recording: &Recording, idx: RunIdx, device: DeviceIdx, n_bytes:
 
 /// The text of a run's cell lets go of a name.
 pub fn lets_go(recording: &Recording, idx: RunIdx) -> bool {
-    let run = recording.run(idx);
-    let text = recording.text(run).unwrap_or_default();
-    deletes(recording, run) || text.contains("= None")
-}
-
-fn deletes(recording: &Recording, run: &Run) -> bool {
-    let text = recording.text(run).unwrap_or_default();
-    let mut lines = text.lines();
-    lines.any(|line| line.trim_start().starts_with("del "))
+    let text = recording.text(recording.run(idx)).unwrap_or_default();
+    deletes(text) || text.contains("= None")
 }
 
 /// A loop accumulates, even if the run frees as much at its start.

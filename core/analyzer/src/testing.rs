@@ -4,7 +4,8 @@
 //! session(&[("x = f()", &[run(0), run(420).peak(900)]), ("y = g()", &[run(0)])])
 //! ```
 
-use gpumem_model::recording::{DeviceIdx, Recording, Run, RunIdx, Status};
+use gpumem_model::holders::DeviceHolders;
+use gpumem_model::recording::{DeviceIdx, Frame, HolderSnapshot, Recording, Run, RunIdx, Status};
 use gpumem_model::source_text;
 use gpumem_model::testing::{CAPACITY, CONTEXT, MIB, OTHERS, mib, recorded};
 pub use gpumem_model::testing::{Play, held, run};
@@ -12,7 +13,7 @@ use gpumem_model::units::ByteDelta;
 
 use crate::{
     Analysis, CellRef, Details, DeviceSummary, Finding, FindingKind, GrowthDetails, Metric, Peak,
-    Reason, RunRow, SeriesGrowth, Severity, Shape, State,
+    Reason, Rules, RunRow, SeriesGrowth, Severity, Shape, State, analyze,
 };
 
 /// The [recording](recorded) of these runs, and its levels without a finding.
@@ -44,6 +45,27 @@ pub fn session(cells: &[(&str, &[Play])]) -> (Recording, Analysis) {
         analysis.rows.push(row(run.idx, play, before, level));
     }
     (recording, analysis)
+}
+
+/// The findings of a kind after looks at the end of some of the runs.
+pub fn found(
+    cells: &[(&str, &[Play])],
+    looks: impl IntoIterator<Item = (u32, DeviceHolders)>,
+    kind: FindingKind,
+) -> Vec<Finding> {
+    let mut recording = recorded(cells);
+    for (run, mut holders) in looks {
+        holders.device = "sim:0".to_owned();
+        let look = HolderSnapshot {
+            run: RunIdx(run),
+            holders,
+            ..HolderSnapshot::default()
+        };
+        let frame = Frame::Holders(Box::new(look));
+        recording.apply(frame).expect("of a run that is there");
+    }
+    let findings = analyze(&recording, &Rules::default()).findings;
+    findings.into_iter().filter(|it| it.kind == kind).collect()
 }
 
 /// What a finding says, in figures:

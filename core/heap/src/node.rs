@@ -90,15 +90,6 @@ impl Node {
         }
     }
 
-    /// The same object, whose class has this method to let go of what it holds.
-    #[must_use]
-    pub fn released_by(self, method: &str) -> Self {
-        Self {
-            release: Some(method.into()),
-            ..self
-        }
-    }
-
     /// The same container, which has a bound.
     #[must_use]
     pub fn bounded(self, bound: Bound) -> Self {

@@ -355,7 +355,7 @@ mod tests {
         let part = ("holder._models[0]", "del holder._models[0]");
         check(&models(), &[part]);
         let mut with_method = models();
-        with_method[0].0 = with_method[0].0.clone().released_by("free_memory");
+        with_method[0].0.release = Some("free_memory".into());
         check(&with_method, &[(part.0, "holder.free_memory()")]);
         check(
             &[object("Pipeline", Step::attribute("model"))],

@@ -48,6 +48,18 @@ pub fn has_word(text: &str, word: &str) -> bool {
         .any(|it| it == word)
 }
 
+/// Whether a line of the text deletes something.
+pub fn deletes(text: &str) -> bool {
+    let mut lines = text.lines();
+    lines.any(|line| line.trim_start().starts_with("del "))
+}
+
+/// Whether a line of the text deletes a name, or sets it to `None`.
+pub fn lets_go_of(text: &str, name: &str) -> bool {
+    let mut lines = text.lines();
+    lines.any(|line| (deletes(line) || line.contains("= None")) && has_word(line, name))
+}
+
 /// A text, and the functions that it may call: those of `others` whose names stand in it, or in such a function.
 pub fn called<'a>(text: &'a str, others: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut left: Vec<(&str, &str)> = others.flat_map(functions).collect();

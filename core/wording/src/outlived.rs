@@ -5,6 +5,7 @@ use super::{Presentation, Prose, Teller, code, figure, prose, withdrawn};
 use gpumem_analyzer::OutlivedDetails;
 use gpumem_model::holders::{Outlived, RootKind, WayOut};
 use gpumem_model::recording::RunIdx;
+use gpumem_model::source_text::deletes;
 use gpumem_model::units::{Bytes, Units};
 
 /// Less than this share of what a variable held is part of it.
@@ -133,9 +134,7 @@ fn keeps(details: &OutlivedDetails, units: Units) -> Prose {
 /// The cell of that run says so.
 pub(super) fn is_deleted(teller: &Teller<'_>, run: RunIdx) -> bool {
     let run = teller.recording.run(run);
-    let text = teller.recording.text(run).unwrap_or_default();
-    text.lines()
-        .any(|line| line.trim_start().starts_with("del "))
+    deletes(teller.recording.text(run).unwrap_or_default())
 }
 
 fn advice(details: &OutlivedDetails) -> Option<Prose> {

@@ -9,7 +9,7 @@ use gpumem_model::severity::Severity;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 use serde::Serialize;
 
-use super::outlived::{WORTH_A_WARNING, least_outlived, lets_go_of};
+use super::outlived::{WORTH_A_WARNING, least_outlived};
 use super::{Details, Finding, FindingKind, SeriesGrowth, Withdrawn};
 use crate::cell::CellRef;
 use crate::context::Context;
@@ -17,7 +17,7 @@ use crate::evidence::{Evidence, Statistic};
 use crate::growth::{Shape, State};
 use crate::levels::DeviceSummary;
 use crate::reason::Reason;
-use gpumem_model::source_text::is_name_letter;
+use gpumem_model::source_text::{is_name_letter, lets_go_of};
 
 /// Living processes that runs of one cell began.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -7,7 +7,7 @@ use gpumem_model::holders::{DeviceHolders, Holder, Outlived, RootKind, WayOut};
 use gpumem_model::recording::{DeviceIdx, DeviceKind, Recording, RunIdx};
 use gpumem_model::rules::Rules;
 use gpumem_model::severity::Severity;
-use gpumem_model::source_text::is_name_letter;
+use gpumem_model::source_text::lets_go_of;
 use gpumem_model::units::Bytes;
 use serde::Serialize;
 
@@ -247,16 +247,6 @@ fn given_back(recording: &Recording, device: DeviceIdx, least: Bytes) -> Vec<Giv
     all.take(MAX_GIVEN_BACK).collect()
 }
 
-/// A line of the text deletes a name, or sets it to `None`.
-pub(super) fn lets_go_of(text: &str, name: &str) -> bool {
-    let mut lines = text.lines().map(str::trim_start);
-    lines.any(|line| {
-        let is_let_go = line.starts_with("del ") || line.contains("= None");
-        let mut words = line.split(|letter| !is_name_letter(letter));
-        is_let_go && words.any(|word| word == name)
-    })
-}
-
 fn fix(outlived: &Outlived) -> Option<Fix> {
     let reason = match outlived.way_out? {
         WayOut::Exception => FixReason::ExceptionDropped,
@@ -278,10 +268,8 @@ fn fix(outlived: &Outlived) -> Option<Fix> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyze;
-    use crate::testing::{Play, facts, run, session};
+    use crate::testing::{Play, facts, found, run};
     use gpumem_model::holders::Keeper;
-    use gpumem_model::recording::{Frame, HolderSnapshot};
 
     /// What `model` held, and `accelerator` keeps.
     fn kept(n_mib: u64) -> Outlived {
@@ -308,29 +296,6 @@ mod tests {
         }
     }
 
-    /// The findings about such names after looks at the end of some of the runs.
-    fn found(cells: &[(&str, &[Play])], looks: &[(u32, Vec<Outlived>)]) -> Vec<Finding> {
-        let (mut recording, _) = session(cells);
-        for (run, outlived) in looks {
-            let holders = DeviceHolders {
-                device: "sim:0".to_owned(),
-                outlived: outlived.clone(),
-                ..DeviceHolders::default()
-            };
-            let held = HolderSnapshot {
-                run: RunIdx(*run),
-                device: DeviceIdx(0),
-                inside_at: None,
-                holders,
-            };
-            let frame = Frame::Holders(Box::new(held));
-            recording.apply(frame).expect("of a run that is there");
-        }
-        let findings = analyze(&recording, &Rules::default()).findings;
-        let is_it = |finding: &Finding| finding.kind == FindingKind::Outlived;
-        findings.into_iter().filter(is_it).collect()
-    }
-
     #[track_caller]
     fn check(looks: &[(u32, Vec<Outlived>)], last_mib: i64, expected: &[(Severity, &str)]) {
         let plays = [run(2000)];
@@ -339,7 +304,17 @@ mod tests {
             ("del model", &[run(0)]),
             ("g()", &[run(last_mib)]),
         ];
-        let found = found(cells, looks);
+        let looks = looks.iter().map(|(run, outlived)| {
+            let outlived = outlived.clone();
+            (
+                *run,
+                DeviceHolders {
+                    outlived,
+                    ..DeviceHolders::default()
+                },
+            )
+        });
+        let found = found(cells, looks, FindingKind::Outlived);
         let found: Vec<_> = found.iter().map(|it| (it.severity, facts(it))).collect();
         let found: Vec<_> = found.iter().map(|(a, b)| (*a, b.as_str())).collect();
         assert_eq!(found, expected);

@@ -286,9 +286,7 @@ fn exactly_since(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Play, facts, run, session};
-    use crate::{Rules, analyze};
-    use gpumem_model::recording::{Frame, HolderSnapshot};
+    use crate::testing::{self, Play, facts, run};
 
     fn kept(place: RootKind, name: &str, mib: u64) -> Kept {
         Kept {
@@ -300,27 +298,18 @@ mod tests {
         }
     }
 
-    /// The findings about places after looks at the end of some of the runs.
     fn found(cells: &[(&str, &[Play])], looks: &[(u32, Vec<Kept>)]) -> Vec<Finding> {
-        let (mut recording, _) = session(cells);
-        for (run, kept) in looks {
-            let holders = DeviceHolders {
-                device: "sim:0".to_owned(),
-                kept: kept.clone(),
-                ..DeviceHolders::default()
-            };
-            let held = HolderSnapshot {
-                run: RunIdx(*run),
-                device: DeviceIdx(0),
-                inside_at: None,
-                holders,
-            };
-            let frame = Frame::Holders(Box::new(held));
-            recording.apply(frame).expect("of a run that is there");
-        }
-        let findings = analyze(&recording, &Rules::default()).findings;
-        let is_it = |finding: &Finding| finding.kind == FindingKind::Retention;
-        findings.into_iter().filter(is_it).collect()
+        let looks = looks.iter().map(|(run, kept)| {
+            let kept = kept.clone();
+            (
+                *run,
+                DeviceHolders {
+                    kept,
+                    ..DeviceHolders::default()
+                },
+            )
+        });
+        testing::found(cells, looks, FindingKind::Retention)
     }
 
     /// Each with its severity, the run since which, and what to write or to run.
