@@ -38,29 +38,6 @@ KEPT = [
         holder=Holder(".*", "traceback", "batch"),
     ),
     Kept(
-        name="an exception that was given a name",
-        truth="`except … as error` forgets the name at its end; another name does not.",
-        setup=FAILS,
-        cell="try:\n    fails()\nexcept ValueError as error:\n    kept = error",
-        fix="del kept",
-        holder=Holder("kept", "variable", "batch"),
-    ),
-    Kept(
-        name="a loop variable",
-        truth="It outlives the loop.",
-        cell="for batch in [tensor()]:\n    pass",
-        fix="del batch",
-        holder=Holder("batch", "variable", "^batch$"),
-    ),
-    Kept(
-        name="a with variable",
-        truth="It outlives its block.",
-        setup="import contextlib",
-        cell="with contextlib.nullcontext(tensor()) as opened:\n    pass",
-        fix="del opened",
-        holder=Holder("opened", "variable", "^opened$"),
-    ),
-    Kept(
         name="the exception of a future",
         truth="A future keeps the exception that it ended with, and so its frames.",
         setup="import concurrent.futures\n" + FAILS,
@@ -109,7 +86,7 @@ logging.getLogger("gallery").handlers = []
         setup="import io\nimport sys\n" + FAILS,
         cell="fails()\n# %%\nsys.stdin = io.StringIO('q')\n%debug\n# %%\n1 / 0",
         fix="%gpumem release traceback",
-        holder=Holder(".*", "debugger", "batch"),
+        holder=Holder(".*", "debugger", r"^get_ipython\(\)\.InteractiveTB\.pdb.*batch"),
     ),
     Kept(
         name="the globals of a script",
@@ -121,6 +98,6 @@ Path("script.py").write_text("table = get_ipython().user_ns['tensor']()")
 """,
         cell="%run script.py\ndel table",
         fix="get_ipython().clear_main_mod_cache()",
-        holder=Holder(".*", "run_module", "table"),
+        holder=Holder(r"%run script\.py: table", "run_module", "table"),
     ),
 ]

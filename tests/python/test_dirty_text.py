@@ -159,8 +159,10 @@ def test_no_text_leaves_its_line(
     check_lines(output(recording, dirty))
 
 
-def test_what_a_notebook_shows_is_clean(recorded: Shell) -> None:
+def test_what_a_notebook_shows_is_clean(recorded: Shell, dirty: str) -> None:
     recorded.run_line_magic("gpumem", "why")
+    recorded.run_line_magic("gpumem", "baseline " + re.sub(r"[\r\n'\"]", " ", dirty))
+    recorded.run_line_magic("gpumem_report", "--text")
     recorded.run_line_magic("gpumem", "release")
     refused = recorded.run("get_ipython().run_line_magic('gpumem', '--x' + DIRTY)")
     for line in [*recorded.lines, gpumem.holders().text()]:

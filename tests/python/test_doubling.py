@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import redirect_stdout
-from io import StringIO
 from typing import TYPE_CHECKING
 
 import gpumem
 from gpumem import sim
 from gpumem.details import RerunDoubling
+
+from tests.support.shell import run
 
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
@@ -25,9 +25,7 @@ def doubled(shell: Shell, cell: str, times: int = 2) -> list[gpumem.Finding]:
     """Run a cell again and again on a new device; return what is said of two copies."""
     sim.use(1 << 30)
     shell.user_ns["sim"] = sim
-    with redirect_stdout(StringIO()):
-        for source in [MODEL, "%gpumem on", *[cell] * times]:
-            shell.run_cell(source, store_history=True)  # type: ignore[no-untyped-call]
+    run(shell, MODEL, "%gpumem on", *[cell] * times)
     shell.user_ns.pop("model", None)
     return [it for it in gpumem.report().findings if it.kind == "rerun_doubling"]
 

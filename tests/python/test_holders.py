@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
-import io
 import itertools
 import json
-import logging
 import sys
 import threading
 import weakref
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import gpumem
 import pytest
 from gpumem import _gpumem, sim
 
+from tests.support import shell as shell_support
 from tests.support.graph import Graph
 from tests.support.programs import output_of
 
@@ -52,25 +49,13 @@ def notebook(shell: Shell) -> Shell:
 
 
 def run(shell: Shell, cell: str) -> None:
-    """Run a cell as a frontend does, without what it prints; `PLANTED` is the test's own size."""
-    cell = cell.replace("PLANTED", str(Planted.n_bytes))
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        shell.run_cell(cell, store_history=True)  # type: ignore[no-untyped-call]
+    """Run a cell in which `PLANTED` is the test's own size."""
+    shell_support.run(shell, cell.replace("PLANTED", str(Planted.n_bytes)))
 
 
 def places(n_bytes: int | None = None) -> dict[tuple[str, str], set[str]]:
     """Return the paths to one storage, by the kind and name of the root that they begin at."""
     return Graph().places(n_bytes or Planted.n_bytes)
-
-
-def kinds() -> set[str]:
-    """Return the kinds of roots that lead to one storage."""
-    return {kind for kind, _ in places()}
-
-
-def test_a_variable_is_named(notebook: Shell) -> None:
-    run(notebook, "model = {'head': [sim.tensor(PLANTED)]}")
-    assert places() == {("variable", "model"): {"model['head'][0]"}}
 
 
 def test_a_displayed_value_is_in_every_place(notebook: Shell) -> None:
@@ -137,45 +122,6 @@ def test_one_place_of_an_exception_is_enough(notebook: Shell) -> None:
     assert all(path.startswith("get_ipython().InteractiveTB.tb") for path in paths)
 
 
-def test_a_chained_exception_is_found(notebook: Shell) -> None:
-    run(
-        notebook,
-        f"{FAILING}try:\n    train()\nexcept ZeroDivisionError as e:\n    raise KeyError(1) from e",
-    )
-    assert kinds() == {"traceback"}
-
-
-def test_what_debug_looked_at_is_named(notebook: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(notebook, f"{FAILING}train()")
-    monkeypatch.setattr(sys, "stdin", io.StringIO("p batch\nq\n"))
-    debugger = notebook.InteractiveTB.debugger_cls
-
-    class Quiet(debugger):  # type: ignore[misc, valid-type]
-        """A debugger that asks a file for its commands."""
-
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            kwargs.update(stdin=sys.stdin, stdout=io.StringIO())
-            super().__init__(*args, **kwargs)
-            self.use_rawinput = False
-
-    monkeypatch.setattr(notebook.InteractiveTB, "debugger_cls", Quiet)
-    run(notebook, "%debug")
-    assert "debugger" in kinds()
-    (paths,) = [paths for (kind, _), paths in places().items() if kind == "debugger"]
-    assert all(path.startswith("get_ipython().InteractiveTB.pdb") for path in paths)
-
-
-def test_what_a_script_left_is_named(notebook: Shell, tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(f"from gpumem import sim\nweights = [sim.tensor({Planted.n_bytes})]\n")
-    run(notebook, f"%run {script}")
-    found = places()
-    assert ("variable", "weights") in found
-    assert ("run_module", "%run train.py: weights") in found
-    run(notebook, "del weights")
-    assert set(places()) == {("run_module", "%run train.py: weights")}
-
-
 def test_globals_of_the_users_modules_are_named(
     notebook: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,53 +168,6 @@ def test_the_frames_of_threads_are_named(notebook: Shell) -> None:
         notebook.user_ns["thread"].join()
     assert found == {("thread_frame", "work() in loader"): {"work() in loader.<locals>.batch[0]"}}
     assert places() == {}
-
-
-def test_the_locals_of_a_function_that_asks_are_named(notebook: Shell) -> None:
-    notebook.user_ns["places"] = places
-    run(
-        notebook,
-        "def inside():\n    batch = sim.tensor(PLANTED)\n    return places()\nfound = inside()",
-    )
-    assert notebook.user_ns["found"] == {
-        ("thread_frame", "batch in inside()"): {"inside().<locals>.batch"}
-    }
-    assert places() == {}
-
-
-def test_the_exception_of_a_future_is_found(notebook: Shell) -> None:
-    with ThreadPoolExecutor(1) as pool:
-        notebook.user_ns["pool"] = pool
-        run(
-            notebook,
-            f"{FAILING}future = pool.submit(train)\nfuture.exception();",
-        )
-    found = places()
-    assert ("variable", "future") in found
-    assert ".<locals>.batch" in found["variable", "future"].pop()
-
-
-def test_a_log_record_that_is_kept_is_found(notebook: Shell) -> None:
-    records: list[logging.LogRecord] = []
-
-    class Keeping(logging.Handler):
-        """A handler that keeps what it is given."""
-
-        def emit(self, record: logging.LogRecord) -> None:
-            records.append(record)
-
-    handler = Keeping()
-    logging.getLogger("training").addHandler(handler)
-    notebook.user_ns["records"] = records
-    run(
-        notebook,
-        f"import logging\n{FAILING}try:\n    train()\nexcept ZeroDivisionError:\n"
-        "    logging.getLogger('training').exception('failed')",
-    )
-    logging.getLogger("training").removeHandler(handler)
-    (path,) = places()["variable", "records"]
-    assert path.startswith("records[0].exc_info[")
-    assert path.endswith(".<locals>.batch")
 
 
 def test_cyclic_garbage_is_told_without_collecting(notebook: Shell) -> None:

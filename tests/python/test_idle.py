@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import gc
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import gpumem
 import pytest
 from gpumem import Twin, sim
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tests.support.shell import run
 
+if TYPE_CHECKING:
     from tests.python.conftest import Shell
 
 pytestmark = pytest.mark.ipython
@@ -38,26 +35,12 @@ USED = ("a = score(1)", "b = score(2)", "c = score(3)", "a + b", "score(4)", "pr
 
 
 @pytest.fixture
-def shell(new_shell: Any) -> Iterator[Shell]:
+def shell(shell: Shell) -> Shell:
     """Return a shell that records every cell on a device of 1 GiB."""
-    made: Shell = new_shell()
     sim.use(total_bytes=1 << 30)
-    made.user_ns.update(sim=sim)
-    before = set(made.user_ns)
-    run(made, "%gpumem on", SETUP)
-    yield made
-    # IPython keeps every shell until Python ends.
-    with redirect_stdout(StringIO()):
-        gpumem.release("all")
-    for name in set(made.user_ns) - before:
-        made.user_ns.pop(name, None)
-    gc.collect()
-
-
-def run(shell: Shell, *cells: str) -> None:
-    for cell in cells:
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            shell.run_cell(cell, store_history=True)  # type: ignore[no-untyped-call]
+    shell.user_ns.update(sim=sim)
+    run(shell, "%gpumem on", SETUP)
+    return shell
 
 
 def idle() -> list[str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import gc
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import gpumem
 import pytest
 from gpumem import sim
 from gpumem.details import Outlived
+
+from tests.support.shell import run, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,35 +72,16 @@ taken.get();
 
 
 @pytest.fixture
-def shell(new_shell: Any) -> Iterator[Shell]:
+def shell(shell: Shell) -> Iterator[Shell]:
     """Return a shell that records every cell on a device of 1 GiB."""
-    made: Shell = new_shell()
     sim.use(total_bytes=1 << 30)
-    made.user_ns.update(sim=sim)
-    before = set(made.user_ns)
-    run(made, "%gpumem on", CLASSES)
-    yield made
+    shell.user_ns.update(sim=sim)
+    run(shell, "%gpumem on", CLASSES)
+    yield shell
     gc.enable()
-    if "jobs" in made.user_ns:
-        made.user_ns["jobs"].put(None)
-        made.user_ns["worker"].join()
-    # IPython keeps every shell until Python ends.
-    with redirect_stdout(StringIO()):
-        gpumem.release("all")
-    for name in set(made.user_ns) - before:
-        made.user_ns.pop(name, None)
-    gc.collect()
-
-
-def run(shell: Shell, *cells: str) -> None:
-    for cell in cells:
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            shell.run_cell(cell, store_history=True)  # type: ignore[no-untyped-call]
-
-
-def said(shell: Shell, line: str) -> list[str]:
-    run(shell, line)
-    return shell.lines[-1].splitlines()
+    if "jobs" in shell.user_ns:
+        shell.user_ns["jobs"].put(None)
+        shell.user_ns["worker"].join()
 
 
 def findings() -> list[gpumem.Finding]:

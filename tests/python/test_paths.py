@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
-import io
 import re
 from typing import TYPE_CHECKING
 
@@ -14,7 +12,7 @@ from gpumem import sim
 
 from tests.support.graph import Graph
 from tests.support.in_process import in_process
-from tests.support.shell import open_shell
+from tests.support.shell import open_shell, run
 
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
@@ -133,11 +131,6 @@ PATHS = [
         "C of 1 tensor",
     ),
 ]
-
-
-def run(shell: Shell, cell: str) -> None:
-    with contextlib.redirect_stdout(io.StringIO()):
-        shell.run_cell(cell)  # type: ignore[no-untyped-call]
 
 
 def found() -> list[tuple[str, str, str, str]]:

@@ -7,7 +7,6 @@ import io
 import re
 import sys
 import weakref
-from contextlib import redirect_stderr, redirect_stdout
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,8 @@ import gpumem
 import IPython
 import pytest
 from gpumem import _gpumem, sim
+
+from tests.support.shell import run, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,21 +54,8 @@ def shell(new_shell: Any) -> Iterator[Shell]:
     gc.collect()
 
 
-def run(shell: Shell, *cells: str) -> None:
-    """Run cells as a frontend does, and keep nothing of them here."""
-    for cell in cells:
-        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            shell.run_cell(cell, store_history=True)  # type: ignore[no-untyped-call]
-
-
 def alive(shell: Shell) -> int:
     return sum(ref() is not None for ref in shell.user_ns["planted"])
-
-
-def said(shell: Shell, line: str) -> list[str]:
-    run(shell, line)
-    lines: list[str] = shell.lines[-1].splitlines()
-    return lines
 
 
 ODD = """

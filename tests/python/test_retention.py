@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import gpumem
 import pytest
 from gpumem import sim
 from gpumem.details import Retention
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from tests.support.shell import run
 
+if TYPE_CHECKING:
     from tests.python.conftest import Shell
 
 pytestmark = pytest.mark.ipython
@@ -26,24 +22,12 @@ FAILS = f"def fails():\n    batch = sim.tensor(200 * {MIB})\n    1 / 0"
 
 
 @pytest.fixture
-def shell(new_shell: Any) -> Iterator[Shell]:
+def shell(shell: Shell) -> Shell:
     """Return a shell that records every cell on a device of 1 GiB."""
-    made: Shell = new_shell()
     sim.use(total_bytes=1 << 30)
-    made.user_ns.update(sim=sim, big=lambda: sim.tensor(100 * MIB))
-    run(made, "%gpumem on", FAILS)
-    yield made
-    # IPython keeps every shell until Python ends.
-    with redirect_stdout(StringIO()):
-        gpumem.release("all")
-    for name in ("big", "x", "y", "kept"):
-        made.user_ns.pop(name, None)
-
-
-def run(shell: Shell, *cells: str) -> None:
-    for cell in cells:
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            shell.run_cell(cell, store_history=True)  # type: ignore[no-untyped-call]
+    shell.user_ns.update(sim=sim, big=lambda: sim.tensor(100 * MIB))
+    run(shell, "%gpumem on", FAILS)
+    return shell
 
 
 def retained() -> dict[str, tuple[int, int | None]]:
@@ -94,24 +78,6 @@ def test_the_last_exception_is_told_since_the_run_that_failed(shell: Shell) -> N
     assert "fix: %gpumem release traceback" in shell.lines[-1]
     # The next error takes its place.
     run(shell, "1 / 0")
-    assert retained() == {}
-
-
-def test_what_the_debugger_looked_at_stays_after_the_next_error(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "stdin", StringIO("q"))
-    run(shell, "fails()", "%debug", "kept = big()", "1 / 0", "del kept")
-    assert retained() == {"debugger": (200, 5)}
-
-
-def test_a_script_is_told_by_its_name(shell: Shell, tmp_path: Path) -> None:
-    script = tmp_path / "load.py"
-    script.write_text("table = get_ipython().user_ns['big']()")
-    run(shell, f"%run {script}\ndel table")
-    assert retained() == {"run_module": (100, 3)}
-    assert finding().title.startswith("IPython keeps 100 MiB that no name of yours reaches")
-    run(shell, "get_ipython().clear_main_mod_cache()")
     assert retained() == {}
 
 

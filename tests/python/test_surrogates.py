@@ -54,6 +54,14 @@ def labels() -> set[str]:
             "kept.append(function())"
         ),
         "exec(compile('kept.append(sim.tensor(1 << 26))', LONE, 'exec'))",
+        (
+            "import threading\nbegun, over = threading.Event(), threading.Event()\n"
+            "def work():\n    tensor = sim.tensor(1 << 26)\n    begun.set()\n    over.wait()\n"
+            "names = {'co_name': LONE, 'co_filename': LONE, 'co_varnames': (LONE,)}\n"
+            "work.__code__ = work.__code__.replace(**names)\n"
+            "thread = threading.Thread(target=work)\nthread.start()\nbegun.wait()\n"
+            "print(gpumem.holders())\nover.set()\nthread.join()"
+        ),
         "print(gpumem.holders().text(LONE, LONE))",
     ],
 )

@@ -97,6 +97,19 @@ class Shell(InteractiveShell):
         )
 
 
+def run(shell: Shell, *cells: str) -> None:
+    """Run cells as a frontend does, without what they print, and keep nothing of them here."""
+    for cell in cells:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            shell.run_cell(cell, store_history=True)  # type: ignore[no-untyped-call]
+
+
+def said(shell: Shell, line: str) -> list[str]:
+    """Run a magic, and return the lines of what it says."""
+    run(shell, line)
+    return shell.lines[-1].splitlines()
+
+
 @dataclass
 class Outcome:
     """All that a user can see of a cell that ran."""
