@@ -1,4 +1,4 @@
-"""Frameworks other than torch on CUDA, each in the shape in which it gives its figures.
+"""Frameworks on CUDA, each in the shape in which it gives its figures.
 
 The stand-ins refuse whatever would start the framework that they stand for.
 """
@@ -15,6 +15,7 @@ import gpumem
 import pytest
 from gpumem import _gpumem
 
+from tests.python.test_sources import FakeTorch
 from tests.support.reports import last_row, state
 
 if TYPE_CHECKING:
@@ -253,12 +254,20 @@ class Numba(Fake):
         return {"numba": module("numba"), "numba.cuda.cudadrv.devices": devices}
 
 
-@pytest.fixture(params=[Cupy, Jax, Tensorflow, Numba])
-def framework(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    fake = request.param()
+def installed(fake: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     for name, stand_in in fake.modules().items():
         monkeypatch.setitem(sys.modules, name, stand_in)
     return fake
+
+
+def played(fake: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    installed(fake, monkeypatch).started = True
+    return fake
+
+
+@pytest.fixture(params=[FakeTorch, Cupy, Jax, Tensorflow, Numba])
+def framework(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    return installed(request.param(), monkeypatch)
 
 
 @pytest.mark.parametrize("name", ["torch", "cupy", "jax", "tensorflow", "numba"])
@@ -279,7 +288,7 @@ def test_a_lazy_module_is_not_loaded_by_us(
     assert type(lazy) is not ModuleType
 
 
-@pytest.mark.parametrize("source", ["cupy", "jax", "tensorflow", "numba"])
+@pytest.mark.parametrize("source", ["torch", "cupy", "jax", "tensorflow", "numba"])
 def test_what_nobody_imported_stays_so(source: str) -> None:
     assert source not in sys.modules
     assert state(source) == (False, "not imported")
@@ -297,7 +306,9 @@ def test_a_framework_that_does_not_run_is_not_started(shell: Any, framework: Any
 def test_levels_reach_the_report(shell: Any, framework: Any) -> None:
     framework.started = True
     framework.allocate(8 * MIB)
-    assert state(framework.source) == (True, f"reads {framework.device}")
+    used, reason = state(framework.source)
+    assert used
+    assert reason.startswith(f"reads {framework.device}")
     shell.user_ns["framework"] = framework
     shell.run("%%gpumem\nframework.allocate(16 << 20)")
     row = last_row(framework.device)
@@ -316,7 +327,9 @@ def test_a_framework_that_starts_inside_a_cell_is_read_at_its_end(
     assert (row["allocated_before_bytes"], row["allocated_after_bytes"]) == (None, 16 * MIB)
 
 
-@pytest.mark.parametrize("failure", [RuntimeError("an illegal memory access"), SystemExit(1)])
+@pytest.mark.parametrize(
+    "failure", [RuntimeError("an illegal memory access"), SystemExit(1), KeyboardInterrupt()]
+)
 def test_a_failure_inside_a_run_is_unknown_and_passes(
     shell: Any, framework: Any, failure: BaseException
 ) -> None:
@@ -335,11 +348,7 @@ def test_a_failure_inside_a_run_is_unknown_and_passes(
 def test_jax_is_judged_on_what_is_in_use_under_its_limit(
     shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fake = Jax()
-    for name, stand_in in fake.modules().items():
-        monkeypatch.setitem(sys.modules, name, stand_in)
-    fake.started = True
-    shell.user_ns["jax"] = fake
+    shell.user_ns["jax"] = played(Jax(), monkeypatch)
     shell.run("%%gpumem\njax.allocate(48 << 20)\njax.allocate(-(40 << 20))")
     row = last_row("cuda:0")
     assert (row["kept_bytes"], row["peak_bytes"], row["peak_exact"]) == (8 * MIB, 48 * MIB, True)
@@ -353,22 +362,11 @@ def test_a_jax_that_hides_its_backends_is_left_alone(monkeypatch: pytest.MonkeyP
 
 
 def test_frameworks_on_one_device_are_added_up(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    fakes: list[Jax | Numba] = [Jax(), Numba()]
-    for fake in fakes:
-        for name, stand_in in fake.modules().items():
-            monkeypatch.setitem(sys.modules, name, stand_in)
-        fake.started = True
-        fake.allocate(8 * MIB)
+    for fake in (Jax(), Numba()):
+        played(fake, monkeypatch).allocate(8 * MIB)
     shell.run("%%gpumem\npass")
     assert _gpumem.device_labels().count("cuda:0") == 1
     assert last_row("cuda:0")["allocated_after_bytes"] == 16 * MIB
-
-
-def played(fake: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    for name, stand_in in fake.modules().items():
-        monkeypatch.setitem(sys.modules, name, stand_in)
-    fake.started = True
-    return fake
 
 
 def test_a_pool_that_the_user_set_counts_with_the_default_one(

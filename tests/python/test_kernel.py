@@ -7,7 +7,7 @@ import gzip
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import gpumem
 import ipykernel
@@ -142,15 +142,18 @@ class Kernel:
                 return message
 
 
+AnyKernel = TypeVar("AnyKernel", bound=Kernel)
+
+
 @contextmanager
-def new_kernel(folder: Path) -> Iterator[Kernel]:
+def new_kernel(folder: Path, make: type[AnyKernel] = Kernel) -> Iterator[AnyKernel]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IPYTHONDIR", str(folder))
         manager, client = start_new_kernel(
             kernel_name="python3", extra_arguments=["--log-level=ERROR"]
         )
     try:
-        kernel = Kernel(manager, client)
+        kernel = make(manager, client)
         kernel.run("%load_ext gpumem\nimport gpumem\ngpumem.sim.use()")
         yield kernel
     finally:

@@ -249,19 +249,6 @@ def test_a_file_whose_beginning_is_gone(
         assert gpumem.report(loaded).runs == gpumem.report(stored).runs
 
 
-def test_of_a_damaged_file_what_is_sound_is_read(closed: tuple[Path, gpumem.Recording]) -> None:
-    path, recorded = closed
-    whole = bytearray(path.read_bytes())
-    middle = len(whole) // 2
-    whole[middle : middle + 1000] = bytes(1000)
-    path.write_bytes(whole)
-    (session,) = gpumem.sessions()
-    assert session.damage is not None
-    stored = gpumem.open_session()
-    assert "the session's file was damaged" in gpumem.report(stored).text()
-    assert 0 < len(gpumem.report(stored).runs) <= len(gpumem.report(recorded).runs)
-
-
 def test_of_a_file_that_was_cut_what_is_left_is_read(folder: Path) -> None:
     play(folder, "for _ in range(12): run('%%gpumem\\n1')")
     path = session_file(folder)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import ipykernel
 import pytest
-from jupyter_client.manager import start_new_kernel
 
-from tests.python.test_kernel import TIMEOUT, Kernel, Ran
+from tests.python.test_kernel import TIMEOUT, Kernel, Ran, new_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,21 +100,12 @@ class Shells(Kernel):
 @contextmanager
 def new_shells(folder: Path) -> Iterator[Shells]:
     """Start a kernel that has gpumem and a simulated device."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("IPYTHONDIR", str(folder))
-        patch.setenv("JUPYTER_DATA_DIR", str(folder / "data"))
-        manager, client = start_new_kernel(
-            kernel_name="python3", extra_arguments=["--log-level=ERROR"]
-        )
-    # ipykernel has one message for the results of all threads: two that end at once send it twice.
-    client.session.digest_history_size = 0
-    try:
-        shells = Shells(manager, client)
+    with new_kernel(folder, Shells) as shells:
+        # ipykernel has one message for the results of all threads: two that end at once send it
+        # twice.
+        shells.client.session.digest_history_size = 0
         shells.run(PRELUDE)
         yield shells
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
 
 
 @pytest.fixture(scope="module")
