@@ -63,15 +63,20 @@ def ran(client: NotebookClient, index: int, name: str) -> bool:
     return True
 
 
+def drop_widgets(notebook: nbformat.NotebookNode) -> None:
+    """Leave out of the outputs what only a running kernel can show."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [out for out in cell.outputs if WIDGET not in out.get("data", {})]
+
+
 def page(notebook: nbformat.NotebookNode) -> str:
     """Show the notebook as a page that loads nothing from the network.
 
     The report's widget is left out there, because a page of nbconvert fetches
     what draws it; the report's picture is in the notebook as well.
     """
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs = [out for out in cell.outputs if WIDGET not in out.get("data", {})]
+    drop_widgets(notebook)
     notebook.metadata.pop("widgets", None)
     exporter = HTMLExporter(
         mathjax_url="", require_js_url="", jquery_url="", mermaid_js_url="", widget_renderer_url=""

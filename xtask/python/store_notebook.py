@@ -7,8 +7,8 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+from run_notebook import drop_widgets
 
-WIDGET = "application/vnd.jupyter.widget-view+json"
 ABOUT = (
     "*This is [quickstart.ipynb](quickstart.ipynb) with its outputs, from the simulated GPU. "
     "In a running notebook the picture at the end is a live report.*"
@@ -26,9 +26,7 @@ def main(notebook: Path, stored: Path) -> None:
         extra_arguments=["--log-level=ERROR"],
     )
     client.execute()
-    for cell in ran.cells:
-        if cell.cell_type == "code":
-            cell.outputs = [out for out in cell.outputs if WIDGET not in out.get("data", {})]
+    drop_widgets(ran)
     ran.metadata["language_info"] = {"name": "python"}
     ran.cells.insert(0, nbformat.v4.new_markdown_cell(ABOUT, id="about-outputs"))
     nbformat.write(ran, stored)

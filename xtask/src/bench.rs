@@ -34,17 +34,6 @@ struct Bench {
 #[derive(Deserialize)]
 struct Row(String, String, String, #[serde(default)] Option<f64>);
 
-impl Bench {
-    /// Whether it needs the real torch, on a played CUDA.
-    fn is_on_cuda(&self) -> bool {
-        self.script.starts_with("tests/cuda/")
-    }
-
-    fn is_of_the_page(&self) -> bool {
-        self.script.starts_with("tests/browser/")
-    }
-}
-
 /// Runs one benchmark or all, and prints each as a table.
 ///
 /// Figures beyond their budget are no failure: another machine has other figures.
@@ -63,7 +52,8 @@ pub(crate) fn measure(project: &Project, name: Option<&str>) -> Result<()> {
     for (name, bench) in &benches {
         let figures = project.target("bench").join(name).with_extension("json");
         let peers = peers(project, &environment, name, bench)?;
-        let mut python = match (bench.is_on_cuda(), &driver) {
+        let is_on_cuda = bench.script.starts_with("tests/cuda/");
+        let mut python = match (is_on_cuda, &driver) {
             (false, _) => environment.python(),
             (true, Some(driver)) if played::CAN_BE_LINKED => python_on_cuda(project, driver)?,
             (true, _) => {
@@ -80,7 +70,7 @@ pub(crate) fn measure(project: &Project, name: Option<&str>) -> Result<()> {
                 "PYTHONPATH",
                 env::join_paths([peers.as_path(), project.root()])?,
             );
-        if bench.is_of_the_page() {
+        if bench.script.starts_with("tests/browser/") {
             python.envs(sessions(project)?);
         }
         run::run(&mut python)?;
@@ -116,7 +106,7 @@ fn sessions(project: &Project) -> Result<Vec<(&'static str, PathBuf)>> {
 
 /// The Python of an environment with the real torch, on a played CUDA.
 fn python_on_cuda(project: &Project, driver: &Driver) -> Result<Command> {
-    let cuda = Environment::cuda(project)?;
+    let cuda = Environment::with(project, "cuda")?;
     cuda.install(project, &wheel::build(project, Use::Measure)?)?;
     driver.furnish(project, &cuda)?;
     let mut python = cuda.python();
@@ -153,10 +143,8 @@ fn peers(
 fn table(name: &str, bench: &Bench, figures: &Value) -> Result<String> {
     let mut lines = vec![format!("{name}, medians")];
     for Row(key, meaning, unit, budget) in &bench.rows {
-        let (key, is_optional) = match key.strip_suffix('?') {
-            Some(key) => (key, true),
-            None => (key.as_str(), false),
-        };
+        let optional = key.strip_suffix('?');
+        let (key, is_optional) = (optional.unwrap_or(key), optional.is_some());
         if is_optional && figures[key].is_null() {
             continue;
         }

@@ -55,11 +55,7 @@ fn copy(notebook: &Path, folder: &Path) -> Result<PathBuf> {
 fn run_once(project: &Project, environment: &Environment, notebook: &Path) -> Result<ExitCode> {
     let script = project.path("xtask/python/run_notebook.py");
     let status = environment.python().arg(script).arg(notebook).status()?;
-    Ok(if status.success() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(ExitCode::from(u8::from(!status.success())))
 }
 
 fn open_lab(environment: &Environment, notebook: &Path, folder: &Path) -> Result<ExitCode> {

@@ -20,9 +20,6 @@ const FLAGS: [&str; 7] = [
     "-Ccodegen-units=1",
 ];
 
-/// A reader must answer within this many seconds.
-const TIMEOUT: &str = "-timeout=5";
-
 /// Fuzzes one reader or all, each for so many seconds, and prints how often each was executed.
 ///
 /// # Errors
@@ -79,12 +76,8 @@ fn fuzz(project: &Project, binary: &Path, name: &str, seconds: u32) -> Result<u6
         .env("READER", name)
         .arg(&found)
         .arg(project.path("tests/fuzz/corpus").join(name))
-        .args([
-            TIMEOUT,
-            "-print_final_stats=1",
-            "-verbosity=0",
-            "-max_len=4096",
-        ])
+        .args(["-timeout=5", "-print_final_stats=1"])
+        .args(["-verbosity=0", "-max_len=4096"])
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!(
             "-artifact_prefix={}/failed-{name}-",

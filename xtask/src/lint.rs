@@ -146,13 +146,7 @@ fn check_for(project: &Project, environment: &Environment, triple: &str) -> Resu
 fn run_biome(js: &Path) -> Result<()> {
     let biome = js.join("node_modules/.bin/biome");
     if !biome.exists() {
-        let install = [
-            "install",
-            "--no-package-lock",
-            "--no-audit",
-            "--no-fund",
-            "--silent",
-        ];
+        let install = "install --no-package-lock --no-audit --no-fund --silent".split(' ');
         run::output(run::command("npm").args(install).current_dir(js))?;
     }
     run::run(

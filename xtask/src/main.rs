@@ -121,16 +121,9 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
             println!("{}", site::build(project, &recorder)?.display());
         }
         Command::Findings => {
-            let mut tidy = project.cargo("test");
-            tidy.args([
-                "--quiet",
-                "--package",
-                "xtask",
-                "--test",
-                "tidy",
-                "declares",
-            ]);
-            run::run(tidy.env("GPUMEM_WRITE_FINDINGS", "1"))?;
+            let tidy = "--quiet --package xtask --test tidy declares".split(' ');
+            let mut cargo = project.cargo("test");
+            run::run(cargo.args(tidy).env("GPUMEM_WRITE_FINDINGS", "1"))?;
         }
         Command::Licenses => {
             let script = project.path("xtask/python/notices.py");

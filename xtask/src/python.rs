@@ -118,20 +118,25 @@ pub(crate) struct Environment {
 impl Environment {
     /// The environment that builds, tests and demonstrates. It has the installer of the others.
     pub(crate) fn main(project: &Project) -> Result<Self> {
-        Self::prepare(project, MAIN, &best()?, "requirements", &[])
+        Self::prepare(project, MAIN, &best()?, "requirements")
+    }
+
+    /// Our Python with what `requirements-KIND.txt` names: `frameworks` for the CPU, `cuda` with the
+    /// newest torch and nothing of NVIDIA's, `site`, `release`.
+    pub(crate) fn with(project: &Project, kind: &str) -> Result<Self> {
+        let [name, pins] = [format!("python-{kind}"), format!("requirements-{kind}")];
+        Self::prepare(project, &name, &best()?, &pins)
     }
 
     /// The oldest Python that is here, with exactly the versions that pyproject.toml declares.
     pub(crate) fn oldest(project: &Project) -> Result<Self> {
-        let name = "python-oldest";
-        Self::prepare(project, name, &oldest()?, "requirements-oldest", &[])
+        Self::prepare(project, "python-oldest", &oldest()?, "requirements-oldest")
     }
 
     /// The newest Python, with the newest versions. Made anew each time.
     pub(crate) fn newest(project: &Project) -> Result<Self> {
-        let name = "python-newest";
-        remove_folder(&project.target(name))?;
-        Self::prepare(project, name, &best()?, "requirements-newest", &[])
+        remove_folder(&project.target("python-newest"))?;
+        Self::with(project, "newest")
     }
 
     /// One for every Python of this machine that is neither the oldest nor ours.
@@ -142,7 +147,7 @@ impl Environment {
         let others = INTERPRETERS.iter().filter(is_between);
         let prepare = |it: &Interpreter| {
             let name = format!("python-3.{}", it.minor);
-            Self::prepare(project, &name, it, "requirements-between", &[])
+            Self::prepare(project, &name, it, "requirements-between")
         };
         others.map(prepare).collect()
     }
@@ -153,36 +158,12 @@ impl Environment {
         could_be_ours.then(|| Self::oldest(project)).transpose()
     }
 
-    /// With the real frameworks: torch, JAX and TensorFlow, on the CPU.
-    pub(crate) fn frameworks(project: &Project) -> Result<Self> {
-        let name = "python-frameworks";
-        Self::prepare(project, name, &best()?, "requirements-frameworks", &[])
-    }
-
-    /// With the newest torch for CUDA, and nothing of NVIDIA's; and the newest JAX, on the CPU.
-    pub(crate) fn cuda(project: &Project) -> Result<Self> {
-        let (name, requirements) = ("python-cuda", "requirements-cuda");
-        Self::prepare(project, name, &best()?, requirements, &["--no-deps"])
-    }
-
-    /// The same with a torch for CUDA 12, on another Python than ours if there is one.
+    /// As `cuda`, with a torch for CUDA 12, on another Python than ours if there is one.
     pub(crate) fn cuda_12(project: &Project) -> Result<Self> {
         let own = best()?;
         let is_older = |it: &&Interpreter| (OWN_MINOR..own.minor).contains(&it.minor);
         let python = INTERPRETERS.iter().find(is_older).unwrap_or(&own);
-        let (name, requirements) = ("python-cuda-12", "requirements-cuda-12");
-        Self::prepare(project, name, python, requirements, &["--no-deps"])
-    }
-
-    /// What builds the site.
-    pub(crate) fn site(project: &Project) -> Result<Self> {
-        Self::prepare(project, "python-site", &best()?, "requirements-site", &[])
-    }
-
-    /// What builds the wheels of a release.
-    pub(crate) fn release(project: &Project) -> Result<Self> {
-        let name = "python-release";
-        Self::prepare(project, name, &best()?, "requirements-release", &[])
+        Self::prepare(project, "python-cuda-12", python, "requirements-cuda-12")
     }
 
     fn prepare(
@@ -190,7 +171,6 @@ impl Environment {
         name: &str,
         interpreter: &Interpreter,
         requirements: &str,
-        options: &[&str],
     ) -> Result<Self> {
         // Two steps that run side by side may need it first.
         static MAKING: Mutex<()> = Mutex::new(());
@@ -215,19 +195,13 @@ impl Environment {
         let step = format!("making target/{name} with Python 3.{}", interpreter.minor);
         eprintln!("{step}");
         step::timed(&step, || {
-            environment.make(interpreter, &installer, &requirements, options)
+            environment.make(interpreter, &installer, &requirements)
         })?;
         fs::write(note, made_of)?;
         Ok(environment)
     }
 
-    fn make(
-        &self,
-        interpreter: &Interpreter,
-        installer: &Self,
-        requirements: &Path,
-        options: &[&str],
-    ) -> Result<()> {
+    fn make(&self, interpreter: &Interpreter, installer: &Self, requirements: &Path) -> Result<()> {
         remove_folder(&self.folder)?;
         let mut venv = run::command(&interpreter.program);
         venv.args(["-m", "venv"]).arg(&self.folder);
@@ -239,8 +213,11 @@ impl Environment {
         } else {
             run::run(venv.arg("--without-pip"))?;
         }
-        let mut arguments: Vec<OsString> = options.iter().map(OsString::from).collect();
-        arguments.extend(["--requirement".into(), requirements.into()]);
+        let mut arguments = vec!["--requirement".into(), requirements.into()];
+        if self.name().starts_with("python-cuda") {
+            // NVIDIA's packages are played.
+            arguments.push("--no-deps".into());
+        }
         self.add(installer, &arguments)
     }
 

@@ -26,7 +26,7 @@ pub(crate) fn build(project: &Project, only: &[String]) -> Result<Vec<PathBuf>> 
         bail!("{unknown} is none of {}", known.join(", "));
     }
     wasm::build(project)?;
-    let environment = Environment::release(project)?;
+    let environment = Environment::with(project, "release")?;
     let is_wanted = |triple: &str| only.is_empty() || only.iter().any(|it| it == triple);
     let wanted = TARGETS.iter().filter(|(triple, _)| is_wanted(triple));
     let build = |&(triple, compatibility): &(&str, &str)| {
@@ -34,18 +34,10 @@ pub(crate) fn build(project: &Project, only: &[String]) -> Result<Vec<PathBuf>> 
         system::add_target(triple)?;
         let folder = project.target("wheels-release").join(triple);
         wheel::remove_folder(&folder)?;
-        let mut maturin = environment.module("maturin");
+        let mut maturin = wheel::maturin(project, &environment, &folder);
         maturin
-            .args(["build", "--release", "--locked", "--quiet", "--zig"])
-            .args(["--target", triple, "--compatibility", compatibility])
-            .arg("--interpreter")
-            .arg(environment.python_path())
-            .arg("--manifest-path")
-            .arg(project.path("pybind/Cargo.toml"))
-            .arg("--target-dir")
-            .arg(project.cargo_target())
-            .arg("--out")
-            .arg(&folder);
+            .args(["--release", "--zig", "--target", triple])
+            .args(["--compatibility", compatibility]);
         run::output(project.without_local_paths(&mut maturin))?;
         wheel::only(&folder, ".whl").context("maturin built no wheel")
     };

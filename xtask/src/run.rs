@@ -84,12 +84,8 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         .with_context(|| start_failed(command))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        bail!(
-            "{} ended with {}\n{}",
-            line(command),
-            output.status,
-            said.trim_end()
-        );
+        let (line, said) = (line(command), said.trim_end());
+        bail!("{line} ended with {}\n{said}", output.status);
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -115,10 +111,8 @@ pub(crate) fn tee(command: &mut Command) -> Result<(ExitStatus, String)> {
 }
 
 fn start_failed(command: &Command) -> String {
-    format!(
-        "{} could not be started",
-        command.get_program().to_string_lossy()
-    )
+    let program = command.get_program().to_string_lossy();
+    format!("{program} could not be started")
 }
 
 /// The command as one would type it.

@@ -18,7 +18,7 @@ pub(crate) fn build(project: &Project, recorder: &Environment) -> Result<PathBuf
             .arg(&report)
             .current_dir(project.root()),
     )?;
-    let environment = Environment::site(project)?;
+    let environment = Environment::with(project, "site")?;
     run::output(
         environment
             .module("mkdocs")

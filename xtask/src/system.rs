@@ -53,12 +53,8 @@ pub(crate) fn chromium() -> Result<PathBuf> {
         return Ok(found);
     }
     install("chromium")?;
-    match search() {
-        Some(found) => Ok(found),
-        None => {
-            bail!("Chromium was installed but is not on the path\nname it: GPUMEM_CHROMIUM=/path")
-        }
-    }
+    search()
+        .context("Chromium was installed but is not on the path\nname it: GPUMEM_CHROMIUM=/path")
 }
 
 /// Looks a program up on the path.

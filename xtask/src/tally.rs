@@ -13,21 +13,17 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) const ONE_PASSED: Self = Self {
-        passed: 1,
-        failed: 0,
-        skipped: 0,
-    };
-    pub(crate) const ONE_FAILED: Self = Self {
-        passed: 0,
-        failed: 1,
-        skipped: 0,
-    };
-    pub(crate) const ONE_SKIPPED: Self = Self {
-        passed: 0,
-        failed: 0,
-        skipped: 1,
-    };
+    pub(crate) const ONE_PASSED: Self = Self::new(1, 0, 0);
+    pub(crate) const ONE_FAILED: Self = Self::new(0, 1, 0);
+    pub(crate) const ONE_SKIPPED: Self = Self::new(0, 0, 1);
+
+    pub(crate) const fn new(passed: u32, failed: u32, skipped: u32) -> Self {
+        Self {
+            passed,
+            failed,
+            skipped,
+        }
+    }
 
     /// Adds up the `test result:` lines of `cargo test`, one for each binary.
     pub(crate) fn from_cargo(printed: &str) -> Self {
@@ -48,11 +44,7 @@ impl Tally {
 
     /// What the process that ran them ends with.
     pub(crate) fn exit_code(self) -> ExitCode {
-        if self.failed == 0 {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        }
+        ExitCode::from(u8::from(self.failed > 0))
     }
 }
 

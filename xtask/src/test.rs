@@ -66,9 +66,7 @@ struct Setting<'a> {
     driver: Once<Option<Driver>>,
     /// Held while a wheel is installed: suites share environments.
     installing: Mutex<()>,
-    frameworks: Once<Environment>,
-    cuda: Once<Environment>,
-    cuda_12: Once<Environment>,
+    torches: [Once<Environment>; 3],
 }
 
 /// An environment with a torch, installed while other suites run.
@@ -127,12 +125,11 @@ impl Setting<'_> {
     }
 
     fn installation(&self, which: Torch) -> Result<&Environment> {
-        let (once, make): (_, fn(&Project) -> _) = match which {
-            Torch::Frameworks => (&self.frameworks, Environment::frameworks),
-            Torch::Cuda => (&self.cuda, Environment::cuda),
-            Torch::Cuda12 => (&self.cuda_12, Environment::cuda_12),
-        };
-        once.get(|| make(self.project))
+        self.torches[which as usize].get(|| match which {
+            Torch::Frameworks => Environment::with(self.project, "frameworks"),
+            Torch::Cuda => Environment::with(self.project, "cuda"),
+            Torch::Cuda12 => Environment::cuda_12(self.project),
+        })
     }
 }
 
@@ -175,9 +172,7 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
         wheel: Once::new(),
         driver: Once::new(),
         installing: Mutex::new(()),
-        frameworks: Once::new(),
-        cuda: Once::new(),
-        cuda_12: Once::new(),
+        torches: [const { Once::new() }; 3],
     };
     let results = Results::default();
     if let [suite] = suites[..] {
@@ -275,13 +270,7 @@ mod tests {
         let check = |ran: Result<Ran>, expected: &str| {
             assert_eq!(judge(ran).0.to_string(), expected);
         };
-        let tests = |passed, failed, skipped| {
-            Ok(Ran::Tests(Tally {
-                passed,
-                failed,
-                skipped,
-            }))
-        };
+        let tests = |passed, failed, skipped| Ok(Ran::Tests(Tally::new(passed, failed, skipped)));
         check(tests(3, 1, 0), "3 passed, 1 failed");
         check(tests(0, 0, 0), "0 passed, 1 failed");
         check(tests(0, 0, 5), "0 passed, 1 failed");

@@ -8,6 +8,7 @@ use wasm_bindgen_cli_support::Bindgen;
 
 use crate::bundle::bundle;
 use crate::project::Project;
+use crate::wheel::remove_folder;
 use crate::{run, step, system};
 
 /// What the page runs.
@@ -39,10 +40,7 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     step::unless_current(project, "building the page", &folder, &INPUTS, || {
         add_target()?;
         // A file that the bundle no longer writes would stay in every wheel.
-        if folder.exists() {
-            fs::remove_dir_all(&folder)
-                .with_context(|| format!("removing {}", folder.display()))?;
-        }
+        remove_folder(&folder)?;
         let [report, files] = modules(project)?;
         bundle(project, &report, &files)
     })

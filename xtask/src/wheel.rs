@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 
 use anyhow::{Context, Result, bail};
@@ -37,18 +38,7 @@ pub(crate) fn build(project: &Project, for_: Use) -> Result<PathBuf> {
         Use::Measure => ("wheels-optimised", &["--release"][..]),
     };
     let maturin = |environment: &Environment, folder: &Path| {
-        let mut build = environment.module("maturin");
-        build
-            .args(["build", "--locked", "--quiet", "--interpreter"])
-            .arg(environment.python_path())
-            .args(options)
-            .arg("--manifest-path")
-            .arg(project.path("pybind/Cargo.toml"))
-            .arg("--target-dir")
-            .arg(project.cargo_target())
-            .arg("--out")
-            .arg(folder);
-        run::output(&mut build).map(drop)
+        run::output(maturin(project, environment, folder).args(options)).map(drop)
     };
     let is_first = !project.static_folder().exists();
     let environment = thread::scope(|scope| {
@@ -70,6 +60,21 @@ pub(crate) fn build(project: &Project, for_: Use) -> Result<PathBuf> {
         maturin(&environment, &folder)
     })?;
     only(&folder, ".whl")
+}
+
+/// maturin's command that builds a wheel of the extension into a folder.
+pub(crate) fn maturin(project: &Project, environment: &Environment, folder: &Path) -> Command {
+    let mut build = environment.module("maturin");
+    build
+        .args(["build", "--locked", "--quiet", "--interpreter"])
+        .arg(environment.python_path())
+        .arg("--manifest-path")
+        .arg(project.path("pybind/Cargo.toml"))
+        .arg("--target-dir")
+        .arg(project.cargo_target())
+        .arg("--out")
+        .arg(folder);
+    build
 }
 
 /// The private environment with such a wheel in it.
