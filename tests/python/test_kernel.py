@@ -7,7 +7,7 @@ import gzip
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import gpumem
 import ipykernel
@@ -142,11 +142,8 @@ class Kernel:
                 return message
 
 
-AnyKernel = TypeVar("AnyKernel", bound=Kernel)
-
-
 @contextmanager
-def new_kernel(folder: Path, make: type[AnyKernel] = Kernel) -> Iterator[AnyKernel]:
+def new_kernel(folder: Path, make: type[Kernel] = Kernel) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IPYTHONDIR", str(folder))
         manager, client = start_new_kernel(

@@ -60,6 +60,7 @@ def test_a_wrong_option_does_not_run_the_cell(
         ("%gpumem on extra", "on takes no 'extra'"),
         ("%gpumem on --interval 5", '"5" has no unit: write 5ms or 5s'),
         ("%gpumem off --interval 5ms", "--interval belongs to on, or to %%gpumem"),
+        ("%gpumem who me", "who takes no 'me'"),
         ("%gpumem who --device sim:0", "--device belongs to why, or to %%gpumem"),
         ("%gpumem --depth 2", "--depth belongs to why"),
         ("%gpumem reset --dry-run", "--dry-run belongs to release"),

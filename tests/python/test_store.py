@@ -86,15 +86,6 @@ def test_nobody_else_can_read_it(kept: Shell, folder: Path) -> None:
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("kept_text", ["full", "hash", "none"])
-def test_the_source_is_kept_only_if_it_may_be(kept: Shell, folder: Path, kept_text: str) -> None:
-    kept.run(f"%config GpuMem.source_text = {kept_text!r}")
-    kept.run("%%gpumem\nsecret_name = sim.tensor(300 << 20)")
-    end()
-    (path,) = folder.glob("*.gpumem")
-    assert (b"secret_name" in path.read_bytes()) == (kept_text == "full")
-
-
 def test_nothing_is_kept_if_the_user_says_so(kept: Shell, folder: Path) -> None:
     kept.run("%config GpuMem.store = False")
     kept.run(GROW)
