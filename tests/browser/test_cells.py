@@ -159,13 +159,17 @@ def test_the_table_of_runs_is_sorted_by_its_heads(report: Callable[[str], Report
 
 
 def test_a_click_on_a_finding_s_runs_lights_its_row(report: Callable[[str], ReportPage]) -> None:
-    """The row is brought into view."""
+    """The row is brought into view; a second click takes that back."""
     page = report("leak")
-    page.card(KEPT).get_by_role("button", name="Show its run").click()
+    button = page.card(KEPT).get_by_role("button", name="Show its run")
+    button.click()
     page.page.evaluate(FRAMES)
     lit = page.host.locator(".cell[data-lit]")
     assert KEPT in lit.inner_text()
     expect(lit).to_be_in_viewport()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    button.click()
+    expect(lit).to_have_count(0)
 
 
 def test_the_host_is_a_device_of_its_own(report: Callable[[str], ReportPage]) -> None:

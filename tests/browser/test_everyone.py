@@ -180,6 +180,7 @@ def test_names_of_any_kind_are_text(open_page: Open, tmp_path: Path) -> None:
         report.host.locator("img, b:not(.total, .usage b, .key b, .outlook b, .fix b)").count() == 0
     )
     opened.page.wait_for_function(FITS)
+    assert opened.page.locator("img[src=x]").count() == 0
     assert opened.errors == []
     screenshot(opened.page, "page-names")
 

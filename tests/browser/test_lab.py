@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
 
 from .live import CELLS, KEPT, SETUP, ReportPage, screenshot, wait, write_notebook
 
@@ -74,24 +73,6 @@ def test_a_notebook_run_by_keyboard_shows_a_live_report(opened: Open) -> None:
     screenshot(seen.page, "lab-light-1x")
 
 
-def test_hovering_reads_a_run_out(opened: Open) -> None:
-    """Both charts name the run under the pointer, with its numbers."""
-    seen = opened()
-    report = ReportPage(seen.page)
-    card = report.card(KEPT)
-    tip = report.hover("cells", "model = sim.tensor")
-    assert "kept +256 MiB" in tip
-    assert "all cells 1.5 GiB" in tip
-    assert "kept +1.25 GiB" in report.hover("timeline", KEPT)
-    assert card.get_attribute("data-linked") is not None
-    screenshot(seen.page, "lab-hover")
-    seen.page.mouse.move(2, 2)
-    seen.page.wait_for_function(
-        "() => !document.querySelector('.gpumem-report').shadowRoot"
-        ".querySelector('.pointer:not([hidden])')"
-    )
-
-
 def test_arrows_move_between_runs_and_not_between_cells(opened: Open) -> None:
     """The report takes the keys that it answers to, and no other."""
     seen = opened()
@@ -129,23 +110,6 @@ def test_the_notebook_is_saved_from_the_report_and_keeps_its_cells(
     canvas.press("Control+s")
     wait(lambda: path.stat().st_mtime_ns > before, "the notebook was not saved")
     assert cells.count() == n_cells
-
-
-def test_a_card_shows_its_runs(opened: Open) -> None:
-    """The button of a card lights its row and marks its runs over time, and takes both back."""
-    seen = opened()
-    report = ReportPage(seen.page)
-    before = report.pixels("timeline")["colours"]
-    lit = report.host.locator(".cell[data-lit]")
-    button = report.card(KEPT).get_by_role("button", name="Show its run")
-    button.click()
-    assert button.get_attribute("aria-pressed") == "true"
-    expect(lit).to_contain_text(KEPT)
-    assert report.pixels("timeline")["colours"] != before
-    button.click()
-    seen.page.mouse.move(2, 2)
-    expect(lit).to_have_count(0)
-    assert report.pixels("timeline")["colours"] == before
 
 
 def test_it_is_crisp_and_dark_where_the_notebook_is(opened: Open, lab: Lab) -> None:
