@@ -5,10 +5,10 @@
 //! ```
 
 use gpumem_model::holders::DeviceHolders;
-use gpumem_model::recording::{DeviceIdx, Frame, HolderSnapshot, Recording, Run, RunIdx, Status};
+use gpumem_model::recording::{DeviceIdx, Recording, Run, RunIdx, Status};
 use gpumem_model::source_text;
 use gpumem_model::testing::{CAPACITY, CONTEXT, MIB, OTHERS, mib, recorded};
-pub use gpumem_model::testing::{Play, held, run};
+pub use gpumem_model::testing::{Play, held, look, run};
 use gpumem_model::units::ByteDelta;
 
 use crate::{
@@ -55,14 +55,8 @@ pub fn found(
 ) -> Vec<Finding> {
     let mut recording = recorded(cells);
     for (run, mut holders) in looks {
-        holders.device = "sim:0".to_owned();
-        let look = HolderSnapshot {
-            run: RunIdx(run),
-            holders,
-            ..HolderSnapshot::default()
-        };
-        let frame = Frame::Holders(Box::new(look));
-        recording.apply(frame).expect("of a run that is there");
+        "sim:0".clone_into(&mut holders.device);
+        look(&mut recording, RunIdx(run), None, holders);
     }
     let findings = analyze(&recording, &Rules::default()).findings;
     findings.into_iter().filter(|it| it.kind == kind).collect()

@@ -820,54 +820,46 @@ mod tests {
     #[test]
     fn a_statement_may_go_over_several_lines_and_stand_inside_another() {
         let losses = with_graph("losses[0].grad_fn", true);
-        let check = |source: &str, before: &str, after: &str| {
-            check(&losses, source, Some(before), after);
-        };
         check(
+            &losses,
             "for x in data:\n    losses.append(\n        model(x)  # the model\n    )\n",
-            "losses.append(\n        model(x)  # the model\n    )",
+            Some("losses.append(\n        model(x)  # the model\n    )"),
             "losses.append(\n        model(x).item()  # the model\n    )",
         );
-        check(
-            "losses.append(f(g(x)[0], (1, 2)) + 1)",
-            "losses.append(f(g(x)[0], (1, 2)) + 1)",
-            "losses.append((f(g(x)[0], (1, 2)) + 1).item())",
-        );
-        check(
-            "[losses.append(f(x)) for x in y]",
-            "[losses.append(f(x)) for x in y]",
-            "[losses.append(f(x).item()) for x in y]",
-        );
-        check(
+        let (cell, line) = (
             "for x in y: n += 1; losses.append(f(x))",
             "losses.append(f(x))",
-            "losses.append(f(x).item())",
         );
-        check(
-            "losses = [f(x) for x in y]",
-            "losses = [f(x) for x in y]",
-            "losses = [f(x).item() for x in y]",
-        );
-        check(
-            "losses[name].append(f(x))",
-            "losses[name].append(f(x))",
-            "losses[name].append(f(x).item())",
-        );
-        check(
-            "losses.setdefault(k, []).append(await f(x))",
-            "losses.setdefault(k, []).append(await f(x))",
-            "losses.setdefault(k, []).append((await f(x)).item())",
-        );
-        check(
-            "losses[k] += f(x)",
-            "losses[k] += f(x)",
-            "losses[k] += f(x).item()",
-        );
-        check(
-            "losses = losses + f(x) * w",
-            "losses = losses + f(x) * w",
-            "losses = losses + (f(x) * w).item()",
-        );
+        check(&losses, cell, Some(line), "losses.append(f(x).item())");
+        for (line, after) in [
+            (
+                "losses.append(f(g(x)[0], (1, 2)) + 1)",
+                "losses.append((f(g(x)[0], (1, 2)) + 1).item())",
+            ),
+            (
+                "[losses.append(f(x)) for x in y]",
+                "[losses.append(f(x).item()) for x in y]",
+            ),
+            (
+                "losses = [f(x) for x in y]",
+                "losses = [f(x).item() for x in y]",
+            ),
+            (
+                "losses[name].append(f(x))",
+                "losses[name].append(f(x).item())",
+            ),
+            (
+                "losses.setdefault(k, []).append(await f(x))",
+                "losses.setdefault(k, []).append((await f(x)).item())",
+            ),
+            ("losses[k] += f(x)", "losses[k] += f(x).item()"),
+            (
+                "losses = losses + f(x) * w",
+                "losses = losses + (f(x) * w).item()",
+            ),
+        ] {
+            check(&losses, line, Some(line), after);
+        }
     }
 
     #[test]

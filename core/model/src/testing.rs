@@ -201,6 +201,23 @@ pub fn held(
 }
 
 /// The newest of the displayed results: those before it are not worth telling beside it.
+/// Notes what a look found on the first device at the end of a run, or inside of it.
+pub fn look(
+    recording: &mut Recording,
+    run: RunIdx,
+    inside_at: Option<Nanos>,
+    holders: DeviceHolders,
+) {
+    let look = HolderSnapshot {
+        run,
+        device: DeviceIdx(0),
+        inside_at,
+        holders,
+    };
+    let frame = Frame::Holders(Box::new(look));
+    recording.apply(frame).expect("of a run that is there");
+}
+
 fn displayed(run: RunIdx, kept_mib: i64) -> HolderSnapshot {
     let name = format!("Out[{}]", run.0 + 1);
     let mut held = held(run, &name, "Tensor", kept_mib, kept_mib);

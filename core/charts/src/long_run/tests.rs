@@ -3,10 +3,10 @@ use proptest::prelude::*;
 use super::*;
 use gpumem_analyzer::Rules;
 use gpumem_analyzer::analyze;
-use gpumem_analyzer::testing::{Play, run, session};
+use gpumem_analyzer::testing::{Play, look, run, session};
 use gpumem_model::holders::{DeviceHolders, Holder, RootKind, Traits};
 use gpumem_model::recording::FrameOrigin;
-use gpumem_model::recording::{Frame, HolderSnapshot, Sample, Samples, Status};
+use gpumem_model::recording::{Frame, Sample, Samples, Status};
 use gpumem_scene::draw_log::{assert_sound, draw_log, texts};
 use gpumem_scene::{Point, Target};
 
@@ -83,13 +83,8 @@ impl Story {
             ..DeviceHolders::default()
         };
         let started = self.recording.run(self.run).started;
-        let snapshot = HolderSnapshot {
-            run: self.run,
-            device: DeviceIdx(0),
-            inside_at: Some(started + Nanos::new((seconds * 1e9) as u64)),
-            holders,
-        };
-        self.put(Frame::Holders(Box::new(snapshot)));
+        let at = started + Nanos::new((seconds * 1e9) as u64);
+        look(&mut self.recording, self.run, Some(at), holders);
         self
     }
 

@@ -2,10 +2,10 @@ use proptest::prelude::*;
 
 use super::super::view;
 use super::*;
-use gpumem_analyzer::testing::{Play, run, session};
+use gpumem_analyzer::testing::{Play, look, run, session};
 use gpumem_analyzer::{DeviceSummary, PartKind, Rules, analyze};
 use gpumem_model::holders::{Holder, RootKind, Twin};
-use gpumem_model::recording::{Device, DeviceIdx, Frame, HolderSnapshot, Status};
+use gpumem_model::recording::{Device, DeviceIdx, Frame, Status};
 use gpumem_scene::draw_log::{assert_sound, draw_log, texts};
 
 fn drawn(plays: &[Play], width: f64) -> Scene {
@@ -81,8 +81,8 @@ fn twins_are_under_a_bracket() {
         ("train()", &vec![run(0); 8]),
     ];
     let (mut recording, _) = session(&plays);
-    let (run, look) = recording.latest_holders(DeviceIdx(0)).expect("of the load");
-    let mut holders = look.clone();
+    let (run, found) = recording.latest_holders(DeviceIdx(0)).expect("of the load");
+    let mut holders = found.clone();
     holders
         .roots
         .push(Holder::new(RootKind::Variable, "model", Bytes::mib(2400)));
@@ -95,14 +95,7 @@ fn twins_are_under_a_bracket() {
         n_all: 148,
         by_shape: true,
     }];
-    let frame = HolderSnapshot {
-        run,
-        device: DeviceIdx(0),
-        inside_at: None,
-        holders,
-    };
-    let frame = Frame::Holders(Box::new(frame));
-    recording.apply(frame).expect("of a run that is there");
+    look(&mut recording, run, None, holders);
     let analysis = analyze(&recording, &Rules::default());
     for (width, is_written) in [(880.0, true), (200.0, false)] {
         let scene = now(&recording, &analysis, &view(width));

@@ -2,11 +2,11 @@ use proptest::prelude::*;
 
 use super::super::view;
 use super::*;
-use gpumem_analyzer::testing::{run, session};
+use gpumem_analyzer::testing::{look, run, session};
 use gpumem_model::holders::{
     DeviceHolders, Holder, HolderBranch, Part, Rest, RootKind, SharedMemory, Traits,
 };
-use gpumem_model::recording::{DeviceIdx, Frame, HolderSnapshot, RunIdx};
+use gpumem_model::recording::RunIdx;
 use gpumem_model::units::Bytes;
 use gpumem_scene::draw_log::{assert_sound, texts};
 
@@ -38,17 +38,11 @@ fn looked(looks: &[Vec<Holder>]) -> Recording {
     let plays = vec![run(10); looks.len()];
     let (mut recording, _) = session(&[("a()", &plays)]);
     for (idx, roots) in (0..).zip(looks) {
-        let held = HolderSnapshot {
-            run: RunIdx(idx),
-            device: DeviceIdx(0),
-            inside_at: None,
-            holders: DeviceHolders {
-                roots: roots.clone(),
-                ..DeviceHolders::default()
-            },
+        let holders = DeviceHolders {
+            roots: roots.clone(),
+            ..DeviceHolders::default()
         };
-        let frame = Frame::Holders(Box::new(held));
-        recording.apply(frame).expect("of that run");
+        look(&mut recording, RunIdx(idx), None, holders);
     }
     recording
 }
@@ -252,22 +246,15 @@ fn what_names_share_is_one_field() {
         part: None,
     };
     let mut recording = looked(&[vec![]]);
-    let held = HolderSnapshot {
-        run: RunIdx(0),
-        device: DeviceIdx(0),
-        inside_at: None,
-        holders: DeviceHolders {
-            shared: vec![shared],
-            more: Rest {
-                n: 3,
-                n_bytes: Bytes::mib(1),
-            },
-            ..DeviceHolders::default()
+    let holders = DeviceHolders {
+        shared: vec![shared],
+        more: Rest {
+            n: 3,
+            n_bytes: Bytes::mib(1),
         },
+        ..DeviceHolders::default()
     };
-    recording
-        .apply(Frame::Holders(Box::new(held)))
-        .expect("of that run");
+    look(&mut recording, RunIdx(0), None, holders);
     let map = holder_map(&recording, &view(880.0)).expect("somebody looked");
     let names: Vec<&str> = map.fields.iter().map(|field| &*field.name).collect();
     assert_eq!(names, ["model, best, …", "further names"]);

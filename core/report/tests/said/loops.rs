@@ -1,8 +1,8 @@
-use gpumem_analyzer::testing::{Play, run, session};
+use gpumem_analyzer::testing::{self, Play, run, session};
 use gpumem_analyzer::{FindingKind, Rules, analyze};
 use gpumem_model::holders::{DeviceHolders, Holder, RootKind, Traits};
 use gpumem_model::recording::{
-    DeviceIdx, Frame, HolderSnapshot, Loop, LoopIdx, Recording, RunIdx, Sample, Samples, Series,
+    DeviceIdx, Frame, Loop, LoopIdx, Recording, RunIdx, Sample, Samples, Series,
 };
 use gpumem_model::severity::Severity;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos, Units};
@@ -187,18 +187,12 @@ fn look(
         },
         ..Holder::new(kind, name, mib(grown_mib))
     };
-    let look = HolderSnapshot {
-        run: RunIdx(0),
-        device: DeviceIdx(0),
-        inside_at,
-        holders: DeviceHolders {
-            device: "cuda:0".to_owned(),
-            roots: vec![holder],
-            ..DeviceHolders::default()
-        },
+    let holders = DeviceHolders {
+        device: "cuda:0".to_owned(),
+        roots: vec![holder],
+        ..DeviceHolders::default()
     };
-    let frame = Frame::Holders(Box::new(look));
-    recording.apply(frame).expect("the run is there");
+    testing::look(recording, RunIdx(0), inside_at, holders);
 }
 
 #[test]
@@ -296,14 +290,9 @@ fn what_may_be_meant_is_foretold_once_it_has_come_a_part_of_the_way() {
         let mut recording = nested((meant, play), (1, n_turns), |_, turn| 16 * turn);
         reopen(&mut recording);
         let found = recording.holders(RunIdx(0), DeviceIdx(0)).cloned();
-        let inside = HolderSnapshot {
-            run: RunIdx(0),
-            device: DeviceIdx(0),
-            inside_at: Some(recording.run(RunIdx(0)).started),
-            holders: found.expect("it was looked at"),
-        };
-        let frame = Frame::Holders(Box::new(inside));
-        recording.apply(frame).expect("the run is there");
+        let found = found.expect("it was looked at");
+        let started = recording.run(RunIdx(0)).started;
+        testing::look(&mut recording, RunIdx(0), Some(started), found);
         let analysis = analyze(&recording, &Rules::default());
         gpumem_report::foretold(&recording, &analysis, RunIdx(0), 100)
     };
