@@ -663,17 +663,22 @@ mod tests {
     }
 
     #[test]
-    fn runs_after_the_last_look_do_not_lower_the_rate() {
-        let noise = [90, -80, 40, 60, -100, 20, -30, 80, -70, 10, 50, -60];
-        let mut cells = vec![("losses = []", vec![run(1)])];
-        cells.extend(noise.map(|mib| ("losses.append(f())", vec![run(mib)])));
-        let levels: Vec<u64> = (0..=10).map(|n| 8 * n).collect();
+    fn runs_after_which_a_look_was_missed_do_not_lower_the_rate() {
+        let check = |last: [i64; 2], expected: &str| {
+            let noise = [90, -80, 40, 60, -100, 20, -30, 80, -70, 10];
+            let kept = noise.into_iter().chain(last);
+            let mut cells = vec![("losses = []", vec![run(1)])];
+            cells.extend(kept.map(|mib| ("losses.append(f())", vec![run(mib)])));
+            let levels: Vec<u64> = (0..=10).map(|n| 8 * n).collect();
+            check(&cells, &levels, &[expected]);
+        };
         check(
-            &cells,
-            &levels,
-            &[
-                "growing: losses.append(f()) · 8 MiB a run in 10 of 10, 80 in all · full in 1906 · losses",
-            ],
+            [50, -30],
+            "growing: losses.append(f()) · 8 MiB a run in 10 of 10, 80 in all · full in 1902 · losses",
+        );
+        check(
+            [50, -60],
+            "growing: losses.append(f()) · 8 MiB a run in 10 of 12, 80 in all · full in 1899 · losses",
         );
     }
 

@@ -2,11 +2,14 @@
 
 use std::collections::HashSet;
 
-use gpumem_model::recording::{CellIdx, DeviceIdx, Recording, Run, RunIdx, Status};
+use gpumem_model::recording::{CellIdx, DeviceIdx, Recording, Run, RunIdx, Sample, Status};
 use gpumem_model::units::{ByteDelta, Bytes};
 
 use super::name_series::NameSeries;
 use super::{NameKey, WORTH_NAMING};
+
+/// Runs without a look that raised the level by this share of what the names gained in each before were not seen.
+const MISSED: f64 = 0.5;
 
 /// Names that have more and more, most often by runs of one cell.
 #[derive(Debug)]
@@ -56,9 +59,7 @@ impl GrowingNames {
         let doers = doers.flat_map(|((_, name), series)| series.doers(recording, name));
         let of_cells = doers.filter(|run| is_of_them(run));
         let first = of_cells.map(|run| run.idx).min().unwrap_or_default();
-        // What runs after the last look did is not known yet.
-        let last = recording.outermost(last_look).max(first);
-        let runs = recording.runs()[first.get()..=last.get()].iter();
+        let runs = recording.runs()[first.get()..].iter();
         let runs = runs.filter(|run| is_of_them(run));
         let sum = |run: &RunIdx| -> Bytes {
             let levels = names.iter().map(|(_, series)| series.after(*run));
@@ -70,7 +71,19 @@ impl GrowingNames {
             let before = std::mem::replace(&mut level, sum(&run.idx));
             run.status == Status::Ok || level > before
         };
-        let runs: Vec<RunIdx> = runs.filter(counts).map(|run| run.idx).collect();
+        let mut runs: Vec<RunIdx> = runs.filter(counts).map(|run| run.idx).collect();
+        let last_look = recording.outermost(last_look);
+        let n_looked_at = runs.partition_point(|run| *run <= last_look);
+        let levels = runs[..n_looked_at].iter().map(sum);
+        let each = levels.max().unwrap_or_default().as_f64() / n_looked_at.max(1) as f64;
+        if rose(
+            recording,
+            device,
+            &runs[n_looked_at.saturating_sub(1)..],
+            each,
+        ) {
+            runs.truncate(n_looked_at);
+        }
         let before = |series: &NameSeries| match first.0.checked_sub(1) {
             Some(before) if first > series.points[series.first].run => series.after(RunIdx(before)),
             _ => series.start,
@@ -90,4 +103,21 @@ impl GrowingNames {
             begin_anew: names.iter().all(|(_, series)| series.first > 0),
         }
     }
+}
+
+/// The level of the device rose over these runs as if each but the first had kept so much: a look was missed after
+/// them. Where it stays, none is taken.
+fn rose(recording: &Recording, device: DeviceIdx, runs: &[RunIdx], each: f64) -> bool {
+    let level = |run: &RunIdx| {
+        let mut levels = recording.run(*run).levels.iter();
+        let after = levels.find(|it| it.device == device)?.after.as_ref()?;
+        let sample = Sample::of(after);
+        sample.allocated.or(sample.process_used)
+    };
+    let ends = runs
+        .first()
+        .and_then(level)
+        .zip(runs.last().and_then(level));
+    let risen = ends.map_or(0.0, |(first, last)| last.as_f64() - first.as_f64());
+    risen > 0.0 && risen >= MISSED * each * (runs.len() - 1) as f64
 }
