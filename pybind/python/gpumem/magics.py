@@ -748,9 +748,8 @@ class GpuMemMagics(Magics):
             lost = f"\n! only this session has it: {error}"
         runs = "1 run" if n_runs == 1 else f"{n_runs} runs"
         typed = f'"{name}"' if " " in name else name
-        return (
-            f"baseline {name}: {runs} · %gpumem_report --compare {typed} after the next ones{lost}"
-        )
+        said = f"baseline {name}: {runs} · %gpumem_report --compare {typed} after the next ones"
+        return _gpumem._printable_report(f"{said}{lost}")
 
     def _status(self) -> str:
         now = self._extension.stopped or self._recorded()

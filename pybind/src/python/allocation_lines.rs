@@ -6,31 +6,19 @@ use gpumem_heap::Found;
 use gpumem_model::recording::FrameOrigin;
 use gpumem_model::trace::StackFrame;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::base::shells::shells;
 use crate::base::text::Text;
-use crate::recording::trace::Cells;
-
-/// `torch.cuda.memory._allocation_traceback` of torch 2.15 and later, while a history is recorded.
-fn traceback(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
-    let modules = py.import("sys").ok()?.getattr("modules").ok()?;
-    let torch = modules.cast::<PyDict>().ok()?.get_item("torch").ok()??;
-    let is_enabled = torch.getattr("_C").ok()?.getattr("_cuda_isHistoryEnabled");
-    let is_enabled = is_enabled.ok()?.call0().ok()?.is_truthy().ok()?;
-    let memory = torch.getattr("cuda").ok()?.getattr("memory").ok()?;
-    let traceback = memory.getattr("_allocation_traceback").ok()?;
-    is_enabled.then_some(traceback)
-}
+use crate::recording::trace::{Cells, allocation_traceback};
 
 /// torch can tell where memory was allocated.
 pub(super) fn are_known(py: Python<'_>) -> bool {
-    traceback(py).is_some()
+    allocation_traceback(py).is_ok_and(|it| it.is_some())
 }
 
 /// Notes the line that allocated the largest storage of each name. `found` has the addresses of storages.
 pub(super) fn note(py: Python<'_>, found: &mut Found) -> PyResult<()> {
-    let Some(traceback) = traceback(py) else {
+    let Some(traceback) = allocation_traceback(py)? else {
         return Ok(());
     };
     let storages = found.storages.iter();

@@ -81,6 +81,18 @@ pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
     }
 }
 
+/// The function of torch 2.15 and later that tells where memory at an address was allocated, while somebody records
+/// a history. Whoever asks a torch that has not started CUDA ends the process.
+pub(crate) fn allocation_traceback(py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
+    match History::of_imported(py)? {
+        Some(history) if history.is_enabled()? => {
+            let memory = history.torch.getattr("cuda")?.getattr("memory")?;
+            memory.getattr_opt("_allocation_traceback")
+        }
+        _ => Ok(None),
+    }
+}
+
 /// The history of torch's CUDA allocator.
 struct History<'py> {
     torch: Bound<'py, PyAny>,

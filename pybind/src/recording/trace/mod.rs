@@ -24,6 +24,7 @@ use crate::machine::sim::{Device, begin_traces};
 use crate::recording::recorder::Traced;
 use crate::recording::session::{self, RunId};
 pub(crate) use cells::Cells;
+pub(crate) use flight::allocation_traceback;
 use torch::TorchTrace;
 
 const NOTHING: &str = "nothing to trace here: a history is kept by torch's CUDA allocator, once \
