@@ -81,9 +81,8 @@ pub fn note_since(recording: &Recording, found: &mut Holders) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{run, session};
+    use crate::testing::{look, run, session};
     use gpumem_model::holders::{DeviceHolders, RootKind};
-    use gpumem_model::recording::{Frame, HolderSnapshot};
 
     /// By looks after some runs, the first of which kept 700 MiB: since when `model` has those. Each look found so
     /// much under that name, and so much of it new.
@@ -99,18 +98,12 @@ mod tests {
             ..Holder::new(RootKind::Variable, "model", Bytes::mib(mib))
         };
         for (run, mib, fresh_mib) in looks {
-            let look = HolderSnapshot {
-                run: RunIdx(*run),
-                device: DeviceIdx(0),
-                inside_at: None,
-                holders: DeviceHolders {
-                    device: "sim:0".to_owned(),
-                    roots: vec![model(*mib, *fresh_mib)],
-                    ..DeviceHolders::default()
-                },
+            let holders = DeviceHolders {
+                device: "sim:0".to_owned(),
+                roots: vec![model(*mib, *fresh_mib)],
+                ..DeviceHolders::default()
             };
-            let frame = Frame::Holders(Box::new(look));
-            recording.apply(frame).expect("of a run that is there");
+            look(&mut recording, RunIdx(*run), None, holders);
         }
         let model = model(700, None);
         let since = held_since(&recording, DeviceIdx(0), &model, model.retained, None);

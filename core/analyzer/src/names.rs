@@ -441,10 +441,9 @@ impl OfDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Play, run, session};
+    use crate::testing::{Play, look, run, session};
     use crate::{Finding, FindingKind, Rules, analyze};
     use gpumem_model::holders::NameLevel;
-    use gpumem_model::recording::{Frame, HolderSnapshot};
 
     /// After each run, one name that has so many MiB, each in a storage of its own.
     fn followed(cells: &[(&str, &[Play])], levels_mib: &[u64]) -> Vec<Finding> {
@@ -460,19 +459,13 @@ mod tests {
             };
             let changed = (n_bytes.get() != known).then_some(level);
             known = n_bytes.get();
-            let look = HolderSnapshot {
-                run: run.idx,
-                device: DeviceIdx(0),
-                inside_at: None,
-                holders: DeviceHolders {
-                    device: "sim:0".to_owned(),
-                    n_bytes: n_bytes.max(Bytes::mib(1)),
-                    changed: changed.into_iter().collect(),
-                    ..DeviceHolders::default()
-                },
+            let holders = DeviceHolders {
+                device: "sim:0".to_owned(),
+                n_bytes: n_bytes.max(Bytes::mib(1)),
+                changed: changed.into_iter().collect(),
+                ..DeviceHolders::default()
             };
-            let look = Frame::Holders(Box::new(look));
-            recording.apply(look).expect("of a run");
+            look(&mut recording, run.idx, None, holders);
         }
         analyze(&recording, &Rules::default()).findings
     }

@@ -200,7 +200,6 @@ pub fn held(
     }
 }
 
-/// The newest of the displayed results: those before it are not worth telling beside it.
 /// Notes what a look found on the first device at the end of a run, or inside of it.
 pub fn look(
     recording: &mut Recording,
@@ -218,6 +217,7 @@ pub fn look(
     recording.apply(frame).expect("of a run that is there");
 }
 
+/// The newest of the displayed results: those before it are not worth telling beside it.
 fn displayed(run: RunIdx, kept_mib: i64) -> HolderSnapshot {
     let name = format!("Out[{}]", run.0 + 1);
     let mut held = held(run, &name, "Tensor", kept_mib, kept_mib);

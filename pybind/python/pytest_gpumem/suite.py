@@ -47,7 +47,7 @@ OUTPUT = "gpumem"
 
 
 @dataclass(frozen=True)
-class Growth:
+class SuiteRow:
     """What a name had more of after a test."""
 
     test: str
@@ -80,7 +80,7 @@ class Suite:
         self._base: dict[str, int] = {}
         """The level of each device at the last search, or the lowest one since."""
         self._before: dict[str, int] = {}
-        self._rows: list[Growth] = []
+        self._rows: list[SuiteRow] = []
         self._of_workers: list[dict[str, Any]] = []
 
     @contextlib.contextmanager
@@ -134,7 +134,7 @@ class Suite:
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         """Write it all down."""
         outputs = self._of_workers or [self._output()]
-        rows = [Growth(**row) for output in outputs for row in output["rows"]]
+        rows = [SuiteRow(**row) for output in outputs for row in output["rows"]]
         troubles = {output["trouble"] for output in outputs if output["trouble"]}
         n_tests = sum(output["n_tests"] for output in outputs)
         n_skipped = sum(output["n_skipped"] for output in outputs)
@@ -274,7 +274,7 @@ class Suite:
             if not is_own:
                 test, function = self._fillers(holder.path)
             line = line_of(holder.path, function)
-        row = Growth(test, holder.device, name, kind, n_bytes, holder.path, holder.what, line)
+        row = SuiteRow(test, holder.device, name, kind, n_bytes, holder.path, holder.what, line)
         self._rows.append(row)
 
     def _fillers(self, path: str) -> tuple[str, Any]:

@@ -11,14 +11,14 @@ from gpumem import _gpumem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_gpumem.suite import Growth
+    from pytest_gpumem.suite import SuiteRow
 
 LEFT = {"left", "outlived"}
 N_SHOWN = 10
 """So many tests are shown without ``-v``."""
 
 
-def summary(rows: list[Growth], n_tests: int, n_skipped: int, *, is_whole: bool) -> Iterator[str]:
+def summary(rows: list[SuiteRow], n_tests: int, n_skipped: int, *, is_whole: bool) -> Iterator[str]:
     """Yield the lines: what was left behind, the most first; then what had a good reason."""
     left = _grouped([row for row in rows if row.kind in LEFT])
     reasons = _grouped([row for row in rows if row.kind not in LEFT])
@@ -33,9 +33,9 @@ def summary(rows: list[Growth], n_tests: int, n_skipped: int, *, is_whole: bool)
         yield f"after {n_skipped} tests nobody searched: that would have taken too long"
 
 
-def _grouped(rows: list[Growth]) -> list[Growth]:
+def _grouped(rows: list[SuiteRow]) -> list[SuiteRow]:
     """Return one row for all parameters of a test and a name, the largest first."""
-    groups: dict[tuple[str, str, str], list[Growth]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[SuiteRow]] = defaultdict(list)
     for row in rows:
         # Every worker of xdist has a fixture of its own.
         test = "" if row.kind == "fixture" else row.test.partition("[")[0]
@@ -52,7 +52,7 @@ def _grouped(rows: list[Growth]) -> list[Growth]:
     return sorted(found, key=lambda it: -it.n_bytes)
 
 
-def _line(row: Growth) -> str:
+def _line(row: SuiteRow) -> str:
     size = _gpumem.bytes_text(row.n_bytes)
     device = "" if row.device == "host" else f" on {row.device}"
     where = [f"`{row.path}`" if row.path else row.name, row.what, row.line]
