@@ -33,14 +33,22 @@ pub(super) struct Reach {
 /// Which roots a round of the search begins at.
 type IsInRound = fn(RootKind) -> bool;
 
-/// The rounds of the search: each goes as far as it can before the next.
-const ROUNDS: [(Held, IsInRound); 4] = [
-    (Held::Named, RootKind::is_named),
-    (Held::ByIpython, RootKind::is_ipython),
-    (Held::BySystem, |kind| matches!(kind, RootKind::System)),
-    (Held::Unnamed, |kind| {
-        kind == RootKind::Unnamed || kind.is_garbage() || kind.is_graph_cycle()
-    }),
+/// The rounds of the search: each goes as far as it can before the next. Within one, what a function was given
+/// counts for the variable of who gave it.
+const ROUNDS: [(Held, &[IsInRound]); 4] = [
+    (
+        Held::Named,
+        &[
+            |kind| kind.is_named() && kind != RootKind::ThreadFrame,
+            |kind| kind == RootKind::ThreadFrame,
+        ],
+    ),
+    (Held::ByIpython, &[RootKind::is_ipython]),
+    (Held::BySystem, &[|kind| kind == RootKind::System]),
+    (
+        Held::Unnamed,
+        &[|kind| kind == RootKind::Unnamed || kind.is_garbage() || kind.is_graph_cycle()],
+    ),
 ];
 
 impl Reach {
@@ -53,25 +61,27 @@ impl Reach {
             held: vec![Held::Unnamed; n],
             root: vec![NONE; n],
         };
-        for (held, is_in_round) in ROUNDS {
-            let roots = (1..web.unnamed()).zip(&web.names);
-            let queue = roots
-                .filter(|(_, name)| is_in_round(name.kind))
-                .map(|(vertex, _)| vertex)
-                .collect();
-            reach.round(web, queue, held);
+        for (held, in_turn) in ROUNDS {
+            reach.round(web, in_turn, held);
         }
         reach.take_orphans(web);
         reach
     }
 
-    fn round(&mut self, web: &CsrGraph<'_>, mut queue: Vec<u32>, held: Held) {
-        for vertex in &queue {
-            self.meet(*vertex, SESSION, NONE, held);
-            self.root[*vertex as usize] = *vertex;
-        }
+    fn round(&mut self, web: &CsrGraph<'_>, in_turn: &[IsInRound], held: Held) {
         let mut graphs = Vec::new();
-        self.spread(web, &mut queue, held, Some(&mut graphs));
+        for is_in_turn in in_turn {
+            let roots = (1..web.unnamed()).zip(&web.names);
+            let mut queue: Vec<u32> = roots
+                .filter(|(_, name)| is_in_turn(name.kind))
+                .map(|(vertex, _)| vertex)
+                .collect();
+            for vertex in &queue {
+                self.meet(*vertex, SESSION, NONE, held);
+                self.root[*vertex as usize] = *vertex;
+            }
+            self.spread(web, &mut queue, held, Some(&mut graphs));
+        }
         let inside = match held {
             Held::Named => Held::InGraph,
             other => other,

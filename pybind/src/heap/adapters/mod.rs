@@ -11,6 +11,7 @@ mod jax;
 mod numba;
 mod numpy;
 pub(crate) mod own;
+mod shared_memory;
 mod sim;
 mod tensorflow;
 mod torch;
@@ -58,6 +59,7 @@ pub(crate) fn all<'s>(section: &'s Section<'s>, reads_graph: bool) -> Vec<Box<dy
         Box::new(tensorflow::TensorFlow),
         Box::new(pools::Pools),
         Box::new(buffers::Buffers::default()),
+        Box::new(shared_memory::SharedMemory),
     ];
     if let Some(numpy) = numpy::NumPy::of_imported(section) {
         adapters.push(Box::new(numpy));
