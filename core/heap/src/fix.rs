@@ -379,8 +379,9 @@ fn of_any(holder: &Holder) -> Option<Fix> {
     let is_branch = holder.name.contains(['.', '[']);
     let command = match &*traits.type_name {
         "tuple" | "Tensor" | "ndarray" if is_branch => return None,
-        _ if is_branch => format!("{}.clear()", holder.name),
-        _ => format!("del {}", holder.name),
+        "tuple" | "Tensor" | "ndarray" => format!("del {}", holder.name),
+        // Without its name the cell would fail.
+        _ => format!("{}.clear()", holder.name),
     };
     (is_data && is_name && !is_shared).then(|| once(&command, reason))
 }
@@ -605,7 +606,7 @@ mod tests {
                 "history.append({**pair, 'b': x})",
             ),
         ] {
-            check(&with_graph(path, false), line, None, "del history");
+            check(&with_graph(path, false), line, None, "history.clear()");
         }
     }
 
@@ -659,9 +660,9 @@ mod tests {
         };
         let without = "errors.append(e.with_traceback(None))";
         assert_eq!(after("print(errors[-1])"), without);
-        assert_eq!(after("errors[0].__traceback__"), "del errors");
+        assert_eq!(after("errors[0].__traceback__"), "errors.clear()");
         let chained = "try:\n    f()\nexcept KeyError as e:\n    raise RuntimeError('no') from e";
-        assert_eq!(after(chained), "del errors");
+        assert_eq!(after(chained), "errors.clear()");
     }
 
     #[test]
@@ -696,7 +697,7 @@ mod tests {
             "my_losses.append(x)",
             "losses.append(x for x in y)",
         ] {
-            check(&losses, source, None, "del losses");
+            check(&losses, source, None, "losses.clear()");
         }
         assert!(fix(&losses, &[], true).is_some());
     }
@@ -713,15 +714,15 @@ mod tests {
         check(&cache, line, Some(line), "cache[key] = f(x).cpu()");
         // Arrays of others have no such method, and host memory is where the host's are.
         let of_numpy = kept("cache['a']", "ndarray");
-        check(&of_numpy, line, None, "del cache");
+        check(&of_numpy, line, None, "cache.clear()");
         let on_host = fix(&cache, &[line], false).expect("a fix");
         assert_eq!(on_host.before, None);
         let inside = kept("cache['a'].args[0]", "Tensor");
-        check(&inside, line, None, "del cache");
+        check(&inside, line, None, "cache.clear()");
         let handed = "cache[f'{len(cache)}'] = partial(work, f(x))";
         let moved = "cache[f'{len(cache)}'] = partial(work, f(x).cpu())";
         check(&inside, handed, Some(handed), moved);
-        check(&inside, "cache['a'] = partial(work)", None, "del cache");
+        check(&inside, "cache['a'] = partial(work)", None, "cache.clear()");
     }
 
     #[test]
@@ -732,7 +733,7 @@ mod tests {
         let line = "logged[\"images\"].append(f(x))";
         let moved = "logged[\"images\"].append(f(x).cpu())";
         check(&logged, cell, Some(line), moved);
-        check(&logged, "logged['loss'].append(f(x))", None, "del logged");
+        check(&logged, "logged['loss'].append(f(x))", None, "logged.clear()");
     }
 
     #[test]
@@ -879,7 +880,7 @@ mod tests {
             "losses.append(f(x)",
             "losses[0], x = a, b",
         ] {
-            check(&losses, source, None, "del losses");
+            check(&losses, source, None, "losses.clear()");
         }
     }
 
