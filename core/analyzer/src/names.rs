@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gpumem_model::holders::{DeviceHolders, Holder, RootKind, variable_of};
 use gpumem_model::recording::{CellIdx, DeviceIdx, Recording, RunIdx};
+use gpumem_model::source_text::has_word;
 use gpumem_model::units::{ByteDelta, Bytes};
 
 pub(super) use growing_names::GrowingNames;
@@ -59,6 +60,22 @@ pub(super) fn main_branches(
 /// It is a part of what a variable names.
 pub(super) fn is_branch((kind, name): &NameKey) -> bool {
     *kind == RootKind::Variable && variable_of(name).len() < name.len()
+}
+
+/// A branch is an attribute, and no key.
+pub(super) fn is_attribute(branch: &str) -> bool {
+    branch[variable_of(branch).len()..].starts_with('.')
+}
+
+/// A branch that a library calls its own, and no cell has the name.
+pub(super) fn is_private(recording: &Recording, branch: &str) -> bool {
+    let attribute = branch[variable_of(branch).len()..].strip_prefix('.');
+    let is_private = |name: &str| {
+        let cells = recording.cells().iter();
+        let mut texts = cells.filter_map(|cell| cell.revisions.last()?.text.as_deref());
+        name.starts_with('_') && !texts.any(|text| has_word(text, name))
+    };
+    attribute.is_some_and(is_private)
 }
 
 /// What the looks of a recording say of each name.
@@ -243,7 +260,7 @@ impl Names {
         let Some(of_device) = self.of_devices.get(device.get()) else {
             return Vec::new();
         };
-        let branches = of_device.telling_branches(least);
+        let branches = of_device.telling_branches(recording, least);
         let has_branch = |whole: &str| branches.iter().any(|(_, name)| variable_of(name) == whole);
         let mut by_cell: BTreeMap<CellIdx, Vec<(&NameKey, &NameSeries)>> = BTreeMap::new();
         for (name, series) in &of_device.names {
@@ -291,7 +308,7 @@ impl Numbered {
 impl OfDevice {
     /// The branches that are told of instead of their objects: those that gained nearly all of what these did.
     /// Objects may also lose, from look to look, what they replace or drop elsewhere.
-    fn telling_branches(&self, least: Bytes) -> Vec<&NameKey> {
+    fn telling_branches(&self, recording: &Recording, least: Bytes) -> Vec<&NameKey> {
         let tells = |(name, series): &(&NameKey, &NameSeries)| {
             if !is_branch(name) || !series.collects(least) {
                 return false;
@@ -306,9 +323,10 @@ impl OfDevice {
                 n_grown: series.grown().count(),
             });
             let main = main_branches(gained.collect(), it.now().since(it.start));
-            let is_attribute = name.1[whole.1.len()..].starts_with('.');
-            let is_main = is_attribute && main.iter().any(|it| it.name == name.1);
-            (is_main || !it.grew_each_time()) && !series.was_moved_within(it)
+            let is_main = is_attribute(&name.1) && main.iter().any(|it| it.name == name.1);
+            (is_main || !it.grew_each_time())
+                && !series.was_moved_within(it)
+                && !is_private(recording, &name.1)
         };
         self.names
             .iter()

@@ -733,7 +733,12 @@ mod tests {
         let line = "logged[\"images\"].append(f(x))";
         let moved = "logged[\"images\"].append(f(x).cpu())";
         check(&logged, cell, Some(line), moved);
-        check(&logged, "logged['loss'].append(f(x))", None, "logged.clear()");
+        check(
+            &logged,
+            "logged['loss'].append(f(x))",
+            None,
+            "logged.clear()",
+        );
     }
 
     #[test]

@@ -45,9 +45,14 @@ pub(super) fn against_growth(advice: &Advice) -> Prose {
             code(".detach()"),
             " them"
         ],
-        Advice::LookAt { path } => {
-            prose!["keep only what you need of it: the largest is ", code(path)]
-        }
+        Advice::LookAt { path } => look_at(path),
+        Advice::RemoveHooks { object } => prose![
+            "hooks of ",
+            code(object),
+            " keep it: register each once, or call ",
+            code(".remove()"),
+            " of the handle that registering returns"
+        ],
         Advice::FindWhatLoopCollects => prose![
             "find what the loop collects: a list, a dict, a tensor that is added to (",
             code("total += loss"),
@@ -68,4 +73,26 @@ pub(super) fn against_growth(advice: &Advice) -> Prose {
             ": then no graph keeps the activations"
         ],
     }
+}
+
+/// The largest object, whose path may lead through what Python has no expression for.
+fn look_at(path: &str) -> Prose {
+    let largest = "keep only what you need of it: the largest is ";
+    let Some((object, inside)) = path.split_once(".<") else {
+        return prose![largest, code(path)];
+    };
+    let variable_of = |step: &str| {
+        let (_, variable) = inside.rsplit_once(step)?;
+        (!variable.contains('<')).then_some(variable)
+    };
+    let variable = variable_of("locals>.").or_else(|| variable_of("closure>."));
+    let Some(variable) = variable else {
+        return prose![largest, "below ", code(object)];
+    };
+    prose![
+        largest,
+        code(variable),
+        ", a variable of a function below ",
+        code(object)
+    ]
 }

@@ -122,6 +122,11 @@ pub enum Advice {
         /// The Python expression of the largest object.
         path: String,
     },
+    /// Hooks keep it, which are added again and again.
+    RemoveHooks {
+        /// The Python expression of what has them.
+        object: String,
+    },
     /// Look for what the loop accumulates.
     FindWhatLoopCollects,
     /// Look for a name that grows with every run, or for displayed results.

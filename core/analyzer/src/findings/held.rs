@@ -372,17 +372,11 @@ fn branches_that_grew(
     }
 }
 
-/// An attribute of the user's: no key, no library's own, and nothing of hooks, caches, classes and the like, for
-/// which their object is known.
+/// An attribute of the user's, and nothing of hooks, caches, classes and the like, for which their object is known.
 fn is_nameable(recording: &Recording, branch: &Holder) -> bool {
-    let step = &branch.name[variable_of(&branch.name).len()..];
-    let attribute = step.strip_prefix('.');
-    let is_written = |name: &str| {
-        let cells = recording.cells().iter();
-        let mut texts = cells.filter_map(|cell| cell.revisions.last()?.text.as_deref());
-        !name.starts_with('_') || texts.any(|text| source_text::has_word(text, name))
-    };
-    attribute.is_some_and(is_written) && branch.traits.keeper.is_none()
+    names::is_attribute(&branch.name)
+        && !names::is_private(recording, &branch.name)
+        && branch.traits.keeper.is_none()
 }
 
 /// The object by what grew in it.

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use super::growth_details::Advice;
 use gpumem_heap as heap;
 use gpumem_heap::{Fix, Uses};
-use gpumem_model::holders::{Holder, RootKind};
+use gpumem_model::holders::{Holder, Keeper, RootKind};
 use gpumem_model::recording::{DeviceIdx, DeviceKind, Recording, Run, RunKind, Source};
-use gpumem_model::source_text::is_name_letter;
+use gpumem_model::source_text::{has_word, is_name_letter};
 use gpumem_model::units::Bytes;
 
 /// The fix for a holder, in the text of the run or in that of another cell.
@@ -100,13 +100,18 @@ pub(super) fn against_growth(
     if let Some(kind) = holder.map(|it| it.kind).filter(|it| it.is_graph_cycle()) {
         return vec![Advice::BreakGraphCycle { kind }];
     }
-    let looked_at = holder.filter(|it| it.kind.is_named() && !it.path.is_empty());
-    if let Some(holder) = looked_at.filter(|it| it.traits.graph == Bytes::ZERO) {
+    let is_known = |it: &&Holder| it.kind.is_named() || it.kind == RootKind::System;
+    let looked_at = holder.filter(|it| is_known(it) && !it.path.is_empty());
+    if let Some(object) = looked_at.and_then(has_hooks) {
+        return vec![Advice::RemoveHooks { object }];
+    }
+    let list = source.and_then(appended_to);
+    let is_other = |it: &Holder| list.is_none_or(|list| !is_of(list, it));
+    if let Some(holder) = looked_at.filter(|it| it.traits.graph == Bytes::ZERO || is_other(it)) {
         let path = holder.path.clone();
         return vec![Advice::LookAt { path }];
     }
     let has_graph = holder.is_none_or(|it| it.traits.graph > Bytes::ZERO);
-    let list = source.and_then(appended_to);
     let mut advice = vec![match (list, steps) {
         (Some(list), _) => Advice::KeepNumbers {
             list: list.to_owned(),
@@ -119,6 +124,19 @@ pub(super) fn against_growth(
         advice.push(Advice::NoGrad { framework });
     }
     advice
+}
+
+/// What has the hooks that keep it.
+fn has_hooks(holder: &Holder) -> Option<String> {
+    let (object, _) = holder.path.split_once("_hooks")?;
+    let (object, _) = object.rsplit_once('.')?;
+    (holder.traits.keeper == Some(Keeper::Hooks)).then(|| object.to_owned())
+}
+
+/// The holder's path leads through what a cell calls so: `self.losses` is `trainer.losses`.
+fn is_of(list: &str, holder: &Holder) -> bool {
+    let word = list.rsplit('.').next().unwrap_or(list);
+    has_word(&holder.path, word)
 }
 
 /// The first name that the source appends to.
