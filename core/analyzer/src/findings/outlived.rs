@@ -170,7 +170,11 @@ impl Name<'_> {
         let is_much = device.capacity.is_some_and(|capacity| {
             outlived.n_bytes.as_f64() >= WORTH_A_WARNING * capacity.as_f64()
         });
-        let severity = if !is_let_go && is_much && outlived.is_accident() {
+        let is_grave = is_much && outlived.is_accident();
+        if is_let_go && !is_grave {
+            return None;
+        }
+        let severity = if is_grave && !is_let_go {
             Severity::Warning
         } else {
             Severity::Info
@@ -337,8 +341,11 @@ mod tests {
         let over = "outlived: del model · let_go · accelerator";
         let over = [(Severity::Info, over)];
         // Seen by a look, or by the level alone.
-        check(&[(1, vec![kept(2000)]), (2, Vec::new())], 0, &over);
-        check(&[(1, vec![kept(2000)])], -2000, &over);
+        let error = || (1, vec![in_an_error(2000)]);
+        check(&[error(), (2, Vec::new())], 0, &over);
+        check(&[error()], -2000, &over);
+        // It was good to know, and is over.
+        check(&[(1, vec![kept(2000)]), (2, Vec::new())], 0, &[]);
     }
 
     #[test]

@@ -55,6 +55,9 @@ impl<'l, 'a> Way<'l, 'a> {
             object: 0,
             chain,
         };
+        if way.is_of_optimizer() {
+            return way;
+        }
         let depth = way.depth_of_most(held);
         let is_type = |at: &usize| *way.node(*at).type_name == *promise.type_name;
         let deleted = (0..=depth).rev().find(is_type);
@@ -218,12 +221,7 @@ impl<'l, 'a> Way<'l, 'a> {
             });
             Some((WayOut::Method, methods.next()?))
         };
-        let is_of_optimizer =
-            matches!(self.steps.get(1), Some(Some(Step::Attribute(name))) if &**name == PARAMETERS);
         let part = || {
-            if is_of_optimizer {
-                return None;
-            }
             let mut parts = (1..expressions.len()).rev();
             Some((
                 WayOut::Part,
@@ -235,6 +233,18 @@ impl<'l, 'a> Way<'l, 'a> {
             Some((WayOut::Name, format!("del {own}")))
         };
         handle.or_else(method).or_else(part).or_else(own)
+    }
+
+    /// An optimizer has what it changes in several places, and is of no use without it.
+    fn is_of_optimizer(&self) -> bool {
+        let named = self.chain.first().copied().unwrap_or(self.root);
+        let mut links = self.look.web.successors(named);
+        links.any(|(_, link)| {
+            let edge = self.look.web.graph.edges.get(link as usize);
+            edge.is_some_and(
+                |it| matches!(&it.step, Step::Attribute(name) if &**name == PARAMETERS),
+            )
+        })
     }
 
     /// The number of the hook that leads to the object.

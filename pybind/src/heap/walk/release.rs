@@ -4,7 +4,7 @@ use gpumem_model::holders::RootKind;
 
 use super::native::Native;
 use super::roots::Root;
-use crate::heap::still::Object;
+use crate::heap::still::{Class, Object, Section};
 
 /// Methods by which an object lets go of what it has, the surest first.
 const METHODS: [&str; 10] = [
@@ -34,11 +34,24 @@ pub(super) fn method_of(object: &Object<'_>) -> Option<&'static str> {
     if is_container || !class.is_heap_type() || object.as_class().is_some() {
         return None;
     }
-    let is_method = |name: &&str| {
-        let found = class.attribute(name);
-        found.is_some_and(|it| Native::is_function(&it))
-    };
-    METHODS.into_iter().find(|name| is_method(name))
+    METHODS.into_iter().find(|name| {
+        let found = class
+            .lineage()
+            .find_map(|class| Some((class.own_attributes()?.get(name)?, class)));
+        found.is_some_and(|(it, class)| {
+            Native::is_function(&it) && !is_of_python(object.section(), &class)
+        })
+    })
+}
+
+/// A class of the standard library, where `release` lets go of a lock.
+fn is_of_python<'s>(section: &'s Section<'s>, class: &Class<'s>) -> bool {
+    let names = section.sys(c"stdlib_module_names");
+    let names = names.and_then(|it| it.set());
+    let module = class.module().unwrap_or_default();
+    let top = module.split('.').next().unwrap_or_default();
+    let is_it = |name: Object<'_>| name.text().is_some_and(|name| name == top);
+    names.into_iter().flatten().any(is_it)
 }
 
 /// The numbers of hooks, with the variable that is their handle, as torch's `register_forward_hook` returns it.
