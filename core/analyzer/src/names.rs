@@ -489,18 +489,18 @@ mod tests {
     }
 
     /// After each of these runs of one cell, what an object has, and one of its attributes: MiB.
-    fn told_of(levels_mib: &[(u64, u64)]) -> Vec<String> {
+    fn told_of(text: &str, branch: &str, levels_mib: &[(u64, u64)]) -> Vec<String> {
         let runs = vec![run(1); levels_mib.len()];
-        let (recording, _) = session(&[("trainer.fit()", &runs)]);
+        let (recording, _) = session(&[(text, &runs)]);
         let mut names = OfDevice::default();
-        for (run, (whole, branch)) in recording.runs().iter().zip(levels_mib) {
+        for (run, (whole, part)) in recording.runs().iter().zip(levels_mib) {
             let level = |(name, mib): (&str, &u64)| NameLevel {
                 kind: RootKind::Variable,
                 name: name.to_owned(),
                 n_bytes: Bytes::mib(*mib),
                 n_storages: *mib / 8,
             };
-            let levels = [("trainer", whole), ("trainer.history", branch)];
+            let levels = [("trainer", whole), (branch, part)];
             let look = DeviceHolders {
                 n_bytes: Bytes::mib(1),
                 changed: levels.map(level).to_vec(),
@@ -564,9 +564,14 @@ mod tests {
         let beside_noise: Vec<(u64, u64)> = n().map(|n| (8 * n + 64 * (n % 3), 8 * n)).collect();
         let alone: Vec<(u64, u64)> = n().map(|n| (96 + 8 * n, 8 * n)).collect();
         let moved: Vec<(u64, u64)> = n().map(|n| (96 - n % 2, 8 * n)).collect();
-        assert_eq!(told_of(&beside_noise), ["trainer.history"]);
-        assert_eq!(told_of(&alone), ["trainer.history"]);
-        assert_eq!(told_of(&moved), [""; 0]);
+        let history = |levels| told_of("trainer.fit()", "trainer.history", levels);
+        assert_eq!(history(&beside_noise), ["trainer.history"]);
+        assert_eq!(history(&alone), ["trainer.history"]);
+        assert_eq!(history(&moved), [""; 0]);
+        // What a library calls its own is its object, but where a cell has written it.
+        let own = |text| told_of(text, "trainer._blocks", &alone);
+        assert_eq!(own("trainer.fit()"), ["trainer"]);
+        assert_eq!(own("trainer._blocks.append(x)"), ["trainer._blocks"]);
     }
 
     /// After each run of such a cell, the numbered names that changed, with their MiB.

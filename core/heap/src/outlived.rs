@@ -243,7 +243,12 @@ mod tests {
     }
 
     /// Objects of these types, each reached from the one before by the step; the last leads to the model.
-    fn held_by(builder: &mut GraphBuilder, model: NodeIdx, name: &str, way: &[(Node, Step)]) {
+    fn held_by(
+        builder: &mut GraphBuilder,
+        model: NodeIdx,
+        name: &str,
+        way: &[(Node, Step)],
+    ) -> NodeIdx {
         let mut next = model;
         for (node, step) in way.iter().rev() {
             let node = builder.node(node.clone());
@@ -251,6 +256,7 @@ mod tests {
             next = node;
         }
         builder.root(Root::variable(name, next));
+        next
     }
 
     fn graph(build: impl FnOnce(&mut GraphBuilder, NodeIdx)) -> ObjectGraph {
@@ -460,6 +466,39 @@ mod tests {
         let names: Vec<_> = holdings.map(|it| &*it.name).collect();
         assert_eq!(names, ["model"]);
         check(&way, &[("holder.param_groups[0]['params']", "del holder")]);
+    }
+
+    #[test]
+    fn an_optimizer_is_let_go_of_as_a_whole() {
+        let by_state = [
+            object("Adam", Step::attribute("state")),
+            object("defaultdict", Step::KeyItself),
+        ];
+        let with_groups = |builder: &mut GraphBuilder, model| {
+            let optimizer = held_by(builder, model, "optimizer", &by_state);
+            let groups = builder.node(Node::object("list"));
+            builder.edge(optimizer, groups, Step::attribute("param_groups"));
+        };
+        let before = graph(|builder, model| {
+            with_groups(builder, model);
+            builder.root(Root::variable("model", model));
+        });
+        let now = graph(with_groups);
+        let look = HeapAnalysis::at(&now);
+        let mut holders = look.holders(&Limits::default(), None);
+        let gone = ["model".to_owned()];
+        let asked = Asked {
+            gone: &gone,
+            is_collected: true,
+            ..Asked::default()
+        };
+        let before = HeapAnalysis::at(&before).inventory();
+        look.outlived(&mut look.inventory(), &mut holders, &before, &asked);
+        let outlived = &holders.on("sim:0").expect("a device").outlived[0];
+        assert_eq!(
+            (&*outlived.path, &*outlived.code),
+            ("optimizer", "del optimizer")
+        );
     }
 
     #[test]

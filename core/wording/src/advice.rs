@@ -78,6 +78,9 @@ pub(super) fn against_growth(advice: &Advice) -> Prose {
 /// The largest object, whose path may lead through what Python has no expression for.
 fn look_at(path: &str) -> Prose {
     let largest = "keep only what you need of it: the largest is ";
+    if let Some((tensor, _)) = path.split_once(".grad_fn") {
+        return prose![largest, "in the graph of ", code(tensor)];
+    }
     let Some((object, inside)) = path.split_once(".<") else {
         return prose![largest, code(path)];
     };
@@ -95,4 +98,33 @@ fn look_at(path: &str) -> Prose {
         ", a variable of a function below ",
         code(object)
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::look_at;
+
+    #[test]
+    fn a_path_that_is_no_expression_is_put_into_words() {
+        let check = |path: &str, expected: &str| {
+            let said = look_at(path).plain();
+            let said = said.strip_prefix("keep only what you need of it: the largest is ");
+            assert_eq!(said, Some(expected));
+        };
+        check("trainer.logs[3]", "trainer.logs[3]");
+        check(
+            "registry[<finalize>].args[1]",
+            "registry[<finalize>].args[1]",
+        );
+        check(
+            "pending.<element>.<inside>.<locals>.x",
+            "x, a variable of a function below pending",
+        );
+        check(
+            "hooks[0].<closure>.store[36]",
+            "store[36], a variable of a function below hooks[0]",
+        );
+        check("losses[3].grad_fn._saved_self", "in the graph of losses[3]");
+        check("rows._mgr.<inside>[1]", "below rows._mgr");
+    }
 }

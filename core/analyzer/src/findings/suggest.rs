@@ -190,6 +190,28 @@ mod tests {
     }
 
     #[test]
+    fn the_cell_s_list_is_no_advice_against_what_something_else_holds() {
+        let advice = |holder: &Holder| {
+            let (recording, _) = session(&[("jobs.append(job)", &[run(64)])]);
+            let source = Some("jobs.append(job)");
+            against_growth(&recording, DeviceIdx(0), source, false, Some(holder))
+        };
+        let library = Holder {
+            path: "weakref.finalize._registry[<finalize>].args[1]".to_owned(),
+            ..Holder::new(RootKind::System, "weakref", Bytes::mib(64))
+        };
+        let path = library.path.clone();
+        assert_eq!(advice(&library), [Advice::LookAt { path }]);
+        let mut hooked = Holder {
+            path: "model.encoder._forward_hooks[3].<closure>.acts[0]".to_owned(),
+            ..Holder::new(RootKind::Variable, "model", Bytes::mib(64))
+        };
+        hooked.traits.keeper = Some(Keeper::Hooks);
+        let object = "model.encoder".to_owned();
+        assert_eq!(advice(&hooked), [Advice::RemoveHooks { object }]);
+    }
+
+    #[test]
     fn the_list_is_named_as_the_cell_names_it() {
         assert_eq!(
             appended_to("for x in y:\n    self.losses.append(x)"),

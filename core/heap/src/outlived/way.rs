@@ -55,7 +55,8 @@ impl<'l, 'a> Way<'l, 'a> {
             object: 0,
             chain,
         };
-        if way.is_of_optimizer() {
+        // Its state, too, is by its parameters.
+        if way.is_of_optimizer() && !is_parameters(way.steps.get(1).copied().flatten()) {
             return way;
         }
         let depth = way.depth_of_most(held);
@@ -222,6 +223,9 @@ impl<'l, 'a> Way<'l, 'a> {
             Some((WayOut::Method, methods.next()?))
         };
         let part = || {
+            if self.is_of_optimizer() {
+                return None;
+            }
             let mut parts = (1..expressions.len()).rev();
             Some((
                 WayOut::Part,
@@ -315,6 +319,10 @@ fn is_of_error(step: &Step) -> bool {
 fn is_of_exception(step: &Step) -> bool {
     let behind = ["__traceback__", "__context__", "__cause__"];
     matches!(step, Step::Attribute(name) if behind.contains(&&**name))
+}
+
+fn is_parameters(step: Option<&Step>) -> bool {
+    matches!(step, Some(Step::Attribute(name)) if &**name == PARAMETERS)
 }
 
 fn is_within(step: Option<&Step>) -> bool {
