@@ -26,6 +26,7 @@ mod composition;
 mod context;
 mod device_rows;
 mod evidence;
+mod filled;
 mod findings;
 mod gaps;
 mod growth;

@@ -13,6 +13,8 @@ pub enum LoopUnit {
     Iteration,
     /// Calls of a function that loops without a Python loop.
     Call,
+    /// What a name has been given in a loop that was not counted.
+    Item,
     /// Seconds: no loop could be counted.
     Second,
 }
@@ -71,7 +73,7 @@ impl LoopPlace {
         match self.unit {
             LoopUnit::Call if !self.function.is_empty() => return self.function.clone(),
             LoopUnit::Second => return "time".to_owned(),
-            LoopUnit::Iteration | LoopUnit::Call => {}
+            LoopUnit::Iteration | LoopUnit::Call | LoopUnit::Item => {}
         }
         match self.execution_count {
             Some(number) => format!("line {} of In [{number}]", self.line),

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::filled;
 use super::loop_place::LoopPlace;
 use super::loops;
 use super::names::{Freed, Names};
@@ -36,6 +37,16 @@ impl Key {
             first,
             revision: recording.run(first).revision,
             path: paths.names(first),
+            device,
+        }
+    }
+
+    /// That of steps in one run.
+    pub(super) fn of_steps(run: &Run, path: Vec<String>, device: DeviceIdx) -> Self {
+        Self {
+            first: run.idx,
+            revision: run.revision,
+            path,
             device,
         }
     }
@@ -248,7 +259,12 @@ pub(super) fn steps_of_run<'a>(
         };
         judged.iter().filter_map(steps).collect::<Vec<_>>()
     });
-    marked.chain(counted).chain(in_time)
+    let filled = run.levels.iter().filter_map(move |levels| {
+        let steps = filled::items(recording, paths, run, levels.device)?;
+        let name = steps.key.path.last().cloned().unwrap_or_default();
+        Some((of(&name, levels.device), Some(steps)))
+    });
+    marked.chain(counted).chain(in_time).chain(filled)
 }
 
 /// The steps of one run on one device; `None` where no metric is known of all of them.
@@ -397,12 +413,7 @@ fn steps(
     let n_before = begins.first().map_or(0, |it| it.ordinal);
     let n_gaps = (points.len() - 1) as f64;
     Some(StepSeries {
-        key: Key {
-            first: run.idx,
-            revision: run.revision,
-            path,
-            device,
-        },
+        key: Key::of_steps(run, path, device),
         run: run.idx,
         metric,
         start,

@@ -2,6 +2,7 @@
 
 mod collected;
 mod keepers;
+mod loops;
 mod reads;
 pub(crate) mod statement;
 
@@ -9,6 +10,7 @@ use collected::Collected;
 use gpumem_model::holders::{Holder, RootKind};
 use gpumem_model::source_text::is_name_letter;
 use gpumem_model::units::Bytes;
+pub use loops::filling_loop;
 use reads::Reads;
 pub use reads::Uses;
 use statement::{Code, Span};

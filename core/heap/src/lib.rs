@@ -69,7 +69,8 @@ pub use changed::changed_text;
 pub use changed::{Piece, changed};
 pub use fix::{Fix, FixReason, LONGEST as LONGEST_OF_FIX, fix};
 pub use fix::{
-    Uses, fix_of_rerun, is_cache, is_data, is_emptied, is_let_go, keeping_statement, uses,
+    Uses, filling_loop, fix_of_rerun, is_cache, is_data, is_emptied, is_let_go, keeping_statement,
+    uses,
 };
 pub use found::Found;
 pub use graph::{GraphBuilder, ObjectGraph};

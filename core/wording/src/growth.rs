@@ -295,6 +295,9 @@ impl Growth<'_> {
             return format!("grew {rate} {} {}", self.one(), by.plain()).into();
         }
         let of = self.of_text();
+        if unit == "item" {
+            return prose![count(n_runs, unit), of, format!(", {rate} each")];
+        }
         if self.details.grew_each_time() {
             return match n_runs {
                 2 => prose![
@@ -402,7 +405,7 @@ impl Growth<'_> {
     /// ` of line 3`; empty if it counts no loop's iterations.
     fn of_loop(&self) -> String {
         let of = self.details.in_loop.as_ref();
-        let of = of.filter(|it| it.unit != LoopUnit::Second);
+        let of = of.filter(|it| !matches!(it.unit, LoopUnit::Second | LoopUnit::Item));
         of.map_or_else(String::new, |it| format!(" of {}", it.name()))
     }
 }
@@ -444,6 +447,7 @@ pub fn unit(details: &GrowthDetails) -> &'static str {
     match details.in_loop.as_ref().map(|it| it.unit) {
         Some(LoopUnit::Iteration) => "iteration",
         Some(LoopUnit::Call) => "call",
+        Some(LoopUnit::Item) => "item",
         Some(LoopUnit::Second) => "second",
         None if details.steps => "step",
         None => "run",

@@ -689,29 +689,10 @@ impl Growers {
     }
 }
 
-/// A branch that holds this share of a name is where its entries are.
-const HOLDS_MOST: f64 = 0.8;
-
-/// How many entries the container in a holder has that holds most of it, and their bytes; its tensors, if none
-/// holds most.
-pub(super) fn entries(holder: &Holder) -> (u64, f64) {
-    let mut branches = &holder.branches;
-    while let Some(first) = branches.first() {
-        if first.n_bytes.as_f64() < HOLDS_MOST * holder.retained.as_f64() {
-            break;
-        }
-        if first.n > 1 {
-            return (first.n, first.n_bytes.as_f64());
-        }
-        branches = &first.branches;
-    }
-    (holder.traits.n_tensors, holder.retained.as_f64())
-}
-
 /// How far it is filled, and what it has when it is full.
 fn fills(holder: &Holder, bound: Bound) -> Reason {
     // Of entries that other names have, too, it retains nothing.
-    let (n, n_bytes) = match entries(holder) {
+    let (n, n_bytes) = match holder.entries() {
         (n, n_bytes) if n < bound.n && 2 * n >= bound.n => (n, n_bytes as u64),
         _ => (bound.n.max(1), holder.retained.get()),
     };

@@ -19,7 +19,7 @@ use crate::device_rows::Rows;
 use crate::evidence::{Evidence, Statistic};
 use crate::growth::{self, Growth, State};
 use crate::levels::DeviceSummary;
-use crate::loop_place::LoopPlace;
+use crate::loop_place::{LoopPlace, LoopUnit};
 use crate::reason::Reason;
 use crate::row::{Metric, Peak, RunRow};
 use crate::series::{Key, RunSeries, StepSeries};
@@ -287,7 +287,11 @@ fn judged_steps(
     }
     let growth = stats.judged(&series.levels, least, context.rules);
     let growth = scaled(growth, 1.0 / series.steps_per_point);
-    let least = context.min_growth(series.key.device);
+    // Items are known by a name.
+    let least = match &series.in_loop {
+        Some(place) if place.unit == LoopUnit::Item => least,
+        _ => context.min_growth(series.key.device),
+    };
     let course = (start, series.levels.clone());
     Some(Judged {
         runs: vec![series.run],
@@ -589,6 +593,7 @@ impl Judged {
         let grew = grew && (is_returned || self.is_still_there(context.rows));
         let told = match self.state {
             _ if self.is_bounded() && self.in_loop.is_none() => grew && self.n_runs > 1,
+            State::Suspected if self.counts_items() => false,
             State::Leak | State::Suspected => grew,
             // A loop that is over has no more iterations, and nobody asked whether it settles.
             State::NotEnoughData | State::Stable if self.in_loop.is_some() => false,

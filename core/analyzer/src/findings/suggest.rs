@@ -18,14 +18,12 @@ pub(super) fn fix(
     holder: &Holder,
 ) -> Option<Fix> {
     if let Some(displaying) = displayed_by(recording, holder) {
-        let own = recording.text(displaying).unwrap_or_default();
-        let sources = sources(recording, own, displaying);
+        let sources = recording.sources(displaying);
         let mut fix = heap::fix(holder, &sources, true)?;
         fix.elsewhere = fix.before.is_some() && displaying.cell != run.cell;
         return Some(fix);
     }
-    let own = recording.text(run).unwrap_or_default();
-    let sources = sources(recording, own, run);
+    let sources = recording.sources(run);
     let is_accelerator = recording.device(device).kind.is_accelerator();
     heap::fix(&as_written(run, holder), &sources, is_accelerator)
 }
@@ -64,16 +62,7 @@ fn texts(recording: &Recording) -> impl Iterator<Item = &str> {
 
 /// How cells use what a holder collects.
 pub(super) fn uses(recording: &Recording, run: &Run, holder: &Holder) -> Uses {
-    let own = recording.text(run).unwrap_or_default();
-    heap::uses(&as_written(run, holder), &sources(recording, own, run))
-}
-
-/// The text of a run's cell, and those of the others, the newest first.
-fn sources<'a>(recording: &'a Recording, own: &'a str, run: &Run) -> Vec<&'a str> {
-    let others = recording.cells().iter().rev();
-    let others = others.filter(|cell| cell.idx != run.cell);
-    let others = others.filter_map(|cell| cell.revisions.last()?.text.as_deref());
-    std::iter::once(own).chain(others).collect()
+    heap::uses(&as_written(run, holder), &recording.sources(run))
 }
 
 /// The run that displayed what IPython keeps as `Out[3]`.

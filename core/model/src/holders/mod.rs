@@ -193,6 +193,9 @@ pub struct Holder {
     pub more: Rest,
 }
 
+/// A branch that holds this share of a name is where its entries are.
+const HOLDS_MOST: f64 = 0.8;
+
 impl Holder {
     /// A name that retains this much; nothing else is known of it.
     pub fn new(kind: RootKind, name: &str, retained: Bytes) -> Self {
@@ -217,6 +220,21 @@ impl Holder {
             RootKind::Variable => variable_of(&self.name),
             _ => &self.name,
         }
+    }
+
+    /// The entries of the container that has most of it, and what they retain; its tensors, if none has.
+    pub fn entries(&self) -> (u64, f64) {
+        let mut branches = &self.branches;
+        while let Some(first) = branches.first() {
+            if first.n_bytes.as_f64() < HOLDS_MOST * self.retained.as_f64() {
+                break;
+            }
+            if first.n > 1 {
+                return (first.n, first.n_bytes.as_f64());
+            }
+            branches = &first.branches;
+        }
+        (self.traits.n_tensors, self.retained.as_f64())
     }
 
     /// It is a variable of a function that runs in the cell's own thread: `outs in encode()`.

@@ -365,6 +365,15 @@ impl Recording {
         self.revision(run.cell, run.revision)?.text.as_deref()
     }
 
+    /// The text of a run's cell, and the latest ones of the others, the newest cell first.
+    pub fn sources(&self, run: &Run) -> Vec<&str> {
+        let others = self.cells.iter().rev();
+        let others = others.filter(|cell| cell.idx != run.cell);
+        let others = others.filter_map(|cell| cell.revisions.last()?.text.as_deref());
+        let own = self.text(run).unwrap_or_default();
+        std::iter::once(own).chain(others).collect()
+    }
+
     /// The revision of a cell that has this hash.
     pub fn revision(&self, cell: CellIdx, hash: SourceHash) -> Option<&Revision> {
         let place = self.revisions.get(&(cell, hash))?;

@@ -1,7 +1,7 @@
 //! What is different if the steps that grow are iterations of a loop that nobody has marked.
 
 use super::super::decision::{Intent, LoopFacts};
-use super::super::held::{self, Growers, Looks, MIN_ENTRIES, entries};
+use super::super::held::{self, Growers, Looks, MIN_ENTRIES};
 use super::super::suggest;
 use super::{Context, Details, Finding, Growth, Judged, STILL_THERE, State, StepSeries};
 use crate::loop_place::LoopUnit;
@@ -28,7 +28,7 @@ pub(super) fn tell_once(findings: &mut Vec<Finding>) {
         // Loops that no stack has shown in each other see the same name grow.
         let same = told.iter_mut().find(|it| is_of_one_name(it, finding));
         match same {
-            Some(same) if is_users(finding) && !is_users(same) => *same = finding.clone(),
+            Some(same) if rank(finding) > rank(same) => *same = finding.clone(),
             Some(_) => {}
             None => told.push(finding.clone()),
         }
@@ -50,14 +50,18 @@ fn is_of_one_name(a: &Finding, b: &Finding) -> bool {
     name(a).is_some() && (name(a), &a.runs, a.device) == (name(b), &b.runs, b.device)
 }
 
-/// The loop stands in a cell.
-fn is_users(finding: &Finding) -> bool {
-    let at = finding.in_loop();
-    at.is_some_and(|it| it.file.is_empty())
+/// Rather a loop that stands in a cell, and rather its iterations than its items.
+fn rank(finding: &Finding) -> Option<(bool, bool)> {
+    let at = finding.in_loop()?;
+    Some((at.file.is_empty(), at.unit != LoopUnit::Item))
 }
 
 /// Levels of a loop that grow by a quarter of what is worth a word may be all that was read of it: names tell.
 pub(super) fn min_growth_of_steps(context: Context<'_>, series: &StepSeries) -> Bytes {
+    let unit = series.in_loop.as_ref().map(|it| it.unit);
+    if unit == Some(LoopUnit::Item) {
+        return context.min_growth_of_names(series.key.device);
+    }
     let least = context.min_growth(series.key.device);
     let share = if series.in_loop.is_some() { 4 } else { 1 };
     Bytes::new(least.get() / share)
@@ -130,6 +134,12 @@ impl Judged {
             self.growth.bytes_per_run = each;
             self.growth.interval = (each, each);
         }
+    }
+
+    /// What is counted is known by the name alone, so nothing but a verdict is worth a word.
+    pub(super) fn counts_items(&self) -> bool {
+        let in_loop = self.in_loop.as_ref();
+        in_loop.is_some_and(|it| it.unit == LoopUnit::Item)
     }
 
     fn is_of_time(&self) -> bool {
@@ -212,7 +222,7 @@ impl Judged {
     fn each_iteration(&self, context: Context<'_>, holder: &Holder) -> Option<ByteDelta> {
         let n_counted = self.n_runs as u64;
         let grown = holder.grown?.as_f64();
-        let (n_entries, n_bytes) = entries(holder);
+        let (n_entries, n_bytes) = holder.entries();
         // Of graphs that another name has, too, the entries retain nothing.
         let is_shared =
             holder.traits.graph.as_f64() >= MOST_AFTER * grown && n_bytes < MOST_AFTER * grown;
@@ -304,7 +314,7 @@ fn is_most(growers: &Growers, share: f64, kept: Bytes) -> bool {
 
 /// What each entry of a holder has, if that is what each iteration keeps as far as its levels tell.
 fn each_entry(holder: &Holder, growth: &Growth) -> Option<ByteDelta> {
-    let (n, n_bytes) = entries(holder);
+    let (n, n_bytes) = holder.entries();
     if n < MIN_ENTRIES {
         return None;
     }
@@ -316,7 +326,7 @@ fn each_entry(holder: &Holder, growth: &Growth) -> Option<ByteDelta> {
 
 #[cfg(test)]
 mod tests {
-    use super::{average, entries};
+    use super::average;
     use gpumem_model::holders::{Holder, HolderBranch, RootKind, Traits};
     use gpumem_model::units::Bytes;
 
@@ -340,7 +350,7 @@ mod tests {
             ..Holder::new(RootKind::Variable, "trainer", Bytes::mib(128))
         };
         let (n, mib) = expected;
-        assert_eq!(entries(&holder), (n, Bytes::mib(mib).as_f64()));
+        assert_eq!(holder.entries(), (n, Bytes::mib(mib).as_f64()));
     }
 
     #[test]
