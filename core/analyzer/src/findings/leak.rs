@@ -593,7 +593,7 @@ impl Judged {
         let grew = grew && (is_returned || self.is_still_there(context.rows));
         let told = match self.state {
             _ if self.is_bounded() && self.in_loop.is_none() => grew && self.n_runs > 1,
-            State::Suspected if self.counts_items() => false,
+            State::Suspected if self.counts_items() && self.reason != Reason::MayBeMeant => false,
             State::Leak | State::Suspected => grew,
             // A loop that is over has no more iterations, and nobody asked whether it settles.
             State::NotEnoughData | State::Stable if self.in_loop.is_some() => false,

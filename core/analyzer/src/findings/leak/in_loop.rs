@@ -7,7 +7,7 @@ use super::{Context, Details, Finding, Growth, Judged, STILL_THERE, State, StepS
 use crate::loop_place::LoopUnit;
 use crate::reason::Reason;
 use gpumem_heap::{Uses, is_data};
-use gpumem_model::holders::Holder;
+use gpumem_model::holders::{Holder, Keeper};
 use gpumem_model::recording::Run;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
@@ -180,8 +180,11 @@ impl Judged {
         let run = recording.run(*self.runs.last().expect("a series has runs"));
         let first = self.growers.holders.first();
         let uses = first.map_or(Uses::None, |it| suggest::uses(recording, run, it));
+        let is_error = first.is_some_and(|it| it.traits.keeper == Some(Keeper::Traceback));
         Some(match uses {
             Uses::Little => Intent::Accident,
+            // The loop was over at once, and the next cell may go back through it.
+            Uses::None if self.counts_items() && !is_error => Intent::May(Reason::MayBeMeant),
             Uses::Whole | Uses::None if is_accident => Intent::Accident,
             Uses::GoesBack | Uses::Whole => Intent::May(Reason::Meant),
             Uses::None => Intent::May(Reason::MayBeMeant),
