@@ -50,10 +50,15 @@ fn is_of_one_name(a: &Finding, b: &Finding) -> bool {
     name(a).is_some() && (name(a), &a.runs, a.device) == (name(b), &b.runs, b.device)
 }
 
-/// Rather a loop that stands in a cell, and rather its iterations than its items.
-fn rank(finding: &Finding) -> Option<(bool, bool)> {
+/// Rather a loop that stands in a cell; rather its iterations than its items, and these than seconds.
+fn rank(finding: &Finding) -> Option<(bool, u8)> {
     let at = finding.in_loop()?;
-    Some((at.file.is_empty(), at.unit != LoopUnit::Item))
+    let of_unit = match at.unit {
+        LoopUnit::Iteration | LoopUnit::Call => 2,
+        LoopUnit::Item => 1,
+        LoopUnit::Second => 0,
+    };
+    Some((at.file.is_empty(), of_unit))
 }
 
 /// Levels of a loop that grow by a quarter of what is worth a word may be all that was read of it: names tell.
