@@ -10,26 +10,29 @@ use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
 use super::loop_place::{LoopPlace, LoopUnit};
 use super::loops;
-use super::paths::Paths;
-use super::row::{metric_of, of_sample};
-use super::series::{Key, StepSeries};
+use super::row::{Metric, metric_of, of_sample};
 
-/// The name has most of what the run kept, and most of what it has is kept for its items.
+/// Most of what is new in the name is its items', and the level shows most of that.
 const MOST: f64 = 0.5;
 
 /// Fewer items may be set up rather than collected.
 const FEW: u64 = 6;
 
-/// The course has so many points: its items are alike.
-const N_POINTS: u64 = 16;
+/// What a run gave a name in a loop.
+pub(super) struct Items {
+    pub(super) metric: Metric,
+    /// The level before the run.
+    pub(super) start: Bytes,
+    pub(super) n: u64,
+    /// What all of them keep.
+    pub(super) n_bytes: Bytes,
+    /// How long each took.
+    pub(super) period: Option<Nanos>,
+    pub(super) in_loop: LoopPlace,
+}
 
-/// The items that a run gave a name, as the steps of its loop.
-pub(super) fn items(
-    recording: &Recording,
-    paths: &Paths,
-    run: &Run,
-    device: DeviceIdx,
-) -> Option<StepSeries> {
+/// The items that a run gave a name.
+pub(super) fn items(recording: &Recording, run: &Run, device: DeviceIdx) -> Option<Items> {
     let ended = run.ended.filter(|_| run.parent.is_none())?;
     let mut series = recording.series_of(run.idx);
     let is_marked = series.any(|(_, series, _)| matches!(series, Series::Marked(_)));
@@ -44,32 +47,23 @@ pub(super) fn items(
     let kept = end.since(start).as_f64();
     let (holder, grown) = most_grown(recording, run, device, look)?;
     let (n, n_bytes) = holder.entries();
-    let is_filled = grown >= MOST * kept && n_bytes >= MOST * grown && n_bytes <= kept / MOST;
+    let is_filled = n_bytes >= MOST * grown && kept >= MOST * n_bytes;
     if is_marked || n < FEW || !is_filled || !keeps_graphs(holder) {
         return None;
     }
     if loops::has_blocks(recording, run) {
         return None;
     }
-    let in_loop = place(recording, run, holder)?;
-    let level = |point: u64| start + Bytes::new((n_bytes * point as f64 / N_POINTS as f64) as u64);
-    let n_steps = usize::try_from(n).unwrap_or(usize::MAX);
-    let mut path = paths.names(run.idx);
-    path.push(format!("items of {}", in_loop.name()));
-    Some(StepSeries {
-        key: Key::of_steps(run, path, device),
-        run: run.idx,
+    Some(Items {
         metric,
-        start: Some(start),
-        levels: (1..=N_POINTS).map(level).collect(),
-        n_grown: (n_steps, n_steps),
-        n_steps,
-        steps_per_point: n as f64 / N_POINTS as f64,
-        in_loop: Some(in_loop),
+        start,
+        n,
+        n_bytes: Bytes::new(n_bytes as u64),
         period: ended
             .get()
             .checked_sub(run.started.get())
             .map(|it| Nanos::new(it / n)),
+        in_loop: place(recording, run, holder)?,
     })
 }
 

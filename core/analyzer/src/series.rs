@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::filled;
+use super::filled::{self, Items};
 use super::loop_place::LoopPlace;
 use super::loops;
 use super::names::{Freed, Names};
@@ -260,11 +260,37 @@ pub(super) fn steps_of_run<'a>(
         judged.iter().filter_map(steps).collect::<Vec<_>>()
     });
     let filled = run.levels.iter().filter_map(move |levels| {
-        let steps = filled::items(recording, paths, run, levels.device)?;
-        let name = steps.key.path.last().cloned().unwrap_or_default();
-        Some((of(&name, levels.device), Some(steps)))
+        let items = filled::items(recording, run, levels.device)?;
+        let label = format!("items of {}", items.in_loop.name());
+        let mut path = paths.names(run.idx);
+        path.push(label.clone());
+        let key = Key::of_steps(run, path, levels.device);
+        Some((of(&label, levels.device), Some(of_items(key, items))))
     });
     marked.chain(counted).chain(in_time).chain(filled)
+}
+
+/// Items are alike: of their course so many points are enough.
+const N_POINTS: u64 = 16;
+
+fn of_items(key: Key, items: Items) -> StepSeries {
+    let n_steps = usize::try_from(items.n).unwrap_or(usize::MAX);
+    let level = |point: u64| {
+        let share = items.n_bytes.as_f64() * point as f64 / N_POINTS as f64;
+        items.start + Bytes::new(share as u64)
+    };
+    StepSeries {
+        run: key.first,
+        key,
+        metric: items.metric,
+        start: Some(items.start),
+        levels: (1..=N_POINTS).map(level).collect(),
+        n_grown: (n_steps, n_steps),
+        n_steps,
+        steps_per_point: items.n as f64 / N_POINTS as f64,
+        in_loop: Some(items.in_loop),
+        period: items.period,
+    }
 }
 
 /// The steps of one run on one device; `None` where no metric is known of all of them.

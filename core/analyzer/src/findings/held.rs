@@ -101,26 +101,33 @@ pub(super) fn growers(
     let Context {
         recording, names, ..
     } = context;
-    let more_of = |holder: &Holder| match holder.fresh {
+    let more_of = |holder: &Holder, is_first: bool| match holder.fresh {
         Some(fresh) if steps => Some(fresh.since(Bytes::ZERO)),
+        // The session has no look before it.
+        None if steps && is_first => Some(holder.retained.since(Bytes::ZERO)),
         _ => holder.grown,
     };
     let mut looked_at: Vec<RunIdx> = runs.iter().map(|run| recording.outermost(*run)).collect();
     looked_at.dedup();
     let all = looked_at.iter().filter_map(|run| match looks {
-        Looks::AfterRuns => recording.holders(*run, device),
+        Looks::AfterRuns => {
+            let is_first = recording.holders_before(*run, device).is_none();
+            Some((recording.holders(*run, device)?, is_first))
+        }
         Looks::InsideRuns => {
             let mut inside = recording.holders_inside(*run, device);
-            inside.next_back().map(|(_, look)| look)
+            inside.next_back().map(|(_, look)| (look, false))
         }
     });
     let mut n_looks = 0;
     let mut sums: BTreeMap<Key<'_>, Sum<'_>> = BTreeMap::new();
-    for look in all {
+    for (look, is_first) in all {
         // The first look of a session has none before it to be compared with.
         n_looks += usize::from(holders_of(look).any(|holder| holder.grown.is_some()));
         for (key, holders) in by_key(names, device, look) {
-            let grown = holders.iter().filter_map(|holder| more_of(holder));
+            let grown = holders
+                .iter()
+                .filter_map(|holder| more_of(holder, is_first));
             let grown = grown.fold(ByteDelta::ZERO, |sum, grown| sum + grown);
             let sum = sums.entry(key).or_default();
             sum.grown += grown;

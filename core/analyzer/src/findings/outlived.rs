@@ -129,8 +129,8 @@ struct Name<'a> {
     latest: &'a Outlived,
     since: RunIdx,
     seen: RunIdx,
-    /// A later look did not find it.
-    is_let_go: bool,
+    /// The run whose look did not find it any more.
+    let_go: Option<RunIdx>,
 }
 
 fn names_on(context: Context<'_>, device: DeviceIdx) -> BTreeMap<&str, Name<'_>> {
@@ -139,15 +139,17 @@ fn names_on(context: Context<'_>, device: DeviceIdx) -> BTreeMap<&str, Name<'_>>
     // A look that stopped early does not know what is gone.
     for (run, look) in looks.into_iter().filter(|(_, look)| !look.is_cut) {
         for name in names.values_mut() {
-            name.is_let_go |= !look.outlived.iter().any(|it| it.name == name.latest.name);
+            if !look.outlived.iter().any(|it| it.name == name.latest.name) {
+                name.let_go.get_or_insert(run);
+            }
         }
         for outlived in &look.outlived {
-            let known = names.get(&*outlived.name).filter(|it| !it.is_let_go);
+            let known = names.get(&*outlived.name).filter(|it| it.let_go.is_none());
             let name = Name {
                 latest: outlived,
                 since: known.map_or(run, |it| it.since),
                 seen: run,
-                is_let_go: false,
+                let_go: None,
             };
             names.insert(&outlived.name, name);
         }
@@ -166,12 +168,21 @@ impl Name<'_> {
         }
         let rows = context.rows;
         let is_let_go =
-            self.is_let_go || rows.gave_back(self.seen, device.device, outlived.n_bytes);
+            self.let_go.is_some() || rows.gave_back(self.seen, device.device, outlived.n_bytes);
         let is_much = device.capacity.is_some_and(|capacity| {
             outlived.n_bytes.as_f64() >= WORTH_A_WARNING * capacity.as_f64()
         });
         let is_grave = is_much && outlived.is_accident();
-        if is_let_go && !is_grave {
+        // Whether a cure helped is news until something else runs.
+        let last = recording
+            .runs()
+            .last()
+            .map(|run| recording.outermost(run.idx));
+        if self
+            .let_go
+            .is_some_and(|run| Some(recording.outermost(run)) != last)
+            && !is_grave
+        {
             return None;
         }
         let severity = if is_grave && !is_let_go {
@@ -307,6 +318,7 @@ mod tests {
             ("model = f()", &plays),
             ("del model", &[run(0)]),
             ("g()", &[run(last_mib)]),
+            ("h()", &[run(0)]),
         ];
         let looks = looks.iter().map(|(run, outlived)| {
             let outlived = outlived.clone();
@@ -344,7 +356,8 @@ mod tests {
         let error = || (1, vec![in_an_error(2000)]);
         check(&[error(), (2, Vec::new())], 0, &over);
         check(&[error()], -2000, &over);
-        // It was good to know, and is over.
+        // What was good to know is so until another cell runs.
+        check(&[(1, vec![kept(2000)]), (3, Vec::new())], 0, &over);
         check(&[(1, vec![kept(2000)]), (2, Vec::new())], 0, &[]);
     }
 
