@@ -140,7 +140,7 @@ def test_who_keeps_it_is_told_after_one_run(shell: Shell, keeper: str, letting_g
     assert f"fix: {fix}" in shell.lines[-1]
     # It is good for what it promises.
     assert allocated() == 150
-    run(shell, fix, "pass")
+    run(shell, fix)
     assert allocated() == 0
     assert [it.withdrawn for it in findings()] == ["let_go"]
 
