@@ -33,8 +33,6 @@ class Accelerator:
     def prepare(self, model):
         self._models.append(model)
         return model
-    def free_memory(self):
-        self._models.clear()
 
 class Cycle(Model):
     def __init__(self):
@@ -96,7 +94,7 @@ KEEPERS = {
     "a library": (
         "accelerator = Accelerator()\naccelerator.prepare(model)\nNone",
         "accelerator._models[0]",
-        "accelerator.free_memory()",
+        "del accelerator._models[0]",
         "info",
     ),
     "a pipeline": ("kept = Pipeline(model)", "kept.model", "kept.model = None", "info"),

@@ -61,6 +61,7 @@ impl Card {
         ];
         let head = head(make, finding, &shown);
         let element = make.group("article.card", &attributes, &[&head]);
+        flag(&element, "data-known", shown.tag.is_some());
         if let Some(remedy) = &shown.remedy {
             add(&element, &remedy_box(make, remedy));
         }
@@ -205,7 +206,12 @@ pub(crate) fn sign(make: &Maker, shown: &Presentation) -> Element {
 
 fn head(make: &Maker, finding: &Finding, shown: &Presentation) -> Element {
     let title = make.prose("h3", &[("dir", "auto")], &shown.title);
-    let head = make.group("div.head", &[], &[&sign(make, shown), &title]);
+    let head = make.empty("div.head", &[]);
+    if let Some(tag) = &shown.tag {
+        add(&head, &make.text("span.tag", &[], tag));
+    }
+    add(&head, &sign(make, shown));
+    add(&head, &title);
     let number = finding.cell.as_ref().and_then(|cell| cell.execution_count);
     if let Some(number) = number {
         // The page's script shows it where it finds the cell.
@@ -289,5 +295,9 @@ fn ways(
         add(&ways, &make.link("runs", &finding.id, words));
     }
     add(&ways, &make.link("dismiss", &finding.id, "Dismiss"));
+    if let Some(link) = shown.link {
+        let attributes = [("href", link), ("target", "_blank"), ("rel", "noreferrer")];
+        add(&ways, &make.text("a.link", &attributes, "Read more ↗"));
+    }
     make.group("div.because", &[], &[&why, &ways])
 }

@@ -192,7 +192,7 @@ fn run_all(setting: &Setting<'_>, suites: &[&Suite], results: &Results) {
         let torches = [
             (
                 Torch::Frameworks,
-                needs(&["frameworks", "sessions", "harm"]),
+                needs(&["frameworks", "sessions", "museum", "harm"]),
             ),
             (Torch::Cuda, needs(&["cuda", TORCHES])),
             (Torch::Cuda12, needs(&[TORCHES])),

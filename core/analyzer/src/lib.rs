@@ -34,6 +34,7 @@ mod held_since;
 mod idle;
 mod incremental_analyzer;
 pub mod inspection;
+pub mod known_leaks;
 mod levels;
 mod limits;
 mod loop_place;

@@ -167,6 +167,7 @@ pub fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
         details: Details::Growth(Box::new(growth(kept_mib))),
         holders: Vec::new(),
         fix: None,
+        known_leak: None,
         evidence: Vec::new(),
         cell: Some(CellRef {
             idx: cell.idx,

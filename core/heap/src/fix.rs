@@ -85,8 +85,8 @@ pub enum FixReason {
     ExceptionDropped,
     /// A hook's function has it.
     HookRemoved,
-    /// The object that has it has a method for this.
-    MethodCalled,
+    /// A library keeps it, and this is its way to let go: `Finding::known_leak` says why.
+    KnownLeak,
     /// It is taken out of what has it.
     PartDropped,
     /// The name that has it is deleted.
@@ -274,17 +274,8 @@ fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
     if goes_back {
         return None;
     }
-    let attribute = format!(".{word}");
-    let is_own = || sources.iter().any(|it| it.contains(&attribute));
     only.or_else(|| of_argument(holder, sources))
-        .or_else(|| of_method(holder).filter(|_| !is_own()))
         .or_else(|| of_any(holder))
-}
-
-/// The library's own call, where a library keeps it.
-fn of_method(holder: &Holder) -> Option<Fix> {
-    let call = Some(&*holder.traits.release).filter(|it| !it.is_empty())?;
-    Some(once(call, FixReason::MethodCalled))
 }
 
 /// What cells hand to a method of the object, which keeps it: `run.log({"loss": loss})`. If several do, a change of
@@ -497,17 +488,6 @@ mod tests {
         check(true, &[cell, "run.log({'loss': x})", class], None);
         check(true, &["run.log({'lr': 1e-3})", class], None);
         check(true, &["run.log(loss)", class], None);
-    }
-
-    #[test]
-    fn what_a_library_keeps_is_let_go_of_by_its_own_call() {
-        let mut models = holder(RootKind::Variable, "accelerator._models[0]", "Accelerator");
-        "accelerator.free_memory()".clone_into(&mut models.traits.release);
-        let of = |source: &str| fix(&models, &[source], true).map(|it| it.after);
-        let call = Some("accelerator.free_memory()".to_owned());
-        assert_eq!(of("_models = accelerator.prepare(model)"), call);
-        // Whoever wrote the class knows what else the call lets go of.
-        assert_eq!(of("def prepare(self, m): self._models.append(m)"), None);
     }
 
     #[test]

@@ -15,8 +15,8 @@ use super::shared::Sharers;
 use super::step::Step;
 use super::{Holders, Limits, ledger, words};
 use gpumem_model::holders::{
-    Bound, DeviceHolders, Holder, Keeper, Kept, NameLevel, Origin, Part, Rest, RootKind,
-    SharedMemory, Traits,
+    Bound, DeviceHolders, Holder, Keeper, Kept, LibraryObject, NameLevel, Origin, Part, Rest,
+    RootKind, SharedMemory, Traits,
 };
 use gpumem_model::units::{ByteDelta, Bytes};
 
@@ -209,20 +209,35 @@ impl HeapAnalysis<'_> {
             bound: self.bound(&links),
             tensor_type: self.tensor_type(&links),
             filled_by: String::new(),
-            release: self.release(&links).unwrap_or_default(),
+            library_objects: self.library_objects(&links),
         }
     }
 
-    /// The method of the object nearest to the end of the links that has one, as code calls it.
-    fn release(&self, links: &[(u32, u32, u32)]) -> Option<String> {
-        let node = |vertex: u32| Some(self.web.graph.node(self.web.node_of(vertex)?));
-        let mut methods = links.iter().rev().filter_map(|(_, to, _)| {
-            let method = node(*to)?.release.as_deref()?;
-            Some((path::text(&self.web, &self.reach, SESSION, *to), method))
-        });
-        let (object, method) = methods.next()?;
-        let is_code = !object.contains(['<', '(', '…', ' ']);
-        is_code.then(|| format!("{object}.{method}()"))
+    /// The objects of libraries that these links lead through, the nearest to their end first.
+    fn library_objects(&self, links: &[(u32, u32, u32)]) -> Vec<LibraryObject> {
+        let Some((_, end, _)) = links.last() else {
+            return Vec::new();
+        };
+        let before = links.iter().rev().skip(1);
+        before
+            .filter_map(|(_, to, _)| self.library_object(*to, *end))
+            .collect()
+    }
+
+    /// An object of a library on the way to `end`.
+    pub(super) fn library_object(&self, vertex: u32, end: u32) -> Option<LibraryObject> {
+        let class = self
+            .web
+            .graph
+            .node(self.web.node_of(vertex)?)
+            .class
+            .as_ref()?;
+        Some(LibraryObject {
+            class: class.name.clone(),
+            version: class.version.clone(),
+            object: path::text(&self.web, &self.reach, SESSION, vertex),
+            rest: path::text(&self.web, &self.reach, vertex, end),
+        })
     }
 
     /// Of what has the storage at the end of the path.
@@ -497,8 +512,8 @@ impl HeapAnalysis<'_> {
     /// The tensor by which a storage is reached, in words.
     fn owner_words(&self, storage: u32) -> String {
         let path = self.reach.path(SESSION, storage);
-        let owner = path.last().and_then(|(from, ..)| self.web.node_of(*from));
-        owner.map_or_else(String::new, |idx| {
+        let object = path.last().and_then(|(from, ..)| self.web.node_of(*from));
+        object.map_or_else(String::new, |idx| {
             words::object(self.web.graph.node(idx), &RetainedSize::default())
         })
     }

@@ -78,7 +78,7 @@ pub use heap_analysis::HeapAnalysis;
 pub use holding::Holding;
 pub use inventory::{Entry, Shelf};
 pub use inventory::{Inventory, Since};
-pub use node::{Category, Node, NodeIdx, Storage};
+pub use node::{Category, LibraryClass, Node, NodeIdx, Storage};
 pub use outlived::Asked;
 pub use preferred::HeldBy;
 pub use root::Root;

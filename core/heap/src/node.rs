@@ -72,8 +72,17 @@ pub struct Node {
     pub storage: Option<Storage>,
     /// Of a container that never holds more than so many: a `deque(maxlen=…)`, an `lru_cache`.
     pub bound: Option<Bound>,
-    /// A method of its class that lets go of what it holds, by its name: `free_memory`.
-    pub release: Option<Arc<str>>,
+    /// The class of a library that it is of or comes from, if leaks of that class are known.
+    pub class: Option<Arc<LibraryClass>>,
+}
+
+/// A class of a library of which leaks are known: [`Node::class`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LibraryClass {
+    /// With its module: `accelerate.accelerator.Accelerator`.
+    pub name: String,
+    /// The library's version; empty if its package does not say it.
+    pub version: String,
 }
 
 impl Node {
@@ -86,7 +95,7 @@ impl Node {
             shape: None,
             storage: None,
             bound: None,
-            release: None,
+            class: None,
         }
     }
 

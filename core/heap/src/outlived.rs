@@ -207,6 +207,10 @@ impl HeapAnalysis<'_> {
             },
             None => outlived,
         };
+        let outlived = Outlived {
+            library_objects: way.library_objects(),
+            ..outlived
+        };
         if promise.is_rebound {
             // A list rightly collects what each run puts under the name.
             return if outlived.is_accident() {
@@ -225,6 +229,7 @@ impl HeapAnalysis<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::CACHE;
     use crate::{GraphBuilder, Limits, Node, NodeIdx, ObjectGraph, Root, Step};
     use gpumem_model::holders::Allocated;
 
@@ -360,9 +365,10 @@ mod tests {
         };
         let part = ("holder._models[0]", "del holder._models[0]");
         check(&models(), &[part]);
-        let mut with_method = models();
-        with_method[0].0.release = Some("free_memory".into());
-        check(&with_method, &[(part.0, "holder.free_memory()")]);
+        check(
+            &[object(CACHE, Step::attribute("cached"))],
+            &[("holder.cached", "holder.cache_clear()")],
+        );
         check(
             &[object("Pipeline", Step::attribute("model"))],
             &[("holder.model", "holder.model = None")],

@@ -47,6 +47,7 @@ use segments::JsonMapped;
 use trace::JsonTrace;
 
 use crate::figures::{RunOnDevice, run_figures, run_places};
+use gpumem_analyzer::known_leaks::KnownLeak;
 use gpumem_analyzer::{Analysis, Compared, DeviceSummary, Evidence, Finding, Gap, Growth};
 use gpumem_jobs::processes::Processes;
 use gpumem_model::holders::Holder;
@@ -227,8 +228,20 @@ object! { JsonFinding<'_>, it => {
     details: it.finding.details,
     holders: it.finding.holders.iter().map(by_variable).collect::<Vec<_>>(),
     fix: it.shown.remedy.as_ref().and_then(JsonFix::new),
+    known_leak: it.finding.known_leak.as_ref().map(JsonKnownLeak),
     suggestions: it.shown.suggestions().iter().map(Prose::ticked).collect::<Vec<_>>(),
     evidence: it.evidence(),
+}}
+
+struct JsonKnownLeak<'a>(&'a KnownLeak);
+
+object! { JsonKnownLeak<'_>, it => {
+    id: it.0.entry.id,
+    library: it.0.entry.library,
+    version: it.0.version,
+    title: it.0.entry.title,
+    cause: it.0.entry.cause,
+    link: it.0.entry.link,
 }}
 
 /// As code asks for it: by the variable. The path leads to the attribute that grew.

@@ -38,6 +38,7 @@ pub fn markdown(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -
             let (before, after) = (before.unwrap_or_default(), side('+', &remedy.after));
             let why = marked(&reason.sentence());
             lines.push(format!("```diff\n{before}{after}```\n{why}\n"));
+            lines.extend(finding.link.map(|link| format!("{link}\n")));
         }
     }
     lines.push("\n| | cell | In | kept | state |\n|---|---|---|---:|---|".to_owned());

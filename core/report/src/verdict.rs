@@ -51,6 +51,7 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
         lines.extend(cures);
         let advice = advice.iter().map(Prose::ticked);
         lines.extend(advice.map(|it| wrapped(&format!("  → {it}"), width)));
+        lines.extend(finding.link.map(|link| format!("  {link}")));
         lines.push(String::new());
     }
     let n_more = verdicts.len().saturating_sub(n_shown);
@@ -89,7 +90,8 @@ fn head(finding: &Presentation, is_first: bool, width: usize) -> Vec<String> {
         None => place.clone(),
     });
     let facts = finding.facts.iter().map(Prose::ticked);
-    let facts: Vec<String> = place.into_iter().chain(facts).collect();
+    let tag = finding.tag.clone();
+    let facts: Vec<String> = tag.into_iter().chain(place).chain(facts).collect();
     if !facts.is_empty() {
         lines.push(format!("  {}", facts.join(" · ")));
     }

@@ -8,8 +8,8 @@ use super::*;
 use gpumem_analyzer::{Rules, Warning, analyze};
 use gpumem_model::downsample::{Downsampler, Spacing};
 use gpumem_model::holders::{
-    Bound, DeviceHolders, Holder, HolderBranch, Keeper, Kept, NameLevel, Origin, Outlived, Part,
-    Rest, RootKind, SharedMemory, Traits, Twin, WayOut,
+    Bound, DeviceHolders, Holder, HolderBranch, Keeper, Kept, LibraryObject, NameLevel, Origin,
+    Outlived, Part, Rest, RootKind, SharedMemory, Traits, Twin, WayOut,
 };
 use gpumem_model::recording::FrameOrigin;
 use gpumem_model::recording::{
@@ -197,6 +197,7 @@ prop_compose! {
                     keeper: grown.map(|_| Keeper::ALL[part % 4]),
                     way_out: grown.map(|_| WayOut::ALL[part % 7]),
                     code: step.clone(),
+                    library_objects: vec![LibraryObject { class: step.clone(), version: name.clone(), object: path.clone(), rest: what.clone() }],
                 }],
                 given_back: vec![NameLevel {
                     kind: RootKind::ALL[kind],
@@ -221,7 +222,7 @@ prop_compose! {
                     origin: Origin::default(),
                     path,
                     what,
-                    traits: Traits { n_tensors: 5, scalars, graph, keeper: grown.map(|_| Keeper::ALL[part % 4]), is_shared, part: grown.map(|_| Part::ALL[part]), tensor_type: type_name.clone(), filled_by: type_name.clone(), release: type_name.clone(), type_name, bound: grown.map(|n| Bound { n: n.unsigned_abs(), most: 7 }) },
+                    traits: Traits { n_tensors: 5, scalars, graph, keeper: grown.map(|_| Keeper::ALL[part % 4]), is_shared, part: grown.map(|_| Part::ALL[part]), tensor_type: type_name.clone(), filled_by: type_name.clone(), library_objects: vec![LibraryObject { class: type_name.clone(), version: String::new(), object: type_name.clone(), rest: type_name.clone() }], type_name, bound: grown.map(|n| Bound { n: n.unsigned_abs(), most: 7 }) },
                     branches,
                     more,
                 }],

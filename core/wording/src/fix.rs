@@ -146,9 +146,8 @@ fn reason(reason: FixReason) -> Prose {
             "an exception keeps its traceback, whose frames keep every local variable".into()
         }
         FixReason::HookRemoved => "the function of the hook has it".into(),
-        FixReason::MethodCalled => {
-            "the object that keeps it has this method; read first what else it lets go of".into()
-        }
+        // The entry says why.
+        FixReason::KnownLeak => Prose::default(),
         FixReason::PartDropped => "frees it now; what put it there may do so again".into(),
         FixReason::NameDropped => "frees it, if no cell needs this name any more".into(),
         FixReason::DetachedInHook => {

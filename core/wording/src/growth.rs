@@ -88,8 +88,11 @@ impl Growth<'_> {
                 with(title, "; ", both(long, "; "), &both(short, ", "))
             }
             State::Suspected => {
-                let why = format!("; {}", self.doubt());
-                let asks = finding.reason.is_some_and(Reason::is_meant);
+                let why = match finding.known_leak {
+                    Some(_) => String::new(),
+                    None => format!("; {}", self.doubt()),
+                };
+                let asks = self.asks();
                 let verb = if asks { "collects" } else { "grows" };
                 let title = prose![self.subject(), format!(" {verb} {each} {unit}{on}")];
                 let outlook = prose![both(long, ", "), &*why];
@@ -98,7 +101,7 @@ impl Growth<'_> {
             State::NotEnoughData => {
                 let unit = self.unit();
                 let n_runs = count(finding.n_runs, unit);
-                let asks = finding.reason.is_some_and(Reason::is_meant);
+                let asks = self.asks();
                 let more = match self.details.n_missing {
                     _ if asks => self.doubt(),
                     0 => String::new(),
@@ -214,6 +217,12 @@ impl Growth<'_> {
         let last = self.teller.finding.runs.last();
         let number = last.and_then(|run| self.teller.recording.run(*run).execution_count);
         number.map_or_else(String::new, |n| format!(" until In [{n}]"))
+    }
+
+    /// The reader may want it. Nobody wants what a library is known for.
+    fn asks(&self) -> bool {
+        let finding = self.teller.finding;
+        finding.known_leak.is_none() && finding.reason.is_some_and(Reason::is_meant)
     }
 
     /// Why it is not called a leak.

@@ -32,6 +32,7 @@ mod growth;
 mod holders;
 mod idle;
 mod inefficient;
+mod known_leak;
 mod levels;
 mod limits;
 mod long_lived;
@@ -67,7 +68,7 @@ pub use levels::{metric, oom_part, part, warning};
 pub use limits::Limits;
 use limits::{N_NAMES, SHORT_CODE};
 pub use oom::{CURES, oom_holder};
-pub use outlived::{outlived, path_steps};
+pub use outlived::outlived;
 pub use overlap::{others, together};
 pub use presentation::{CureRow, Presentation, Remedy};
 use prose::figure;
@@ -102,7 +103,7 @@ pub fn present(recording: &Recording, finding: &Finding, units: Units) -> Presen
         Details::Outlived(details) => outlived::present(&teller, details),
         Details::Children(details) => children::present(&teller, details),
     };
-    own.about(&teller)
+    own.about(&teller).known(finding)
 }
 
 /// What the report says in one line: its finding, or all of them together; the rest is of the first.

@@ -3,6 +3,7 @@
 use super::advice::against_graph_cycle;
 use super::{Presentation, Prose, Teller, code, figure, prose, withdrawn};
 use gpumem_analyzer::OutlivedDetails;
+use gpumem_analyzer::known_leaks::known_leak;
 use gpumem_model::holders::{Outlived, RootKind, WayOut};
 use gpumem_model::recording::RunIdx;
 use gpumem_model::source_text::deletes;
@@ -71,29 +72,13 @@ pub fn outlived(found: &Outlived, is_deleted: bool, units: Units) -> (Prose, Pro
         since_execution_count: None,
     };
     let title = prose![gone(&details, is_deleted), ", but ", keeps(&details, units)];
-    let way_out = match (&*found.code, advice(&details)) {
+    let known = known_leak(&found.library_objects, &found.path, false);
+    let call = known.and_then(|(_, call)| call);
+    let way_out = match (call.as_deref().unwrap_or(&found.code), advice(&details)) {
         ("", advice) => advice.unwrap_or_default(),
         (fix, _) => prose!["fix: ", code(fix)],
     };
     (title, way_out)
-}
-
-/// The steps of a path: `accelerator`, `._models`, `[0]`.
-pub fn path_steps(path: &str) -> Vec<&str> {
-    let (mut steps, mut start, mut depth) = (Vec::new(), 0, 0_i32);
-    for (at, letter) in path.char_indices() {
-        if matches!(letter, '.' | '[') && depth == 0 && at > start {
-            steps.push(&path[start..at]);
-            start = at;
-        }
-        match letter {
-            '[' | '(' | '<' => depth += 1,
-            ']' | ')' | '>' => depth -= 1,
-            _ => {}
-        }
-    }
-    steps.push(&path[start..]);
-    steps
 }
 
 fn gone(details: &OutlivedDetails, is_deleted: bool) -> Prose {
@@ -169,22 +154,5 @@ fn advice(details: &OutlivedDetails) -> Option<Prose> {
         (None, kind) if kind.is_ipython() => kind.release().map(|it| code(it).into()),
         (None, _) => Some(prose!["what keeps it is ", path]),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_has_steps() {
-        let check = |path: &str, expected: &[&str]| assert_eq!(path_steps(path), expected);
-        check("model", &["model"]);
-        check(
-            "accelerator._models[0]",
-            &["accelerator", "._models", "[0]"],
-        );
-        check("a['x.y'][f(1.5)].b", &["a", "['x.y']", "[f(1.5)]", ".b"]);
-        check("<a.Trainer>.model", &["<a.Trainer>", ".model"]);
     }
 }

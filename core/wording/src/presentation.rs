@@ -13,6 +13,8 @@ pub struct Presentation {
     pub sign: Sign,
     /// Its kind: `Leak`.
     pub heading: &'static str,
+    /// Of a library's known leak: `known leak · accelerate`.
+    pub tag: Option<String>,
     /// One sentence: what happens where.
     pub title: Prose,
     /// What has come of it so far, and what will; may be empty.
@@ -37,6 +39,8 @@ pub struct Presentation {
     pub ruled_out: Vec<(&'static str, Prose)>,
     /// What each figure of its evidence means.
     pub evidence: Vec<String>,
+    /// Where to read more.
+    pub link: Option<&'static str>,
 }
 
 /// A row of the table of what would have been enough, as the analyzer's [`Cure`](gpumem_analyzer::Cure) says.

@@ -60,6 +60,18 @@ impl Prose {
         &self.0
     }
 
+    /// A text with code between backticks.
+    pub(crate) fn of_ticked(text: &str) -> Self {
+        let mut prose = Self::default();
+        for (idx, part) in text.split('`').enumerate() {
+            match idx % 2 {
+                0 => prose += part,
+                _ => prose += crate::code(part),
+            }
+        }
+        prose
+    }
+
     /// It says nothing.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::fix::short_fix;
 use super::{Prose, Span, present, withdrawn};
+use gpumem_analyzer::known_leaks::{CATALOGUE, KnownLeak};
 use gpumem_analyzer::testing::{leak, run, session};
 use gpumem_analyzer::{
     Advice, Cause, ChildrenDetails, Cure, Details, DoublingDetails, Finding, FindingKind,
@@ -371,6 +372,36 @@ fn what_lives_on_in_words() {
         of(RootKind::GradientCycle, "<Tensor>", None),
         of(RootKind::HookCycle, "<Tensor>", None),
         of(RootKind::Unnamed, "<Tensor>", None),
+    ]));
+}
+
+#[test]
+fn a_known_leak_in_words() {
+    let known = |id: &str| {
+        let entry = CATALOGUE.iter().find(|entry| entry.id == id);
+        Some(KnownLeak {
+            entry: entry.expect("it is in the catalogue"),
+            version: Some("1.2.0".to_owned()),
+        })
+    };
+    let leak = Details::Growth(Box::new(growth(12)));
+    let leak = finding(FindingKind::Leak, Some(State::Leak), 12, leak);
+    let call = Fix {
+        before: None,
+        after: "accelerator.free_memory()".to_owned(),
+        reason: FixReason::KnownLeak,
+        elsewhere: false,
+    };
+    insta::assert_snapshot!(all(&[
+        Finding {
+            fix: Some(call),
+            known_leak: known("accelerate-prepared-models"),
+            ..leak.clone()
+        },
+        Finding {
+            known_leak: known("xarray-cached-variables"),
+            ..leak
+        },
     ]));
 }
 

@@ -60,6 +60,21 @@ class Fix:
 
 
 @dataclass(frozen=True)
+class KnownLeak:
+    """A leak that a library is known for."""
+
+    id: str
+    """Its name in the catalogue: ``accelerate-prepared-models``."""
+    library: str
+    version: str | None
+    """The version in this session; None if that is not known."""
+    title: str
+    cause: str
+    link: str
+    """Where people report it."""
+
+
+@dataclass(frozen=True)
 class Finding:
     """One verdict with its evidence. Sizes are bytes."""
 
@@ -98,6 +113,8 @@ class Finding:
     """The names that hold it; those that grew most over these runs come first."""
     fix: Fix | None
     """The change that frees the memory of the first holder."""
+    known_leak: KnownLeak | None
+    """What the catalogue says; None if it is no known leak of a library."""
     suggestions: tuple[str, ...]
     evidence: tuple[Evidence, ...]
 

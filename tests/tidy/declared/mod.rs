@@ -1,5 +1,6 @@
 //! What findings are, as the analyzer declares it, for those who read them: JSON Schema, Python, tables of the docs.
 
+mod known_leaks;
 mod python;
 mod schema;
 mod tables;
@@ -14,6 +15,7 @@ use syn::{
     PathArguments, Type,
 };
 
+use self::known_leaks::known_leaks_table;
 use self::python::python;
 use self::schema::{indented, one_of};
 use self::tables::{fields_table, kinds_table};
@@ -24,6 +26,7 @@ const SCHEMA: &str = "docs/report.schema.json";
 const PYTHON: &str = "pybind/python/gpumem/details.py";
 const FORMATS: &str = "docs/FORMATS.md";
 const FINDINGS: &str = "docs/FINDINGS.md";
+const KNOWN_LEAKS: &str = "docs/KNOWN_LEAKS.md";
 
 /// Attributes for serde.
 const UNDERSTOOD: [&str; 7] = [
@@ -64,11 +67,15 @@ pub(crate) fn files() -> Vec<(&'static str, String)> {
     let findings = text(FINDINGS);
     let start = "| verdict | `kind` | meaning |\n|---|---|---|\n";
     let findings = replaced(&findings, start, "\n\n", &kinds_table(kinds));
+    let known_leaks = text(KNOWN_LEAKS);
+    let start = "| library | versions | what happens | what to do |\n|---|---|---|---|\n";
+    let known_leaks = replaced(&known_leaks, start, "\n## ", &(known_leaks_table()));
     vec![
         (SCHEMA, schema),
         (PYTHON, python(&variants, reason, &reasons)),
         (FORMATS, formats),
         (FINDINGS, findings),
+        (KNOWN_LEAKS, known_leaks),
     ]
 }
 

@@ -1,10 +1,10 @@
 //! What should be dead: the way from the name that keeps it to what lives on.
 
 use gpumem_analyzer::{Finding, OutlivedDetails};
+use gpumem_model::holders::path_steps;
 use gpumem_model::recording::{Recording, Run, RunIdx};
 use gpumem_model::units::Units;
 use gpumem_page_kit::bars::boxed;
-use gpumem_wording::path_steps;
 use web_sys::{Element, HtmlElement};
 
 use super::numbered;

@@ -11,7 +11,7 @@ use crate::python::Environment;
 use crate::tally::Tally;
 use crate::{lint, run, site, system, wheel};
 
-pub(super) const SUITES: [Suite; 17] = [
+pub(super) const SUITES: [Suite; 18] = [
     suite("js", Lane::Compiles, js),
     suite("rust", Lane::Compiles, rust),
     suite("lint", Lane::Compiles, lint),
@@ -23,6 +23,7 @@ pub(super) const SUITES: [Suite; 17] = [
     suite("harm", Lane::Waits, harm),
     suite("frameworks", Lane::Waits, frameworks),
     suite("sessions", Lane::Waits, sessions),
+    suite("museum", Lane::Waits, museum),
     suite("demo", Lane::Waits, demo),
     suite("oldest", Lane::Waits, oldest),
     suite("between", Lane::Waits, between),
@@ -179,6 +180,14 @@ fn sessions(setting: &Setting<'_>) -> Result<Ran> {
     let torch = setting.torch(Torch::Frameworks)?;
     let environment = torch.map_or_else(|| setting.installed(), Ok)?;
     side_by_side(setting, &environment, &["tests/sessions"]).map(Ran::Tests)
+}
+
+/// Known leaks with their real libraries.
+fn museum(setting: &Setting<'_>) -> Result<Ran> {
+    let Some(environment) = setting.torch(Torch::Frameworks)? else {
+        return Ok(without_frameworks());
+    };
+    side_by_side(setting, &environment, &["tests/museum"]).map(Ran::Tests)
 }
 
 /// Of `harm`: what rests on the insides of Python. Files, copies and the system are the same on every one.

@@ -7,6 +7,7 @@ use super::{Details, FindingKind, SeriesGrowth};
 use crate::cell::CellRef;
 use crate::evidence::Evidence;
 use crate::growth::State;
+use crate::known_leaks::KnownLeak;
 use crate::loop_place::LoopPlace;
 use crate::reason::Reason;
 use crate::row::Metric;
@@ -65,6 +66,8 @@ pub struct Finding {
     pub holders: Vec<Holder>,
     /// What to change so that the first of them lets go.
     pub fix: Option<Fix>,
+    /// A library is known for it.
+    pub known_leak: Option<KnownLeak>,
     /// The figures that it is based on.
     pub evidence: Vec<Evidence>,
     /// Figures that only this kind of finding has.
@@ -157,6 +160,7 @@ impl Finding {
             n_runs: 0,
             holders: Vec::new(),
             fix: None,
+            known_leak: None,
             evidence: Vec::new(),
             details,
         }

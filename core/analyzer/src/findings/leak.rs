@@ -26,7 +26,6 @@ use crate::series::{Key, RunSeries, StepSeries};
 use crate::stats_cache::StatsCache;
 use crate::trend;
 use gpumem_heap as heap;
-use gpumem_heap::{Fix, FixReason};
 use gpumem_model::holders::Holder;
 use gpumem_model::recording::{Recording, Run, RunIdx};
 use gpumem_model::severity::Severity;
@@ -705,8 +704,7 @@ impl Judged {
         let fix = first
             .filter(|_| may_change)
             .and_then(|holder| suggest::fix(recording, device, run, holder));
-        let is_cure = |fix: &Fix| fix.before.is_some() || fix.reason == FixReason::MethodCalled;
-        let is_cured = fix.as_ref().is_some_and(is_cure);
+        let is_cured = fix.as_ref().is_some_and(|fix| fix.before.is_some());
         let advice = if grows && !is_cured {
             suggest::against_growth(recording, device, text, self.steps, first)
         } else {
@@ -759,6 +757,7 @@ impl Judged {
             n_runs: self.n_runs,
             holders: self.growers.holders,
             fix,
+            known_leak: None,
             evidence,
             details: Details::Growth(Box::new(details)),
         }

@@ -10,6 +10,7 @@ pub(crate) mod fragmentation;
 mod growth_details;
 mod held;
 pub(crate) mod leak;
+mod library;
 mod long_lived;
 mod oom;
 mod oom_breakdown;
@@ -228,6 +229,7 @@ impl Checks<'_, '_> {
                 findings.extend(outlived::findings(context, everywhere.growth(stats)));
             }
         }
+        library::recognise(&mut findings);
         finding::sort(&mut findings);
         findings
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gpumem_heap::{Fix, FixReason};
-use gpumem_model::holders::{DeviceHolders, Holder, Outlived, RootKind, WayOut};
+use gpumem_model::holders::{DeviceHolders, Holder, Outlived, RootKind, Traits, WayOut};
 use gpumem_model::recording::{DeviceIdx, DeviceKind, Recording, RunIdx};
 use gpumem_model::rules::Rules;
 use gpumem_model::severity::Severity;
@@ -197,6 +197,10 @@ impl Name<'_> {
         let holder = Holder {
             path: outlived.path.clone(),
             what: outlived.what.clone(),
+            traits: Traits {
+                library_objects: outlived.library_objects.clone(),
+                ..Traits::default()
+            },
             ..Holder::new(outlived.kind, &outlived.holder, outlived.n_bytes)
         };
         let variable = Holder::new(RootKind::Variable, &outlived.name, outlived.had);
@@ -266,7 +270,7 @@ fn fix(outlived: &Outlived) -> Option<Fix> {
     let reason = match outlived.way_out? {
         WayOut::Exception => FixReason::ExceptionDropped,
         WayOut::Hook => FixReason::HookRemoved,
-        WayOut::Method => FixReason::MethodCalled,
+        WayOut::Method => FixReason::CacheCleared,
         WayOut::Part => FixReason::PartDropped,
         WayOut::Name => FixReason::NameDropped,
         WayOut::Collector => FixReason::CollectorOn,
@@ -296,8 +300,8 @@ mod tests {
             holder: "accelerator".to_owned(),
             is_alone: true,
             path: "accelerator._models[0]".to_owned(),
-            way_out: Some(WayOut::Method),
-            code: "accelerator.free_memory()".to_owned(),
+            way_out: Some(WayOut::Part),
+            code: "del accelerator._models[0]".to_owned(),
             ..Outlived::default()
         }
     }
@@ -338,7 +342,7 @@ mod tests {
 
     #[test]
     fn what_lives_on_is_good_to_know_and_an_accident_is_a_warning() {
-        let note = "outlived: del model · accelerator · accelerator.free_memory()";
+        let note = "outlived: del model · accelerator · del accelerator._models[0]";
         check(&[(1, vec![kept(2000)])], 0, &[(Severity::Info, note)]);
         let warning = "outlived: del model · accelerator · del failure";
         let error = vec![in_an_error(2000)];

@@ -6,11 +6,11 @@ use super::super::csr_graph::SESSION;
 use super::super::heap_analysis::HeapAnalysis;
 use super::super::holders::{is_of_hooks, keeper_of_step};
 use super::super::holding::{Holding, PARAMETERS};
-use super::super::node::Node;
+use super::super::node::{CACHE, Node};
 use super::super::path;
 use super::super::retained_size::Stored;
 use super::super::step::Step;
-use gpumem_model::holders::{Keeper, RootKind, WayOut};
+use gpumem_model::holders::{Keeper, LibraryObject, RootKind, WayOut};
 use gpumem_model::source_text::is_name_letter;
 use gpumem_model::units::Bytes;
 
@@ -177,6 +177,17 @@ impl<'l, 'a> Way<'l, 'a> {
         *node.type_name == *promise.type_name && of_root <= n_bytes
     }
 
+    /// The objects of libraries on the way to it, the nearest first.
+    pub(super) fn library_objects(&self) -> Vec<LibraryObject> {
+        let Some(end) = self.chain.get(self.object) else {
+            return Vec::new();
+        };
+        let before = self.chain[..self.object].iter().rev();
+        before
+            .filter_map(|vertex| self.look.library_object(*vertex, *end))
+            .collect()
+    }
+
     /// How it can be let go of, and the code that does so.
     pub(super) fn out(&self) -> Option<(WayOut, String)> {
         let name = &self.look.web.names[self.root as usize - 1];
@@ -214,13 +225,10 @@ impl<'l, 'a> Way<'l, 'a> {
             let handle = self.look.web.graph.handles.get(&hook)?;
             Some((WayOut::Hook, format!("{handle}.remove()")))
         });
-        let method = || {
-            let with_method = (0..self.object.min(expressions.len())).rev();
-            let mut methods = with_method.filter_map(|at| {
-                let method = self.node(at).release.as_deref()?;
-                Some(format!("{}.{method}()", expressions[at]))
-            });
-            Some((WayOut::Method, methods.next()?))
+        let cache = || {
+            let mut caches = (0..self.object.min(expressions.len())).rev();
+            let at = caches.find(|at| *self.node(*at).type_name == *CACHE)?;
+            Some((WayOut::Method, format!("{}.cache_clear()", expressions[at])))
         };
         let part = || {
             if self.is_of_optimizer() {
@@ -236,7 +244,7 @@ impl<'l, 'a> Way<'l, 'a> {
             let own = expressions.first().filter(|it| is_name(it))?;
             Some((WayOut::Name, format!("del {own}")))
         };
-        handle.or_else(method).or_else(part).or_else(own)
+        handle.or_else(cache).or_else(part).or_else(own)
     }
 
     /// An optimizer has what it changes in several places, and is of no use without it.

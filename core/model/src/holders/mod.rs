@@ -291,9 +291,39 @@ pub struct Traits {
     pub tensor_type: String,
     /// What fills it beside the cells: `worker (thread)`, `collect (task)`. Empty if nothing does.
     pub filled_by: String,
-    /// The call that lets go of what the object nearest to the largest one has: `accelerator.free_memory()`. Empty
-    /// if none of them has such a method.
-    pub release: String,
+    /// The objects of libraries on the way to the largest object, the nearest to it first.
+    pub library_objects: Vec<LibraryObject>,
+}
+
+/// An object on the way to a holder's memory whose class a catalogued leak names: [`Traits::library_objects`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LibraryObject {
+    /// That class, which the object is of or comes from, with its module: `accelerate.accelerator.Accelerator`.
+    pub class: String,
+    /// The version of the library; empty if its package does not say it.
+    pub version: String,
+    /// The Python expression of the object: `accelerator`.
+    pub object: String,
+    /// The rest of the path, from the object on: `._models[0]`.
+    pub rest: String,
+}
+
+/// The steps of a path: `accelerator`, `._models`, `[0]`.
+pub fn path_steps(path: &str) -> Vec<&str> {
+    let (mut steps, mut start, mut depth) = (Vec::new(), 0, 0_i32);
+    for (at, letter) in path.char_indices() {
+        if matches!(letter, '.' | '[') && depth == 0 && at > start {
+            steps.push(&path[start..at]);
+            start = at;
+        }
+        match letter {
+            '[' | '(' | '<' => depth += 1,
+            ']' | ')' | '>' => depth -= 1,
+            _ => {}
+        }
+    }
+    steps.push(&path[start..]);
+    steps
 }
 
 named! {
@@ -372,4 +402,21 @@ pub struct Bound {
     pub n: u64,
     /// How many it holds at most.
     pub most: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_steps() {
+        let check = |path: &str, expected: &[&str]| assert_eq!(path_steps(path), expected);
+        check("model", &["model"]);
+        check(
+            "accelerator._models[0]",
+            &["accelerator", "._models", "[0]"],
+        );
+        check("a['x.y'][f(1.5)].b", &["a", "['x.y']", "[f(1.5)]", ".b"]);
+        check("<a.Trainer>.model", &["<a.Trainer>", ".model"]);
+    }
 }

@@ -1,6 +1,6 @@
 //! What lives on of a variable that is gone.
 
-use super::{Keeper, RootKind};
+use super::{Keeper, LibraryObject, RootKind};
 use crate::named;
 use crate::units::Bytes;
 
@@ -30,8 +30,10 @@ pub struct Outlived {
     pub keeper: Option<Keeper>,
     /// How it can be let go of, if that is known.
     pub way_out: Option<WayOut>,
-    /// The code that does so: `accelerator.free_memory()`.
+    /// The code that does so: `del trainer.models[0]`.
     pub code: String,
+    /// The objects of libraries on the way to the object, the nearest to it first.
+    pub library_objects: Vec<LibraryObject>,
 }
 
 named! {
@@ -42,7 +44,7 @@ named! {
         Exception = "exception",
         /// A hook is removed.
         Hook = "hook",
-        /// The object that has it has a method for this.
+        /// The cache that has it is cleared.
         Method = "method",
         /// It is taken out of what has it.
         Part = "part",

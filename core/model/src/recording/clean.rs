@@ -3,7 +3,7 @@
 //! The sources of cells stay as they are.
 
 use super::{Frame, Header, HolderSnapshot, Run, Series, Trace};
-use crate::holders::{DeviceHolders, Holder, HolderBranch};
+use crate::holders::{DeviceHolders, Holder, HolderBranch, LibraryObject};
 use crate::printable::{make_printable, make_printable_lines};
 
 impl Header {
@@ -121,6 +121,7 @@ impl HolderSnapshot {
             ] {
                 make_printable(text);
             }
+            it.library_objects.iter_mut().for_each(clean_library_object);
         }
     }
 }
@@ -134,11 +135,25 @@ fn clean_holder(holder: &mut Holder) {
         &mut traits.type_name,
         &mut traits.tensor_type,
         &mut traits.filled_by,
-        &mut traits.release,
     ] {
         make_printable(text);
     }
+    traits
+        .library_objects
+        .iter_mut()
+        .for_each(clean_library_object);
     holder.branches.iter_mut().for_each(clean_branch);
+}
+
+fn clean_library_object(object: &mut LibraryObject) {
+    for text in [
+        &mut object.class,
+        &mut object.version,
+        &mut object.object,
+        &mut object.rest,
+    ] {
+        make_printable(text);
+    }
 }
 
 fn clean_branch(branch: &mut HolderBranch) {

@@ -5,7 +5,8 @@ use crate::record::{Decode, wire};
 use crate::refused::Outcome;
 use crate::values::KnownKind;
 use gpumem_model::holders::{
-    Bound, Holder, HolderBranch, Kept, NameLevel, Outlived, Part, Rest, SharedMemory, Twin,
+    Bound, Holder, HolderBranch, Kept, LibraryObject, NameLevel, Outlived, Part, Rest,
+    SharedMemory, Twin,
 };
 use gpumem_model::recording::HolderSnapshot;
 use gpumem_model::units::Bytes;
@@ -115,6 +116,14 @@ wire! { Outlived {
     sparse "keeper" => keeper,
     sparse "way_out" => way_out,
     sparse "code" => code,
+    sparse "library_objects" => library_objects,
+}}
+
+wire! { LibraryObject {
+    required "class" => class,
+    sparse "version" => version,
+    "object" => object,
+    "rest" => rest,
 }}
 
 wire! { Twin {
@@ -148,7 +157,7 @@ wire! { Holder {
     sparse "bound" => traits.bound,
     sparse "tensor_type" => traits.tensor_type,
     sparse "filled_by" => traits.filled_by,
-    sparse "release" => traits.release,
+    sparse "library_objects" => traits.library_objects,
     "branches" => branches,
     "more" => more,
 }}

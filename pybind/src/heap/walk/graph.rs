@@ -1,20 +1,20 @@
 //! What was found → the core's graph of objects, with names on its edges.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
+use gpumem_analyzer::known_leaks;
 use gpumem_heap as heap;
-use gpumem_heap::{GraphBuilder, Node, NodeIdx, Step};
+use gpumem_heap::{GraphBuilder, LibraryClass, Node, NodeIdx, Step};
 
 use super::bound;
 use super::heap::{Heap, NodeNumber, Place, Told};
 use super::label::Labeller;
 use super::prune::Pruned;
-use super::release;
 use super::roots::Root;
 use super::sink::Details;
 use super::table::ByNumber;
-use crate::heap::still::Object;
+use crate::heap::still::{Class, Object, Section};
 
 /// Builds the graph of what leads from `roots` to device memory.
 pub(super) fn build<'r, 's: 'r>(
@@ -28,7 +28,8 @@ pub(super) fn build<'r, 's: 'r>(
         labeller: Labeller::new(),
         told: told_in_order(heap, pruned),
         names: ByNumber::default(),
-        methods: ByNumber::default(),
+        classes: ByNumber::default(),
+        known_classes: known_leaks::classes().collect(),
         known: vec![None; heap.places.len()],
         shown_by: vec![NOBODY; heap.places.len()],
         open: VecDeque::new(),
@@ -73,8 +74,10 @@ struct Builder<'h, 'a, 's> {
     told: Vec<&'h Told>,
     /// Names of types, by the type's address.
     names: ByNumber<usize, Arc<str>>,
-    /// What lets go of what an instance has, by the type's address.
-    methods: ByNumber<usize, Option<Arc<str>>>,
+    /// What is known of leaks of a type's instances, by the type's address.
+    classes: ByNumber<usize, Option<Arc<LibraryClass>>>,
+    /// The classes of which leaks are known.
+    known_classes: HashSet<&'static str>,
     /// By node: its place in the graph.
     known: Vec<Option<NodeIdx>>,
     /// By node: the one of which an edge to it was added last.
@@ -116,19 +119,23 @@ impl<'s> Builder<'_, '_, 's> {
             shape: details.shape.as_deref().map(Box::from),
             storage: None,
             bound: self.heap.object(node).and_then(|object| bound::of(&object)),
-            release: self
+            class: self
                 .heap
                 .object(node)
-                .and_then(|object| self.release(&object)),
+                .and_then(|object| self.library_class(&object)),
         }
     }
 
     /// Found once a class.
-    fn release(&mut self, object: &Object<'s>) -> Option<Arc<str>> {
-        let class = object.class().address();
-        let method = self.methods.entry(class);
-        let method = method.or_insert_with(|| release::method_of(object).map(Arc::from));
-        method.clone()
+    fn library_class(&mut self, object: &Object<'s>) -> Option<Arc<LibraryClass>> {
+        let class = object.class();
+        if !class.is_heap_type() {
+            return None;
+        }
+        let (section, known) = (self.heap.section, &self.known_classes);
+        let found = self.classes.entry(class.address());
+        let found = found.or_insert_with(|| library_class(section, &class, known).map(Arc::new));
+        found.clone()
     }
 
     fn type_name(&mut self, object: &Object<'s>) -> Arc<str> {
@@ -178,6 +185,26 @@ impl<'s> Builder<'_, '_, 's> {
         let (from, to) = (self.node(from), self.node(to));
         self.graph.edge(from, to, step);
     }
+}
+
+/// The class, or the nearest of its bases, of which leaks are known, with the version of its library.
+fn library_class<'s>(
+    section: &'s Section<'s>,
+    class: &Class<'s>,
+    known: &HashSet<&str>,
+) -> Option<LibraryClass> {
+    let name = |class: Class<'s>| Some(format!("{}.{}", class.module()?, class.qualname()?));
+    let mut names = class.lineage().filter_map(name);
+    let name = names.find(|it| known.contains(&**it))?;
+    let package = name.split('.').next()?;
+    let version = || {
+        let package = section.modules()?.get(package)?.globals()?;
+        package.get("__version__")?.text()
+    };
+    Some(LibraryClass {
+        version: version().unwrap_or_default(),
+        name,
+    })
 }
 
 /// What adapters told of what leads to device memory, in the order of the nodes it is told of.
