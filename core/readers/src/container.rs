@@ -81,14 +81,32 @@ fn is_json(head: &[u8]) -> bool {
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let mut letters = head.iter().filter(|byte| !byte.is_ascii_whitespace());
     match (letters.next(), letters.next()) {
+        (Some(b'['), Some(b'-' | b'0'..=b'9')) => is_list_of_numbers(head),
         (Some(b'{'), second) => matches!(second, None | Some(b'"' | b'}')),
         (Some(b'['), second) => {
-            matches!(
-                second,
-                None | Some(b'{' | b'[' | b'"' | b']' | b'-' | b'0'..=b'9')
-            )
+            matches!(second, None | Some(b'{' | b'[' | b'"' | b']'))
         }
         _ => false,
+    }
+}
+
+/// Whether the first of `[1, …` is a number: lines of logs begin with `[2024-10-29 …]` and with `[0] …`.
+fn is_list_of_numbers(head: &[u8]) -> bool {
+    let mut behind = head.iter().skip_while(|byte| **byte != b'[').skip(1);
+    let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"-+.eE ".contains(byte);
+    let end = behind.find(|byte| !is_of_number(byte));
+    let is_dated = || {
+        head.iter()
+            .take_while(|byte| **byte != b',')
+            .filter(|byte| **byte == b'-')
+            .count()
+            > 1
+    };
+    match end {
+        None => true,
+        Some(b']') => behind.all(|byte| byte.is_ascii_whitespace() || *byte == 0),
+        Some(b',' | b'\n' | b'\r' | b'\t') => !is_dated(),
+        Some(_) => false,
     }
 }
 
@@ -132,5 +150,21 @@ mod tests {
         check(b"{\"name\": \"a\x01b\"}\0\0", Container::Json);
         check(b"{\x01\x02", Container::Unknown);
         check(b"[section]\nname = 1\n", Container::Text);
+    }
+
+    #[test]
+    fn a_line_that_begins_with_its_time_is_no_json() {
+        check(b"[1, 2]", Container::Json);
+        check(b"[ -1.5e3,\n 2]", Container::Json);
+        check(b"[3]\n", Container::Json);
+        check(b"[04-03-2021 @ 13:32:39] >  Temp: 58C\n", Container::Text);
+        check(
+            b"[2024-10-29 19:00:23,123] Memory: 1 MiB\n",
+            Container::Text,
+        );
+        check(
+            b"[0] Tesla P100 | 48'C,  55 % | 15757 / 16280 MB |\n",
+            Container::Text,
+        );
     }
 }

@@ -49,8 +49,10 @@ fn text(log: &LevelLog, width: usize) -> String {
         count(log.devices.len(), "device"),
         count(log.n_readings, "reading"),
     ];
-    if let (Some(started), Some(duration)) = (log.started, log.duration) {
-        title.push(format!("{duration} from {started}"));
+    match (log.started.filter(|time| time.is_of_clock()), log.duration) {
+        (Some(started), Some(Nanos::ZERO)) => title.push(format!("at {started}")),
+        (Some(started), Some(duration)) => title.push(format!("{duration} from {started}")),
+        (_, duration) => title.extend(duration.map(|duration| duration.to_string())),
     }
     let mut lines = vec![in_parts(&title, width, "  ")];
     lines.extend(conclusion(log, width));
@@ -153,8 +155,9 @@ fn judged(log: &LevelLog) -> Vec<(Rise<'_>, Option<Bytes>)> {
             })),
         }
         for (who, named) in all {
-            let (course, shape) = (&named.course, named.course.shape(device.capacity));
-            judged.push((Rise { who, course, shape }, device.capacity));
+            let capacity = device.capacity_of(named.kind);
+            let (course, shape) = (&named.course, named.course.shape(capacity));
+            judged.push((Rise { who, course, shape }, capacity));
         }
     }
     judged
@@ -186,7 +189,8 @@ fn rise_words(course: &Course, shape: Shape) -> String {
 }
 
 fn nearly_full(device: &DeviceLog) -> Option<String> {
-    let (capacity, named) = (device.capacity?, device.main_level()?);
+    let named = device.main_level()?;
+    let capacity = device.capacity_of(named.kind)?;
     let peak = named.course.peak;
     let share = peak.as_f64() / capacity.as_f64();
     (share >= NEARLY_FULL).then(|| {
@@ -239,7 +243,8 @@ fn level_lines(
     width: usize,
 ) -> Vec<String> {
     let course = &named.course;
-    let shape = course.shape(device.capacity);
+    let capacity = device.capacity_of(named.kind);
+    let shape = course.shape(capacity);
     let name = named.kind.name();
     if course.lowest == course.peak {
         let always = format!("  {name} {}, the same in {}", course.last, readings(course));
@@ -249,11 +254,7 @@ fn level_lines(
         format!("  {name} {} at first", course.first),
         format!("{} at last", course.last),
         format!("lowest {}", course.lowest),
-        format!(
-            "peak {}{}",
-            course.peak,
-            share(course.peak, device.capacity)
-        ),
+        format!("peak {}{}", course.peak, share(course.peak, capacity)),
     ];
     parts.push(when(course, log));
     // Small beside the capacity may still be much.
@@ -261,11 +262,7 @@ fn level_lines(
     let words = words(shape).filter(|_| shape != Shape::Flat || !is_much);
     parts.extend(words.map(str::to_owned));
     let mut lines = vec![in_parts(&parts, width, "    ")];
-    let drawn = drawn(
-        course,
-        device.capacity,
-        N_COLUMNS.min(width.saturating_sub(4)),
-    );
+    let drawn = drawn(course, capacity, N_COLUMNS.min(width.saturating_sub(4)));
     lines.push(format!("  {drawn}"));
     lines
 }
@@ -287,7 +284,14 @@ fn share(level: Bytes, capacity: Option<Bytes>) -> String {
 /// When the peak was: by the clock and since the log's start, else by the number of readings.
 fn when(course: &Course, log: &LevelLog) -> String {
     match (course.peak_at, log.started) {
-        (Some(at), Some(started)) => format!("{} after the start, at {at}", at.since(started)),
+        (Some(at), Some(started)) => {
+            let after = format!("{} after the start", at.since(started));
+            if at.is_of_clock() {
+                format!("{after}, at {at}")
+            } else {
+                after
+            }
+        }
         _ => format!(
             "in reading {} of {}",
             course.peak_ordinal + 1,

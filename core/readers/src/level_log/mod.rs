@@ -101,6 +101,11 @@ pub struct NamedCourse {
 }
 
 impl DeviceLog {
+    /// The memory that a level is a part of: pinned memory is the host's.
+    pub fn capacity_of(&self, kind: LevelKind) -> Option<Bytes> {
+        self.capacity.filter(|_| kind != LevelKind::Pinned)
+    }
+
     /// The level to judge it by: the first of [`LevelKind`] that is known.
     pub fn main_level(&self) -> Option<&NamedCourse> {
         self.levels.iter().min_by_key(|level| level.kind)

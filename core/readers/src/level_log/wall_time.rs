@@ -16,6 +16,8 @@ pub enum WallTimeKind {
     Utc,
     /// The time of day alone.
     OfDay,
+    /// Time since some start that the log does not tell.
+    Elapsed,
 }
 
 /// A time in a log, by the clock of the machine that wrote it.
@@ -28,7 +30,8 @@ pub struct WallTime {
 
 impl WallTime {
     /// The time in a text, if it is one: `2024/01/17 12:34:56.789`, `2024-01-17T12:34:56+08:00`, `20240117
-    /// 12:34:56`, `12:34:56`, or seconds, milliseconds, microseconds or nanoseconds since 1970.
+    /// 12:34:56`, `Wed Jan 17 12:34:56 2024`, `12:34:56`, or seconds, milliseconds, microseconds or nanoseconds since
+    /// 1970. Of `04-03-2021 12:34:56` the time of day counts: its day may be in March or in April.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if let Some(nanos) = unix(text) {
@@ -36,7 +39,15 @@ impl WallTime {
             return Some(Self { nanos, kind });
         }
         let is_between = |c: char| c == 'T' || c.is_ascii_whitespace();
+        if let Some(nanos) = of_date(text) {
+            let kind = WallTimeKind::Local;
+            return Some(Self { nanos, kind });
+        }
         if let Some((day, rest)) = text.split_once(is_between) {
+            if is_ambiguous_day(day) {
+                let kind = WallTimeKind::OfDay;
+                return of_day(rest.trim()).map(|nanos| Self { nanos, kind });
+            }
             let nanos = days(day)?
                 .checked_mul(DAY)?
                 .checked_add(of_day(rest.trim())?)?;
@@ -52,6 +63,18 @@ impl WallTime {
     pub const fn unix_nanos(nanos: i64) -> Self {
         let kind = WallTimeKind::Utc;
         Self { nanos, kind }
+    }
+
+    /// A time since the log's start.
+    pub(crate) fn since_start(elapsed: Nanos) -> Self {
+        let nanos = i64::try_from(elapsed.get()).unwrap_or(i64::MAX);
+        let kind = WallTimeKind::Elapsed;
+        Self { nanos, kind }
+    }
+
+    /// Whether it names an instant, and not only the time since a start.
+    pub const fn is_of_clock(self) -> bool {
+        !matches!(self.kind, WallTimeKind::Elapsed)
     }
 
     /// Nanoseconds since 1970 by the log's clock, or since the midnight before its first line.
@@ -87,10 +110,53 @@ impl fmt::Display for WallTime {
         let (year, month, day) = civil(self.nanos.div_euclid(DAY));
         match self.kind {
             WallTimeKind::OfDay => f.write_str(&clock),
+            WallTimeKind::Elapsed => Nanos::new(self.nanos.unsigned_abs()).fmt(f),
             WallTimeKind::Local => write!(f, "{year:04}-{month:02}-{day:02} {clock}"),
             WallTimeKind::Utc => write!(f, "{year:04}-{month:02}-{day:02} {clock} UTC"),
         }
     }
+}
+
+/// `Wed Jan 17 12:34:56 2024` of the C library, and what `date` makes of it: with a zone, with the day before the
+/// month, with twelve hours.
+fn of_date(text: &str) -> Option<i64> {
+    const MONTHS: [&str; 12] = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ];
+    let mut month = None;
+    let mut day_and_year = [None; 2];
+    let mut clock = None;
+    let mut words = text
+        .split([' ', ','])
+        .filter(|word| !word.is_empty())
+        .peekable();
+    while let Some(word) = words.next() {
+        let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
+        let lower = word.to_ascii_lowercase();
+        match word.len() {
+            _ if word.contains(':') => {
+                let half = words.peek().copied().unwrap_or_default();
+                clock = clock.or(of_day(&format!("{word} {half}")));
+            }
+            1 | 2 if is_number => day_and_year[0] = digits(word),
+            4 if is_number => day_and_year[1] = digits(word),
+            3..=9 if month.is_none() => month = MONTHS.iter().position(|it| lower.starts_with(it)),
+            _ => (),
+        }
+    }
+    let ([Some(day), Some(year)], Some(month), Some(clock)) = (day_and_year, month, clock) else {
+        return None;
+    };
+    let days = days(&format!("{year:04}-{:02}-{day:02}", month + 1))?;
+    days.checked_mul(DAY)?.checked_add(clock)
+}
+
+/// `04-03-2021`.
+fn is_ambiguous_day(text: &str) -> bool {
+    let parts: Vec<&str> = text.split(['-', '/', '.']).collect();
+    let n_digits: Vec<usize> = parts.iter().map(|part| part.len()).collect();
+    let is_number = parts.iter().all(|part| digits(part).is_some());
+    is_number && matches!(n_digits[..], [1..=2, 1..=2, 4])
 }
 
 /// A number of seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by its size.
@@ -161,7 +227,8 @@ fn civil(days: i64) -> (i64, i64, i64) {
 /// Nanoseconds since midnight of `12:34:56.789`; a time zone behind it is passed over.
 fn of_day(text: &str) -> Option<i64> {
     let end = text.find(['+', '-', 'Z', ' ']).unwrap_or(text.len());
-    let text = text.get(..end)?;
+    let (text, behind) = text.split_at(end);
+    let half = behind.split_whitespace().next().unwrap_or_default();
     let mut parts = text.splitn(3, ':');
     let (hour, minute, seconds) = (parts.next()?, parts.next()?, parts.next()?);
     let (second, fraction) = seconds.split_once(['.', ',']).unwrap_or((seconds, "0"));
@@ -169,6 +236,11 @@ fn of_day(text: &str) -> Option<i64> {
     if hour >= 24 || minute >= 60 || second > 60 {
         return None;
     }
+    let hour = match half.to_ascii_lowercase().as_str() {
+        "am" => hour % 12,
+        "pm" => hour % 12 + 12,
+        _ => hour,
+    };
     let seconds = hour * 3600 + minute * 60 + second;
     Some(seconds * SECOND + part(fraction)?)
 }
@@ -213,8 +285,19 @@ mod tests {
         ] {
             check(unix, Some("2024-01-17 12:34:56 UTC"));
         }
+        check("Tue Oct 29 19:00:23 2024", Some("2024-10-29 19:00:23"));
+        check("Tue Oct 29 19:00:23 UTC 2024", Some("2024-10-29 19:00:23"));
+        check(
+            "Tue 29 Oct 2024 07:00:23 PM CET",
+            Some("2024-10-29 19:00:23"),
+        );
+        check("29/10/2024 07:00:23 PM", Some("19:00:23"));
+        check("29/10/2024 19:00:23", Some("19:00:23"));
+        check("04-03-2021 13:32:39", Some("13:32:39"));
         for none in [
             "",
+            "Tue Oct 29 2024",
+            "04-03-2021",
             "12",
             "12:34",
             "2024/13/01 00:00:00",

@@ -1,5 +1,6 @@
 //! Headers: which column is what, in CSV and in the tables of `dmon` and `pmon`.
 
+use super::names::{Named, SURE, named};
 use super::quantity::unit;
 
 /// What a column holds.
@@ -7,12 +8,17 @@ use super::quantity::unit;
 pub(super) enum Column {
     Time,
     Day,
+    /// Seconds since some start.
+    Elapsed,
+    ElapsedMillis,
     /// The device's number, as dmon, pmon and `index` give it.
     Number,
     /// `index` beside `gpu`.
     Index,
     Uuid,
     Bus,
+    /// Of the process if there is one, else of the device.
+    Name,
     DeviceName,
     Pid,
     ProcessName,
@@ -36,9 +42,13 @@ impl Column {
 /// How a line's fields are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Separator {
-    Comma,
+    /// `,`, `;` or a tab.
+    Letter(char),
     Space,
 }
+
+/// What separates the fields of a CSV.
+const SEPARATORS: [char; 3] = [',', ';', '\t'];
 
 /// The columns below a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +57,8 @@ pub(super) struct Columns {
     pub(super) kinds: Vec<Column>,
     /// Bytes of one, in each column whose header names its unit; MiB in the others.
     pub(super) units: Vec<Option<u64>>,
+    /// The device that a column's name has a number of.
+    pub(super) devices: Vec<Option<usize>>,
     /// As they are in the file.
     pub(super) names: String,
 }
@@ -61,6 +73,8 @@ impl Columns {
     }
 
     fn of_csv(line: &str) -> Option<Self> {
+        let n_of = |separator: &char| line.matches(*separator).count();
+        let separator = SEPARATORS.into_iter().rev().max_by_key(n_of)?;
         // A reading has a number in some field; a header has none in front of any. pandas writes its index first,
         // without a name.
         let is_name = |(at, field): (usize, &str)| {
@@ -68,33 +82,26 @@ impl Columns {
             field.starts_with(|c: char| c.is_ascii_alphabetic() || c == '"')
                 || at == 0 && field.is_empty()
         };
-        if !line.split(',').enumerate().all(is_name) {
+        if !line.split(separator).enumerate().all(is_name) || is_sentence(line, separator) {
             return None;
         }
-        let name_of = |field: &str| {
-            let field = field.trim().trim_matches('"');
-            let (name, in_brackets) = field.split_once('[').unwrap_or((field, ""));
-            let unit = unit(in_brackets.trim_end_matches(']'));
-            (name.trim().to_ascii_lowercase(), unit)
-        };
-        let is_of_processes = line.split(',').any(|field| name_of(field).0 == "pid");
         let mut columns = Vec::new();
-        let mut units = Vec::new();
-        for (name, unit) in line.split(',').map(name_of) {
-            columns.push(csv_column(&name, is_of_processes));
-            units.push(unit);
-        }
-        is_ours(&columns, line).then_some(Self {
-            separator: Separator::Comma,
-            kinds: with_index(columns),
-            units,
+        columns.extend(line.split(separator).map(named));
+        let columns = one_of_each_kind(columns);
+        let mut kinds = Vec::with_capacity(columns.len());
+        kinds.extend(columns.iter().map(|column| column.kind));
+        is_ours(&kinds, line).then(|| Self {
+            separator: Separator::Letter(separator),
+            units: columns.iter().map(|column| column.unit).collect(),
+            devices: columns.iter().map(|column| column.device).collect(),
+            kinds: with_index(kinds),
             names: line.trim().to_owned(),
         })
     }
 
     fn of_monitor(line: &str) -> Option<Self> {
         let separator = if line.contains(',') {
-            Separator::Comma
+            Separator::Letter(',')
         } else {
             Separator::Space
         };
@@ -116,6 +123,7 @@ impl Columns {
         columns.contains(&Column::Number).then(|| Self {
             separator,
             units: vec![None; columns.len()],
+            devices: vec![None; columns.len()],
             kinds: columns,
             names: line.to_owned(),
         })
@@ -123,6 +131,23 @@ impl Columns {
 
     pub(super) fn has(&self, wanted: Column) -> bool {
         self.kinds.contains(&wanted)
+    }
+
+    /// Whether columns of several devices stand side by side.
+    pub(super) fn has_several_devices(&self) -> bool {
+        let mut devices = self.devices.iter().flatten();
+        let first = devices.next();
+        devices.any(|device| Some(device) != first)
+    }
+
+    pub(super) fn has_time(&self) -> bool {
+        let is_time = |kind: &Column| {
+            matches!(
+                kind,
+                Column::Time | Column::Day | Column::Elapsed | Column::ElapsedMillis
+            )
+        };
+        self.kinds.iter().any(is_time)
     }
 
     pub(super) fn has_level(&self) -> bool {
@@ -156,28 +181,39 @@ impl Columns {
     }
 }
 
-/// The names of `--query-gpu` and `--query-compute-apps`, and those that scripts give.
-fn csv_column(name: &str, is_of_processes: bool) -> Column {
-    let of_process = |theirs, ours| if is_of_processes { theirs } else { ours };
-    match name {
-        "timestamp" | "time" | "datetime" | "date_time" | "unix_time" | "epoch" => Column::Time,
-        "date" => Column::Day,
-        "gpu" | "gpu_id" | "gpu_index" | "gpu.index" | "device" | "device_id" => Column::Number,
-        "index" => Column::Index,
-        "uuid" | "gpu_uuid" => Column::Uuid,
-        "pci.bus_id" | "gpu_bus_id" | "bus_id" => Column::Bus,
-        "name" => of_process(Column::ProcessName, Column::DeviceName),
-        "gpu_name" => Column::DeviceName,
-        "pid" => Column::Pid,
-        "process_name" => Column::ProcessName,
-        "used_gpu_memory" | "used_memory" => of_process(Column::ProcessUsed, Column::Other),
-        "memory.used" | "memory_used" | "mem_used" | "memory.used_mib" | "memory_used_mib" => {
-            of_process(Column::ProcessUsed, Column::Used)
-        }
-        "memory.total" | "memory_total" | "mem_total" | "memory_total_mib" => Column::Total,
-        "memory.free" | "memory_free" | "mem_free" => Column::Free,
-        _ => Column::Other,
+/// Whether a line without separators has words, as no name of a column, or any has a value behind its name.
+fn is_sentence(line: &str, separator: char) -> bool {
+    let name = line.split(['[', '(']).next().unwrap_or_default();
+    let has_words = !line.contains(separator) && name.trim().contains(char::is_whitespace);
+    has_words || line.contains(": ") || line.contains('=')
+}
+
+/// Of several columns that may be the same level of a device the surest one. What may be a share is a level only
+/// beside a capacity. With a process in the line, levels are those of the process.
+fn one_of_each_kind(mut columns: Vec<Named>) -> Vec<Named> {
+    let has = |columns: &[Named], kind| columns.iter().any(|column| column.kind == kind);
+    let has_total = has(&columns, Column::Total);
+    let is_of_process = has(&columns, Column::Pid) && !has(&columns, Column::ProcessUsed);
+    for column in &mut columns {
+        column.kind = match column.kind {
+            Column::Used if column.rank < SURE && !has_total => Column::Other,
+            Column::Used if is_of_process => Column::ProcessUsed,
+            Column::Name if is_of_process => Column::ProcessName,
+            Column::Name => Column::DeviceName,
+            kind => kind,
+        };
     }
+    for at in 0..columns.len() {
+        let (kind, device, rank) = (columns[at].kind, columns[at].device, columns[at].rank);
+        let is_surer = |(other, it): (usize, &Named)| {
+            let is_rival = other != at && it.kind == kind && it.device == device;
+            is_rival && (it.rank > rank || it.rank == rank && other < at)
+        };
+        if kind.is_level() && columns.iter().enumerate().any(is_surer) {
+            columns[at].kind = Column::Other;
+        }
+    }
+    columns
 }
 
 /// `index` is the number, unless there is another one beside it.

@@ -22,6 +22,8 @@ pub(super) struct Line<'t> {
     pub(super) number: usize,
     /// Where it begins in the text.
     pub(super) at: usize,
+    /// How many letters of space are before it.
+    pub(super) indent: usize,
     /// What it says, without spaces around it.
     pub(super) text: &'t str,
     /// Whether a line's end follows; if not, it may be cut.
@@ -51,14 +53,27 @@ impl<'b> Decoded<'b> {
             let begin = at;
             at += line.len();
             // A file whose writer lost power ends in zeros.
-            let text = line.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+            let is_space = |c: char| c.is_whitespace() || c == '\0';
+            let text = line.trim_matches(is_space);
             (!text.is_empty()).then_some(Line {
                 number: idx + 1,
                 at: begin,
+                indent: line.len() - line.trim_start_matches(is_space).len(),
                 text,
                 has_end: line.ends_with(end),
             })
         })
+    }
+
+    /// All lines from `first` to `last` as one.
+    pub(super) fn joined<'t>(&'t self, first: Line<'t>, last: Line<'t>) -> Line<'t> {
+        let begin = first.at + first.indent;
+        let end = last.at + last.indent + last.text.len();
+        Line {
+            text: self.text.get(begin..end).unwrap_or(first.text),
+            has_end: last.has_end,
+            ..first
+        }
     }
 
     /// Where in the file a place of the text is.

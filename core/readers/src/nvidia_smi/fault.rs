@@ -40,12 +40,12 @@ pub enum NvidiaSmiFault {
         /// The number in the file.
         value: String,
     },
-    /// Another output of `nvidia-smi`.
+    /// Another output of `nvidia-smi`, without a level.
     #[error(
-        "{0} of nvidia-smi, which is not a log\nhint: log with `nvidia-smi \
+        "{0} of nvidia-smi, without memory\nhint: log with `nvidia-smi \
          --query-gpu=timestamp,index,name,memory.used,memory.total --format=csv -l 1`"
     )]
-    OtherOutput(&'static str),
+    NoLevel(&'static str),
     /// A header, and nothing below it.
     #[error("a log of nvidia-smi without a reading")]
     NoReading,
@@ -59,17 +59,4 @@ fn which(n_columns: usize) -> String {
         1 => "are they memory?".to_owned(),
         n => format!("which of its {n} columns is memory?"),
     }
-}
-
-/// What other output of nvidia-smi a line belongs to.
-pub(super) fn other_output(line: &str) -> Option<&'static str> {
-    let line = line.trim();
-    if line.contains("NVSMI LOG") {
-        return Some("the output of `-q`");
-    }
-    if line.starts_with('|') && line.contains("NVIDIA-SMI") {
-        return Some("the table");
-    }
-    (line.contains("<nvidia_smi_log>") || line.contains("nvsmi_device"))
-        .then_some("the XML of `-q -x`")
 }

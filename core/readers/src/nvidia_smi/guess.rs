@@ -190,7 +190,8 @@ impl<'t> Guess<'t> {
             _ => return None,
         }
         Some(Columns {
-            separator: Separator::Comma,
+            separator: Separator::Letter(','),
+            devices: vec![None; columns.len()],
             units: vec![None; columns.len()],
             kinds: columns,
             names: String::new(),

@@ -1,4 +1,5 @@
-//! Logs of `nvidia-smi`: `--query-gpu`, `--query-compute-apps` (both as CSV), `dmon` and `pmon`.
+//! Logs of `nvidia-smi`: `--query-gpu`, `--query-compute-apps` (both as CSV), `dmon`, `pmon`, the table, `-q` and
+//! `-q -x`; and lines that other monitors made of its figures.
 //!
 //! Logs grow for days and are put together by scripts: headers repeat or are absent, lines of errors stand
 //! between readings, `PowerShell` writes UTF-16, and the last line may be cut. What is no reading is passed
@@ -22,9 +23,16 @@
 mod columns;
 mod decoded;
 mod fault;
+mod fields;
 mod guess;
+mod names;
+mod prose;
 mod quantity;
+mod query;
+mod row;
 mod rows;
+mod table;
+mod xml;
 pub use fault::{NvidiaSmiError, NvidiaSmiFault};
 pub use guess::Rows;
 
@@ -35,13 +43,27 @@ use decoded::Decoded;
 /// What a log of `nvidia-smi` is called in a report.
 pub const TITLE: &str = "nvidia-smi log";
 
+/// What a log is called whose lines nvidia-smi did not write.
+const TITLE_OF_OTHERS: &str = "log of GPU memory";
+
+/// Of so many lines one has a level, if other monitors wrote them.
+const N_LINES_A_READING: usize = 3;
+
 /// What the rows of a text with this beginning are, if they may be a log of `nvidia-smi`.
 pub fn rows_in(head: &[u8]) -> Option<Rows> {
     let decoded = Decoded::of(head);
     let mut lines = decoded.lines();
-    let is_named =
-        |line: &str| Columns::of_header(line).is_some() || fault::other_output(line).is_some();
+    let is_theirs =
+        |text: &str| table::is_theirs(text) || query::begins(text) || xml::is_theirs(text);
+    let is_named = |text: &str| is_theirs(text) || Columns::of_header(text).is_some();
     if lines.clone().any(|line| is_named(line.text)) {
+        return Some(Rows::Log);
+    }
+    let n_of_prose = lines
+        .clone()
+        .filter(|line| prose::row(line.text).is_some())
+        .count();
+    if n_of_prose * N_LINES_A_READING >= lines.clone().count().max(1) {
         return Some(Rows::Log);
     }
     // The look may end inside a line.

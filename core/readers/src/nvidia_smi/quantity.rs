@@ -5,11 +5,11 @@ use gpumem_model::units::Bytes;
 
 /// Bytes of one of a column's numbers. What nvidia-smi calls MB are MiB, too.
 pub(super) fn unit(name: &str) -> Option<u64> {
-    match name.trim() {
-        "B" | "bytes" => Some(1),
-        "KiB" | "KB" | "kB" => Some(1 << 10),
-        "MiB" | "MB" => Some(1 << 20),
-        "GiB" | "GB" => Some(1 << 30),
+    match name.trim().to_ascii_lowercase().as_str() {
+        "b" | "bytes" => Some(1),
+        "kib" | "kb" => Some(1 << 10),
+        "mib" | "mb" => Some(1 << 20),
+        "gib" | "gb" => Some(1 << 30),
         _ => None,
     }
 }

@@ -1,10 +1,15 @@
 //! Rows → readings.
 
-use super::TITLE;
 use super::columns::{Column, Columns, Separator};
 use super::decoded::{Decoded, Line};
-use super::fault::{NvidiaSmiFault, other_output};
-use super::{guess, quantity};
+use super::fault::NvidiaSmiFault;
+use super::fields::{fields, is_open};
+use super::query::{self, Query, Said};
+use super::row::Row;
+use super::table::{self, Table};
+use super::xml::{self, Element, Xml};
+use super::{TITLE, TITLE_OF_OTHERS};
+use super::{guess, prose, quantity};
 use crate::level_log::{Builder, Ids, LevelKind, LevelLog, Reading, WallTime};
 use gpumem_model::units::Bytes;
 
@@ -16,10 +21,28 @@ pub(super) const MOST: Bytes = Bytes::mib(16 << 20);
 
 pub(super) fn read(decoded: &Decoded<'_>) -> Result<LevelLog, (usize, NvidiaSmiFault)> {
     let mut reader = Reader::default();
-    for line in decoded.lines() {
+    let mut lines = decoded.lines();
+    while let Some(mut line) = lines.next() {
+        if reader.is_open(line) {
+            let mut ahead = lines.clone();
+            let joined = ahead.by_ref().take(N_IN_QUOTES);
+            let mut joined = joined.map(|last| decoded.joined(line, last));
+            if let Some(whole) = joined.find(|line| !reader.is_open(*line)) {
+                (line, lines) = (whole, ahead);
+            }
+        }
         reader.line(line, decoded)?;
     }
     reader.finish()
+}
+
+/// A quoted field goes on for at most this many lines.
+const N_IN_QUOTES: usize = 4;
+
+/// What the lines of another output than rows belong to.
+enum Output<'t> {
+    Query(Query<'t>),
+    Xml(Xml<'t>),
 }
 
 /// What devices are called that only their place in each reading tells apart.
@@ -51,6 +74,8 @@ struct Unnamed<'t> {
 #[derive(Default)]
 struct Reader<'t> {
     columns: Option<Columns>,
+    table: Table<'t>,
+    output: Option<Output<'t>>,
     /// The header without memory that was there, and where.
     without_memory: Option<(usize, Columns)>,
     /// Rows without anything that names their device.
@@ -65,6 +90,10 @@ struct Reader<'t> {
     /// A number that is no level in MiB.
     too_large: Option<&'t str>,
     is_guessed: bool,
+    /// What the log is called, if nvidia-smi did not write its lines.
+    title: Option<&'static str>,
+    /// Where an output began that may be without memory.
+    output_at: Option<(usize, &'static str)>,
     end: usize,
 }
 
@@ -75,6 +104,9 @@ impl<'t> Reader<'t> {
         decoded: &'t Decoded<'_>,
     ) -> Result<(), (usize, NvidiaSmiFault)> {
         self.end = line.at + line.text.len();
+        if self.other_output(line) {
+            return Ok(());
+        }
         if let Some(columns) = Columns::of_header(line.text) {
             let has_level = columns.has_level();
             if !has_level && self.without_memory.is_none() {
@@ -90,26 +122,102 @@ impl<'t> Reader<'t> {
             }
             return Ok(());
         }
-        if self.columns.is_none() {
-            if let Some(what) = other_output(line.text) {
-                return Err((line.at, NvidiaSmiFault::OtherOutput(what)));
-            }
+        let is_first = !self.has_readings();
+        if self.columns.is_none() && !is_prose(line.text) {
             self.columns = self.guessed(decoded)?;
         }
-        let is_first = !self.has_readings();
-        if !self.row(line) {
-            if let Some(value) = self.too_large.take().filter(|_| is_first) {
-                let value = value.to_owned();
-                return Err((line.at, NvidiaSmiFault::TooLarge { value }));
-            }
-            if line.has_end {
-                self.n_strange += 1;
-                self.first_strange.get_or_insert(line);
-            } else {
-                self.has_cut = true;
-            }
+        if self.row(line) || self.too_large.is_none() && self.prose(line) {
+            return Ok(());
+        }
+        if let Some(value) = self.too_large.take().filter(|_| is_first) {
+            let value = value.to_owned();
+            return Err((line.at, NvidiaSmiFault::TooLarge { value }));
+        }
+        if line.has_end {
+            self.n_strange += 1;
+            self.first_strange.get_or_insert(line);
+        } else {
+            self.has_cut = true;
         }
         Ok(())
+    }
+
+    /// Whether a quoted field goes on in the next line.
+    fn is_open(&self, line: Line<'t>) -> bool {
+        self.columns
+            .as_ref()
+            .is_some_and(|columns| match columns.separator {
+                Separator::Letter(separator) => is_open(line.text, separator),
+                Separator::Space => false,
+            })
+    }
+
+    /// Reads a line of the table, of `-q` or of its XML; false if it is none.
+    fn other_output(&mut self, line: Line<'t>) -> bool {
+        if table::is_drawn(line.text) {
+            if table::is_theirs(line.text) {
+                self.output_at.get_or_insert((line.at, "the table"));
+            }
+            if let Some(row) = self.table.line(line.text) {
+                self.named(&row, self.latest_time);
+            }
+            return true;
+        }
+        if query::begins(line.text) {
+            self.output_at
+                .get_or_insert((line.at, "the output of `-q`"));
+            self.output = Some(Output::Query(Query::default()));
+        } else if xml::begins(line.text) {
+            self.output_at
+                .get_or_insert((line.at, "the XML of `-q -x`"));
+            if !matches!(self.output, Some(Output::Xml(_))) {
+                self.output = Some(Output::Xml(Xml::default()));
+            }
+        }
+        match self.output.take() {
+            None => false,
+            Some(Output::Query(mut query)) => {
+                let said = query.line(line.indent, line.text);
+                self.output = Some(Output::Query(query));
+                match said {
+                    Said::Row(row) if line.has_end => self.named(&row, self.latest_time),
+                    Said::Row(_) => self.has_cut = true,
+                    Said::Time(time) => self.latest_time = Some(time),
+                    Said::Other => (),
+                    Said::Foreign => return false,
+                }
+                true
+            }
+            Some(Output::Xml(mut xml)) => {
+                let is_theirs = line.text.starts_with('<');
+                xml.line(line.text, |element| match element {
+                    Element::Row(row) => self.named(&row, self.latest_time),
+                    Element::Time(time) => self.latest_time = Some(time),
+                });
+                self.output = Some(Output::Xml(xml));
+                is_theirs
+            }
+        }
+    }
+
+    /// Reads such a line; false if it is none.
+    fn prose(&mut self, line: Line<'t>) -> bool {
+        let time = prose::time_in(line.text);
+        let row = prose::row(line.text).filter(|_| self.columns.is_none());
+        let is_heading = time.is_some_and(|(_, rest)| is_heading(rest));
+        if row.is_none() && !is_heading {
+            return false;
+        }
+        let time = time.map(|(time, _)| time.after_midnight(self.latest_time));
+        self.latest_time = time.or(self.latest_time);
+        if let Some(row) = row {
+            if !line.has_end {
+                return false;
+            }
+            self.title = Some(TITLE_OF_OTHERS);
+            self.take(&row, self.latest_time);
+        }
+        true
     }
 
     fn has_readings(&self) -> bool {
@@ -160,9 +268,14 @@ impl<'t> Reader<'t> {
         let Some(fields) = fields(line.text, columns) else {
             return false;
         };
-        let mut row = Row::default();
-        for ((field, column), unit) in fields.into_iter().zip(&columns.kinds).zip(&columns.units) {
-            let is_in_order = row.take(field, *column, unit.unwrap_or(1 << 20));
+        let (mut row, mut of_devices) = (Row::default(), Vec::new());
+        for (at, field) in fields.into_iter().enumerate() {
+            let (column, unit) = (columns.kinds[at], columns.units[at]);
+            let row = match columns.devices[at] {
+                Some(device) if columns.has_several_devices() => row_of(&mut of_devices, device),
+                _ => &mut row,
+            };
+            let is_in_order = row.take(field, column, unit.unwrap_or(1 << 20), columns.separator);
             if !is_in_order {
                 return false;
             }
@@ -192,16 +305,28 @@ impl<'t> Reader<'t> {
         }
         let at = row.time().map(|at| at.after_midnight(self.latest_time));
         self.latest_time = at.or(self.latest_time);
+        // A script may write the time above the rows.
+        let at = at.or(self.latest_time.filter(|_| !columns.has_time()));
         if !columns.has_level() {
             return true;
         }
+        if of_devices.is_empty() {
+            self.take(&row, at);
+        }
+        for (_, row) in of_devices {
+            self.named(&row, at);
+        }
+        true
+    }
+
+    /// A row of a device that may have no name.
+    fn take(&mut self, row: &Row<'t>, at: Option<WallTime>) {
         match (row.used(), at) {
             (Some(reading), Some(at)) if row.ids == Ids::default() && row.pid.is_none() => {
                 self.unnamed_row(at, reading, row.total);
             }
-            _ => self.named(&row, at),
+            _ => self.named(row, at),
         }
-        true
     }
 
     fn unnamed_row(&mut self, at: WallTime, reading: Reading<'t>, total: Option<Bytes>) {
@@ -240,11 +365,11 @@ impl<'t> Reader<'t> {
                 let (command, columns) = (columns.command(), columns.names);
                 return Err((at, NvidiaSmiFault::NoMemory { columns, command }));
             }
-            let what = match self.columns {
-                Some(_) => NvidiaSmiFault::NoReading,
-                None => NvidiaSmiFault::NotALog,
-            };
-            return Err((self.end, what));
+            return Err(match (self.output_at, self.columns) {
+                (Some((at, output)), _) => (at, NvidiaSmiFault::NoLevel(output)),
+                (None, Some(_)) => (self.end, NvidiaSmiFault::NoReading),
+                (None, None) => (self.end, NvidiaSmiFault::NotALog),
+            });
         }
         let notes = &mut self.builder.notes;
         if let Some(line) = self.first_strange {
@@ -263,7 +388,7 @@ impl<'t> Reader<'t> {
         if self.has_cut {
             notes.push("the last line was cut off, and left out".to_owned());
         }
-        Ok(self.builder.finish(TITLE))
+        Ok(self.builder.finish(self.title.unwrap_or(TITLE)))
     }
 
     /// Rows without a device: those of one time are one of each device, in their order.
@@ -318,113 +443,39 @@ fn n_in_turn(rows: &[Unnamed<'_>]) -> Option<usize> {
     (whole.iter().all(|turn| *turn == n) && *last <= n).then_some(n)
 }
 
-/// The fields of a row; `None` if there are too few.
-fn fields<'t>(text: &'t str, columns: &Columns) -> Option<Vec<&'t str>> {
-    let n = columns.kinds.len();
-    let mut fields: Vec<&str> = Vec::with_capacity(n);
-    match columns.separator {
-        Separator::Comma => fields.extend(text.split(',').map(str::trim)),
-        Separator::Space => {
-            let mut rest = text;
-            // A command may have spaces in it.
-            while fields.len() + 1 < n {
-                let (field, behind) = rest.split_once(char::is_whitespace)?;
-                fields.push(field);
-                rest = behind.trim_start();
-            }
-            fields.push(rest);
-        }
-    }
-    if fields.len() > n && columns.separator == Separator::Comma {
-        // Nothing is quoted: a comma in the name of a process makes further fields.
-        let name = columns
-            .kinds
-            .iter()
-            .position(|it| *it == Column::ProcessName)?;
-        let n_more = fields.len() - n;
-        let begin = fields.get(name)?.as_ptr() as usize - text.as_ptr() as usize;
-        let last = fields.get(name + n_more)?;
-        let end = last.as_ptr() as usize - text.as_ptr() as usize + last.len();
-        fields.splice(name..=name + n_more, [text.get(begin..end)?]);
-    }
-    (fields.len() == n).then_some(fields)
+/// Whether a line is for people: a level in words, or a time above a reading.
+fn is_prose(text: &str) -> bool {
+    let is_time = |(_, behind): (WallTime, &str)| is_heading(behind);
+    prose::row(text).is_some() || prose::time_in(text).is_some_and(is_time)
 }
 
-#[derive(Default)]
-struct Row<'t> {
-    ids: Ids<'t>,
-    day: Option<&'t str>,
-    clock: Option<&'t str>,
-    device_name: Option<&'t str>,
-    pid: Option<u64>,
-    process_name: Option<&'t str>,
-    process_used: Option<Reading<'t>>,
-    level: Option<Reading<'t>>,
-    free: Option<Bytes>,
-    total: Option<Bytes>,
-    /// Whether a level has its unit behind it.
-    has_unit: bool,
+/// The row of a device whose number stands in the names of columns.
+fn row_of<'r, 't>(rows: &'r mut Vec<(usize, Row<'t>)>, device: usize) -> &'r mut Row<'t> {
+    let at = rows.iter().position(|(known, _)| *known == device);
+    let at = at.unwrap_or_else(|| {
+        let mut row = Row::default();
+        row.ids.number = NUMBERS.get(device).copied();
+        rows.push((device, row));
+        rows.len() - 1
+    });
+    &mut rows[at].1
 }
 
-impl<'t> Row<'t> {
-    /// Takes a field in; false if it cannot be what its column holds.
-    fn take(&mut self, field: &'t str, column: Column, unit: u64) -> bool {
-        let field = field.trim_matches('"');
-        let known = (!quantity::is_missing(field)).then_some(field);
-        self.has_unit |= column.is_level() && (known.is_none() || quantity::has_unit(field));
-        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        match column {
-            Column::Time => self.clock = known,
-            Column::Day => self.day = known,
-            Column::Number => {
-                self.ids.number = known;
-                return known.is_none_or(is_number) && known.is_some();
-            }
-            Column::Index => self.ids.index = known,
-            Column::Uuid => self.ids.uuid = known,
-            Column::Bus => self.ids.bus = known,
-            Column::DeviceName => self.device_name = known,
-            Column::Pid => {
-                self.pid = known.and_then(|pid| pid.parse().ok());
-                return known.is_none() || self.pid.is_some();
-            }
-            Column::ProcessName => self.process_name = known,
-            Column::ProcessUsed => {
-                self.process_used = quantity::level(field, unit);
-                return self.process_used.is_some();
-            }
-            Column::Used => {
-                self.level = quantity::level(field, unit);
-                return self.level.is_some();
-            }
-            Column::Free | Column::Total => {
-                let Some(level) = quantity::level(field, unit) else {
-                    return false;
-                };
-                let place = if column == Column::Free {
-                    &mut self.free
-                } else {
-                    &mut self.total
-                };
-                *place = level.ok();
-            }
-            Column::Other => (),
-        }
-        true
-    }
+/// Numbers of devices that stand in the names of columns.
+const NUMBERS: [&str; 16] = [
+    "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15",
+];
 
-    /// What is used: as logged, or what is not free.
-    fn used(&self) -> Option<Reading<'t>> {
-        let of_free = self.total.zip(self.free);
-        self.level
-            .or_else(|| of_free.map(|(total, free)| Ok(total.saturating_sub(free))))
-    }
-
-    fn time(&self) -> Option<WallTime> {
-        match (self.day, self.clock) {
-            (Some(day), Some(clock)) => WallTime::parse(&format!("{day} {clock}")),
-            (Some(one), None) | (None, Some(one)) => WallTime::parse(one),
-            (None, None) => None,
-        }
-    }
+/// Whether nothing but a zone and the driver's version, as of gpustat, stands behind a time.
+fn is_heading(behind_time: &str) -> bool {
+    let is_zone =
+        |word: &str| word.len() <= 5 && word.bytes().all(|byte| byte.is_ascii_uppercase());
+    let is_version = |word: &str| {
+        word.contains('.')
+            && word
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'.')
+    };
+    let mut words = behind_time.split_whitespace();
+    words.all(|word| is_zone(word) || is_version(word))
 }

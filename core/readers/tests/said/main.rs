@@ -4,4 +4,5 @@ mod chrome_trace;
 mod device_profile;
 mod nsight;
 mod nvidia_smi;
+mod nvidia_smi_forms;
 mod stormlog;

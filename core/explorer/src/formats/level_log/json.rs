@@ -11,12 +11,17 @@ pub(in crate::formats) struct JsonLog<'a>(pub(in crate::formats) &'a LevelLog);
 
 object! { JsonLog<'_>, it => {
     title: it.0.title,
-    started: it.0.started.map(|time| time.to_string()),
+    started: by_clock(it.0.started),
     duration_nanos: it.0.duration,
     n_readings: it.0.n_readings,
     devices: it.0.devices.iter().map(|device| JsonDevice(device, it.0.started)).collect::<Vec<_>>(),
     notes: it.0.notes,
 }}
+
+fn by_clock(time: Option<WallTime>) -> Option<String> {
+    time.filter(|time| time.is_of_clock())
+        .map(|time| time.to_string())
+}
 
 /// A device, and when its log starts.
 struct JsonDevice<'a>(&'a DeviceLog, Option<WallTime>);
@@ -25,7 +30,7 @@ object! { JsonDevice<'_>, it => {
     label: it.0.label,
     name: it.0.name,
     capacity_bytes: it.0.capacity,
-    levels: levels(&it.0.levels, it.0.capacity, it.1),
+    levels: levels(&it.0.levels, it.0, it.1),
     missing: missing(&it.0.missing),
     processes: it.0.processes.iter().map(|process| JsonProcess(process, it)).collect::<Vec<_>>(),
 }}
@@ -36,7 +41,7 @@ struct JsonProcess<'a>(&'a ProcessLog, &'a JsonDevice<'a>);
 object! { JsonProcess<'_>, it => {
     pid: it.0.pid,
     name: it.0.name,
-    levels: levels(&it.0.levels, it.1.0.capacity, it.1.1),
+    levels: levels(&it.0.levels, it.1.0, it.1.1),
     missing: missing(&it.0.missing),
 }}
 
@@ -69,7 +74,7 @@ object! { JsonLevel<'_>, it => {
     peak_bytes: it.course.peak,
     peak_reading: it.course.peak_ordinal,
     peak_nanos: it.nanos(it.course.peak_at),
-    peak_at: it.course.peak_at.map(|time| time.to_string()),
+    peak_at: by_clock(it.course.peak_at),
     readings: it.points(|point| point.ordinal),
     at_nanos: it.points(|point| it.nanos(point.at)),
     bytes: it.points(|point| point.level),
@@ -85,15 +90,15 @@ impl JsonLevel<'_> {
     }
 }
 
-fn levels(
-    levels: &[NamedCourse],
-    capacity: Option<Bytes>,
+fn levels<'a>(
+    levels: &'a [NamedCourse],
+    device: &DeviceLog,
     start: Option<WallTime>,
-) -> Vec<JsonLevel<'_>> {
+) -> Vec<JsonLevel<'a>> {
     let levels = levels.iter().map(|named| JsonLevel {
         kind: named.kind,
         course: &named.course,
-        capacity,
+        capacity: device.capacity_of(named.kind),
         start,
     });
     levels.collect()
