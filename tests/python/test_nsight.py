@@ -174,6 +174,20 @@ def test_absent_tables_are_normal(tmp_path: Path) -> None:
     text = opened(path).text(100)
     assert text.startswith("Nsight Systems export · no memory was recorded")
     assert "`nsys profile --cuda-memory-usage=true`" in text
+    assert "2      20 ns      10 ns  cudaMalloc" in text
+    (calls,) = found["memory_calls"]
+    assert calls == {
+        "function": "cudaMalloc",
+        "n_calls": 2,
+        "total_nanos": 20,
+        "longest_nanos": 10,
+    }
+
+
+def test_calls_that_were_not_recorded_are_unknown(tmp_path: Path) -> None:
+    calls = "CUPTI_ACTIVITY_KIND_RUNTIME"
+    found = read(written(tmp_path, NEW, without=[calls]))
+    assert (found["has_results"], found["memory_calls"]) == (False, None)
 
 
 @pytest.mark.skipif(not REAL_EXPORTS, reason=f"no real exports in {REAL_DATA}")

@@ -1,6 +1,6 @@
 //! Device memory profiles of JAX.
 
-use gpumem_model::units::{Bytes, count};
+use gpumem_model::units::{Bytes, count, count_of};
 use gpumem_readers::code_line::CodeLine;
 use gpumem_readers::container::Container;
 use gpumem_readers::device_profile::{self, DeviceProfile, TITLE, is_profile};
@@ -65,11 +65,19 @@ struct JsonProfile<'a> {
 }
 
 fn text(profile: &DeviceProfile, width: usize) -> String {
-    let in_allocations = |n: Option<u64>| {
-        let n = n.map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "allocation"));
-        n.map_or_else(String::new, |n| format!(" in {n}"))
+    let in_allocations = |n: Option<u64>, n_unknown: u64| {
+        let n = n.map(|n| count_of(n, "allocation"));
+        let words = n.map_or_else(String::new, |n| format!(" in {n}"));
+        match n_unknown {
+            0 => words,
+            n => format!("{words}, {n} of unknown size"),
+        }
     };
-    let all = format!("{}{}", profile.bytes, in_allocations(profile.n_allocations));
+    let all = in_allocations(profile.n_allocations, profile.n_unknown);
+    let all = format!(
+        "{}{all}",
+        known(profile.bytes, profile.n_allocations, profile.n_unknown)
+    );
     let mut title = vec![TITLE.to_owned(), all];
     let taken = profile.taken_nanos.map(WallTime::unix_nanos);
     title.extend(taken.map(|at| format!("taken {at}")));
@@ -77,8 +85,8 @@ fn text(profile: &DeviceProfile, width: usize) -> String {
     for part in profile.parts.iter().take(N_PARTS) {
         let device = part.device.as_deref().unwrap_or("no device");
         let kind = part.kind.as_deref().unwrap_or("unknown kind");
-        let bytes = part.bytes.to_string();
-        let n = in_allocations(part.n_allocations);
+        let bytes = known(part.bytes, part.n_allocations, part.n_unknown);
+        let n = in_allocations(part.n_allocations, part.n_unknown);
         lines.push(cut(&format!("  {bytes:>9}  {device} · {kind}{n}"), width));
     }
     let n_more = profile.parts.len().saturating_sub(N_PARTS);
@@ -89,22 +97,33 @@ fn text(profile: &DeviceProfile, width: usize) -> String {
         lines.push(String::new());
         lines.push("alive, by the line that allocated it".to_owned());
     }
-    let row = |bytes: Bytes, n: Option<u64>, line: &str| {
-        let (bytes, n) = (
-            bytes.to_string(),
-            n.map_or_else(String::new, |n| n.to_string()),
-        );
+    let row = |bytes: String, n: Option<u64>, line: &str| {
+        let n = n.map_or_else(String::new, |n| n.to_string());
         cut(&format!("  {bytes:>9} {n:>8}  {line}"), width)
     };
     for owner in profile.owners.iter().take(N_OWNERS) {
         let line = owner.line.as_ref().map(CodeLine::short);
         let line = line.unwrap_or_else(|| "no stack was recorded".to_owned());
-        lines.push(row(owner.bytes, owner.n_allocations, &line));
+        let bytes = known(owner.bytes, owner.n_allocations, owner.n_unknown);
+        lines.push(row(bytes, owner.n_allocations, &line));
     }
     let rest = profile.owners.get(N_OWNERS..).unwrap_or_default();
     if !rest.is_empty() {
-        let bytes = rest.iter().map(|owner| owner.bytes).sum();
-        lines.push(row(bytes, None, &count(rest.len(), "more line")));
+        let bytes: Bytes = rest.iter().map(|owner| owner.bytes).sum();
+        lines.push(row(
+            bytes.to_string(),
+            None,
+            &count(rest.len(), "more line"),
+        ));
     }
     to_text(&lines)
+}
+
+/// Bytes; of allocations none of which has a known size, that they are unknown.
+fn known(bytes: Bytes, n_allocations: Option<u64>, n_unknown: u64) -> String {
+    if n_allocations == Some(n_unknown) && n_unknown > 0 {
+        "unknown".to_owned()
+    } else {
+        bytes.to_string()
+    }
 }

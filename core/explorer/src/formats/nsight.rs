@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gpumem_model::units::{ByteDelta, count};
 use gpumem_readers::container::Container;
-use gpumem_readers::nsight::{Failure, NsightExport, REPORT_BEGINS, RangeTally, TITLE};
+use gpumem_readers::nsight::{CallTally, Failure, NsightExport, REPORT_BEGINS, RangeTally, TITLE};
 use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
 use serde::Serialize;
 
@@ -13,6 +13,9 @@ use super::{Content, Reading, RegistryEntry};
 
 /// At most this many failed calls are listed, the first.
 const N_FAILED: usize = 5;
+
+/// At most this many functions are listed, those that took longest.
+const N_CALLS: usize = 10;
 
 /// At most this many names of ranges are listed, those that kept most.
 const N_RANGES: usize = 15;
@@ -94,13 +97,21 @@ fn text(export: &NsightExport, width: usize) -> String {
         lines.push(wrapped(words, width));
     } else {
         lines.push(wrapped(&format!("{TITLE} · no memory was recorded"), width));
-        let words = "  Levels take `nsys profile --cuda-memory-usage=true`. Failed calls and ranges \
-                     are there without it.";
+        let words = "  Levels take `nsys profile --cuda-memory-usage=true`. Calls and ranges are there without it.";
         lines.push(wrapped(words, width));
         lines.extend(failed_lines(&export.failed, width));
         if export.failed.is_empty() {
-            lines.push("no allocation failed".to_owned());
+            let words = if export.has_results {
+                "no allocation failed"
+            } else {
+                "whether an allocation failed was not recorded: this takes `nsys profile --trace=cuda`"
+            };
+            lines.push(wrapped(words, width));
         }
+        lines.extend(call_lines(
+            export.calls.as_deref().unwrap_or_default(),
+            width,
+        ));
     }
     lines.extend(range_lines(export, width));
     to_text(&lines)
@@ -113,6 +124,31 @@ fn failed_lines(failed: &[Failure], width: usize) -> Vec<String> {
     let n_more = failed.len().saturating_sub(N_FAILED);
     if n_more > 0 {
         lines.push(format!("  … and {}", count(n_more, "later failed call")));
+    }
+    lines
+}
+
+/// How often memory was taken and given back, and how long this took.
+fn call_lines(calls: &[CallTally], width: usize) -> Vec<String> {
+    if calls.is_empty() {
+        return Vec::new();
+    }
+    let row = |[n, total, longest, name]: [&str; 4]| {
+        cut(&format!("{n:>8} {total:>10} {longest:>10}  {name}"), width)
+    };
+    let mut lines = vec![String::new(), row(["calls", "time", "longest", "call"])];
+    for call in calls.iter().take(N_CALLS) {
+        let [total, longest] = [call.total, call.longest].map(|time| time.to_string());
+        lines.push(row([
+            &call.n_calls.to_string(),
+            &total,
+            &longest,
+            &call.function,
+        ]));
+    }
+    let n_more = calls.len().saturating_sub(N_CALLS);
+    if n_more > 0 {
+        lines.push(format!("… and {}", count(n_more, "more call")));
     }
     lines
 }

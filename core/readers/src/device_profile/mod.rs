@@ -47,6 +47,8 @@ pub struct DeviceProfile {
     pub bytes: Bytes,
     /// Number of allocations, if it counts them.
     pub n_allocations: Option<u64>,
+    /// Of these, those whose size JAX did not know: they are not in the bytes.
+    pub n_unknown: u64,
     /// By device and kind, most bytes first.
     pub parts: Vec<ProfilePart>,
     /// By the line that allocated, most bytes first.
@@ -64,6 +66,8 @@ pub struct ProfilePart {
     pub bytes: Bytes,
     /// In so many allocations, if it counts them.
     pub n_allocations: Option<u64>,
+    /// Of these, those whose size is unknown.
+    pub n_unknown: u64,
 }
 
 /// The bytes of one line.
@@ -75,6 +79,8 @@ pub struct ProfileOwner {
     pub bytes: Bytes,
     /// In so many allocations, if it counts them.
     pub n_allocations: Option<u64>,
+    /// Of these, those whose size is unknown.
+    pub n_unknown: u64,
 }
 
 /// A profile that was not read.

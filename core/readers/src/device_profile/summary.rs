@@ -13,11 +13,16 @@ use gpumem_model::units::Bytes;
 struct Sums {
     bytes: Bytes,
     n_allocations: u64,
+    n_unknown: u64,
 }
 
 impl Sums {
-    fn add(&mut self, bytes: Bytes, n_allocations: u64) {
-        self.bytes += bytes;
+    /// Adds allocations; JAX writes `-1` for each whose size it does not know.
+    fn add(&mut self, bytes: i64, n_allocations: u64) {
+        match u64::try_from(bytes) {
+            Ok(bytes) => self.bytes += Bytes::new(bytes),
+            Err(_) => self.n_unknown = self.n_unknown.saturating_add(n_allocations.max(1)),
+        }
         self.n_allocations = self.n_allocations.saturating_add(n_allocations);
     }
 }
@@ -46,9 +51,12 @@ pub(super) fn summed_up(profile: &Profile<'_>) -> Result<DeviceProfile, DevicePr
     let mut parts: HashMap<(u64, u64), Sums> = HashMap::new();
     let mut lines: HashMap<Option<(u64, u64)>, Sums> = HashMap::new();
     profile.each_sample(|sample| {
-        let value = |at: usize| sample.values.get(at).and_then(|it| u64::try_from(*it).ok());
-        let bytes = Bytes::new(value(bytes_at).unwrap_or(0));
-        let n = count_at.and_then(value).unwrap_or(0);
+        let value = |at: usize| sample.values.get(at).copied();
+        let bytes = value(bytes_at).unwrap_or(0);
+        let n = count_at
+            .and_then(value)
+            .and_then(|n| u64::try_from(n).ok())
+            .unwrap_or(0);
         let label = |wanted: &str| {
             let found = sample
                 .labels
@@ -73,11 +81,13 @@ pub(super) fn summed_up(profile: &Profile<'_>) -> Result<DeviceProfile, DevicePr
         kind: known(kind).map(str::to_owned),
         bytes: sums.bytes,
         n_allocations: counted(sums.n_allocations),
+        n_unknown: sums.n_unknown,
     };
     let owner = |(line, sums): (Option<(u64, u64)>, Sums)| ProfileOwner {
         line: line.map(|(function, line)| code_line(profile, function, line)),
         bytes: sums.bytes,
         n_allocations: counted(sums.n_allocations),
+        n_unknown: sums.n_unknown,
     };
     let mut parts: Vec<ProfilePart> = parts.into_iter().map(part).collect();
     parts.sort_by(|a, b| {
@@ -96,6 +106,7 @@ pub(super) fn summed_up(profile: &Profile<'_>) -> Result<DeviceProfile, DevicePr
         taken_nanos: profile.taken_nanos.filter(|nanos| *nanos > 0),
         bytes: all.bytes,
         n_allocations: counted(all.n_allocations),
+        n_unknown: all.n_unknown,
         parts,
         owners,
     })

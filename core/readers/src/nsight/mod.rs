@@ -48,8 +48,12 @@ pub struct Capture {
     pub version: Option<String>,
     /// `CUDA_GPU_MEMORY_USAGE_EVENTS`, in any order.
     pub events: Vec<MemoryEvent>,
+    /// Whether the results of calls were recorded: without them no call is known to have succeeded.
+    pub has_results: bool,
     /// Calls that returned an error, in any order.
     pub failed: Vec<FailedCall>,
+    /// Calls that allocate or free, in any order; `None` if calls were not recorded.
+    pub calls: Option<Vec<CallTally>>,
     /// `NVTX_EVENTS` with a start and a name, in any order.
     pub ranges: Vec<Range>,
     /// CUDA's number of each device → its name and capacity.
@@ -92,6 +96,54 @@ pub struct FailedCall {
     pub code: i64,
 }
 
+/// All calls of one function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CallTally {
+    /// `cudaMalloc`.
+    pub function: String,
+    /// How many.
+    pub n_calls: u64,
+    /// The sum of their durations.
+    #[serde(rename = "total_nanos")]
+    pub total: Nanos,
+    /// The longest of them.
+    #[serde(rename = "longest_nanos")]
+    pub longest: Nanos,
+}
+
+impl CallTally {
+    /// No call yet of a function, as the export names it: `cudaMalloc_v3020`.
+    pub fn new(function: &str) -> Self {
+        Self {
+            function: plain_name(function).to_owned(),
+            n_calls: 0,
+            total: Nanos::ZERO,
+            longest: Nanos::ZERO,
+        }
+    }
+
+    /// Counts a call.
+    pub fn add(&mut self, duration: Nanos) {
+        self.n_calls += 1;
+        self.total = self.total + duration;
+        self.longest = self.longest.max(duration);
+    }
+}
+
+/// Whether a function takes memory.
+pub fn allocates(function: &str) -> bool {
+    ["Alloc", "alloc", "MemCreate"]
+        .iter()
+        .any(|part| function.contains(part))
+}
+
+/// Whether a function gives memory back.
+pub fn frees(function: &str) -> bool {
+    ["Free", "MemRelease"]
+        .iter()
+        .any(|part| function.contains(part))
+}
+
 /// An NVTX range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
@@ -115,6 +167,11 @@ pub struct NsightExport {
     /// Levels by device and process.
     #[serde(skip)]
     pub log: LevelLog,
+    /// Whether the results of calls were recorded: without them no call is known to have succeeded.
+    pub has_results: bool,
+    /// Calls that allocate or free, those that took longest first; `None` if calls were not recorded.
+    #[serde(rename = "memory_calls")]
+    pub calls: Option<Vec<CallTally>>,
     /// Calls that failed for want of memory, oldest first.
     #[serde(rename = "failed_calls")]
     pub failed: Vec<Failure>,
@@ -178,8 +235,17 @@ impl Capture {
         let changes = levels::Changes::of(&self.events);
         let of_processes = levels::by_process(&self.events, &changes);
         let n_ranges = self.ranges.len();
+        if let Some(calls) = &mut self.calls {
+            calls.sort_by(|a, b| {
+                b.total
+                    .cmp(&a.total)
+                    .then_with(|| a.function.cmp(&b.function))
+            });
+        }
         NsightExport {
             has_memory: self.has_memory,
+            has_results: self.has_results,
+            calls: self.calls.take(),
             failed: ranges::failures(&self, &of_processes),
             ranges: ranges::tallies(&self, &of_processes),
             n_ranges,
@@ -190,6 +256,14 @@ impl Capture {
 
     fn wall(&self, at_nanos: i64) -> WallTime {
         WallTime::unix_nanos(self.epoch_nanos.unwrap_or(0).saturating_add(at_nanos))
+    }
+}
+
+/// `cudaMalloc_v3020` → `cudaMalloc`.
+fn plain_name(function: &str) -> &str {
+    match function.rsplit_once("_v") {
+        Some((name, version)) if version.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => function,
     }
 }
 

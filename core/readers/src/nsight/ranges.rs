@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::levels::ProcessLevels;
-use super::{Capture, Failure, RangeTally, pid};
+use super::{Capture, Failure, RangeTally, pid, plain_name};
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
 /// Ranges around a failed call are searched among as many as these.
@@ -157,12 +157,4 @@ pub(super) fn failures(capture: &Capture, levels: &ProcessLevels) -> Vec<Failure
         }
     };
     failed.map(failure).collect()
-}
-
-/// `cudaMalloc_v3020` → `cudaMalloc`.
-fn plain_name(function: &str) -> &str {
-    match function.rsplit_once("_v") {
-        Some((name, version)) if version.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => function,
-    }
 }

@@ -137,6 +137,24 @@ fn bytes_belong_to_the_innermost_line_of_the_user() {
     );
 }
 
+#[test]
+fn sizes_that_jax_does_not_know_are_no_bytes() {
+    // JAX writes -1 for each.
+    let unknown = |n: i64| sample(&[], n.unsigned_abs(), (-n).cast_unsigned());
+    let found = read(&profile(&[sample(&[1, 2], 1, 5), unknown(2)])).unwrap();
+    assert_eq!(
+        (found.bytes.get(), found.n_allocations, found.n_unknown),
+        (5, Some(3), 2)
+    );
+    let text = found.text(80);
+    for line in [
+        "device memory profile · 5 B in 3 allocations, 2 of unknown size",
+        "    unknown        2  no stack was recorded",
+    ] {
+        assert!(text.lines().any(|it| it == line), "{text}");
+    }
+}
+
 #[track_caller]
 fn check_error(bytes: &[u8], expected: &str) {
     let error = read(bytes).unwrap_err().to_string();

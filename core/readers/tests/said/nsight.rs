@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use gpumem_explorer::formats::Content;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 use gpumem_readers::level_log::LevelKind;
-use gpumem_readers::nsight::{Capture, FailedCall, MemoryEvent, NsightExport, Range};
+use gpumem_readers::nsight::{CallTally, Capture, FailedCall, MemoryEvent, NsightExport, Range};
 
 const PID: u64 = 4211 << 24;
 
@@ -221,6 +221,72 @@ fn a_failed_call_tells_what_was_there() {
         text.contains("`nsys profile --cuda-memory-usage=true`"),
         "{text}"
     );
+}
+
+#[test]
+fn without_memory_calls_tell_how_often_it_was_asked_for() {
+    let mut malloc = CallTally::new("cudaMalloc_v3020");
+    malloc.add(Nanos::new(1000));
+    malloc.add(Nanos::new(3000));
+    let mut free = CallTally::new("cudaFree_v3020");
+    free.add(Nanos::new(9000));
+    let capture = Capture {
+        has_results: true,
+        calls: Some(vec![malloc, free]),
+        ..Capture::default()
+    };
+    let text = capture.summed_up().text(100);
+    let table = "\
+no allocation failed
+
+   calls       time    longest  call
+       1       9 µs       9 µs  cudaFree
+       2       4 µs       3 µs  cudaMalloc";
+    assert!(text.ends_with(table), "{text}");
+}
+
+#[test]
+fn what_was_not_recorded_did_not_succeed() {
+    let text = Capture::default().summed_up().text(100);
+    let words =
+        "whether an allocation failed was not recorded: this takes `nsys profile --trace=cuda`";
+    assert!(text.contains(words), "{text}");
+    assert!(!text.contains("no allocation failed"), "{text}");
+}
+
+#[test]
+fn pinned_memory_is_no_share_of_the_device() {
+    let pinned = MemoryEvent {
+        kind: 1,
+        ..event(2, 2, 900, false)
+    };
+    let capture = Capture {
+        has_memory: true,
+        events: vec![
+            event(1, 1, 10, false),
+            event(2, 3, 90, false),
+            pinned,
+            MemoryEvent {
+                at_nanos: 3,
+                address: 9,
+                ..pinned
+            },
+        ],
+        devices: [(0, (None, Some(Bytes::mib(1000))))].into(),
+        ..Capture::default()
+    };
+    let text = capture.summed_up().text(200);
+    assert!(text.contains("peak 100 MiB (10 %)"), "{text}");
+    assert!(text.contains("peak 1.76 GiB · "), "{text}");
+    // Pinned memory alone fills no device.
+    let capture = Capture {
+        has_memory: true,
+        events: vec![pinned],
+        devices: [(0, (None, Some(Bytes::mib(900))))].into(),
+        ..Capture::default()
+    };
+    let text = capture.summed_up().text(200);
+    assert!(!text.contains("nearly full"), "{text}");
 }
 
 proptest! {

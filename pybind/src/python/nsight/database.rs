@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gpumem_model::units::{Bytes, Nanos};
-use gpumem_readers::nsight::{Capture, FailedCall, MemoryEvent, Range};
+use gpumem_readers::nsight::{
+    CallTally, Capture, FailedCall, MemoryEvent, Range, allocates, frees,
+};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
@@ -172,7 +174,7 @@ impl Database {
         })?;
         self.devices(&mut capture)?;
         self.events(&mut capture)?;
-        self.failed(&mut capture, &strings)?;
+        self.calls(&mut capture, &strings)?;
         self.ranges(&mut capture, &strings)?;
         Ok(capture)
     }
@@ -321,30 +323,47 @@ impl Database {
         })
     }
 
-    /// Calls that allocate and did not succeed, and others for which memory ran out.
-    fn failed(
-        &self,
-        capture: &mut Capture,
-        strings: &HashMap<i64, Arc<str>>,
-    ) -> Result<(), String> {
+    /// Calls that allocate or free, those of them that did not succeed, and others for which memory ran out.
+    fn calls(&self, capture: &mut Capture, strings: &HashMap<i64, Arc<str>>) -> Result<(), String> {
+        const CALLS: &str = "CUPTI_ACTIVITY_KIND_RUNTIME";
+        if !self.tables.contains(CALLS) {
+            return Ok(());
+        }
+        capture.has_results = self.columns(CALLS)?.contains("returnValue");
         let failed = &mut capture.failed;
-        let columns = ["start", "globalTid", "nameId", "returnValue"];
-        self.each("CUPTI_ACTIVITY_KIND_RUNTIME", &columns, |row| {
-            let Some(code) = integer(row, 3).filter(|code| *code != 0) else {
+        let mut calls: HashMap<i64, CallTally> = HashMap::new();
+        let columns = ["start", "end", "globalTid", "nameId", "returnValue"];
+        self.each(CALLS, &columns, |row| {
+            let name = integer(row, 3);
+            let function = name.and_then(|id| strings.get(&id));
+            let function = function.map_or("a call", |function| function);
+            let start = integer(row, 0);
+            if let Some(name) = name.filter(|_| allocates(function) || frees(function)) {
+                let duration = integer(row, 1)
+                    .zip(start)
+                    .map(|(end, start)| end.saturating_sub(start));
+                let duration = duration
+                    .and_then(|nanos| u64::try_from(nanos).ok())
+                    .unwrap_or(0);
+                let tally = calls
+                    .entry(name)
+                    .or_insert_with(|| CallTally::new(function));
+                tally.add(Nanos::new(duration));
+            }
+            let Some(code) = integer(row, 4).filter(|code| *code != 0) else {
                 return;
             };
-            let function = integer(row, 2).and_then(|id| strings.get(&id));
-            let function = function.map_or("a call", |function| function);
-            let allocates = function.contains("Alloc");
-            if let Some(at_nanos) = integer(row, 0).filter(|_| allocates || code == 2) {
+            if let Some(at_nanos) = start.filter(|_| allocates(function) || code == 2) {
                 failed.push(FailedCall {
                     at_nanos,
-                    global_tid: bits(row, 1).unwrap_or(0),
+                    global_tid: bits(row, 2).unwrap_or(0),
                     function: function.to_owned(),
                     code,
                 });
             }
-        })
+        })?;
+        capture.calls = Some(calls.into_values().collect());
+        Ok(())
     }
 
     fn ranges(
