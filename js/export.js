@@ -4,7 +4,6 @@ const FILES = {
   slide: ["gpumem-16x9.png", "image/png"],
   png: ["gpumem.png", "image/png"],
   svg: ["gpumem.svg", "image/svg+xml"],
-  csv: ["gpumem.csv", "text/csv"],
   html: ["gpumem.html", "text/html"],
   recording: ["gpumem.recording", "application/octet-stream"],
 };

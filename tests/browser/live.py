@@ -180,11 +180,6 @@ class ReportPage:
         figures: list[float] = self.host.evaluate("(host) => [...host.exported('figures')]")
         return figures
 
-    def csv(self) -> str:
-        """Return the runs as the page exports them."""
-        table: str = self.host.evaluate("(host) => host.exported('csv')")
-        return table
-
     def assert_crisp(self) -> None:
         """Each chart has one pixel of its own for each pixel of the screen."""
         for chart in ("now", "cells"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import re
@@ -106,8 +104,6 @@ def test_the_next_kernel_tells_what_led_to_it(
     assert "%gpumem_report --session last" in said
     # The cell that was killed, with the level that it had reached, and the leak before it.
     assert "leaks 64 MiB" in report.verdict().inner_text()
-    table = csv.DictReader(io.StringIO(report.csv()))
-    assert [row["status"] for row in table if row["device"] == "sim:0"] == ["ok"] * 4 + ["died"]
     words = r"In \[7\] was running when the kernel died: iteration \d+, \+6 GiB so far"
     going_on = report.host.get_by_text(re.compile(words))
     expect(going_on).to_be_visible()

@@ -141,3 +141,18 @@ def test_the_slider_judges_anew_with_the_kernel_stopped(opened: Open, lab: Lab) 
     assert report.pixels("cells")["colours"] != before
     report.slide("1 MiB")
     assert report.card(KEPT).count() == 1
+
+
+def test_a_reopened_notebook_shows_the_picture_and_no_error(
+    opened: Open, lab: Lab, notebook: str
+) -> None:
+    """The kernel that knew the view is gone."""
+    opened()
+    for session in lab.ask("api/sessions"):
+        lab.ask(f"api/sessions/{session['id']}", "DELETE")
+    page = opened().page
+    error = page.get_by_text("Error displaying widget")
+    error.wait_for(state="attached", timeout=60_000)
+    assert not error.is_visible()
+    assert page.locator(".jp-OutputArea-output img").last.is_visible()
+    screenshot(page, "lab-reopened")

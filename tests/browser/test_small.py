@@ -42,23 +42,27 @@ def test_one_menu_where_there_is_little_room(
     assert not header.locator(".menu").is_visible()
 
 
-def test_every_threshold_is_a_setting(
+def test_three_thresholds_are_settings(
     recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
-    """Those of the statistics are folded; each judges anew, is kept and goes back."""
+    """Size, runs and share: each judges anew, is kept and goes back. The others are Python's."""
     report = ReportPage(open_page(saved(recordings["thousand"], tmp_path)).page)
     report.unfold("settings")
     sliders = report.host.locator(".sliders")
-    sliders.locator("summary", has_text="7 more thresholds").click()
-    slider = sliders.get_by_label("Rise in the second half")
-    row = sliders.locator(".setting", has_text="Rise in the second half")
-    expect(row.locator("output")).to_have_text("3.10")
+    assert sliders.locator(".setting:visible .name").all_inner_texts() == [
+        "Smallest growth that counts",
+        "Runs that tell a leak",
+        "Free cache that is looked into",
+    ]
+    slider = sliders.get_by_label("Free cache that is looked into")
+    row = sliders.locator(".setting", has_text="Free cache that is looked into")
+    before = row.locator("output").inner_text()
     slider.focus()
     slider.press("ArrowRight")
-    expect(row.locator("output")).to_have_text("3.15")
-    assert report.state()["tail_rise"] == "63"
-    row.get_by_role("button", name="default 3.10").click()
-    assert "tail_rise" not in report.state()
+    expect(row.locator("output")).not_to_have_text(before)
+    assert "fragmentation_ratio" in report.state()
+    row.get_by_role("button", name=f"default {before}").click()
+    assert "fragmentation_ratio" not in report.state()
 
 
 def _kept(page: Page, path: Path) -> str:

@@ -340,14 +340,13 @@ impl View {
         self.model.figures()
     }
 
-    /// The report as a text: an `svg` document, the runs as `csv`, the conclusion as `markdown`, what the
+    /// The report as a text: an `svg` document, the conclusion as `markdown`, what the
     /// reader looks at as `python`, or the `state` to keep.
     pub fn text(&self, kind: &str) -> String {
         let model = &self.model;
         let (recording, analysis) = (model.recording(), model.analysis());
         match kind {
             "svg" => scene::svg(&model.picture(Extent::FirstScreen), model.theme),
-            "csv" => report::csv(recording, analysis),
             "markdown" => report::markdown(recording, analysis, model.state().device),
             "python" => python::code(model),
             _ => model.saved(),

@@ -20,6 +20,9 @@ use crate::settings::Setting;
 use crate::state::{Chart, Event, Pointed, State};
 use crate::zoom::Window;
 
+/// A run is read at its start and its end, sampled or not.
+const N_ENDS: usize = 2;
+
 /// What the recording is held against.
 struct Baseline {
     name: String,
@@ -230,6 +233,13 @@ impl Model {
         })
     }
 
+    /// Whether the samples of some run show more than its ends, which the rows show.
+    pub(crate) fn has_samples(&self) -> bool {
+        let device = self.state.device;
+        let mut series = self.recording.all_samples();
+        series.any(|(_, of, _, points)| of == device && points.len() > N_ENDS)
+    }
+
     /// Who holds the device that is shown, where somebody looked.
     pub(crate) fn map(&self) -> Option<Map> {
         self.map_inside(&self.state.inside)
@@ -346,7 +356,7 @@ impl Model {
             Chart::Now => charts::now(recording, analysis, &view),
             Chart::Timeline => charts::timeline_from(&self.detail, recording, analysis, &view),
             Chart::Minimap => charts::minimap(recording, analysis, &view),
-            Chart::Holders => charts::treemap(recording, &view),
+            Chart::Holders => charts::treemap(recording, analysis, &view),
         }
     }
 

@@ -1,4 +1,5 @@
-//! The thresholds that the reader moves, each a slider of whole positions.
+//! The thresholds that the reader moves, each a slider of whole positions: size, runs and share. Those of the
+//! statistics are set from Python.
 
 use gpumem_model::recording::DeviceKind;
 use gpumem_model::rules::{FEWEST_RUNS, Rules, Threshold};
@@ -17,28 +18,11 @@ pub(crate) enum Setting {
     Runs,
     /// The share of free cache from which on fragmentation is looked for.
     Cache,
-    /// A figure of the rule that tells growth from noise.
-    Figure(Threshold),
 }
-
-/// From here on in [`Setting::ALL`], they are figures.
-pub(crate) const N_USUAL: usize = 4;
 
 impl Setting {
     /// All of them.
-    pub(crate) const ALL: [Self; 11] = [
-        Self::Growth,
-        Self::HostGrowth,
-        Self::Runs,
-        Self::Cache,
-        Self::Figure(Threshold::BlockT),
-        Self::Figure(Threshold::LastQuarterShare),
-        Self::Figure(Threshold::TrendZ),
-        Self::Figure(Threshold::QuarterShare),
-        Self::Figure(Threshold::RelativeRise),
-        Self::Figure(Threshold::TailBlockT),
-        Self::Figure(Threshold::TailRise),
-    ];
+    pub(crate) const ALL: [Self; 4] = [Self::Growth, Self::HostGrowth, Self::Runs, Self::Cache];
 
     /// The name in the page and in what is saved.
     pub(crate) const fn name(self) -> &'static str {
@@ -52,7 +36,6 @@ impl Setting {
             Self::HostGrowth => Threshold::MinHostGrowth,
             Self::Runs => Threshold::MinRuns,
             Self::Cache => Threshold::FragmentationRatio,
-            Self::Figure(threshold) => threshold,
         }
     }
 
@@ -76,15 +59,6 @@ impl Setting {
             Self::HostGrowth => "The same on the host",
             Self::Runs => "Runs that tell a leak",
             Self::Cache => "Free cache that is looked into",
-            Self::Figure(threshold) => match threshold {
-                Threshold::BlockT => "t of the minima's rise",
-                Threshold::LastQuarterShare => "Last quarter's share",
-                Threshold::TrendZ => "Mann-Kendall z",
-                Threshold::QuarterShare => "Each later quarter's share",
-                Threshold::RelativeRise => "Rise in standard deviations",
-                Threshold::TailBlockT => "t in the second half",
-                _ => "Rise in the second half",
-            },
         }
     }
 
@@ -94,18 +68,6 @@ impl Setting {
             Self::Growth | Self::HostGrowth => threshold::LAST,
             Self::Runs => 27,
             Self::Cache => 18,
-            Self::Figure(Threshold::TrendZ) => 1000,
-            Self::Figure(_) => 100,
-        }
-    }
-
-    /// How many positions of a figure make one.
-    fn per_unit(threshold: Threshold) -> f64 {
-        match threshold {
-            Threshold::LastQuarterShare | Threshold::QuarterShare => 100.0,
-            // Its default is 1.645.
-            Threshold::TrendZ => 200.0,
-            _ => 20.0,
         }
     }
 
@@ -118,9 +80,6 @@ impl Setting {
                 .unwrap_or(u32::MAX)
                 .saturating_sub(FEWEST_RUNS),
             Self::Cache => (rules.fragmentation_ratio * 20.0).round() as u32 - 1,
-            Self::Figure(threshold) => {
-                (rules.get(threshold) * Self::per_unit(threshold)).round() as u32
-            }
         };
         position.min(self.last())
     }
@@ -133,13 +92,6 @@ impl Setting {
             Self::HostGrowth => rules.min_host_growth = threshold::size_at(position),
             Self::Runs => rules.min_runs = (position + FEWEST_RUNS) as usize,
             Self::Cache => rules.fragmentation_ratio = f64::from(position + 1) / 20.0,
-            Self::Figure(threshold) => {
-                put(
-                    rules,
-                    threshold,
-                    f64::from(position) / Self::per_unit(threshold),
-                );
-            }
         }
     }
 
@@ -150,7 +102,6 @@ impl Setting {
             Self::HostGrowth => rules.min_host_growth = recorded.min_host_growth,
             Self::Runs => rules.min_runs = recorded.min_runs,
             Self::Cache => rules.fragmentation_ratio = recorded.fragmentation_ratio,
-            Self::Figure(threshold) => put(rules, threshold, recorded.get(threshold)),
         }
     }
 
@@ -162,7 +113,6 @@ impl Setting {
             Self::HostGrowth => size(rules.min_host_growth),
             Self::Runs => format!("{} runs", rules.min_runs),
             Self::Cache => format!("{:.0} %", rules.fragmentation_ratio * 100.0),
-            Self::Figure(threshold) => format!("{:.2}", rules.get(threshold)),
         }
     }
 
@@ -172,12 +122,6 @@ impl Setting {
         let whose = if is_moved { "recording's " } else { "default " };
         whose.to_owned() + &self.shown(rules, units)
     }
-}
-
-/// Every position is a value that the threshold may have.
-fn put(rules: &mut Rules, threshold: Threshold, value: f64) {
-    let taken = rules.set(threshold, value);
-    debug_assert!(taken.is_ok(), "{}", threshold.name());
 }
 
 #[cfg(test)]

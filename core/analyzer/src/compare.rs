@@ -12,7 +12,7 @@ use super::series::{self, Key};
 use super::stats_cache::StatsCache;
 use super::{Analysis, Rules};
 use gpumem_model::named;
-use gpumem_model::recording::{DeviceIdx, DeviceKey, Recording, Run};
+use gpumem_model::recording::{DeviceIdx, DeviceKey, Recording, Run, Status};
 use gpumem_model::source_text;
 use gpumem_model::units::{ByteDelta, Bytes};
 
@@ -265,16 +265,20 @@ fn sides(
     };
     let mut sides = Vec::new();
     sides.extend(of_runs.iter().filter_map(|series| {
-        let last = recording.run(series.rows.last()?.run);
+        // What a run kept that ran out of memory says where it stopped, not how it grows.
+        let is_whole = |row: &&&RunRow| recording.run(row.run).status != Status::OutOfMemory;
+        let mut rows: Vec<&RunRow> = Vec::with_capacity(series.rows.len());
+        rows.extend(series.rows.iter().filter(is_whole));
+        let last = recording.run(rows.last()?.run);
         let least = recording.device(series.key.device).kind.min_growth(rules);
-        let (bytes_per_run, interval) = kept_by_each(&series.rows)?;
-        let (state, n_runs) = state(last, &series.key, (false, series.rows.len()));
+        let (bytes_per_run, interval) = kept_by_each(&rows)?;
+        let (state, n_runs) = state(last, &series.key, (false, rows.len()));
         let side = GrowthSide {
             state,
             n_runs,
             bytes_per_run,
             interval,
-            peak: series.rows.iter().filter_map(|row| rise(row)).max(),
+            peak: rows.iter().filter_map(|row| rise(row)).max(),
         };
         Some(entry(
             recording,
@@ -383,6 +387,20 @@ mod tests {
             .map(|entry| (entry.cell.label.as_str(), entry.change.name()))
             .collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn runs_that_ran_out_of_memory_are_left_out() {
+        let leak = vec![run(40); 12];
+        let ran_out = |kept: i64| Play {
+            status: Status::OutOfMemory,
+            ..run(kept)
+        };
+        // What it kept up to there is no growth of a run.
+        let with_oom = [&leak[..], &[ran_out(900)]].concat();
+        check(&[("f()", &leak)], &[("f()", &with_oom)], &[("f()", "same")]);
+        check(&[("f()", &with_oom)], &[("f()", &leak)], &[("f()", "same")]);
+        check(&[("f()", &leak)], &[("f()", &[ran_out(0)])], &[]);
     }
 
     #[test]

@@ -335,9 +335,8 @@ class Report(Live):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report in the form that the name's ending tells.
 
-        A picture (``.png``, ``.svg``), one page (``.html``), the conclusion as Markdown (``.md``),
-        everything (``.json``), one line for each run and device (``.csv``), or a trace for Perfetto
-        and ``chrome://tracing`` (``.trace.json``).
+        A picture (``.png``, ``.svg``), one page (``.html``), everything (``.json``), or a trace for
+        Perfetto and ``chrome://tracing`` (``.trace.json``). `to_pandas` gives the runs as a table.
 
         Raises:
             GpuMemError: the name has another ending.
@@ -356,16 +355,12 @@ class Report(Live):
                 from gpumem import widget
 
                 content = widget.html(self).encode()
-            case ".csv":
-                content = self.recording._report_csv().encode()
             case ".json":
                 content = self.to_json().encode()
-            case ".md":
-                content = self.recording._report_markdown().encode()
             case suffix:
                 message = (
                     f"cannot save a report as {suffix!r}: {target.name}\n"
-                    "hint: end the name in .png, .svg, .html, .md, .json, .trace.json or .csv"
+                    "hint: end the name in .png, .svg, .html, .json or .trace.json"
                 )
                 raise _gpumem.GpuMemError(message)
         _gpumem._write_file(target, content)

@@ -1,7 +1,8 @@
 """The live report, in a notebook and as a page of its own.
 
-A report in a notebook has two outputs: a picture with its text, which shows
-everywhere, and the live view, which hides the picture while it runs. The view's
+A report in a notebook has a picture with its text, which shows everywhere, and the
+live view, which hides the picture while it runs; between them stands what hides
+the view's place in a notebook that is opened again. The view's
 module is large: a kernel sends it once, in a widget of its own. Each report then
 sends only its recording and a few lines of script.
 """
@@ -35,6 +36,16 @@ _WIDTH = 880
 _SCALE = 2
 # Characters at the end of the picture's base64 that identify it.
 _N_TAIL = 64
+
+
+# A notebook that is opened again has the picture, but no kernel with the view's model. Lab and
+# Notebook then write an error where the view was: until it has an element, nothing is shown there.
+_ONLY_PICTURE = (
+    "<style data-gpumem>.jp-OutputArea-child:has(style[data-gpumem]),"
+    ".jp-OutputArea-child:has(style[data-gpumem])+.jp-OutputArea-child"
+    ">.jp-OutputArea-output:not(:has(*))"
+    "{display:none}</style>"
+)
 
 
 # At most ten updates a second; after each, a rest of this many times its cost.
@@ -235,6 +246,7 @@ def show(report: _Report, against: Against | None = None) -> None:
     if against is None:
         _the_updates = _Updates(widget, report.recording._position())
     view, metadata = _view(widget)
+    publish_display_data({"text/html": _ONLY_PICTURE, "text/plain": ""})
     publish_display_data({**view, "text/plain": ""}, metadata)
 
 

@@ -9,7 +9,7 @@ use web_sys::{Element, HtmlElement, HtmlInputElement};
 use crate::dom::{Maker, add, describe, flag, refill, set_attribute, set_bool, set_style, write};
 use crate::keys;
 use crate::model::Model;
-use crate::settings::{N_USUAL, Setting};
+use crate::settings::Setting;
 use crate::state::Layer;
 
 /// A group of buttons of which one is pressed: `(argument, words)`.
@@ -18,11 +18,10 @@ const PACES: [(&str, &str); 2] = [("runs", "a run"), ("clock", "the clock")];
 /// More accelerators than these have one button: their tiles tell them apart.
 const MANY_DEVICES: usize = 3;
 /// How a report leaves the page.
-const EXPORTS: [(&str, &str); 8] = [
+const EXPORTS: [(&str, &str); 7] = [
     ("slide", "Picture 16:9"),
     ("png", "Picture (PNG)"),
     ("svg", "Picture (SVG)"),
-    ("csv", "Runs (CSV)"),
     ("html", "Page (HTML)"),
     ("recording", "Recording"),
     ("markdown", "Copy as Markdown"),
@@ -193,6 +192,8 @@ pub(crate) struct Settings {
     layers: Vec<(Layer, HtmlInputElement)>,
     paces: Element,
     whole: Element,
+    /// All that is about the samples over time.
+    over_time: Vec<Element>,
     thresholds: Thresholds,
     dismissed: Element,
 }
@@ -231,30 +232,32 @@ impl Settings {
         );
         let of_time = make.text("h3", &[], "Samples over time");
         let line = make.group("div.line", &[], &[&of_time, &whole]);
-        let rows = [
-            ("Sizes in", &units),
-            ("Over time, one step is", &paces),
-            ("Over time, show", &shown),
-        ];
-        let element = make.empty("div.panel.settings", &[]);
-        for (words, control) in rows {
-            let words = make.text("span.name", &[], words);
-            add(
-                &element,
-                &make.group("div.setting", &[], &[&words, control]),
-            );
-        }
-        for part in [&thresholds.element, &dismissed, &line] {
-            add(&element, part);
-        }
         let charts = make.group("figure.samples", &[], &[timeline, minimap]);
-        add(&element, &charts);
+        let row = |words, control: &Element| {
+            let words = make.text("span.name", &[], words);
+            make.group("div.setting", &[], &[&words, control])
+        };
+        let units_row = row("Sizes in", &units);
+        let step = row("Over time, one step is", &paces);
+        let layers_row = row("Over time, show", &shown);
+        let parts = [
+            &units_row,
+            &thresholds.element,
+            &dismissed,
+            &line,
+            &step,
+            &layers_row,
+            &charts,
+        ];
+        let element = make.group("div.panel.settings", &[], &parts);
+        let over_time = vec![line, step, layers_row, charts];
         Self {
             element,
             units,
             layers,
             paces,
             whole,
+            over_time,
             thresholds,
             dismissed,
         }
@@ -273,6 +276,9 @@ impl Settings {
         };
         press(&self.paces, pace);
         flag(&self.whole, "hidden", state.span.is_none());
+        for part in &self.over_time {
+            flag(part, "hidden", !model.has_samples());
+        }
         let n_dismissed = state.dismissed.len();
         write(
             &self.dismissed,
@@ -306,17 +312,9 @@ impl Thresholds {
             .map(|setting| Slider::build(make, setting))
             .collect::<Vec<_>>();
         let element = make.empty("div.sliders", &[]);
-        let (usual, figures) = sliders.split_at(N_USUAL);
-        for slider in usual {
+        for slider in &sliders {
             add(&element, &slider.row);
         }
-        let words = format!("{} more thresholds", figures.len());
-        let summary = make.text("summary", &[], &words);
-        let more = make.group("details", &[], &[&summary]);
-        for slider in figures {
-            add(&more, &slider.row);
-        }
-        add(&element, &more);
         Self { element, sliders }
     }
 

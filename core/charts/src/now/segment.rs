@@ -46,6 +46,16 @@ pub enum Alarm {
     Watch,
 }
 
+impl Alarm {
+    /// The colour of what stands out so.
+    pub(in super::super) const fn role(self) -> Role {
+        match self {
+            Self::Leak => Role::Leak,
+            Self::Watch => Role::Watch,
+        }
+    }
+}
+
 impl Segment {
     /// The sign in front of its name.
     pub fn sign(&self) -> Option<&'static str> {
@@ -75,8 +85,7 @@ impl Segment {
 
     pub(in super::super) const fn role(&self) -> Role {
         match (self.alarm, self.category) {
-            (Some(Alarm::Leak), _) => Role::Leak,
-            (Some(Alarm::Watch), _) => Role::Watch,
+            (Some(alarm), _) => alarm.role(),
             (None, Some(category)) => Role::Category(category),
             (None, None) => Role::Panel,
         }
@@ -245,7 +254,7 @@ fn of_parts(parts: &[Part], is_meant: impl Fn(&Part) -> bool) -> Vec<Segment> {
 }
 
 /// The worst that a finding says of a name, as long as it stands.
-fn alarm(analysis: &Analysis, device: DeviceIdx, name: &str) -> Option<Alarm> {
+pub(in super::super) fn alarm(analysis: &Analysis, device: DeviceIdx, name: &str) -> Option<Alarm> {
     let stands = |finding: &&Finding| {
         finding.device == device
             && finding.withdrawn.is_none()

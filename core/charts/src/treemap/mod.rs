@@ -5,7 +5,9 @@ mod squarify;
 #[cfg(test)]
 mod tests;
 
+use super::now::{Alarm, alarm};
 use super::{Moment, View};
+use gpumem_analyzer::Analysis;
 use gpumem_model::recording::Recording;
 use gpumem_model::units::{ByteDelta, Units};
 use gpumem_scene::Category;
@@ -36,8 +38,9 @@ const ROOMY: (f64, f64) = (96.0, 76.0);
 /// How many fields the description names.
 const N_DESCRIBED: usize = 8;
 
-/// Who holds the view's device, as a treemap of [`holder_map`]; a sentence if that is not known.
-pub fn treemap(recording: &Recording, view: &View) -> Scene {
+/// Who holds the view's device, as a treemap of [`holder_map`]; a sentence if that is not known. What grows stands
+/// out as in the bar and in the rows.
+pub fn treemap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     let device = recording.devices().get(view.device.get());
     let label = device.map_or("this device", |device| &device.label);
     let Some(map) = holder_map(recording, view) else {
@@ -61,12 +64,14 @@ pub fn treemap(recording: &Recording, view: &View) -> Scene {
     let height = most.min(FIELD_HEIGHT * (map.fields.len() + 1) as f64);
     let mut scene = sheet(view.width, height, Role::Panel);
     let room = Rect::new(0.0, 0.0, scene.width, scene.height).inset(MARGIN - GAP / 2.0);
-    let colours = Colours {
-        moment: map.moment,
-        units: view.units,
-    };
     for (idx, (field, rect)) in laid(&map.fields, room).enumerate() {
         let rect = rect.inset(GAP / 2.0);
+        let root = map.inside.first().unwrap_or(field);
+        let colours = Colours {
+            moment: map.moment,
+            alarm: alarm(analysis, view.device, &root.name),
+            units: view.units,
+        };
         draw(&mut scene, field, rect, &colours);
         scene.hits.push(Hit {
             rect,
@@ -85,15 +90,18 @@ fn laid(fields: &[Field], room: Rect) -> impl Iterator<Item = (&Field, Rect)> {
 /// What distinguishes the fields: where they grew, or what they are for.
 struct Colours {
     moment: Moment,
+    /// What a finding says of the name around the field.
+    alarm: Option<Alarm>,
     units: Units,
 }
 
 impl Colours {
     /// A part has the colour that it has in the bar.
     fn of(&self, field: &Field) -> Role {
-        match (self.moment, field.change) {
-            (Moment::Change, Some(change)) if change < ByteDelta::ZERO => Role::Ok,
-            (Moment::Change, _) => Role::Kept,
+        match (self.moment, field.change, self.alarm) {
+            (Moment::Change, Some(change), _) if change < ByteDelta::ZERO => Role::Ok,
+            (Moment::Change, ..) => Role::Kept,
+            (.., Some(alarm)) => alarm.role(),
             _ => Role::Category(field.part.map_or(Category::Names, Category::of_purpose)),
         }
     }

@@ -2,11 +2,13 @@ use proptest::prelude::*;
 
 use super::super::view;
 use super::*;
+use gpumem_analyzer::analyze;
 use gpumem_analyzer::testing::{look, run, session};
 use gpumem_model::holders::{
     DeviceHolders, Holder, HolderBranch, Part, Rest, RootKind, SharedMemory, Traits,
 };
 use gpumem_model::recording::RunIdx;
+use gpumem_model::rules::Rules;
 use gpumem_model::units::Bytes;
 use gpumem_scene::draw_log::{assert_sound, texts};
 
@@ -55,6 +57,10 @@ fn seen(moment: Moment, inside: &[&str]) -> View {
     }
 }
 
+fn drawn(recording: &Recording, view: &View) -> Scene {
+    treemap(recording, &analyze(recording, &Rules::default()), view)
+}
+
 #[track_caller]
 fn check(looks: &[Vec<Holder>], view: &View, expected: &[(&str, &str)]) {
     let recording = looked(looks);
@@ -67,7 +73,7 @@ fn check(looks: &[Vec<Holder>], view: &View, expected: &[(&str, &str)]) {
     let fields = map.fields.iter().map(|field| field.name.as_str());
     let found: Vec<(&str, &str)> = fields.zip(figures.iter().map(String::as_str)).collect();
     assert_eq!(found, expected);
-    assert_sound(&treemap(&recording, view));
+    assert_sound(&drawn(&recording, view));
 }
 
 #[test]
@@ -218,7 +224,7 @@ fn without_a_look_before_there_is_no_change() {
 #[test]
 fn what_nobody_looked_at_is_said() {
     let (recording, _) = session(&[("a()", &[run(10)])]);
-    let scene = treemap(&recording, &view(880.0));
+    let scene = drawn(&recording, &view(880.0));
     assert!(texts(&scene)[0].starts_with("who holds sim:0 is not known"));
 }
 
@@ -228,11 +234,26 @@ fn a_field_has_the_colour_of_what_it_is_for() {
     let mut field = holder_map(&recording, &view(880.0)).expect("a look").fields[0].clone();
     let colours = Colours {
         moment: Moment::After,
+        alarm: None,
         units: Units::Binary,
     };
     assert_eq!(colours.of(&field), Role::Category(Category::Names));
     field.part = Some(Part::Gradients);
     assert_eq!(colours.of(&field), Role::Category(Category::Gradients));
+}
+
+#[test]
+fn what_leaks_has_the_colour_of_its_row() {
+    let leaking = vec![run(420).held_by("losses", "list"); 12];
+    let (recording, _) = session(&[("a()", &leaking)]);
+    let has = |view: &View, role: Role| {
+        let scene = drawn(&recording, view);
+        scene.items.iter().any(|it| it.role() == role)
+    };
+    let after = seen(Moment::After, &[]);
+    assert!(has(&after, Role::Leak));
+    assert!(!has(&after, Role::Category(Category::Names)));
+    assert!(!has(&seen(Moment::Change, &[]), Role::Leak));
 }
 
 #[test]
@@ -273,7 +294,7 @@ proptest! {
         let recording = looked(&[roots]);
         for moment in [Moment::Before, Moment::After, Moment::Change] {
             let view = View { width, ..seen(moment, &[]) };
-            let scene = treemap(&recording, &view);
+            let scene = drawn(&recording, &view);
             assert_sound(&scene);
             prop_assert_eq!(scene.hits.len(), sizes.len());
         }
