@@ -143,9 +143,7 @@ def test_the_slider_judges_anew_with_the_kernel_stopped(opened: Open, lab: Lab) 
     assert report.card(KEPT).count() == 1
 
 
-def test_a_reopened_notebook_shows_the_picture_and_no_error(
-    opened: Open, lab: Lab, notebook: str
-) -> None:
+def test_a_reopened_notebook_shows_the_picture_and_no_error(opened: Open, lab: Lab) -> None:
     """The kernel that knew the view is gone."""
     opened()
     for session in lab.ask("api/sessions"):

@@ -65,6 +65,19 @@ def test_three_thresholds_are_settings(
     assert "fragmentation_ratio" not in report.state()
 
 
+@pytest.mark.parametrize(("name", "has_samples"), [("loop", True), ("one", False)])
+def test_samples_are_shown_if_they_are_inside_a_run(
+    recordings: Sessions, open_page: Open, tmp_path: Path, name: str, *, has_samples: bool
+) -> None:
+    """What a run's start and end tell, the rows show."""
+    report = ReportPage(open_page(saved(recordings[name], tmp_path)).page)
+    report.unfold("settings")
+    expect(report.host.get_by_text("Sizes in")).to_be_visible()
+    over_time = report.host.get_by_text("Samples over time", exact=True)
+    expect(over_time).to_be_visible(visible=has_samples)
+    expect(report.canvas("timeline")).to_be_visible(visible=has_samples)
+
+
 def _kept(page: Page, path: Path) -> str:
     page.locator("summary", has_text="Export").click()
     with page.expect_download() as download:

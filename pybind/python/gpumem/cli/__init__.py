@@ -87,12 +87,11 @@ def parsers(name: str) -> tuple[ArgumentParser, dict[str, ArgumentParser]]:
     commands = {}
     for command, purpose in COMMANDS.items():
         module = importlib.import_module(f"gpumem.cli.{command}")
-        epilog = f"{module.EXAMPLES}\n\n{exits.EXPLAINED}"
         added = subparsers.add_parser(
             command,
             help=purpose,
             description=module.ABOUT,
-            epilog=epilog,
+            epilog=module.EXAMPLES,
             formatter_class=kind,
         )
         module.add(added)
