@@ -125,6 +125,23 @@ def test_a_failed_request_stands_against_the_largest_hole(tmp_path: Path) -> Non
     assert "peak 25 MiB · after event 5" in text
 
 
+def test_the_device_that_ran_out_of_memory_is_first(tmp_path: Path) -> None:
+    snapshot = with_settings()
+    snapshot["device_traces"].reverse()
+    lines = opened(written(tmp_path, snapshot)).text(200).splitlines()
+    assert lines.index("cuda:1") < lines.index("cuda:0")
+
+
+def test_what_has_no_stack_among_others_was_there_before(tmp_path: Path) -> None:
+    snapshot = with_settings()
+    held = snapshot["segments"][0]["blocks"]
+    held.append(held[0] | {"frames": []})
+    assert "1 block  before recording began" in opened(written(tmp_path, snapshot)).text(200)
+    for block in held:
+        block["frames"] = []
+    assert "2 blocks  no stack was recorded" in opened(written(tmp_path, snapshot)).text(200)
+
+
 def test_expandable_segments_are_not_advised_twice(tmp_path: Path) -> None:
     text = opened(written(tmp_path, newest())).text(200)
     assert "fragmentation" in text

@@ -212,8 +212,14 @@ def test_the_command_line_recognises_a_trace(tmp_path: Path) -> None:
     )
     shutil.copy(STEPS, tmp_path)
     assert command("report", tmp_path).stdout.startswith("PyTorch profiler trace · ")
-    refused = command("compare", STEPS, STEPS)
-    assert "a trace of PyTorch's profiler cannot be compared" in refused.stderr
+    compared = command("compare", STEPS, STEPS).stdout
+    assert compared.startswith("a trace of PyTorch's profiler, before and after\n")
+    assert " in both\n" in compared
+    refused = command("compare", RAW, RAW)
+    assert "a memory timeline of PyTorch cannot be compared with" in refused.stderr
+    assert "hint: two recordings can, two memory snapshots or traces" in refused.stderr
+    refused = command("compare", RAW, STEPS)
+    assert "a trace of PyTorch's profiler cannot be compared with a memory" in refused.stderr
 
 
 def test_the_magic_recognises_a_trace(shell: Shell) -> None:

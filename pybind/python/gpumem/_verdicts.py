@@ -159,8 +159,8 @@ def compare(
 ) -> Comparison:
     """Compare each growing cell of ``recording`` with the same cell of ``baseline``.
 
-    Both are judged by ``rules``, by default those of ``recording``. Memory snapshots of PyTorch
-    have ``after.compare(before)``.
+    Both are judged by ``rules``, by default those of ``recording``. What other programs wrote has
+    ``after.compare(before)``: memory snapshots and traces of PyTorch, logs, memory profiles of JAX.
     """
     return Comparison(judged_by(recording, rules), baseline)
 
@@ -186,7 +186,7 @@ def set_baseline(name: str) -> int:
 
 def compare_with(
     name: str, found: _gpumem.Recording | OtherFile | None = None
-) -> Comparison | _gpumem.TorchChange:
+) -> Comparison | OtherFile:
     """Compare what was found, or else this session, with what `gpumem.load` finds for a name.
 
     For this session, a baseline of its own comes first: the runs since then are compared with the
@@ -213,21 +213,18 @@ def compared(
     before: _gpumem.Recording | OtherFile,
     name: str,
     notice: str | None = None,
-) -> Comparison | _gpumem.TorchChange:
-    """Compare two recordings, or two memory snapshots of PyTorch; ``name`` is that of ``before``.
+) -> Comparison | OtherFile:
+    """Compare two recordings, or two files of another program; ``name`` is that of ``before``.
 
     Raises:
-        GpuMemError: they are neither.
+        GpuMemError: they are not of one kind, or such files cannot be compared.
     """
     if isinstance(after, _gpumem.Recording) and isinstance(before, _gpumem.Recording):
         return Comparison(after, before, name, notice)
-    if isinstance(after, _gpumem.TorchSnapshot) and isinstance(before, _gpumem.TorchSnapshot):
+    if isinstance(after, OtherFile) and isinstance(before, type(after)):
         return after.compare(before)
     kinds = [it._kind if isinstance(it, OtherFile) else "a recording" for it in (after, before)]
-    message = (
-        f"{kinds[0]} cannot be compared with {kinds[1]}\n"
-        "hint: two recordings can, and two memory snapshots of PyTorch"
-    )
+    message = f"{kinds[0]} cannot be compared with {kinds[1]}"
     raise _gpumem.GpuMemError(message)
 
 

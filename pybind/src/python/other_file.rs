@@ -4,7 +4,7 @@ use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gpumem_explorer::formats::{Content, Workers};
+use gpumem_explorer::formats::{Content, FileComparison, Workers};
 use gpumem_readers::cell_files::CellFiles;
 use gpumem_readers::{device_profile, level_log, memory_timeline, nsight, torch_snapshot};
 use pyo3::PyClass;
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer;
 use pyo3::types::PyBytes;
 
-use crate::base::errors::raised;
+use crate::base::errors::{GpuMemError, raised};
 use crate::heap::look;
 use crate::python::api::read_file;
 
@@ -63,6 +63,22 @@ impl OtherFile {
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         look::ensure_room()?;
         Ok(py.detach(|| self.content.json()))
+    }
+
+    /// What is other than in an earlier file of the same kind.
+    fn compare(&self, py: Python<'_>, before: &Bound<'_, Self>) -> PyResult<Self> {
+        let before = before.get();
+        let between = || FileComparison::between(&*before.content, &*self.content);
+        let change = py.detach(between).ok_or_else(|| {
+            let [one, other] = [&self.content, &before.content].map(|it| it.kind());
+            GpuMemError::new_err(format!(
+                "{one} cannot be compared with {other}\nhint: two recordings can, two memory snapshots or traces of \
+                 PyTorch, two logs, and two memory profiles of JAX"
+            ))
+        })?;
+        let content: Arc<dyn Content> = Arc::new(change);
+        let source = Source::default();
+        Ok(Self { content, source })
     }
 
     #[getter]

@@ -89,7 +89,8 @@ pub fn part_words(part: FlamePart, names: FlameNames<'_>) -> String {
             let name = names.holders.get(holder as usize);
             format!("held by {}", printable(name.map_or("?", String::as_str)))
         }
-        _ => "no stack was recorded".to_owned(),
+        _ if names.frames.is_empty() => "no stack was recorded".to_owned(),
+        _ => "before recording began".to_owned(),
     }
 }
 

@@ -3,12 +3,14 @@
 use gpumem_model::units::{Bytes, count, count_of};
 use gpumem_readers::code_line::CodeLine;
 use gpumem_readers::container::Container;
-use gpumem_readers::device_profile::{self, DeviceProfile, TITLE, is_profile};
+use gpumem_readers::device_profile::{
+    self, DeviceProfile, ProfileOwner, ProfilePart, TITLE, is_profile,
+};
 use gpumem_readers::level_log::WallTime;
 use gpumem_report::columns::{cut, in_parts, to_text};
 use serde::Serialize;
 
-use super::{Content, Reading, RegistryEntry, into_content};
+use super::{Content, Measure, Reading, RegistryEntry, into_content};
 
 /// At most this many devices with their kinds are listed, those with most bytes.
 const N_PARTS: usize = 16;
@@ -49,6 +51,24 @@ impl Content for DeviceProfile {
             profile: self,
         };
         serde_json::to_string(&json).expect("a profile holds strings and numbers only")
+    }
+
+    fn measures(&self) -> Option<Vec<Measure>> {
+        let part = |part: &ProfilePart| {
+            let device = part.device.as_deref().unwrap_or("no device");
+            Measure::level(
+                device,
+                part.kind.as_deref().unwrap_or("unknown kind"),
+                part.bytes,
+            )
+        };
+        let owner = |owner: &ProfileOwner| {
+            let line = owner.line.as_ref().map(CodeLine::short);
+            let line = line.unwrap_or_else(|| "no stack was recorded".to_owned());
+            Measure::owner("by the line that allocated it", line, owner.bytes)
+        };
+        let owners = self.owners.iter().map(owner);
+        Some(self.parts.iter().map(part).chain(owners).collect())
     }
 
     fn repr(&self) -> String {

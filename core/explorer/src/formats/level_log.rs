@@ -6,7 +6,7 @@ use gpumem_model::units::{Bytes, Nanos, count, count_of};
 use gpumem_readers::level_log::{Course, DeviceLog, LevelLog, NamedCourse, ProcessLog, Shape};
 use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
 
-use super::Content;
+use super::{Content, Measure};
 pub(super) use json::JsonLog;
 
 /// At most this many devices are listed.
@@ -34,6 +34,33 @@ impl Content for LevelLog {
     /// Fields named `*_bytes` are bytes, `*_nanos` nanoseconds since the log's start; unknown is `null`.
     fn json(&self) -> String {
         serde_json::to_string(&JsonLog(self)).expect("a log holds strings and numbers only")
+    }
+
+    fn measures(&self) -> Option<Vec<Measure>> {
+        let mut measures = Vec::new();
+        for device in &self.devices {
+            let of_process = device.processes.iter().filter(|_| device.levels.is_empty());
+            let of_processes = of_process.flat_map(|process| {
+                let name = process.name.as_deref().map_or("process", short_name);
+                process
+                    .levels
+                    .iter()
+                    .map(move |level| (format!("{name}, "), level))
+            });
+            let levels = device.levels.iter().map(|level| (String::new(), level));
+            for (who, level) in levels.chain(of_processes) {
+                let (name, course) = (level.kind.name(), &level.course);
+                for (when, bytes) in [
+                    ("at first", course.first),
+                    ("at last", course.last),
+                    ("at its peak", course.peak),
+                ] {
+                    let name = format!("{who}{name} {when}");
+                    measures.push(Measure::level(&device.label, &name, bytes));
+                }
+            }
+        }
+        Some(measures)
     }
 
     fn repr(&self) -> String {

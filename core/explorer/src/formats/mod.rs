@@ -12,6 +12,7 @@
 //! assert_eq!((kind.name(), kind.format), ("a ZIP archive, as torch.save writes", None));
 //! ```
 
+mod comparison;
 mod device_profile;
 mod file_kind;
 mod level_log;
@@ -35,10 +36,11 @@ use gpumem_readers::json_file::JsonError;
 use gpumem_readers::nsight::Capture;
 use gpumem_readers::read_error::ReadError;
 
+pub use comparison::{FileComparison, Measure};
 pub use file_kind::{FileKind, hint};
 pub use torch_snapshot::{
     SNAPSHOT_TITLE, torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint,
-    torch_snapshot_totals,
+    torch_snapshot_line, torch_snapshot_totals,
 };
 pub use torch_trace::{
     TRACE_TITLE, Workers, torch_trace, torch_trace_conclusion, torch_trace_device,
@@ -194,6 +196,11 @@ pub trait Content: Any + Send + Sync {
 
     /// What Python's `repr` shows.
     fn repr(&self) -> String;
+
+    /// Its figures that can be compared with those of another file of its kind.
+    fn measures(&self) -> Option<Vec<Measure>> {
+        None
+    }
 
     /// The title of the page that explores it, if there is one.
     fn page_title(&self) -> Option<&'static str> {

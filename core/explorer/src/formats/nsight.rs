@@ -9,7 +9,7 @@ use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
 use serde::Serialize;
 
 use super::level_log::JsonLog;
-use super::{Content, Reading, RegistryEntry};
+use super::{Content, Measure, Reading, RegistryEntry};
 
 /// At most this many failed calls are listed, the first.
 const N_FAILED: usize = 5;
@@ -67,6 +67,10 @@ impl Content for NsightExport {
             export: self,
         };
         serde_json::to_string(&json).expect("an export holds strings and numbers only")
+    }
+
+    fn measures(&self) -> Option<Vec<Measure>> {
+        self.log.measures()
     }
 
     fn repr(&self) -> String {

@@ -90,7 +90,9 @@ fn text(summary: &Summary, width: usize) -> String {
         n => count(n, "device"),
     };
     let mut lines = vec![format!("{SNAPSHOT_TITLE} · {title}")];
-    for device in &summary.devices {
+    let mut devices: Vec<&DeviceSummary> = summary.devices.iter().collect();
+    devices.sort_by_key(|device| device.failed.is_empty());
+    for device in devices {
         lines.push(String::new());
         lines.extend(device_lines(device, summary, width));
     }
@@ -364,12 +366,21 @@ fn holder_lines(holders: &[SnapshotHolder], width: usize) -> Vec<String> {
     lines
 }
 
+/// The line of an owner. If stacks were recorded at all, what has none was allocated before that.
+pub fn torch_snapshot_line(owner: &Owner, owners: &[Owner]) -> String {
+    let has_stacks = owners.iter().any(|owner| owner.line.is_some());
+    match &owner.line {
+        Some(line) => line.short(),
+        None if has_stacks => "before recording began".to_owned(),
+        None => "no stack was recorded".to_owned(),
+    }
+}
+
 fn owner_lines(owners: &[Owner], from_before: Bytes, width: usize) -> Vec<String> {
     let row = |bytes: Bytes, blocks: &str, line: &str| row(bytes, blocks, line, width);
     let mut lines: Vec<String> = Vec::new();
     for owner in owners.iter().take(N_OWNERS) {
-        let line = owner.line.as_ref().map(CodeLine::short);
-        let line = line.unwrap_or_else(|| "no stack was recorded".to_owned());
+        let line = torch_snapshot_line(owner, owners);
         lines.push(row(owner.bytes, &count(owner.n_blocks, "block"), &line));
     }
     let rest = owners.get(N_OWNERS..).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Which operators allocated what is there, at the peak and at the end.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub struct OperatorOwner {
     pub operator: Option<String>,
     /// The innermost operator, if it is another one.
     pub allocated_by: Option<String>,
-    /// The innermost module, if recorded.
+    /// The innermost module, if recorded. Those whose names differ in their number only are one: `Linear_0 … 39`.
     pub module: Option<String>,
     /// The innermost Python function outside of torch, if recorded: `step (In [3]:9)`, with the line where it
     /// begins.
@@ -65,31 +65,34 @@ pub(super) fn owners(trace: &Trace, nesting: &Nesting, alive: &[u32]) -> Vec<Ope
         let span = trace.spans.get(span as usize)?;
         Some(trace.label_of(span).name)
     };
-    let mut sums: HashMap<_, (Bytes, usize)> = HashMap::new();
+    let text = |name: u32| trace.names.text(name);
+    let mut sums: HashMap<_, Sum> = HashMap::new();
     for number in alive {
         let place = nesting.changes[*number as usize];
+        let module = name(place.module).map(|name| without_number(text(name)));
         let key = (
             name(place.outermost),
             name(place.operator),
-            name(place.module),
+            module.map(|(module, _)| module),
             name(place.function),
         );
         let sum = sums.entry(key).or_default();
         let bytes = trace.changes[*number as usize].bytes;
-        sum.0 += Bytes::new(u64::try_from(bytes).unwrap_or(0));
-        sum.1 += 1;
+        sum.bytes += Bytes::new(u64::try_from(bytes).unwrap_or(0));
+        sum.n_blocks += 1;
+        sum.numbers.extend(module.and_then(|(_, number)| number));
     }
-    let text = |name: u32| trace.names.text(name).to_owned();
+    let owned = |name: u32| text(name).to_owned();
     let sums = sums.into_iter();
     let mut owners: Vec<OperatorOwner> = sums
         .map(
-            |((outermost, innermost, module, function), (bytes, n_blocks))| OperatorOwner {
-                operator: outermost.map(text),
-                allocated_by: innermost.filter(|_| innermost != outermost).map(text),
-                module: module.map(text),
-                function: function.map(text),
-                bytes,
-                n_blocks,
+            |((outermost, innermost, module, function), sum)| OperatorOwner {
+                operator: outermost.map(owned),
+                allocated_by: innermost.filter(|_| innermost != outermost).map(owned),
+                module: module.map(|module| numbered(module, &sum.numbers)),
+                function: function.map(owned),
+                bytes: sum.bytes,
+                n_blocks: sum.n_blocks,
             },
         )
         .collect();
@@ -105,4 +108,27 @@ pub(super) fn owners(trace: &Trace, nesting: &Nesting, alive: &[u32]) -> Vec<Ope
         b.bytes.cmp(&a.bytes).then_with(|| names(a).cmp(&names(b)))
     });
     owners
+}
+
+#[derive(Default)]
+struct Sum {
+    bytes: Bytes,
+    n_blocks: usize,
+    /// Those of the modules.
+    numbers: BTreeSet<u32>,
+}
+
+/// `Linear` and 39, of `Linear_39`: the profiler counts the modules of a class.
+fn without_number(module: &str) -> (&str, Option<u32>) {
+    let numbered = module.rsplit_once('_');
+    let numbered = numbered.and_then(|(class, number)| Some((class, number.parse().ok()?)));
+    numbered.map_or((module, None), |(class, number)| (class, Some(number)))
+}
+
+fn numbered(class: &str, numbers: &BTreeSet<u32>) -> String {
+    match (numbers.first(), numbers.last()) {
+        (Some(first), Some(last)) if first < last => format!("{class}_{first} … {last}"),
+        (Some(only), _) => format!("{class}_{only}"),
+        _ => class.to_owned(),
+    }
 }

@@ -266,6 +266,30 @@ fn shapes_and_modules_make_rows_of_their_own() {
 }
 
 #[test]
+fn modules_that_differ_in_their_number_are_one_owner() {
+    let mut events = Vec::new();
+    for (at, (module, bytes)) in (0..).zip([
+        ("Linear_0", 1000),
+        ("Linear_1", 2000),
+        ("Linear_39", 3000),
+        ("Block_7", 10),
+    ]) {
+        let start = 10 * at;
+        let name = format!("nn.Module: {module}");
+        events.push(span("python_function", &name, 7, (start, start + 8)));
+        events.push(op("aten::empty", 7, (start + 1, start + 7)));
+        events.push(memory(start + 2, bytes, Some(9000)));
+    }
+    let summary = read(&events);
+    let owners = summary.devices[0].owners_at_end.as_ref().unwrap();
+    let shown: Vec<_> = owners
+        .iter()
+        .map(|it| (it.module.as_deref().unwrap(), it.bytes.get(), it.n_blocks))
+        .collect();
+    assert_eq!(shown, [("Linear_0 … 39", 6000, 3), ("Block_7", 10, 1)]);
+}
+
+#[test]
 fn functions_make_rows_and_cells_are_named() {
     let step = "/tmp/ipykernel_4711/3427300630.py(9): step";
     let events = [

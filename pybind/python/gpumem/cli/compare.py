@@ -10,10 +10,11 @@ from gpumem.cli import exits, files, opened, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from gpumem import TorchChange
+    from gpumem._gpumem import OtherFile
 
 ABOUT = """Compare two recordings: for each growing cell, whether it is fixed, better, the same,
-worse or new; or two memory snapshots of PyTorch: which stacks grew and which shrank."""
+worse or new; or two memory snapshots of PyTorch: which stacks grew and which shrank; or two of its
+profiler's traces, two logs, two memory profiles of JAX: which levels and owners are other."""
 
 EXAMPLES = """examples:
   jupyter gpumem compare before.gpumem last
@@ -32,13 +33,14 @@ def add(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Compare, and print or write it."""
-    from gpumem import TorchChange, report
+    from gpumem import report
+    from gpumem._gpumem import OtherFile
     from gpumem._verdicts import compared
 
     files.check_targets(options, "html")
     before, after = opened.opened(options.before), opened.opened(options.after)
     shown = compared(after, before, options.before)
-    if isinstance(shown, TorchChange):
+    if isinstance(shown, OtherFile):
         return _show_change(shown, options)
     if options.json:
         print(terminal.json_of([asdict(change) for change in shown.changes]))
@@ -53,7 +55,7 @@ def run(options: Namespace) -> int:
     return exits.OK
 
 
-def _show_change(change: TorchChange, options: Namespace) -> int:
+def _show_change(change: OtherFile, options: Namespace) -> int:
     if options.html is not None:
         message = f"{change._kind} has no --html"
         raise exits.CommandError(f"{message}\nhint: use --json, or no option for text")

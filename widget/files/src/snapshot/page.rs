@@ -2,7 +2,8 @@
 
 use gpumem_explorer::chart::{Icicle, IcicleView, TraceView, icicle, part_words, trace_levels};
 use gpumem_explorer::formats::{
-    torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint, torch_snapshot_totals,
+    torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint, torch_snapshot_line,
+    torch_snapshot_totals,
 };
 use gpumem_model::units::count;
 use gpumem_model::units::{Bytes, Nanos};
@@ -276,9 +277,11 @@ impl Page {
             row(make, &table, line, &[UNITS.size(bytes), share, n_blocks]);
         };
         for owner in owners.iter().take(MAX_OWNERS) {
-            let line = owner.line.as_ref().map(CodeLine::short);
-            let line = line.unwrap_or_else(|| "no stack was recorded".to_owned());
-            row(&line, owner.bytes, owner.n_blocks);
+            row(
+                &torch_snapshot_line(owner, owners),
+                owner.bytes,
+                owner.n_blocks,
+            );
         }
         let rest = owners.get(MAX_OWNERS..).unwrap_or_default();
         if !rest.is_empty() {

@@ -56,7 +56,9 @@ impl State {
     /// The peak of the device that holds most.
     pub(crate) fn of(explorer: &Explorer) -> Self {
         let devices = explorer.summary.devices.iter().enumerate();
-        let fullest = devices.max_by_key(|(_, device)| device.reserved);
+        // One that ran out of memory counts first.
+        let fullest =
+            devices.max_by_key(|(_, device)| (!device.failed.is_empty(), device.reserved));
         let mut state = Self {
             device: fullest.map_or(0, |(idx, _)| idx),
             moment: 0,

@@ -15,7 +15,7 @@ use gpumem_readers::container::Container;
 use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
 use gpumem_wording::Prose;
 
-use super::{Content, Page, Reading, RegistryEntry, into_content};
+use super::{Content, Measure, Page, Reading, RegistryEntry, into_content};
 
 /// The title of its text and of its page.
 pub const TRACE_TITLE: &str = "PyTorch profiler trace";
@@ -65,6 +65,34 @@ impl Content for Workers {
         });
         let workers: serde_json::Map<String, serde_json::Value> = workers.collect();
         serde_json::json!({ "workers": workers }).to_string()
+    }
+
+    fn measures(&self) -> Option<Vec<Measure>> {
+        let several = self.len() > 1;
+        let mut measures = Vec::new();
+        for (file, device) in self
+            .iter()
+            .flat_map(|(file, it)| it.devices.iter().map(move |device| (file, device)))
+        {
+            let label = if several {
+                format!("{file} · {}", torch_trace_device(device))
+            } else {
+                torch_trace_device(device)
+            };
+            for (name, level) in [("peak", device.peak), ("at the end", device.at_end)] {
+                let level = Bytes::new(u64::try_from(level.get()).unwrap_or(0));
+                measures.push(Measure::level(&label, name, level));
+            }
+            let owners = device.owners_at_peak.iter().flatten();
+            measures.extend(owners.map(|owner| {
+                Measure::owner(
+                    &label,
+                    format!("at the peak: {}", devices::words(owner)),
+                    owner.bytes,
+                )
+            }));
+        }
+        Some(measures)
     }
 
     fn repr(&self) -> String {
