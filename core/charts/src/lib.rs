@@ -21,6 +21,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod alarm;
 mod cells;
 mod columns;
 mod course;

@@ -17,7 +17,7 @@ use gpumem_scene::{Face, Hit, Point, Rect, Role, Scene, Target};
 use gpumem_wording as wording;
 use gpumem_wording::Sign;
 
-pub(super) use segment::{Alarm, alarm, segments_of_oom};
+pub(super) use segment::segments_of_oom;
 pub use segment::{Segment, segments};
 pub use tile::{DeviceTile, device_tiles};
 

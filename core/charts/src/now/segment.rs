@@ -1,10 +1,8 @@
 //! The parts of the bar: names in the order of their categories, then what no name holds.
 
+use super::super::alarm::{Alarm, alarm};
 use super::super::{Field, View, holder_map};
-use gpumem_analyzer::{
-    Analysis, Finding, FindingKind, OomBreakdown, OomPart, OomShare, Part, PartContent, PartKind,
-    Severity,
-};
+use gpumem_analyzer::{Analysis, OomBreakdown, OomPart, OomShare, Part, PartContent, PartKind};
 use gpumem_model::holders::{Part as Purpose, RootKind};
 use gpumem_model::recording::{DeviceIdx, OomHolder, Recording};
 use gpumem_model::units::Bytes;
@@ -35,25 +33,6 @@ pub struct Segment {
     pub kind: PartKind,
     /// What it is allocated for, if that is known and it has no name.
     pub purpose: Option<Purpose>,
-}
-
-/// Why a part of the bar stands out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Alarm {
-    /// It leaks.
-    Leak,
-    /// It grows, or nobody reaches it.
-    Watch,
-}
-
-impl Alarm {
-    /// The colour of what stands out so.
-    pub(in super::super) const fn role(self) -> Role {
-        match self {
-            Self::Leak => Role::Leak,
-            Self::Watch => Role::Watch,
-        }
-    }
 }
 
 impl Segment {
@@ -251,27 +230,6 @@ fn of_parts(parts: &[Part], is_meant: impl Fn(&Part) -> bool) -> Vec<Segment> {
         plain(wording::part(part), category_of(part), size, part.purpose())
     };
     meant.map(segment).collect()
-}
-
-/// The worst that a finding says of a name, as long as it stands.
-pub(in super::super) fn alarm(analysis: &Analysis, device: DeviceIdx, name: &str) -> Option<Alarm> {
-    let stands = |finding: &&Finding| {
-        finding.device == device
-            && finding.withdrawn.is_none()
-            && finding.severity > Severity::Info
-            && finding.holders.iter().any(|holder| holder.name == name)
-    };
-    let of_kind = |finding: &Finding| match finding.kind {
-        FindingKind::Leak => Some(Alarm::Leak),
-        FindingKind::Growing | FindingKind::Retention | FindingKind::Outlived => Some(Alarm::Watch),
-        _ => None,
-    };
-    analysis
-        .findings
-        .iter()
-        .filter(stands)
-        .filter_map(of_kind)
-        .min()
 }
 
 /// No cell has read a name for a while.

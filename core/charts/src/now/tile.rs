@@ -1,7 +1,8 @@
 //! How full each of several accelerators is, for the tiles that choose one.
 
+use super::super::alarm::Alarm;
 use super::in_use;
-use super::segment::{Alarm, segments};
+use super::segment::segments;
 use gpumem_analyzer::{Analysis, FindingKind};
 use gpumem_model::recording::{DeviceIdx, Recording};
 use gpumem_model::units::{Bytes, Units};

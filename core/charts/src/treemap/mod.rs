@@ -5,7 +5,7 @@ mod squarify;
 #[cfg(test)]
 mod tests;
 
-use super::now::{Alarm, alarm};
+use super::alarm::{Alarm, alarm};
 use super::{Moment, View};
 use gpumem_analyzer::Analysis;
 use gpumem_model::recording::Recording;
