@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from gpumem import _gpumem
-from gpumem._table import NOTEBOOK_COLUMNS, preformatted
+from gpumem._table import NOTEBOOK_COLUMNS, TextResult, preformatted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ class Process:
     """A description for people."""
 
 
-class GpuProcesses(Sequence[Process]):
+class GpuProcesses(TextResult, Sequence[Process]):
     """The processes on each device at one moment: this process first, then the largest."""
 
     def __init__(self, found: _gpumem.GpuProcesses) -> None:
@@ -98,8 +98,8 @@ class GpuProcesses(Sequence[Process]):
         return len(self._processes)
 
     def __repr__(self) -> str:
-        """Show the tables."""
-        return self.text()
+        """Return the number of processes."""
+        return f"<GpuProcesses: {len(self)} processes>"
 
     def _repr_html_(self) -> str:
         """Return the text for a notebook: it also says what is unknown, and why."""

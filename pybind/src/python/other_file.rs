@@ -16,6 +16,9 @@ use crate::base::errors::raised;
 use crate::heap::look;
 use crate::python::api::read_file;
 
+/// How wide a text is by default.
+const DEFAULT_COLUMNS: usize = 100;
+
 /// What `gpumem.load` read in a file that is not a recording.
 #[pyclass(frozen, subclass, module = "gpumem._gpumem")]
 pub(crate) struct OtherFile {
@@ -53,7 +56,7 @@ impl OtherFile {
     }
 
     /// The report as text; lines are at most `width` columns long.
-    #[pyo3(signature = (width = 100))]
+    #[pyo3(signature = (width = DEFAULT_COLUMNS))]
     fn text(&self, py: Python<'_>, width: usize) -> PyResult<String> {
         look::ensure_room()?;
         Ok(py.detach(|| self.content.text(width)))
@@ -100,6 +103,22 @@ impl OtherFile {
 
     fn __repr__(&self) -> String {
         self.content.repr()
+    }
+
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        self.text(py, DEFAULT_COLUMNS)
+    }
+
+    /// What `IPython` prints.
+    fn _repr_pretty_(&self, printer: &Bound<'_, PyAny>, _is_cycle: bool) -> PyResult<()> {
+        let text = self.text(printer.py(), DEFAULT_COLUMNS)?;
+        printer.call_method1("text", (text,)).map(drop)
+    }
+
+    /// The text for a notebook.
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let text = self.text(py, DEFAULT_COLUMNS)?;
+        py.import("gpumem._table")?.call_method1("preformatted", (text,))
     }
 }
 

@@ -10,7 +10,7 @@ from gpumem.cli import exits, files, opened, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from gpumem import TorchChange
+    from gpumem.types import TorchChange
 
 ABOUT = """Compare two recordings: for each growing cell, whether it is fixed, better, the same,
 worse or new; or two memory snapshots of PyTorch: which stacks grew and which shrank."""
@@ -32,8 +32,9 @@ def add(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Compare, and print or write it."""
-    from gpumem import TorchChange, report
+    from gpumem import report
     from gpumem._verdicts import compared
+    from gpumem.types import TorchChange
 
     files.check_targets(options, "html")
     before, after = opened.opened(options.before), opened.opened(options.after)
