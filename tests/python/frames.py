@@ -1,4 +1,4 @@
-"""Recordings as `docs/FORMATS.md` describes them, read without gpumem."""
+"""Recordings as `docs/formats.md` describes them, read without gpumem."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class Finding:
     id: str
     """Stays the same while the finding stands."""
     kind: str
-    """What it is about: ``leak``, ``growing``, ``out_of_memory``, ...; docs/FINDINGS.md has all."""
+    """What it is about: ``leak``, ``growing``, ``out_of_memory``, ...; docs/findings.md has all."""
     severity: str
     """``critical``, ``warning`` or ``info``."""
     state: str | None
