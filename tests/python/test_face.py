@@ -12,6 +12,8 @@ import gpumem
 import pytest
 from gpumem import _gpumem, classic, details, types
 
+from tests.support.programs import run_python
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
@@ -99,3 +101,9 @@ def test_results_print_as_text_and_repr_is_one_line() -> None:
         assert "\n" not in repr(result)
         assert repr(result) != str(result)
         assert hasattr(result, "_repr_html_") or hasattr(result, "_ipython_display_")
+
+
+def test_the_api_page_has_these_docstrings() -> None:
+    root = Path(__file__).parents[2]
+    done = run_python(str(root / "xtask/python/api_page.py"), "--check")
+    assert done.returncode == 0, done.stderr
