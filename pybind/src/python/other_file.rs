@@ -56,7 +56,7 @@ impl OtherFile {
     }
 
     /// The report as text; lines are at most `width` columns long.
-    #[pyo3(signature = (width = DEFAULT_COLUMNS))]
+    #[pyo3(signature = (width = 100))]
     fn text(&self, py: Python<'_>, width: usize) -> PyResult<String> {
         look::ensure_room()?;
         Ok(py.detach(|| self.content.text(width)))
