@@ -12,7 +12,7 @@ from gpumem import _gil  # noqa: F401 (refuses a Python without the GIL)
 
 # isort: split
 from gpumem import callbacks, sim, types
-from gpumem._company import who
+from gpumem._gpu_processes import who
 from gpumem._gpumem import (
     DeviceError,
     GpuMemError,

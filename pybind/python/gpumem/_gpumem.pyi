@@ -10,26 +10,26 @@ from typing_extensions import Self, disjoint_base
 
 __all__ = [
     "Block",
+    "ChildScan",
     "DeviceError",
     "DeviceProfile",
     "Extension",
     "Footprint",
     "FootprintRow",
     "GpuMemError",
-    "GpuProcesses",
-    "Holders",
+    "HolderSearch",
     "HostTensor",
     "JobRanks",
     "Judge",
     "LettingGo",
     "LevelLog",
-    "LivingChildren",
     "MemorySnapshot",
     "MemoryTimeline",
     "NsightExport",
     "OtherFile",
     "OutOfMemoryError",
     "Probe",
+    "ProcessScan",
     "ProfileResult",
     "Recording",
     "RecordingError",
@@ -99,7 +99,6 @@ __all__ = [
     "device_levels",
     "device_scalars",
     "find_children",
-    "find_company",
     "find_holders",
     "footprint",
     "levels_text",
@@ -112,6 +111,7 @@ __all__ = [
     "recording",
     "register_adapter",
     "reset",
+    "scan_gpu_processes",
     "sim_empty_cache",
     "sim_memory_stats",
     "sim_reset_peak_memory_stats",
@@ -513,11 +513,11 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
 def _stopped() -> str | None: ...
 
 @final
-class Holders:
+class HolderSearch:
     def devices(self) -> list[dict[str, Any]]: ...
     def text(self, name: str | None, device: str | None, width: int) -> str: ...
 
-def find_holders(depth: int) -> Holders: ...
+def find_holders(depth: int) -> HolderSearch: ...
 
 @final
 class LettingGo:
@@ -527,19 +527,19 @@ class LettingGo:
 def outlived(name: str, width: int) -> str | None: ...
 
 @final
-class GpuProcesses:
+class ProcessScan:
     def devices(self) -> list[dict[str, Any]]: ...
     def text(self, width: int) -> str: ...
 
-def find_company() -> GpuProcesses: ...
+def scan_gpu_processes() -> ProcessScan: ...
 
 @final
-class LivingChildren:
+class ChildScan:
     def children(self) -> list[dict[str, Any]]: ...
     def text(self, width: int) -> str: ...
     def end(self, pid: int) -> bool: ...
 
-def find_children() -> LivingChildren: ...
+def find_children() -> ChildScan: ...
 def _check_interval(text: str) -> None: ...
 def register_adapter(
     type_: type[_T],

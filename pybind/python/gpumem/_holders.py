@@ -77,7 +77,7 @@ class SharedMemory:
 class Holders(TextResult):
     """Who holds what on each device, at one moment."""
 
-    def __init__(self, found: _gpumem.Holders) -> None:
+    def __init__(self, found: _gpumem.HolderSearch) -> None:
         """Wrap the result of a walk."""
         self._found = found
 

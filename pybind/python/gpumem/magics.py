@@ -31,8 +31,8 @@ from IPython.display import display, publish_display_data
 from gpumem import _completion, _gpumem
 from gpumem._children import LivingChildren, described
 from gpumem._commands import commands_text
-from gpumem._company import who
 from gpumem._completion import Completer
+from gpumem._gpu_processes import who
 from gpumem._holders import Holders, holders
 from gpumem._magic_arguments import interval_text, listed, parsed, parser_of, refusal, unquoted
 from gpumem._release import CHILDREN, release

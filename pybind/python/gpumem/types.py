@@ -5,7 +5,7 @@ gives one line, ``str`` and ``text()`` the text, and a notebook shows a table or
 What only one kind of finding has is in :mod:`gpumem.details`.
 """
 
-from gpumem._company import GpuProcesses, Process
+from gpumem._gpu_processes import GpuProcesses, Process
 from gpumem._gpumem import (
     DeviceProfile,
     Footprint,

@@ -37,7 +37,7 @@ LEAST = 1 << 20
 LEAST_OF_HOST = 8 << 20
 """What a process uses rises and falls by less than this without a cause in its tests."""
 SEARCH_SECONDS = 3.0
-"""Searches may take so long together,"""
+"""The most time for all searches together,"""
 SEARCH_SHARE = 0.1
 """and this share of the suite's time."""
 GARBAGE = "cyclic garbage"

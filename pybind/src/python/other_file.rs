@@ -118,7 +118,8 @@ impl OtherFile {
     /// The text for a notebook.
     fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let text = self.text(py, DEFAULT_COLUMNS)?;
-        py.import("gpumem._table")?.call_method1("preformatted", (text,))
+        py.import("gpumem._table")?
+            .call_method1("preformatted", (text,))
     }
 }
 

@@ -34,7 +34,7 @@ REPEAT_TAG = "gpumem-repeat"
 # Of a session's name, so much is its id.
 ID_LENGTH = 8
 
-# What is asked of the kernel between cells takes no longer than this.
+# Timeout of requests to the kernel between cells.
 PATIENCE_SECONDS = 120
 
 # The notebook may load gpumem, too: it is then not told that it is loaded already.

@@ -52,7 +52,7 @@ class Process:
 class GpuProcesses(TextResult, Sequence[Process]):
     """The processes on each device at one moment: this process first, then the largest."""
 
-    def __init__(self, found: _gpumem.GpuProcesses) -> None:
+    def __init__(self, found: _gpumem.ProcessScan) -> None:
         """Wrap the result of the extension module."""
         self._found = found
 
@@ -126,4 +126,4 @@ def who() -> GpuProcesses:
     whose server is gone, workers whose parent is gone, and processes that have ended but are still
     listed by the driver. gpumem ends no process.
     """
-    return GpuProcesses(_gpumem.find_company())
+    return GpuProcesses(_gpumem.scan_gpu_processes())
