@@ -1,7 +1,7 @@
 """Build the page beside the extension if it is missing; maturin does all else.
 
 A source distribution carries the built page and needs only maturin. A fresh
-checkout does not, and ``pip install ./pybind`` from one has to work by itself.
+checkout does not, and ``pip install .`` from one has to work by itself.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ mod _gpumem {
     #[pymodule_export]
     use super::python::cells::telling_line;
     #[pymodule_export]
-    use super::python::children::{LivingChildren, find_children};
+    use super::python::children::{ChildScan, find_children};
     #[pymodule_export]
     use super::python::classic::{
         Judge, MemorySnapshot, Probe, ProfileResult, classic_gaps, classic_snapshot,
@@ -52,11 +52,11 @@ mod _gpumem {
     #[pymodule_export]
     use super::python::footprint::{Footprint, FootprintRow, of_model};
     #[pymodule_export]
-    use super::python::gpu_processes::{GpuProcesses, find_company};
+    use super::python::gpu_processes::{ProcessScan, scan_gpu_processes};
     #[pymodule_export]
     use super::python::growth::classify_growth_json;
     #[pymodule_export]
-    use super::python::holders::{Holders, find_holders};
+    use super::python::holders::{HolderSearch, find_holders};
     #[pymodule_export]
     use super::python::levels::{bytes_text, device_levels, device_scalars, levels_text};
     #[pymodule_export]

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import gpumem
 from gpumem import widget
 
+from tests.support.reports import recording_in
+
 from .live import CELLS, QUIET, SETUP, record
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ ALLOWED = "blob: 'wasm-unsafe-eval'"
 class Host:
     """Shows recordings as a notebook would, in a page or in a frame for a single output."""
 
-    def __init__(self, frame: Page | Frame, recording: gpumem.Recording) -> None:
+    def __init__(self, frame: Page | Frame, recording: gpumem.types.Recording) -> None:
         """Let `frame` show models of `recording`."""
         self.frame = frame
         self.recording = recording
@@ -91,7 +93,7 @@ class Host:
         self.thin = (static / "thin.js").read_text(encoding="utf-8")
 
     @classmethod
-    def on(cls, page: Page, recording: gpumem.Recording, folder: Path) -> Host:
+    def on(cls, page: Page, recording: gpumem.types.Recording, folder: Path) -> Host:
         """Open a page with the report's picture, on which the kernel's runtime has been shown."""
         picture = b64encode(gpumem.report(recording).png()).decode()
         empty = folder / "host.html"
@@ -105,7 +107,12 @@ class Host:
 
     @classmethod
     def frames(
-        cls, page: Page, recording: gpumem.Recording, folder: Path, n: int, allowed: str = ALLOWED
+        cls,
+        page: Page,
+        recording: gpumem.types.Recording,
+        folder: Path,
+        n: int,
+        allowed: str = ALLOWED,
     ) -> list[Host]:
         """Open a page that shows each of `n` outputs in a frame of its own, of no origin."""
         policy = html.escape(POLICY.format(allowed=allowed))
@@ -152,8 +159,7 @@ class Host:
         self.frame.evaluate("() => host.close()")
 
 
-def recorded(folder: Path) -> gpumem.Recording:
+def recorded(folder: Path) -> gpumem.types.Recording:
     """Record the session that a host shows."""
     record([SETUP, QUIET, "%gpumem on", *CELLS[1:]], folder / "shown")
-    recording: gpumem.Recording = gpumem.load(folder / "shown")
-    return recording
+    return recording_in(folder / "shown")

@@ -227,7 +227,7 @@ class Lab:
         )
 
 
-def saved(recording: gpumem.Recording, folder: Path) -> str:
+def saved(recording: gpumem.types.Recording, folder: Path) -> str:
     """Save the page of a recording, and return its address."""
     path = folder / "report.html"
     gpumem.report(recording).save(path)

@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import gpumem
+from tests.support.reports import recording_in
 
 from .live import CELLS, QUIET, SETUP, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    import gpumem
 
 STEPS = "for batch in gpumem.steps(range(20)):\n    "
 SIMULATED: dict[str, list[str]] = {
@@ -72,11 +74,11 @@ EIGHT = [
 class Sessions:
     """Recordings by name; whoever asks for one waits until it is there."""
 
-    def __init__(self, recorded: Mapping[str, Future[gpumem.Recording]]) -> None:
+    def __init__(self, recorded: Mapping[str, Future[gpumem.types.Recording]]) -> None:
         """Hand out what is being recorded."""
         self._recorded = recorded
 
-    def __getitem__(self, name: str) -> gpumem.Recording:
+    def __getitem__(self, name: str) -> gpumem.types.Recording:
         """Return the recording of this name."""
         return self._recorded[name].result()
 
@@ -94,10 +96,9 @@ def recording(folder: Path) -> Iterator[Sessions]:
         "PLAYED_CUDA_STATE": str(state),
     }
 
-    def record_one(name: str) -> gpumem.Recording:
+    def record_one(name: str) -> gpumem.types.Recording:
         record(sessions[name], folder / name, **(played if name == "eight" else {}))
-        recording: gpumem.Recording = gpumem.load(folder / name)
-        return recording
+        return recording_in(folder / name)
 
     pool = ThreadPoolExecutor(2)
     try:

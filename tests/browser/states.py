@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import gpumem
+from tests.support.reports import recording_in
 
 from .live import record
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import gpumem
 
 MIB = 1 << 20
 LOAD = "%load_ext gpumem\nimport gpumem\nfrom gpumem import sim\nsim.use(16 << 30{})\nM = 1 << 20"
@@ -95,11 +97,11 @@ RERUN = [
 RUNNING = "state = sim.tensor(75*M)\ngpumem.mark('half')\ngpumem.recording().save({!r})"
 
 
-def states(folder: Path) -> dict[str, gpumem.Recording]:
+def states(folder: Path) -> dict[str, gpumem.types.Recording]:
     """Record every session, and return it by name."""
     sessions = {"leak": LEAK, "healthy": HEALTHY, "many": MANY, "eight": EIGHT, "rerun": RERUN}
     for name, cells in sessions.items():
         record(cells, folder / name)
     running = folder / "running"
     record([*LEAK, RUNNING.format(str(running))], folder / "ended")
-    return {name: gpumem.load(folder / name) for name in (*sessions, "running")}
+    return {name: recording_in(folder / name) for name in (*sessions, "running")}

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import gpumem
 import pytest
 
+from tests.support.reports import recording_in
+
 from .live import FITS, QUIET, SETUP, ReportPage, record, screenshot
 
 if TYPE_CHECKING:
@@ -54,19 +56,19 @@ SESSIONS = {
 
 
 @pytest.fixture(scope="session")
-def sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, gpumem.Recording]:
+def sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, gpumem.types.Recording]:
     """Record a session for each kind of body."""
     folder = tmp_path_factory.mktemp("bodies")
     for name, cells in SESSIONS.items():
         # Without a line after the cell, nothing asks for the look that tells what is idle.
         quiet = [] if name == "enough" else [QUIET]
         record([SETUP, *quiet, "%gpumem on", *cells], folder / name)
-    return {name: gpumem.load(folder / name) for name in SESSIONS}
+    return {name: recording_in(folder / name) for name in SESSIONS}
 
 
 @pytest.fixture
 def card(
-    sessions: dict[str, gpumem.Recording], open_page: Open, tmp_path: Path
+    sessions: dict[str, gpumem.types.Recording], open_page: Open, tmp_path: Path
 ) -> Callable[..., Locator]:
     """Open the page of a session and return its first card that holds these words."""
 
@@ -110,7 +112,7 @@ def _bars(card: Locator) -> dict[str, list[float]]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_memory_that_ran_out_is_a_bar_against_the_request(
-    sessions: dict[str, gpumem.Recording], open_page: Open, tmp_path: Path, scheme: str
+    sessions: dict[str, gpumem.types.Recording], open_page: Open, tmp_path: Path, scheme: str
 ) -> None:
     """Who held it by name, and in the colour of leaks what was wanted beyond its end."""
     path = tmp_path / "report.html"

@@ -8,6 +8,8 @@ import gpumem
 import pytest
 from playwright.sync_api import expect
 
+from tests.support.reports import recording_in
+
 from .live import FRAMES, QUIET, SETUP, ReportPage, record, screenshot
 
 if TYPE_CHECKING:
@@ -42,21 +44,22 @@ CELLS = [
 
 
 @pytest.fixture(scope="session")
-def held(tmp_path_factory: pytest.TempPathFactory) -> gpumem.Recording:
+def held(tmp_path_factory: pytest.TempPathFactory) -> gpumem.types.Recording:
     """Record a session in which names, an attribute and IPython hold memory."""
     path = tmp_path_factory.mktemp("held") / "recording"
     record(CELLS, path)
-    recording: gpumem.Recording = gpumem.load(path)
-    return recording
+    return recording_in(path)
 
 
 @pytest.fixture
-def report(held: gpumem.Recording, open_page: Open, tmp_path: Path) -> ReportPage:
+def report(held: gpumem.types.Recording, open_page: Open, tmp_path: Path) -> ReportPage:
     """Open its page."""
     return _opened(held, open_page, tmp_path)
 
 
-def _opened(held: gpumem.Recording, open_page: Open, folder: Path, **options: object) -> ReportPage:
+def _opened(
+    held: gpumem.types.Recording, open_page: Open, folder: Path, **options: object
+) -> ReportPage:
     path = folder / "report.html"
     gpumem.report(held).save(path)
     report = ReportPage(open_page(path.as_uri(), **options).page)
@@ -179,7 +182,7 @@ def test_the_same_is_there_as_a_list(report: ReportPage) -> None:
 
 
 def test_a_card_leads_to_the_name_in_the_map(
-    recordings: dict[str, gpumem.Recording], open_page: Open, tmp_path: Path
+    recordings: dict[str, gpumem.types.Recording], open_page: Open, tmp_path: Path
 ) -> None:
     """And the name under the pointer leads to its cards."""
     report = _opened(recordings["thousand"], open_page, tmp_path)

@@ -35,7 +35,7 @@ def _subtitles(page: Page) -> list[str]:
     return texts
 
 
-def _later(recording: gpumem.Recording) -> tuple[gpumem.Recording, bytes]:
+def _later(recording: gpumem.types.Recording) -> tuple[gpumem.types.Recording, bytes]:
     """Return the first runs of a recording, and the bytes of all that makes it whole again."""
     earlier, _ = recording._split_at(2)
     return earlier, recording.to_bytes()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .live import Guarded
 
     Open = Callable[..., Guarded]
-    Recordings = dict[str, gpumem.Recording]
+    Recordings = dict[str, gpumem.types.Recording]
 
 WIDTHS = (1440, 900, 640, 380)
 # What holds words: where they are, line by line, and which boxes are too small for theirs.

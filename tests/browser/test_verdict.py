@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import gpumem
 import pytest
 from playwright.sync_api import expect
+
+from tests.support.reports import recording_in
 
 from .live import FRAMES, SETUP, ReportPage, record, saved, screenshot, wait, write_notebook
 from .test_states import WRONG
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    import gpumem
     from playwright.sync_api import Page
 
     from .live import Guarded, Lab
@@ -47,12 +49,11 @@ FIRST_PIXELS = 250
 
 
 @pytest.fixture(scope="session")
-def full(tmp_path_factory: pytest.TempPathFactory) -> gpumem.Recording:
+def full(tmp_path_factory: pytest.TempPathFactory) -> gpumem.types.Recording:
     """Record a session that a leak ended."""
     path = tmp_path_factory.mktemp("verdict") / "full"
     record(FULL, path)
-    recording: gpumem.Recording = gpumem.load(path)
-    return recording
+    return recording_in(path)
 
 
 def test_ten_seconds_tell_what_leaks_and_what_to_change(lab: Lab, open_page: Open) -> None:
@@ -107,7 +108,7 @@ def _goes_to_its_cell(page: Page, report: ReportPage) -> None:
     ("width", "scheme"), [(1440, "light"), (900, "dark"), (640, "light"), (380, "dark")]
 )
 def test_nothing_is_cut_or_overlaps(
-    full: gpumem.Recording, open_page: Open, tmp_path: Path, width: int, scheme: str
+    full: gpumem.types.Recording, open_page: Open, tmp_path: Path, width: int, scheme: str
 ) -> None:
     """At every width, closed and with each finding opened in full."""
     view = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
@@ -128,7 +129,7 @@ def test_nothing_is_cut_or_overlaps(
 
 
 def test_a_cause_stands_before_what_it_led_to(
-    full: gpumem.Recording, open_page: Open, tmp_path: Path
+    full: gpumem.types.Recording, open_page: Open, tmp_path: Path
 ) -> None:
     """Runs that ran out for one cause are one line, which opens in place."""
     report = ReportPage(open_page(saved(full, tmp_path)).page)
@@ -156,7 +157,7 @@ def test_a_fix_is_copied_and_says_so(recordings: Sessions, open_page: Open, tmp_
 
 
 def test_what_is_dismissed_comes_back_in_its_place(
-    full: gpumem.Recording, open_page: Open, tmp_path: Path
+    full: gpumem.types.Recording, open_page: Open, tmp_path: Path
 ) -> None:
     report = ReportPage(open_page(saved(full, tmp_path)).page)
     panel = report.verdict()
@@ -168,7 +169,9 @@ def test_what_is_dismissed_comes_back_in_its_place(
     assert panel.locator("h3").inner_text() == title
 
 
-def test_the_tally_lists_the_rest(full: gpumem.Recording, open_page: Open, tmp_path: Path) -> None:
+def test_the_tally_lists_the_rest(
+    full: gpumem.types.Recording, open_page: Open, tmp_path: Path
+) -> None:
     report = ReportPage(open_page(saved(full, tmp_path)).page)
     panel = report.verdict()
     n_rows = panel.locator(".entry").count()
@@ -181,7 +184,7 @@ def test_the_tally_lists_the_rest(full: gpumem.Recording, open_page: Open, tmp_p
 
 
 def test_a_name_that_no_cell_reads_is_listed_below_the_bar(
-    full: gpumem.Recording, open_page: Open, tmp_path: Path
+    full: gpumem.types.Recording, open_page: Open, tmp_path: Path
 ) -> None:
     report = ReportPage(open_page(saved(full, tmp_path)).page)
     row = report.host.locator(".now .idle li")
@@ -192,7 +195,7 @@ def test_a_name_that_no_cell_reads_is_listed_below_the_bar(
 
 
 def test_it_leaves_the_page_as_markdown(
-    full: gpumem.Recording, open_page: Open, tmp_path: Path
+    full: gpumem.types.Recording, open_page: Open, tmp_path: Path
 ) -> None:
     """For an issue: the conclusion, the fix, and what each cell kept."""
     report = ReportPage(open_page(saved(full, tmp_path)).page)

@@ -41,7 +41,7 @@ def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
         optimizer.step()
 
 
-def is_as_expected(footprint: gpumem.Footprint) -> bool:
+def is_as_expected(footprint: gpumem.types.Footprint) -> bool:
     return all(row.expected_bytes == row.present_bytes for row in footprint.rows)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gpumem import Finding
+    from gpumem.types import Finding
     from IPython.core.interactiveshell import InteractiveShell
 
 ALARMS = {"leak", "suspected"}

@@ -25,7 +25,7 @@ LARGE = 10
 """How many times larger than else is what is kept once: on the host less is not worth telling."""
 
 
-def roots(notebook: Notebook) -> list[gpumem.Holder]:
+def roots(notebook: Notebook) -> list[gpumem.types.Holder]:
     """Name who keeps memory of the device, each what it alone keeps, the most first."""
     holders = gpumem.holders()
     assert not holders.is_cut
@@ -36,7 +36,7 @@ def kept(notebook: Notebook) -> int:
     return sum(root.n_bytes for root in roots(notebook))
 
 
-def of(notebook: Notebook, holder: Holder) -> list[gpumem.Holder]:
+def of(notebook: Notebook, holder: Holder) -> list[gpumem.types.Holder]:
     """Return the roots of that kind and name."""
     return [
         root
@@ -45,7 +45,7 @@ def of(notebook: Notebook, holder: Holder) -> list[gpumem.Holder]:
     ]
 
 
-def assert_holds(found: gpumem.Holder, holder: Holder) -> None:
+def assert_holds(found: gpumem.types.Holder, holder: Holder) -> None:
     assert found.kind == holder.kind
     assert re.fullmatch(holder.name, found.name), found.name
     assert re.search(holder.path, found.path), found.path

@@ -23,6 +23,7 @@ import pytest
 
 from tests.python.frames import of_kind
 from tests.python.played import command, play
+from tests.support.reports import recording_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,7 +130,7 @@ def look_alikes(folder: Path, elsewhere: Path) -> set[str]:
         b"text",
         b"\0" * 4096,
         sample.read_bytes(),
-        gpumem.Recording.to_bytes(gpumem.recording()),
+        gpumem.types.Recording.to_bytes(gpumem.recording()),
     ]
     for n, content in enumerate(contents):
         name(n).write_bytes(content)
@@ -350,21 +351,21 @@ def test_two_readers_of_a_session_that_is_written(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, gpumem.Recording]:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, gpumem.types.Recording]:
     """Return the file of a session, and what it holds."""
     folder = tmp_path_factory.mktemp("recorded") / "kept"
     played(folder, SESSION.format(n=30))
     path = the_session(folder)
-    return path.read_bytes(), gpumem.load(path)
+    return path.read_bytes(), recording_in(path)
 
 
-def runs_by_idx(recording: gpumem.Recording) -> dict[int, Any]:
+def runs_by_idx(recording: gpumem.types.Recording) -> dict[int, Any]:
     return {run["idx"]: run for run in of_kind(recording, "run")}
 
 
 @pytest.mark.parametrize("how", ["flipped", "cut", "overwritten"])
 def test_what_is_sound_is_read(
-    recorded: tuple[bytes, gpumem.Recording], tmp_path: Path, how: str
+    recorded: tuple[bytes, gpumem.types.Recording], tmp_path: Path, how: str
 ) -> None:
     whole, recording = recorded
     expected = runs_by_idx(recording)

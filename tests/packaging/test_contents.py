@@ -95,12 +95,7 @@ def test_sdist_holds_the_sources_of_all_it_builds(sdist: Path, tracked: frozense
     crates = {path for path in tracked if path.startswith("core/")}
     # Only docs and tests include these.
     crates -= {path for path in crates if path.startswith("core/examples/")}
-    crates |= {
-        path
-        for path in tracked
-        if path.startswith("pybind/") and not path.startswith("pybind/python/")
-    }
-    crates -= {"pybind/pyproject.toml"}
-    packages = {f"python/{path}" for path in package_files(tracked)}
-    root = {"Cargo.lock", "Cargo.toml", "PKG-INFO", "build_backend.py", "pyproject.toml"}
+    crates |= {path for path in tracked if path.startswith("pybind/")}
+    packages = {f"{PACKAGES}{path}" for path in package_files(tracked)}
+    root = {"Cargo.lock", "Cargo.toml", "PKG-INFO", "pyproject.toml"}
     assert names == crates | packages | root | LICENSES | {"README.md"}

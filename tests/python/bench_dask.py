@@ -31,7 +31,7 @@ N_CELLS = 100
 N_MANY = 512
 N_ROLLS = 30
 REPLY = b"x" * 4200
-"""128 points of each of four devices take so much (docs/CLUSTERS.md)."""
+"""128 points of each of four devices take so much (docs/clusters.md)."""
 
 
 def nothing() -> None:

@@ -55,7 +55,7 @@ def events() -> Iterator[dict[str, Any]]:
 
 def report(path: Path) -> str:
     trace = gpumem.load(path)
-    assert isinstance(trace, gpumem.TorchTrace)
+    assert isinstance(trace, gpumem.types.TorchTrace)
     return trace.text()
 
 

@@ -56,7 +56,7 @@ def snapshot(n_events: int) -> dict[str, Any]:
 
 def report(path: Path) -> str:
     snapshot = gpumem.load(path)
-    assert isinstance(snapshot, gpumem.TorchSnapshot)
+    assert isinstance(snapshot, gpumem.types.TorchSnapshot)
     return snapshot.text()
 
 

@@ -1,4 +1,4 @@
-"""Recordings as `docs/FORMATS.md` describes them, read without gpumem."""
+"""Recordings as `docs/formats.md` describes them, read without gpumem."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gpumem import Recording
+    from gpumem.types import Recording
 
 NUMBERS = {
     0xCA: ">f",

@@ -71,7 +71,7 @@ def said(shell: Shell, *cells: str) -> str:
     return "\n".join([out.getvalue(), *shell.lines[n_lines:]])
 
 
-def found() -> list[gpumem.Finding]:
+def found() -> list[gpumem.types.Finding]:
     """Return what the report says of processes."""
     return [it for it in gpumem.report().findings if isinstance(it.details, Children)]
 

@@ -19,15 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 import gpumem
 import pytest
-from gpumem import (
+from gpumem import _gpumem, classic, sim
+from gpumem.classic import (
     GPUMemoryProfiler,
     MemoryAnalyzer,
     MemoryPattern,
     MemorySnapshot,
     PerformanceInsight,
     ProfileResult,
-    _gpumem,
-    sim,
 )
 
 from tests.support.programs import run_python
@@ -221,7 +220,7 @@ def test_the_code_of_the_page_runs_with_its_import_changed(
     for block in blocks:
         if "torch.cuda" in block and "def " not in block and "MemoryPattern(" not in block:
             continue  # torch's own profiler
-        code = block.replace("gpumemprof", "gpumem")
+        code = block.replace("gpumemprof", "gpumem.classic")
         with redirect_stdout(said):
             exec(compile(code, page.name, "exec"), names)  # noqa: S102 (that is what is tested)
     assert len(blocks) >= 15
@@ -431,6 +430,7 @@ def test_a_gap_that_drifts_is_told_from_either_spelling() -> None:
     assert analyzer.analyze_memory_gaps(telemetry) == [gap]
     report = analyzer.generate_optimization_report([], events=plain)
     assert report["gap_analysis"] == [vars(gap)]
+    assert report["collective_attribution"] == []
     assert "collectives" in report["left_out"][0]
     with pytest.raises(ValueError, match=r"events\[0\] has no reserved or allocator_reserved"):
         analyzer.analyze_memory_gaps([{"timestamp": 1, "allocated": 2, "device_used": 3}])
@@ -604,10 +604,10 @@ def test_profiling_without_a_gpu_says_so_and_imports_nothing() -> None:
     code = """
 import sys
 import gpumem
-profiler = gpumem.GPUMemoryProfiler()
+profiler = gpumem.classic.GPUMemoryProfiler()
 profiler.profile_function(sorted, [2, 1])
 profiler.get_summary()
-gpumem.MemoryAnalyzer(profiler).generate_optimization_report()
+gpumem.classic.MemoryAnalyzer(profiler).generate_optimization_report()
 print(profiler.device, [name for name in ("torch", "numpy", "scipy") if name in sys.modules])
 """
     done = run_python("-c", code)
@@ -633,3 +633,78 @@ def test_tensors_of_torch_are_counted(
     assert (deleted.tensors_created, deleted.tensors_deleted) == (0, 2)
     profiler.track_tensors = False
     assert profiler.profile_function(lambda: kept.append(Tensor())).tensors_created == 0
+
+
+# The names of `gpumemprof.__all__` in gpu-memory-profiler 0.2.3, and its version.
+NAMES = [
+    "CPUMemoryProfiler",
+    "CPUMemoryTracker",
+    "DeviceMemoryCollector",
+    "DeviceMemorySample",
+    "GPUMemoryProfiler",
+    "GapFinding",
+    "MemoryAnalyzer",
+    "MemorySnapshot",
+    "MemoryTracker",
+    "MemoryVisualizer",
+    "OOMExceptionClassification",
+    "OOMFlightRecorder",
+    "OOMFlightRecorderConfig",
+    "ProfileResult",
+    "TelemetryEventV2",
+    "__version__",
+    "build_device_memory_collector",
+    "classify_oom_exception",
+    "convert_bytes",
+    "detect_torch_runtime_backend",
+    "format_bytes",
+    "get_gpu_info",
+    "load_telemetry_events",
+    "profile_context",
+    "profile_function",
+    "telemetry_event_from_record",
+    "telemetry_event_to_dict",
+    "validate_telemetry_record",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_original_name_works_or_says_what_to_use(name: str) -> None:
+    if name in classic.__all__:
+        exec(f"from gpumem.classic import {name}")  # noqa: S102 (as people import it)
+        return
+    with pytest.raises(ImportError, match=f"gpumem.classic has no {name}\nhint: "):
+        exec(f"from gpumem.classic import {name}")  # noqa: S102 (likewise)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    assert not hasattr(classic, "MemoryProfiller")
+
+
+def test_functions_share_a_profiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    sim.use()
+    monkeypatch.setattr("gpumem.classic.shared._shared", [])
+    kept = []
+
+    @classic.profile_function(name="keep")  # type: ignore[untyped-decorator]
+    def step(n_mib: int) -> int:
+        kept.append(sim.tensor(n_mib * MIB))
+        return n_mib
+
+    assert (step(2), step.__name__) == (2, "step")
+    with classic.profile_context("block") as profiler:
+        kept.append(sim.tensor(3 * MIB))
+    assert profiler is classic.get_global_profiler()
+    measured = [(it.function_name, it.memory_diff() // MIB) for it in profiler.results]
+    assert measured == [("keep", 2), ("block", 3)]
+    classic.set_global_profiler(own := GPUMemoryProfiler())
+    step(1)
+    assert [it.function_name for it in own.results] == ["keep"]
+
+
+def test_bytes_are_written_and_converted_as_before() -> None:
+    texts = [classic.format_bytes(n) for n in (0, 512, 1536, -5, 5 << 30)]
+    assert texts == ["0 B", "512.00 B", "1.50 KB", "-5.00 B", "5.00 GB"]
+    assert classic.convert_bytes(2, "GB", "MB") == 2048
+    with pytest.raises(ValueError, match="unknown unit 'GiB': there are B, KB, MB, GB, TB"):
+        classic.convert_bytes(1, "GiB", "B")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.python.test_kernel import WIDGET, Kernel, new_kernel
-from tests.python.test_pages import README, SINCE, VARYING, blocks, needs_loops
+from tests.python.test_pages import README, SINCE, VARYING, blocks, needs_loops, simulated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,8 +55,8 @@ def colab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
 
 @needs_loops
 def test_the_three_minutes_of_the_readme_pass(colab: Kernel) -> None:
-    start, _with_torch, cell = blocks(README, "python")
-    _foretold, printed, why, _report = blocks(README, "text")
+    start, cell = map(simulated, blocks(README, "python"))
+    _foretold, printed, why, _report = map(simulated, blocks(README, "text"))
     for block in (start, cell):
         ran = colab.run(block)
         assert ran.status == "ok"

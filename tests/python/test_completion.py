@@ -133,7 +133,7 @@ def test_report_opens_the_report(shell: Shell) -> None:
     by_action, by_magic = shell.lines[-2:]
     assert by_action == by_magic
     assert gpumem.report().runs
-    assert "gpumem.Report" not in shell.run("%gpumem report").result
+    assert "gpumem.types.Report" not in shell.run("%gpumem report").result
 
 
 def test_the_help_has_the_table_of_the_readme(shell: Shell) -> None:

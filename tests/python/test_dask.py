@@ -310,7 +310,7 @@ def n_runs_in(frames: bytes) -> int:
     with warnings.catch_warnings():
         # Of one that died it says so.
         warnings.simplefilter("ignore", gpumem.RecordingWarning)
-        recording = gpumem.Recording.from_bytes(frames)
+        recording = gpumem.types.Recording.from_bytes(frames)
     return len(json.loads(gpumem.report(recording).to_json())["runs"])
 
 

@@ -17,10 +17,11 @@ from xml.etree import ElementTree as ET
 
 import gpumem
 import pytest
-from gpumem import Comparison, _file_page, _gpumem, _table
+from gpumem import _file_page, _gpumem, _table
 from gpumem.cli import exits, files, github, issue, junit, main, terminal
 from gpumem.cli.check import Checked, _lines
 from gpumem.cli.gate import Limits, violations
+from gpumem.types import Comparison
 
 from tests.python import snapshots
 
@@ -87,7 +88,7 @@ SAVED: dict[str, bytes] = {}
 
 
 @pytest.fixture
-def recording(dirty: str, request: pytest.FixtureRequest, tmp_path: Path) -> gpumem.Recording:
+def recording(dirty: str, request: pytest.FixtureRequest, tmp_path: Path) -> gpumem.types.Recording:
     path = tmp_path / "saved.gpumem"
     if dirty in SAVED:
         path.write_bytes(SAVED[dirty])
@@ -96,7 +97,7 @@ def recording(dirty: str, request: pytest.FixtureRequest, tmp_path: Path) -> gpu
         gpumem.recording().save(path)
         SAVED[dirty] = path.read_bytes()
     found = gpumem.load(path)
-    assert isinstance(found, gpumem.Recording)
+    assert isinstance(found, gpumem.types.Recording)
     return found
 
 
@@ -133,14 +134,14 @@ def check_html(text: str, allowed: str) -> None:
     assert Tags(text).found <= set(allowed.split())
 
 
-def checked(recording: gpumem.Recording, dirty: str) -> Checked:
+def checked(recording: gpumem.types.Recording, dirty: str) -> Checked:
     found = violations(gpumem.report(recording), Limits(frozenset({"leak", "growing", "oom"})))
     assert found
     traceback, cells = f"Error\n  {dirty}", {1: f"In [1] {dirty}"}
     return Checked(Path(dirty), 3, found, dirty, traceback, failed=1, cells=cells)
 
 
-TEXTS: dict[str, Callable[[gpumem.Recording, str], str]] = {
+TEXTS: dict[str, Callable[[gpumem.types.Recording, str], str]] = {
     "text": lambda it, _: gpumem.report(it).text(90),
     "narrow text": lambda it, _: gpumem.report(it).text(40),
     "a comparison": lambda it, dirty: Comparison(it, it, dirty).text(90),
@@ -154,7 +155,9 @@ TEXTS: dict[str, Callable[[gpumem.Recording, str], str]] = {
 
 @pytest.mark.parametrize("output", TEXTS.values(), ids=TEXTS.keys())
 def test_no_text_leaves_its_line(
-    recording: gpumem.Recording, dirty: str, output: Callable[[gpumem.Recording, str], str]
+    recording: gpumem.types.Recording,
+    dirty: str,
+    output: Callable[[gpumem.types.Recording, str], str],
 ) -> None:
     check_lines(output(recording, dirty))
 
@@ -171,7 +174,7 @@ def test_what_a_notebook_shows_is_clean(recorded: Shell, dirty: str) -> None:
     check_html(gpumem.holders()._repr_html_(), PLAIN)
 
 
-def test_markdown_has_no_elements_of_a_name(recording: gpumem.Recording) -> None:
+def test_markdown_has_no_elements_of_a_name(recording: gpumem.types.Recording) -> None:
     mistune = pytest.importorskip("mistune")
     parsed = mistune.create_markdown(renderer="ast", plugins=["table", "strikethrough"])
     content = issue._content(gpumem.report(recording), with_source=True)
@@ -191,7 +194,7 @@ def tokens(parsed: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [inner for it in parsed for inner in (it, *tokens(it.get("children", [])))]
 
 
-def test_no_field_of_a_spreadsheet_is_a_formula(recording: gpumem.Recording) -> None:
+def test_no_field_of_a_spreadsheet_is_a_formula(recording: gpumem.types.Recording) -> None:
     text = recording._report_csv()
     check_lines(text, {"\n", "\r"})
     head, *rows = csv.reader(io.StringIO(text, newline=""))
@@ -201,7 +204,7 @@ def test_no_field_of_a_spreadsheet_is_a_formula(recording: gpumem.Recording) -> 
             assert not row[head.index(name)].lstrip().startswith(("=", "+", "-", "@"))
 
 
-def test_an_annotation_is_one_command(recording: gpumem.Recording, dirty: str) -> None:
+def test_an_annotation_is_one_command(recording: gpumem.types.Recording, dirty: str) -> None:
     it = checked(recording, dirty)
     for violation in it.violations:
         object.__setattr__(violation, "cell", None)
@@ -213,7 +216,7 @@ def test_an_annotation_is_one_command(recording: gpumem.Recording, dirty: str) -
         assert "%0A::" not in message.replace("%250A::", "")
 
 
-def test_results_of_tests_are_xml(recording: gpumem.Recording, dirty: str) -> None:
+def test_results_of_tests_are_xml(recording: gpumem.types.Recording, dirty: str) -> None:
     document = junit.document([checked(recording, dirty)])
     check_characters(document.decode())
     root = ET.fromstring(document)  # noqa: S314 (our own)
@@ -230,7 +233,7 @@ def test_results_of_tests_are_xml(recording: gpumem.Recording, dirty: str) -> No
 
 
 def test_pages_and_tables_have_no_elements_of_a_name(
-    recording: gpumem.Recording, tmp_path: Path, dirty: str
+    recording: gpumem.types.Recording, tmp_path: Path, dirty: str
 ) -> None:
     report = gpumem.report(recording)
     check_html(report.findings._repr_html_(), PLAIN)
@@ -256,7 +259,7 @@ def strings(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
-def test_data_has_clean_names(recording: gpumem.Recording) -> None:
+def test_data_has_clean_names(recording: gpumem.types.Recording) -> None:
     report = gpumem.report(recording)
     for content in (json.loads(report.to_json()), json.loads(recording._report_chrome_trace())):
         for text in strings(content):
@@ -371,7 +374,7 @@ def test_what_other_programs_wrote_stays_in_its_lines(
 ) -> None:
     path = written(dirty, tmp_path)
     found = gpumem.load(path)
-    assert not isinstance(found, gpumem.Recording)
+    assert not isinstance(found, gpumem.types.Recording)
     for width in (40, 100):
         check_lines(found.text(width))
     if found._page_title is not None:

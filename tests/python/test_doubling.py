@@ -21,7 +21,7 @@ class Model:
 """
 
 
-def doubled(shell: Shell, cell: str, times: int = 2) -> list[gpumem.Finding]:
+def doubled(shell: Shell, cell: str, times: int = 2) -> list[gpumem.types.Finding]:
     """Run a cell again and again on a new device; return what is said of two copies."""
     sim.use(1 << 30)
     shell.user_ns["sim"] = sim

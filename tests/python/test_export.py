@@ -41,7 +41,7 @@ await all_of_them()
 
 
 @pytest.fixture
-def session(shell: Shell) -> gpumem.Recording:
+def session(shell: Shell) -> gpumem.types.Recording:
     """Return a recording with all that a trace draws: a leak, blocks, steps, a trace, an error."""
     sim.use(total_bytes=400 << 20)
     shell.run("from gpumem import sim\nkept = []")
@@ -53,13 +53,13 @@ def session(shell: Shell) -> gpumem.Recording:
     return gpumem.recording()
 
 
-def trace_of(recording: gpumem.Recording, folder: Path) -> list[dict[str, Any]]:
+def trace_of(recording: gpumem.types.Recording, folder: Path) -> list[dict[str, Any]]:
     path = folder / "session.trace.json"
     gpumem.report(recording).save(path)
     return checked(json.loads(path.read_text(encoding="utf-8")))
 
 
-def test_a_trace_keeps_the_formats_rules(session: gpumem.Recording, tmp_path: Path) -> None:
+def test_a_trace_keeps_the_formats_rules(session: gpumem.types.Recording, tmp_path: Path) -> None:
     events = trace_of(session, tmp_path)
     slices = [event for event in events if event["ph"] == "X"]
     runs = {row["run"] for row in gpumem.report(session).runs}
@@ -71,7 +71,7 @@ def test_a_trace_keeps_the_formats_rules(session: gpumem.Recording, tmp_path: Pa
     assert {event["tid"] for event in slices if event["name"].startswith("task")} > {1}
 
 
-def test_a_traces_counters_are_the_levels(session: gpumem.Recording, tmp_path: Path) -> None:
+def test_a_traces_counters_are_the_levels(session: gpumem.types.Recording, tmp_path: Path) -> None:
     events = trace_of(session, tmp_path)
     names = {
         event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"
@@ -86,7 +86,7 @@ def test_a_traces_counters_are_the_levels(session: gpumem.Recording, tmp_path: P
     assert (allocated[0], max(allocated)) == (0, highest)
 
 
-def test_a_traces_findings_are_the_reports(session: gpumem.Recording, tmp_path: Path) -> None:
+def test_a_traces_findings_are_the_reports(session: gpumem.types.Recording, tmp_path: Path) -> None:
     found = [event for event in trace_of(session, tmp_path) if event["ph"] == "i"]
     report = gpumem.report(session)
     assert sorted(event["name"] for event in found) == sorted(
@@ -101,7 +101,7 @@ def test_an_empty_session_is_a_trace(shell: Shell, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["runs", "samples", "findings"])
-def test_a_table_is_a_stream_of_arrow(session: gpumem.Recording, what: str) -> None:
+def test_a_table_is_a_stream_of_arrow(session: gpumem.types.Recording, what: str) -> None:
     table = gpumem.report(session).table(what)
     read = Reader(table)
     assert read.columns == table._columns()
@@ -110,7 +110,7 @@ def test_a_table_is_a_stream_of_arrow(session: gpumem.Recording, what: str) -> N
     assert Reader(table).columns == read.columns
 
 
-def test_a_report_is_a_stream_of_its_runs(session: gpumem.Recording) -> None:
+def test_a_report_is_a_stream_of_its_runs(session: gpumem.types.Recording) -> None:
     report = gpumem.report(session)
     columns = Reader(report).columns
     of_cell = {"cell": "label", "cell_id": "id"}
@@ -122,7 +122,7 @@ def test_a_report_is_a_stream_of_its_runs(session: gpumem.Recording) -> None:
     assert flat - set(columns) == {"oom"}
 
 
-def test_samples_are_all_that_was_read(session: gpumem.Recording) -> None:
+def test_samples_are_all_that_was_read(session: gpumem.types.Recording) -> None:
     columns = Reader(gpumem.report(session).table("samples")).columns
     assert set(columns["series"]) == {"sampled", "marked", "traced"}
     assert set(columns["label"]) == {None, "batch"}
@@ -157,14 +157,14 @@ def test_a_stream_that_nobody_reads_is_freed() -> None:
     assert resident_bytes() - before < 50 * MIB
 
 
-def test_there_is_no_other_table(session: gpumem.Recording) -> None:
+def test_there_is_no_other_table(session: gpumem.types.Recording) -> None:
     with pytest.raises(ValueError, match='there is no table "cells"\nhint: name "runs"'):
         gpumem.report(session).table("cells")
 
 
 @pytest.mark.parametrize("what", ["runs", "samples", "findings"])
 def test_a_table_is_a_data_frame(
-    session: gpumem.Recording, monkeypatch: pytest.MonkeyPatch, what: str
+    session: gpumem.types.Recording, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     pandas = types.ModuleType("pandas")
     vars(pandas)["DataFrame"] = dict
@@ -186,7 +186,9 @@ def strict(schema: Any) -> Any:
     return own
 
 
-def test_a_reports_json_is_as_its_schema_says(session: gpumem.Recording, shell: Shell) -> None:
+def test_a_reports_json_is_as_its_schema_says(
+    session: gpumem.types.Recording, shell: Shell
+) -> None:
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(strict(schema))

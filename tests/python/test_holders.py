@@ -214,7 +214,7 @@ def test_holders_say_what_each_name_alone_keeps(notebook: Shell) -> None:
     assert (both.n_bytes, both.device, both.and_others) == (2 * MIB, "sim:0", False)
     assert found.composition["sim:0"]["names"] >= 2 * MIB
     assert not found.is_cut
-    assert "losses · list of 4 tensors, each with its graph" in repr(found)
+    assert "losses · list of 4 tensors, each with its graph" in str(found)
 
 
 class Grad:
@@ -282,7 +282,7 @@ def test_a_run_that_grew_keeps_who_holds_it(notebook: Shell) -> None:
     grown = "    12 MiB  losses · list of 2 tensors · +4 MiB since the last look"
     assert grown in held_after(1)
     # A recording that was kept says so, too.
-    again = gpumem.Recording.from_bytes(gpumem.recording().to_bytes())
+    again = gpumem.types.Recording.from_bytes(gpumem.recording().to_bytes())
     assert grown in again._held_text(1, 100).splitlines()
 
 

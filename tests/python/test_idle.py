@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import gpumem
 import pytest
-from gpumem import Twin, sim
+from gpumem import sim
+from gpumem.types import Twin
 
 from tests.support.shell import run
 

@@ -264,9 +264,9 @@ def test_an_open_report_follows_the_session(kernel: Kernel) -> None:
     view = kernel.run("%gpumem_report").of("display_data")[1]["content"]
     comm_id = view["data"][WIDGET]["model_id"]
     known: bytes = kernel.value("gpumem.recording().to_bytes()")
-    assert gpumem.Recording.from_bytes(known)._position()[1] == 1
+    assert gpumem.types.Recording.from_bytes(known)._position()[1] == 1
     kernel.run("%%gpumem\nx = 2")
-    while gpumem.Recording.from_bytes(known)._position()[1] < 2:
+    while gpumem.types.Recording.from_bytes(known)._position()[1] < 2:
         known += kernel.next_frames(comm_id)
 
     ask = {"comm_id": comm_id, "data": {"method": "request_state"}}
@@ -277,7 +277,7 @@ def test_an_open_report_follows_the_session(kernel: Kernel) -> None:
     ]
     paths = state["content"]["data"]["buffer_paths"]
     whole = gzip.decompress(bytes(state["buffers"][paths.index(["recording"])]))
-    assert kernel.value(f"gpumem.Recording.from_bytes({whole!r})._position()[1]") == 2
+    assert kernel.value(f"gpumem.types.Recording.from_bytes({whole!r})._position()[1]") == 2
 
 
 def test_an_open_report_follows_a_cell_that_is_under_way(kernel: Kernel) -> None:
@@ -292,7 +292,7 @@ def test_an_open_report_follows_a_cell_that_is_under_way(kernel: Kernel) -> None
     n_steps = []
     for _ in range(6):
         known += kernel.next_frames(comm_id)
-        report = gpumem.report(gpumem.Recording.from_bytes(known))
+        report = gpumem.report(gpumem.types.Recording.from_bytes(known))
         assert report.runs[-1]["status"] == "running"
         n_steps += [
             finding.n_runs
@@ -304,7 +304,7 @@ def test_an_open_report_follows_a_cell_that_is_under_way(kernel: Kernel) -> None
     assert len(n_steps) > 2
     assert n_steps == sorted(set(n_steps))
     whole = kernel.value("gpumem.recording().to_bytes()")
-    while gpumem.Recording.from_bytes(known).to_bytes() != whole:
+    while gpumem.types.Recording.from_bytes(known).to_bytes() != whole:
         known += kernel.next_frames(comm_id)
 
 

@@ -40,9 +40,9 @@ def log() -> str:
     return "\n".join([HEADER, *lines]) + "\n"
 
 
-def opened(path: Path) -> gpumem.LevelLog:
+def opened(path: Path) -> gpumem.types.LevelLog:
     found = gpumem.load(path)
-    assert isinstance(found, gpumem.LevelLog)
+    assert isinstance(found, gpumem.types.LevelLog)
     return found
 
 

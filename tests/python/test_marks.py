@@ -27,7 +27,7 @@ def recorded(shell: Shell) -> Shell:
     return shell
 
 
-def counts_steps(finding: gpumem.Finding) -> bool:
+def counts_steps(finding: gpumem.types.Finding) -> bool:
     return isinstance(finding.details, Growth) and finding.details.steps
 
 

@@ -52,7 +52,7 @@ def entrance(
         cli.main(["report", name, "--store", str(folder)])
         return "".join(capsys.readouterr())
 
-    def recorded(read: Callable[[str], gpumem.Recording]) -> Entrance:
+    def recorded(read: Callable[[str], gpumem.types.Recording]) -> Entrance:
         def shown(name: str) -> str:
             try:
                 return gpumem.report(read(name)).text()
@@ -61,9 +61,9 @@ def entrance(
 
         return shown
 
-    def baseline(name: str) -> gpumem.Recording:
+    def baseline(name: str) -> gpumem.types.Recording:
         compared = compare_with(name)
-        assert isinstance(compared, gpumem.Comparison)
+        assert isinstance(compared, gpumem.types.Comparison)
         return compared.baseline
 
     entrances: dict[str, Entrance] = {

@@ -112,9 +112,9 @@ def written(folder: Path, schema: dict[str, str], *, without: Iterable[str] = ()
     return path
 
 
-def opened(path: Path) -> gpumem.NsightExport:
+def opened(path: Path) -> gpumem.types.NsightExport:
     found = gpumem.load(path)
-    assert isinstance(found, gpumem.NsightExport)
+    assert isinstance(found, gpumem.types.NsightExport)
     return found
 
 

@@ -49,7 +49,7 @@ def of_the_shell(holders: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [it for it in holders if it["kind"] in {"variable", "output_history", "traceback"}]
 
 
-def out_of_memory() -> list[gpumem.Finding]:
+def out_of_memory() -> list[gpumem.types.Finding]:
     return [found for found in gpumem.report().findings if found.kind == "out_of_memory"]
 
 

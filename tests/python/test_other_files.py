@@ -154,7 +154,7 @@ def test_sums_of_a_profile_of_jax(tmp_path: Path, *, is_packed: bool) -> None:
     path = tmp_path / "memory.prof"
     path.write_bytes(gzip.compress(profile()) if is_packed else profile())
     found = read(path)
-    assert isinstance(gpumem.load(path), gpumem.DeviceProfile)
+    assert isinstance(gpumem.load(path), gpumem.types.DeviceProfile)
     assert (found["bytes"], found["n_allocations"]) == (sum(row[3] for row in ALIVE), len(ALIVE))
     parts: dict[tuple[str | None, str], int] = {}
     owners: dict[int, int] = {}

@@ -82,7 +82,7 @@ def shell(shell: Shell) -> Iterator[Shell]:
         shell.user_ns["worker"].join()
 
 
-def findings() -> list[gpumem.Finding]:
+def findings() -> list[gpumem.types.Finding]:
     return [it for it in gpumem.report().findings if it.kind == "outlived"]
 
 

@@ -256,7 +256,7 @@ def test_from_python_it_returns_what_it_did(shell: Shell) -> None:
     assert [step.name for step in released.steps] == ["traceback", "cache"]
     assert released.steps[0].freed == {"sim:0": 64 * MIB}
     assert released.freed == {"sim:0": 2 * 64 * MIB}
-    assert repr(released) == str(released)
+    assert repr(released) == "<Released: 2 steps taken, 128 MiB on sim:0>"
     with pytest.raises(ValueError, match="there is no variable 'nosuch'"):
         gpumem.release("nosuch")
 

@@ -32,7 +32,7 @@ MIB = 1 << 20
 
 
 @pytest.fixture
-def leak(shell: Shell) -> gpumem.Recording:
+def leak(shell: Shell) -> gpumem.types.Recording:
     """Return a recording of a cell that leaks and of one that fails."""
     # Forty of them fill a tenth of it.
     sim.use(total_bytes=400 << 20)
@@ -43,7 +43,7 @@ def leak(shell: Shell) -> gpumem.Recording:
     return gpumem.recording()
 
 
-def test_a_finding_carries_its_evidence(leak: gpumem.Recording) -> None:
+def test_a_finding_carries_its_evidence(leak: gpumem.types.Recording) -> None:
     (finding,) = (each for each in gpumem.report(leak).findings if each.device == "sim:0")
     assert (finding.kind, finding.state) == ("leak", "leak")
     assert finding.severity in {"critical", "warning"}
@@ -62,7 +62,7 @@ def test_a_finding_carries_its_evidence(leak: gpumem.Recording) -> None:
     assert "4 MiB" in f"{finding.title} {finding.detail}"
 
 
-def test_a_row_for_each_run_and_device(leak: gpumem.Recording) -> None:
+def test_a_row_for_each_run_and_device(leak: gpumem.types.Recording) -> None:
     rows = gpumem.report(leak).runs
     assert [(row["run"], row["device"]) for row in rows] == [
         (run, device) for run in range(11) for device in ("sim:0", "host")
@@ -74,7 +74,7 @@ def test_a_row_for_each_run_and_device(leak: gpumem.Recording) -> None:
     assert all(row["allocated_after_bytes"] is None for row in rows if row["device"] == "host")
 
 
-def test_json_and_text_say_the_same(leak: gpumem.Recording) -> None:
+def test_json_and_text_say_the_same(leak: gpumem.types.Recording) -> None:
     report = gpumem.report(leak)
     content = json.loads(report.to_json())
     assert len(content["findings"]) == len(report.findings)
@@ -83,7 +83,7 @@ def test_json_and_text_say_the_same(leak: gpumem.Recording) -> None:
         text = report.text(width)
         assert max(len(line) for line in text.splitlines()) <= width
         assert report.findings[0].title.split()[0] in text
-    assert repr(report) == "<gpumem.Report: 1 finding, 22 rows>"
+    assert repr(report) == "<Report: 1 finding, 22 rows>"
 
 
 def test_a_path_is_no_recording_yet() -> None:
@@ -91,7 +91,9 @@ def test_a_path_is_no_recording_yet() -> None:
         gpumem.report("a.gpumem")
 
 
-def test_a_report_does_not_change_with_the_session(shell: Shell, leak: gpumem.Recording) -> None:
+def test_a_report_does_not_change_with_the_session(
+    shell: Shell, leak: gpumem.types.Recording
+) -> None:
     report = gpumem.report(leak)
     shell.run("%%gpumem -q\n2")
     assert len(report.runs) == 22
@@ -110,7 +112,7 @@ def test_a_report_does_not_change_with_the_session(shell: Shell, leak: gpumem.Re
     ],
 )
 def test_a_report_is_saved_as_its_name_says(
-    leak: gpumem.Recording, tmp_path: Path, name: str, magic: bytes
+    leak: gpumem.types.Recording, tmp_path: Path, name: str, magic: bytes
 ) -> None:
     gpumem.report(leak).save(tmp_path / name)
     assert (tmp_path / name).read_bytes().startswith(magic)
@@ -118,23 +120,25 @@ def test_a_report_is_saved_as_its_name_says(
 
 
 @pytest.mark.parametrize("name", ["r.gif", "r", "r.png.txt", "r.csv", "r.md"])
-def test_another_ending_is_refused(leak: gpumem.Recording, tmp_path: Path, name: str) -> None:
+def test_another_ending_is_refused(leak: gpumem.types.Recording, tmp_path: Path, name: str) -> None:
     with pytest.raises(gpumem.GpuMemError, match=r"hint: end the name in \.png, .*\.trace\.json"):
         gpumem.report(leak).save(tmp_path / name)
     assert list(tmp_path.glob(name)) == []
 
 
-def test_a_recording_comes_back_from_its_file(leak: gpumem.Recording, tmp_path: Path) -> None:
+def test_a_recording_comes_back_from_its_file(leak: gpumem.types.Recording, tmp_path: Path) -> None:
     path = tmp_path / "session.gpumem"
     leak.save(path)
     again = gpumem.load(path)
     assert again.to_bytes() == leak.to_bytes() == path.read_bytes()
     assert gpumem.report(again).to_json() == gpumem.report(leak).to_json()
-    assert repr(again) == "<gpumem.Recording: 11 runs of 2 cells>"
+    assert repr(again) == "<Recording: 11 runs of 2 cells>"
     assert gpumem.load(str(path)).to_bytes() == leak.to_bytes()
 
 
-def test_a_recording_is_read_in_another_process(leak: gpumem.Recording, tmp_path: Path) -> None:
+def test_a_recording_is_read_in_another_process(
+    leak: gpumem.types.Recording, tmp_path: Path
+) -> None:
     leak.save(tmp_path / "session.gpumem")
     script = "import gpumem, sys; print(gpumem.report(gpumem.load(sys.argv[1])).findings[0].kind)"
     ran = run_python("-c", script, tmp_path / "session.gpumem")
@@ -157,7 +161,9 @@ def test_what_is_no_recording_is_refused(tmp_path: Path, content: bytes, offset:
     assert "recording" in first
 
 
-def test_a_cut_recording_gives_its_whole_frames(leak: gpumem.Recording, tmp_path: Path) -> None:
+def test_a_cut_recording_gives_its_whole_frames(
+    leak: gpumem.types.Recording, tmp_path: Path
+) -> None:
     path = tmp_path / "cut.gpumem"
     whole = leak.to_bytes()
     ends = frame_ends(whole)
@@ -188,7 +194,9 @@ def frame_ends(whole: bytes) -> list[int]:
 
 
 @pytest.mark.parametrize("name", ["kept.gpumem", "kept.png", "kept.svg", "kept.html"])
-def test_a_file_is_for_its_owner_alone(leak: gpumem.Recording, tmp_path: Path, name: str) -> None:
+def test_a_file_is_for_its_owner_alone(
+    leak: gpumem.types.Recording, tmp_path: Path, name: str
+) -> None:
     # The shell keeps its profile beside this one.
     folder = tmp_path / "kept"
     folder.mkdir()
@@ -202,7 +210,7 @@ def test_a_file_is_for_its_owner_alone(leak: gpumem.Recording, tmp_path: Path, n
 
 @pytest.mark.parametrize("name", ["kept.gpumem", "kept.png", "kept.svg", "kept.html"])
 def test_a_full_disk_leaves_the_old_file(
-    leak: gpumem.Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    leak: gpumem.types.Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     folder = tmp_path / "kept"
     folder.mkdir()
@@ -217,7 +225,7 @@ def test_a_full_disk_leaves_the_old_file(
 
 
 def test_a_link_stays_and_what_it_points_to_is_written(
-    leak: gpumem.Recording, tmp_path: Path
+    leak: gpumem.types.Recording, tmp_path: Path
 ) -> None:
     folder = tmp_path / "there"
     folder.mkdir()
@@ -231,12 +239,12 @@ def test_a_link_stays_and_what_it_points_to_is_written(
         assert target.read_bytes() == leak.to_bytes()
 
 
-def test_a_device_and_a_pipe_are_written_to(leak: gpumem.Recording, tmp_path: Path) -> None:
+def test_a_device_and_a_pipe_are_written_to(leak: gpumem.types.Recording, tmp_path: Path) -> None:
     leak.save("/dev/null")
     assert Path("/dev/null").is_char_device()
     code = "import gpumem; gpumem.recording().save('/dev/stdout')"
     shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-    assert "0 runs" in repr(gpumem.Recording.from_bytes(shown.stdout))
+    assert "0 runs" in repr(gpumem.types.Recording.from_bytes(shown.stdout))
     # The file that a shell has opened is the one that is written.
     path = tmp_path / "out"
     with path.open("wb") as out:
@@ -244,7 +252,7 @@ def test_a_device_and_a_pipe_are_written_to(leak: gpumem.Recording, tmp_path: Pa
     assert "0 runs" in repr(gpumem.load(path))
 
 
-def save(recording: gpumem.Recording, path: Path) -> None:
+def save(recording: gpumem.types.Recording, path: Path) -> None:
     """Write the recording, or its report."""
     if path.suffix == ".gpumem":
         recording.save(path)
@@ -275,13 +283,13 @@ def test_a_missing_file_is_named_as_by_open(tmp_path: Path) -> None:
         gpumem.recording().save(tmp_path / "nowhere" / "r.gpumem")
 
 
-def test_findings_are_plain_values(leak: gpumem.Recording) -> None:
+def test_findings_are_plain_values(leak: gpumem.types.Recording) -> None:
     findings = gpumem.report(leak).findings
     assert copy.deepcopy(findings) == pickle.loads(pickle.dumps(findings)) == findings  # noqa: S301 (our own)
     assert len(set(findings)) == len(findings)
 
 
-def test_a_notebook_shows_findings_as_a_table(leak: gpumem.Recording) -> None:
+def test_a_notebook_shows_findings_as_a_table(leak: gpumem.types.Recording) -> None:
     shown = gpumem.report(leak).findings._repr_html_()
     assert shown.count("<tr>") == 1 + len(gpumem.report(leak).findings)
     assert ">kept</td>" in shown
@@ -290,7 +298,7 @@ def test_a_notebook_shows_findings_as_a_table(leak: gpumem.Recording) -> None:
     assert "no findings" in gpumem.report(leak, rules=rules).findings._repr_html_()
 
 
-def test_a_notebook_shows_a_comparison_as_a_table(leak: gpumem.Recording) -> None:
+def test_a_notebook_shows_a_comparison_as_a_table(leak: gpumem.types.Recording) -> None:
     shown = gpumem.compare(leak, leak)._repr_html_()
     assert ">same</td>" in shown
     assert shown.count(">4 MiB</td>") == 2

@@ -39,7 +39,7 @@ def retained() -> dict[str, tuple[int, int | None]]:
     }
 
 
-def finding() -> gpumem.Finding:
+def finding() -> gpumem.types.Finding:
     [found] = [it for it in gpumem.report().findings if it.kind == "retention"]
     return found
 

@@ -33,7 +33,7 @@ def leaking(shell: Shell) -> Shell:
     return shell
 
 
-def kinds(report: gpumem.Report) -> list[str]:
+def kinds(report: gpumem.types.Report) -> list[str]:
     """Return what was found on the simulated device."""
     return [finding.kind for finding in report.findings if finding.device == "sim:0"]
 

@@ -41,9 +41,9 @@ def written(folder: Path, snapshot: Any, protocol: int = 4) -> Path:
     return path
 
 
-def opened(path: Path) -> gpumem.TorchSnapshot:
+def opened(path: Path) -> gpumem.types.TorchSnapshot:
     snapshot = gpumem.load(path)
-    assert isinstance(snapshot, gpumem.TorchSnapshot)
+    assert isinstance(snapshot, gpumem.types.TorchSnapshot)
     return snapshot
 
 

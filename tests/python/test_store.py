@@ -51,7 +51,7 @@ def said_by(shell: Shell, cell: str) -> str:
     return "\n".join([*shell.lines[n_lines:], outcome.stdout + outcome.stderr])
 
 
-def findings(recording: gpumem.Recording) -> list[Any]:
+def findings(recording: gpumem.types.Recording) -> list[Any]:
     found: list[Any] = json.loads(gpumem.report(recording).to_json())["findings"]
     return found
 

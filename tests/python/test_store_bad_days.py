@@ -218,7 +218,7 @@ def test_code_that_closes_every_descriptor(folder: Path) -> None:
 
 
 @pytest.fixture
-def closed(kept: Shell, folder: Path) -> tuple[Path, gpumem.Recording]:
+def closed(kept: Shell, folder: Path) -> tuple[Path, gpumem.types.Recording]:
     """Return the file of a session that is over, and what was recorded in it."""
     for _ in range(12):
         kept.run(GROW)
@@ -229,7 +229,7 @@ def closed(kept: Shell, folder: Path) -> tuple[Path, gpumem.Recording]:
 
 @pytest.mark.parametrize("filling", [b"\0", b"x", b"\xa6"])
 def test_a_file_whose_beginning_is_gone(
-    closed: tuple[Path, gpumem.Recording], filling: bytes
+    closed: tuple[Path, gpumem.types.Recording], filling: bytes
 ) -> None:
     path, recorded = closed
     whole = path.read_bytes()
@@ -261,7 +261,7 @@ def test_of_a_file_that_was_cut_what_is_left_is_read(folder: Path) -> None:
     assert len(gpumem.report(loaded).runs) == session["n_runs"]
 
 
-def test_every_flipped_bit_is_noticed(closed: tuple[Path, gpumem.Recording]) -> None:
+def test_every_flipped_bit_is_noticed(closed: tuple[Path, gpumem.types.Recording]) -> None:
     path, recorded = closed
     whole = path.read_bytes()
     at_last = whole.rindex(b"\xa6finish") - 8

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gpumem
 import pytest
 from gpumem import _gpumem
+from gpumem.classic import GPUMemoryProfiler
 from IPython.core.error import UsageError
+
+from tests.support.reports import recording_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.python.conftest import Shell
 
@@ -128,13 +131,13 @@ def test_a_file_may_have_any_name(
     recorded.run(f"%%gpumem --trace {LONE}.pickle\nkept.append(sim.tensor(1 << 20))")
     recorded.run_line_magic("gpumem_report", f"--html {LONE}.html")
     gpumem.recording().save(f"{LONE}.gpumem")
-    assert gpumem.load(f"{LONE}.gpumem").to_bytes() == gpumem.recording().to_bytes()
+    assert recording_in(Path(f"{LONE}.gpumem")).to_bytes() == gpumem.recording().to_bytes()
     names = sorted(path.name for path in tmp_path.iterdir() if path.is_file())
     assert names == [f"{LONE}.gpumem", f"{LONE}.html", f"{LONE}.pickle"]
 
 
 def test_a_lone_surrogate_beside_the_recording_raises_nothing(recorded: Shell) -> None:
-    profiler = gpumem.GPUMemoryProfiler()
+    profiler = GPUMemoryProfiler()
     ask: list[Callable[[], object]] = [
         lambda: _gpumem.sources_text([LONE]),
         lambda: _gpumem.classic_snapshot(LONE, LONE, cpu=False),

@@ -27,15 +27,15 @@ ALL = [*DATA.glob("*.json*"), *(Path(MORE).glob("*.json*") if MORE else [])]
 TRACES = sorted(path for path in ALL if "trace" in path.name or "hta_df" in path.name)
 
 
-def opened(path: Path) -> gpumem.TorchTrace:
+def opened(path: Path) -> gpumem.types.TorchTrace:
     trace = gpumem.load(path)
-    assert isinstance(trace, gpumem.TorchTrace)
+    assert isinstance(trace, gpumem.types.TorchTrace)
     return trace
 
 
 def read(path: Path) -> Any:
     found = gpumem.load(path)
-    assert isinstance(found, (gpumem.TorchTrace, gpumem.MemoryTimeline))
+    assert isinstance(found, (gpumem.types.TorchTrace, gpumem.types.MemoryTimeline))
     return json.loads(found.to_json())
 
 
@@ -147,7 +147,7 @@ def test_a_timeline_has_its_categories() -> None:
     parts = sum(category["at_peak_bytes"] for category in found["categories"])
     assert parts == found["peak_bytes"]
     timeline = gpumem.load(RAW)
-    assert isinstance(timeline, gpumem.MemoryTimeline)
+    assert isinstance(timeline, gpumem.types.MemoryTimeline)
     text = timeline.text()
     assert text.startswith("PyTorch memory timeline · ")
     assert "parameters" in text

@@ -68,7 +68,7 @@ def test_what_no_object_leads_to_is_told_with_its_bytes(notebook: Shell) -> None
     }
     found = gpumem.holders()
     assert found.composition["sim:0"] == {"names": 3 * MIB, "unnamed": 5 * MIB}
-    assert "5 MiB  outside Python (no name reaches it) · allocated, and held by no" in repr(found)
+    assert "5 MiB  outside Python (no name reaches it) · allocated, and held by no" in str(found)
     notebook.run("%gpumem why 'outside Python'")
 
 

@@ -108,7 +108,7 @@ def test_a_comparison_says_what_it_waits_for(shell: Shell) -> None:
 
 
 def test_a_fix_is_found_by_its_first_line(shell: Shell) -> None:
-    def recorded(keeps: str) -> gpumem.Recording:
+    def recorded(keeps: str) -> gpumem.types.Recording:
         gpumem._gpumem.reset()
         shell.run("import gpumem; gpumem.sim.use(total_bytes=8 << 30); kept = []")
         for _ in range(12):
@@ -308,7 +308,7 @@ def test_what_a_thread_collects_is_laid_to_no_cell(
     assert (" ran, by worker (thread)" in finding.detail) == (by is not None)
 
 
-def on_sim() -> list[gpumem.Finding]:
+def on_sim() -> list[gpumem.types.Finding]:
     """Return the findings about the simulated device."""
     return [it for it in gpumem.report().findings if it.device == "sim:0"]
 

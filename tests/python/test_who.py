@@ -107,7 +107,7 @@ assert first.pid == os.getpid() and first.kind == "own" and first.used_bytes == 
 assert first.user and first.age_nanos > 0 and first.words == "this process"
 told = gpumem.who()
 assert len(told) == 3 and told[1:] == list(told)[1:]
-assert "hush" not in repr(gpumem.who()) + repr(list(gpumem.who()))
+assert "hush" not in str(gpumem.who()) + repr(list(gpumem.who()))
 tell(seen("kind", "device", "used_bytes", "why_unknown", "is_suspect"))
 """
     check(
@@ -156,7 +156,7 @@ server, kernel, worker = family("ends", "waits", "-f", "kernel-k1.json")
 listed(kernel, worker)
 told = gpumem.who()
 assert [it.pid for it in told.suspects] == [kernel]
-assert f"`kill {kernel}` ends what nobody seems to use any more: 99 MiB" in repr(told)
+assert f"`kill {kernel}` ends what nobody seems to use any more: 99 MiB" in str(told)
 tell([[*it[:2], it[2].replace(str(server), "N")] for it in seen("kind", "is_suspect", "words")])
 """
     words = "orphaned kernel of /data/old.ipynb: its Jupyter server (pid N) is gone"

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpumem import Finding
+    from gpumem.types import Finding
     from IPython.core.interactiveshell import InteractiveShell
 
 END = "@@@"

@@ -26,8 +26,14 @@ def state(source: str) -> tuple[bool, str]:
 def read_file(path: Path) -> dict[str, Any]:
     """Return a file's JSON; its text must fit 80 columns."""
     found = gpumem.load(path)
-    assert not isinstance(found, gpumem.Recording)
+    assert not isinstance(found, gpumem.types.Recording)
     text = found.text(80)
     assert all(len(line) <= 80 for line in text.splitlines()), text
     made: dict[str, Any] = json.loads(found.to_json())
     return made
+
+
+def recording_in(path: Path) -> gpumem.types.Recording:
+    found = gpumem.load(path)
+    assert isinstance(found, gpumem.types.Recording)
+    return found

@@ -121,7 +121,7 @@ fn what_others_read_of_findings_is_what_the_analyzer_declares() {
 
 #[test]
 fn every_crate_in_the_wheel_has_its_notice() {
-    let notices = text("pybind/LICENSE-THIRD-PARTY");
+    let notices = text("LICENSE-THIRD-PARTY");
     for package in ["gpumem-pybind", "gpumem-widget", "gpumem-files-page"] {
         linked(package).unless_named_in(&notices).none();
     }

@@ -11,7 +11,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 # In the folder whose `LICENSE-*` the wheel and the sources carry.
-FILE = ROOT / "pybind" / "LICENSE-THIRD-PARTY"
+FILE = ROOT / "LICENSE-THIRD-PARTY"
 # What is compiled into the wheel: the extension, and the modules of the pages.
 PACKAGES = ["gpumem-pybind", "gpumem-widget", "gpumem-files-page"]
 FONTS = "DejaVu Sans, DejaVu Sans Bold, DejaVu Sans Mono"

@@ -21,7 +21,7 @@ REPORT = "GPUMEM_SITE_REPORT"
 LIVE = """# A live report
 
 This is a report as `%gpumem_report --html FILE` writes it: one file that loads nothing from the
-network. Click a cell, open *Evidence*, move a slider under *Settings*. [The report](REPORT.md)
+network. Click a cell, open *Evidence*, move a slider under *Settings*. [The report](report.md)
 explains its parts.
 
 <iframe src="../report.html" title="A live report of gpumem" loading="lazy"

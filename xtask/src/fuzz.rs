@@ -20,7 +20,7 @@ const FLAGS: [&str; 7] = [
     "-Ccodegen-units=1",
 ];
 
-/// Fuzzes one reader or all, each for so many seconds, and prints how often each was executed.
+/// Fuzzes one reader or all, each for `seconds`, and prints the number of executions.
 ///
 /// # Errors
 ///

@@ -15,7 +15,7 @@ const CHROMIUM_NAMES: [&str; 5] = [
     "chrome",
 ];
 
-/// Installs a package of the system where nobody has to be asked, else says how.
+/// Installs a package of the system if no password is needed, else says how.
 pub(crate) fn install(package: &str) -> Result<()> {
     let sudo: &[&str] = if is_root() { &[] } else { &["sudo"] };
     let by_hand = [sudo, &["apt-get", "install", "-y", package]]
@@ -69,7 +69,7 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Whether nobody has to be asked: we are root, or the machine is made for one run.
+/// Whether no password is needed: we are root, or the machine is made for one run.
 pub(crate) fn may_install() -> bool {
     is_root() || std::env::var_os("CI").is_some()
 }

@@ -11,14 +11,16 @@ use crate::project::Project;
 use crate::python::Environment;
 use crate::{run, step, wasm};
 
-const INPUTS: [&str; 8] = [
+const INPUTS: [&str; 10] = [
     "Cargo.toml",
     "Cargo.lock",
     "README.md",
+    "pyproject.toml",
     "core",
     "pybind",
     "LICENSE-APACHE",
     "LICENSE-MIT",
+    "LICENSE-THIRD-PARTY",
     "xtask/src/wheel.rs",
 ];
 
@@ -66,10 +68,9 @@ pub(crate) fn build(project: &Project, for_: Use) -> Result<PathBuf> {
 pub(crate) fn maturin(project: &Project, environment: &Environment, folder: &Path) -> Command {
     let mut build = environment.module("maturin");
     build
+        .current_dir(project.root())
         .args(["build", "--locked", "--quiet", "--interpreter"])
         .arg(environment.python_path())
-        .arg("--manifest-path")
-        .arg(project.path("pybind/Cargo.toml"))
         .arg("--target-dir")
         .arg(project.cargo_target())
         .arg("--out")
@@ -105,7 +106,7 @@ pub(crate) fn publish(project: &Project) -> Result<Published> {
             .arg(environment.python_path())
             .arg("--out-dir")
             .arg(&folder)
-            .arg(project.path("pybind"))
+            .arg(project.root())
             // maturin's own default is a name that no index takes. Not `--locked`: the sources have a part
             // of the workspace, whose lock file names what only the others need.
             .env("MATURIN_PEP517_ARGS", "--compatibility pypi")

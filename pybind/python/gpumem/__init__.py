@@ -2,32 +2,23 @@
 
 Type ``%load_ext gpumem`` in a notebook, then ``%%gpumem`` above a cell or
 ``%gpumem on`` for every cell, and ``%gpumem_report`` for the report.
+
+The classes of results are in :mod:`gpumem.types`, the API of gpu-memory-profiler is in
+:mod:`gpumem.classic`. Sizes are bytes, times are nanoseconds.
 """
 
 # isort: split
 from gpumem import _gil  # noqa: F401 (refuses a Python without the GIL)
 
 # isort: split
-from gpumem import callbacks, sim
-from gpumem._company import GpuProcesses, Process, who
+from gpumem import callbacks, sim, types
+from gpumem._gpu_processes import who
 from gpumem._gpumem import (
     DeviceError,
-    DeviceProfile,
-    Footprint,
-    FootprintRow,
     GpuMemError,
-    JobRanks,
-    LevelLog,
-    MemoryTimeline,
-    NsightExport,
-    Recording,
     RecordingError,
     RecordingWarning,
     StoreError,
-    Table,
-    TorchChange,
-    TorchSnapshot,
-    TorchTrace,
     __version__,
     footprint,
     load,
@@ -39,87 +30,22 @@ from gpumem._gpumem import (
     steps,
     unload_ipython_extension,
 )
-from gpumem._holders import Holder, HolderBranch, Holders, SharedMemory, holders
+from gpumem._holders import holders
 from gpumem._processes import begin_if_started, worker
-from gpumem._release import Released, ReleaseStep, release
-from gpumem._report import (
-    Cell,
-    ChildProcess,
-    Evidence,
-    Finding,
-    Findings,
-    Fix,
-    IdleMemory,
-    KnownLeak,
-    ProcessGrowth,
-    Report,
-    Twin,
-    report,
-)
+from gpumem._release import release
+from gpumem._report import report
 from gpumem._rules import Rules
-from gpumem._sessions import LastRun, StoredSession, open_session, sessions
-from gpumem._snapshot import SavedSnapshot, snapshot
-from gpumem._verdicts import Change, Comparison, Growth, GrowthSide, classify_growth, compare
-from gpumem.classic import (
-    GPUMemoryProfiler,
-    MemoryAnalyzer,
-    MemoryPattern,
-    MemorySnapshot,
-    PerformanceInsight,
-    ProfileResult,
-)
+from gpumem._sessions import open_session, sessions
+from gpumem._snapshot import snapshot
+from gpumem._verdicts import classify_growth, compare
 
 __all__ = [
-    "Cell",
-    "Change",
-    "ChildProcess",
-    "Comparison",
     "DeviceError",
-    "DeviceProfile",
-    "Evidence",
-    "Finding",
-    "Findings",
-    "Fix",
-    "Footprint",
-    "FootprintRow",
-    "GPUMemoryProfiler",
     "GpuMemError",
-    "GpuProcesses",
-    "Growth",
-    "GrowthSide",
-    "Holder",
-    "HolderBranch",
-    "Holders",
-    "IdleMemory",
-    "JobRanks",
-    "KnownLeak",
-    "LastRun",
-    "LevelLog",
-    "MemoryAnalyzer",
-    "MemoryPattern",
-    "MemorySnapshot",
-    "MemoryTimeline",
-    "NsightExport",
-    "PerformanceInsight",
-    "Process",
-    "ProcessGrowth",
-    "ProfileResult",
-    "Recording",
     "RecordingError",
     "RecordingWarning",
-    "ReleaseStep",
-    "Released",
-    "Report",
     "Rules",
-    "SavedSnapshot",
-    "SharedMemory",
     "StoreError",
-    "StoredSession",
-    "Table",
-    "TorchChange",
-    "TorchSnapshot",
-    "TorchTrace",
-    "Twin",
     "__version__",
     "callbacks",
     "classify_growth",
@@ -139,6 +65,7 @@ __all__ = [
     "sim",
     "snapshot",
     "steps",
+    "types",
     "unload_ipython_extension",
     "who",
     "worker",
@@ -149,9 +76,9 @@ del begin_if_started
 
 
 def __getattr__(name: str) -> object:
-    """Import ``gpumem.dask`` where it is used: only there is dask."""
-    if name == "dask":
+    """Import ``gpumem.classic`` and ``gpumem.dask`` when they are first used."""
+    if name in {"classic", "dask"}:
         from importlib import import_module
 
-        return import_module("gpumem.dask")
+        return import_module(f"gpumem.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

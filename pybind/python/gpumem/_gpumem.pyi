@@ -10,26 +10,26 @@ from typing_extensions import Self, disjoint_base
 
 __all__ = [
     "Block",
+    "ChildScan",
     "DeviceError",
     "DeviceProfile",
     "Extension",
     "Footprint",
     "FootprintRow",
     "GpuMemError",
-    "GpuProcesses",
-    "Holders",
+    "HolderSearch",
     "HostTensor",
     "JobRanks",
     "Judge",
     "LettingGo",
     "LevelLog",
-    "LivingChildren",
     "MemorySnapshot",
     "MemoryTimeline",
     "NsightExport",
     "OtherFile",
     "OutOfMemoryError",
     "Probe",
+    "ProcessScan",
     "ProfileResult",
     "Recording",
     "RecordingError",
@@ -99,7 +99,6 @@ __all__ = [
     "device_levels",
     "device_scalars",
     "find_children",
-    "find_company",
     "find_holders",
     "footprint",
     "levels_text",
@@ -112,6 +111,7 @@ __all__ = [
     "recording",
     "register_adapter",
     "reset",
+    "scan_gpu_processes",
     "sim_empty_cache",
     "sim_memory_stats",
     "sim_reset_peak_memory_stats",
@@ -131,21 +131,46 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 __version__: str
 
-class GpuMemError(Exception): ...
+class GpuMemError(Exception):
+    """What gpumem raises; the other errors are kinds of it."""
 
 class RecordingError(GpuMemError):
-    offset: int
+    """A file is not what it has to be; the message says what is wrong, and where."""
 
-class RecordingWarning(UserWarning): ...
-class DeviceError(GpuMemError): ...
-class StoreError(GpuMemError): ...
+    offset: int
+    """The position in the file, in bytes."""
+
+class RecordingWarning(UserWarning):
+    """A recording is incomplete; the message says what is missing."""
+
+class DeviceError(GpuMemError):
+    """There is no such device, or it is not read."""
+
+class StoreError(GpuMemError):
+    """A session on the disk cannot be read or written."""
 
 @final
 class Recording:
+    """All runs of one session, with its devices. It does not change.
+
+    `gpumem.recording()` and `gpumem.load(path)` return it, `gpumem.report(it)` judges it.
+    """
+
     @staticmethod
-    def from_bytes(data: bytes) -> Recording: ...
-    def to_bytes(self) -> bytes: ...
-    def save(self, path: str | os.PathLike[str]) -> None: ...
+    def from_bytes(data: bytes) -> Recording:
+        """Read what `to_bytes` returned.
+
+        Raises:
+            RecordingError: these are no bytes of a recording.
+        """
+    def to_bytes(self) -> bytes:
+        """Return the recording as the bytes of its file."""
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the recording to a file that `gpumem.load` reads.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
     def _position(self) -> tuple[str, int]: ...
     def _counts(self) -> str: ...
     def _rules(self) -> dict[str, float]: ...
@@ -165,26 +190,48 @@ class Recording:
     def _report_png(self, width: float, scale: float, dark: bool) -> bytes: ...
     def _report_svg(self, width: float, dark: bool) -> str: ...
 
-def recording() -> Recording: ...
+def recording() -> Recording:
+    """Return what this session has recorded so far."""
 
-# A Recording or an OtherFile: the content tells which.
 def load(
     path: str | os.PathLike[str], *, notebook: str | os.PathLike[str] | None = None
-) -> Any: ...  # noqa: ANN401 (only the content tells)
+) -> Recording | OtherFile:
+    """Read a file of any kind that gpumem knows; its content tells which.
+
+    A folder holds the recordings of a job's ranks, or the traces of several workers. A text
+    that is no file's path names a baseline or a kept session: ``"last"``, or the beginning of
+    its id. In a memory snapshot or a trace of PyTorch, the cells of ``notebook`` are named, by
+    default those of this session::
+
+        print(gpumem.load("snapshot.pickle"))
+
+    Raises:
+        RecordingError: the content is of no known kind, or damaged.
+        StoreError: the session cannot be read.
+        OSError: there is no such file, or it cannot be read.
+    """
 
 # The same, with what a page needs.
 def _open(
     path: str | os.PathLike[str], *, notebook: str | os.PathLike[str] | None = None
-) -> Any: ...  # noqa: ANN401 (only the content tells)
+) -> Recording | OtherFile: ...
 
 @final
 class Table:
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+    """A table with typed columns, which polars, pyarrow and DuckDB read without a copy."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the table as a stream of Arrow's C interface, of one batch."""
     def _columns(self) -> dict[str, list[Any]]: ...
     def __len__(self) -> int: ...
 
 @disjoint_base
 class OtherFile:
+    """What `gpumem.load` read in a file that is no recording.
+
+    ``str`` and a notebook show the text, ``repr`` one line.
+    """
+
     @property
     def _kind(self) -> str: ...
     @property
@@ -193,40 +240,62 @@ class OtherFile:
     def _page_cells(self) -> str: ...
     def _page_file(self, idx: int) -> bytes: ...
     def _page_files(self) -> list[tuple[str, str]]: ...
-    def text(self, width: int = 100) -> str: ...
-    def to_json(self) -> str: ...
-    def compare(self, before: Self) -> OtherFile: ...
+    def text(self, width: int = 100) -> str:
+        """Return the report as text, at most ``width`` columns wide."""
+
+    def to_json(self) -> str:
+        """Return everything as JSON: sizes are bytes, times are nanoseconds."""
+
+    def compare(self, before: Self) -> OtherFile:
+        """Return what changed since an earlier file of the same kind."""
+
+    def _repr_pretty_(self, printer: Any, _is_cycle: bool) -> None: ...  # noqa: ANN401 (IPython's)
+    def _repr_html_(self) -> str: ...
 
 @final
 class TorchSnapshot(OtherFile):
-    def compare(self, before: Self) -> TorchChange: ...
+    """A memory snapshot of PyTorch: who holds what on each device, and who did at the peak."""
+
+    def compare(self, before: Self) -> TorchChange:
+        """Return what changed since an earlier snapshot of the same program."""
 
 @final
 class TorchTrace(OtherFile):
+    """A Chrome trace of PyTorch's profiler, or those of several workers."""
+
     def text(
         self, width: int = 100, by: Literal["name", "shapes", "module", "function"] = "name"
-    ) -> str: ...
+    ) -> str:
+        """Return the report as text; operators are grouped ``by`` what is named."""
 
 @final
-class TorchChange(OtherFile): ...
+class TorchChange(OtherFile):
+    """Two memory snapshots of PyTorch compared, by stack and by holder."""
 
 @final
-class MemoryTimeline(OtherFile): ...
+class MemoryTimeline(OtherFile):
+    """Bytes by category over time, as PyTorch's `export_memory_timeline` writes them."""
 
 @final
-class LevelLog(OtherFile): ...
+class LevelLog(OtherFile):
+    """A log of memory levels over time: of nvidia-smi or stormlog."""
 
 @final
-class NsightExport(OtherFile): ...
+class NsightExport(OtherFile):
+    """An SQLite export of Nsight Systems: levels, failed calls, what NVTX ranges kept."""
 
 @final
-class DeviceProfile(OtherFile): ...
+class DeviceProfile(OtherFile):
+    """A device memory profile of JAX: what is alive, and which lines allocated it."""
 
 @final
-class JobRanks(OtherFile): ...
+class JobRanks(OtherFile):
+    """The ranks of a job, or workers of a cluster, side by side."""
 
 @final
 class SessionProcesses(OtherFile):
+    """The child processes that a session recorded."""
+
     def __len__(self) -> int: ...
 
 def _ranks(paths: list[str]) -> JobRanks: ...
@@ -300,12 +369,20 @@ class Subscription:
     def next(self, pause: float) -> bytes | None: ...
     def close(self) -> None: ...
 
-def mark(label: str | None = None) -> None: ...
+def mark(label: str | None = None) -> None:
+    """End a step of the running cell, and begin the next one.
+
+    Growth from step to step is judged as growth from run to run is. Outside a recorded cell
+    nothing happens.
+    """
 
 @final
 class Block:
+    """A named part of a cell, as `record` makes it: a context manager and a decorator."""
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The label."""
     def __enter__(self) -> Block: ...
     def __exit__(
         self,
@@ -316,45 +393,98 @@ class Block:
     def __call__(self, function: _F) -> _F: ...
 
 @overload
-def record(name_or_function: str, /) -> Block: ...
+def record(name_or_function: str, /) -> Block:
+    """Record a part of a cell by this name, as a block or as the calls of a function.
+
+    Its memory is judged from run to run, as that of a cell is::
+
+        with gpumem.record("load"):
+            batches = load()
+
+        @gpumem.record
+        def evaluate(model): ...
+    """
+
 @overload
-def record(name_or_function: _F, /) -> _F: ...
+def record(name_or_function: _F, /) -> _F:
+    """Record every call of the function by its name."""
+
 def _block_of(name: str, file: str) -> Block: ...
 def record_blocks(yes: bool) -> None: ...
 
 @final
 class steps(Generic[_T_co]):  # noqa: N801 (it reads as a function)
+    """Iterate, and record each iteration of a long cell as a step.
+
+    Growth from step to step is judged as growth from run to run is::
+
+        for batch in gpumem.steps(loader, "train"):
+            train(batch)
+    """
+
     def __new__(cls, iterable: Iterable[_T], label: str | None = None) -> steps[_T]: ...
     def __iter__(self) -> StepsIterator[_T_co]: ...
     def __len__(self) -> int: ...
 
 @final
 class StepsIterator(Iterator[_T_co]):
+    """The iterator of `steps`."""
+
     def __next__(self) -> _T_co: ...
     def close(self) -> None: ...
 
 @final
 class Footprint:
+    """What a model should take on each device, next to what is there."""
+
     @property
-    def rows(self) -> list[FootprintRow]: ...
+    def rows(self) -> list[FootprintRow]:
+        """One for each device and part."""
     @property
-    def optimizer(self) -> str | None: ...
+    def optimizer(self) -> str | None:
+        """The name of the optimizer's class."""
+    def text(self) -> str:
+        """Return the table as text."""
+
+    def _repr_pretty_(self, printer: Any, _is_cycle: bool) -> None: ...  # noqa: ANN401 (IPython's)
     def _repr_html_(self) -> str: ...
 
 @final
 class FootprintRow:
-    @property
-    def device(self) -> str: ...
-    @property
-    def part(self) -> str: ...
-    @property
-    def expected_bytes(self) -> int | None: ...
-    @property
-    def present_bytes(self) -> int: ...
-    @property
-    def formula(self) -> str: ...
+    """One part of a model on one device. Sizes are bytes."""
 
-def footprint(model: object, optimizer: object = None) -> Footprint: ...
+    @property
+    def device(self) -> str:
+        """The device, such as ``cuda:0``."""
+
+    @property
+    def part(self) -> str:
+        """``parameters``, ``buffers``, ``gradients`` or ``optimizer_state``."""
+
+    @property
+    def expected_bytes(self) -> int | None:
+        """What it should take; None if that is not known."""
+
+    @property
+    def present_bytes(self) -> int:
+        """What is there now."""
+
+    @property
+    def formula(self) -> str:
+        """How ``expected_bytes`` is computed."""
+
+def footprint(model: object, optimizer: object = None) -> Footprint:
+    """Compare what a model should take with what is there, without running it.
+
+    ``model`` is a ``torch.nn.Module``, ``optimizer`` one of ``torch.optim`` or bitsandbytes, or
+    one that wraps such. Activations depend on the input and are not included::
+
+        print(gpumem.footprint(model, optimizer))
+
+    Raises:
+        TypeError: ``model`` is no module, or ``optimizer`` no optimizer.
+    """
+
 def levels_text() -> str: ...
 def bytes_text(n_bytes: int) -> str: ...
 def device_levels() -> list[tuple[str, bool, int | None, int | None, int | None]]: ...
@@ -377,16 +507,20 @@ class Extension:
     def resume(self) -> None: ...
     def show(self, text: str) -> None: ...
 
-def load_ipython_extension(ip: InteractiveShell) -> None: ...
-def unload_ipython_extension(ip: InteractiveShell) -> None: ...
+def load_ipython_extension(ip: InteractiveShell) -> None:
+    """Begin to work in this shell: `%load_ext gpumem` calls it."""
+
+def unload_ipython_extension(ip: InteractiveShell) -> None:
+    """Stop working in this shell: `%unload_ext gpumem` calls it."""
+
 def _stopped() -> str | None: ...
 
 @final
-class Holders:
+class HolderSearch:
     def devices(self) -> list[dict[str, Any]]: ...
     def text(self, name: str | None, device: str | None, width: int) -> str: ...
 
-def find_holders(depth: int) -> Holders: ...
+def find_holders(depth: int) -> HolderSearch: ...
 
 @final
 class LettingGo:
@@ -396,19 +530,19 @@ class LettingGo:
 def outlived(name: str, width: int) -> str | None: ...
 
 @final
-class GpuProcesses:
+class ProcessScan:
     def devices(self) -> list[dict[str, Any]]: ...
     def text(self, width: int) -> str: ...
 
-def find_company() -> GpuProcesses: ...
+def scan_gpu_processes() -> ProcessScan: ...
 
 @final
-class LivingChildren:
+class ChildScan:
     def children(self) -> list[dict[str, Any]]: ...
     def text(self, width: int) -> str: ...
     def end(self, pid: int) -> bool: ...
 
-def find_children() -> LivingChildren: ...
+def find_children() -> ChildScan: ...
 def _check_interval(text: str) -> None: ...
 def register_adapter(
     type_: type[_T],
@@ -416,7 +550,17 @@ def register_adapter(
     /,
     *,
     after_runs: bool = False,
-) -> None: ...
+) -> None:
+    """Make gpumem understand objects of a type, and of its subclasses.
+
+    ``function(object)`` returns ``(device, n_bytes)``, such as ``("cuda:0", 1 << 20)``, or a
+    list of those. A third item, a whole number such as an address, identifies bytes that several
+    objects share. `holders()` and `%gpumem why` call it; with ``after_runs``, the search after
+    a run that kept memory does, too. What it raises is logged and left out::
+
+        gpumem.register_adapter(Pool, lambda pool: ("cuda:0", pool.n_bytes))
+    """
+
 def _looks() -> tuple[int, int, dict[str, int]]: ...
 
 # For tests: only in a process whose environment has GPUMEM_TESTING=1.
@@ -467,6 +611,8 @@ _Level: TypeAlias = int | Any
 
 @disjoint_base
 class MemorySnapshot:
+    """The memory of a device at one instant: bytes, seconds since 1970; None if unknown."""
+
     timestamp: float
     allocated_memory: _Level
     reserved_memory: _Level
@@ -492,12 +638,16 @@ class MemorySnapshot:
         operation: str | None = None,
         stack_trace: str | None = None,
     ) -> Self: ...
-    def to_dict(self) -> dict[str, Any]: ...
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by their names."""
+
     def __eq__(self, other: object, /) -> bool: ...
     __hash__: ClassVar[None]  # type: ignore[assignment]
 
 @disjoint_base
 class ProfileResult:
+    """One profiled call, or several of one function. Sizes are bytes, times are seconds."""
+
     function_name: str
     execution_time: float
     memory_before: MemorySnapshot
@@ -521,9 +671,13 @@ class ProfileResult:
         tensors_deleted: int,
         call_count: int = 1,
     ) -> Self: ...
-    def memory_diff(self) -> _Level: ...
-    def peak_memory_usage(self) -> _Level: ...
-    def to_dict(self) -> dict[str, Any]: ...
+    def memory_diff(self) -> _Level:
+        """Return the allocated bytes after the call minus those before it."""
+    def peak_memory_usage(self) -> _Level:
+        """Return the allocated bytes at the peak."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by their names."""
+
     def __eq__(self, other: object, /) -> bool: ...
     __hash__: ClassVar[None]  # type: ignore[assignment]
 

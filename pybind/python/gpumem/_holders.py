@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem
 from gpumem._fields import read
-from gpumem._table import size, table
+from gpumem._table import TextResult, size, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,10 +74,10 @@ class SharedMemory:
     what: str
 
 
-class Holders:
+class Holders(TextResult):
     """Who holds what on each device, at one moment."""
 
-    def __init__(self, found: _gpumem.Holders) -> None:
+    def __init__(self, found: _gpumem.HolderSearch) -> None:
         """Wrap the result of a walk."""
         self._found = found
 
@@ -124,8 +124,8 @@ class Holders:
         return len(self.roots)
 
     def __repr__(self) -> str:
-        """Return the text."""
-        return self.text()
+        """Return the number of names."""
+        return f"<Holders: {len(self.roots)} names>"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: a row for each name, then what several share."""

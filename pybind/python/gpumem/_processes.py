@@ -139,7 +139,7 @@ def _begin(_: object) -> None:
 
 def _end() -> None:
     with contextlib.suppress(Exception):
-        # A launcher may have told the process its rank after it began.
+        # A launcher may set the rank after the process has started.
         _begin_named()
         _gpumem._child_ended()
 

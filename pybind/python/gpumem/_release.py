@@ -13,6 +13,7 @@ from gpumem import _gpumem, sim
 from gpumem._children import LivingChildren, described
 from gpumem._report import NOTEBOOK_WIDTH
 from gpumem._retention import Errors, Outputs, Variable
+from gpumem._table import TextResult, escaped, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +49,7 @@ class ReleaseStep:
 
 
 @dataclass(frozen=True)
-class Released:
+class Released(TextResult):
     """The steps of a release."""
 
     steps: tuple[ReleaseStep, ...]
@@ -64,12 +65,30 @@ class Released:
                 total[device] = total.get(device, 0) + n_bytes
         return total
 
-    def __str__(self) -> str:
+    def text(self) -> str:
         """Return a line for each step."""
         lines = [str(step) for step in self.steps]
         return "\n".join([*lines, self.hint] if self.hint else lines)
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        """Return the number of steps, and the bytes freed on each device."""
+        n = len(self.steps)
+        steps = "1 step" if n == 1 else f"{n} steps"
+        verb = "to try" if self.dry_run else "taken"
+        freed = _freed_text(self.freed)
+        return f"<Released: {steps} {verb}{', ' if freed else ''}{freed}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a row for each step."""
+        rows = [
+            (step.name, step.words, _freed_text(step.freed), step.outlived) for step in self.steps
+        ]
+        note = f"<p>{escaped(self.hint)}</p>" if self.hint else ""
+        return table(("step", "what it does", "freed", "still held"), rows) + note
+
+
+def _freed_text(freed: dict[str, int]) -> str:
+    return ", ".join(f"{_gpumem.bytes_text(n)} on {device}" for device, n in freed.items())
 
 
 def release(*what: str, dry_run: bool = False, end: bool | list[int] = False) -> Released:

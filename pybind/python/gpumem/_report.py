@@ -81,7 +81,7 @@ class Finding:
     id: str
     """Stays the same while the finding stands."""
     kind: str
-    """What it is about: ``leak``, ``growing``, ``out_of_memory``, ...; docs/FINDINGS.md has all."""
+    """What it is about: ``leak``, ``growing``, ``out_of_memory``, ...; docs/findings.md has all."""
     severity: str
     """``critical``, ``warning`` or ``info``."""
     state: str | None
@@ -195,6 +195,10 @@ class Live:
     def text(self, width: int | None = None) -> str:
         """Return it as plain text, at most ``width`` columns wide."""
         raise NotImplementedError
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return self.text()
 
     def _display_(self) -> object:
         """Return the widget that marimo shows for this."""
@@ -369,7 +373,7 @@ class Report(Live):
         """Return the number of findings and rows."""
         n_findings = len(self.findings)
         findings = "1 finding" if n_findings == 1 else f"{n_findings} findings"
-        return f"<gpumem.Report: {findings}, {len(self.runs)} rows>"
+        return f"<Report: {findings}, {len(self.runs)} rows>"
 
     def _as_widget(self) -> tuple[Report]:
         return (self,)
@@ -384,10 +388,17 @@ class Report(Live):
         return content
 
 
-def report(recording: _gpumem.Recording | None = None, *, rules: Rules | None = None) -> Report:
+def report(
+    recording: _gpumem.Recording | _gpumem.OtherFile | None = None, *, rules: Rules | None = None
+) -> Report:
     """Judge a recording, by default that of this session.
 
-    ``rules`` replace those of the recording.
+    ``rules`` replace those of the recording. ``recording`` is what :func:`gpumem.load` returned::
+
+        gpumem.report(gpumem.load("last")).findings
+
+    Raises:
+        TypeError: it is no recording.
     """
     if recording is None:
         return Report(judged_by(_gpumem.recording(), rules), _gpumem._stopped())
@@ -419,7 +430,9 @@ def _ending(path: Path) -> str:
 def _checked(recording: object) -> _gpumem.Recording:
     if isinstance(recording, _gpumem.Recording):
         return recording
-    message = f"a gpumem.Recording is needed, not {recording!r}\nhint: gpumem.load(path) reads one"
+    message = (
+        f"a gpumem.types.Recording is needed, not {recording!r}\nhint: gpumem.load(path) reads one"
+    )
     raise TypeError(message)
 
 

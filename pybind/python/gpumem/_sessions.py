@@ -9,7 +9,7 @@ from gpumem import _gpumem
 from gpumem._fields import read
 
 SHOWN = 20
-"""``%gpumem sessions`` lists so many, the newest, without ``--all``."""
+"""The number of sessions that ``%gpumem sessions`` lists without ``--all``."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class StoredSession:
     id: str
     """What ``gpumem.open_session`` takes; its beginning is enough."""
     notebook: str | None
-    """The notebook's path, if the frontend told it."""
+    """The notebook's path, if the frontend provides it."""
     host: str | None
     """The machine, if it is another one."""
     age_nanos: int | None

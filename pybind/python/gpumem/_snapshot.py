@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpumem import _gpumem
+from gpumem._table import TextResult, preformatted
 
 if TYPE_CHECKING:
     import os
 
 
 @dataclass(frozen=True)
-class SavedSnapshot:
-    """A memory snapshot that was written."""
+class NamedBlocks(TextResult):
+    """The blocks in a memory snapshot that was written, and how many have a name."""
 
     path: Path
     n_blocks: int
@@ -24,7 +25,7 @@ class SavedSnapshot:
     note: str | None
     """What could not be found out, and why."""
 
-    def __str__(self) -> str:
+    def text(self) -> str:
         """Return what was written, and how to open it."""
         note = "" if self.note is None else f"\n! {self.note}"
         return (
@@ -32,8 +33,12 @@ class SavedSnapshot:
             f" holds them\nopen it with %gpumem_report, or at pytorch.org/memory_viz{note}"
         )
 
+    def _repr_html_(self) -> str:
+        """Return the text for a notebook."""
+        return preformatted(self.text())
 
-def snapshot(path: str | os.PathLike[str]) -> SavedSnapshot:
+
+def snapshot(path: str | os.PathLike[str]) -> NamedBlocks:
     """Write PyTorch's memory snapshot to a file, each block with the path that holds it.
 
     The file is what ``torch.cuda.memory._dump_snapshot`` writes, and opens in the same
@@ -46,4 +51,4 @@ def snapshot(path: str | os.PathLike[str]) -> SavedSnapshot:
         OSError: the file cannot be written.
     """
     file = Path(path).expanduser()
-    return SavedSnapshot(file, *_gpumem._save_snapshot(file))
+    return NamedBlocks(file, *_gpumem._save_snapshot(file))

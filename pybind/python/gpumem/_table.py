@@ -13,6 +13,22 @@ if TYPE_CHECKING:
 
 NOTEBOOK_COLUMNS = 100
 
+
+class TextResult:
+    """A result whose ``str`` is its text, which IPython prints; a notebook shows a table."""
+
+    def text(self) -> str:
+        """Return it as plain text."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return self.text()
+
+    def _repr_pretty_(self, printer: Any, is_cycle: bool) -> None:  # noqa: ANN401, ARG002, FBT001 (IPython's)
+        printer.text(self.text())
+
+
 LEFT = ' style="text-align: left"'
 
 

@@ -12,7 +12,7 @@ from gpumem._fields import read
 from gpumem._gpumem import OtherFile
 from gpumem._report import NOTEBOOK_WIDTH, Cell, Evidence, Live, Report, below
 from gpumem._rules import Rules, judged_by, thresholds
-from gpumem._table import preformatted, size, table
+from gpumem._table import TextResult, preformatted, size, table
 
 if TYPE_CHECKING:
     import os
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Growth:
+class GrowthVerdict(TextResult):
     """The verdict on one series of levels. Sizes are bytes."""
 
     state: str
@@ -39,6 +39,19 @@ class Growth:
     p: float
     """One-sided p of the trend: the probability that chance alone shows as much."""
     evidence: tuple[Evidence, ...]
+
+    def text(self) -> str:
+        """Return the verdict and its evidence, a line each."""
+        low, high = (size(bound) for bound in self.interval)
+        first = f"{self.state.replace('_', ' ')} ({self.shape}): {size(self.bytes_per_run)} a run"
+        missing = f"{self.n_missing} more runs needed" if self.n_missing else ""
+        lines = [f"{first}, {low} to {high}", missing, *(it.words for it in self.evidence)]
+        return "\n".join(line for line in lines if line)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a row for each piece of evidence."""
+        rows = [(it.words, "yes" if it.holds else "no") for it in self.evidence]
+        return preformatted(self.text()) if not rows else table((self.state, "holds"), rows)
 
 
 @dataclass(frozen=True)
@@ -111,8 +124,10 @@ class Comparison(Live):
         _gpumem._write_file(target, content)
 
     def __repr__(self) -> str:
-        """Return the comparison as text, as a terminal shows it."""
-        return self.text()
+        """Return the number of changes, and the name of the baseline."""
+        n = len(self.changes)
+        changes = "1 change" if n == 1 else f"{n} changes"
+        return f"<Comparison with {_gpumem._printable(self.name)}: {changes}>"
 
     def _repr_html_(self) -> str:
         """Return a table of the changes, for what shows no widget."""
@@ -132,7 +147,7 @@ def classify_growth(
     times: Sequence[float] | None = None,
     min_growth: float | None = None,
     rules: Rules | None = None,
-) -> Growth:
+) -> GrowthVerdict:
     """Judge a series of levels in bytes, one per run, in the order of the runs.
 
     ``reserved`` distinguishes a leak from an allocator that cannot reuse its memory.
@@ -151,7 +166,7 @@ def classify_growth(
             thresholds(Rules() if rules is None else rules),
         )
     )
-    return read(Growth, content)
+    return read(GrowthVerdict, content)
 
 
 def compare(

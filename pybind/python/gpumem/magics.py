@@ -12,7 +12,6 @@ import os
 import platform
 import re
 import sys
-from argparse import ArgumentTypeError
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -28,39 +27,32 @@ from IPython.core.inputtransformer2 import (
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, kwds, magic_arguments
 from IPython.display import display, publish_display_data
-from IPython.utils.process import arg_split  # type: ignore[attr-defined]
-from traitlets import Bool, Dict, Enum, TraitError, Unicode, Union, validate
-from traitlets.config import Config, Configurable
 
 from gpumem import _completion, _gpumem
 from gpumem._children import LivingChildren, described
 from gpumem._commands import commands_text
-from gpumem._company import who
 from gpumem._completion import Completer
+from gpumem._gpu_processes import who
 from gpumem._holders import Holders, holders
+from gpumem._magic_arguments import interval_text, listed, parsed, parser_of, refusal, unquoted
 from gpumem._release import CHILDREN, release
 from gpumem._report import NOTEBOOK_WIDTH, Report, below, processes_of, report
 from gpumem._sessions import SHOWN, open_session
-from gpumem._sizes import size_bytes
+from gpumem._settings import DEFAULT_INTERVAL, GpuMem, flight_recorder_bytes, settings_of
 from gpumem._snapshot import snapshot
 from gpumem._suggest import did_you_mean
 from gpumem._verdicts import Comparison, compare_with, set_baseline
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from IPython.core.interactiveshell import InteractiveShell
-    from IPython.core.magic_arguments import MagicArgumentParser
-    from traitlets import Bunch
 
     from gpumem._gpumem import OtherFile
 
 
 CELL_MAGIC = "%%gpumem"
-
-# The shortest interval that the sampler supports.
-DEFAULT_INTERVAL = "1ms"
 
 # Actions of `%gpumem`.
 ACTIONS = [
@@ -93,105 +85,6 @@ BELONG = {
     "dry_run": ({"release"}, "release"),
     "all": ({"sessions"}, "sessions"),
 }
-
-
-class GpuMem(Configurable):
-    """Defaults of the gpumem extension."""
-
-    record_all = Bool(
-        default_value=False,
-        help="Record every cell from the start, like `%gpumem on`.",
-    ).tag(config=True)
-    quiet = Bool(
-        default_value=False,
-        help="Print nothing after a cell without `%%gpumem`.",
-    ).tag(config=True)
-    holders = Bool(
-        default_value=True,
-        help="Search for the names that hold memory after a cell that leaves more than it found.",
-    ).tag(config=True)
-    loops = Bool(
-        default_value=True,
-        help="Count loops that run longer than 0.2 s, and read levels between their iterations.",
-    ).tag(config=True)
-    foretell = Bool(
-        default_value=True,
-        help="Say below a running cell, once, that its loop will fill the device in five minutes.",
-    ).tag(config=True)
-    interval = Unicode(
-        default_value=DEFAULT_INTERVAL,
-        help="Minimum time between samples, from 1ms to 1s; long runs use longer intervals.",
-    ).tag(config=True)
-    source_text = Enum(
-        ["full", "hash", "none"],
-        default_value="full",
-        help="""How much of a cell's source a recording keeps. Labels are kept with every setting:
-        those of `%%gpumem -l`, `gpumem.record`, `gpumem.mark` and `gpumem.steps`.""",
-    ).tag(config=True)
-
-    store = Union(
-        [Bool(), Unicode()],
-        default_value=True,
-        help="""Keep each session on the disk: True (in Jupyter's data folder), False, or the path
-        of a folder. Only you can read the files.""",
-    ).tag(config=True)
-
-    snapshot_on_oom = Unicode(
-        default_value="",
-        help="""Where to write PyTorch's memory snapshot when a recorded cell runs out of GPU
-        memory, each block with the path that holds it: a folder, or a file that ends in .pickle.
-        No file is replaced: the next one gets a number. Off by default.""",
-    ).tag(config=True)
-    flight_recorder = Unicode(
-        default_value="",
-        help="""Memory for PyTorch's own history of allocations while cells are recorded, such as
-        64MiB: every snapshot then has the latest allocations and their stacks. A history that you
-        begin yourself is left alone. Off by default.""",
-    ).tag(config=True)
-
-    rules = Dict(
-        help="""Thresholds of the verdicts that are not the defaults, as
-        `{"min_runs": 12, "min_growth": 4 << 20}`: those of `gpumem.Rules`. They stand in the
-        recording, and the sliders of a report start from them.""",
-    ).tag(config=True)
-
-    def update_config(self, config: Config) -> None:
-        """Take new defaults, as ``%config`` does.
-
-        A value that is refused would stay in the shell's configuration, and break the next
-        ``%reload_ext``: the value in force replaces it.
-
-        Raises:
-            TraitError: a value is not valid.
-        """
-        try:
-            super().update_config(config)
-        except TraitError:
-            self._put_back(config)
-            self._put_back(self.config)
-            raise
-
-    def _put_back(self, config: Config) -> None:
-        """Replace the values in ``config`` by those in force."""
-        section = config.get("GpuMem", {})
-        for name in self.trait_names(config=True):
-            if name in section:
-                section[name] = getattr(self, name)
-
-    @validate("rules", "flight_recorder", "interval")
-    def _check(self, proposal: Bunch) -> object:
-        name = proposal.trait.name
-        checks: dict[str, Callable[[Any], object]] = {
-            "rules": _gpumem._check_rules,
-            "flight_recorder": _flight_recorder_bytes,
-            "interval": _gpumem._check_interval,
-        }
-        try:
-            checks[name](proposal.value)
-        except ValueError as error:
-            message = f"GpuMem.{name}: {error}"
-            raise TraitError(message) from None
-        return proposal.value
 
 
 @dataclass(frozen=True)
@@ -250,7 +143,7 @@ blank_cell_magic.has_side_effects = True  # type: ignore[attr-defined]
 
 def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[], None]:
     """Put the magics, the transformer and the traits into a shell; return how to undo it."""
-    settings = _settings(shell)
+    settings = settings_of(shell)
 
     def configure(_change: object = None) -> None:
         extension.configure(
@@ -265,7 +158,7 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
         # The folder of then may not be that of now.
         _gpumem._snapshot_on_oom(Path(place).expanduser().absolute() if place else None)
         _gpumem._count_loops(settings.loops, settings.foretell)
-        _gpumem._flight_recorder(_flight_recorder_bytes(settings.flight_recorder))
+        _gpumem._flight_recorder(flight_recorder_bytes(settings.flight_recorder))
         if not _gpumem._is_disabled():
             store = settings.store
             _gpumem._keep_in(
@@ -302,39 +195,14 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
     return uninstall
 
 
-def _flight_recorder_bytes(text: str) -> int:
-    """Return what the history may take of memory, in bytes; 0 for none."""
-    return size_bytes(text) if text.strip() else 0
-
-
 def _completers() -> dict[str, Completer]:
-    of_report = Completer(_parser(GpuMemMagics.show_report))
+    of_report = Completer(parser_of(GpuMemMagics.show_report))
     belong = {name: actions for name, (actions, _) in BELONG.items()}
     return {
-        CELL_MAGIC: Completer(_parser(GpuMemMagics.record)),
-        "%gpumem": Completer(_parser(GpuMemMagics.control), belong, {"report": of_report}),
+        CELL_MAGIC: Completer(parser_of(GpuMemMagics.record)),
+        "%gpumem": Completer(parser_of(GpuMemMagics.control), belong, {"report": of_report}),
         "%gpumem_report": of_report,
     }
-
-
-def _settings(shell: InteractiveShell) -> GpuMem:
-    """Return the settings of the shell's profile; a wrong one is logged and left out."""
-    given = shell.config.get("GpuMem", {})
-    for name, value in list(given.items()):
-        reason = _refused(name, value)
-        if reason is not None:
-            del given[name]
-            _gpumem._log(f"{reason}; the default is used")
-    return GpuMem(parent=shell)
-
-
-def _refused(name: str, value: object) -> str | None:
-    """Return why a setting is not valid."""
-    try:
-        GpuMem(config=Config({"GpuMem": {name: value}}))
-    except TraitError as error:
-        return str(error)
-    return None
 
 
 def _notebook(shell: InteractiveShell) -> str | None:
@@ -346,22 +214,6 @@ def _notebook(shell: InteractiveShell) -> str | None:
 def _take_out(entries: list[Any], entry: object) -> None:
     if entry in entries:
         entries.remove(entry)
-
-
-def _unquoted(word: str) -> str:
-    """Remove the quotes that IPython leaves around an option's value."""
-    is_quoted = len(word) > 1 and word[0] == word[-1] and word[0] in "\"'"
-    return word[1:-1] if is_quoted else word
-
-
-def _interval(text: str) -> str:
-    """Return an interval of the sampler, or refuse it with the sampler's message."""
-    interval = _unquoted(text)
-    try:
-        _gpumem._check_interval(interval)
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from None
-    return interval
 
 
 @magics_class
@@ -379,7 +231,7 @@ class GpuMemMagics(Magics):
     @argument(
         "-l",
         "--label",
-        type=_unquoted,
+        type=unquoted,
         help="a name for the run, shown instead of the line that keeps most",
     )
     @argument(
@@ -406,7 +258,7 @@ class GpuMemMagics(Magics):
     @argument(
         "--interval",
         metavar="TIME",
-        type=_interval,
+        type=interval_text,
         help="""minimum time between samples, such as 10ms (1ms to 1s, default 1ms); long runs
         use longer intervals""",
     )
@@ -415,7 +267,7 @@ class GpuMemMagics(Magics):
         metavar="FILE",
         nargs="?",
         const="",
-        type=_unquoted,
+        type=unquoted,
         help="""read the history of torch's CUDA allocator (or of the simulated device) in this
         run: exact levels, exact peak, bytes by line of the cell, and a run for each label of
         `torch.profiler.record_function`; host memory has no such history. FILE: also save
@@ -473,7 +325,7 @@ class GpuMemMagics(Magics):
     @argument(
         "--interval",
         metavar="TIME",
-        type=_interval,
+        type=interval_text,
         help="on: minimum time between samples, such as 10ms (1ms to 1s)",
     )
     @argument("--dry-run", action="store_true", help="release: preview what would be freed")
@@ -485,7 +337,7 @@ class GpuMemMagics(Magics):
         if action == "report":
             self.show_report(rest)
             return
-        options = _parsed(GpuMemMagics.control, "%gpumem", line)
+        options = parsed(GpuMemMagics.control, "%gpumem", line)
         _refuse_strays(options)
         if _gpumem._is_disabled():
             answer = OFF
@@ -502,23 +354,23 @@ class GpuMemMagics(Magics):
         "named",
         metavar="FILE|SESSION",
         nargs="?",
-        type=_unquoted,
+        type=unquoted,
         help="""the report of a file (a recording, or what another program wrote), a baseline, or a
         session that is kept: `last`, or an id from `%%gpumem sessions`""",
     )
     @argument("--text", action="store_true", help="print plain text")
-    @argument("--html", metavar="FILE", type=_unquoted, help="write one self-contained file")
+    @argument("--html", metavar="FILE", type=unquoted, help="write one self-contained file")
     @argument(
         "--compare",
         metavar="NAME",
-        type=_unquoted,
+        type=unquoted,
         help="""compare with a baseline: the runs since `%%gpumem baseline NAME` with those before
         it, or with those of another session; or with a file or a session""",
     )
     @argument(
         "--session",
         metavar="ID",
-        type=_unquoted,
+        type=unquoted,
         help="the same as its name alone, even if a file has that name",
     )
     @argument(
@@ -529,7 +381,7 @@ class GpuMemMagics(Magics):
     @line_magic("gpumem_report")
     def show_report(self, line: str) -> None:
         """Show which cells grew memory, whether they leak, and every run."""
-        options = _parsed(GpuMemMagics.show_report, "%gpumem_report", line)
+        options = parsed(GpuMemMagics.show_report, "%gpumem_report", line)
         if _gpumem._is_disabled():
             self._extension.show(OFF)
             return
@@ -555,7 +407,7 @@ class GpuMemMagics(Magics):
                 self._extension.resume()
                 answer = f"forgot {counts}"
             case "use":
-                answer = self._use(_listed(options.names))
+                answer = self._use(listed(options.names))
             case "holders" | "why":
                 answer = self._holders(options)
             case "release":
@@ -606,7 +458,7 @@ class GpuMemMagics(Magics):
         """Show what is no report: its page if it has one, or else its text."""
         if found._page_title is None and options.html is not None:
             reason = f"{found._kind} has no --html: it is printed as text"
-            raise _refusal("%gpumem_report", reason)
+            raise refusal("%gpumem_report", reason)
         is_empty = isinstance(found, _gpumem.SessionProcesses) and not len(found)
         if found._page_title is None or (is_empty and options.html is None):
             self._extension.show(found.text(NOTEBOOK_WIDTH))
@@ -628,25 +480,25 @@ class GpuMemMagics(Magics):
             path = path.with_name(f"{path.name}.html")
         if path.suffix.lower() != ".html":
             reason = f"--html writes a page: end {path.name!r} in .html"
-            raise _refusal("%gpumem_report", reason)
+            raise refusal("%gpumem_report", reason)
         try:
             save(path)
         except (OSError, _gpumem.GpuMemError) as error:
-            raise _refusal("%gpumem_report", f"--html: {error}") from None
+            raise refusal("%gpumem_report", f"--html: {error}") from None
         except ValueError as error:
             reason = f"--html: {path.name!r} cannot be the name of a file: {error}"
-            raise _refusal("%gpumem_report", reason) from None
+            raise refusal("%gpumem_report", reason) from None
         self._extension.show(f"wrote {path}")
 
     def _holders(self, options: Namespace) -> str:
         if len(options.names) > 1:
             given = " ".join(options.names)
-            raise _refusal("%gpumem", f"{options.action} takes one name, not {given!r}")
+            raise refusal("%gpumem", f"{options.action} takes one name, not {given!r}")
         name = options.names[0] if options.names else None
         try:
             found = holders(depth=1 if options.depth is None else options.depth)
         except ValueError as error:
-            raise _refusal("%gpumem", f"--{error}") from None
+            raise refusal("%gpumem", f"--{error}") from None
         if options.device is not None:
             known = dict.fromkeys([*_gpumem.device_labels(), *found.composition])
             _check("%gpumem", "device", [options.device], list(known))
@@ -677,20 +529,20 @@ class GpuMemMagics(Magics):
         variable = re.split(r"[.\[]", name, maxsplit=1)[0]
         if variable != name and variable in variables:
             reason = f"{action} takes a variable, not a path: write {action} {variable}"
-            raise _refusal("%gpumem", reason)
+            raise refusal("%gpumem", reason)
         hidden = self.shell.user_ns_hidden
         typed = [it for it in variables if it not in hidden]
         hint = did_you_mean(name, [*holding, *typed])
-        raise _refusal("%gpumem", f"{action}: no name {name!r} is known{hint}")
+        raise refusal("%gpumem", f"{action}: no name {name!r} is known{hint}")
 
     def _release(self, options: Namespace) -> str:
-        names = _listed(options.names)
+        names = listed(options.names)
         try:
             if names and names[0] == CHILDREN and not options.dry_run:
                 return self._release_children(names[1:])
             return str(release(*names, dry_run=options.dry_run))
         except ValueError as error:
-            raise _refusal("%gpumem", str(error)) from None
+            raise refusal("%gpumem", str(error)) from None
 
     def _release_children(self, typed: list[str]) -> str:
         children = LivingChildren()
@@ -722,25 +574,25 @@ class GpuMemMagics(Magics):
 
     def _snapshot(self, names: list[str]) -> str:
         if len(names) != 1:
-            raise _refusal("%gpumem", "snapshot needs the name of one file, such as memory.pickle")
+            raise refusal("%gpumem", "snapshot needs the name of one file, such as memory.pickle")
         try:
-            return str(snapshot(_unquoted(names[0])))
+            return str(snapshot(unquoted(names[0])))
         except (OSError, ValueError, _gpumem.GpuMemError) as error:
-            raise _refusal("%gpumem", f"snapshot: {error}") from None
+            raise refusal("%gpumem", f"snapshot: {error}") from None
 
     def _use(self, names: list[str]) -> str:
         if not names:
-            raise _refusal("%gpumem", "use needs the name of a source, or auto")
+            raise refusal("%gpumem", "use needs the name of a source, or auto")
         try:
             _gpumem.use_sources(names)
         except _gpumem.DeviceError as error:
-            raise _refusal("%gpumem", f"use: {error}") from None
+            raise refusal("%gpumem", f"use: {error}") from None
         # For a source that does not answer, the text gives the reason.
         return _gpumem.sources_text(names)
 
     def _baseline(self, name: str) -> str:
         if not name:
-            raise _refusal("%gpumem", "baseline needs a name")
+            raise refusal("%gpumem", "baseline needs a name")
         n_runs, lost = _gpumem.recording()._position()[1], ""
         try:
             set_baseline(name)
@@ -789,9 +641,9 @@ def _shown(options: Namespace) -> Report | Comparison | OtherFile:
     """Return the report, the comparison or the file that the options ask for."""
     if options.named is not None and options.session is not None:
         reason = f"{options.named!r} is shown by itself: leave out --session"
-        raise _refusal("%gpumem_report", reason)
+        raise refusal("%gpumem_report", reason)
     if options.compare is not None and options.processes:
-        raise _refusal("%gpumem_report", "a comparison has no --processes")
+        raise refusal("%gpumem_report", "a comparison has no --processes")
     try:
         found = _named(options)
         if options.compare is not None:
@@ -800,12 +652,12 @@ def _shown(options: Namespace) -> Report | Comparison | OtherFile:
             return processes_of(_gpumem.recording() if found is None else found)
         return found if isinstance(found, _gpumem.OtherFile) else report(found)
     except KeyError as error:
-        raise _refusal("%gpumem_report", error.args[0]) from None
+        raise refusal("%gpumem_report", error.args[0]) from None
     except _gpumem.GpuMemError as error:
-        raise _refusal("%gpumem_report", str(error)) from None
+        raise refusal("%gpumem_report", str(error)) from None
     except OSError as error:
         reason = f"cannot read {error.filename!r}: {error.strerror or error}"
-        raise _refusal("%gpumem_report", reason) from None
+        raise refusal("%gpumem_report", reason) from None
 
 
 def _named(options: Namespace) -> _gpumem.Recording | OtherFile | None:
@@ -828,10 +680,10 @@ def _refuse_strays(options: Namespace) -> None:
     """Refuse options that belong to another action."""
     if options.action not in TAKE_NAMES and options.names:
         unexpected = " ".join(options.names)
-        raise _refusal("%gpumem", f"{options.action} takes no {unexpected!r}")
+        raise refusal("%gpumem", f"{options.action} takes no {unexpected!r}")
     for name, (actions, whose) in BELONG.items():
         if getattr(options, name) and options.action not in actions:
-            raise _refusal("%gpumem", f"--{name.replace('_', '-')} belongs to {whose}")
+            raise refusal("%gpumem", f"--{name.replace('_', '-')} belongs to {whose}")
 
 
 def _is_ours(line: str) -> bool:
@@ -857,23 +709,23 @@ def _parsed_cell_line(line: str) -> CellOptions:
         _check(CELL_MAGIC, "device", options.devices, _gpumem.device_labels())
     if options.trace_file and not Path(options.trace_file).parent.is_dir():
         reason = f"--trace: there is no folder for {options.trace_file!r}"
-        raise _refusal(CELL_MAGIC, reason)
+        raise refusal(CELL_MAGIC, reason)
     return options
 
 
 def _check(magic: str, what: str, names: list[str], known: list[str]) -> None:
     for name in names:
         if name not in known:
-            raise _refusal(magic, f"unknown {what} {name!r}: there is {', '.join(known)}")
+            raise refusal(magic, f"unknown {what} {name!r}: there is {', '.join(known)}")
 
 
 @lru_cache(maxsize=256)
 def _parsed_names(line: str) -> CellOptions:
-    options = _parsed(GpuMemMagics.record, CELL_MAGIC, line)
+    options = parsed(GpuMemMagics.record, CELL_MAGIC, line)
     return CellOptions(
         label=options.label,
-        devices=_listed(options.devices),
-        sources=_listed(options.sources),
+        devices=listed(options.devices),
+        sources=listed(options.sources),
         reset_peak=options.reset_peak,
         interval=options.interval,
         trace=options.trace is not None,
@@ -883,42 +735,9 @@ def _parsed_names(line: str) -> CellOptions:
     )
 
 
-def _parsed(magic: Callable[..., None], name: str, line: str) -> Namespace:
-    parser = _parser(magic)
-    try:
-        # Intermixed: options may precede names, as in `release --dry-run all`.
-        options: Namespace = parser.parse_intermixed_args(arg_split(line, strict=True))
-    except (UsageError, ValueError) as error:
-        raise _refusal(name, f"{error}{_meant(parser, str(error))}") from None
-    return options
-
-
-def _parser(magic: Callable[..., None]) -> MagicArgumentParser:
-    parser: MagicArgumentParser = vars(magic)["parser"]
-    return parser
-
-
-def _meant(parser: MagicArgumentParser, reason: str) -> str:
-    """Return the action or option that argparse's refusal may be about."""
-    if action := re.search(r"invalid choice: '([^']*)'", reason):
-        return did_you_mean(action[1], ACTIONS)
-    if option := re.search(r"unrecognized arguments: (--?[^\s=]+)", reason):
-        known = (typed for it in parser._actions for typed in it.option_strings)
-        return did_you_mean(option[1], known)
-    return ""
-
-
-def _refusal(magic: str, reason: str) -> UsageError:
-    return UsageError(_gpumem._printable(f"{magic}: {reason} (help: {magic}?)"))
-
-
 def _asked(prompt: str) -> str | None:
     """Return the user's answer; ``None`` if there is nobody to ask."""
     try:
         return input(prompt)
     except (EOFError, OSError, NotImplementedError):
         return None
-
-
-def _listed(values: Iterable[str] | None) -> list[str]:
-    return [name for value in values or () for name in value.replace(",", " ").split()]

@@ -24,7 +24,7 @@ from pytest_gpumem.summary import summary
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gpumem import Holder, SharedMemory
+    from gpumem.types import Holder, SharedMemory
     from pytest import (  # noqa: PT013 (only for types)
         FixtureDef,
         Item,
@@ -37,7 +37,7 @@ LEAST = 1 << 20
 LEAST_OF_HOST = 8 << 20
 """What a process uses rises and falls by less than this without a cause in its tests."""
 SEARCH_SECONDS = 3.0
-"""Searches may take so long together,"""
+"""The most time for all searches together,"""
 SEARCH_SHARE = 0.1
 """and this share of the suite's time."""
 GARBAGE = "cyclic garbage"
@@ -321,7 +321,7 @@ def name_of(holder: Holder | SharedMemory, fixtures: set[str]) -> str | None:
 
     A fixture that shares with other names holds what they share until its teardown.
     """
-    if isinstance(holder, gpumem.SharedMemory):
+    if isinstance(holder, gpumem.types.SharedMemory):
         names = [it for it in holder.names if not is_librarys(it)]
         of_fixtures = (it for it in names if it in fixtures)
         return next(of_fixtures, None) or next(iter(names), None)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LEFT = {"left", "outlived"}
 N_SHOWN = 10
-"""So many tests are shown without ``-v``."""
+"""The number of tests shown without ``-v``."""
 
 
 def summary(rows: list[SuiteRow], n_tests: int, n_skipped: int, *, is_whole: bool) -> Iterator[str]:

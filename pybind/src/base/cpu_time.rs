@@ -12,7 +12,7 @@ pub(crate) struct Expense {
 }
 
 impl Expense {
-    /// Of the thread that calls this, looked up once in so many turns.
+    /// CPU time of the calling thread, read once in this many turns.
     pub(crate) fn new(turns_per_look: u32) -> Self {
         Self {
             turns_per_look,
@@ -44,7 +44,7 @@ impl Expense {
 
 /// What this thread has spent of a core.
 #[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "the time of a thread is told by libc alone")]
+#[expect(unsafe_code, reason = "only libc reports the CPU time of a thread")]
 pub(crate) fn spent() -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,

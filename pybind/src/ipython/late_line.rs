@@ -71,7 +71,7 @@ impl LateLine {
         output.set_item("update", true)?;
         let publisher = self.shell.bind(py).getattr("display_pub")?;
         match publisher.getattr("publish")?.call((), Some(output)) {
-            // Whoever cannot be told has the report.
+            // If the line cannot be shown, the report has it.
             Err(error) if error.is_instance_of::<PyException>(py) => Ok(()),
             shown => shown.map(drop),
         }

@@ -1,4 +1,4 @@
-//! Who is told when an allocator's memory runs out: the recording, which the machine does not know.
+//! The listener for out-of-memory errors: the recording, which this module does not know.
 
 use std::sync::OnceLock;
 

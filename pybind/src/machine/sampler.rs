@@ -18,15 +18,15 @@ use crate::base::cpu_time::Expense;
 use crate::base::threads::{self, Progress};
 use crate::machine::sources::Drivers;
 
-/// At most so many points of a device are kept of one run.
+/// The most points of a device that are kept for one run.
 const MAX_POINTS: usize = 512;
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_secs(1);
 /// A reading that costs more than this part of the interval stretches it: at most 0.8 % of a core.
 const REST_PER_READING: u32 = 125;
-/// Its cost is looked up once in so many readings.
+/// Its cost is measured once in this many readings.
 const TURNS_PER_LOOK: u32 = 16;
-/// A driver call that hangs is left behind after so long.
+/// Timeout after which a hanging driver call is abandoned.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How soon after a reading the next one may come: where the user says nothing, as soon as the
@@ -355,7 +355,7 @@ impl Work {
 struct Round {
     /// When the first of them began.
     since: Instant,
-    /// The next one comes so long after it.
+    /// Time until the next one.
     rest: Duration,
 }
 

@@ -31,7 +31,7 @@ use crate::python::rules;
 use crate::recording::{child, session, store};
 
 /// All runs of one kernel's life, with its devices. Does not change.
-#[pyclass(frozen, module = "gpumem")]
+#[pyclass(frozen, module = "gpumem.types")]
 pub(crate) struct Recording {
     pub(crate) inner: recording::Recording,
     /// Where the session's child processes are kept.
@@ -47,6 +47,7 @@ impl Recording {
         warned(py, None, read)
     }
 
+    /// The bytes of a recording's file.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let bytes = py.detach(|| wire::encode(&self.inner));
         PyBytes::new(py, &bytes)
@@ -64,7 +65,7 @@ impl Recording {
             words.push_str("; ");
             words.push_str(missing);
         }
-        std::format!("<gpumem.Recording: {words}>")
+        std::format!("<Recording: {words}>")
     }
 
     /// `17 runs of 6 cells`.

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
 /// Rows with one type for each column, which libraries for data frames read.
-#[pyclass(frozen, module = "gpumem")]
+#[pyclass(frozen, module = "gpumem.types")]
 pub(crate) struct Table {
     inner: table::Table,
 }
@@ -62,7 +62,7 @@ impl Table {
 
     fn __repr__(&self) -> String {
         let (n_rows, n_columns) = (self.inner.n_rows, self.inner.columns.len());
-        format!("<gpumem.Table: {n_rows} rows of {n_columns} columns>")
+        format!("<Table: {n_rows} rows of {n_columns} columns>")
     }
 }
 

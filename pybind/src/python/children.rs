@@ -10,18 +10,18 @@ use pyo3::types::{PyDict, PyList};
 use crate::machine::company::children::end;
 use crate::recording::session::{self, SeenChild};
 
-/// A process has so long to end by itself before it is killed.
+/// Time for a process to end by itself before it is killed.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Those that lived at one moment.
 #[pyclass(frozen, module = "gpumem._gpumem")]
-pub(crate) struct LivingChildren {
+pub(crate) struct ChildScan {
     seen: Vec<SeenChild>,
     rows: Vec<LivingProcess>,
 }
 
 #[pymethods]
-impl LivingChildren {
+impl ChildScan {
     /// A dict for each, the one that holds most first.
     fn children<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let rows: PyResult<Vec<_>> = self.rows.iter().map(|row| plain(py, row)).collect();
@@ -43,7 +43,7 @@ impl LivingChildren {
 
 /// Finds the processes that this one, or a child of it, began and that live now.
 #[pyfunction]
-pub(crate) fn find_children(py: Python<'_>) -> PyResult<LivingChildren> {
+pub(crate) fn find_children(py: Python<'_>) -> PyResult<ChildScan> {
     let mut seen = session::seen_children(py)?;
     let labels = session::labels_by_key(py)?;
     let held = |child: &SeenChild| -> Vec<(String, Bytes)> {
@@ -64,7 +64,7 @@ pub(crate) fn find_children(py: Python<'_>) -> PyResult<LivingChildren> {
         handle: it.handle,
     });
     let rows = rows.collect();
-    Ok(LivingChildren { seen, rows })
+    Ok(ChildScan { seen, rows })
 }
 
 fn plain<'py>(py: Python<'py>, row: &LivingProcess) -> PyResult<Bound<'py, PyDict>> {

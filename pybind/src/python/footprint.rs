@@ -18,13 +18,13 @@ const MAX_WRAPPERS: usize = 4;
 const MAX_DEPTH: usize = 4;
 
 /// What a model in training should take, next to what is there. Sizes are bytes.
-#[pyclass(frozen, module = "gpumem")]
+#[pyclass(frozen, module = "gpumem.types")]
 pub(crate) struct Footprint {
     inner: footprint::Footprint,
 }
 
 /// One kind of memory on one device.
-#[pyclass(frozen, get_all, module = "gpumem")]
+#[pyclass(frozen, get_all, module = "gpumem.types")]
 pub(crate) struct FootprintRow {
     device: String,
     /// `parameters`, `buffers`, `gradients` or `optimizer_state`.
@@ -58,8 +58,23 @@ impl Footprint {
         self.inner.optimizer.as_deref()
     }
 
-    fn __repr__(&self) -> String {
+    /// The table as text.
+    fn text(&self) -> String {
         self.inner.to_string()
+    }
+
+    fn __str__(&self) -> String {
+        self.text()
+    }
+
+    fn __repr__(&self) -> String {
+        let n_rows = self.inner.rows.len();
+        format!("<Footprint: {n_rows} rows>")
+    }
+
+    /// What `IPython` prints.
+    fn _repr_pretty_(&self, printer: &Bound<'_, PyAny>, _is_cycle: bool) -> PyResult<()> {
+        printer.call_method1("text", (self.text(),)).map(drop)
     }
 
     fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

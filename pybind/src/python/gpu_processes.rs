@@ -13,12 +13,12 @@ use crate::recording::session;
 
 /// Who is on each device, at one moment.
 #[pyclass(frozen, module = "gpumem._gpumem")]
-pub(crate) struct GpuProcesses {
+pub(crate) struct ProcessScan {
     found: company::GpuProcesses,
 }
 
 #[pymethods]
-impl GpuProcesses {
+impl ProcessScan {
     /// A dict for each device, in the order in which they are read.
     fn devices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let devices = self.found.devices.iter();
@@ -34,7 +34,7 @@ impl GpuProcesses {
 
 /// Finds out who is on the GPUs now.
 #[pyfunction]
-pub(crate) fn find_company(py: Python<'_>) -> PyResult<GpuProcesses> {
+pub(crate) fn scan_gpu_processes(py: Python<'_>) -> PyResult<ProcessScan> {
     let mut sightings = process_table(py, listings(py))?;
     // A process may have ended since the driver listed it: only one that it lists again is a
     // remnant.
@@ -43,7 +43,7 @@ pub(crate) fn find_company(py: Python<'_>) -> PyResult<GpuProcesses> {
         sightings = process_table(py, listings(py))?;
     }
     let found = py.detach(|| company::company(&sightings));
-    Ok(GpuProcesses { found })
+    Ok(ProcessScan { found })
 }
 
 fn listings(py: Python<'_>) -> Vec<Listing> {

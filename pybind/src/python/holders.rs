@@ -26,12 +26,12 @@ const MAX_STORAGES: usize = 1 << 12;
 
 /// Who holds what, device by device, at one moment.
 #[pyclass(frozen, module = "gpumem._gpumem")]
-pub(crate) struct Holders {
+pub(crate) struct HolderSearch {
     found: heap::Holders,
 }
 
 #[pymethods]
-impl Holders {
+impl HolderSearch {
     /// A dict for each device, the fullest first.
     fn devices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let devices = self.found.devices.iter();
@@ -46,10 +46,10 @@ impl Holders {
     }
 }
 
-/// Finds who holds device memory now; `depth` levels of what a name holds are told.
+/// Finds who holds device memory now, with `depth` levels below each name.
 #[pyfunction]
-pub(crate) fn find_holders(py: Python<'_>, depth: usize) -> PyResult<Holders> {
-    find_now(py, depth).map(|found| Holders { found })
+pub(crate) fn find_holders(py: Python<'_>, depth: usize) -> PyResult<HolderSearch> {
+    find_now(py, depth).map(|found| HolderSearch { found })
 }
 
 /// The same for who puts it into words.

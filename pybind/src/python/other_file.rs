@@ -16,6 +16,9 @@ use crate::base::errors::{GpuMemError, raised};
 use crate::heap::look;
 use crate::python::api::read_file;
 
+/// How wide a text is by default.
+const DEFAULT_COLUMNS: usize = 100;
+
 /// What `gpumem.load` read in a file that is not a recording.
 #[pyclass(frozen, subclass, module = "gpumem._gpumem")]
 pub(crate) struct OtherFile {
@@ -116,6 +119,23 @@ impl OtherFile {
 
     fn __repr__(&self) -> String {
         self.content.repr()
+    }
+
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        self.text(py, DEFAULT_COLUMNS)
+    }
+
+    /// What `IPython` prints.
+    fn _repr_pretty_(&self, printer: &Bound<'_, PyAny>, _is_cycle: bool) -> PyResult<()> {
+        let text = self.text(printer.py(), DEFAULT_COLUMNS)?;
+        printer.call_method1("text", (text,)).map(drop)
+    }
+
+    /// The text for a notebook.
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let text = self.text(py, DEFAULT_COLUMNS)?;
+        py.import("gpumem._table")?
+            .call_method1("preformatted", (text,))
     }
 }
 

@@ -49,7 +49,7 @@ named! {
         /// All of it.
         #[default]
         Full = "full",
-        /// Its hash alone: runs can be told apart but not read.
+        /// Only its hash: runs can be distinguished but not read.
         Hash = "hash",
         /// Not even a hash, against which a text could be tried: a number.
         None = "none",
@@ -121,7 +121,7 @@ pub(crate) struct Recorder {
     open: BTreeMap<RunIdx, OpenRun>,
     /// Of all runs that have ended.
     n_points: usize,
-    /// With so many points the oldest are downsampled.
+    /// The number of points from which the oldest are downsampled.
     thins_at: usize,
     /// The marks and the loops of the open runs.
     marks: HashMap<(RunIdx, DeviceIdx, Series), Downsampler>,
@@ -129,7 +129,7 @@ pub(crate) struct Recorder {
     /// What a cluster has not fetched, once it has begun to.
     unfetched: Option<Changes>,
     storing: Storing,
-    /// The runs that frames told of since somebody last took them.
+    /// The runs in frames since the last call of `take_changed`.
     changed: BTreeSet<RunIdx>,
     /// Before the first run, cells ran that are not recorded.
     follows_unrecorded: bool,
@@ -162,12 +162,12 @@ impl Recorder {
         &self.recording
     }
 
-    /// The runs that frames told of since this was last called.
+    /// The runs in frames since the last call.
     pub(crate) fn take_changed(&mut self) -> BTreeSet<RunIdx> {
         std::mem::take(&mut self.changed)
     }
 
-    /// What the recording's times are told by.
+    /// The clock of the recording's times.
     pub(crate) fn clock(&self) -> Clock {
         self.clock
     }

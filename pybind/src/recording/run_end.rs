@@ -1,4 +1,4 @@
-//! Who is told that a recorded cell, or a block outside of every run, has ended.
+//! The listener for the end of a recorded cell, or of a block outside every run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use crate::base::guard;
 use crate::recording::session;
 use gpumem_model::recording::RunIdx;
 
-/// Somebody is told: what a run asks first, without a lock.
+/// True if a listener is set; checked without the lock.
 static IS_TOLD: AtomicBool = AtomicBool::new(false);
 static LISTENER: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
 
@@ -28,7 +28,7 @@ pub(crate) fn on_run_end(py: Python<'_>, listener: Option<Py<PyAny>>) {
     drop(old);
 }
 
-/// An outermost run has ended. A failure of who is told is said once.
+/// An outermost run has ended. A failure of the listener is logged once.
 pub(crate) fn tell(py: Python<'_>, run: RunIdx) {
     if !IS_TOLD.load(Ordering::Relaxed) {
         return;
@@ -46,6 +46,6 @@ pub(crate) fn tell(py: Python<'_>, run: RunIdx) {
         listener.call1(py, title).map(drop)
     });
     if let Err(failure) = told {
-        guard::log_once(py, &format!("a cluster was not told of a run: {failure}"));
+        guard::log_once(py, &format!("dask callback failed: {failure}"));
     }
 }

@@ -559,7 +559,7 @@ def test_a_debugger_keeps_frames_under_these_names() -> None:
         _ = 1 / 0
     except ZeroDivisionError as error:
         debugger.reset()
-        debugger.setup(error.__traceback__.tb_frame, error.__traceback__)  # type: ignore[union-attr]
+        debugger.setup(error.__traceback__.tb_frame, error.__traceback__)
     own = {"botframe", "stopframe", "stack", "curframe"}
     if sys.version_info >= (3, 13):
         own.add("_chained_exceptions")

@@ -24,9 +24,9 @@ use crate::sources::text;
 
 const SCHEMA: &str = "docs/report.schema.json";
 const PYTHON: &str = "pybind/python/gpumem/details.py";
-const FORMATS: &str = "docs/FORMATS.md";
-const FINDINGS: &str = "docs/FINDINGS.md";
-const KNOWN_LEAKS: &str = "docs/KNOWN_LEAKS.md";
+const FORMATS: &str = "docs/formats.md";
+const FINDINGS: &str = "docs/findings.md";
+const KNOWN_LEAKS: &str = "docs/known_leaks.md";
 
 /// Attributes for serde.
 const UNDERSTOOD: [&str; 7] = [

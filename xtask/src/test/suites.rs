@@ -383,7 +383,7 @@ fn pytest(setting: &Setting<'_>, environment: &Environment) -> Result<Command> {
     let mut pytest = environment.module("pytest");
     let variables = setting.driver()?.into_iter().flat_map(Driver::variables);
     pytest
-        .args(["-c", ".pytest.ini", "--quiet", "--color=no"])
+        .args(["-c", "pyproject.toml", "--quiet", "--color=no"])
         .envs(variables)
         .current_dir(setting.project.root());
     Ok(pytest)

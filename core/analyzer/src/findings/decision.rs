@@ -1,4 +1,4 @@
-//! What growth is called, and why: every rule of precedence, as the table in `docs/FINDINGS.md` has them.
+//! What growth is called, and why: every rule of precedence, as the table in `docs/findings.md` has them.
 
 use super::{Finding, FindingKind, Withdrawn};
 use crate::growth::State;

@@ -44,7 +44,7 @@ pub use retention::RetentionDetails;
 
 named! {
     /// What a finding is about. [`FindingKind::name`] is its name in JSON and Python, its documentation also the
-    /// meaning in docs/FINDINGS.md.
+    /// meaning in docs/findings.md.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum FindingKind {
         /// Every run, or every step, keeps more memory, beyond reasonable doubt; it looks like an accident, or it

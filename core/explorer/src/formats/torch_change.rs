@@ -29,7 +29,7 @@ impl Content for SnapshotChange {
     }
 
     fn repr(&self) -> String {
-        self.text(100)
+        format!("<TorchChange of {}>", count(self.devices.len(), "device"))
     }
 }
 

@@ -164,13 +164,15 @@ class MemoryAnalyzer:
         """Return patterns, insights, recommendations and a score.
 
         With ``events``, ``gap_analysis`` contains the findings of
-        :meth:`analyze_memory_gaps`. ``left_out`` lists what could not be judged; it is
-        absent if everything could.
+        :meth:`analyze_memory_gaps`, and ``collective_attribution`` is empty, because
+        gpumem does not attribute the memory of collectives. ``left_out`` lists what could
+        not be judged; it is absent if everything could.
         """
         report = self._judge.report(self._chosen(results), self._thresholds)
         left_out = report.pop("left_out", [])
         if events is not None:
             report["gap_analysis"] = [asdict(gap) for gap in self.analyze_memory_gaps(events)]
+            report["collective_attribution"] = []
             left_out.append("collectives: their memory is not attributed")
         if left_out:
             report["left_out"] = left_out

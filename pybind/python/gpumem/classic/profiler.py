@@ -163,7 +163,7 @@ class GPUMemoryProfiler:
 
     def __repr__(self) -> str:
         """Return the device and the number of results."""
-        return f"<gpumem.GPUMemoryProfiler of {self.device}: {len(self.results)} results>"
+        return f"<GPUMemoryProfiler of {self.device}: {len(self.results)} results>"
 
     def _decorated(self, func: Callable[_P, _T]) -> Callable[_P, _T]:
         @functools.wraps(func)

@@ -10,7 +10,7 @@ from gpumem.cli import exits, files, opened, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from gpumem._gpumem import OtherFile
+    from gpumem.types import OtherFile
 
 ABOUT = """Compare two recordings: for each growing cell, whether it is fixed, better, the same,
 worse or new; or two memory snapshots of PyTorch: which stacks grew and which shrank; or two of its
@@ -34,8 +34,8 @@ def add(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Compare, and print or write it."""
     from gpumem import report
-    from gpumem._gpumem import OtherFile
     from gpumem._verdicts import compared
+    from gpumem.types import OtherFile
 
     files.check_targets(options, "html")
     before, after = opened.opened(options.before), opened.opened(options.after)

@@ -7,11 +7,12 @@ import textwrap
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from gpumem import Cell, Fix, Recording, Report, _gpumem, compare
+from gpumem import _gpumem, compare
 from gpumem.cli import terminal
+from gpumem.types import Cell, Fix, Recording, Report
 
 if TYPE_CHECKING:
-    from gpumem import Finding
+    from gpumem.types import Finding
 
 KINDS = {"leak": {"leak"}, "growing": {"leak", "growing"}, "oom": {"out_of_memory"}}
 SURE = {"leak", "suspected", None}

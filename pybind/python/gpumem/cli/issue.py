@@ -13,7 +13,7 @@ from gpumem.details import SeriesGrowth
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from gpumem import Evidence, Finding, Report
+    from gpumem.types import Evidence, Finding, Report
 
 ABOUT = """Print a session as Markdown to paste into a bug report: versions, devices, and for each
 finding its figures and the path to what holds the memory. It contains no source, no labels and no

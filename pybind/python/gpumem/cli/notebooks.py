@@ -18,9 +18,10 @@ from pathlib import Path
 from queue import Empty
 from typing import TYPE_CHECKING, Any
 
-from gpumem import GpuMemError, Recording, _gpumem, load
+from gpumem import GpuMemError, _gpumem
 from gpumem.cli.exits import CommandError
 from gpumem.cli.scripts import NOTEBOOK
+from gpumem.types import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,7 @@ REPEAT_TAG = "gpumem-repeat"
 # Of a session's name, so much is its id.
 ID_LENGTH = 8
 
-# What is asked of the kernel between cells takes no longer than this.
+# Timeout of requests to the kernel between cells.
 PATIENCE_SECONDS = 120
 
 # The notebook may load gpumem, too: it is then not told that it is loaded already.
@@ -260,7 +261,7 @@ class _Runner:
             try:
                 reply = self._execute(SAVE.format(path=str(path)))
                 if reply["status"] == "ok":
-                    self._ran.recording = load(path)
+                    self._ran.recording = Recording.from_bytes(path.read_bytes())
                 else:
                     self._ran.lost = f"{reply.get('ename')}: {reply.get('evalue')}"
             except (OSError, RuntimeError, GpuMemError, Empty) as error:

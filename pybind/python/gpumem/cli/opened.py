@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpumem import Recording, _gpumem
+from gpumem import _gpumem
 from gpumem.cli.exits import CommandError
+from gpumem.types import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ from gpumem.cli import exits, files, opened, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from gpumem import Report
     from gpumem._gpumem import OtherFile
+    from gpumem.types import Report
 
 ABOUT = """Show the report of a recording: which cells grew memory, whether they leak, and every
 run; or of what another program wrote: a memory snapshot of PyTorch, a trace or memory timeline of
@@ -79,8 +79,9 @@ def add(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Show or write a report."""
-    from gpumem import Recording, TorchTrace, report
+    from gpumem import report
     from gpumem._report import processes_of
+    from gpumem.types import Recording, TorchTrace
 
     files.check_targets(options, *FILES, "output")
     found = opened.all_of(options.recording, options.notebook)
@@ -104,7 +105,8 @@ def run(options: Namespace) -> int:
 
 def _show_other(found: OtherFile, options: Namespace) -> int:
     """Show what another program wrote: as text, JSON, or the page that some of it has."""
-    from gpumem import TorchTrace, _file_page
+    from gpumem import _file_page
+    from gpumem.types import TorchTrace
 
     forms = ["--text", "--json"]
     if found._page_title is not None:

@@ -12,8 +12,8 @@ from gpumem.cli import exits, files, loops, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from gpumem import Recording
     from gpumem.cli.notebooks import Choice, Ran
+    from gpumem.types import Recording
 
 ABOUT = """Run a notebook, a script or a module, and print the report at its end, also if it fails.
 Every cell of a notebook is recorded, and the notebook needs no change. A script is one run:

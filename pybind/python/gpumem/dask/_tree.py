@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FLAT = 128
-"""So many workers are asked directly."""
+"""The most workers that are queried directly."""
 FAN_OUT = 16
-"""Of more, so many are asked, each with those below it."""
+"""The number of branches if there are more: each worker queries those below it."""
 BELOW = 0.8
 """Those below have this part of the time: who asks them can still answer."""
 

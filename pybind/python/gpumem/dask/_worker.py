@@ -32,15 +32,15 @@ RESULTS: dict[Any, Any] = {}
 ACTORS: dict[Any, Any] = {}
 
 N_POINTS = 128
-"""A reply has at most so many points of a device and cell."""
+"""The most points of a device and cell in a reply."""
 SAMPLED = "50ms"
 """A worker is sampled that often at the most: it is recorded at all times."""
 N_TASKS = 256
-"""So many tasks of an interval are recorded at the most,"""
+"""The most tasks of an interval that are recorded,"""
 N_OF_PREFIX = 16
 """and every one of a prefix up to this; then every second, fourth, …"""
 N_CLUSTERS = 20
-"""Folders of so many clusters are kept on a machine."""
+"""The number of clusters whose folders are kept on a machine."""
 MAX_REPLY = 4 << 20
 """Bytes of news in one reply, unless the first are more; the others come with the next one."""
 
@@ -105,7 +105,7 @@ class Session:
 
 
 def machine() -> str:
-    """Return the name by which the machines of a cluster are told apart."""
+    """Return the name that identifies a machine of a cluster."""
     return platform.node()
 
 

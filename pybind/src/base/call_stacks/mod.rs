@@ -8,10 +8,10 @@ use gpumem_model::trace::{History, StackFrame, StackIdx};
 
 pub(crate) use walker::Walker;
 
-/// A stack has at most so many frames, the innermost.
+/// The most frames of a stack; the innermost are kept.
 pub(crate) const MAX_FRAMES: usize = 256;
 
-/// So many different stacks are told apart; what is allocated under further ones has no stack.
+/// The most distinct stacks; allocations under further ones have no stack.
 const MAX_STACKS: usize = 1 << 16;
 
 /// The frames and stacks of one history.

@@ -28,7 +28,7 @@ pub(crate) trait Adapter {
     /// the class and each of its bases.
     fn claims(&self, class: &ClassName) -> bool;
 
-    /// Tells what `object` holds; an error says what could not be read, and what was told stays.
+    /// Reports what `object` holds; an error says what could not be read. Earlier reports stay.
     ///
     /// An [`Object`] offers nothing that runs Python code. Methods of the framework's own extension
     /// types may be called, if they do not let go of the GIL.

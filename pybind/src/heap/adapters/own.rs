@@ -21,7 +21,7 @@ struct Adapter {
 /// Which of them a search may call: they are code of the user's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asks {
-    /// The user asked who holds memory.
+    /// The user's query of who holds memory.
     All,
     /// A run has ended: those for which the user said so.
     AfterRuns,

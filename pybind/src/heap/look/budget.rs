@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{Tries, patience};
 
-/// Looks that nobody asked for take at most this part of the time: 1 %.
+/// Automatic looks take at most this share of the time: 1 %.
 const SHARE: u32 = 100;
 /// No thread is to stand longer than this.
 const SLOW: Duration = Duration::from_millis(50);
@@ -71,7 +71,7 @@ pub(crate) fn use_up_looks() {
     Budget::locked().spent = allowance() + Duration::from_secs(3600) / SHARE;
 }
 
-/// An answer came so long after its copy was made.
+/// Time from the copy to its answer.
 pub(super) fn answered_after(time: Duration) {
     Budget::locked().latest_answer = time;
 }

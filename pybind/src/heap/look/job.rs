@@ -15,7 +15,7 @@ use super::{FaultPoint, Question, Reach, faults};
 use crate::heap::adapters::own::Registered;
 use crate::heap::walk::{self, Asker, Extent, Limits, Places, Search, Told, WalkedMemory};
 
-/// At most so many objects, parts and storages are met.
+/// The most objects, parts and storages that a search visits.
 const MAX_NODES: usize = 50_000_000;
 
 /// Takes the look in a copy of the process, and ends the copy.

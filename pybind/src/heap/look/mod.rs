@@ -73,7 +73,7 @@ pub(crate) enum Urgency {
     AfterRun,
     /// An error that is about to be shown.
     Error,
-    /// The user asked for it.
+    /// The user's own query.
     Asked,
 }
 
@@ -194,7 +194,7 @@ enum State {
 /// earlier.
 const READY_WITHIN: Duration = Duration::from_millis(250);
 
-/// So many children are made for one look.
+/// The most child processes for one look.
 const MAX_CHILDREN: usize = 3;
 
 /// What comes after the walk, in the child: a look that takes longer is given up.
@@ -517,7 +517,7 @@ fn told(py: Python<'_>, questions: &Questions, registered: &[Registered<'_>]) ->
     }
 }
 
-/// What a report takes at most, as good as ever.
+/// Upper bound for almost every report.
 const REPORT: Bytes = Bytes::mib(64);
 
 /// Raises where the user has limited the address space and little of it is left: to run out of it

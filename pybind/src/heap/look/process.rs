@@ -417,7 +417,7 @@ impl Link {
         while n_received < place.len() {
             wait()?;
             let rest = &mut place[n_received..];
-            // SAFETY: there is room for so many bytes.
+            // SAFETY: the buffer has room for these bytes.
             let n = unsafe {
                 let flags = libc::MSG_DONTWAIT;
                 libc::recv(

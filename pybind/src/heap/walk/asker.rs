@@ -7,7 +7,7 @@ use super::PoolId;
 use crate::heap::adapters::own::{self, Held, Registered};
 use crate::heap::adapters::pools;
 
-/// Asked when a walk is over and nothing is borrowed any more.
+/// Called when a walk is over and nothing is borrowed any more.
 pub(crate) trait Asker {
     /// About objects, each with the adapter of the user's that knows it, and about pools. What is
     /// not known is left out at the end.

@@ -56,7 +56,7 @@ pub(super) struct StorageNode {
     pub(super) address: Option<u64>,
 }
 
-/// A reference that something else than `tp_traverse` told of.
+/// A reference that `tp_traverse` does not report.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) from: NodeNumber,

@@ -14,7 +14,7 @@ use crate::base::text::Text;
 
 /// A larger file is none of Jupyter's.
 const LARGEST: u64 = 1 << 16;
-/// So many servers are looked at, and no more.
+/// The most Jupyter servers that are examined.
 const N_SERVERS: usize = 64;
 
 /// The notebook of each kernel among these processes, by the kernel's id. Of the user's own only:

@@ -2,7 +2,7 @@
 
 #![expect(
     unsafe_code,
-    reason = "whether a hidden process lives, and the length of a tick, are told by libc alone"
+    reason = "only libc reports whether a hidden process lives, and the length of a tick"
 )]
 
 use std::collections::BTreeMap;

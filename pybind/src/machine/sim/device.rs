@@ -14,7 +14,7 @@ use super::log::SimLog;
 use crate::base::clock::Clock;
 use crate::machine::out_of_memory::observer;
 
-/// At most so many devices at once.
+/// The most devices at once.
 pub(super) const MAX_DEVICES: usize = 64;
 
 const DEFAULT_CAPACITY: Bytes = Bytes::gib(8);

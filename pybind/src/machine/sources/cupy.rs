@@ -13,7 +13,7 @@ use super::framework::{
 };
 use super::{Answer, Found};
 
-/// So many objects are looked at to learn what a pool allocates with.
+/// The most objects examined to find a pool's allocator.
 const MAX_LOOKS: usize = 64;
 
 /// The devices on which the user's threads were seen to have a context.

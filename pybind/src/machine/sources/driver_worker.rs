@@ -18,7 +18,7 @@ use crate::base::threads::{self, Progress};
 /// Longer than this a run's ends do not wait. A driver that takes longer every time is not waited
 /// for at all: what it says comes with the samples.
 pub(super) const PATIENCE: Duration = Duration::from_millis(50);
-/// So long they wait for a driver that has not said anything yet: it may never do so.
+/// Timeout for a driver that has not answered yet: it may never do so.
 const PATIENCE_AT_FIRST: Duration = Duration::from_millis(20);
 /// Most answers come in this time, and falling asleep and being woken would take as long.
 const AWAKE: Duration = Duration::from_micros(30);
@@ -27,13 +27,13 @@ const AWAKE: Duration = Duration::from_micros(30);
 const STUCK: Duration = Duration::from_millis(40);
 /// A driver that has not started in this time is not expected to.
 const HANG: Duration = Duration::from_secs(1);
-/// Asked no more often than this while a run goes on.
+/// Minimum time between two queries during a run.
 const SHORTEST_REST: Duration = Duration::from_millis(2);
 const LONGEST_REST: Duration = Duration::from_secs(1);
 /// Asking takes at most this part of the time: 0.2 % of a core.
 const REST_PER_LOOK: u32 = 500;
 
-/// What a driver is asked.
+/// A query of a driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Request {
     /// For its devices and all their levels.
@@ -76,7 +76,7 @@ impl Response {
     }
 }
 
-/// What a driver is asked besides, by somebody who waits for the answer himself.
+/// Another query of a driver, whose caller waits for the answer.
 pub(super) type Job = Box<dyn FnOnce(&mut Guarded) + Send>;
 
 /// What the thread does next.

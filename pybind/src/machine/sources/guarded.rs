@@ -7,7 +7,7 @@ use gpumem_model::recording::Source;
 use super::DriverSource;
 use crate::base::guard::quietly;
 
-/// A source that is not asked again once it has panicked.
+/// A source that is disabled once it has panicked.
 pub(super) struct Guarded {
     driver: Box<dyn DriverSource>,
     failure: Option<String>,

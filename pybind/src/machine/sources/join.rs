@@ -67,7 +67,7 @@ pub(super) fn join(answers: &[(Source, Answer)]) -> Vec<Joined> {
             }
         }
     }
-    // CUDA has told which ones it shows.
+    // CUDA has listed its visible devices.
     if devices.iter().any(|it| it.key_for(Source::Cuda).is_some()) {
         devices.retain(|it| it.sources.iter().any(|(source, _)| *source != Source::Nvml));
     }

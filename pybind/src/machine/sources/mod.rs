@@ -46,9 +46,9 @@ use framework::FrameworkSource;
 use join::{Joined, join};
 use visible::Visibility;
 
-/// So long a start waits for the drivers; what they say later is seen by the first run.
+/// Timeout at start-up; later answers reach the first run.
 pub(crate) const PATIENCE_OF_A_START: Duration = Duration::from_millis(20);
-/// So long somebody waits who asks what is read.
+/// Timeout of `%gpumem status`.
 pub(crate) const PATIENCE_OF_A_QUESTION: Duration = Duration::from_secs(1);
 
 /// A device as a source finds it.
@@ -68,7 +68,7 @@ pub(crate) struct Found {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unused(pub(crate) Cow<'static, str>);
 
-/// What a source answers when it is asked for its devices.
+/// A source's answer to the query of its devices.
 pub(crate) type Answer = Result<Vec<Found>, Unused>;
 
 /// The processes on one device, each with what it uses; or why nobody tells.
@@ -127,7 +127,7 @@ impl fmt::Display for UnknownSource {
 
 impl std::error::Error for UnknownSource {}
 
-/// What the drivers were asked, and until when they are waited for.
+/// The queries of the drivers, and their deadline.
 pub(crate) struct Ordered {
     asking: Asking,
     chosen: Vec<Source>,
@@ -487,7 +487,7 @@ impl Sources {
         source == Source::Host || chosen.is_none_or(|chosen| chosen.contains(&source))
     }
 
-    /// CUDA runs, and has told its devices: the environment says nothing new any more.
+    /// CUDA runs and has listed its devices: the environment no longer matters.
     fn is_cuda_asked(&self) -> bool {
         let mut answers = self.answers.iter();
         answers.any(|(source, answer)| *source == Source::Cuda && answer.is_ok())

@@ -56,7 +56,7 @@ pub(super) fn list<'py, T>(
     PyList::new(py, dicts?)
 }
 
-/// The report; `left_out` stands in it where something could not be told.
+/// The report; `left_out` lists what could not be judged.
 pub(super) fn report<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let summary = &report.summary;
     let score = &report.score;

@@ -14,7 +14,7 @@ use pyo3::types::{PyDict, PyList};
 use super::number::epoch;
 use super::{answers, read_thresholds, reading};
 
-/// Dicts, and a sentence for each thing that could not be told.
+/// Dicts, and a sentence for each thing that could not be judged.
 type Told<'py> = (Bound<'py, PyList>, Vec<String>);
 
 /// Judges profile results by the classic rules.

@@ -15,7 +15,7 @@ use super::number::{Held, Number, records_change};
 
 /// The memory of a device at one instant. Sizes are bytes, the timestamp is
 /// seconds since 1970; None where a level is not known.
-#[pyclass(subclass, get_all, set_all, module = "gpumem")]
+#[pyclass(subclass, get_all, set_all, module = "gpumem.classic")]
 #[repr(C)]
 pub(crate) struct MemorySnapshot {
     pub(super) operation: Py<PyAny>,
@@ -129,7 +129,7 @@ impl Record for MemorySnapshot {
 }
 
 /// One profiled call of a function. Sizes are bytes, the time is seconds.
-#[pyclass(subclass, get_all, set_all, module = "gpumem")]
+#[pyclass(subclass, get_all, set_all, module = "gpumem.classic")]
 #[repr(C)]
 pub(crate) struct ProfileResult {
     pub(super) memory_freed: Number,

@@ -22,7 +22,7 @@ const DEVICE: &str = "device";
 const MAX_DEVICE_BYTES: u64 = 1 << 18;
 /// Somebody else has waited for the child.
 const UNKNOWN: &str = "?";
-/// A session keeps at most so many children, the latest.
+/// The most children that a session keeps: the latest.
 const MAX_CHILDREN: usize = 256;
 /// As much as a child can have written.
 const MAX_BYTES: u64 = 32 << 20;

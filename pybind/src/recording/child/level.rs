@@ -17,7 +17,7 @@ pub(super) use linux::Level;
 pub(super) use portable::Level;
 
 #[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "the size of a page is told by libc alone")]
+#[expect(unsafe_code, reason = "only libc reports the size of a page")]
 mod linux {
     use std::fs::File;
     use std::os::unix::fs::FileExt;
@@ -27,7 +27,7 @@ mod linux {
     use crate::base::cpu_time::Expense;
     use crate::machine::company::children::own_bytes;
 
-    /// Shares are told again after so many times what telling them takes: at most 1 % of a core.
+    /// Minimum time between two readings of shares, in multiples of what one takes: 1 % of a core.
     const REST_PER_ROLLUP: u32 = 100;
     const SHORTEST_REST: Duration = Duration::from_millis(20);
 
@@ -119,7 +119,7 @@ mod portable {
             Some(Self)
         }
 
-        /// Its resident memory: no share is told here.
+        /// Its resident memory: shares are unknown here.
         #[expect(clippy::unused_self, reason = "as where a file is kept open")]
         pub(in crate::recording::child) fn read(&mut self) -> Option<Levels> {
             let stats = memory_stats::memory_stats()?;

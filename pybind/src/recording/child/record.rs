@@ -32,7 +32,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// What is read is on the disk after this, or with the next reading.
 const BEAT: Duration = Duration::from_millis(250);
 const MAX_POINTS: usize = 512;
-/// So many bytes wait for a disk that takes none.
+/// The most bytes that wait for a blocked disk.
 const MAX_WAITING: usize = 1 << 20;
 
 /// What the child's threads share.

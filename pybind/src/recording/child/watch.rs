@@ -262,7 +262,7 @@ impl Ended {
         let pidfd = &self.child.pidfd;
         let code = waited(pidfd).or_else(|| reaped(pidfd));
         if code.is_some() || self.n_tries == 0 {
-            // Its parent may have told already.
+            // Its parent may have noted it already.
             let told = found::noted(&self.child.file).and_then(|it| it.code);
             found::note(&self.child.file, self.at, code.or(told));
         }

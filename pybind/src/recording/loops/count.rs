@@ -15,16 +15,16 @@ use pyo3::sync::PyOnceLock;
 use crate::base::cpu_time;
 use crate::recording::session;
 
-/// So many loops are counted in a run, in so many code objects.
+/// The most loops and code objects that are counted in a run.
 pub(super) const MAX_LOOPS: usize = 256;
 
-/// So many places that iterations jump to: at most half of them are taken.
+/// The size of the table of jump targets, of which at most half is used.
 const N_PLACES: usize = 1024;
 pub(super) const MAX_PLACES: usize = N_PLACES / 2;
 
-/// At most so many loops of a run have their levels read, …
+/// The most loops of a run whose levels are read, …
 const MAX_SERIES: u32 = 16;
-/// … and so many of them are of libraries.
+/// … and the most of them in libraries.
 const MAX_LIBRARY_SERIES: u32 = 8;
 
 /// What an event costs: measured in `bench loop`.
@@ -35,7 +35,7 @@ const MAX_STEP: u32 = 1024;
 
 /// A loop that turns as often as this is not counted all the time: its events took 0.25 %.
 const MAX_RATE: u64 = 1_000_000_000 / EVENT_NANOS / 400;
-/// It takes so many events to tell.
+/// The fewest events for a judgement.
 const MIN_WINDOW: u64 = 1000;
 /// How often it turns is told of the last moments.
 const WINDOW_NANOS: u64 = 100_000_000;

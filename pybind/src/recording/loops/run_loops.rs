@@ -19,7 +19,7 @@ use crate::base::text::Text;
 use crate::heap::walk;
 use crate::recording::session::RunId;
 
-/// So many codes are looked into in a run.
+/// The most code objects that are examined in a run.
 const MAX_CODES: usize = 512;
 
 /// What is counted in the open run.

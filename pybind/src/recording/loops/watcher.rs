@@ -18,7 +18,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// … and no sooner than when the run has taken so many times what all of its looks took.
 const TIME_PER_LOOK: u32 = 100;
 
-/// Who ends the process waits so long for a look that is under way.
+/// How long the end of the process waits for a running look.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 static STATE: Mutex<WatcherState> = Mutex::new(WatcherState {

@@ -25,7 +25,7 @@ use torch::Allocator;
 /// How long the search for holders may take.
 const WALK_TIME: Duration = Duration::from_secs(5);
 
-/// At most so many storages get a name, the user's own and the largest first.
+/// The most storages that get a name, the user's own and the largest first.
 const MAX_STORAGES: usize = 100_000;
 
 /// What was written.

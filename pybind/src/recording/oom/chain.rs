@@ -10,10 +10,10 @@ use pyo3::types::{PyString, PyTuple, PyType};
 
 use crate::base::text::Text;
 
-/// At most so many errors are looked at.
+/// The most errors of a chain that are examined.
 const MAX_LINKS: usize = 64;
 
-/// At most so many bytes of an error's words are looked at.
+/// The most bytes of an error's message that are examined.
 const MAX_TEXT: usize = 1 << 20;
 
 /// `error`, what it groups, its causes and contexts, nearest first, each once.

@@ -26,7 +26,7 @@ static N_SEEN: AtomicU64 = AtomicU64::new(0);
 /// The last one of each cell under way, and of all else. Locked for a moment, with nothing called meanwhile.
 static LAST: Mutex<Vec<Seen>> = Mutex::new(Vec::new());
 
-/// So many are kept: cells that run at the same time are few.
+/// The most that are kept: few cells run at the same time.
 const MAX_KEPT: usize = 16;
 
 #[derive(Clone)]

@@ -9,7 +9,7 @@ use gpumem_model::recording::{
 use super::{Recorder, SourceText};
 use crate::machine::sources::Found;
 
-/// At most so many points of one loop are kept of one run.
+/// The most points of one loop that are kept for one run.
 const MAX_POINTS: usize = 512;
 
 /// Fewer are no series.

@@ -10,7 +10,7 @@ use super::{Recorder, SourceText};
 use crate::base::clock::Clock;
 use crate::recording::oom::OomReport;
 
-/// At most so many names that held memory are kept of an out-of-memory error.
+/// The most holders that are kept for an out-of-memory error.
 const MAX_HOLDERS: usize = 24;
 
 /// The label of the host's memory, which a message without a device does not speak of.

@@ -8,10 +8,10 @@ use gpumem_model::recording::{DeviceKey, Frame, Reading, RunIdx, Sample, Samples
 use super::{Around, Recorder};
 use crate::machine::sources::Found;
 
-/// At most so many marks of one series are kept of one run.
+/// The most marks of one series that are kept for one run.
 const MAX_MARKS: usize = 4096;
 
-/// Beyond so many points in a session, those of the runs that ended longest ago are downsampled.
+/// Beyond this number of points, those of the runs that ended first are downsampled.
 pub(super) const MAX_POINTS: usize = 1 << 18;
 
 /// No run's series is downsampled to fewer: its ends and extremes.

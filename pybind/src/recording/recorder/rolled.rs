@@ -118,7 +118,7 @@ impl Recorder {
     }
 }
 
-/// A frame with at most so many points.
+/// A frame with at most `n_points` points.
 pub(crate) fn bounded(frame: Frame, n_points: usize) -> Frame {
     match frame {
         Frame::Samples(samples) if samples.points.len() > n_points => {

@@ -11,10 +11,10 @@ use gpumem_model::units::Nanos;
 
 use super::{Recorder, SourceText, index};
 
-/// Of a run at most so many named parts become runs, the outer and earlier ones.
+/// The most named parts of a run that become runs: the outer and earlier ones.
 const MAX_LABELLED: usize = 256;
 
-/// Beyond so many traces in a session the oldest are slimmed.
+/// Beyond this number of traces in a session the oldest are reduced.
 const MAX_TRACES: usize = 512;
 
 /// What a slimmed trace keeps of its lines and places.

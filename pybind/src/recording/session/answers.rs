@@ -40,7 +40,7 @@ pub(crate) fn line(
     })
 }
 
-/// A run, told from those of sessions before this one.
+/// A run, distinguished from those of earlier sessions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SessionRun {
     session: u32,

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use super::reading::try_with_sources;
 use super::{RunId, is_owner, with_session};
 
-/// The levels where an iteration of a loop has ended, so many of them by now.
+/// The levels at the end of a loop's iteration, and how many iterations there were.
 pub(crate) fn read_in_loop(
     py: Python<'_>,
     run: RunId,

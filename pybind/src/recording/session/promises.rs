@@ -67,7 +67,7 @@ fn namespaces(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 }
 
 impl Session {
-    /// The variables that hold enough of a device to be told of.
+    /// The variables that hold enough of a device to be reported.
     pub(super) fn names_with_much(&self, inventory: &Inventory) -> Vec<Promised> {
         let recording = self.recorder.recording();
         let rules = &recording.header().rules;

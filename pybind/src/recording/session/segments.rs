@@ -12,7 +12,7 @@ use super::reading::with_sources;
 use super::{is_owner, with_session};
 use crate::base::guard;
 
-/// Every block is an object of Python's before it is read: beyond so many the user would notice.
+/// The most blocks that are read: each is a Python object first, and more would be noticeable.
 pub(crate) const MAX_BLOCKS: u64 = 50_000;
 
 /// What looking may take in a session, in which it is worth a look again and again.
@@ -61,7 +61,7 @@ pub(crate) fn look_for_segments(py: Python<'_>, run: RunIdx, is_traced: bool) ->
     Ok(())
 }
 
-/// Why nobody looks at so many blocks.
+/// Why this many blocks are not read.
 pub(crate) fn too_many(n: u64) -> String {
     format!("{n} blocks take a while to look at: `%%gpumem --trace` takes that time")
 }

@@ -100,7 +100,7 @@ pub(crate) fn wait_for_store(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// What the user has not been told of the store yet.
+/// News of the store that the user has not seen yet.
 pub(crate) fn store_trouble(py: Python<'_>) -> PyResult<Option<String>> {
     with_recorder(py, |recorder| recorder.handover()?.take_trouble())
 }

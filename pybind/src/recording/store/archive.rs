@@ -24,7 +24,7 @@ use crate::recording::child;
 
 /// The folder of baselines, in that of the sessions.
 const BASELINES: &str = "baselines";
-/// So many of the newest sessions are looked at to find the last one of a notebook.
+/// The most sessions examined, newest first, to find the last one of a notebook.
 const N_SEARCHED: usize = 8;
 /// The last one of a notebook is not searched for any longer.
 const SEARCH: Duration = Duration::from_secs(2);

@@ -13,7 +13,7 @@ use crate::base::threads;
 use crate::machine::sampler::SoFar;
 use crate::recording::oom::observer;
 
-/// So many frames wait for a disk that does not answer. What comes then is handed over again.
+/// The most frames that wait for a blocked disk; later ones are handed over again.
 const MAX_WAITING: usize = 50_000;
 
 /// That a cell has begun is on the disk soon: it may be the one that kills the kernel. Most cells

@@ -26,9 +26,9 @@ use crate::recording::child;
 use crate::recording::oom::observer;
 use crate::recording::recorder::{Names, out_of_memory};
 
-/// What is under way is on the disk after so long at most.
+/// The longest time until an open run is on the disk.
 const BEAT: Duration = Duration::from_millis(500);
-/// The thread stays awake for so long after the last frame: waking it costs a cell more than all else
+/// How long the thread stays awake after the last frame: waking it costs a cell more than all else
 /// that it does here.
 const LINGER: Duration = Duration::from_secs(30);
 /// After trouble the next try comes after this, and after twice as long each time.

@@ -48,7 +48,7 @@ pub(crate) struct Tracing {
     notes: Vec<String>,
 }
 
-/// The run whose history is told, as the shell knows it.
+/// The run of the history, as the shell knows it.
 pub(crate) struct Traceable<'a, 'py> {
     pub(crate) run: RunIdx,
     pub(crate) shell: &'a Bound<'py, PyAny>,

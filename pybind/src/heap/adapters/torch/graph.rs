@@ -52,7 +52,7 @@ pub(super) fn is_node(module: &str, name: &str) -> bool {
 }
 
 impl Nodes {
-    /// Whether `object` is a node of the graph; then everything it keeps was told.
+    /// Whether `object` is a node of the graph; if so, everything it keeps was reported.
     pub(super) fn look(&self, object: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> bool {
         let Some(class) = self.class_of(object) else {
             return false;

@@ -35,14 +35,14 @@ const UNKNOWN: usize = 512 << 20;
 /// Mappings of at least this size hold data as a rule: nobody reads them, and nobody will. Python's own
 /// heap comes in steps of 1 MiB, arenas of `malloc` in steps of up to 64 MiB.
 const LARGE: usize = (64 << 20) + 1;
-/// So many mappings side by side are worth leaving out, whatever their size.
+/// This many adjacent mappings are excluded whatever their size.
 const MANY: usize = 1000;
 
 /// A look reads all of a list or a table, and next to nothing of what it does not need. The kernel
 /// counts some pages as read that were not.
 const UNREAD_PER_READ: usize = 64;
 const MAX_NOISE: usize = 64 << 10;
-/// So many places that were missed are remembered.
+/// The most missed addresses that are remembered.
 const MAX_MISSED: usize = 64;
 
 /// Libraries that have devices write to memory of the process, and may mark it for that.

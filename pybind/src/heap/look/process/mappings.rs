@@ -22,9 +22,9 @@ pub(super) struct Mapping {
     pub(super) referenced: usize,
 }
 
-/// A copy of so many takes 50 ms: 2 to 4 µs each on a virtual machine with Linux 6.18.
+/// Copying this many takes 50 ms: 2 to 4 µs each on a virtual machine with Linux 6.18.
 const MANY: usize = 12_000;
-/// They are not counted anew for so long.
+/// Minimum time between two counts.
 const COUNTED_FOR: Duration = Duration::from_secs(10);
 
 /// A copy would take long for their number alone. False where they cannot be counted.

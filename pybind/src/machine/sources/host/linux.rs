@@ -1,7 +1,7 @@
 //! `/proc` and cgroups, through files that stay open: a reading is one `pread`
 //! per figure.
 
-#![expect(unsafe_code, reason = "the size of a page is told by libc alone")]
+#![expect(unsafe_code, reason = "only libc reports the size of a page")]
 
 use std::fs::{self, File};
 use std::io;

@@ -44,7 +44,7 @@ const REST_PER_SAMPLE: u32 = 250;
 /// Held while an arena may be locked. A copy of the process that is made then could never allocate.
 static UNDER_WAY: Mutex<()> = Mutex::new(());
 
-/// So long whoever copies the process waits for the lock: after a fork nobody may give it back.
+/// How long a fork waits for the lock: in the child, nobody would release it.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Blocks of the arenas. A large block is a mapping of its own, which is gone when it is freed.

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from gpumem import _gpumem
-from gpumem._table import NOTEBOOK_COLUMNS, preformatted
+from gpumem._table import NOTEBOOK_COLUMNS, TextResult, preformatted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,10 +49,10 @@ class Process:
     """A description for people."""
 
 
-class GpuProcesses(Sequence[Process]):
+class GpuProcesses(TextResult, Sequence[Process]):
     """The processes on each device at one moment: this process first, then the largest."""
 
-    def __init__(self, found: _gpumem.GpuProcesses) -> None:
+    def __init__(self, found: _gpumem.ProcessScan) -> None:
         """Wrap the result of the extension module."""
         self._found = found
 
@@ -98,8 +98,8 @@ class GpuProcesses(Sequence[Process]):
         return len(self._processes)
 
     def __repr__(self) -> str:
-        """Show the tables."""
-        return self.text()
+        """Return the number of processes."""
+        return f"<GpuProcesses: {len(self)} processes>"
 
     def _repr_html_(self) -> str:
         """Return the text for a notebook: it also says what is unknown, and why."""
@@ -126,4 +126,4 @@ def who() -> GpuProcesses:
     whose server is gone, workers whose parent is gone, and processes that have ended but are still
     listed by the driver. gpumem ends no process.
     """
-    return GpuProcesses(_gpumem.find_company())
+    return GpuProcesses(_gpumem.scan_gpu_processes())
