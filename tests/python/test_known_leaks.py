@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import gpumem
 import pytest
-from gpumem import KnownLeak, sim
+from gpumem import sim
+from gpumem.types import KnownLeak
 
 from tests.support.shell import run, said
 
