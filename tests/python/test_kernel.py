@@ -241,16 +241,18 @@ def test_an_edited_cell_stays_the_same_cell(kernel: Kernel) -> None:
 
 def test_a_report_is_a_picture_and_then_a_live_view(kernel: Kernel) -> None:
     kernel.run("%%gpumem\nx = gpumem.sim.tensor(64 << 20)")
-    picture, view = (o["content"] for o in kernel.run("%gpumem_report").of("display_data"))
+    picture, style, view = (o["content"] for o in kernel.run("%gpumem_report").of("display_data"))
     assert sorted(picture["data"]) == ["image/png", "text/plain"]
     assert picture["data"]["text/plain"].startswith("GPU memory · 1 run")
     assert sorted(picture["metadata"]["image/png"]) == ["alt", "height", "width"]
+    # Without a kernel, that hides the place of the view.
+    assert sorted(style["data"]) == ["text/html", "text/plain"]
     assert sorted(view["data"]) == sorted([WIDGET, "text/plain"])
     assert view["data"]["text/plain"] == ""
 
 
 def test_a_page_that_lost_the_module_gets_it_again(kernel: Kernel) -> None:
-    view = kernel.run("%gpumem_report").of("display_data")[1]["content"]
+    view = kernel.run("%gpumem_report").of("display_data")[-1]["content"]
     comm_id = view["data"][WIDGET]["model_id"]
     ask = {"method": "custom", "content": {"kind": "runtime"}}
     answers = kernel.say("comm_msg", {"comm_id": comm_id, "data": ask})
@@ -261,7 +263,7 @@ def test_a_page_that_lost_the_module_gets_it_again(kernel: Kernel) -> None:
 
 def test_an_open_report_follows_the_session(kernel: Kernel) -> None:
     kernel.run("%%gpumem\nx = 1")
-    view = kernel.run("%gpumem_report").of("display_data")[1]["content"]
+    view = kernel.run("%gpumem_report").of("display_data")[-1]["content"]
     comm_id = view["data"][WIDGET]["model_id"]
     known: bytes = kernel.value("gpumem.recording().to_bytes()")
     assert gpumem.types.Recording.from_bytes(known)._position()[1] == 1
@@ -281,7 +283,7 @@ def test_an_open_report_follows_the_session(kernel: Kernel) -> None:
 
 
 def test_an_open_report_follows_a_cell_that_is_under_way(kernel: Kernel) -> None:
-    view = kernel.run("%gpumem_report").of("display_data")[1]["content"]
+    view = kernel.run("%gpumem_report").of("display_data")[-1]["content"]
     comm_id = view["data"][WIDGET]["model_id"]
     known: bytes = kernel.value("gpumem.recording().to_bytes()")
     began = time.monotonic()
@@ -309,7 +311,7 @@ def test_an_open_report_follows_a_cell_that_is_under_way(kernel: Kernel) -> None
 
 
 def test_what_is_sampled_in_a_long_run_is_told_meanwhile(kernel: Kernel) -> None:
-    view = kernel.run("%gpumem_report").of("display_data")[1]["content"]
+    view = kernel.run("%gpumem_report").of("display_data")[-1]["content"]
     comm_id = view["data"][WIDGET]["model_id"]
     request = kernel.start(f"%%gpumem\n{NAPS}")
     sizes = [len(kernel.next_frames(comm_id)) for _ in range(4)]

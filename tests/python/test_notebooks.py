@@ -144,7 +144,7 @@ def test_each_recorded_cell_says_what_it_kept(
 
 
 def test_the_report_shows_a_picture_and_the_live_view(quickstart: dict[str, Any]) -> None:
-    picture, view = quickstart["report"].outputs
+    picture, _, view = quickstart["report"].outputs
     assert "image/png" in picture["data"]
     assert "losses leaks 64 MiB a step" in picture["data"]["text/plain"]
     assert "application/vnd.jupyter.widget-view+json" in view["data"]
@@ -154,7 +154,7 @@ def test_a_picture_is_small_and_its_alternative_text_is_the_verdict(
     quickstart: dict[str, Any],
 ) -> None:
     nbconvert = pytest.importorskip("nbconvert", reason="this environment has no JupyterLab")
-    picture, _ = quickstart["report"].outputs
+    picture, *_ = quickstart["report"].outputs
     assert len(picture["data"]["image/png"]) <= 90_000
     notebook = nbformat.v4.new_notebook(cells=[quickstart["report"]])
     exporter = nbconvert.HTMLExporter(template_name="classic")
