@@ -70,7 +70,7 @@ def test_the_three_minutes_of_the_readme_pass(colab: Kernel) -> None:
 def test_a_report_is_shown_by_the_custom_widget_manager(colab: Kernel) -> None:
     ran = colab.run("%gpumem_report")
     assert (ran.status, ran.printed) == ("ok", "")
-    picture, view = (output["content"] for output in ran.of("display_data"))
+    picture, *_, view = (output["content"] for output in ran.of("display_data"))
     assert sorted(picture["data"]) == ["image/png", "text/plain"]
     assert sorted(view["data"]) == sorted([WIDGET, "text/plain"])
     assert view["metadata"][WIDGET]["colab"]["custom_widget_manager"]["url"] == MANAGER
