@@ -152,6 +152,9 @@ pub(super) fn judged<'a>(
     courses
 }
 
+/// What a loop gained is taken for so many times as much at most, where it was counted in a part of its run.
+const MOST_OF_A_RUN: f64 = 8.0;
+
 /// Whether one of a run's loops grew by most of what the run kept: one of the user's, or any.
 pub fn grew_in_a_loop(recording: &Recording, row: &RunRow, is_users: bool) -> bool {
     let is_library = |idx: LoopIdx| {
@@ -160,12 +163,17 @@ pub fn grew_in_a_loop(recording: &Recording, row: &RunRow, is_users: bool) -> bo
             .any(|it| it.idx == idx && it.is_library)
     };
     let kept = row.kept_alone().unwrap_or_default().as_f64();
+    let run = recording.run(row.run);
+    let time = run.ended.map(|ended| ended.since(run.started).as_f64());
     let mut series = recording.samples_of(row.run, row.device);
+    // A short run is counted in its last part alone.
     let gain = |points: &Points| {
-        let metric = row.metric;
-        let mut levels = points.iter().filter_map(|it| of_sample(&it, metric));
-        let first = levels.next()?;
-        Some(levels.next_back()?.since(first).as_f64())
+        let known = points.iter();
+        let mut known = known.filter_map(|it| Some((it.at, of_sample(&it, row.metric)?)));
+        let (first, last) = (known.next()?, known.next_back()?);
+        let counted = last.0.since(first.0).as_f64().max(1.0);
+        let part = time.map_or(1.0, |time| (time / counted).clamp(1.0, MOST_OF_A_RUN));
+        Some(last.1.since(first.1).as_f64() * part)
     };
     series.any(|(series, points)| {
         let Series::Loop(idx) = series else {
