@@ -267,8 +267,8 @@ fn sides(
     sides.extend(of_runs.iter().filter_map(|series| {
         // What a run kept that ran out of memory says where it stopped, not how it grows.
         let is_whole = |row: &&&RunRow| recording.run(row.run).status != Status::OutOfMemory;
-        let mut rows: Vec<&RunRow> = Vec::with_capacity(series.rows.len());
-        rows.extend(series.rows.iter().filter(is_whole));
+        let rows = series.rows.iter().filter(is_whole).copied();
+        let rows: Vec<&RunRow> = rows.collect();
         let last = recording.run(rows.last()?.run);
         let least = recording.device(series.key.device).kind.min_growth(rules);
         let (bytes_per_run, interval) = kept_by_each(&rows)?;

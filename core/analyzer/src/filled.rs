@@ -6,7 +6,7 @@
 use gpumem_heap::filling_loop;
 use gpumem_model::holders::{DeviceHolders, Holder, Keeper};
 use gpumem_model::recording::{DeviceIdx, Recording, Run, Sample, Series};
-use gpumem_model::units::{ByteDelta, Bytes, Nanos};
+use gpumem_model::units::{Bytes, Nanos};
 
 use super::loop_place::{LoopPlace, LoopUnit};
 use super::loops;
@@ -48,10 +48,8 @@ pub(super) fn items(recording: &Recording, run: &Run, device: DeviceIdx) -> Opti
     let (holder, grown) = most_grown(recording, run, device, look)?;
     let (n, n_bytes) = holder.entries();
     let is_filled = n_bytes >= MOST * grown && kept >= MOST * n_bytes;
-    if is_marked || n < FEW || !is_filled || !keeps_graphs(holder) {
-        return None;
-    }
-    if loops::has_blocks(recording, run) {
+    let is_judged = is_marked || loops::has_blocks(recording, run);
+    if is_judged || n < FEW || !is_filled || !keeps_graphs(holder) {
         return None;
     }
     Some(Items {
@@ -75,10 +73,7 @@ fn most_grown<'a>(
     look: &'a DeviceHolders,
 ) -> Option<(&'a Holder, f64)> {
     let is_first = recording.holders_before(run.idx, device).is_none();
-    let grown = |it: &Holder| match it.fresh.or(is_first.then_some(it.retained)) {
-        Some(fresh) => fresh.since(Bytes::ZERO),
-        None => it.grown.unwrap_or(ByteDelta::ZERO),
-    };
+    let grown = |it: &Holder| it.gained(is_first).unwrap_or_default();
     let holders = look.roots.iter().chain(&look.sharing);
     let most = holders.max_by_key(|it| grown(it))?;
     Some((most, grown(most).as_f64()))

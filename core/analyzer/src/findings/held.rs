@@ -101,11 +101,12 @@ pub(super) fn growers(
     let Context {
         recording, names, ..
     } = context;
-    let more_of = |holder: &Holder, is_first: bool| match holder.fresh {
-        Some(fresh) if steps => Some(fresh.since(Bytes::ZERO)),
-        // The session has no look before it.
-        None if steps && is_first => Some(holder.retained.since(Bytes::ZERO)),
-        _ => holder.grown,
+    let more_of = |holder: &Holder, is_first: bool| {
+        if steps {
+            holder.gained(is_first)
+        } else {
+            holder.grown
+        }
     };
     let mut looked_at: Vec<RunIdx> = runs.iter().map(|run| recording.outermost(*run)).collect();
     looked_at.dedup();

@@ -143,8 +143,8 @@ pub fn classes() -> impl Iterator<Item = &'static str> {
     CATALOGUE.iter().flat_map(of_entry).copied()
 }
 
-/// Which one leads through these objects, the nearest to the memory first, or begins this path; and the code that
-/// lets go of it, if there is some. Of growth, or of what should be gone.
+/// Which one leads through these objects, or begins this path; and the code that lets go of it, if there is some. The
+/// objects are given from the memory outwards. Of growth, or of what should be gone.
 pub fn known_leak(
     library_objects: &[LibraryObject],
     path: &str,

@@ -222,6 +222,12 @@ impl Holder {
         }
     }
 
+    /// What it has that is new since the look before; all, if there was none.
+    pub fn gained(&self, is_first: bool) -> Option<ByteDelta> {
+        let fresh = self.fresh.or(is_first.then_some(self.retained));
+        fresh.map_or(self.grown, |fresh| Some(fresh.since(Bytes::ZERO)))
+    }
+
     /// The entries of the container that has most of it, and what they retain; its tensors, if none has.
     pub fn entries(&self) -> (u64, f64) {
         let mut branches = &self.branches;
