@@ -36,7 +36,7 @@ impl CellRef {
     }
 
     /// The cell of a run, with the number of its latest run.
-    pub(super) fn of(recording: &Recording, run: &Run) -> Self {
+    pub(super) fn for_run(recording: &Recording, run: &Run) -> Self {
         let latest = recording.latest_run(run.cell).unwrap_or(run);
         Self {
             execution_count: latest.execution_count,
@@ -49,17 +49,21 @@ impl CellRef {
 /// the last line that does something.
 pub fn cell_label(recording: &Recording, run: &Run) -> String {
     let outermost = recording.run(recording.outermost(run.idx));
+    line(recording, run).unwrap_or_else(|| match outermost.execution_count {
+        Some(n) => format!("In [{n}]"),
+        None => "a cell".to_owned(),
+    })
+}
+
+/// Its label but for the number: `None` if its source is not kept.
+pub(super) fn line(recording: &Recording, run: &Run) -> Option<String> {
+    let outermost = recording.run(recording.outermost(run.idx));
     let of_text = || {
         let text = recording.text(run)?;
         keeping_line(recording, run, text).or_else(|| source_text::telling_line(text))
     };
     let label = outermost.label.clone();
-    label
-        .or_else(|| of_text().map(|line| printable(&line)))
-        .unwrap_or_else(|| match outermost.execution_count {
-            Some(n) => format!("In [{n}]"),
-            None => "a cell".to_owned(),
-        })
+    label.or_else(|| of_text().map(|line| printable(&line)))
 }
 
 /// Of the name that a run of this text gave most, or else the line of a trace.

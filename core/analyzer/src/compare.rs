@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use super::cell::CellRef;
-use super::findings::Finding;
-use super::growth::State;
+use super::findings::{Finding, Withdrawn};
+use super::growth::GrowthVerdict;
 use super::incremental_analyzer::IncrementalAnalyzer;
 use super::paths::Paths;
 use super::row::RunRow;
-use super::series::{self, Key};
+use super::series::{self, SeriesKey};
 use super::stats_cache::StatsCache;
 use super::{Analysis, Rules};
 use gpumem_model::named;
@@ -19,7 +19,7 @@ use gpumem_model::units::{ByteDelta, Bytes};
 named! {
     /// How a cell's growth changed. The order is that of the report.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum Change {
+    pub enum GrowthChange {
         /// It grows more.
         Worse = "worse",
         /// It grows, and is not in the baseline.
@@ -33,11 +33,11 @@ named! {
     }
 }
 
-/// A cell's (or a loop's) growth in one recording. A side of [`Compared`].
+/// A cell's (or a loop's) growth in one recording. A side of [`SessionComparison`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GrowthSide {
     /// The verdict.
-    pub state: State,
+    pub state: GrowthVerdict,
     /// How many runs, or steps.
     pub n_runs: usize,
     /// What each of them kept.
@@ -51,7 +51,7 @@ pub struct GrowthSide {
 
 /// One cell (or loop) on one device, before and after.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Compared {
+pub struct SessionComparison {
     /// The cell as it is now.
     pub cell: CellRef,
     /// The label of the steps or the names of the blocks inside the cell.
@@ -65,7 +65,7 @@ pub struct Compared {
     /// Now.
     pub after: GrowthSide,
     /// How it changed.
-    pub change: Change,
+    pub change: GrowthChange,
     /// Growth per run now, minus growth per run then.
     #[serde(rename = "difference_bytes")]
     pub difference: ByteDelta,
@@ -78,7 +78,11 @@ pub struct Compared {
 ///
 /// A cell is matched by equal source, else by the frontend's id, else by its first meaningful line, else by
 /// the start of that line, because a fixed cell has another source now.
-pub fn compare(recording: &Recording, baseline: &Recording, rules: &Rules) -> Vec<Compared> {
+pub fn compare(
+    recording: &Recording,
+    baseline: &Recording,
+    rules: &Rules,
+) -> Vec<SessionComparison> {
     IncrementalAnalyzer::default().compare(recording, baseline, rules)
 }
 
@@ -89,21 +93,21 @@ impl IncrementalAnalyzer {
         recording: &Recording,
         baseline: &Recording,
         rules: &Rules,
-    ) -> Vec<Compared> {
+    ) -> Vec<SessionComparison> {
         self.stats.turn();
         let before = self.sides(baseline, rules);
         let after = self.sides(recording, rules);
         compared(&before, after)
     }
 
-    fn sides(&mut self, recording: &Recording, rules: &Rules) -> Vec<Entry> {
+    fn sides(&mut self, recording: &Recording, rules: &Rules) -> Vec<ComparisonEntry> {
         let analysis = self.derived(recording, rules);
         sides(recording, &analysis, rules, &mut self.stats)
     }
 }
 
-fn compared(before: &[Entry], after: Vec<Entry>) -> Vec<Compared> {
-    let mut compared: Vec<Compared> = after
+fn compared(before: &[ComparisonEntry], after: Vec<ComparisonEntry>) -> Vec<SessionComparison> {
+    let mut compared: Vec<SessionComparison> = after
         .into_iter()
         .filter_map(|after| {
             let same = before
@@ -135,7 +139,7 @@ pub fn waiting(recording: &Recording, baseline: &Recording, rules: &Rules) -> Ve
 }
 
 /// A side with what it is found again by.
-struct Entry {
+struct ComparisonEntry {
     cell: CellRef,
     source: u64,
     headline: Option<String>,
@@ -148,7 +152,7 @@ struct Entry {
     side: GrowthSide,
 }
 
-impl Entry {
+impl ComparisonEntry {
     fn is_same_place(&self, other: &Self) -> bool {
         let place = |entry: &Self| (entry.path.clone(), entry.device_key.clone(), entry.steps);
         place(self) == place(other)
@@ -173,7 +177,7 @@ fn start(headline: &str) -> &str {
     &headline[..end]
 }
 
-fn held_against(before: Option<GrowthSide>, after: Entry) -> Option<Compared> {
+fn held_against(before: Option<GrowthSide>, after: ComparisonEntry) -> Option<SessionComparison> {
     let now = &after.side;
     let reach = |side: &GrowthSide| {
         let (low, high) = side.interval;
@@ -190,17 +194,17 @@ fn held_against(before: Option<GrowthSide>, after: Entry) -> Option<Compared> {
     let grows = is_growing(now, least);
     let change = match then {
         _ if !grew && !grows => return None,
-        None => Change::New,
-        Some(_) if grew && !grows => Change::Fixed,
-        Some(_) if !grew => Change::Worse,
-        Some(_) if difference.as_f64() < -uncertainty => Change::Better,
-        Some(_) if difference.as_f64() > uncertainty => Change::Worse,
-        Some(_) => Change::Same,
+        None => GrowthChange::New,
+        Some(_) if grew && !grows => GrowthChange::Fixed,
+        Some(_) if !grew => GrowthChange::Worse,
+        Some(_) if difference.as_f64() < -uncertainty => GrowthChange::Better,
+        Some(_) if difference.as_f64() > uncertainty => GrowthChange::Worse,
+        Some(_) => GrowthChange::Same,
     };
     if now.n_runs == 1 && !tells_something(change, then) {
         return None;
     }
-    Some(Compared {
+    Some(SessionComparison {
         cell: after.cell,
         path: after.path,
         device: after.device,
@@ -215,10 +219,10 @@ fn held_against(before: Option<GrowthSide>, after: Entry) -> Option<Compared> {
 
 /// Of a single run now: it alarms only beside a single run, since the first fills what later ones replace,
 /// and what two single runs kept alike does not grow.
-fn tells_something(change: Change, then: Option<&GrowthSide>) -> bool {
-    let is_alarm = matches!(change, Change::Worse | Change::New);
+fn tells_something(change: GrowthChange, then: Option<&GrowthSide>) -> bool {
+    let is_alarm = matches!(change, GrowthChange::Worse | GrowthChange::New);
     match then {
-        Some(then) if then.n_runs == 1 => change != Change::Same,
+        Some(then) if then.n_runs == 1 => change != GrowthChange::Same,
         _ => !is_alarm,
     }
 }
@@ -227,9 +231,9 @@ fn is_growing(side: &GrowthSide, least: Bytes) -> bool {
     let total = side.bytes_per_run.as_f64() * side.n_runs as f64;
     let keeps = side.interval.0 > ByteDelta::ZERO && total >= least.as_f64();
     match side.state {
-        State::Leak | State::Suspected => true,
-        State::NotEnoughData => keeps,
-        State::Stable => false,
+        GrowthVerdict::Leak | GrowthVerdict::Suspected => true,
+        GrowthVerdict::NotEnoughData => keeps,
+        GrowthVerdict::Stable => false,
     }
 }
 
@@ -239,36 +243,38 @@ fn sides(
     analysis: &Analysis,
     rules: &Rules,
     stats: &mut StatsCache,
-) -> Vec<Entry> {
-    let paths = Paths::of(recording);
+) -> Vec<ComparisonEntry> {
+    let paths = Paths::new(recording);
     let of_runs = series::of_runs(recording, &paths, &analysis.rows);
     // A cell that is edited for each run has a series of one each time: the finding knows them all.
-    let state = |run: &Run, key: &Key, (steps, n_runs): (bool, usize)| {
+    let state = |run: &Run, key: &SeriesKey, (steps, n_runs): (bool, usize)| {
         let is_about = |finding: &&Finding| {
             let cell = finding.cell.as_ref().map(|cell| cell.idx);
             finding.growth().is_some()
-                && finding.withdrawn.is_none()
+                && finding.withdrawn.is_none_or(|it| it == Withdrawn::Expected)
                 && (cell, finding.device) == (Some(run.cell), key.device)
                 && (&finding.path, finding.counts_steps()) == (&key.path, steps)
         };
-        let told = analysis.findings.iter().find(is_about);
-        // Nothing is told of a single run, whatever it keeps.
-        let untold = if n_runs == 1 {
-            State::NotEnoughData
+        let reported = analysis.findings.iter().find(is_about);
+        // A single run is not reported, whatever it keeps.
+        let unreported = if n_runs == 1 {
+            GrowthVerdict::NotEnoughData
         } else {
-            State::Stable
+            GrowthVerdict::Stable
         };
-        let state = told.and_then(|finding| finding.state).unwrap_or(untold);
+        let state = reported
+            .and_then(|finding| finding.state)
+            .unwrap_or(unreported);
         let is_last = |finding: &&Finding| finding.runs.last() == Some(&run.idx);
-        let n_told = told.filter(is_last).map_or(0, |finding| finding.n_runs);
-        (state, n_runs.max(n_told))
+        let n_reported = reported.filter(is_last).map_or(0, |finding| finding.n_runs);
+        (state, n_runs.max(n_reported))
     };
     let mut sides = Vec::new();
     sides.extend(of_runs.iter().filter_map(|series| {
-        // What a run kept that ran out of memory says where it stopped, not how it grows.
-        let is_whole = |row: &&&RunRow| recording.run(row.run).status != Status::OutOfMemory;
-        let rows = series.rows.iter().filter(is_whole).copied();
-        let rows: Vec<&RunRow> = rows.collect();
+        let rows = series.rows.iter().copied();
+        let rows: Vec<&RunRow> = rows
+            .filter(|row| is_whole(recording.run(row.run)))
+            .collect();
         let last = recording.run(rows.last()?.run);
         let least = recording.device(series.key.device).kind.min_growth(rules);
         let (bytes_per_run, interval) = kept_by_each(&rows)?;
@@ -290,7 +296,8 @@ fn sides(
         ))
     }));
     // Whether a loop is counted depends on how long it takes.
-    let of_steps = series::of_steps(recording, &paths);
+    let whole = recording.runs().iter().filter(|run| is_whole(run));
+    let of_steps = series::of_steps(recording, &paths, whole);
     let of_marks = of_steps.iter().filter(|series| series.in_loop.is_none());
     sides.extend(of_marks.map(|series| {
         let run = recording.run(series.run);
@@ -317,6 +324,11 @@ fn sides(
     sides
 }
 
+/// What a run kept that ran out of memory says where it stopped, not how it grows.
+fn is_whole(run: &Run) -> bool {
+    run.status != Status::OutOfMemory
+}
+
 fn entry(
     recording: &Recording,
     run: &Run,
@@ -324,11 +336,11 @@ fn entry(
     device: DeviceIdx,
     (steps, least): (bool, Bytes),
     side: GrowthSide,
-) -> Entry {
+) -> ComparisonEntry {
     let text = recording.text(run);
     let device = recording.device(device);
-    Entry {
-        cell: CellRef::of(recording, run),
+    ComparisonEntry {
+        cell: CellRef::for_run(recording, run),
         source: run.revision.0,
         headline: text.and_then(source_text::headline),
         path: path.to_vec(),
@@ -404,39 +416,36 @@ mod tests {
     }
 
     #[test]
+    fn steps_of_a_run_that_ran_out_of_memory_are_left_out() {
+        let steps = |each: i64, n: u32| run(each * i64::from(n)).steps(n as usize);
+        let ran_out = steps(400, 12).status(Status::OutOfMemory);
+        let steps_of = |plays: &[Play]| -> Vec<_> {
+            let baseline = session(&[("f()", &[steps(40, 12)])]).0;
+            let recording = session(&[("f()", plays)]).0;
+            let found = compare(&recording, &baseline, &Rules::default());
+            let of_steps = found.iter().filter(|entry| entry.steps);
+            of_steps.map(|entry| entry.change).collect()
+        };
+        assert_eq!(steps_of(&[steps(40, 12)]), [GrowthChange::Same]);
+        // It began with more in use, and stopped where there was no more.
+        assert_eq!(steps_of(&[steps(40, 12), ran_out]), [GrowthChange::Same]);
+    }
+
+    #[test]
     fn each_cell_has_its_word() {
         let leak = |n_mib: i64| vec![run(n_mib); 12];
         let flat = vec![run(0); 12];
-        check(
-            &[("f()", &leak(40))],
-            &[("f()", &flat)],
-            &[("f()", "fixed")],
-        );
-        check(
-            &[("f()", &leak(40))],
-            &[("f()", &leak(10))],
-            &[("f()", "better")],
-        );
-        check(
-            &[("f()", &leak(40))],
-            &[("f()", &leak(40))],
-            &[("f()", "same")],
-        );
-        check(
-            &[("f()", &leak(40))],
-            &[("f()", &leak(90))],
-            &[("f()", "worse")],
-        );
-        check(
-            &[("f()", &flat)],
-            &[("f()", &leak(90))],
-            &[("f()", "worse")],
-        );
-        check(
-            &[("f()", &flat)],
-            &[("f()", &flat), ("g()", &leak(90))],
-            &[("g()", "new")],
-        );
+        for (before, after, word) in [
+            (&leak(40), &flat, "fixed"),
+            (&leak(40), &leak(10), "better"),
+            (&leak(40), &leak(40), "same"),
+            (&leak(40), &leak(90), "worse"),
+            (&flat, &leak(90), "worse"),
+        ] {
+            check(&[("f()", before)], &[("f()", after)], &[("f()", word)]);
+        }
+        let with_new: [(&str, &[Play]); 2] = [("f()", &flat), ("g()", &leak(90))];
+        check(&[("f()", &flat)], &with_new, &[("g()", "new")]);
         check(&[("f()", &flat)], &[("f()", &flat)], &[]);
     }
 
@@ -445,20 +454,16 @@ mod tests {
         let leak = vec![run(40); 12];
         let replaced = [vec![run(1500)], vec![run(0); 4]].concat();
         let once = [run(1500)];
-        check(&[("f()", &replaced)], &[("f()", &once)], &[]);
-        check(&[("f()", &leak)], &[("f()", &once)], &[]);
-        check(&[], &[("f()", &once)], &[]);
-        check(
-            &[("f()", &leak)],
-            &[("f()", &[run(0)])],
-            &[("f()", "fixed")],
-        );
-        check(
-            &[("f()", &[run(500)])],
-            &[("f()", &once)],
-            &[("f()", "worse")],
-        );
-        check(&[("f()", &once)], &[("f()", &once)], &[]);
+        let check = |before: &[Play], after: &[Play], words: &[&str]| {
+            let expected: Vec<_> = words.iter().map(|word| ("f()", *word)).collect();
+            check(&[("f()", before)], &[("f()", after)], &expected);
+        };
+        check(&replaced, &once, &[]);
+        check(&leak, &once, &[]);
+        check(&leak, &[run(0)], &["fixed"]);
+        check(&[run(500)], &once, &["worse"]);
+        check(&once, &once, &[]);
+        self::check(&[], &[("f()", &once)], &[]);
     }
 
     #[test]
@@ -488,14 +493,14 @@ mod tests {
             of_one_cell.apply(frame).unwrap();
         }
         let rules = Rules::default();
-        let told = analyze(&of_one_cell, &rules).findings;
-        assert!(told[0].growth().is_some());
+        let reported = analyze(&of_one_cell, &rules).findings;
+        assert!(reported[0].growth().is_some());
         let found = compare(&of_one_cell, &Recording::default(), &rules);
         let found: Vec<_> = found
             .iter()
             .map(|it| (&*it.cell.label, it.change))
             .collect();
-        assert_eq!(found, [("losses.append(f(9))", Change::New)]);
+        assert_eq!(found, [("losses.append(f(9))", GrowthChange::New)]);
     }
 
     /// The same recording from a frontend that gave its cells other ids.
@@ -511,14 +516,17 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_without_its_id_is_found_by_the_start_of_the_line_that_was_fixed() {
+    fn a_cell_without_its_id_is_found_by_its_fixed_line() {
         let change = |fixed: &str| {
             let (baseline, _) = session(&[("losses.append(f())", &vec![run(40); 12])]);
             let (recording, _) = session(&[(fixed, &vec![run(0); 12])]);
             let found = compare(&with_other_ids(&recording), &baseline, &Rules::default());
             found.first().map(|entry| entry.change)
         };
-        assert_eq!(change("losses.append(f().item())"), Some(Change::Fixed));
+        assert_eq!(
+            change("losses.append(f().item())"),
+            Some(GrowthChange::Fixed)
+        );
         assert_eq!(change("other.append(f())"), None);
     }
 
@@ -528,7 +536,7 @@ mod tests {
         let (recording, _) = session(&[("f()", &plays)]);
         let (before, after) = recording.split_at(12);
         let found = compare(&after, &before, &Rules::default());
-        assert_eq!(found[0].change, Change::Fixed);
+        assert_eq!(found[0].change, GrowthChange::Fixed);
         assert_eq!(found[0].difference, ByteDelta::new(-40 << 20));
     }
 }

@@ -1,14 +1,14 @@
 //! What fills a device: the parts of its levels, and what is free.
 
 use super::Analysis;
-use super::findings::{Details, Finding, FindingKind};
+use super::findings::{Finding, FindingDetails, FindingKind};
 use super::gaps::Gap;
 use super::levels::DeviceSummary;
-use gpumem_model::holders::Part as Purpose;
+use gpumem_model::holders::StorageUse as Purpose;
 use gpumem_model::recording::{DeviceIdx, Recording};
 use gpumem_model::units::{ByteDelta, Bytes};
 
-/// Who uses a part of a device: [`Part::kind`].
+/// Who uses a part of a device: [`CompositionPart::kind`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PartKind {
     /// Held by tensors, or the narrowest known level in its place.
@@ -49,7 +49,7 @@ impl PartKind {
     }
 }
 
-/// What exactly a part of a device is: [`Part::content`].
+/// What exactly a part of a device is: [`CompositionPart::content`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartContent {
     /// The narrowest level that is known, by its name: `allocated`.
@@ -68,14 +68,14 @@ pub enum PartContent {
 
 /// A part of a device's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct CompositionPart {
     /// What it is.
     pub content: PartContent,
     /// How much it is.
     pub size: Bytes,
 }
 
-impl Part {
+impl CompositionPart {
     const fn new(content: PartContent, size: Bytes) -> Self {
         Self { content, size }
     }
@@ -107,7 +107,7 @@ impl Analysis {
     /// If the holders were searched and the level has not changed since, the held part is split by purpose;
     /// what no search found is unnamed. During a run the last search tells what was there before, and the
     /// rest belongs to the run.
-    pub fn parts(&self, recording: &Recording, device: DeviceIdx) -> Vec<Part> {
+    pub fn parts(&self, recording: &Recording, device: DeviceIdx) -> Vec<CompositionPart> {
         let mut devices = self.devices.iter();
         let Some(summary) = devices.find(|summary| summary.device == device) else {
             return Vec::new();
@@ -136,24 +136,24 @@ impl Analysis {
     /// The worst finding on a device that is about such a part of it.
     pub fn finding_about(&self, device: DeviceIdx, part: PartKind) -> Option<&Finding> {
         let mut findings = self.findings.iter();
-        let is_about = |it: &&Finding| !matches!(it.details, Details::Children(_));
+        let is_about = |it: &&Finding| !matches!(it.details, FindingDetails::Children(_));
         findings.find(|it| it.device == device && part.is_subject_of(it.kind) && is_about(it))
     }
 }
 
 /// What was known before the run, and what has come since.
-fn with_this_run(summary: &DeviceSummary, before: &[(Purpose, Bytes)]) -> Vec<Part> {
+fn with_this_run(summary: &DeviceSummary, before: &[(Purpose, Bytes)]) -> Vec<CompositionPart> {
     let unnamed = before.iter().filter(|(it, _)| *it == Purpose::Unnamed);
     let unnamed: Bytes = unnamed.map(|(_, size)| *size).sum();
     let mut parts = summary.composition_by_purpose(before);
-    let is_unnamed = |part: &Part| part.purpose() == Some(Purpose::Unnamed);
+    let is_unnamed = |part: &CompositionPart| part.purpose() == Some(Purpose::Unnamed);
     let Some(place) = parts.iter().position(is_unnamed) else {
         return parts;
     };
     let rest = parts.remove(place).size;
     let both = [
-        Part::new(PartContent::Purpose(Purpose::Unnamed), unnamed),
-        Part::new(PartContent::ThisRun, rest.saturating_sub(unnamed)),
+        CompositionPart::new(PartContent::Purpose(Purpose::Unnamed), unnamed),
+        CompositionPart::new(PartContent::ThisRun, rest.saturating_sub(unnamed)),
     ];
     let known = both.into_iter().filter(|part| part.size > Bytes::ZERO);
     parts.splice(place..place, known);
@@ -165,15 +165,18 @@ impl DeviceSummary {
     ///
     /// A negative gap (memory that is reserved but not mapped, managed or shared) is
     /// no part: the parts are then more than the device's use.
-    pub fn composition(&self) -> Vec<Part> {
+    pub fn composition(&self) -> Vec<CompositionPart> {
         let Some((name, held)) = self.narrowest() else {
             return Vec::new();
         };
         let gaps = self.gaps().into_iter();
         let between = gaps.filter(|gap| gap.size > ByteDelta::ZERO);
-        let between = between.map(|gap| Part::new(PartContent::Between(gap), gap.size.magnitude()));
-        let free = self.free().map(|free| Part::new(PartContent::Free, free));
-        std::iter::once(Part::new(PartContent::Level(name), held))
+        let between = between
+            .map(|gap| CompositionPart::new(PartContent::Between(gap), gap.size.magnitude()));
+        let free = self
+            .free()
+            .map(|free| CompositionPart::new(PartContent::Free, free));
+        std::iter::once(CompositionPart::new(PartContent::Level(name), held))
             .chain(between)
             .chain(free)
             .filter(|part| part.size > Bytes::ZERO)
@@ -182,7 +185,7 @@ impl DeviceSummary {
 
     /// The same, with the allocated part split by purpose; what no search found is unnamed. Not split if no
     /// allocator reports it, or if the search found more than is allocated.
-    pub fn composition_by_purpose(&self, purposes: &[(Purpose, Bytes)]) -> Vec<Part> {
+    pub fn composition_by_purpose(&self, purposes: &[(Purpose, Bytes)]) -> Vec<CompositionPart> {
         if self.allocated.is_none() {
             return self.composition();
         }
@@ -194,24 +197,27 @@ impl DeviceSummary {
     }
 }
 
-/// Objects were asked how much they hold, and blocks are larger: what was lost to that is no
-/// object's, and no secret either.
-fn taken_apart(part: Part, requested: Option<Bytes>, purposes: &[(Purpose, Bytes)]) -> Vec<Part> {
+/// Objects report requested bytes, and blocks are larger: the difference is rounding, not unattributed memory.
+fn taken_apart(
+    part: CompositionPart,
+    requested: Option<Bytes>,
+    purposes: &[(Purpose, Bytes)],
+) -> Vec<CompositionPart> {
     let found: Bytes = purposes.iter().map(|(_, size)| *size).sum();
     if part.kind() != PartKind::Held || found > part.size {
         return vec![part];
     }
     let named = purposes.iter().filter(|(it, _)| *it != Purpose::Unnamed);
     let known: Bytes = named.clone().map(|(_, size)| *size).sum();
-    let held = |purpose, size| Part::new(PartContent::Purpose(purpose), size);
+    let held = |purpose, size| CompositionPart::new(PartContent::Purpose(purpose), size);
     let rest = part.size.saturating_sub(known);
-    let rounding = requested.map_or(Bytes::ZERO, |asked| part.size.saturating_sub(asked));
+    let rounding = requested.map_or(Bytes::ZERO, |bytes| part.size.saturating_sub(bytes));
     let rounding = rounding.min(rest);
-    let mut parts: Vec<Part> = named
+    let mut parts: Vec<CompositionPart> = named
         .map(|(purpose, size)| held(*purpose, *size))
         .chain([
             held(Purpose::Unnamed, rest.saturating_sub(rounding)),
-            Part::new(PartContent::Rounding, rounding),
+            CompositionPart::new(PartContent::Rounding, rounding),
         ])
         .filter(|part| part.size > Bytes::ZERO)
         .collect();

@@ -1,8 +1,8 @@
 //! What every verdict may rest on, beside the series or the device that it is about.
 
-use super::device_rows::Rows;
+use super::device_rows::RowsByDevice;
 use super::levels::DeviceSummary;
-use super::names::Names;
+use super::names::NameHistory;
 use super::paths::Paths;
 use super::rules::Rules;
 use gpumem_model::recording::{DeviceIdx, Recording};
@@ -13,11 +13,11 @@ use gpumem_model::units::Bytes;
 pub(super) struct Context<'a> {
     pub(super) recording: &'a Recording,
     /// The levels around each run.
-    pub(super) rows: Rows<'a>,
+    pub(super) rows: RowsByDevice<'a>,
     /// The blocks that each run is nested in.
     pub(super) paths: &'a Paths,
     /// What each name has, look by look.
-    pub(super) names: &'a Names,
+    pub(super) names: &'a NameHistory,
     /// The latest levels of each device that was read.
     pub(super) devices: &'a [DeviceSummary],
     pub(super) rules: &'a Rules,

@@ -94,12 +94,12 @@ fn put<T>(list: &mut Vec<T>, entry: T, run: impl Fn(&T) -> RunIdx) {
 /// All rows, found by their devices: who asks for those of one device does not look through those
 /// of all others.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rows<'a> {
+pub(super) struct RowsByDevice<'a> {
     all: &'a [RunRow],
     of_devices: &'a [DeviceRows],
 }
 
-impl<'a> Rows<'a> {
+impl<'a> RowsByDevice<'a> {
     pub(super) fn new(all: &'a [RunRow], of_devices: &'a [DeviceRows]) -> Self {
         Self { all, of_devices }
     }
@@ -110,11 +110,11 @@ impl<'a> Rows<'a> {
         of_devices.filter_map(|rows| Some((rows, *rows.places.last()? as usize)))
     }
 
-    /// Since the look after that run, and without another one, the device has given back most of so much.
+    /// Whether the device has given back most of `n_bytes` since the look after `seen`, without another look.
     pub(super) fn gave_back(self, seen: RunIdx, device: DeviceIdx, n_bytes: Bytes) -> bool {
         let level = |row: &RunRow| row.after.or(row.before);
         let then = self.row(seen, device);
-        let now = self.of(device).rfind(|row| level(row).is_some());
+        let now = self.for_device(device).rfind(|row| level(row).is_some());
         let fall = then
             .zip(now.filter(|row| row.run > seen))
             .filter(|(then, now)| then.metric == now.metric)
@@ -128,7 +128,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The rows of a device.
-    pub(super) fn of(
+    pub(super) fn for_device(
         self,
         device: DeviceIdx,
     ) -> impl DoubleEndedIterator<Item = &'a RunRow> + ExactSizeIterator {

@@ -1,9 +1,10 @@
 //! A run that filled a name in a loop which is over before it is counted, or turns too fast for levels to be
 //! read: what the name has at the run's end tells what each item keeps.
 //!
-//! Of items without a graph nobody knows whether they are there to be collected: only graphs are judged.
+//! Of items without a graph nobody knows whether they are there to be collected, unless cells do little with them
+//! or a library calls the function that adds them (a hook): only these and graphs are judged.
 
-use gpumem_heap::filling_loop;
+use gpumem_heap::{FillingLoop, Uses, filling_loop, uses};
 use gpumem_model::holders::{DeviceHolders, Holder, Keeper};
 use gpumem_model::recording::{DeviceIdx, Recording, Run, Sample, Series};
 use gpumem_model::units::{Bytes, Nanos};
@@ -39,8 +40,8 @@ pub(super) fn items(recording: &Recording, run: &Run, device: DeviceIdx) -> Opti
     let look = recording.holders(run.idx, device)?;
     let levels = run.levels.iter().find(|it| it.device == device)?;
     let ends = [
-        Sample::of(&levels.before),
-        Sample::of(levels.after.as_ref()?),
+        Sample::from_reading(&levels.before),
+        Sample::from_reading(levels.after.as_ref()?),
     ];
     let metric = metric_of(&ends)?;
     let [start, end] = ends.map(|it| of_sample(&it, metric).unwrap_or_default());
@@ -49,7 +50,13 @@ pub(super) fn items(recording: &Recording, run: &Run, device: DeviceIdx) -> Opti
     let (n, n_bytes) = holder.entries();
     let is_filled = n_bytes >= MOST * grown && kept >= MOST * n_bytes;
     let is_judged = is_marked || loops::has_blocks(recording, run);
-    if is_judged || n < FEW || !is_filled || !keeps_graphs(holder) {
+    if is_judged || n < FEW || !is_filled {
+        return None;
+    }
+    let sources = recording.sources(run);
+    let found = filling_loop(holder, &sources)?;
+    let is_unmeant = keeps_graphs(holder) || found.by_library;
+    if !is_unmeant && uses(holder, &sources) != Uses::Little {
         return None;
     }
     Some(Items {
@@ -61,7 +68,7 @@ pub(super) fn items(recording: &Recording, run: &Run, device: DeviceIdx) -> Opti
             .get()
             .checked_sub(run.started.get())
             .map(|it| Nanos::new(it / n)),
-        in_loop: place(recording, run, holder)?,
+        in_loop: place(found, &sources)?,
     })
 }
 
@@ -86,18 +93,17 @@ fn keeps_graphs(holder: &Holder) -> bool {
     is_graph || traits.keeper == Some(Keeper::Traceback)
 }
 
-/// The loop that fills it, as some cell's text has it.
-fn place(recording: &Recording, run: &Run, holder: &Holder) -> Option<LoopPlace> {
-    let sources = recording.sources(run);
-    let (idx, line) = filling_loop(holder, &sources)?;
-    let text = if idx == 0 {
+/// The loop as its text has it; that of the run's own text is read where it is shown.
+fn place(found: FillingLoop, sources: &[&str]) -> Option<LoopPlace> {
+    let line = || sources[found.source].lines().nth(found.line as usize - 1);
+    let text = if found.source == 0 {
         ""
     } else {
-        sources[idx].lines().nth(line as usize - 1)?.trim()
+        line()?.trim()
     };
     Some(LoopPlace {
         unit: LoopUnit::Item,
-        line,
+        line: found.line,
         text: text.to_owned(),
         ..LoopPlace::default()
     })

@@ -21,9 +21,9 @@ pub struct Gap {
 }
 
 /// Levels by their names, from the narrowest to the widest.
-type Levels = [(&'static str, Option<Bytes>); 4];
+type NamedLevels = [(&'static str, Option<Bytes>); 4];
 
-fn between(levels: Levels) -> Vec<Gap> {
+fn between(levels: NamedLevels) -> Vec<Gap> {
     let known: Vec<(&str, Bytes)> = levels
         .into_iter()
         .filter_map(|(name, level)| Some((name, level?)))
@@ -48,7 +48,7 @@ impl DeviceSummary {
         levels.find_map(|(name, level)| Some((name, level?)))
     }
 
-    fn levels(&self) -> Levels {
+    fn levels(&self) -> NamedLevels {
         [
             ("allocated", self.allocated),
             ("reserved", self.reserved),

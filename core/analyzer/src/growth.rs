@@ -36,7 +36,7 @@ const LATE_SHARE_OF_TAIL: f64 = 0.75;
 named! {
     /// The verdict on a series. The order is that of the cards.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub enum State {
+    pub enum GrowthVerdict {
         /// Both parts of the evidence rule agree that it grows, on enough runs.
         Leak = "leak",
         /// One part says that it grows: not yet beyond doubt.
@@ -48,7 +48,7 @@ named! {
     }
 }
 
-impl State {
+impl GrowthVerdict {
     /// The more cautious of two verdicts on the same growth.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -59,7 +59,7 @@ impl State {
 named! {
     /// The course of a series: [`Growth::shape`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum Shape {
+    pub enum GrowthShape {
         /// No significant change.
         Flat = "flat",
         /// Rises in the first runs, then stays.
@@ -85,9 +85,9 @@ named! {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Growth {
     /// The verdict.
-    pub state: State,
+    pub state: GrowthVerdict,
     /// The course of the series.
-    pub shape: Shape,
+    pub shape: GrowthShape,
     /// What each run keeps: the Theil-Sen slope (Sen, 1968) without the first quarter (warm-up).
     pub bytes_per_run: ByteDelta,
     /// Its 95 % confidence interval.
@@ -118,7 +118,7 @@ object! { Growth, it => {
 impl Growth {
     /// A leak's trend does not hold against as many series: its p is above `bound`.
     pub(super) fn may_be_chance(&mut self, bound: f64) -> bool {
-        let may_be = self.state == State::Leak && self.p > bound;
+        let may_be = self.state == GrowthVerdict::Leak && self.p > bound;
         if may_be {
             self.evidence.push(Evidence {
                 holds: false,
@@ -130,7 +130,7 @@ impl Growth {
 }
 
 /// Judges the levels of a caching allocator: allocated as [`classify_growth`] does; if that is stable
-/// but reserved grows, the verdict is [`Shape::ReservedOnly`].
+/// but reserved grows, the verdict is [`GrowthShape::ReservedOnly`].
 pub fn classify_allocator(
     allocated: &[Bytes],
     reserved: &[Bytes],
@@ -139,10 +139,10 @@ pub fn classify_allocator(
 ) -> Growth {
     let growth = classify_growth(allocated, min_growth, rules);
     let of_reserved = classify_growth(reserved, min_growth, rules);
-    if growth.state == State::Stable && of_reserved.state == State::Leak {
+    if growth.state == GrowthVerdict::Stable && of_reserved.state == GrowthVerdict::Leak {
         return Growth {
-            state: State::Suspected,
-            shape: Shape::ReservedOnly,
+            state: GrowthVerdict::Suspected,
+            shape: GrowthShape::ReservedOnly,
             ..of_reserved
         };
     }
@@ -154,7 +154,7 @@ pub fn classify_allocator(
 /// Growth of less than `min_growth` over the series is flat. A series of more than 256 levels is judged
 /// on the minima of 256 equal blocks.
 pub fn classify_growth(levels: &[Bytes], min_growth: Bytes, rules: &Rules) -> Growth {
-    SeriesStats::of(levels).judged(min_growth, rules)
+    SeriesStats::from_levels(levels).judged(min_growth, rules)
 }
 
 /// What a series of levels shows, whatever the thresholds are: all of its statistics.
@@ -167,14 +167,14 @@ pub(super) struct SeriesStats {
     total: ByteDelta,
     /// What comes cheap.
     outline: Outline,
-    /// Theil-Sen slope without the first quarter, and its interval, per point; once it is told.
+    /// Theil-Sen slope without the first quarter, and its interval, per point; computed on demand.
     slope: Option<(f64, (f64, f64))>,
     /// Once a trend decides.
     whole: Option<Whole>,
     /// See [`late_share`]; looked at only where the whole says that it grows.
     late_share: Option<f64>,
     /// Looked at only where the whole does not decide.
-    tail: Second,
+    tail: SecondHalf,
 }
 
 /// What is never given back of a whole series.
@@ -186,7 +186,7 @@ struct Outline {
     shares: (f64, f64),
 }
 
-/// The figures of a whole series, in the order in which they are told.
+/// The figures of a whole series, in the order of the text.
 #[derive(Debug, Clone)]
 struct Whole {
     slope: f64,
@@ -197,7 +197,7 @@ struct Whole {
 
 /// The second half of a series.
 #[derive(Debug, Clone)]
-enum Second {
+enum SecondHalf {
     NotLookedAt,
     TooShort,
     Known(Tail),
@@ -216,7 +216,7 @@ struct Tail {
 }
 
 impl SeriesStats {
-    pub(super) fn of(levels: &[Bytes]) -> Self {
+    pub(super) fn from_levels(levels: &[Bytes]) -> Self {
         let raw: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
         let n_levels = raw.len();
         let values = if n_levels > MAX_POINTS {
@@ -228,11 +228,11 @@ impl SeriesStats {
             runs_per_point: n_levels as f64 / values.len().max(1) as f64,
             n_levels,
             total: total(levels),
-            outline: Outline::of(&values),
+            outline: Outline::new(&values),
             slope: None,
             whole: None,
             late_share: None,
-            tail: Second::NotLookedAt,
+            tail: SecondHalf::NotLookedAt,
             values,
         }
     }
@@ -248,20 +248,20 @@ impl SeriesStats {
             shape: shape(
                 &self.values,
                 min_growth,
-                matches!(verdict, Verdict::Grows | Verdict::MayGrow),
+                matches!(verdict, TrendStrength::Grows | TrendStrength::MayGrow),
             ),
             bytes_per_run: per_run(slope),
             interval: (per_run(interval.0), per_run(interval.1)),
             total: self.total,
             n_missing: rules.min_runs.saturating_sub(self.n_levels),
             p,
-            slows: state == State::Stable && verdict == Verdict::Slows,
+            slows: state == GrowthVerdict::Stable && verdict == TrendStrength::Slows,
             evidence,
         }
     }
 
     /// State and p of that verdict, which cost less than all of it.
-    pub(super) fn state(&mut self, min_growth: Bytes, rules: &Rules) -> (State, f64) {
+    pub(super) fn state(&mut self, min_growth: Bytes, rules: &Rules) -> (GrowthVerdict, f64) {
         let (verdict, p, _) = self.weigh(min_growth, rules);
         (state(self.n_levels, verdict, rules), p)
     }
@@ -279,12 +279,12 @@ impl SeriesStats {
     }
 
     /// What the rule's parts say, the p of the trend that decides, and the figures.
-    fn weigh(&mut self, min_growth: Bytes, rules: &Rules) -> (Verdict, f64, Vec<Evidence>) {
+    fn weigh(&mut self, min_growth: Bytes, rules: &Rules) -> (TrendStrength, f64, Vec<Evidence>) {
         if self.whole.is_none() {
-            self.whole = Whole::of(&self.values);
+            self.whole = Whole::new(&self.values);
         }
         let Some(whole) = &self.whole else {
-            return (Verdict::Quiet, 1.0, Vec::new());
+            return (TrendStrength::Quiet, 1.0, Vec::new());
         };
         let of_all = whole.figures(&self.outline, min_growth, rules);
         let [kept, rises, floor, still, trend, quarters, rise] =
@@ -305,12 +305,12 @@ impl SeriesStats {
         evidence
             .extend(slows.map(|share| Evidence::above(Statistic::LateShare, share, LATE_SHARE)));
         if says && floor && trend && slows.is_none() {
-            return (Verdict::Grows, p, evidence);
+            return (TrendStrength::Grows, p, evidence);
         }
-        if grows && matches!(self.tail, Second::NotLookedAt) {
-            self.tail = Tail::of(&self.values).map_or(Second::TooShort, Second::Known);
+        if grows && matches!(self.tail, SecondHalf::NotLookedAt) {
+            self.tail = Tail::new(&self.values).map_or(SecondHalf::TooShort, SecondHalf::Known);
         }
-        if grows && let Second::Known(tail) = &self.tail {
+        if grows && let SecondHalf::Known(tail) = &self.tail {
             let of_tail = tail.figures(min_growth, rules);
             let share = tail.late_share;
             let of_bend = (share < LATE_SHARE_OF_TAIL)
@@ -319,13 +319,13 @@ impl SeriesStats {
             evidence.extend(of_tail);
             evidence.extend(of_bend);
             if goes_on {
-                return (Verdict::Grows, trend::p_above(tail.z), evidence);
+                return (TrendStrength::Grows, trend::p_above(tail.z), evidence);
             }
         }
         let verdict = match slows {
-            Some(_) => Verdict::Slows,
-            None if says => Verdict::MayGrow,
-            None => Verdict::Quiet,
+            Some(_) => TrendStrength::Slows,
+            None if says => TrendStrength::MayGrow,
+            None => TrendStrength::Quiet,
         };
         (verdict, p, evidence)
     }
@@ -333,7 +333,7 @@ impl SeriesStats {
 
 /// What the two parts of the rule say together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum TrendStrength {
     /// Both: it grows.
     Grows,
     /// One, by itself beyond what chance explains.
@@ -344,17 +344,17 @@ enum Verdict {
     Quiet,
 }
 
-fn state(n_runs: usize, verdict: Verdict, rules: &Rules) -> State {
+fn state(n_runs: usize, verdict: TrendStrength, rules: &Rules) -> GrowthVerdict {
     match verdict {
-        _ if n_runs < rules.min_runs => State::NotEnoughData,
-        Verdict::Grows => State::Leak,
-        Verdict::MayGrow => State::Suspected,
-        Verdict::Slows | Verdict::Quiet => State::Stable,
+        _ if n_runs < rules.min_runs => GrowthVerdict::NotEnoughData,
+        TrendStrength::Grows => GrowthVerdict::Leak,
+        TrendStrength::MayGrow => GrowthVerdict::Suspected,
+        TrendStrength::Slows | TrendStrength::Quiet => GrowthVerdict::Stable,
     }
 }
 
 impl Outline {
-    fn of(values: &[f64]) -> Self {
+    fn new(values: &[f64]) -> Self {
         let envelope = trend::envelope(values);
         let [first, .., last] = *envelope else {
             return Self {
@@ -379,7 +379,7 @@ impl Outline {
 
 impl Whole {
     /// `None` where there are too few values for a trend.
-    fn of(values: &[f64]) -> Option<Self> {
+    fn new(values: &[f64]) -> Option<Self> {
         let found = trend::trend(values)?;
         Some(Self {
             slope: found.slope,
@@ -416,7 +416,7 @@ impl Whole {
 
 impl Tail {
     /// `None` where the second half is too short for blocks.
-    fn of(values: &[f64]) -> Option<Self> {
+    fn new(values: &[f64]) -> Option<Self> {
         let (before, tail) = values.split_at(values.len() / 2);
         let block_t = trend::block_t(tail)?;
         let found = trend::trend(tail)?;
@@ -472,7 +472,7 @@ pub(super) fn total(levels: &[Bytes]) -> ByteDelta {
 
 /// The shape of levels that do not keep growing, and how many of their first
 /// steps moved, where they stay since.
-pub(super) fn settling(levels: &[Bytes], min_growth: Bytes) -> (Shape, Option<usize>) {
+pub(super) fn settling(levels: &[Bytes], min_growth: Bytes) -> (GrowthShape, Option<usize>) {
     let values: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
     (shape(&values, min_growth, false), n_moving(&values))
 }
@@ -490,12 +490,12 @@ fn n_moving(values: &[f64]) -> Option<usize> {
     (n_moving * 3 < values.len() * 2).then_some(n_moving)
 }
 
-fn shape(values: &[f64], min_growth: Bytes, grows: bool) -> Shape {
+fn shape(values: &[f64], min_growth: Bytes, grows: bool) -> GrowthShape {
     let n = values.len();
     let (least, most) = trend::extremes(values);
     let range = most - least;
     if n < 2 || range < min_growth.as_f64().max(1.0) {
-        return Shape::Flat;
+        return GrowthShape::Flat;
     }
     // Of the floor: what lies above it comes and goes.
     let (start, _) = trend::extremes(&values[..n.div_ceil(10)]);
@@ -504,17 +504,17 @@ fn shape(values: &[f64], min_growth: Bytes, grows: bool) -> Shape {
     if grows {
         let half = trend::quantile(&values[n * 2 / 5..n.div_ceil(2)], 0.5);
         return if half - start < 0.15 * rise {
-            Shape::LateGrowth
+            GrowthShape::LateGrowth
         } else {
-            Shape::Growth
+            GrowthShape::Growth
         };
     }
     if rise < 0.25 * range {
         let n_high = values.iter().filter(|&&value| value > least + 0.5 * range);
         return if n_high.count() * 6 < n {
-            Shape::Spikes
+            GrowthShape::Spikes
         } else {
-            Shape::Sawtooth
+            GrowthShape::Sawtooth
         };
     }
     let jumps = values.windows(2).map(|pair| (pair[1] - pair[0]) / rise);
@@ -522,12 +522,12 @@ fn shape(values: &[f64], min_growth: Bytes, grows: bool) -> Shape {
     let is_one_jump = n_jumps == 1 && jumps.fold(0.0, f64::max) > 0.5;
     let settled = values.iter().position(|&value| value >= end - 0.1 * rise);
     match settled {
-        Some(idx) if idx * 3 <= n && idx <= n_jumps => Shape::WarmUp,
-        _ if is_one_jump => Shape::Step,
-        Some(idx) if idx * 3 <= n => Shape::WarmUp,
-        _ if n_jumps > 1 => Shape::Staircase,
-        Some(idx) if idx * 3 <= n * 2 => Shape::WarmUp,
-        _ => Shape::Growth,
+        Some(idx) if idx * 3 <= n && idx <= n_jumps => GrowthShape::WarmUp,
+        _ if is_one_jump => GrowthShape::Step,
+        Some(idx) if idx * 3 <= n => GrowthShape::WarmUp,
+        _ if n_jumps > 1 => GrowthShape::Staircase,
+        Some(idx) if idx * 3 <= n * 2 => GrowthShape::WarmUp,
+        _ => GrowthShape::Growth,
     }
 }
 
@@ -536,56 +536,56 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(levels_mib: &[u64], state: State, shape: Shape) {
+    fn check(levels_mib: &[u64], state: GrowthVerdict, shape: GrowthShape) {
         let levels: Vec<Bytes> = levels_mib.iter().copied().map(Bytes::mib).collect();
         let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
         assert_eq!((growth.state, growth.shape), (state, shape), "{growth:#?}");
     }
 
     #[test]
-    fn steady_growth_is_a_leak() {
-        check(&[1, 2, 3, 4, 5, 6, 7, 8, 9], State::Leak, Shape::Growth);
-        check(
-            &[3, 9, 5, 11, 7, 13, 9, 15, 11, 17, 13, 19, 15, 21, 17, 23],
-            State::Leak,
-            Shape::Growth,
-        );
-    }
-
-    #[test]
-    fn eight_runs_are_not_enough() {
-        check(
-            &[1, 2, 3, 4, 5, 6, 7, 8],
-            State::NotEnoughData,
-            Shape::Growth,
-        );
-    }
-
-    #[test]
-    fn what_settles_is_none() {
-        check(&[5; 12], State::Stable, Shape::Flat);
-        check(
-            &[0, 60, 90, 100, 100, 100, 100, 100, 100, 100, 100, 100],
-            State::Stable,
-            Shape::WarmUp,
-        );
-        check(
-            &[0, 0, 0, 0, 0, 80, 80, 80, 80, 80, 80, 80],
-            State::Stable,
-            Shape::Step,
-        );
+    fn a_course_has_its_verdict_and_shape() {
+        let saw = [3, 9, 5, 11, 7, 13, 9, 15, 11, 17, 13, 19, 15, 21, 17, 23];
+        let warm_up = [0, 60, 90, 100, 100, 100, 100, 100, 100, 100, 100, 100];
+        let comes_back = [0, 30, 60, 90].repeat(4);
+        let comes_back = [&comes_back[..], &[0, 30, 60, 0]].concat();
+        let spikes = [&[7, 7, 7, 90][..], &[7; 6], &[95], &[7; 9]].concat();
+        for (levels_mib, state, shape) in [
+            (
+                &[1, 2, 3, 4, 5, 6, 7, 8, 9][..],
+                GrowthVerdict::Leak,
+                GrowthShape::Growth,
+            ),
+            (&saw, GrowthVerdict::Leak, GrowthShape::Growth),
+            // Eight runs are not enough.
+            (
+                &[1, 2, 3, 4, 5, 6, 7, 8],
+                GrowthVerdict::NotEnoughData,
+                GrowthShape::Growth,
+            ),
+            (&[5; 12], GrowthVerdict::Stable, GrowthShape::Flat),
+            (&warm_up, GrowthVerdict::Stable, GrowthShape::WarmUp),
+            (
+                &[0, 0, 0, 0, 0, 80, 80, 80, 80, 80, 80, 80],
+                GrowthVerdict::Stable,
+                GrowthShape::Step,
+            ),
+            (&comes_back, GrowthVerdict::Stable, GrowthShape::Sawtooth),
+            (&spikes, GrowthVerdict::Stable, GrowthShape::Spikes),
+        ] {
+            check(levels_mib, state, shape);
+        }
     }
 
     #[test]
     fn a_slow_leak_behind_a_warm_up_is_a_leak() {
         let level = |run: u64| if run < 10 { 90 * run } else { 900 + 2 * run };
         let levels: Vec<u64> = (0..40).map(level).collect();
-        check(&levels, State::Leak, Shape::Growth);
+        check(&levels, GrowthVerdict::Leak, GrowthShape::Growth);
         // The end of a warm-up rises, too, but ever less.
         let settles: Vec<u64> = (0..40_u32)
             .map(|run| 1000 - (900.0 * 0.85_f64.powf(run.into())) as u64)
             .collect();
-        check(&settles, State::Stable, Shape::WarmUp);
+        check(&settles, GrowthVerdict::Stable, GrowthShape::WarmUp);
     }
 
     #[test]
@@ -595,43 +595,33 @@ mod tests {
                 |run: u32| 100 + (900.0 * (1.0 - (-f64::from(run) / (share * 40.0)).exp())) as u64;
             let levels: Vec<Bytes> = (0..40).map(|run| Bytes::mib(level(run))).collect();
             let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
-            assert_eq!(growth.state, State::Stable, "{share}: {growth:#?}");
+            assert_eq!(growth.state, GrowthVerdict::Stable, "{share}: {growth:#?}");
         }
         // A ramp over three quarters of the runs.
         let ramp: Vec<u64> = (0..40).map(|run: u64| 100 + 10 * run.min(28)).collect();
-        check(&ramp, State::Stable, Shape::WarmUp);
-    }
-
-    #[test]
-    fn what_comes_back_is_none() {
-        check(
-            &[
-                0, 30, 60, 90, 0, 30, 60, 90, 0, 30, 60, 90, 0, 30, 60, 90, 0, 30, 60, 0,
-            ],
-            State::Stable,
-            Shape::Sawtooth,
-        );
-        check(
-            &[7, 7, 7, 90, 7, 7, 7, 7, 7, 7, 95, 7, 7, 7, 7, 7, 7, 7, 7, 7],
-            State::Stable,
-            Shape::Spikes,
-        );
+        check(&ramp, GrowthVerdict::Stable, GrowthShape::WarmUp);
     }
 
     #[test]
     fn growth_below_the_threshold_is_flat() {
         let levels: Vec<Bytes> = (0..20).map(|run| Bytes::new(512 * run)).collect();
         let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
-        assert_eq!((growth.state, growth.shape), (State::Stable, Shape::Flat));
+        assert_eq!(
+            (growth.state, growth.shape),
+            (GrowthVerdict::Stable, GrowthShape::Flat)
+        );
         let growth = classify_growth(&levels, Bytes::new(512), &Rules::default());
-        assert_eq!(growth.state, State::Leak);
+        assert_eq!(growth.state, GrowthVerdict::Leak);
         assert_eq!(growth.bytes_per_run, ByteDelta::new(512));
     }
 
     #[test]
     fn what_settles_says_when() {
         let levels = [0, 60, 100, 100, 100, 100].map(Bytes::mib);
-        assert_eq!(settling(&levels, Bytes::mib(1)), (Shape::WarmUp, Some(2)));
+        assert_eq!(
+            settling(&levels, Bytes::mib(1)),
+            (GrowthShape::WarmUp, Some(2))
+        );
         let levels = [0, 10, 20, 30, 40, 50].map(Bytes::mib);
         assert_eq!(settling(&levels, Bytes::mib(1)).1, None);
     }
@@ -640,7 +630,7 @@ mod tests {
     fn a_long_series_keeps_its_rate() {
         let levels: Vec<Bytes> = (0..100_000).map(|run| Bytes::new(1000 * run)).collect();
         let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
-        assert_eq!(growth.state, State::Leak);
+        assert_eq!(growth.state, GrowthVerdict::Leak);
         assert!((growth.bytes_per_run.get() - 1000).abs() <= 3);
     }
 
@@ -649,7 +639,7 @@ mod tests {
         for n in 0..4 {
             let levels = vec![Bytes::mib(3); n];
             let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
-            assert_eq!(growth.state, State::NotEnoughData);
+            assert_eq!(growth.state, GrowthVerdict::NotEnoughData);
         }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn held_since(
                 let before = levels.find_map(|it| it.before.total(|levels| &levels.allocated));
                 let is_later = before.is_some_and(|it| it.as_f64() < MOST * n_bytes.as_f64());
                 let text = CellText::read(recording.text(made).unwrap_or_default());
-                let is_bound = text.own.of(&found.name).is_some_and(|it| it.is_bound);
+                let is_bound = text.own.get(&found.name).is_some_and(|it| it.is_bound);
                 return (is_later || is_bound).then_some(run);
             }
         }
@@ -64,7 +64,7 @@ fn last_naming(recording: &Recording, earlier: Option<RunIdx>, run: RunIdx, name
     naming.next().map_or(run, |it| it.idx)
 }
 
-/// Notes in what a look found now since when each name holds it: [`Origin::since`](gpumem_model::holders::Origin::since).
+/// Notes in what a look found now since when each name holds it: [`HolderOrigin::since`](gpumem_model::holders::HolderOrigin::since).
 pub fn note_since(recording: &Recording, found: &mut Holders) {
     for shelf in &mut found.devices {
         let mut devices = recording.devices().iter();
@@ -84,8 +84,8 @@ mod tests {
     use crate::testing::{look, run, session};
     use gpumem_model::holders::{DeviceHolders, RootKind};
 
-    /// By looks after some runs, the first of which kept 700 MiB: since when `model` has those. Each look found so
-    /// much under that name, and so much of it new.
+    /// Checks since which run `model` holds the 700 MiB that the first run kept. A look has its run, the size of
+    /// `model` and its growth.
     #[track_caller]
     fn check(cells: &[&str], looks: &[(u32, u64, Option<u64>)], expected: Option<u32>) {
         let plays = [run(700), run(0)];

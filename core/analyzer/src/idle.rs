@@ -15,13 +15,13 @@ use super::name_reads::{LastUse, NameReads, may_be_unread};
 /// A name that holds less than this part of a device is not worth a word.
 const WORTH_SAYING: f64 = 0.05;
 
-/// For a while: at least so many runs since, …
+/// For a while: at least this many runs since, …
 const MIN_RUNS: usize = 5;
 
-/// … of so many cells, …
+/// … of this many cells, …
 const MIN_CELLS: usize = 3;
 
-/// … or so many runs of any.
+/// … or this many runs of any cell.
 const MANY_RUNS: usize = 8;
 
 /// Memory that no cell has read for a while. [`Analysis::idle`] lists them.
@@ -183,7 +183,7 @@ mod tests {
     use gpumem_model::holders::{Holder, SharedMemory};
     use gpumem_model::recording::{Frame, HolderSnapshot};
 
-    /// `checkpoint` holds so many MiB of 16 GiB, and `model` 2000.
+    /// `checkpoint` holds this many MiB of 16 GiB, and `model` 2000.
     fn held(checkpoint_mib: u64) -> DeviceHolders {
         let holder = |name, n_mib| Holder::new(RootKind::Variable, name, Bytes::mib(n_mib));
         DeviceHolders {

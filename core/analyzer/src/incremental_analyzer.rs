@@ -2,11 +2,11 @@
 
 use super::Analysis;
 use super::context::Context;
-use super::device_rows::{DeviceRows, Rows};
-use super::findings::checks::{Checks, Scope, Series};
+use super::device_rows::{DeviceRows, RowsByDevice};
+use super::findings::checks::{Checks, JudgedSeries, Scope};
 use super::idle;
 use super::levels;
-use super::names::Names;
+use super::names::NameHistory;
 use super::paths::Paths;
 use super::rules::Rules;
 use super::series;
@@ -32,7 +32,7 @@ impl IncrementalAnalyzer {
     pub(super) fn derived(&mut self, recording: &Recording, rules: &Rules) -> Analysis {
         let rows = levels::rows(recording);
         let of_devices = DeviceRows::all(recording, &rows);
-        let devices = levels::summaries(recording, Rows::new(&rows, &of_devices));
+        let devices = levels::summaries(recording, RowsByDevice::new(&rows, &of_devices));
         let mut analysis = Analysis {
             idle: idle::all(recording, &devices),
             devices,
@@ -52,25 +52,25 @@ impl IncrementalAnalyzer {
 
     fn set_findings(&mut self, analysis: &mut Analysis, recording: &Recording, rules: &Rules) {
         let of_devices = DeviceRows::all(recording, &analysis.rows);
-        let paths = Paths::of(recording);
-        let names = Names::of(recording);
+        let paths = Paths::new(recording);
+        let names = NameHistory::new(recording);
         let context = Context {
             names: &names,
             recording,
-            rows: Rows::new(&analysis.rows, &of_devices),
+            rows: RowsByDevice::new(&analysis.rows, &of_devices),
             paths: &paths,
             devices: &analysis.devices,
             rules,
         };
-        let series = Series {
+        let series = JudgedSeries {
             of_runs: series::of_runs(recording, &paths, &analysis.rows),
-            of_steps: series::of_steps(recording, &paths),
+            of_steps: series::of_steps(recording, &paths, recording.runs().iter()),
         };
         let checks = Checks {
             context,
             scope: Scope::AllRuns,
             series: &series,
-            others: &Series::default,
+            others: &JudgedSeries::default,
             p_bound: None,
         };
         let findings = checks.findings(&mut self.stats);

@@ -39,13 +39,13 @@ const MIN_HOST_GROWTH: Bytes = Bytes::new(512 << 10);
 /// While a run goes on, its growth is first worth a search when it is this part of the device, …
 const SHARE_WORTH_A_LOOK: u64 = 100;
 
-/// … or on the host so much.
+/// … or by this much on the host.
 const HOST_WORTH_A_LOOK: Bytes = Bytes::mib(32);
 
-/// The same code has run so few runs ago, or it is not repeated.
+/// Code counts as repeated if it ran at most this many runs ago.
 const MAX_BETWEEN: usize = 64;
 
-/// So many runs in turn may lack a look without being a course of their own.
+/// At most this many consecutive runs may lack a look.
 const MAX_MISSED: usize = 3;
 
 /// Segments are read again if their free pieces or reserved changed by this share of reserved.
@@ -141,7 +141,7 @@ pub fn holders_wanted_inside(
     latest: Option<ByteDelta>,
 ) -> Option<ByteDelta> {
     let kind = recording.device(levels.device).kind;
-    let before = Sample::of(&levels.before);
+    let before = Sample::from_reading(&levels.before);
     let (grown, least) = if kind.is_accelerator() {
         let capacity = levels.before.driver.capacity.known();
         let least = capacity.map_or(HOST_WORTH_A_LOOK, |it| {
@@ -177,8 +177,8 @@ pub fn gave_back(recording: &Recording, idx: RunIdx, device: DeviceIdx, n_bytes:
     let levels = levels.find(|it| it.device == device);
     let fall = levels.and_then(|levels| {
         let (before, after) = (
-            Sample::of(&levels.before),
-            Sample::of(levels.after.as_ref()?),
+            Sample::from_reading(&levels.before),
+            Sample::from_reading(levels.after.as_ref()?),
         );
         let is_host = recording.device(device).kind == DeviceKind::Host;
         let level = |it: &Sample| {
@@ -252,7 +252,7 @@ fn least_host_growth(recording: &Recording) -> Bytes {
     }
 }
 
-/// The host's level changes on its own. It counts if the same code made it grow by so much twice in a row.
+/// The host's level changes on its own. It counts if the same code made it grow enough twice in a row.
 fn grown_again(
     recording: &Recording,
     run: &Run,
@@ -261,7 +261,8 @@ fn grown_again(
 ) -> Option<ByteDelta> {
     let grown = |levels: &RunLevels| {
         let ends = [Some(&levels.before), levels.after.as_ref()];
-        let [before, after] = ends.map(|it| it.and_then(|it| Sample::of(it).process_used));
+        let [before, after] =
+            ends.map(|it| it.and_then(|it| Sample::from_reading(it).process_used));
         let grown = after?.since(before?);
         (grown >= least.since(Bytes::ZERO)).then_some(grown)
     };
@@ -301,12 +302,12 @@ fn has_accelerator(recording: &Recording) -> bool {
     devices.any(|it| it.kind.is_accelerator())
 }
 
-/// So much was freed that the names seen `then` say more than is there.
+/// Whether the level fell so far since `then` that its names are outdated.
 fn fell_far(then: &Reading, levels: &RunLevels) -> bool {
     let now = levels.after.as_ref();
-    let levels = Sample::of(then)
+    let levels = Sample::from_reading(then)
         .allocated
-        .zip(now.and_then(|now| Sample::of(now).allocated));
+        .zip(now.and_then(|now| Sample::from_reading(now).allocated));
     levels.is_some_and(|(then, now)| then.saturating_sub(now).as_f64() >= then.as_f64() * FELL)
 }
 
@@ -314,7 +315,10 @@ fn fell_far(then: &Reading, levels: &RunLevels) -> bool {
 ///
 /// The host counts only if there is no accelerator, because its level changes on its own.
 fn moved_since(recording: &Recording, before: &Reading, levels: &RunLevels) -> Option<Ordering> {
-    let (before, after) = (Sample::of(before), Sample::of(levels.after.as_ref()?));
+    let (before, after) = (
+        Sample::from_reading(before),
+        Sample::from_reading(levels.after.as_ref()?),
+    );
     if recording.device(levels.device).kind == DeviceKind::Host {
         let is_all = !has_accelerator(recording);
         let moved = after.process_used?.since(before.process_used?);
@@ -331,8 +335,8 @@ fn moved_since(recording: &Recording, before: &Reading, levels: &RunLevels) -> O
     Some(after.allocated?.cmp(&before))
 }
 
-/// The devices on which an ended run left so much free in pieces that it is worth reading where, unless
-/// hardly anything changed since the last time.
+/// The devices on which an ended run left enough free pieces to read the segments, unless hardly anything changed
+/// since the last time.
 pub fn segments_wanted(recording: &Recording, idx: RunIdx, rules: &Rules) -> Vec<SegmentsWanted> {
     let Some(run) = recording.runs().get(idx.get()) else {
         return Vec::new();

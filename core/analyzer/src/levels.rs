@@ -8,7 +8,7 @@ use gpumem_model::recording::{
 };
 use gpumem_model::units::{Bytes, Nanos};
 
-use super::device_rows::{DeviceRows, Rows};
+use super::device_rows::{DeviceRows, RowsByDevice};
 use super::limits::{Limit, limits};
 use super::ongoing::Ongoing;
 use super::overlaps;
@@ -48,7 +48,7 @@ pub struct DeviceSummary {
 impl DeviceSummary {
     /// The levels of one reading, outside of any run.
     pub fn now(device: DeviceIdx, reading: &Reading) -> Self {
-        let totals = Totals::of(reading);
+        let totals = Totals::from_reading(reading);
         Self {
             device,
             metric: metric_of(&totals, &totals),
@@ -81,7 +81,7 @@ impl DeviceSummary {
 
 /// One row per (ended run, device).
 pub(super) fn rows(recording: &Recording) -> Vec<RunRow> {
-    let ongoing = Ongoing::of(recording, recording.runs());
+    let ongoing = Ongoing::new(recording, recording.runs());
     let runs = recording.runs().iter();
     runs.flat_map(|run| rows_of(recording, &ongoing, run))
         .collect()
@@ -104,12 +104,12 @@ fn all_levels(recording: &Recording) -> impl Iterator<Item = (&Run, &RunLevels)>
 }
 
 /// The latest levels of each device that was read.
-pub(super) fn summaries(recording: &Recording, rows: Rows<'_>) -> Vec<DeviceSummary> {
+pub(super) fn summaries(recording: &Recording, rows: RowsByDevice<'_>) -> Vec<DeviceSummary> {
     let latest = || rows.of_devices().map(|(_, last)| rows.at(last));
     let goes_on = |run: &RunIdx| recording.run(*run).ended.is_none();
     let first = latest().map(|(row, _)| row.run).filter(goes_on).min();
     let open = first.map_or(&[][..], |first| &recording.runs()[first.get()..]);
-    let ongoing = Ongoing::of(recording, open);
+    let ongoing = Ongoing::new(recording, open);
     let summary = |(of_device, last): (&DeviceRows, usize)| {
         let (row, idx) = rows.at(last);
         let run = recording.run(row.run);
@@ -120,7 +120,11 @@ pub(super) fn summaries(recording: &Recording, rows: Rows<'_>) -> Vec<DeviceSumm
         let now = later.or(inside.as_ref()).unwrap_or(known);
         let now = DeviceSummary::now(row.device, now);
         // A driver does not always answer in time.
-        let read_last = || rows.of(row.device).rev().find_map(|row| row.capacity);
+        let read_last = || {
+            rows.for_device(row.device)
+                .rev()
+                .find_map(|row| row.capacity)
+        };
         Some(DeviceSummary {
             metric: row.metric,
             peak: of_device.peak,
@@ -159,11 +163,11 @@ pub enum Warning {
 pub(super) fn warnings(recording: &Recording) -> Vec<Warning> {
     let missing = recording.missing();
     let mut warnings: Vec<Warning> = missing.map(|it| Warning::Missing(it.to_owned())).collect();
-    let mut told = HashSet::new();
+    let mut reported = HashSet::new();
     for (_, levels) in all_levels(recording) {
         for reading in std::iter::once(&levels.before).chain(&levels.after) {
             for (source, said) in failures(reading) {
-                if told.insert((levels.device, source, said)) {
+                if reported.insert((levels.device, source, said)) {
                     warnings.push(Warning::SourceFailed {
                         device: levels.device,
                         source,
@@ -197,7 +201,7 @@ fn failures(reading: &Reading) -> impl Iterator<Item = (Option<Source>, &str)> {
 struct Totals {
     has_allocator: bool,
     allocated: Option<Bytes>,
-    /// All that an allocator has handed out, if it does not report what was asked for.
+    /// All bytes that an allocator handed out, if it does not report requested bytes.
     requested: Option<Bytes>,
     reserved: Option<Bytes>,
     inactive_split: Option<Bytes>,
@@ -210,7 +214,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn of(reading: &Reading) -> Self {
+    fn from_reading(reading: &Reading) -> Self {
         let mut allocators = reading.allocators.iter();
         Self {
             has_allocator: allocators.any(AllocatorLevels::has_started),
@@ -250,9 +254,17 @@ fn succeeded_retries(levels: &AllocatorLevels) -> Option<u64> {
     Some(levels.n_retries?.saturating_sub(n_ooms))
 }
 
+/// A run's totals on a device before it and after it; all unknown while it has no end.
+fn totals_of(levels: &RunLevels) -> (Totals, Totals) {
+    let after = levels.after.as_ref().map(Totals::from_reading);
+    (
+        Totals::from_reading(&levels.before),
+        after.unwrap_or_default(),
+    )
+}
+
 fn row(recording: &Recording, ongoing: &Ongoing, run: &Run, levels: &RunLevels) -> RunRow {
-    let before = Totals::of(&levels.before);
-    let after = levels.after.as_ref().map(Totals::of).unwrap_or_default();
+    let (before, after) = totals_of(levels);
     let metric = metric_of(&before, &after);
     let (from, to) = (start_of(metric, &before, &after), after.of_metric(metric));
     RunRow {
@@ -362,8 +374,7 @@ fn overlap(
         let Some(levels) = levels else {
             return [None, None];
         };
-        let before = Totals::of(&levels.before);
-        let after = levels.after.as_ref().map(Totals::of).unwrap_or_default();
+        let (before, after) = totals_of(levels);
         [start_of(metric, &before, &after), after.of_metric(metric)]
     };
     let moved = overlaps::moved(recording, run, ends, ends_of);
@@ -424,7 +435,7 @@ fn allocator_peak(levels: &RunLevels, seen: Bytes) -> Peak {
         .map(|after| {
             let mut before = levels.before.allocators.iter();
             let before = before.find(|before| before.source == after.source);
-            Bounds::of(before, after, levels.peak_reset)
+            Bounds::between(before, after, levels.peak_reset)
         })
         .collect();
     // Allocators need not have been at their peaks together.
@@ -449,7 +460,7 @@ struct Bounds {
 
 impl Bounds {
     /// An allocator that was not there `before` had allocated nothing.
-    fn of(before: Option<&AllocatorLevels>, after: &AllocatorLevels, is_reset: bool) -> Self {
+    fn between(before: Option<&AllocatorLevels>, after: &AllocatorLevels, is_reset: bool) -> Self {
         let known = |level: fn(&AllocatorLevels) -> &Level| {
             let before = before.map_or(Some(Bytes::ZERO), |before| level(before).known());
             (before, level(after).known())
@@ -575,7 +586,7 @@ mod tests {
     /// What a run kept on a device with these allocators at its ends.
     fn kept(before: &[AllocatorLevels], after: &[AllocatorLevels]) -> Option<i64> {
         let totals = |allocators: &[AllocatorLevels]| {
-            Totals::of(&Reading {
+            Totals::from_reading(&Reading {
                 allocators: allocators.to_vec(),
                 ..Reading::default()
             })
@@ -586,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn an_allocator_that_could_not_be_read_did_not_allocate_all_in_the_run() {
+    fn an_unread_allocator_s_level_is_not_the_run_s_allocation() {
         let levels = |n: u64| AllocatorLevels {
             allocated: Bytes::new(n).into(),
             ..AllocatorLevels::unread(Source::Torch)

@@ -5,14 +5,14 @@
 //! file for each check.
 //!
 //! ```
-//! use gpumem_analyzer::{FindingKind, Rules, State, analyze};
+//! use gpumem_analyzer::{FindingKind, Rules, GrowthVerdict, analyze};
 //! use gpumem_model::units::{ByteDelta, Bytes};
 //! # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/recordings/leaking.rs")); }
 //! # use example::leaking;
 //!
 //! let analysis = analyze(&leaking(), &Rules::default());
 //! let leak = &analysis.findings[0];
-//! assert_eq!((leak.kind, leak.state), (FindingKind::Leak, Some(State::Leak)));
+//! assert_eq!((leak.kind, leak.state), (FindingKind::Leak, Some(GrowthVerdict::Leak)));
 //! assert_eq!(leak.growth().expect("a series").bytes_per_run, ByteDelta::new(2 << 20));
 //! assert_eq!(leak.cell.as_ref().expect("a cell").label, "losses.append(step(batch))");
 //! assert_eq!(analysis.devices[0].allocated, Some(Bytes::mib(24)));
@@ -55,17 +55,18 @@ mod trend;
 mod verdict;
 
 pub use cell::{CellRef, cell_label};
-pub use compare::{Change, Compared, GrowthSide, compare, waiting};
-pub use composition::{Part, PartContent, PartKind};
+pub use compare::{GrowthChange, GrowthSide, SessionComparison, compare, waiting};
+pub use composition::{CompositionPart, PartContent, PartKind};
 pub use evidence::{Evidence, Statistic};
 pub use findings::{
-    Advice, Cause, ChildrenDetails, Cure, Details, DoublingDetails, Finding, FindingKind,
-    FragmentationDetails, GivenBack, GrowthDetails, HeldByError, OomBreakdown, OomPart, OomShare,
-    OutlivedDetails, RetentionDetails, SeriesGrowth, Sufficiency, TracedRun, Withdrawn,
+    Advice, ChildrenDetails, Cure, DoublingDetails, Finding, FindingDetails, FindingKind,
+    Fingerprint, FragmentationDetails, FreedVariable, GrowthDetails, HeldByError, OomBreakdown,
+    OomCause, OomPart, OomShare, OutlivedDetails, RetentionDetails, SeriesGrowth, Sufficiency,
+    TracedRun, Withdrawn,
 };
 pub use gaps::Gap;
 pub use gpumem_model::severity::Severity;
-pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
+pub use growth::{Growth, GrowthShape, GrowthVerdict, classify_allocator, classify_growth};
 pub use held_since::note_since;
 pub use idle::{IdleMemory, idle_memory};
 pub use incremental_analyzer::IncrementalAnalyzer;
@@ -79,7 +80,7 @@ pub use row::of_points;
 pub use row::{Metric, Overlap, Peak, RunRow};
 pub use rules::Rules;
 pub use run_analyzer::RunAnalyzer;
-pub use verdict::Verdict;
+pub use verdict::FindingGroup;
 
 use gpumem_model::recording::Recording;
 use gpumem_model::rules;

@@ -5,34 +5,33 @@
 //! that each epoch clears grows with the batches, and nothing of it is left: then neither explains anything.
 
 use super::loop_place::LoopPlace;
-use super::row::{Metric, RunRow, metric_of, of_sample};
+use super::row::{Metric, RunRow, known_points, of_sample};
 use gpumem_model::recording::{DeviceIdx, Loop, LoopIdx, Points, Recording, Run, Sample, Series};
 use gpumem_model::units::{ByteDelta, Bytes};
 
-/// A loop of so few iterations is not judged: nobody knows whether it goes on.
+/// A loop with fewer iterations is not judged: it may not continue.
 const FEW: u64 = 5;
 
 /// An inner loop explains growth if its iterations alone come to a share of it in this range.
 const EXPLAINS: (f64, f64) = (0.4, 2.0);
 
-/// An inner loop turns so many times as often as the one around it, or it turns with it.
+/// An inner loop iterates at least this many times as often as the outer one; otherwise they count as one.
 const TURNS_MORE: f64 = 1.5;
 
 /// Loops that explain less than this share of what grew in the loop around them leave it to that one.
 const MOST: f64 = 0.5;
 
 /// A loop, and the levels where its iterations ended.
-pub(super) struct Course<'a> {
+pub(super) struct LoopSeries<'a> {
     counted: &'a Loop,
     pub(super) metric: Metric,
     pub(super) points: Vec<Sample>,
 }
 
-impl<'a> Course<'a> {
-    /// `None` if no metric is known at all of its points, or there are too few.
+impl<'a> LoopSeries<'a> {
+    /// `None` if no metric is known of nearly all of its points, or there are too few.
     fn new(counted: &'a Loop, points: &Points) -> Option<Self> {
-        let points: Vec<Sample> = points.iter().collect();
-        let metric = metric_of(&points)?;
+        let (metric, points) = known_points(points.iter().collect())?;
         (points.len() > 1).then_some(Self {
             counted,
             metric,
@@ -85,12 +84,12 @@ impl<'a> Course<'a> {
 }
 
 /// The loops of a run whose series are judged on a device: those that grow. While the run goes on, a look
-/// inside of it must have told who holds what grew.
+/// inside it must have named the holder of the growth.
 pub(super) fn judged<'a>(
     recording: &'a Recording,
     run: &Run,
     device: DeviceIdx,
-) -> Vec<Course<'a>> {
+) -> Vec<LoopSeries<'a>> {
     let loops: Vec<&Loop> = recording.loops(run.idx).collect();
     let is_known =
         run.ended.is_some() || recording.holders_inside(run.idx, device).next().is_some();
@@ -98,10 +97,10 @@ pub(super) fn judged<'a>(
         return Vec::new();
     }
     let find = |idx: LoopIdx| loops.iter().copied().find(|it| it.idx == idx);
-    let mut courses: Vec<Course<'a>> = Vec::new();
+    let mut courses: Vec<LoopSeries<'a>> = Vec::new();
     for (series, points) in recording.samples_of(run.idx, device) {
         if let Series::Loop(idx) = series {
-            courses.extend(find(*idx).and_then(|counted| Course::new(counted, points)));
+            courses.extend(find(*idx).and_then(|counted| LoopSeries::new(counted, points)));
         }
     }
     // The loops around one, from the inside out.
@@ -112,7 +111,7 @@ pub(super) fn judged<'a>(
             .take(loops.len())
     };
     let course = |idx: LoopIdx| courses.iter().find(|it| it.counted.idx == idx);
-    let explains = |it: &Course<'a>| {
+    let explains = |it: &LoopSeries<'a>| {
         let counted = it.counted;
         // What the user has marked is judged by its marks.
         let is_marked = counted.n_marks > 0 || around(counted).any(|outer| outer.n_marks > 0);
@@ -126,10 +125,10 @@ pub(super) fn judged<'a>(
             && share <= EXPLAINS.1
     };
     let explaining: Vec<bool> = courses.iter().map(explains).collect();
-    let is_in = |inner: &Course<'a>, outer: &Course<'a>| {
+    let is_in = |inner: &LoopSeries<'a>, outer: &LoopSeries<'a>| {
         around(inner.counted).any(|it| it.idx == outer.counted.idx)
     };
-    let is_left_to_inner = |(outer, explains_itself): (&Course<'a>, &bool)| {
+    let is_left_to_inner = |(outer, explains_itself): (&LoopSeries<'a>, &bool)| {
         // The user's own loop is what they can change, even if all grows in a loop of a library in it.
         let is_of_user = *explains_itself && !outer.counted.is_library;
         let inner = courses.iter().zip(&explaining);
@@ -152,7 +151,7 @@ pub(super) fn judged<'a>(
     courses
 }
 
-/// What a loop gained is taken for so many times as much at most, where it was counted in a part of its run.
+/// If a loop was counted in a part of its run, its growth is extrapolated by at most this factor.
 const MOST_OF_A_RUN: f64 = 8.0;
 
 /// Whether one of a run's loops grew by most of what the run kept: one of the user's, or any.

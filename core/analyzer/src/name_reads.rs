@@ -172,7 +172,7 @@ impl<'a> NameReads<'a> {
 
     fn use_in(&self, text: usize, name: &str) -> Use<'a> {
         let own = &self.texts[text].own;
-        let of_name = own.of(name);
+        let of_name = own.get(name);
         if let Some(it) = of_name.filter(|it| it.is_read) {
             return Use::Read(Some(it.reader));
         }
@@ -183,7 +183,7 @@ impl<'a> NameReads<'a> {
         let mut met: HashSet<&str> = HashSet::new();
         let mut open = vec![own];
         while let Some(uses) = open.pop() {
-            let in_function = uses.of(name).filter(|_| !std::ptr::eq(uses, own));
+            let in_function = uses.get(name).filter(|_| !std::ptr::eq(uses, own));
             if uses.reads_all || in_function.is_some_and(|it| it.is_read) {
                 return Use::Read(None);
             }

@@ -15,12 +15,12 @@ use gpumem_model::source_text::has_word;
 use gpumem_model::units::{ByteDelta, Bytes};
 
 pub(super) use growing_names::GrowingNames;
-use name_series::{EMPTIED, NameSeries, Point};
+use name_series::{EMPTIED, NamePoint, NameSeries};
 
-/// A name that grew at so many looks, whichever cell did that, grows by itself.
+/// A name that grew at this many looks, whichever cell did that, grows by itself.
 const MANY_LOOKS: usize = 3;
 
-/// A name as it is followed: [`Names::key`].
+/// A name as it is followed: [`NameHistory::key`].
 pub(super) type NameKey = (RootKind, String);
 
 /// If branches gained this share of what their object did, they are what grows.
@@ -80,7 +80,7 @@ pub(super) fn is_private(recording: &Recording, branch: &str) -> bool {
 
 /// What the looks of a recording say of each name.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct NameHistory {
     of_devices: Vec<OfDevice>,
 }
 
@@ -89,14 +89,14 @@ struct OfDevice {
     looks: Vec<RunIdx>,
     names: BTreeMap<NameKey, NameSeries>,
     /// Variables whose names differ by the number at their end, by the name that they may have together.
-    numbered: BTreeMap<String, Numbered>,
+    numbered: BTreeMap<String, NumberedName>,
     /// The names that began anew, by the run after which that was seen; not those that their cell emptied.
     begun_anew: Vec<(RunIdx, NameKey)>,
 }
 
 /// `model_1`, `model_2`, …: one name if runs of one cell make them, and none grows by itself.
 #[derive(Debug, Default)]
-struct Numbered {
+struct NumberedName {
     names: BTreeSet<String>,
     /// The cells that made them.
     makers: BTreeSet<CellIdx>,
@@ -110,8 +110,8 @@ pub(super) enum Freed {
     ByLevel,
 }
 
-impl Names {
-    pub(super) fn of(recording: &Recording) -> Self {
+impl NameHistory {
+    pub(super) fn new(recording: &Recording) -> Self {
         let mut names = Self::default();
         names.take_in(recording, None);
         names
@@ -199,7 +199,7 @@ impl Names {
             return false;
         };
         let mut before = 0;
-        let gains = |point: &&Point| {
+        let gains = |point: &&NamePoint| {
             let before = std::mem::replace(&mut before, point.n_storages);
             point.n_storages > before && runs.binary_search(&point.run).is_ok()
         };
@@ -266,12 +266,12 @@ impl Names {
         for (name, series) in &of_device.names {
             let (kind, text) = name;
             let is_name = (kind.is_named() || kind.is_ipython()) && of_device.tells(name);
-            let is_told = if is_branch(name) {
+            let is_reported = if is_branch(name) {
                 branches.contains(&name)
             } else {
                 !(*kind == RootKind::Variable && has_branch(text))
             };
-            if !is_name || !is_told || !series.collects(least) {
+            if !is_name || !is_reported || !series.collects(least) {
                 continue;
             }
             let adders = series.adders(recording, text);
@@ -299,14 +299,14 @@ fn numbered(kind: RootKind, name: &str) -> Option<String> {
     (kind == RootKind::Variable && is_numbered).then(|| format!("{stem}…"))
 }
 
-impl Numbered {
+impl NumberedName {
     fn are_one(&self) -> bool {
         self.names.len() > 1 && self.makers.len() == 1 && !self.grow_themselves
     }
 }
 
 impl OfDevice {
-    /// The branches that are told of instead of their objects: those that gained nearly all of what these did.
+    /// The branches to report instead of their objects: those with nearly all of the objects' growth.
     /// Objects may also lose, from look to look, what they replace or drop elsewhere.
     fn telling_branches(&self, recording: &Recording, least: Bytes) -> Vec<&NameKey> {
         let tells = |(name, series): &(&NameKey, &NameSeries)| {
@@ -350,7 +350,7 @@ impl OfDevice {
             self.names.contains_key(&key)
         };
         let numbered = self.numbered.get(all);
-        numbered.map_or_else(is_followed, Numbered::are_one)
+        numbered.map_or_else(is_followed, NumberedName::are_one)
     }
 
     /// The branches of a variable, by their names.
@@ -463,24 +463,18 @@ mod tests {
     use crate::{Finding, FindingKind, Rules, analyze};
     use gpumem_model::holders::NameLevel;
 
-    /// After each run, one name that has so many MiB, each in a storage of its own.
+    /// After each run, one name with this many storages of 1 MiB.
     fn followed(cells: &[(&str, &[Play])], levels_mib: &[u64]) -> Vec<Finding> {
         let (mut recording, _) = session(cells);
         let mut known = 0;
         for (run, level) in recording.runs().to_vec().iter().zip(levels_mib) {
             let n_bytes = Bytes::mib(*level);
-            let level = NameLevel {
-                kind: RootKind::Variable,
-                name: "losses".to_owned(),
-                n_bytes,
-                n_storages: *level,
-            };
-            let changed = (n_bytes.get() != known).then_some(level);
+            let changed = (n_bytes.get() != known).then_some(("losses", *level, *level));
             known = n_bytes.get();
             let holders = DeviceHolders {
                 device: "sim:0".to_owned(),
                 n_bytes: n_bytes.max(Bytes::mib(1)),
-                changed: changed.into_iter().collect(),
+                changed: changed.into_iter().map(self::level).collect(),
                 ..DeviceHolders::default()
             };
             look(&mut recording, run.idx, None, holders);
@@ -488,64 +482,63 @@ mod tests {
         analyze(&recording, &Rules::default()).findings
     }
 
-    /// After each of these runs of one cell, what an object has, and one of its attributes: MiB.
-    fn told_of(text: &str, branch: &str, levels_mib: &[(u64, u64)]) -> Vec<String> {
-        let runs = vec![run(1); levels_mib.len()];
-        let (recording, _) = session(&[(text, &runs)]);
+    fn level((name, mib, n_storages): (&str, u64, u64)) -> NameLevel {
+        NameLevel {
+            kind: RootKind::Variable,
+            name: name.to_owned(),
+            n_bytes: Bytes::mib(mib),
+            n_storages,
+        }
+    }
+
+    /// The names after looks that found these levels changed.
+    fn looked_at<'a>(
+        recording: &'a Recording,
+        looks: impl IntoIterator<Item = (u32, Vec<(&'a str, u64, u64)>)>,
+    ) -> OfDevice {
         let mut names = OfDevice::default();
-        for (run, (whole, part)) in recording.runs().iter().zip(levels_mib) {
-            let level = |(name, mib): (&str, &u64)| NameLevel {
-                kind: RootKind::Variable,
-                name: name.to_owned(),
-                n_bytes: Bytes::mib(*mib),
-                n_storages: *mib / 8,
-            };
-            let levels = [("trainer", whole), (branch, part)];
+        for (run, levels) in looks {
             let look = DeviceHolders {
                 n_bytes: Bytes::mib(1),
-                changed: levels.map(level).to_vec(),
+                changed: levels.into_iter().map(level).collect(),
                 ..DeviceHolders::default()
             };
-            names.take_in(&recording, run.idx, &look);
+            names.take_in(recording, RunIdx(run), &look);
         }
-        let names = Names {
+        names
+    }
+
+    /// The names that grow by more than a limit in MiB.
+    fn growing(recording: &Recording, names: OfDevice, least_mib: u64) -> Vec<String> {
+        let names = NameHistory {
             of_devices: vec![names],
         };
-        let growing = names.growing(
-            &recording,
-            DeviceIdx(0),
-            (Bytes::mib(1), Bytes::mib(1)),
-            None,
-        );
+        let least = (Bytes::mib(1), Bytes::mib(least_mib));
+        let growing = names.growing(recording, DeviceIdx(0), least, None);
         let names = growing.into_iter().flat_map(|it| it.names);
         names.map(|((_, name), _)| name).collect()
     }
 
-    /// Whether a name of which little is known after so many of a cell's runs, by MiB and storages, is told of.
+    /// After each of these runs of one cell, what an object has, and one of its attributes: MiB.
+    fn told_of(text: &str, branch: &str, levels_mib: &[(u64, u64)]) -> Vec<String> {
+        let runs = vec![run(1); levels_mib.len()];
+        let (recording, _) = session(&[(text, &runs)]);
+        let looks = (0..).zip(levels_mib).map(|(run, &(whole, part))| {
+            let levels = [("trainer", whole), (branch, part)];
+            (run, levels.map(|(name, mib)| (name, mib, mib / 8)).to_vec())
+        });
+        growing(&recording, looked_at(&recording, looks), 1)
+    }
+
+    /// Whether a name with few looks, by MiB and storages after each of a cell's runs, is reported.
     #[track_caller]
     fn check_little(looks: &[(u32, u64, u64)], expected: bool) {
         let (recording, _) = session(&[("kept.append(f(x))", &vec![run(1); 12])]);
-        let mut names = OfDevice::default();
-        for (run, mib, n_storages) in looks {
-            let level = NameLevel {
-                kind: RootKind::Variable,
-                name: "kept".to_owned(),
-                n_bytes: Bytes::mib(*mib),
-                n_storages: *n_storages,
-            };
-            let look = DeviceHolders {
-                n_bytes: Bytes::mib(1),
-                changed: vec![level],
-                ..DeviceHolders::default()
-            };
-            names.take_in(&recording, RunIdx(*run), &look);
-        }
-        let names = Names {
-            of_devices: vec![names],
-        };
-        let least = (Bytes::mib(1), Bytes::mib(64));
-        let growing = names.growing(&recording, DeviceIdx(0), least, None);
-        assert_eq!(!growing.is_empty(), expected, "{looks:?}");
+        let looks = looks
+            .iter()
+            .map(|&(run, mib, n)| (run, vec![("kept", mib, n)]));
+        let found = growing(&recording, looked_at(&recording, looks), 64);
+        assert_eq!(!found.is_empty(), expected, "{found:?}");
     }
 
     #[test]
@@ -559,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_is_told_that_grows_alone_or_where_its_object_also_loses() {
+    fn a_branch_that_grows_alone_or_in_a_shrinking_object_is_named() {
         let n = || 0..12_u64;
         let beside_noise: Vec<(u64, u64)> = n().map(|n| (8 * n + 64 * (n % 3), 8 * n)).collect();
         let alone: Vec<(u64, u64)> = n().map(|n| (96 + 8 * n, 8 * n)).collect();
@@ -580,26 +573,16 @@ mod tests {
         let run = [run(1)];
         let cells: Vec<(&str, &[Play])> = looks.iter().map(|(cell, _)| (*cell, &run[..])).collect();
         let (recording, _) = session(&cells);
-        let mut names = OfDevice::default();
-        for (run, (_, levels)) in recording.runs().iter().zip(looks) {
-            let level = |(name, mib): &(&str, u64)| NameLevel {
-                kind: RootKind::Variable,
-                name: (*name).to_owned(),
-                n_bytes: Bytes::mib(*mib),
-                n_storages: mib / 8,
-            };
-            let look = DeviceHolders {
-                n_bytes: Bytes::mib(1),
-                changed: levels.iter().map(level).collect(),
-                ..DeviceHolders::default()
-            };
-            names.take_in(&recording, run.idx, &look);
-        }
+        let looks = (0..).zip(looks).map(|(run, (_, levels))| {
+            let levels = levels.iter().map(|&(name, mib)| (name, mib, mib / 8));
+            (run, levels.collect())
+        });
+        let names = looked_at(&recording, looks);
         assert_eq!(names.are_one("b…"), expected);
     }
 
     #[test]
-    fn numbered_names_are_one_if_one_cell_makes_them_and_none_grows_by_itself() {
+    fn numbered_names_of_one_cell_are_one_unless_one_grows() {
         let (first, second) = (("b1", 16), ("b2", 16));
         check_one(&[("make()", &[first]), ("make()", &[second])], true);
         check_one(&[("make()", &[first]), ("remake()", &[second])], false);

@@ -10,23 +10,23 @@ use gpumem_model::units::{Bytes, Nanos};
 
 /// What was read last of each device in each run that goes on, the blocks of it included.
 #[derive(Default)]
-pub(super) struct Ongoing(Vec<((RunIdx, DeviceIdx), Inside)>);
+pub(super) struct Ongoing(Vec<((RunIdx, DeviceIdx), LatestPoints)>);
 
 /// Points inside a run: the latest, and the latest in which each metric is known.
 #[derive(Clone, Default)]
-struct Inside {
-    metrics: [Option<(Place, Bytes)>; Metric::ALL.len()],
-    any: Option<(Place, Sample)>,
+struct LatestPoints {
+    metrics: [Option<(PointPosition, Bytes)>; Metric::ALL.len()],
+    any: Option<(PointPosition, Sample)>,
     /// Set by a mark, where all levels are read.
-    marked: Option<(Place, Sample)>,
+    marked: Option<(PointPosition, Sample)>,
 }
 
-/// The later of two points; of two of one instant that of the later run.
-type Place = (Nanos, RunIdx);
+/// Orders points by instant, then by run.
+type PointPosition = (Nanos, RunIdx);
 
 impl Ongoing {
     /// Of the latest runs of a recording, or of all.
-    pub(super) fn of(recording: &Recording, latest: &[Run]) -> Self {
+    pub(super) fn new(recording: &Recording, latest: &[Run]) -> Self {
         let runs = recording.runs();
         let Some(first) = latest.iter().find(|run| run.ended.is_none()) else {
             return Self::default();
@@ -39,8 +39,8 @@ impl Ongoing {
             let mut within = std::mem::take(&mut inside[run.idx.get() - first]);
             for (device, series, points) in recording.series_of(run.idx) {
                 if let Some(point) = points.last() {
-                    let of_device: &mut Inside = within.entry(device).or_default();
-                    of_device.join(&Inside::at(run.idx, series, point));
+                    let of_device: &mut LatestPoints = within.entry(device).or_default();
+                    of_device.join(&LatestPoints::at(run.idx, series, point));
                 }
             }
             if run.ended.is_none() {
@@ -56,7 +56,7 @@ impl Ongoing {
         Self(found)
     }
 
-    fn inside(&self, run: RunIdx, device: DeviceIdx) -> Option<&Inside> {
+    fn inside(&self, run: RunIdx, device: DeviceIdx) -> Option<&LatestPoints> {
         let place = self
             .0
             .binary_search_by_key(&(run, device), |(place, _)| *place);
@@ -103,7 +103,7 @@ impl Ongoing {
     }
 }
 
-impl Inside {
+impl LatestPoints {
     fn at(run: RunIdx, series: &Series, point: Sample) -> Self {
         let place = (point.at, run);
         let any = Some((place, point));
@@ -123,15 +123,18 @@ impl Inside {
     }
 }
 
-fn keep_latest<T>(known: &mut Option<(Place, T)>, other: Option<(Place, T)>) {
-    let place = |it: &Option<(Place, T)>| it.as_ref().map(|(place, _)| *place);
+fn keep_latest<T>(known: &mut Option<(PointPosition, T)>, other: Option<(PointPosition, T)>) {
+    let place = |it: &Option<(PointPosition, T)>| it.as_ref().map(|(place, _)| *place);
     if place(&other) >= place(known) {
         *known = other;
     }
 }
 
 /// The smaller goes into the larger: runs nested in each other would move each device once for each.
-fn join_all(known: &mut HashMap<DeviceIdx, Inside>, mut others: HashMap<DeviceIdx, Inside>) {
+fn join_all(
+    known: &mut HashMap<DeviceIdx, LatestPoints>,
+    mut others: HashMap<DeviceIdx, LatestPoints>,
+) {
     if others.len() > known.len() {
         std::mem::swap(known, &mut others);
     }

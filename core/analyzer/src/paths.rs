@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use gpumem_model::recording::{Recording, Run, RunIdx};
 
-/// Of blocks that are nested deeper than a person can read, so many are named.
+/// At most this many nested blocks are named.
 const MAX_NAMES: usize = 16;
 
 /// A block inside of others: the same for all runs inside of blocks of the same names.
@@ -33,7 +33,7 @@ impl Default for Paths {
 
 impl Paths {
     /// Those of all runs of a recording.
-    pub(super) fn of(recording: &Recording) -> Self {
+    pub(super) fn new(recording: &Recording) -> Self {
         let mut paths = Self::default();
         for run in recording.runs() {
             paths.take_in(run);

@@ -50,7 +50,7 @@ pub enum Reason {
     Meant,
     /// What holds it shows that nobody meant to keep it.
     Accident,
-    /// The device is full within so many runs or steps.
+    /// The device is full within this many runs or steps.
     FullSoon {
         /// How many more fill the device.
         n_runs: u64,

@@ -121,6 +121,21 @@ pub(super) fn metric_of(points: &[Sample]) -> Option<Metric> {
     Metric::ALL.into_iter().find(is_known)
 }
 
+/// A reading waits for no other, so a few of many may not know a level that all others know.
+const NEARLY_ALL: f64 = 0.8;
+
+/// The metric that is known of nearly all points, and those of which it is.
+pub(super) fn known_points(mut points: Vec<Sample>) -> Option<(Metric, Vec<Sample>)> {
+    let is_known = |point: &Sample, metric: Metric| of_sample(point, metric).is_some();
+    let is_mostly_known = |metric: &Metric| {
+        let n_known = points.iter().filter(|it| is_known(it, *metric)).count();
+        n_known as f64 >= NEARLY_ALL * points.len() as f64
+    };
+    let metric = Metric::ALL.into_iter().find(is_mostly_known)?;
+    points.retain(|it| is_known(it, metric));
+    Some((metric, points))
+}
+
 /// A point of the metric that growth is judged on.
 pub(super) fn of_sample(sample: &Sample, metric: Metric) -> Option<Bytes> {
     match metric {
@@ -136,5 +151,29 @@ pub fn of_points(points: &Points, metric: Metric) -> &Column {
         Metric::Allocated => points.allocated(),
         Metric::ProcessUsed => points.process_used(),
         Metric::DeviceUsed => points.device_used(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_that_lack_the_level_of_all_others_are_left_out() {
+        let point = |level: Option<u64>| Sample {
+            process_used: level.map(Bytes::mib),
+            ..Sample::default()
+        };
+        let check = |levels: &[Option<u64>], expected: Option<usize>| {
+            let known = known_points(levels.iter().copied().map(point).collect());
+            assert_eq!(
+                known.map(|(_, points)| points.len()),
+                expected,
+                "{levels:?}"
+            );
+        };
+        check(&[Some(1), None, Some(3), Some(4), Some(5)], Some(4));
+        check(&[Some(1), None, Some(3), None, Some(5)], None);
+        check(&[None, None], None);
     }
 }

@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 
 use super::Analysis;
 use super::context::Context;
-use super::device_rows::{DeviceRows, Rows};
+use super::device_rows::{DeviceRows, RowsByDevice};
 use super::findings::Finding;
 use super::levels;
-use super::names::Names;
+use super::names::NameHistory;
 use super::ongoing::Ongoing;
 use super::paths::Paths;
 use super::row::{Peak, RunRow};
@@ -33,7 +33,7 @@ pub struct RunAnalyzer {
     rows: Vec<RunRow>,
     of_devices: Vec<DeviceRows>,
     paths: Paths,
-    names: Names,
+    names: NameHistory,
     verdicts: Verdicts,
 }
 
@@ -64,7 +64,7 @@ impl RunAnalyzer {
             .map(|inner| inner.idx)
             .filter(|inner| recording.outermost(*inner) == run)
             .collect();
-        let rows = Rows::new(&self.rows, &self.of_devices);
+        let rows = RowsByDevice::new(&self.rows, &self.of_devices);
         let devices = levels::summaries(recording, rows);
         self.names.take_in(recording, changed.first().copied());
         let context = Context {
@@ -118,7 +118,7 @@ impl RunAnalyzer {
         self.of_devices
             .resize_with(recording.devices().len(), DeviceRows::default);
         let first = outermost.first().map_or(self.n_runs, |run| run.get());
-        let ongoing = Ongoing::of(recording, &runs[first.min(self.n_runs)..]);
+        let ongoing = Ongoing::new(recording, &runs[first.min(self.n_runs)..]);
         if let Some(first) = outermost.first() {
             for run in runs.get(first.get()..self.n_runs).unwrap_or_default() {
                 if outermost.contains(&recording.outermost(run.idx)) {
@@ -145,7 +145,7 @@ impl RunAnalyzer {
         run: &Run,
     ) -> Result<(), Outdated> {
         let first = self.rows.partition_point(|row| row.run < run.idx);
-        let n_known = Rows::new(&self.rows, &self.of_devices)
+        let n_known = RowsByDevice::new(&self.rows, &self.of_devices)
             .of_run(run.idx)
             .len();
         let rows = levels::rows_of(recording, ongoing, run);

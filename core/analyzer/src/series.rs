@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use super::filled::{self, Items};
 use super::loop_place::LoopPlace;
 use super::loops;
-use super::names::{Freed, Names};
+use super::names::{Freed, NameHistory};
 use super::overlaps;
 use super::paths::{BlockIdx, Paths};
-use super::row::{Metric, RunRow, metric_of, of_sample};
+use super::row::{Metric, RunRow, known_points, of_sample};
 use gpumem_model::recording::{
     DeviceIdx, Points, Recording, Run, RunIdx, Sample, Series, SourceHash, Status,
 };
@@ -16,7 +16,7 @@ use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
 /// What makes two runs runs of the same thing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
+pub(super) struct SeriesKey {
     /// Position of the first run: series come in the order in which they began.
     first: RunIdx,
     revision: SourceHash,
@@ -25,9 +25,9 @@ pub(super) struct Key {
     pub(super) device: DeviceIdx,
 }
 
-impl Key {
+impl SeriesKey {
     /// That of the series which begins with `first`.
-    pub(super) fn of(
+    pub(super) fn new(
         recording: &Recording,
         paths: &Paths,
         first: RunIdx,
@@ -61,14 +61,14 @@ impl Key {
 /// Runs of equal source on one device, with their rows in order.
 #[derive(Debug)]
 pub(super) struct RunSeries<'a> {
-    pub(super) key: Key,
+    pub(super) key: SeriesKey,
     pub(super) rows: Vec<&'a RunRow>,
 }
 
 impl RunSeries<'_> {
     /// The runs since what earlier ones kept was freed between two of them: its holder was bound anew. If only
     /// the level tells that, it may be a habit: once.
-    pub(super) fn since_it_began(&self, names: &Names, least: Bytes) -> Self {
+    pub(super) fn since_it_began(&self, names: &NameHistory, least: Bytes) -> Self {
         let (mut first, mut kept, mut has_fallen) = (0, ByteDelta::ZERO, false);
         let runs = self.runs();
         for (idx, pair) in self.rows.windows(2).enumerate() {
@@ -173,14 +173,14 @@ pub(super) fn joined<'a>(
     let metric = rows.last()?.metric;
     rows.retain(|row| row.metric == metric);
     let first = rows.first()?;
-    let key = Key::of(recording, paths, first.run, first.device);
+    let key = SeriesKey::new(recording, paths, first.run, first.device);
     Some(RunSeries { key, rows })
 }
 
 /// Steps of one label, or iterations of one loop, inside one run on one device.
 #[derive(Debug)]
 pub(super) struct StepSeries {
-    pub(super) key: Key,
+    pub(super) key: SeriesKey,
     pub(super) run: RunIdx,
     pub(super) metric: Metric,
     /// The metric where the loop began, if that was marked.
@@ -202,10 +202,13 @@ pub(super) struct StepSeries {
 /// Which steps follow each other: those of the same label, in the same blocks.
 pub(super) type StepsOf = (SourceHash, BlockIdx, String, DeviceIdx);
 
-/// The steps of the latest run of each cell's text: a loop that is run again
+/// The steps of the latest of these runs of each cell's text: a loop that is run again
 /// starts anew.
-pub(super) fn of_steps(recording: &Recording, paths: &Paths) -> Vec<StepSeries> {
-    let runs = recording.runs().iter();
+pub(super) fn of_steps<'a>(
+    recording: &'a Recording,
+    paths: &'a Paths,
+    runs: impl Iterator<Item = &'a Run>,
+) -> Vec<StepSeries> {
     let all = runs.flat_map(|run| steps_of_run(recording, paths, run));
     let latest: HashMap<StepsOf, StepSeries> =
         all.filter_map(|(of, steps)| Some((of, steps?))).collect();
@@ -231,14 +234,14 @@ pub(super) fn steps_of_run<'a>(
     paths: &'a Paths,
     run: &'a Run,
 ) -> impl Iterator<Item = (StepsOf, Option<StepSeries>)> {
-    let of = move |label: &str, device: DeviceIdx| {
+    let key_of = move |label: &str, device: DeviceIdx| {
         (run.revision, paths.block(run.idx), label.to_owned(), device)
     };
     let all = recording.series_of(run.idx);
     let marked = all.filter_map(move |(device, series, points)| match series {
         Series::Marked(label) => {
             let steps = marked(recording, paths, (run, device), (label, points));
-            Some((of(label, device), steps))
+            Some((key_of(label, device), steps))
         }
         Series::Sampled | Series::Loop(_) => None,
     });
@@ -247,15 +250,15 @@ pub(super) fn steps_of_run<'a>(
     let devices = run.levels.iter().filter(move |_| is_in_time);
     let in_time = devices.map(move |levels| {
         let steps = seconds(recording, paths, (run, levels.device));
-        (of(&LoopPlace::of_time().name(), levels.device), steps)
+        (key_of(&LoopPlace::of_time().name(), levels.device), steps)
     });
     let devices = run.levels.iter().filter(move |_| has_loops);
     let counted = devices.flat_map(move |levels| {
         let device = levels.device;
         let judged = loops::judged(recording, run, device);
-        let steps = move |course: &loops::Course<'_>| {
+        let steps = move |course: &loops::LoopSeries<'_>| {
             let steps = iterations(recording, paths, (run, device), course)?;
-            Some((of(&course.place().name(), device), Some(steps)))
+            Some((key_of(&course.place().name(), device), Some(steps)))
         };
         judged.iter().filter_map(steps).collect::<Vec<_>>()
     });
@@ -264,16 +267,16 @@ pub(super) fn steps_of_run<'a>(
         let label = format!("items of {}", items.in_loop.name());
         let mut path = paths.names(run.idx);
         path.push(label.clone());
-        let key = Key::of_steps(run, path, levels.device);
-        Some((of(&label, levels.device), Some(of_items(key, items))))
+        let key = SeriesKey::of_steps(run, path, levels.device);
+        Some((key_of(&label, levels.device), Some(of_items(key, items))))
     });
     marked.chain(counted).chain(in_time).chain(filled)
 }
 
-/// Items are alike: of their course so many points are enough.
+/// Items are alike, so this many points are enough.
 const N_POINTS: u64 = 16;
 
-fn of_items(key: Key, items: Items) -> StepSeries {
+fn of_items(key: SeriesKey, items: Items) -> StepSeries {
     let n_steps = usize::try_from(items.n).unwrap_or(usize::MAX);
     let level = |point: u64| {
         let share = items.n_bytes.as_f64() * point as f64 / N_POINTS as f64;
@@ -293,7 +296,7 @@ fn of_items(key: Key, items: Items) -> StepSeries {
     }
 }
 
-/// The steps of one run on one device; `None` where no metric is known of all of them.
+/// The steps of one run on one device; `None` where no metric is known of nearly all of them.
 fn marked(
     recording: &Recording,
     paths: &Paths,
@@ -302,7 +305,9 @@ fn marked(
 ) -> Option<StepSeries> {
     let all: Vec<Sample> = points.iter().collect();
     let n_begins = usize::from(all.first().is_some_and(|it| it.ordinal == 0));
-    let metric = metric_of(&all[n_begins..])?;
+    let (begins, ends) = all.split_at(n_begins);
+    let (metric, ends) = known_points(ends.to_vec())?;
+    let all = [begins, &ends].concat();
     steps(recording, paths, place, label, (metric, &all, n_begins))
 }
 
@@ -311,7 +316,7 @@ fn iterations(
     recording: &Recording,
     paths: &Paths,
     place: (&Run, DeviceIdx),
-    course: &loops::Course<'_>,
+    course: &loops::LoopSeries<'_>,
 ) -> Option<StepSeries> {
     let in_loop = course.place();
     let points = (course.metric, &course.points[..], 1);
@@ -342,8 +347,7 @@ fn seconds(
         return None;
     }
     let sampled = recording.samples(run.idx, device, &Series::Sampled);
-    let all: Vec<Sample> = sampled.iter().collect();
-    let metric = metric_of(&all)?;
+    let (metric, all) = known_points(sampled.iter().collect())?;
     let mut points: Vec<Sample> = Vec::new();
     for point in all {
         let second = point.at.get().saturating_sub(run.started.get()) / 1_000_000_000;
@@ -439,7 +443,7 @@ fn steps(
     let n_before = begins.first().map_or(0, |it| it.ordinal);
     let n_gaps = (points.len() - 1) as f64;
     Some(StepSeries {
-        key: Key::of_steps(run, path, device),
+        key: SeriesKey::of_steps(run, path, device),
         run: run.idx,
         metric,
         start,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::growth::{Growth, SeriesStats, State};
+use super::growth::{Growth, GrowthVerdict, SeriesStats};
 use super::rules::Rules;
 use gpumem_model::units::Bytes;
 
@@ -30,10 +30,10 @@ impl StatsCache {
         levels: &[Bytes],
         min_growth: Bytes,
         rules: &Rules,
-    ) -> (State, f64) {
+    ) -> (GrowthVerdict, f64) {
         // Most series are short, and none of what they show is worth keeping.
         if levels.len() < rules.min_runs {
-            return (State::NotEnoughData, 1.0);
+            return (GrowthVerdict::NotEnoughData, 1.0);
         }
         self.stats(levels).state(min_growth, rules)
     }
@@ -46,14 +46,15 @@ impl StatsCache {
         rules: &Rules,
     ) -> Option<Growth> {
         let stats = self.stats(levels);
-        let is_leak = stats.may_grow(min_growth) && stats.state(min_growth, rules).0 == State::Leak;
+        let is_leak =
+            stats.may_grow(min_growth) && stats.state(min_growth, rules).0 == GrowthVerdict::Leak;
         is_leak.then(|| stats.judged(min_growth, rules))
     }
 
     fn stats(&mut self, levels: &[Bytes]) -> &mut SeriesStats {
         if !self.known.contains_key(levels) {
             let known = self.earlier.remove(levels);
-            let stats = known.unwrap_or_else(|| SeriesStats::of(levels));
+            let stats = known.unwrap_or_else(|| SeriesStats::from_levels(levels));
             self.known.insert(levels.to_vec(), stats);
         }
         let stats = self.known.get_mut(levels);

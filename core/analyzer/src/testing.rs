@@ -12,8 +12,9 @@ pub use gpumem_model::testing::{Play, held, look, run};
 use gpumem_model::units::ByteDelta;
 
 use crate::{
-    Analysis, CellRef, Details, DeviceSummary, Finding, FindingKind, GrowthDetails, Metric, Peak,
-    Reason, Rules, RunRow, SeriesGrowth, Severity, Shape, State, analyze,
+    Analysis, CellRef, DeviceSummary, Finding, FindingDetails, FindingKind, GrowthDetails,
+    GrowthShape, GrowthVerdict, Metric, Peak, Reason, Rules, RunRow, SeriesGrowth, Severity,
+    analyze,
 };
 
 /// The [recording](recorded) of these runs, and its levels without a finding.
@@ -76,7 +77,7 @@ pub fn facts(finding: &Finding) -> String {
         "run"
     };
     match &finding.details {
-        Details::Growth(details) => {
+        FindingDetails::Growth(details) => {
             let (rate, total) = (mib(details.series.bytes_per_run), mib(details.series.total));
             let (n_grown, n_known) = (details.n_grown, details.n_known);
             facts.push(format!(
@@ -105,19 +106,19 @@ pub fn facts(finding: &Finding) -> String {
 
 /// The finding counts steps.
 pub fn of_steps(mut finding: Finding) -> Finding {
-    if let Details::Growth(details) = &mut finding.details {
+    if let FindingDetails::Growth(details) = &mut finding.details {
         details.steps = true;
         finding.path.push("step".to_owned());
     }
     finding
 }
 
-/// A series that keeps so much in each run.
+/// A series with the same growth in each run.
 fn growth(kept_mib: i64) -> GrowthDetails {
     let each = ByteDelta::new(kept_mib * MIB);
     GrowthDetails {
         series: SeriesGrowth {
-            shape: Shape::Growth,
+            shape: GrowthShape::Growth,
             bytes_per_run: each,
             interval: (each, each),
             total: each,
@@ -140,7 +141,7 @@ fn growth(kept_mib: i64) -> GrowthDetails {
     }
 }
 
-/// A finding that each run of the cell keeps so much.
+/// A finding that each run of the cell keeps this much.
 pub fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
     let cell = &recording.cells()[cell as usize];
     let own = |run: &&Run| run.cell == cell.idx;
@@ -156,7 +157,7 @@ pub fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
         id: format!("leak:{label}"),
         kind: FindingKind::Leak,
         severity: Severity::Critical,
-        state: Some(State::Leak),
+        state: Some(GrowthVerdict::Leak),
         reason: Some(Reason::Accident),
         withdrawn: None,
         path: Vec::new(),
@@ -164,7 +165,7 @@ pub fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
         metric: Metric::Allocated,
         n_runs: runs.len(),
         runs,
-        details: Details::Growth(Box::new(growth(kept_mib))),
+        details: FindingDetails::Growth(Box::new(growth(kept_mib))),
         holders: Vec::new(),
         fix: None,
         known_leak: None,

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::context::Context;
-use super::device_rows::{DeviceRows, Rows};
-use super::names::Names;
+use super::device_rows::{DeviceRows, RowsByDevice};
+use super::names::NameHistory;
 use super::paths::Paths;
 use super::*;
 use crate::testing::{Play, facts, run, session};
@@ -44,7 +44,10 @@ fn check_rounds(cells: &[(&'static str, Play)], n: usize, expected: &[(&str, &st
         .iter()
         .map(|finding| {
             let cell = finding.cell.as_ref().expect("of a cell");
-            (cell.label.as_str(), finding.state.map_or("", State::name))
+            (
+                cell.label.as_str(),
+                finding.state.map_or("", GrowthVerdict::name),
+            )
         })
         .collect();
     assert_eq!(shown, expected);
@@ -224,7 +227,7 @@ fn growth_spread_over_cells_that_run_again_is_found() {
 
 /// Levels in MB after each of the seed's calls, as it tells of them.
 #[track_caller]
-fn check_course(kept_mb: impl IntoIterator<Item = f64>, expected: State) {
+fn check_course(kept_mb: impl IntoIterator<Item = f64>, expected: GrowthVerdict) {
     let mut level = 1e9;
     let levels: Vec<Bytes> = kept_mb
         .into_iter()
@@ -245,27 +248,27 @@ fn courses_that_single_calls_mislead_about_are_judged_right() {
     // Forward and backward take and give by turns.
     check_course(
         (0..200).map(|n| if n % 2 == 0 { 300.0 } else { -300.0 }),
-        State::Stable,
+        GrowthVerdict::Stable,
     );
     // Thirty warm-up calls, then flat.
     check_course(
         (0..200).map(|n| if n < 30 { 10.0 } else { 0.0 }),
-        State::Stable,
+        GrowthVerdict::Stable,
     );
     // Half a megabyte in each of 199 calls.
-    check_course([0.5; 199], State::Leak);
+    check_course([0.5; 199], GrowthVerdict::Leak);
     // Twenty megabytes in every twentieth call.
     check_course(
         (0..200).map(|n| if n % 20 == 19 { 20.0 } else { 0.0 }),
-        State::Leak,
+        GrowthVerdict::Leak,
     );
     // A sawtooth that never gives all back.
     check_course(
         (0..200).map(|n| if n % 10 == 9 { -85.0 } else { 10.0 }),
-        State::Leak,
+        GrowthVerdict::Leak,
     );
     // Five model loads.
-    check_course([2000.0; 5], State::NotEnoughData);
+    check_course([2000.0; 5], GrowthVerdict::NotEnoughData);
 }
 
 proptest! {
@@ -344,7 +347,7 @@ proptest! {
     fn a_leak_in_reverse_is_none(rate in 1_u64..100, n in 9_u64..100) {
         let levels: Vec<Bytes> = (0..n).rev().map(|run| Bytes::mib(rate * run)).collect();
         let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
-        prop_assert!(matches!(growth.state, State::Stable));
+        prop_assert!(matches!(growth.state, GrowthVerdict::Stable));
     }
 
     #[test]
@@ -362,13 +365,13 @@ fn reserved_that_grows_over_a_flat_allocated_is_its_own_shape() {
     let growth = classify_allocator(&allocated, &reserved, Bytes::mib(1), &Rules::default());
     assert_eq!(
         (growth.state, growth.shape),
-        (State::Suspected, Shape::ReservedOnly)
+        (GrowthVerdict::Suspected, GrowthShape::ReservedOnly)
     );
 }
 
 fn summaries(recording: &Recording, rows: &[RunRow]) -> Vec<DeviceSummary> {
     let of_devices = DeviceRows::all(recording, rows);
-    levels::summaries(recording, Rows::new(rows, &of_devices))
+    levels::summaries(recording, RowsByDevice::new(rows, &of_devices))
 }
 
 /// What is found, beside growth, after each row of the runs was changed by hand.
@@ -399,7 +402,11 @@ fn found_in_rows(plays: &[Play], change: impl Fn(usize, &mut RunRow)) -> Option<
 }
 
 #[track_caller]
-fn check_rows(plays: &[Play], change: impl Fn(usize, &mut RunRow), expected: Option<&Details>) {
+fn check_rows(
+    plays: &[Play],
+    change: impl Fn(usize, &mut RunRow),
+    expected: Option<&FindingDetails>,
+) {
     let found = found_in_rows(plays, change).map(|finding| finding.details);
     assert_eq!(found.as_ref(), expected);
 }
@@ -419,7 +426,7 @@ fn one_run_far_above_the_others_is_a_spike() {
     check_rows(
         &vec![run(0); 8],
         rise(500, 4000),
-        Some(&Details::Spike {
+        Some(&FindingDetails::Spike {
             excess: Bytes::mib(4000),
             usual: Bytes::mib(500),
         }),
@@ -464,8 +471,9 @@ fn what_a_loop_gave_back_at_its_end_is_nothing() {
 #[test]
 fn growth_that_never_fills_the_device_is_nothing() {
     let (mut recording, _) = session(&[("log.append(x)", &vec![run(1); 12])]);
-    let told = |recording: &Recording| !analyze(recording, &Rules::default()).findings.is_empty();
-    assert!(told(&recording));
+    let reported =
+        |recording: &Recording| !analyze(recording, &Rules::default()).findings.is_empty();
+    assert!(reported(&recording));
     for mut run in recording.runs().to_vec() {
         let levels = &mut run.levels[0];
         levels.before.driver.capacity = Bytes::gib(1 << 20).into();
@@ -473,11 +481,11 @@ fn growth_that_never_fills_the_device_is_nothing() {
         after.driver.capacity = Bytes::gib(1 << 20).into();
         recording.apply(Frame::Run(run)).expect("it is known");
     }
-    assert!(!told(&recording));
+    assert!(!reported(&recording));
 }
 
 #[test]
-fn a_driver_that_does_not_answer_leaves_the_capacity_that_is_known() {
+fn without_the_driver_the_last_capacity_counts() {
     let (mut recording, _) = session(&[("x = f()", &[run(1), run(1)])]);
     let summary = |recording: &Recording| analyze(recording, &Rules::default()).devices.remove(0);
     let known = summary(&recording);
@@ -501,7 +509,7 @@ fn what_one_cell_makes_and_another_frees_is_no_leak() {
 }
 
 #[test]
-fn growth_is_told_at_the_rate_at_which_the_device_grows() {
+fn growth_has_the_rate_of_the_device() {
     // Of 24 that one cell keeps the other frees 16.
     let found = rounds(&[("a()", run(24)), ("b()", run(-16))], 12);
     let cells: Vec<(&str, &[Play])> = found
@@ -525,7 +533,7 @@ fn a_rerun_that_holds_two_copies_says_so() {
         }
     };
     let copies = |rose_mib: u64| {
-        Details::Doubling(DoublingDetails {
+        FindingDetails::Doubling(DoublingDetails {
             old: Bytes::mib(2000),
             new: Bytes::mib(2000),
             rose: Bytes::mib(rose_mib),
@@ -543,12 +551,12 @@ fn a_rerun_that_holds_two_copies_says_so() {
 }
 
 #[test]
-fn a_new_copy_of_another_size_is_told_as_it_is() {
+fn a_new_copy_of_another_size_is_reported() {
     let plays = [run(2000), run(500)];
     let rise = |idx: usize, row: &mut RunRow| {
         row.peak = above(row.before, if idx == 0 { 2000 } else { 2500 }).map(Peak::Exact);
     };
-    let copies = Details::Doubling(DoublingDetails {
+    let copies = FindingDetails::Doubling(DoublingDetails {
         old: Bytes::mib(2000),
         new: Bytes::mib(2500),
         rose: Bytes::mib(2500),
@@ -558,7 +566,7 @@ fn a_new_copy_of_another_size_is_told_as_it_is() {
 }
 
 #[test]
-fn the_name_that_is_bound_to_the_old_copy_is_told_with_what_to_write() {
+fn a_doubling_names_the_old_copy_and_the_fix() {
     let cell = "model = Model(\n    big=True,\n)";
     let built = run(2000).held_by("model", "Model").traced();
     let plays = [built, run(0).peak(2000).traced()];
@@ -569,7 +577,7 @@ fn the_name_that_is_bound_to_the_old_copy_is_told_with_what_to_write() {
     let fix = found.fix.as_ref().expect("the cell binds the name");
     assert_eq!(fix.before.as_deref(), Some(cell));
     assert_eq!(fix.after, format!("model = None\n{cell}"));
-    let details = Details::Doubling(DoublingDetails {
+    let details = FindingDetails::Doubling(DoublingDetails {
         old: Bytes::mib(2000),
         new: Bytes::mib(2000),
         rose: Bytes::mib(2000),
@@ -584,7 +592,7 @@ fn flushes_of_the_cache_are_pressure() {
     check_rows(
         &[run(0), run(0)],
         retries(2),
-        Some(&Details::Pressure {
+        Some(&FindingDetails::Pressure {
             n_flushes: 4,
             usable: None,
         }),
@@ -593,7 +601,7 @@ fn flushes_of_the_cache_are_pressure() {
     check_rows(
         &[run(0), run(0)],
         retries(u64::MAX),
-        Some(&Details::Pressure {
+        Some(&FindingDetails::Pressure {
             n_flushes: u64::MAX,
             usable: None,
         }),
@@ -601,7 +609,7 @@ fn flushes_of_the_cache_are_pressure() {
 }
 
 #[test]
-fn reservations_that_come_and_go_are_told() {
+fn reservations_that_come_and_go_are_reported() {
     let reserve = |before: u64, after: u64, peak: u64| {
         move |_: usize, row: &mut RunRow| {
             row.reserved = (Some(Bytes::mib(before)), Some(Bytes::mib(after)));
@@ -612,12 +620,12 @@ fn reservations_that_come_and_go_are_told() {
     check_rows(
         &vec![run(0); 6],
         reserve(100, 100, 900),
-        Some(&Details::Repeated { n_all: 6 }),
+        Some(&FindingDetails::Repeated { n_all: 6 }),
     );
     check_rows(
         &vec![run(0); 6],
         reserve(100, 1100, 200),
-        Some(&Details::Inefficient { used_share: 0.2 }),
+        Some(&FindingDetails::Inefficient { used_share: 0.2 }),
     );
     check_rows(&vec![run(0); 6], reserve(100, 100, 90), None);
 }
@@ -676,34 +684,34 @@ fn with_blocks(recording: &Recording, name: &str) -> Recording {
 }
 
 #[test]
-fn a_block_is_judged_under_its_path() {
+fn growth_in_a_block_is_reported_only_under_its_path() {
     let plays = vec![run(420).peak(900); 12];
     let (recording, _) = session(&[("train()", &plays)]);
     let recording = with_blocks(&recording, "forward");
     let found = analyze(&recording, &Rules::default()).findings;
     let paths: Vec<&[String]> = found.iter().map(|finding| &*finding.path).collect();
-    assert_eq!(paths, [&[][..], &["forward".to_owned()]]);
+    assert_eq!(paths, [&["forward".to_owned()]]);
     assert!(found.iter().all(|it| it.kind == FindingKind::Leak));
 }
 
 #[test]
-fn free_pieces_between_held_blocks_are_told_with_what_can_be_given_back() {
+fn fragmentation_has_the_bytes_that_can_be_returned() {
     let (recording, _) = session(&[("cell()", &[run(0)])]);
     let rows = levels::rows(&recording);
     let mut devices = summaries(&recording, &rows);
     let check = |devices: &[DeviceSummary], expected: Option<FragmentationDetails>| {
         let of_devices = DeviceRows::all(&recording, &rows);
-        let paths = Paths::of(&recording);
+        let paths = Paths::new(&recording);
         let found = crate::findings::fragmentation::on_devices(Context {
-            names: &Names::default(),
+            names: &NameHistory::default(),
             recording: &recording,
-            rows: Rows::new(&rows, &of_devices),
+            rows: RowsByDevice::new(&rows, &of_devices),
             paths: &paths,
             devices,
             rules: &Rules::default(),
         });
         let details = found.into_iter().map(|finding| finding.details).next();
-        assert_eq!(details, expected.map(Details::Fragmentation));
+        assert_eq!(details, expected.map(FindingDetails::Fragmentation));
     };
     let device = &mut devices[0];
     device.allocated = Some(Bytes::mib(400));
@@ -728,7 +736,7 @@ fn free_pieces_between_held_blocks_are_told_with_what_can_be_given_back() {
 /// Grows too raggedly to be beyond doubt by its levels alone.
 const RAGGED: [i64; 12] = [40, 5, 80, 20, 80, 80, 5, 5, 10, 0, 20, 80];
 
-/// The same bytes in each run, with so many allocations that stay.
+/// The same bytes in each run, with a number of allocations that stay.
 fn counted(kept_mib: &[i64], kept_blocks: impl Fn(usize) -> i64) -> Vec<Play> {
     let runs = kept_mib.iter().enumerate();
     runs.map(|(idx, kept)| run(*kept).blocks(kept_blocks(idx)))
@@ -736,7 +744,7 @@ fn counted(kept_mib: &[i64], kept_blocks: impl Fn(usize) -> i64) -> Vec<Play> {
 }
 
 #[track_caller]
-fn check_counted(plays: &[Play], state: State, reason: Reason) {
+fn check_counted(plays: &[Play], state: GrowthVerdict, reason: Reason) {
     let found = findings(&[("cache.update(batch)", plays)]);
     let [finding] = found.as_slice() else {
         panic!("one finding, not {found:?}");
@@ -745,34 +753,34 @@ fn check_counted(plays: &[Play], state: State, reason: Reason) {
 }
 
 #[test]
-fn live_allocations_that_grow_in_nearly_every_run_make_a_leak_of_growth() {
+fn live_allocations_that_rise_make_a_leak_of_growth() {
     let plays: Vec<Play> = RAGGED.into_iter().map(run).collect();
-    check_counted(&plays, State::Suspected, Reason::HolderUnknown);
+    check_counted(&plays, GrowthVerdict::Suspected, Reason::HolderUnknown);
     let plays = counted(&RAGGED, |idx| i64::from(idx != 9));
     let grew = Reason::AllocationsGrew {
         n_grown: 11,
         n_runs: 12,
     };
-    check_counted(&plays, State::Leak, grew);
+    check_counted(&plays, GrowthVerdict::Leak, grew);
 }
 
 #[test]
 fn live_allocations_that_stopped_growing_raise_nothing() {
     let plays = counted(&RAGGED, |idx| i64::from(idx < 9));
-    check_counted(&plays, State::Suspected, Reason::HolderUnknown);
+    check_counted(&plays, GrowthVerdict::Suspected, Reason::HolderUnknown);
     let plays = counted(&RAGGED, |idx| if idx % 2 == 0 { 1 } else { -1 });
-    check_counted(&plays, State::Suspected, Reason::HolderUnknown);
+    check_counted(&plays, GrowthVerdict::Suspected, Reason::HolderUnknown);
 }
 
 #[test]
 fn what_is_replaced_by_a_larger_one_is_growth_and_no_leak() {
     let plays = counted(&[420; 12], |_| 0);
     let stayed = Reason::AllocationsStayed { n_runs: 12 };
-    check_counted(&plays, State::Suspected, stayed);
+    check_counted(&plays, GrowthVerdict::Suspected, stayed);
 }
 
 #[test]
-fn counters_that_bear_a_leak_out_are_evidence_and_change_nothing_else() {
+fn counters_that_confirm_a_leak_are_only_evidence() {
     let bare = findings(&[("f()", &counted(&[420; 12], |_| 3))]);
     let known = findings(&[("f()", &vec![run(420); 12])]);
     assert_eq!(bare[0].details, known[0].details);
@@ -790,7 +798,7 @@ fn one_allocator_that_counts_no_blocks_leaves_their_number_open() {
     frame.levels[0].after.as_mut().expect("it ended").allocators[0].n_blocks = None;
     recording.apply(Frame::Run(frame)).expect("the same run");
     let found = analyze(&recording, &Rules::default()).findings;
-    assert_eq!(found[0].state, Some(State::Leak));
+    assert_eq!(found[0].state, Some(GrowthVerdict::Leak));
 }
 
 #[test]
@@ -809,18 +817,22 @@ fn what_is_kept_by_accident_is_a_leak_before_the_series_is_long() {
     let state_of = |plays: &[Play]| findings(&[("f()", plays)])[0].state;
     // What nothing says is an accident may be what the user wants.
     let meant = vec![run(420).held_by("results", "list"); 5];
-    assert_eq!(state_of(&meant), Some(State::NotEnoughData));
+    assert_eq!(state_of(&meant), Some(GrowthVerdict::NotEnoughData));
     // Growth that a name holds in one run only is as doubtful as before.
     let mut plays = vec![run(420); 4];
     plays.extend(held(1));
-    assert_eq!(state_of(&plays), Some(State::NotEnoughData));
+    assert_eq!(state_of(&plays), Some(GrowthVerdict::NotEnoughData));
 }
 
 #[test]
 fn a_name_that_does_not_collect_is_no_leak() {
     let held = |type_name| vec![run(420).held_by("kept", type_name); 12];
-    check_counted(&held("list"), State::Leak, Reason::FullSoon { n_runs: 24 });
-    check_counted(&held("Tensor"), State::Stable, Reason::OneTensor);
+    check_counted(
+        &held("list"),
+        GrowthVerdict::Leak,
+        Reason::FullSoon { n_runs: 24 },
+    );
+    check_counted(&held("Tensor"), GrowthVerdict::Stable, Reason::OneTensor);
     let replaced = findings(&[("kept = f(x)", &held("Tensor"))]);
     assert_eq!(replaced[0].kind, FindingKind::Bounded);
     assert_eq!(replaced[0].fix, None);
@@ -828,7 +840,7 @@ fn a_name_that_does_not_collect_is_no_leak() {
     let mut plays = held("list");
     plays.push(run(0).held_by("kept", "Tensor"));
     let found = findings(&[("f()", &plays[..12]), ("g()", &plays[12..])]);
-    assert_eq!(found[0].state, Some(State::Leak));
+    assert_eq!(found[0].state, Some(GrowthVerdict::Leak));
 }
 
 #[test]
@@ -865,7 +877,7 @@ fn what_may_be_meant_is_a_leak_only_if_it_fills_the_device() {
 }
 
 #[test]
-fn who_holds_it_is_told_as_the_latest_look_found_it() {
+fn holders_are_those_of_the_latest_scan() {
     let plays = vec![run(64).held_by("cache", "dict"); 12];
     let found = findings(&[("f()", &plays)]);
     let holder = &found[0].holders[0];

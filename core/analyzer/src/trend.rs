@@ -23,7 +23,7 @@ pub(super) struct Trend {
 
 /// The trend of `values`, none of which is NaN; `None` for fewer than three.
 pub(super) fn trend(values: &[f64]) -> Option<Trend> {
-    let found = Found::of(values)?;
+    let found = TrendStatistics::from_values(values)?;
     Some(Trend {
         z: found.z(),
         slope: found.slope,
@@ -32,12 +32,12 @@ pub(super) fn trend(values: &[f64]) -> Option<Trend> {
 
 /// Sen's slope with its interval (Sen 1968, J. Am. Stat. Assoc. 63); `None` for fewer than three.
 pub(super) fn slope(values: &[f64]) -> Option<(f64, (f64, f64))> {
-    let found = Found::of(values)?;
+    let found = TrendStatistics::from_values(values)?;
     Some((found.slope, found.interval()))
 }
 
 /// What both rest on.
-struct Found {
+struct TrendStatistics {
     slopes: Slopes,
     s: f64,
     slope: f64,
@@ -45,8 +45,8 @@ struct Found {
     variance: f64,
 }
 
-impl Found {
-    fn of(values: &[f64]) -> Option<Self> {
+impl TrendStatistics {
+    fn from_values(values: &[f64]) -> Option<Self> {
         let first = *values.first().filter(|_| values.len() >= 3)?;
         // Most series are flat: all of their slopes are zero, and there is nothing to be sorted.
         if values.iter().all(|value| value.total_cmp(&first).is_eq()) {
@@ -271,8 +271,8 @@ pub(super) fn curvature_t(values: &[f64]) -> f64 {
     }
     let (rate, bend) = (line / lines, parabola / parabolas);
     let left = times().zip(values).map(|(t, y)| {
-        let told = mean + rate * t + bend * (t * t - square);
-        (y - told).powi(2)
+        let fitted = mean + rate * t + bend * (t * t - square);
+        (y - fitted).powi(2)
     });
     let deviation = (left.sum::<f64>() / (n - 3.0)).max(0.0).sqrt();
     ratio(bend, deviation / parabolas.sqrt())

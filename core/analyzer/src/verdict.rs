@@ -1,16 +1,16 @@
 //! Findings that the report shows in one line.
 
-use super::findings::{Details, Finding, FindingKind};
-use super::{Analysis, Cause};
+use super::findings::{Finding, FindingDetails, FindingKind};
+use super::{Analysis, OomCause};
 use gpumem_model::recording::{CellIdx, Recording, Run, Status};
 
 /// One finding, or several with one cause.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict<'a> {
+pub struct FindingGroup<'a> {
     findings: Vec<&'a Finding>,
 }
 
-impl<'a> Verdict<'a> {
+impl<'a> FindingGroup<'a> {
     /// The worst of its findings.
     pub fn first(&self) -> &'a Finding {
         self.findings[0]
@@ -30,17 +30,17 @@ impl<'a> Verdict<'a> {
             && finding.withdrawn.is_none();
         is_alike
             && match (&first.details, &finding.details) {
-                (Details::OutOfMemory(a), Details::OutOfMemory(b)) => {
+                (FindingDetails::OutOfMemory(a), FindingDetails::OutOfMemory(b)) => {
                     match (a.causes.first(), b.causes.first()) {
                         (Some(a), Some(b)) => is_one_cause(a, b),
                         _ => false,
                     }
                 }
                 (
-                    Details::Pressure {
+                    FindingDetails::Pressure {
                         usable: Some(_), ..
                     },
-                    Details::Pressure {
+                    FindingDetails::Pressure {
                         usable: Some(_), ..
                     },
                 ) => true,
@@ -50,13 +50,13 @@ impl<'a> Verdict<'a> {
 }
 
 /// They are the same thing that many cells can suffer from.
-fn is_one_cause(a: &Cause, b: &Cause) -> bool {
+fn is_one_cause(a: &OomCause, b: &OomCause) -> bool {
     match (a, b) {
         (
-            Cause::Growth {
+            OomCause::Growth {
                 name: a, cell: x, ..
             },
-            Cause::Growth {
+            OomCause::Growth {
                 name: b, cell: y, ..
             },
         ) => {
@@ -66,11 +66,12 @@ fn is_one_cause(a: &Cause, b: &Cause) -> bool {
                 x == y
             }
         }
-        (Cause::CachedElsewhere { source: a, .. }, Cause::CachedElsewhere { source: b, .. }) => {
-            a == b
-        }
-        (Cause::Limited { .. }, Cause::Limited { .. })
-        | (Cause::OtherProcesses { .. }, Cause::OtherProcesses { .. }) => true,
+        (
+            OomCause::CachedElsewhere { source: a, .. },
+            OomCause::CachedElsewhere { source: b, .. },
+        ) => a == b,
+        (OomCause::Limited { .. }, OomCause::Limited { .. })
+        | (OomCause::OtherProcesses { .. }, OomCause::OtherProcesses { .. }) => true,
         _ => false,
     }
 }
@@ -78,12 +79,12 @@ fn is_one_cause(a: &Cause, b: &Cause) -> bool {
 impl Analysis {
     /// The findings as the report shows them: out-of-memory errors with one cause are one line, and so
     /// are cells that settled, and devices that are nearly full.
-    pub fn verdicts(&self) -> Vec<Verdict<'_>> {
-        let mut verdicts: Vec<Verdict<'_>> = Vec::new();
+    pub fn verdicts(&self) -> Vec<FindingGroup<'_>> {
+        let mut verdicts: Vec<FindingGroup<'_>> = Vec::new();
         for finding in &self.findings {
             match verdicts.iter_mut().find(|it| it.takes(finding)) {
                 Some(verdict) => verdict.findings.push(finding),
-                None => verdicts.push(Verdict {
+                None => verdicts.push(FindingGroup {
                     findings: vec![finding],
                 }),
             }
@@ -124,7 +125,7 @@ mod tests {
     use gpumem_model::units::Bytes;
 
     /// It ran out in that run, because of what this cell kept.
-    fn oom(of: &Finding, run: u32, causes: Vec<Cause>) -> Finding {
+    fn oom(of: &Finding, run: u32, causes: Vec<OomCause>) -> Finding {
         let breakdown = OomBreakdown {
             causes,
             ..OomBreakdown::default()
@@ -134,13 +135,13 @@ mod tests {
             kind: FindingKind::OutOfMemory,
             severity: Severity::Critical,
             runs: vec![RunIdx(run)],
-            details: Details::OutOfMemory(Box::new(breakdown)),
+            details: FindingDetails::OutOfMemory(Box::new(breakdown)),
             ..of.clone()
         }
     }
 
-    fn grown(finding: &Finding) -> Vec<Cause> {
-        vec![Cause::Growth {
+    fn grown(finding: &Finding) -> Vec<OomCause> {
+        vec![OomCause::Growth {
             kept: finding.growth().expect("it grows").total.magnitude(),
             name: Some("losses".to_owned()),
             cell: finding.cell.as_ref().expect("a cell").label.clone(),
@@ -174,7 +175,7 @@ mod tests {
         };
         let ran_out = oom(&leak, 1, grown(&leak));
         check(vec![ran_out, leak.clone()], &[(Leak, 1), (OutOfMemory, 1)]);
-        let alone = oom(&leak, 1, vec![Cause::SmallerStep]);
+        let alone = oom(&leak, 1, vec![OomCause::SmallerStep]);
         check(vec![leak.clone(), alone], &[(OutOfMemory, 1), (Leak, 1)]);
     }
 
@@ -194,7 +195,7 @@ mod tests {
         let of_another = oom(
             &leak,
             4,
-            vec![Cause::TooLarge {
+            vec![OomCause::TooLarge {
                 room: Bytes::gib(1),
             }],
         );

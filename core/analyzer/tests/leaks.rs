@@ -7,7 +7,7 @@ mod samples;
 use std::io::Read;
 
 use flate2::read::GzDecoder;
-use gpumem_analyzer::{Rules, State, classify_growth};
+use gpumem_analyzer::{GrowthVerdict, Rules, classify_growth};
 use gpumem_model::units::Bytes;
 
 /// How often a verdict and a label met.
@@ -38,7 +38,7 @@ impl Confusion {
     }
 }
 
-fn verdict(levels: &[f64]) -> State {
+fn verdict(levels: &[f64]) -> GrowthVerdict {
     let levels: Vec<Bytes> = levels
         .iter()
         .map(|&level| Bytes::new(level as u64))
@@ -72,7 +72,7 @@ fn n_leaks_of(level: impl Fn(f64, f64) -> f64) -> usize {
             .collect()
     };
     (0..40)
-        .filter(|&seed| verdict(&series(seed)) == State::Leak)
+        .filter(|&seed| verdict(&series(seed)) == GrowthVerdict::Leak)
         .count()
 }
 
@@ -143,8 +143,11 @@ fn labelled_sets_reach_their_figures() {
             }
             let is_leak = row["leak"].as_bool().expect("a label");
             let state = verdict(&levels);
-            leak.count(is_leak, state == State::Leak);
-            leak_or_suspected.count(is_leak, matches!(state, State::Leak | State::Suspected));
+            leak.count(is_leak, state == GrowthVerdict::Leak);
+            leak_or_suspected.count(
+                is_leak,
+                matches!(state, GrowthVerdict::Leak | GrowthVerdict::Suspected),
+            );
         }
     }
     for (name, found) in [("leak", &leak), ("leak or suspected", &leak_or_suspected)] {

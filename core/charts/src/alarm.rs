@@ -1,15 +1,15 @@
-//! What stands out, wherever it is drawn.
+//! Highlights, the same in every chart.
 
 use gpumem_analyzer::{Analysis, Finding, FindingKind, Severity};
 use gpumem_model::recording::DeviceIdx;
 use gpumem_scene::Role;
 
-/// Why a part of the bar, or a field of the map, stands out.
+/// Why a part of the bar or a tile of the map is highlighted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Alarm {
     /// It leaks.
     Leak,
-    /// It grows, or nobody reaches it.
+    /// It grows, or nothing reaches it.
     Watch,
 }
 
@@ -23,7 +23,7 @@ impl Alarm {
     }
 }
 
-/// The worst that a finding says of a name, as long as it stands.
+/// The worst open finding about a name.
 pub(crate) fn alarm(analysis: &Analysis, device: DeviceIdx, name: &str) -> Option<Alarm> {
     let stands = |finding: &&Finding| {
         finding.device == device

@@ -1,6 +1,6 @@
-//! Step lines that are no finer than a screen shows.
+//! Step lines reduced to the resolution of the screen.
 
-/// Where runs are narrower than this, they share a column, which shows the most that was kept.
+/// Runs narrower than this share a column, which shows the highest level.
 pub(crate) const COLUMN: f64 = 2.0;
 
 /// Levels from left to right, each from its place to that of the next: those in one column are one,
@@ -35,7 +35,7 @@ pub(crate) fn columns(levels: &[(f64, f64)]) -> Vec<(f64, f64)> {
     shown
 }
 
-/// Of what is in one column the highest, at the place of the first.
+/// The highest of each column, at the place of the first.
 pub(crate) fn highest(levels: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut shown: Vec<(f64, f64)> = Vec::new();
     for &(x, level) in levels {
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shares_a_column_is_its_highest_and_the_line_goes_on_at_the_last() {
+    fn a_column_shows_its_highest_and_the_line_goes_on_at_its_last() {
         check(&[(0.0, 1.0), (9.0, 2.0)], &[(0.0, 1.0), (9.0, 2.0)]);
         check(
             &[(0.0, 1.0), (0.5, 5.0), (1.0, 3.0)],

@@ -1,7 +1,7 @@
-//! What a growing cell kept, run by run, and where that leads.
+//! What a growing cell kept, run by run, and its forecast.
 
-use super::View;
-use gpumem_analyzer::{Details, Finding, GrowthDetails};
+use super::ChartView;
+use gpumem_analyzer::{Finding, FindingDetails, GrowthDetails};
 use gpumem_scene::axis::ByteAxis;
 use gpumem_scene::label::Label;
 use gpumem_scene::plot::{Plot, crisp, sheet};
@@ -16,12 +16,12 @@ const BETWEEN: f64 = 0.35;
 const MAX_TICKS: usize = 4;
 /// Columns under a forecast.
 const N_AHEAD: usize = 24;
-/// To the right of the plot, for what stands at its end.
+/// To the right of the plot, for the label at its end.
 const BESIDE: f64 = 44.0;
 
 /// What the finding kept, after each of its runs or steps; `None` if it is about no growth.
-pub fn course(finding: &Finding, view: &View) -> Option<Scene> {
-    let course = Course::of(finding)?;
+pub fn course(finding: &Finding, view: &ChartView) -> Option<Scene> {
+    let course = GrowthSeries::new(finding)?;
     let mut scene = sheet(view.width, HEIGHT, Role::Panel);
     let plot = Plot::new(scene.width, TOP, HEIGHT - BELOW);
     let top = course.levels.iter().copied().fold(course.total, f64::max);
@@ -59,9 +59,9 @@ pub fn course(finding: &Finding, view: &View) -> Option<Scene> {
     Some(scene)
 }
 
-/// The level so far, and up to where the device is full; `None` if that is not foreseen.
-pub fn outlook(finding: &Finding, view: &View) -> Option<Scene> {
-    let course = Course::of(finding)?;
+/// The level so far, and its forecast up to a full device; `None` without a forecast.
+pub fn outlook(finding: &Finding, view: &ChartView) -> Option<Scene> {
+    let course = GrowthSeries::new(finding)?;
     let (n_more, left) = (course.n_more?, course.left?);
     let mut scene = sheet(view.width, HEIGHT, Role::Panel);
     let mut plot = Plot::new(scene.width, TOP, HEIGHT - BELOW);
@@ -77,16 +77,10 @@ pub fn outlook(finding: &Finding, view: &View) -> Option<Scene> {
     scene.fill(rect, Role::CacheArea, 0.0);
     let n_levels = course.levels.len() as f64;
     for (idx, level) in course.levels.iter().enumerate() {
-        let (from, to) = (
-            x(course.n as f64 * idx as f64 / n_levels),
-            x(course.n as f64 * (idx as f64 + 1.0) / n_levels),
-        );
+        let [from, to] = [idx, idx + 1].map(|idx| x(course.n as f64 * idx as f64 / n_levels));
         let top = axis.y(course.base + level);
-        scene.fill(
-            Rect::new(from, top, to - from, floor - top),
-            Role::Leak,
-            0.0,
-        );
+        let column = Rect::new(from, top, to - from, floor - top);
+        scene.fill(column, Role::Leak, 0.0);
     }
     let height = |share: f64| axis.y(course.base + course.total + left * share);
     let column = (end - now) / N_AHEAD as f64;
@@ -98,14 +92,8 @@ pub fn outlook(finding: &Finding, view: &View) -> Option<Scene> {
     let ahead = vec![Point::new(now, height(0.0)), Point::new(end, height(1.0))];
     scene.line(ahead, Role::Leak, 2.0, Some((4.0, 3.0)));
     let roof = crisp(axis.y(full));
-    scene.rule(
-        Point::new(plot.left, roof),
-        Point::new(end, roof),
-        Role::Text,
-        1.5,
-    );
-    let dot = Rect::new(end - 4.0, roof - 4.0, 8.0, 8.0);
-    scene.fill(dot, Role::Leak, 4.0);
+    scene.horizontal(roof, (plot.left, end), Role::Text, 1.5);
+    scene.dot(Point::new(end, roof), 4.0, Role::Leak);
     let at = Point::new(end + 8.0, roof + 4.0);
     scene.text(Label::new("full", at).face(Face::Bold).role(Role::Leak));
     let numbers = [
@@ -123,10 +111,8 @@ pub fn outlook(finding: &Finding, view: &View) -> Option<Scene> {
     course.name_axis(&mut scene, &plot, ", if it goes on");
     let room = plot.bottom - floor;
     if room > 16.0 {
-        let at = Point::new(
-            f64::midpoint(now, end),
-            f64::midpoint(floor, plot.bottom) + 4.0,
-        );
+        let middle = f64::midpoint(floor, plot.bottom);
+        let at = Point::new(f64::midpoint(now, end), middle + 4.0);
         let label = Label::new("everything else", at).role(Role::Text);
         scene.text(label.anchor(Anchor::Middle));
     }
@@ -139,22 +125,22 @@ pub fn outlook(finding: &Finding, view: &View) -> Option<Scene> {
 }
 
 /// A series as it is drawn, in bytes.
-struct Course {
-    /// What was there before it.
+struct GrowthSeries {
+    /// The level before it.
     base: f64,
     /// What it had kept after each point, above that.
     levels: Vec<f64>,
     total: f64,
-    /// How many runs or steps the points stand for.
+    /// Number of runs or steps behind the points.
     n: usize,
     unit: &'static str,
-    /// How many more until the device is full, and the bytes up to there.
+    /// Number of further points until the device is full, and the bytes until then.
     n_more: Option<f64>,
     left: Option<f64>,
 }
 
-impl Course {
-    fn of(finding: &Finding) -> Option<Self> {
+impl GrowthSeries {
+    fn new(finding: &Finding) -> Option<Self> {
         let growth = finding.growth()?;
         let last = *growth
             .sparkline
@@ -163,7 +149,7 @@ impl Course {
         let total = growth.total.as_f64();
         let base = (last - total).max(0.0);
         let details = match &finding.details {
-            Details::Growth(details) => Some(&**details),
+            FindingDetails::Growth(details) => Some(&**details),
             _ => None,
         };
         let stands = finding.withdrawn.is_none();

@@ -1,4 +1,4 @@
-//! What several charts derive from a recording and its analysis.
+//! Values that several charts derive from a recording and its analysis.
 
 use gpumem_analyzer::{Analysis, DeviceSummary, Finding, FindingKind, Metric, RunRow};
 use gpumem_model::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, Run, RunIdx, Status};
@@ -30,7 +30,7 @@ pub fn default_device(recording: &Recording, analysis: &Analysis) -> Option<Devi
         .map(|device| device.idx)
 }
 
-/// Whether every chart looks the same with either list of findings; then none is drawn again.
+/// Whether every chart looks the same with either list of findings, so that none needs to be redrawn.
 pub fn draw_alike(these: &[Finding], those: &[Finding]) -> bool {
     let drawn = |finding: &'_ Finding| {
         let Finding { kind, device, .. } = *finding;
@@ -126,7 +126,7 @@ impl<'a> DeviceView<'a> {
         summary.and_then(|summary| summary.capacity)
     }
 
-    /// As people write the device.
+    /// The device's name.
     pub(super) fn device_label(&self) -> &'a str {
         let device = self.recording.devices().get(self.device.get());
         device.map_or("this device", |device| &device.label)
@@ -141,7 +141,7 @@ fn role_of(finding: &Finding) -> Role {
     }
 }
 
-/// What tells how a run ended; nothing where it ended well.
+/// The mark of a run's end; `None` if it ended well.
 pub(super) fn end_mark(status: Status, room: f64) -> Option<(&'static str, Role)> {
     match status {
         Status::Ok => None,

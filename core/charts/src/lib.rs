@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use gpumem_analyzer::{Rules, analyze};
-//! use gpumem_charts::{Layout, cells, default_device};
+//! use gpumem_charts::{CellLayout, cells, default_device};
 //! use gpumem_scene::{Theme, svg};
 //! use gpumem_model::units::Units;
 //! # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/recordings/leaking.rs")); }
@@ -15,7 +15,7 @@
 //! let recording = leaking();
 //! let analysis = analyze(&recording, &Rules::default());
 //! let device = default_device(&recording, &analysis).expect("a device");
-//! let scene = cells(&recording, &analysis, device).over_time(Layout::new(600.0), Units::Binary);
+//! let scene = cells(&recording, &analysis, device).over_time(CellLayout::new(600.0), Units::Binary);
 //! assert!(scene.description.starts_with("What cuda:0 holds"));
 //! assert!(svg(&scene, Theme::Dark).starts_with("<svg"));
 //! ```
@@ -37,29 +37,29 @@ mod segments;
 mod timeline;
 mod treemap;
 
-pub use cells::{Band, CellRow, Cells, Layout, Rest, Slots, cells, ended};
+pub use cells::{CellChart, CellLayout, CellRow, HiddenRows, HoldingBand, Slots, cells, ended};
 pub use course::{course, outlook};
 pub use device_view::{default_device, draw_alike};
 pub use long_run::{InsideLook, LongRun, LookedHolder};
 pub use minimap::minimap;
-pub use now::{DeviceTile, Segment, Usage, device_tiles, in_use, now, segments};
+pub use now::{BarSegment, DeviceTile, Usage, device_tiles, in_use, now, segments};
 pub use oom::oom;
-pub use picture::{Extent, picture, report};
-pub use reading::Reading;
-pub use segments::{Bar, DrawnBlock, Look, SegmentMap};
+pub use picture::{PictureExtent, picture, report};
+pub use reading::RunDescription;
+pub use segments::{Bar, BlockStyle, DrawnBlock, SegmentMap};
 pub use timeline::{LevelsOfDetail, TimeScale, time_scale, timeline, timeline_from};
-pub use treemap::{Field, Map, holder_map, treemap};
+pub use treemap::{Map, Tile, holder_map, treemap};
 
 use gpumem_model::recording::{DeviceIdx, RunIdx};
 use gpumem_model::units::{Nanos, Units};
 use gpumem_scene::Density;
 
-/// What a picture shows: the view state.
+/// The view state of a picture.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct View {
+pub struct ChartView {
     /// Width of the picture in logical pixels.
     pub width: f64,
-    /// How fine the picture is.
+    /// The pixel density.
     pub density: Density,
     /// The device that is shown.
     pub device: DeviceIdx,
@@ -68,7 +68,7 @@ pub struct View {
     /// The visible part of the time; `None` for all.
     pub span: Option<(Nanos, Nanos)>,
     /// What the rows of cells show.
-    pub measure: Measure,
+    pub measure: CellMeasure,
     /// How the timeline shows pauses.
     pub pace: Pace,
     /// What the timeline draws.
@@ -81,27 +81,35 @@ pub struct View {
     pub inside: Vec<String>,
 }
 
-impl View {
+impl ChartView {
+    /// The default view of a device.
+    pub(crate) fn for_device(device: DeviceIdx) -> Self {
+        Self {
+            device,
+            ..Self::default()
+        }
+    }
+
     fn is_selected(&self, run: RunIdx) -> bool {
         self.selected.binary_search(&run).is_ok()
     }
 }
 
-/// What the map of holders shows: [`View::moment`].
+/// What the map of holders shows: [`ChartView::moment`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Moment {
-    /// What was held before the run.
+    /// Memory before the run.
     Before,
-    /// What was held when it had ended.
+    /// Memory after the run.
     #[default]
     After,
-    /// What is held more, or less, than before.
+    /// The change.
     Change,
 }
 
-/// What the rows of cells show: [`View::measure`].
+/// What the rows of cells show: [`ChartView::measure`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Measure {
+pub enum CellMeasure {
     /// What the cell kept so far.
     #[default]
     Total,
@@ -109,7 +117,7 @@ pub enum Measure {
     PerRun,
 }
 
-/// How time runs along the timeline: [`View::pace`].
+/// How time runs along the timeline: [`ChartView::pace`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pace {
     /// Pauses are folded, and short runs are wide enough to be seen.
@@ -124,7 +132,7 @@ pub enum Pace {
     clippy::struct_excessive_bools,
     reason = "each layer is drawn or not, whatever the others are"
 )]
-/// What the timeline draws, if it is known: [`View::layers`]. The default is everything.
+/// What the timeline draws, if it is known: [`ChartView::layers`]. The default is everything.
 pub struct Layers {
     /// The use of all processes together.
     pub device: bool,
@@ -152,10 +160,10 @@ mod tests;
 
 #[cfg(test)]
 /// The first device, nothing pointed at.
-pub(crate) fn view(width: f64) -> View {
-    View {
+pub(crate) fn view(width: f64) -> ChartView {
+    ChartView {
         width,
         device: DeviceIdx(0),
-        ..View::default()
+        ..ChartView::default()
     }
 }

@@ -8,21 +8,21 @@ use gpumem_scene::Point;
 ///
 /// `points` run from left to right.
 pub(super) fn m4(points: impl IntoIterator<Item = Point>, column_width: f64) -> Vec<Point> {
-    let mut reduced = Reduced::to(column_width);
+    let mut reduced = M4Reducer::to(column_width);
     points.into_iter().for_each(|point| reduced.push(point));
     reduced.into_points()
 }
 
 /// Points that are reduced as they come, from left to right.
 #[derive(Debug)]
-pub(super) struct Reduced {
+pub(super) struct M4Reducer {
     column_width: f64,
     n_pushed: usize,
     kept: Vec<Point>,
-    column: Option<Column>,
+    column: Option<PixelColumn>,
 }
 
-impl Reduced {
+impl M4Reducer {
     /// No points yet.
     pub(super) fn to(column_width: f64) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl Reduced {
             Some(column) if column.number.total_cmp(&number).is_eq() => column.add(idx, point),
             _ => {
                 self.close();
-                self.column = Some(Column::new(number, idx, point));
+                self.column = Some(PixelColumn::new(number, idx, point));
             }
         }
     }
@@ -66,14 +66,14 @@ impl Reduced {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Column {
+struct PixelColumn {
     number: f64,
     first: (usize, Point),
     extremes: Extremes<f64, (usize, Point)>,
     last: (usize, Point),
 }
 
-impl Column {
+impl PixelColumn {
     fn new(number: f64, idx: usize, point: Point) -> Self {
         Self {
             number,

@@ -1,11 +1,11 @@
-//! The whole session in a strip: where in time the timeline above it looks.
+//! The whole session in a strip, with the part that the timeline above it shows.
 
 use std::cell::LazyCell;
 
 use super::device_view::DeviceView;
 use super::m4::m4;
 use super::timeline::time_scale;
-use super::{Pace, View};
+use super::{ChartView, Pace};
 use gpumem_analyzer::Analysis;
 use gpumem_model::recording::{Recording, Run};
 use gpumem_model::units::{Bytes, Nanos};
@@ -20,9 +20,9 @@ const MARK: f64 = 2.0;
 
 /// The whole session on the view's device, whatever the view's span: the level at the ends of each run.
 /// An ongoing run ends at the recording's latest instant.
-pub fn minimap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
+pub fn minimap(recording: &Recording, analysis: &Analysis, view: &ChartView) -> Scene {
     let mut scene = sheet(view.width, HEIGHT, Role::Panel);
-    let whole = View {
+    let whole = ChartView {
         span: None,
         ..view.clone()
     };
@@ -53,7 +53,7 @@ pub fn minimap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene
         Point::new(scale.x(*at), BOTTOM - share * (BOTTOM - TOP))
     };
     for run in session.runs() {
-        // Findings are found again at a glance.
+        // Findings are visible at a glance.
         if let Some(role) = session.role(run.idx) {
             let x = scale.x(run.started);
             let width = (scale.x(end(run)) - x).max(1.0);
@@ -85,11 +85,11 @@ mod tests {
     #[test]
     fn it_shows_all_of_the_session_whatever_is_looked_at() {
         let (recording, analysis) = session(&[("a()", &[run(10), run(20), run(30)])]);
-        let near = View {
+        let near = ChartView {
             span: Some((Nanos::millis(4000), Nanos::millis(5000))),
             ..view(880.0)
         };
-        let drawn = |view: &View| minimap(&recording, &analysis, view).items;
+        let drawn = |view: &ChartView| minimap(&recording, &analysis, view).items;
         assert_eq!(drawn(&near), drawn(&view(880.0)));
     }
 

@@ -1,15 +1,14 @@
-//! Memory that ran out: who held the device, its end magnified, and what was wanted beyond it.
+//! Out of memory: who held the device, its end magnified, and the request beyond it.
 
-use super::View;
-use super::now::{Segment, draw_legend, draw_segment, segments_of_oom};
-use gpumem_analyzer::{Analysis, Details, Finding, OomBreakdown, PartKind};
+use super::ChartView;
+use super::now::{BarSegment, draw_legend, draw_segment, segments_of_oom};
+use gpumem_analyzer::{Analysis, Finding, FindingDetails, OomBreakdown, PartKind};
 use gpumem_model::recording::Recording;
 use gpumem_model::units::Bytes;
-use gpumem_scene::Category;
 use gpumem_scene::hatch::stripes;
 use gpumem_scene::label::{Label, MEDIUM, Occupied};
 use gpumem_scene::plot::sheet;
-use gpumem_scene::{Anchor, Face, Point, Rect, Role, Scene};
+use gpumem_scene::{Anchor, Category, Face, Point, Rect, Role, Scene};
 
 const BAR: f64 = 38.0;
 /// Above a bar, for the capacity and its title.
@@ -19,35 +18,32 @@ const BETWEEN: f64 = 30.0;
 /// Below the second bar: the names of parts too narrow for them.
 const NAMES: f64 = 18.0;
 const REQUEST: f64 = 30.0;
-/// The end is magnified if that makes it so many times as large.
+/// The end is magnified if that makes it at least this many times as large.
 const WORTH_MAGNIFYING: f64 = 2.0;
 
-/// Who held the device of a finding, and what was wanted; `None` if it is not about that.
+/// The chart of an out-of-memory finding; `None` for other findings.
 ///
-/// Two bars on one sheet: the whole device, and its end so many times as large. It stands where other
+/// Two bars on one sheet: the whole device, and its end magnified. It stands where other
 /// findings have [`course`](super::course()) and [`outlook`](super::outlook()).
 pub fn oom(
     recording: &Recording,
     analysis: &Analysis,
     finding: &Finding,
-    view: &View,
+    view: &ChartView,
 ) -> Option<Scene> {
-    let Details::OutOfMemory(breakdown) = &finding.details else {
+    let FindingDetails::OutOfMemory(breakdown) = &finding.details else {
         return None;
     };
     let segments = segments_of_oom(recording, analysis, finding.device, breakdown);
-    let used: Bytes = segments
-        .iter()
-        .filter(|it| it.category.is_some())
-        .map(|it| it.size)
-        .sum();
+    let in_use = segments.iter().filter(|it| it.category.is_some());
+    let used: Bytes = in_use.map(|it| it.size).sum();
     let held: Bytes = segments.iter().map(|it| it.size).sum();
     if held == Bytes::ZERO {
         return None;
     }
     let free = breakdown.free.unwrap_or(held.saturating_sub(used));
     let end = breakdown.wanted.map_or(Bytes::ZERO, |wanted| used + wanted);
-    let mut chart = Chart {
+    let mut chart = OomChart {
         segments: &segments,
         used,
         limit: used + free,
@@ -68,8 +64,8 @@ pub fn oom(
     Some(chart.scene)
 }
 
-struct Chart<'a> {
-    segments: &'a [Segment],
+struct OomChart<'a> {
+    segments: &'a [BarSegment],
     /// What was not free.
     used: Bytes,
     /// How far requests could go.
@@ -77,18 +73,18 @@ struct Chart<'a> {
     /// How far this one went.
     end: Bytes,
     breakdown: &'a OomBreakdown,
-    view: &'a View,
+    view: &'a ChartView,
     scene: Scene,
 }
 
-impl Chart<'_> {
+impl OomChart<'_> {
     fn draw(&mut self, whole: Bytes) {
         let whole = whole.as_f64();
         // From the cache on, and a quarter more to see what is before it.
         let tail = whole - self.tail().as_f64();
         let from = (self.tail().as_f64() - tail / 4.0).max(0.0);
         let times = whole / (whole - from);
-        let first = Scale {
+        let first = ByteScale {
             from: 0.0,
             to: whole,
             width: self.scene.width,
@@ -98,7 +94,7 @@ impl Chart<'_> {
         let mut bottom = HEAD + BAR;
         let scale = if is_magnified {
             self.draw_request(&first, (HEAD, BAR));
-            let second = Scale { from, ..first };
+            let second = ByteScale { from, ..first };
             let top = bottom + BETWEEN + HEAD;
             for (share, x) in [(from, 0.0), (whole, self.scene.width)] {
                 let ends = [
@@ -110,12 +106,9 @@ impl Chart<'_> {
             }
             let title = format!("the end of it, {times:.0} times as large");
             let title = Label::new(title, Point::new(0.0, top - 6.0)).size(MEDIUM);
-            self.scene.text(
-                title
-                    .face(Face::Bold)
-                    .role(Role::Text)
-                    .fitted(second.x(self.limit.as_f64()) - 70.0),
-            );
+            let title = title.face(Face::Bold).role(Role::Text);
+            let room = second.x(self.limit.as_f64()) - 70.0;
+            self.scene.text(title.fitted(room));
             self.draw_bar(&second, top, true);
             bottom = top + BAR;
             second
@@ -129,12 +122,8 @@ impl Chart<'_> {
             bottom += REQUEST;
         }
         let edges = (bottom + 4.0, 0.0);
-        draw_legend(
-            &mut self.scene,
-            self.segments,
-            (edges, true),
-            self.view.units,
-        );
+        let units = self.view.units;
+        draw_legend(&mut self.scene, self.segments, (edges, true), units);
     }
 
     /// Where what the allocator could not use begins.
@@ -144,7 +133,7 @@ impl Chart<'_> {
     }
 
     /// The parts between the ends of a scale, and the line that requests cannot pass.
-    fn draw_bar(&mut self, scale: &Scale, top: f64, is_named: bool) {
+    fn draw_bar(&mut self, scale: &ByteScale, top: f64, is_named: bool) {
         let mut taken = Occupied::default();
         if is_named {
             self.draw_beyond(scale, top + BAR, &mut taken);
@@ -185,22 +174,17 @@ impl Chart<'_> {
             }
         }
         let x = scale.x(self.limit.as_f64());
-        let ends = [
-            Point::new(x, top - HEAD + 4.0),
-            Point::new(x, top + BAR + 4.0),
-        ];
-        self.scene.rule(ends[0], ends[1], Role::Text, 1.5);
-        let words = self
-            .view
-            .units
-            .size(self.breakdown.room.unwrap_or(self.limit));
+        let ends = (top - HEAD + 4.0, top + BAR + 4.0);
+        self.scene.vertical(x, ends, Role::Text, 1.5);
+        let room = self.breakdown.room.unwrap_or(self.limit);
+        let words = self.view.units.size(room);
         let label = Label::new(words, Point::new(x - 5.0, top - 6.0)).anchor(Anchor::End);
         let label = label.face(Face::Bold).role(Role::Text).size(MEDIUM);
         self.scene.text(label.between(0.0, self.scene.width));
     }
 
-    /// How much was missing, below a bar.
-    fn draw_beyond(&mut self, scale: &Scale, bottom: f64, taken: &mut Occupied) {
+    /// The missing bytes, below a bar.
+    fn draw_beyond(&mut self, scale: &ByteScale, bottom: f64, taken: &mut Occupied) {
         let beyond = self.end.saturating_sub(self.limit);
         let words = match self.breakdown.missing.unwrap_or(beyond) {
             _ if self.end == Bytes::ZERO => return,
@@ -208,8 +192,8 @@ impl Chart<'_> {
             missing => format!("{} beyond the end", self.view.units.size(missing)),
         };
         let x = scale.x(self.limit.as_f64());
-        let ends = [Point::new(x, bottom), Point::new(x, bottom + NAMES + 4.0)];
-        self.scene.rule(ends[0], ends[1], Role::Text, 1.5);
+        let ends = (bottom, bottom + NAMES + 4.0);
+        self.scene.vertical(x, ends, Role::Text, 1.5);
         let label = Label::new(words, Point::new(x + 5.0, bottom + 13.0));
         let mut label = label.face(Face::Bold).role(Role::LeakText).size(MEDIUM);
         if x + 5.0 + label.width() > self.scene.width {
@@ -221,7 +205,7 @@ impl Chart<'_> {
     }
 
     /// The largest piece that a request could have, in the middle of the cache.
-    fn draw_largest(&mut self, largest: Bytes, (scale, cache): (&Scale, Rect)) {
+    fn draw_largest(&mut self, largest: Bytes, (scale, cache): (&ByteScale, Rect)) {
         let width = (scale.x(scale.from + largest.as_f64())).min(cache.width);
         let x = cache.x + (cache.width - width) / 2.0;
         let piece = Rect::new(x, cache.y + 1.0, width, BAR - 2.0);
@@ -231,7 +215,7 @@ impl Chart<'_> {
     }
 
     /// What was wanted: from the end of what was used on.
-    fn draw_request(&mut self, scale: &Scale, height: (f64, f64)) {
+    fn draw_request(&mut self, scale: &ByteScale, height: (f64, f64)) {
         let rect = scale.between(self.used.as_f64(), self.end.as_f64(), height);
         if rect.width > 0.0 {
             self.scene.fill(rect, Role::Panel, 0.0);
@@ -241,7 +225,7 @@ impl Chart<'_> {
     }
 
     /// `wanted in one piece: 512 MiB`, and how much of it was beyond the end.
-    fn write_request(&mut self, scale: &Scale, top: f64) {
+    fn write_request(&mut self, scale: &ByteScale, top: f64) {
         let rect = scale.between(self.used.as_f64(), self.end.as_f64(), (top, REQUEST));
         let units = self.view.units;
         let wanted = self.breakdown.wanted.unwrap_or_default();
@@ -267,26 +251,26 @@ impl Chart<'_> {
 fn frame(scene: &mut Scene, rect: Rect, role: Role) {
     let (left, top) = (rect.x + 0.5, rect.y + 0.5);
     let (right, bottom) = (rect.x + rect.width - 0.5, rect.y + rect.height - 0.5);
+    let (from, to) = (Point::new(left, top), Point::new(right, bottom));
     let corners = [
-        (left, top),
-        (right, top),
-        (right, bottom),
-        (left, bottom),
-        (left, top),
+        from,
+        Point::new(right, top),
+        to,
+        Point::new(left, bottom),
+        from,
     ];
-    let corners = corners.map(|(x, y)| Point::new(x, y));
     scene.line(corners.to_vec(), role, 1.5, None);
 }
 
 /// Bytes to places.
 #[derive(Clone, Copy)]
-struct Scale {
+struct ByteScale {
     from: f64,
     to: f64,
     width: f64,
 }
 
-impl Scale {
+impl ByteScale {
     fn x(&self, n_bytes: f64) -> f64 {
         (n_bytes - self.from) / (self.to - self.from) * self.width
     }
@@ -345,7 +329,7 @@ mod tests {
             size: Bytes::mib(size),
         });
         finding.kind = FindingKind::OutOfMemory;
-        finding.details = Details::OutOfMemory(Box::new(OomBreakdown {
+        finding.details = FindingDetails::OutOfMemory(Box::new(OomBreakdown {
             wanted: Some(Bytes::mib(filled.wanted)).filter(|it| *it > Bytes::ZERO),
             free: Some(Bytes::mib(filled.free)),
             room: Some(Bytes::gib(16)),

@@ -1,8 +1,8 @@
-//! What is read out while a run is pointed at.
+//! The readout of the run under the pointer.
 
-/// A run in words.
+/// The readout of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Reading {
+pub struct RunDescription {
     /// `In [47]`.
     pub place: String,
     /// The cell's name.

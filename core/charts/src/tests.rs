@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use gpumem_analyzer::testing::{Play, leak, of_steps, run, session};
-use gpumem_analyzer::{Analysis, FindingKind, State};
+use gpumem_analyzer::{Analysis, FindingKind, GrowthVerdict};
 use gpumem_heap::{Fix, FixReason};
 use gpumem_model::recording::{Recording, Status};
 use gpumem_scene::draw_log::{assert_sound, draw_log};
@@ -58,7 +58,8 @@ fn any_session() -> impl Strategy<Value = (Recording, Analysis)> {
             let cell = idx.index(recording.cells().len());
             let mut finding = leak(&recording, u32::try_from(cell).expect("few cells"), 7);
             if kind == 0 {
-                (finding.kind, finding.state) = (FindingKind::Growing, Some(State::Suspected));
+                (finding.kind, finding.state) =
+                    (FindingKind::Growing, Some(GrowthVerdict::Suspected));
             }
             let is_of_steps = kind == 2;
             analysis.findings.push(if is_of_steps {
@@ -78,21 +79,21 @@ proptest! {
     fn every_scene_is_sound((recording, analysis) in any_session(), width in 160.0..1600.0_f64) {
         let mut view = view(width);
         view.selected.extend(recording.runs().first().map(|run| run.idx));
-        let level = View { pace: Pace::Clock, ..view.clone() };
+        let level = ChartView { pace: Pace::Clock, ..view.clone() };
         let cells = cells(&recording, &analysis, view.device);
         for row in &cells.rows {
-            for measure in [Measure::Total, Measure::PerRun] {
+            for measure in [CellMeasure::Total, CellMeasure::PerRun] {
                 assert_sound(&cells.row_scene(row, width, measure));
             }
         }
         for scene in [
-            cells.over_time(Layout::new(width), Units::Binary),
+            cells.over_time(CellLayout::new(width), Units::Binary),
             now(&recording, &analysis, &view),
             timeline(&recording, &analysis, &view),
             timeline(&recording, &analysis, &level),
             minimap(&recording, &analysis, &view),
             report(&recording, &analysis, width),
-            picture(&recording, &analysis, &view, Extent::Slide),
+            picture(&recording, &analysis, &view, PictureExtent::Slide),
         ] {
             assert_sound(&scene);
             prop_assert!(!scene.description.is_empty());
@@ -158,7 +159,12 @@ fn a_picture_begins_with_the_verdict_and_its_fix() {
 #[test]
 fn the_picture_of_a_healthy_session_says_so() {
     let (recording, analysis) = session(&[("model.train()", &[run(0), run(0)])]);
-    let picture = picture(&recording, &analysis, &view(880.0), Extent::FirstScreen);
+    let picture = picture(
+        &recording,
+        &analysis,
+        &view(880.0),
+        PictureExtent::FirstScreen,
+    );
     assert!(draw_log(&picture).contains("\"Nothing grows\""));
 }
 
@@ -169,8 +175,8 @@ fn a_slide_shows_as_many_rows_as_it_has_room_for() {
     let cells: Vec<_> = sources.iter().map(|it| (it.as_str(), &plays[..])).collect();
     let (recording, mut analysis) = session(&cells);
     let n_rows = |analysis: &Analysis| {
-        let scene = picture(&recording, analysis, &view(400.0), Extent::Slide);
-        assert_eq!(scene.device_size(Extent::SLIDE_SCALE), (1600, 900));
+        let scene = picture(&recording, analysis, &view(400.0), PictureExtent::Slide);
+        assert_eq!(scene.device_size(PictureExtent::SLIDE_SCALE), (1600, 900));
         draw_log(&scene).matches("\"+100 MiB\"").count()
     };
     assert_eq!(n_rows(&analysis), 8);

@@ -2,7 +2,7 @@
 
 use super::calls::is_usable;
 use super::statistics::{mean, regression, sample_deviation};
-use super::{Figure, Figures, MB, Severity, Thresholds};
+use super::{ClassicFigure, ClassicThresholds, Figures, MB, Severity};
 
 use gpumem_model::named;
 
@@ -69,7 +69,7 @@ pub struct HiddenGap {
 
 /// Findings about the gap, worst and most certain first. Samples without a known total or usable levels
 /// are skipped.
-pub fn hidden_gaps(samples: &[GapSample], thresholds: &Thresholds) -> Vec<HiddenGap> {
+pub fn hidden_gaps(samples: &[GapSample], thresholds: &ClassicThresholds) -> Vec<HiddenGap> {
     let known: Vec<(&GapSample, f64)> = samples
         .iter()
         .filter(|sample| sample.is_usable())
@@ -101,7 +101,7 @@ pub fn hidden_gaps(samples: &[GapSample], thresholds: &Thresholds) -> Vec<Hidden
     found
 }
 
-fn spike(gaps: &[f64], thresholds: &Thresholds) -> Option<HiddenGap> {
+fn spike(gaps: &[f64], thresholds: &ClassicThresholds) -> Option<HiddenGap> {
     let (centre, deviation) = (mean(gaps), sample_deviation(gaps));
     if deviation <= 0.0 {
         return None;
@@ -120,11 +120,11 @@ fn spike(gaps: &[f64], thresholds: &Thresholds) -> Option<HiddenGap> {
         severity: critical_above(highest_z, CRITICAL_Z * threshold),
         confidence: certainty(highest_z / (CERTAIN_Z * threshold)),
         evidence: vec![
-            ("spike_count", Figure::Whole(spikes.len() as f64)),
-            ("max_gap_bytes", Figure::Whole(most)),
-            ("max_zscore", Figure::Real(highest_z)),
-            ("mean_gap_bytes", Figure::Real(centre)),
-            ("std_gap_bytes", Figure::Real(deviation)),
+            ("spike_count", ClassicFigure::Whole(spikes.len() as f64)),
+            ("max_gap_bytes", ClassicFigure::Whole(most)),
+            ("max_zscore", ClassicFigure::Real(highest_z)),
+            ("mean_gap_bytes", ClassicFigure::Real(centre)),
+            ("std_gap_bytes", ClassicFigure::Real(deviation)),
         ],
         description: format!(
             "{} samples stand out of the gap between device and allocator, by up to {highest_z:.1} \
@@ -139,7 +139,7 @@ fn spike(gaps: &[f64], thresholds: &Thresholds) -> Option<HiddenGap> {
     })
 }
 
-fn drift(times: &[f64], gaps: &[f64], thresholds: &Thresholds) -> Option<HiddenGap> {
+fn drift(times: &[f64], gaps: &[f64], thresholds: &ClassicThresholds) -> Option<HiddenGap> {
     if gaps.len() < MIN_FOR_DRIFT {
         return None;
     }
@@ -151,11 +151,11 @@ fn drift(times: &[f64], gaps: &[f64], thresholds: &Thresholds) -> Option<HiddenG
         severity: critical_above(r_squared, CRITICAL_DRIFT),
         confidence: certainty(r_squared),
         evidence: vec![
-            ("slope_bytes_per_sec", Figure::Real(line.slope)),
-            ("r_squared", Figure::Real(r_squared)),
-            ("p_value", Figure::Real(line.p)),
-            ("gap_start_bytes", Figure::Whole(gaps[0])),
-            ("gap_end_bytes", Figure::Whole(gaps[gaps.len() - 1])),
+            ("slope_bytes_per_sec", ClassicFigure::Real(line.slope)),
+            ("r_squared", ClassicFigure::Real(r_squared)),
+            ("p_value", ClassicFigure::Real(line.p)),
+            ("gap_start_bytes", ClassicFigure::Whole(gaps[0])),
+            ("gap_end_bytes", ClassicFigure::Whole(gaps[gaps.len() - 1])),
         ],
         description: format!(
             "what the device holds beside the allocator grows by {:.2} MiB/s",
@@ -174,7 +174,7 @@ fn drift(times: &[f64], gaps: &[f64], thresholds: &Thresholds) -> Option<HiddenG
 fn fragmentation<'a>(
     samples: impl Iterator<Item = &'a GapSample>,
     gaps: &[f64],
-    thresholds: &Thresholds,
+    thresholds: &ClassicThresholds,
 ) -> Option<HiddenGap> {
     let ratios: Vec<f64> = samples
         .filter(|sample| sample.reserved > 0.0)
@@ -189,13 +189,13 @@ fn fragmentation<'a>(
         severity: critical_above(average, CRITICAL_FRAGMENTATION),
         confidence: certainty(average / CERTAIN_FRAGMENTATION),
         evidence: vec![
-            ("avg_fragmentation_ratio", Figure::Real(average)),
+            ("avg_fragmentation_ratio", ClassicFigure::Real(average)),
             (
                 "max_fragmentation_ratio",
-                Figure::Real(ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+                ClassicFigure::Real(ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
             ),
-            ("avg_gap_bytes", Figure::Real(mean(gaps))),
-            ("sample_count", Figure::Whole(ratios.len() as f64)),
+            ("avg_gap_bytes", ClassicFigure::Real(mean(gaps))),
+            ("sample_count", ClassicFigure::Whole(ratios.len() as f64)),
         ],
         description: format!("{:.0} % of reserved was not allocated", 100.0 * average),
         remediation: vec![
@@ -243,7 +243,7 @@ mod tests {
 
     #[track_caller]
     fn check(gaps: &[f64], expected: &[(GapKind, Severity)]) {
-        let found = hidden_gaps(&samples(gaps), &Thresholds::default());
+        let found = hidden_gaps(&samples(gaps), &ClassicThresholds::default());
         let found: Vec<_> = found.iter().map(|gap| (gap.kind, gap.severity)).collect();
         assert_eq!(found, expected);
     }
@@ -268,7 +268,7 @@ mod tests {
             sample.reserved = 10.0;
             sample.allocated = 6.0;
         }
-        let found = hidden_gaps(&split, &Thresholds::default());
+        let found = hidden_gaps(&split, &ClassicThresholds::default());
         let kinds: Vec<_> = found.iter().map(|gap| gap.kind).collect();
         assert_eq!(
             kinds,
@@ -280,7 +280,7 @@ mod tests {
     fn a_gap_needs_usable_levels() {
         let mut broken = samples(&[100.0, f64::NAN, 140.0, f64::INFINITY]);
         broken[0].at = f64::NAN;
-        assert_eq!(hidden_gaps(&broken, &Thresholds::default()), []);
+        assert_eq!(hidden_gaps(&broken, &ClassicThresholds::default()), []);
     }
 
     #[test]
@@ -289,6 +289,6 @@ mod tests {
         for sample in &mut unknown {
             sample.device_total = None;
         }
-        assert_eq!(hidden_gaps(&unknown, &Thresholds::default()), []);
+        assert_eq!(hidden_gaps(&unknown, &ClassicThresholds::default()), []);
     }
 }

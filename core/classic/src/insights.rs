@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::calls::is_usable;
 use super::statistics::{correlation, mean, quantile, regression, sample_deviation};
-use super::{Calls, Figure, Figures, MB, Thresholds};
+use super::{Calls, ClassicFigure, ClassicThresholds, Figures, MB};
 
 use gpumem_model::named;
 
@@ -50,7 +50,7 @@ pub struct Insight {
 }
 
 /// Every insight into the calls, and one sentence for each that could not be computed.
-pub fn insights(calls: &Calls, thresholds: &Thresholds) -> (Vec<Insight>, Vec<String>) {
+pub fn insights(calls: &Calls, thresholds: &ClassicThresholds) -> (Vec<Insight>, Vec<String>) {
     let mut insights = Vec::new();
     let mut left_out = Vec::new();
     let times = Times::new(calls, thresholds);
@@ -81,7 +81,7 @@ struct FunctionTimes {
 }
 
 impl Times {
-    fn new(calls: &Calls, thresholds: &Thresholds) -> Self {
+    fn new(calls: &Calls, thresholds: &ClassicThresholds) -> Self {
         let mut ends = vec![0; calls.n_functions()];
         for (function, _) in calls.usable(&calls.seconds) {
             ends[function] += 1;
@@ -115,7 +115,7 @@ impl Times {
         }
     }
 
-    fn of(&self, times: &FunctionTimes) -> &[f64] {
+    fn durations(&self, times: &FunctionTimes) -> &[f64] {
         &self.seconds[times.range.clone()]
     }
 
@@ -128,7 +128,7 @@ impl Times {
     }
 }
 
-fn slow(calls: &Calls, times: &Times, thresholds: &Thresholds) -> Option<Insight> {
+fn slow(calls: &Calls, times: &Times, thresholds: &ClassicThresholds) -> Option<Insight> {
     let means = times.functions.iter().map(|it| (it.function, it.mean));
     let mut means: Vec<(usize, f64)> = means.collect();
     let mut values: Vec<f64> = means.iter().map(|(_, mean)| *mean).collect();
@@ -151,11 +151,11 @@ fn slow(calls: &Calls, times: &Times, thresholds: &Thresholds) -> Option<Insight
         data: vec![
             (
                 "slow_functions",
-                Figure::Names(slow.into_iter().take(N_NAMED).collect()),
+                ClassicFigure::Names(slow.into_iter().take(N_NAMED).collect()),
             ),
-            ("slowest_function", Figure::Name(slowest)),
-            ("slowest_time", Figure::Real(slowest_time)),
-            ("threshold", Figure::Real(threshold)),
+            ("slowest_function", ClassicFigure::Name(slowest)),
+            ("slowest_time", ClassicFigure::Real(slowest_time)),
+            ("threshold", ClassicFigure::Real(threshold)),
         ],
         recommendations: vec![
             "look for transfers between host and device, and for `.item()` in loops".to_owned(),
@@ -168,7 +168,7 @@ fn variable(calls: &Calls, times: &Times) -> Option<Insight> {
         .functions
         .iter()
         .filter(|it| it.range.len() > 1 && it.mean > 0.0)
-        .map(|it| (it.function, sample_deviation(times.of(it)) / it.mean))
+        .map(|it| (it.function, sample_deviation(times.durations(it)) / it.mean))
         .filter(|(_, coefficient)| *coefficient > VARIABLE && is_usable(*coefficient))
         .collect();
     // The first of equals, as a maximum over a list takes it.
@@ -189,9 +189,9 @@ fn variable(calls: &Calls, times: &Times) -> Option<Insight> {
         data: vec![
             (
                 "variable_functions",
-                Figure::Names(calls.names(variable.iter().map(|(function, _)| *function))),
+                ClassicFigure::Names(calls.names(variable.iter().map(|(function, _)| *function))),
             ),
-            ("highest_variance", Figure::Named(name, most.1)),
+            ("highest_variance", ClassicFigure::Named(name, most.1)),
         ],
         recommendations: vec![
             "time after a warm-up, and see whether the sizes of the inputs vary".to_owned(),
@@ -199,7 +199,7 @@ fn variable(calls: &Calls, times: &Times) -> Option<Insight> {
     })
 }
 
-fn intensive(calls: &Calls, thresholds: &Thresholds) -> Option<Insight> {
+fn intensive(calls: &Calls, thresholds: &ClassicThresholds) -> Option<Insight> {
     let rates = calls
         .both(&calls.seconds, &calls.allocated)
         .filter(|(_, seconds, _)| *seconds > 0.0)
@@ -221,8 +221,11 @@ fn intensive(calls: &Calls, thresholds: &Thresholds) -> Option<Insight> {
         impact: Impact::Medium,
         confidence: 0.75,
         data: vec![
-            ("memory_intensive_functions", Figure::Names(functions)),
-            ("threshold_ratio", Figure::Real(threshold)),
+            (
+                "memory_intensive_functions",
+                ClassicFigure::Names(functions),
+            ),
+            ("threshold_ratio", ClassicFigure::Real(threshold)),
         ],
         recommendations: vec![
             "smaller batches, gradient accumulation or a smaller data type lower the peak"
@@ -245,8 +248,8 @@ fn correlated(calls: &Calls) -> Option<Insight> {
         impact: Impact::Medium,
         confidence: 0.8,
         data: vec![
-            ("correlation_coefficient", Figure::Real(r)),
-            ("interpretation", Figure::Name(sign.to_owned())),
+            ("correlation_coefficient", ClassicFigure::Real(r)),
+            ("interpretation", ClassicFigure::Name(sign.to_owned())),
         ],
         recommendations: vec!["allocate once outside what is called often".to_owned()],
     })
@@ -282,10 +285,10 @@ fn trend(calls: &Calls) -> Result<Option<Insight>, String> {
         },
         confidence: line.r.abs(),
         data: vec![
-            ("growth_rate", Figure::Real(line.slope)),
-            ("correlation", Figure::Real(line.r)),
-            ("p_value", Figure::Real(line.p)),
-            ("time_span", Figure::Real(times[times.len() - 1])),
+            ("growth_rate", ClassicFigure::Real(line.slope)),
+            ("correlation", ClassicFigure::Real(line.r)),
+            ("p_value", ClassicFigure::Real(line.p)),
+            ("time_span", ClassicFigure::Real(times[times.len() - 1])),
         ],
         recommendations: vec!["see which function's calls end higher than they begin".to_owned()],
     }))

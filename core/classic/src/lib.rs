@@ -10,7 +10,7 @@
 //! be computed (no time passed); both are reported in [`Report::left_out`].
 //!
 //! ```
-//! use gpumem_classic::{Call, Calls, Thresholds, report};
+//! use gpumem_classic::{Call, Calls, ClassicThresholds, report};
 //!
 //! let mut calls = Calls::default();
 //! let function = calls.function("train_step");
@@ -29,7 +29,7 @@
 //!         allocated: 60.0 * mib,
 //!     });
 //! }
-//! let report = report(&calls, &Thresholds::default());
+//! let report = report(&calls, &ClassicThresholds::default());
 //! assert_eq!((report.patterns[0].kind, report.summary.n_calls), ("memory_leak", 10));
 //! assert!(report.score.score < 100);
 //! ```
@@ -47,11 +47,11 @@ pub use gaps::{GapKind, GapSample, HiddenGap, hidden_gaps};
 pub use gpumem_model::severity::Severity;
 pub use insights::{Impact, Insight, insights};
 pub use patterns::{Pattern, patterns};
-pub use report::{Recommendation, Report, Score, Summary, report, report_on};
+pub use report::{CallSummary, Recommendation, Report, Score, report, report_on};
 
 /// Thresholds of the classic rules, under their original names.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Thresholds {
+pub struct ClassicThresholds {
     /// Share of calls that must grow for a leak.
     pub memory_leak_ratio: f64,
     /// Functions with fewer calls are not judged.
@@ -74,7 +74,7 @@ pub struct Thresholds {
     pub gap_fragmentation_ratio: f64,
 }
 
-impl Thresholds {
+impl ClassicThresholds {
     /// Each threshold by its name, to be read or set.
     pub fn entries(&mut self) -> [(&'static str, &mut f64); 10] {
         [
@@ -98,7 +98,7 @@ impl Thresholds {
     }
 }
 
-impl Default for Thresholds {
+impl Default for ClassicThresholds {
     fn default() -> Self {
         Self {
             memory_leak_ratio: 0.1,
@@ -120,7 +120,7 @@ const MB: f64 = 1_048_576.0;
 
 /// A figure or a list of names behind a pattern or an insight: a value of [`Figures`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum Figure {
+pub enum ClassicFigure {
     /// Counted, or whole bytes.
     Whole(f64),
     /// Measured.
@@ -134,4 +134,4 @@ pub enum Figure {
 }
 
 /// Figures by name, in the order in which they are shown.
-pub type Figures = Vec<(&'static str, Figure)>;
+pub type Figures = Vec<(&'static str, ClassicFigure)>;

@@ -2,7 +2,7 @@
 
 use super::calls::is_usable;
 use super::statistics::{mean, quantile};
-use super::{Calls, Figure, Figures, MB, Severity, Thresholds};
+use super::{Calls, ClassicFigure, ClassicThresholds, Figures, MB, Severity};
 
 const LEAK: f64 = 100.0 * MB;
 const CRITICAL_LEAK: f64 = 1024.0 * MB;
@@ -33,7 +33,7 @@ pub struct Pattern {
 
 /// Every pattern of the calls, in the original's order: leaks, fragmentation, inefficient allocation,
 /// spikes, repeated allocations.
-pub fn patterns(calls: &Calls, thresholds: &Thresholds) -> Vec<Pattern> {
+pub fn patterns(calls: &Calls, thresholds: &ClassicThresholds) -> Vec<Pattern> {
     let mut patterns = leaks(calls, thresholds);
     patterns.extend(fragmentation(calls, thresholds));
     patterns.extend(inefficient(calls, thresholds));
@@ -44,14 +44,14 @@ pub fn patterns(calls: &Calls, thresholds: &Thresholds) -> Vec<Pattern> {
 
 /// What one function's calls did to the level.
 #[derive(Clone, Copy, Default)]
-struct Growth {
+struct GrowthPattern {
     n_calls: usize,
     n_grown: usize,
     diff: f64,
 }
 
-fn leaks(calls: &Calls, thresholds: &Thresholds) -> Vec<Pattern> {
-    let mut growths = vec![Growth::default(); calls.n_functions()];
+fn leaks(calls: &Calls, thresholds: &ClassicThresholds) -> Vec<Pattern> {
+    let mut growths = vec![GrowthPattern::default(); calls.n_functions()];
     for (function, diff) in calls.usable(&calls.diff) {
         let growth = &mut growths[function];
         growth.n_calls += 1;
@@ -69,7 +69,7 @@ fn leaks(calls: &Calls, thresholds: &Thresholds) -> Vec<Pattern> {
     leaks.collect()
 }
 
-fn leak(name: String, growth: &Growth, ratio: f64) -> Pattern {
+fn leak(name: String, growth: &GrowthPattern, ratio: f64) -> Pattern {
     let mib = growth.diff / MB;
     Pattern {
         kind: "memory_leak",
@@ -90,18 +90,18 @@ fn leak(name: String, growth: &Growth, ratio: f64) -> Pattern {
         ],
         functions: vec![name],
         metrics: vec![
-            ("total_memory_growth", Figure::Whole(growth.diff)),
+            ("total_memory_growth", ClassicFigure::Whole(growth.diff)),
             (
                 "average_growth_per_call",
-                Figure::Real(growth.diff / growth.n_calls as f64),
+                ClassicFigure::Real(growth.diff / growth.n_calls as f64),
             ),
-            ("positive_growth_ratio", Figure::Real(ratio)),
-            ("call_count", Figure::Whole(growth.n_calls as f64)),
+            ("positive_growth_ratio", ClassicFigure::Real(ratio)),
+            ("call_count", ClassicFigure::Whole(growth.n_calls as f64)),
         ],
     }
 }
 
-fn fragmentation(calls: &Calls, thresholds: &Thresholds) -> Option<Pattern> {
+fn fragmentation(calls: &Calls, thresholds: &ClassicThresholds) -> Option<Pattern> {
     let mut ratios = Vec::with_capacity(calls.len());
     let mut is_high = vec![false; calls.n_functions()];
     let levels = calls.both(&calls.reserved, &calls.after);
@@ -127,14 +127,14 @@ fn fragmentation(calls: &Calls, thresholds: &Thresholds) -> Option<Pattern> {
             Severity::Warning
         },
         metrics: vec![
-            ("average_fragmentation", Figure::Real(average)),
+            ("average_fragmentation", ClassicFigure::Real(average)),
             (
                 "max_fragmentation",
-                Figure::Real(ratios.into_iter().fold(f64::NEG_INFINITY, f64::max)),
+                ClassicFigure::Real(ratios.into_iter().fold(f64::NEG_INFINITY, f64::max)),
             ),
             (
                 "high_fragmentation_functions",
-                Figure::Whole(functions.len() as f64),
+                ClassicFigure::Whole(functions.len() as f64),
             ),
         ],
         functions,
@@ -146,7 +146,7 @@ fn fragmentation(calls: &Calls, thresholds: &Thresholds) -> Option<Pattern> {
     })
 }
 
-fn inefficient(calls: &Calls, thresholds: &Thresholds) -> Option<Pattern> {
+fn inefficient(calls: &Calls, thresholds: &ClassicThresholds) -> Option<Pattern> {
     let mut ratios: Vec<(usize, Vec<f64>)> = Vec::new();
     let mut known = vec![None; calls.n_functions()];
     let figures = calls.both(&calls.rise, &calls.allocated);
@@ -178,9 +178,12 @@ fn inefficient(calls: &Calls, thresholds: &Thresholds) -> Option<Pattern> {
         metrics: vec![
             (
                 "inefficient_function_count",
-                Figure::Whole(functions.len() as f64),
+                ClassicFigure::Whole(functions.len() as f64),
             ),
-            ("average_efficiency", Figure::Real(mean(&efficiencies))),
+            (
+                "average_efficiency",
+                ClassicFigure::Real(mean(&efficiencies)),
+            ),
         ],
         functions,
         suggestions: vec![
@@ -219,12 +222,12 @@ fn spikes(calls: &Calls) -> Option<Pattern> {
         },
         functions: calls.names((0..spikes_of.len()).filter(|function| spikes_of[*function] > 0)),
         metrics: vec![
-            ("spike_count", Figure::Whole(n_spikes as f64)),
-            ("spike_threshold", Figure::Real(threshold)),
-            ("max_allocation", Figure::Whole(most)),
+            ("spike_count", ClassicFigure::Whole(n_spikes as f64)),
+            ("spike_threshold", ClassicFigure::Real(threshold)),
+            ("max_allocation", ClassicFigure::Whole(most)),
             (
                 "median_allocation",
-                Figure::Real(quantile(&mut values, 0.5)),
+                ClassicFigure::Real(quantile(&mut values, 0.5)),
             ),
         ],
         suggestions: vec![
@@ -261,9 +264,12 @@ fn repeated(calls: &Calls) -> Option<Pattern> {
         severity: Severity::Info,
         functions: named.clone(),
         metrics: vec![
-            ("function_count", Figure::Whole(repeated.len() as f64)),
-            ("total_impact_functions", Figure::Names(named)),
-            ("total_memory_from_repeated", Figure::Whole(total)),
+            (
+                "function_count",
+                ClassicFigure::Whole(repeated.len() as f64),
+            ),
+            ("total_impact_functions", ClassicFigure::Names(named)),
+            ("total_memory_from_repeated", ClassicFigure::Whole(total)),
         ],
         suggestions: vec!["reuse a buffer, or do several of these calls in one batch".to_owned()],
     })

@@ -2,13 +2,13 @@
 
 use super::calls::is_usable;
 use super::insights::Impact;
-use super::{Calls, Insight, Pattern, Severity, Thresholds, insights, patterns};
+use super::{Calls, ClassicThresholds, Insight, Pattern, Severity, insights, patterns};
 
 const N_RECOMMENDATIONS: usize = 10;
 
 /// Figures over all calls: [`Report::summary`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Summary {
+pub struct CallSummary {
     /// Distinct names.
     pub n_functions: usize,
     /// Calls.
@@ -51,7 +51,7 @@ pub struct Score {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// Figures over all calls.
-    pub summary: Summary,
+    pub summary: CallSummary,
     /// Every pattern.
     pub patterns: Vec<Pattern>,
     /// Every insight.
@@ -65,7 +65,7 @@ pub struct Report {
 }
 
 /// Patterns, insights, recommendations and score of the calls.
-pub fn report(calls: &Calls, thresholds: &Thresholds) -> Report {
+pub fn report(calls: &Calls, thresholds: &ClassicThresholds) -> Report {
     let insights = insights(calls, thresholds);
     report_on(calls, patterns(calls, thresholds), insights)
 }
@@ -119,9 +119,9 @@ fn score(patterns: &[Pattern], insights: &[Insight]) -> Score {
     }
 }
 
-fn summary(calls: &Calls) -> Summary {
+fn summary(calls: &Calls) -> CallSummary {
     let total = |figures: &[f64]| calls.usable(figures).map(|(_, figure)| figure).sum();
-    Summary {
+    CallSummary {
         n_functions: calls.n_functions(),
         n_calls: calls.len(),
         allocated: total(&calls.allocated),

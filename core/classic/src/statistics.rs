@@ -88,7 +88,7 @@ pub(super) fn quantile(values: &mut [f64], share: f64) -> f64 {
 
 /// A least-squares line through points.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Line {
+pub(super) struct FittedLine {
     pub(super) slope: f64,
     /// Pearson's correlation.
     pub(super) r: f64,
@@ -104,13 +104,13 @@ pub(super) fn correlation(x: &[f64], y: &[f64]) -> Option<f64> {
 }
 
 /// The line through the points; `None` where `x` does not vary.
-pub(super) fn regression(x: &[f64], y: &[f64]) -> Option<Line> {
+pub(super) fn regression(x: &[f64], y: &[f64]) -> Option<FittedLine> {
     let [xx, _, xy] = moments(x, y);
     if x.len() < 3 || xx <= 0.0 {
         return None;
     }
     let r = correlation(x, y).unwrap_or(0.0);
-    Some(Line {
+    Some(FittedLine {
         slope: xy / xx,
         r,
         p: p_of_correlation(r, x.len()),

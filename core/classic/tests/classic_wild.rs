@@ -1,7 +1,7 @@
 //! The classic rules on figures that no program measures but a hand can write.
 
 use gpumem_classic::{
-    Call, Calls, Figure, Figures, GapSample, Report, Thresholds, hidden_gaps, report,
+    Call, Calls, ClassicFigure, ClassicThresholds, Figures, GapSample, Report, hidden_gaps, report,
 };
 use proptest::prelude::*;
 
@@ -89,9 +89,9 @@ fn calls(wild: &[Wild], names: [&str; 6]) -> Calls {
     calls
 }
 
-fn wild_thresholds() -> impl Strategy<Value = Thresholds> {
+fn wild_thresholds() -> impl Strategy<Value = ClassicThresholds> {
     prop::collection::vec(prop_oneof![3 => 0.0..5.0, 1 => wild()], 10).prop_map(|values| {
-        let mut thresholds = Thresholds::default();
+        let mut thresholds = ClassicThresholds::default();
         for ((_, threshold), value) in thresholds.entries().into_iter().zip(values) {
             *threshold = value;
         }
@@ -101,19 +101,19 @@ fn wild_thresholds() -> impl Strategy<Value = Thresholds> {
 
 fn names_in(figures: &Figures) -> Vec<&str> {
     let names = figures.iter().flat_map(|(_, figure)| match figure {
-        Figure::Name(name) | Figure::Named(name, _) => vec![name.as_str()],
-        Figure::Names(names) => names.iter().map(String::as_str).collect(),
-        Figure::Whole(_) | Figure::Real(_) => Vec::new(),
+        ClassicFigure::Name(name) | ClassicFigure::Named(name, _) => vec![name.as_str()],
+        ClassicFigure::Names(names) => names.iter().map(String::as_str).collect(),
+        ClassicFigure::Whole(_) | ClassicFigure::Real(_) => Vec::new(),
     });
     names.collect()
 }
 
 fn all_finite(figures: &Figures) -> bool {
     figures.iter().all(|(_, figure)| match figure {
-        Figure::Whole(number) | Figure::Real(number) | Figure::Named(_, number) => {
-            number.is_finite()
-        }
-        Figure::Name(_) | Figure::Names(_) => true,
+        ClassicFigure::Whole(number)
+        | ClassicFigure::Real(number)
+        | ClassicFigure::Named(_, number) => number.is_finite(),
+        ClassicFigure::Name(_) | ClassicFigure::Names(_) => true,
     })
 }
 
@@ -135,18 +135,18 @@ proptest! {
         wild in wild_calls(),
         thresholds in wild_thresholds(),
     ) {
-        for thresholds in [Thresholds::default(), thresholds] {
-            let told = report(&calls(&wild, NAMES), &thresholds);
-            prop_assert!((0..=100).contains(&told.score.score));
-            prop_assert!(told.recommendations.len() <= 10);
-            for pattern in &told.patterns {
+        for thresholds in [ClassicThresholds::default(), thresholds] {
+            let found = report(&calls(&wild, NAMES), &thresholds);
+            prop_assert!((0..=100).contains(&found.score.score));
+            prop_assert!(found.recommendations.len() <= 10);
+            for pattern in &found.patterns {
                 prop_assert!(all_finite(&pattern.metrics), "{:?}", pattern);
                 let functions = pattern.functions.iter().map(String::as_str);
                 for name in functions.chain(names_in(&pattern.metrics)) {
                     prop_assert!(NAMES.contains(&name), "{:?}", pattern);
                 }
             }
-            for insight in &told.insights {
+            for insight in &found.insights {
                 prop_assert!(all_finite(&insight.data), "{:?}", insight);
                 prop_assert!((0.0..=1.0).contains(&insight.confidence), "{:?}", insight);
             }
@@ -154,8 +154,8 @@ proptest! {
     }
 
     #[test]
-    fn what_could_not_be_judged_is_told(wild in wild_calls()) {
-        let told = report(&calls(&wild, NAMES), &Thresholds::default());
+    fn left_out_metrics_are_listed(wild in wild_calls()) {
+        let found = report(&calls(&wild, NAMES), &ClassicThresholds::default());
         let is_unusable = |call: &Wild| {
             // The time of the end and the level after are shown, and judged by no rule.
             let [seconds, began_at, _, diff, rise, _, reserved, allocated] = call.figures;
@@ -163,17 +163,17 @@ proptest! {
             judged.into_iter().any(|figure| !figure.is_finite())
         };
         if wild.iter().any(is_unusable) {
-            prop_assert!(!told.left_out.is_empty());
+            prop_assert!(!found.left_out.is_empty());
         }
     }
 
     #[test]
     fn a_name_is_only_a_name(wild in wild_calls()) {
         let plain = ["f0", "f1", "f2", "f3", "f4", "f5"];
-        let told = report(&calls(&wild, NAMES), &Thresholds::default());
-        let renamed = report(&calls(&wild, plain), &Thresholds::default());
-        prop_assert_eq!(kinds(&told), kinds(&renamed));
-        prop_assert_eq!(told.score, renamed.score);
+        let found = report(&calls(&wild, NAMES), &ClassicThresholds::default());
+        let renamed = report(&calls(&wild, plain), &ClassicThresholds::default());
+        prop_assert_eq!(kinds(&found), kinds(&renamed));
+        prop_assert_eq!(found.score, renamed.score);
     }
 
     #[test]
@@ -194,7 +194,7 @@ proptest! {
                 device_total,
             })
             .collect();
-        for thresholds in [Thresholds::default(), thresholds] {
+        for thresholds in [ClassicThresholds::default(), thresholds] {
             for gap in hidden_gaps(&samples, &thresholds) {
                 prop_assert!((0.0..=1.0).contains(&gap.confidence), "{:?}", gap);
                 prop_assert!(all_finite(&gap.evidence), "{:?}", gap);

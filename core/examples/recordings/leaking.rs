@@ -6,7 +6,7 @@
 /// Twelve runs of a cell that appends to `losses`: each keeps 2 MiB of `cuda:0`. The holders and
 /// the segments were recorded after the last run.
 pub(super) fn leaking() -> gpumem_model::recording::Recording {
-    use gpumem_model::holders::{DeviceHolders, Holder, Part, RootKind};
+    use gpumem_model::holders::{DeviceHolders, Holder, StorageUse, RootKind};
     use gpumem_model::recording::{AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Header, HolderSnapshot, Reading, Recording, Revision, Run, RunIdx, RunLevels, Sample, Samples, SegmentSnapshot, Series, Source, Status};
     use gpumem_model::segments::{Block, BlockState, Pool, Segment, Segments};
     use gpumem_model::source_text;
@@ -61,7 +61,7 @@ pub(super) fn leaking() -> gpumem_model::recording::Recording {
         n_bytes: Bytes::mib(24),
         n_storages: 12,
         roots: vec![Holder::new(RootKind::Variable, "losses", Bytes::mib(24))],
-        parts: vec![(Part::Names, Bytes::mib(24))],
+        parts: vec![(StorageUse::Names, Bytes::mib(24))],
         ..DeviceHolders::default()
     };
     let segment = Segment {
@@ -87,6 +87,7 @@ pub(super) fn leaking() -> gpumem_model::recording::Recording {
             revisions: vec![Revision {
                 hash,
                 text: Some(text.to_owned()),
+                ..Revision::default()
             }],
         }),
     ];

@@ -7,13 +7,13 @@ use std::path::Path;
 
 use gpumem_analyzer::Severity;
 use gpumem_explorer::process_page::{BadEnd, PageCause, PageRow, ProcessPage};
-use gpumem_heap::{Found, Holders};
+use gpumem_heap::{HeapSearchResult, Holders};
 use gpumem_model::downsample::LevelPoint;
-use gpumem_model::holders::{DeviceHolders, Holder, Part, RootKind};
+use gpumem_model::holders::{DeviceHolders, Holder, RootKind, StorageUse};
 use gpumem_model::recording::{
-    DeviceIdx, Finish, Frame, Framework, Lifetimes, LineTally, Missing, ModuleTally, OomFigures,
-    OomHolder, OtherProcess, OutOfMemory, RunIdx, Sample, StackTally, Status, Tally, Trace,
-    TracedPeak,
+    AllocationTally, DeviceIdx, Finish, Frame, Framework, LifetimeClass, LineTally, Missing,
+    ModuleTally, OomFigures, OomHolder, OtherProcess, OutOfMemory, RunIdx, Sample, StackTally,
+    Status, Trace, TracedPeak,
 };
 use gpumem_model::units::{Bytes, Nanos};
 use gpumem_wire::{encode, encode_found, encode_frames};
@@ -112,14 +112,14 @@ fn page() -> ProcessPage {
     }
 }
 
-fn tally() -> Tally {
-    Tally {
+fn tally() -> AllocationTally {
+    AllocationTally {
         n_allocations: 3,
         allocated: Bytes::mib(3),
         retained: Bytes::mib(1),
         at_peak: Bytes::mib(2),
         longest: Nanos::millis(7),
-        ..Tally::default()
+        ..AllocationTally::default()
     }
 }
 
@@ -157,12 +157,12 @@ fn trace() -> Trace {
             tally: tally(),
         }],
         lifetimes: vec![
-            Lifetimes {
+            LifetimeClass {
                 up_to: Some(Nanos::millis(1)),
                 n_blocks: 2,
                 bytes: Bytes::mib(1),
             },
-            Lifetimes {
+            LifetimeClass {
                 up_to: None,
                 n_blocks: 1,
                 bytes: Bytes::mib(2),
@@ -198,21 +198,21 @@ fn ran_out() -> OutOfMemory {
     }
 }
 
-fn found() -> Found {
+fn found() -> HeapSearchResult {
     let device = DeviceHolders {
         device: "cuda:0".to_owned(),
         n_bytes: Bytes::mib(24),
         n_storages: 12,
         roots: vec![Holder::new(RootKind::Variable, "losses", Bytes::mib(24))],
-        parts: vec![(Part::Names, Bytes::mib(24))],
+        parts: vec![(StorageUse::Names, Bytes::mib(24))],
         ..DeviceHolders::default()
     };
-    Found {
+    HeapSearchResult {
         holders: Holders {
             devices: vec![device],
         },
         n_objects: 7,
         notes: vec!["an object was skipped".to_owned()],
-        ..Found::default()
+        ..HeapSearchResult::default()
     }
 }

@@ -1,23 +1,23 @@
 //! What a model in training should take, compared with what is there.
 //!
-//! Parameters take their own size, a gradient is as large as its parameter, and what the optimizer keeps
+//! Parameters take their own size, a gradient is as large as its parameter, and the optimizer's state
 //! follows from its class (`optimizers.rs`, after the optimizers' own code). Activations depend on the
 //! input and are not predicted.
 //!
 //! ```
-//! use gpumem_footprint::{Footprint, Model, ModelTensor, Options, Parameter};
+//! use gpumem_footprint::{Footprint, TrainedModel, ModelTensor, Options, Parameter};
 //! use gpumem_model::units::Bytes;
 //!
 //! let device = "cuda:0".to_owned();
 //! let tensor = ModelTensor { device, dtype: "float32".to_owned(), shape: vec![1 << 20], element_bytes: 4 };
 //! let parameter = Parameter { tensor, requires_grad: true, options: Some(Options::default()) };
-//! let model = Model {
+//! let model = TrainedModel {
 //!     parameters: vec![parameter],
 //!     optimizer: Some(vec!["torch.optim.adam.Adam".to_owned()]),
-//!     ..Model::default()
+//!     ..TrainedModel::default()
 //! };
 //! // 4 MiB each for the parameter, its gradient and two moments.
-//! assert_eq!(Footprint::of(&model).expected("cuda:0"), Some(Bytes::mib(16)));
+//! assert_eq!(Footprint::for_model(&model).expected("cuda:0"), Some(Bytes::mib(16)));
 //! ```
 #![forbid(unsafe_code)]
 
@@ -35,14 +35,14 @@ use optimizers::Rule;
 named! {
     /// A kind of memory that a model takes.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub enum Part {
+    pub enum FootprintPart {
         /// Trained and frozen parameters.
         Parameters = "parameters",
         /// Tensors of the modules that are not parameters, such as running means.
         Buffers = "buffers",
         /// One for each parameter that requires grad, from the first backward pass on.
         Gradients = "gradients",
-        /// What the optimizer keeps for each parameter, from its first step on.
+        /// The optimizer's state for each parameter, from its first step on.
         OptimizerState = "optimizer_state",
     }
 }
@@ -83,40 +83,40 @@ pub struct Parameter {
     pub options: Option<Options>,
 }
 
-/// What is there of one part on one device. An entry of [`Model::present`].
+/// The present size of one part on one device. An entry of [`TrainedModel::present`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Present {
+pub struct PresentPart {
     /// Label of the device.
     pub device: String,
     /// The kind.
-    pub part: Part,
+    pub part: FootprintPart,
     /// Its size, storages counted once.
     pub n_bytes: Bytes,
 }
 
-/// A model as it was found: the input of [`Footprint::of`].
+/// A model as it was found: the input of [`Footprint::for_model`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Model {
+pub struct TrainedModel {
     /// Its parameters.
     pub parameters: Vec<Parameter>,
     /// Its buffers.
     pub buffers: Vec<ModelTensor>,
     /// The optimizer's class and its bases, as `module.Name`, nearest first.
     pub optimizer: Option<Vec<String>>,
-    /// What it takes now.
-    pub present: Vec<Present>,
+    /// The sizes that it takes now.
+    pub present: Vec<PresentPart>,
 }
 
 /// One part on one device: what it should take, and what it takes. A row of [`Footprint::rows`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct FootprintRow {
     /// Label of the device.
     pub device: String,
     /// The kind.
-    pub part: Part,
+    pub part: FootprintPart,
     /// What it should take; `None` if the optimizer is not known.
     pub expected: Option<Bytes>,
-    /// What is there now.
+    /// The present size.
     pub present: Bytes,
     /// How the expected size is computed.
     pub formula: String,
@@ -126,28 +126,29 @@ pub struct Row {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Footprint {
     /// By device, then by part.
-    pub rows: Vec<Row>,
+    pub rows: Vec<FootprintRow>,
     /// The optimizer's name, if there is one.
     pub optimizer: Option<String>,
 }
 
 impl Footprint {
     /// Computes what `model` should take.
-    pub fn of(model: &Model) -> Self {
+    pub fn for_model(model: &TrainedModel) -> Self {
         let lineage = model.optimizer.as_deref();
         let optimizer = lineage.map(optimizers::shown);
         let rule = lineage.and_then(optimizers::rule);
         let keeper = match (&rule, lineage) {
-            (Some(rule), _) => Keeper::Known(rule),
-            (None, Some(_)) => Keeper::Unknown,
-            (None, None) => Keeper::Nobody,
+            (Some(rule), _) => StateRule::Known(rule),
+            (None, Some(_)) => StateRule::Unknown,
+            (None, None) => StateRule::Nobody,
         };
-        let mut sums = Sums::default();
+        let mut sums = PartSums::default();
         for parameter in &model.parameters {
             sums.add_parameter(parameter, keeper);
         }
         for buffer in &model.buffers {
-            sums.at(&buffer.device, Part::Buffers).add(buffer.n_bytes());
+            sums.at(&buffer.device, FootprintPart::Buffers)
+                .add(buffer.n_bytes());
         }
         for found in &model.present {
             sums.at(&found.device, found.part).present += found.n_bytes;
@@ -157,30 +158,33 @@ impl Footprint {
             rule,
             optimizer: optimizer.as_deref(),
         };
-        let rows = sums.0.into_iter().map(|((device, part), sum)| Row {
-            formula: formulas.of(&device, part),
-            device,
-            part,
-            expected: (!sum.is_unknown).then_some(sum.expected),
-            present: sum.present,
-        });
+        let rows = sums
+            .0
+            .into_iter()
+            .map(|((device, part), sum)| FootprintRow {
+                formula: formulas.formula(&device, part),
+                device,
+                part,
+                expected: (!sum.is_unknown).then_some(sum.expected),
+                present: sum.present,
+            });
         Self {
             rows: rows.collect(),
             optimizer,
         }
     }
 
-    /// What a device should hold in all; none where a part of it is not known.
+    /// The expected total of a device; `None` if a part of it is not known.
     pub fn expected(&self, device: &str) -> Option<Bytes> {
         self.on(device).map(|row| row.expected).sum()
     }
 
-    /// What of it is there.
+    /// The present total of a device.
     pub fn present(&self, device: &str) -> Bytes {
         self.on(device).map(|row| row.present).sum()
     }
 
-    fn on<'a>(&'a self, device: &'a str) -> impl Iterator<Item = &'a Row> {
+    fn on<'a>(&'a self, device: &'a str) -> impl Iterator<Item = &'a FootprintRow> {
         self.rows.iter().filter(move |row| row.device == device)
     }
 
@@ -192,9 +196,9 @@ impl Footprint {
     }
 }
 
-/// Who keeps a state for each parameter.
+/// Which state the optimizer keeps for each parameter.
 #[derive(Clone, Copy)]
-enum Keeper<'a> {
+enum StateRule<'a> {
     Nobody,
     /// An optimizer whose rule is not known.
     Unknown,
@@ -202,73 +206,74 @@ enum Keeper<'a> {
 }
 
 #[derive(Default)]
-struct Sum {
+struct PartSum {
     expected: Bytes,
     present: Bytes,
     is_unknown: bool,
 }
 
-impl Sum {
+impl PartSum {
     fn add(&mut self, n_bytes: Bytes) {
         self.expected += n_bytes;
     }
 }
 
 #[derive(Default)]
-struct Sums(BTreeMap<(String, Part), Sum>);
+struct PartSums(BTreeMap<(String, FootprintPart), PartSum>);
 
-impl Sums {
-    fn at(&mut self, device: &str, part: Part) -> &mut Sum {
+impl PartSums {
+    fn at(&mut self, device: &str, part: FootprintPart) -> &mut PartSum {
         self.0.entry((device.to_owned(), part)).or_default()
     }
 
-    fn add_parameter(&mut self, parameter: &Parameter, keeper: Keeper<'_>) {
+    fn add_parameter(&mut self, parameter: &Parameter, keeper: StateRule<'_>) {
         let tensor = &parameter.tensor;
-        self.at(&tensor.device, Part::Parameters)
+        self.at(&tensor.device, FootprintPart::Parameters)
             .add(tensor.n_bytes());
         if !parameter.requires_grad {
             return;
         }
-        self.at(&tensor.device, Part::Gradients)
+        self.at(&tensor.device, FootprintPart::Gradients)
             .add(tensor.n_bytes());
         let Some(options) = &parameter.options else {
             return;
         };
         match keeper {
-            Keeper::Nobody => {}
-            Keeper::Unknown => {
-                self.at(&tensor.device, Part::OptimizerState).is_unknown = true;
+            StateRule::Nobody => {}
+            StateRule::Unknown => {
+                self.at(&tensor.device, FootprintPart::OptimizerState)
+                    .is_unknown = true;
             }
-            Keeper::Known(rule) => {
+            StateRule::Known(rule) => {
                 for (n_bytes, is_on_host) in rule.sizes(tensor, options) {
                     let device = if is_on_host { "host" } else { &tensor.device };
-                    self.at(device, Part::OptimizerState).add(n_bytes);
+                    self.at(device, FootprintPart::OptimizerState).add(n_bytes);
                 }
             }
         }
     }
 }
 
-/// How each size comes about, in words.
+/// The formulas of the sizes.
 struct Formulas<'a> {
-    model: &'a Model,
+    model: &'a TrainedModel,
     rule: Option<Rule>,
     optimizer: Option<&'a str>,
 }
 
 impl Formulas<'_> {
-    fn of(&self, device: &str, part: Part) -> String {
+    fn formula(&self, device: &str, part: FootprintPart) -> String {
         let parameters = self.model.parameters.iter();
         match part {
-            Part::Parameters => {
+            FootprintPart::Parameters => {
                 let tensors = parameters.map(|parameter| &parameter.tensor);
                 tensors_by_dtype(tensors.filter(|tensor| tensor.device == device))
             }
-            Part::Buffers => {
+            FootprintPart::Buffers => {
                 let buffers = self.model.buffers.iter();
                 tensors_by_dtype(buffers.filter(|tensor| tensor.device == device))
             }
-            Part::Gradients => {
+            FootprintPart::Gradients => {
                 let here = parameters.filter(|parameter| parameter.tensor.device == device);
                 let (n, n_frozen) = here.fold((0, 0), |(n, n_frozen), parameter| {
                     (n + 1, n_frozen + usize::from(!parameter.requires_grad))
@@ -278,11 +283,11 @@ impl Formulas<'_> {
                     _ => format!("one like each of {} of {n} parameters", n - n_frozen),
                 }
             }
-            Part::OptimizerState => {
+            FootprintPart::OptimizerState => {
                 let name = self.optimizer.unwrap_or("no optimizer");
                 let options = parameters.filter_map(|parameter| parameter.options.as_ref());
                 match &self.rule {
-                    Some(rule) => format!("{name}: {}", rule.words(options)),
+                    Some(rule) => format!("{name}: {}", rule.describe(options)),
                     None => format!("{name}: what it keeps is not known"),
                 }
             }

@@ -1,4 +1,4 @@
-//! What each optimizer keeps for a parameter.
+//! The state that each optimizer keeps for a parameter.
 //!
 //! The rules follow the optimizers' own code: `torch.optim` as of 2.11, and the
 //! 8-bit and 32-bit optimizers of bitsandbytes. Unless noted otherwise a kept
@@ -7,7 +7,7 @@
 use super::{ModelTensor, product};
 use gpumem_model::units::Bytes;
 
-/// A number that is kept beside the tensors, such as a count of steps.
+/// A number beside the tensors, such as a count of steps.
 const SCALAR: Bytes = Bytes::new(4);
 /// Parameters with fewer elements keep 32 bits in an 8-bit optimizer.
 const MIN_8BIT_ELEMENTS: u64 = 4096;
@@ -29,23 +29,23 @@ pub struct Options {
     pub is_centered: bool,
     /// The count of steps lies on the device (fused and capturable).
     pub has_step_on_device: bool,
-    /// How many steps `LBFGS` looks back.
+    /// Number of past steps that `LBFGS` keeps.
     pub history_size: u64,
 }
 
-/// What an optimizer keeps.
+/// One part of an optimizer's state.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rule(&'static [Kept]);
+pub(super) struct Rule(&'static [OptimizerState]);
 
 #[derive(Debug, Clone, Copy)]
-struct Kept {
+struct OptimizerState {
     name: &'static str,
-    size: Size,
+    size: StateSize,
     when: fn(&Options) -> bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Size {
+enum StateSize {
     /// Shape and element type of the parameter.
     Like,
     /// One number, on the host unless the options say otherwise.
@@ -63,20 +63,20 @@ enum Size {
 }
 
 const ALWAYS: fn(&Options) -> bool = |_| true;
-const STEP: Kept = kept("step", Size::Step);
+const STEP: OptimizerState = kept("step", StateSize::Step);
 
-const fn kept(name: &'static str, size: Size) -> Kept {
+const fn kept(name: &'static str, size: StateSize) -> OptimizerState {
     let when = ALWAYS;
-    Kept { name, size, when }
+    OptimizerState { name, size, when }
 }
 
-const fn like(name: &'static str) -> Kept {
-    kept(name, Size::Like)
+const fn like(name: &'static str) -> OptimizerState {
+    kept(name, StateSize::Like)
 }
 
-const fn like_when(name: &'static str, when: fn(&Options) -> bool) -> Kept {
-    let size = Size::Like;
-    Kept { name, size, when }
+const fn like_when(name: &'static str, when: fn(&Options) -> bool) -> OptimizerState {
+    let size = StateSize::Like;
+    OptimizerState { name, size, when }
 }
 
 const ADAM: Rule = Rule(&[
@@ -90,7 +90,7 @@ const NADAM: Rule = Rule(&[
     like("exp_avg"),
     like("exp_avg_sq"),
     STEP,
-    kept("mu_product", Size::Step),
+    kept("mu_product", StateSize::Step),
 ]);
 const ADAMAX: Rule = Rule(&[like("exp_avg"), like("exp_inf"), STEP]);
 const SGD: Rule = Rule(&[like_when("momentum_buffer", |options| options.has_momentum)]);
@@ -105,22 +105,28 @@ const ADADELTA: Rule = Rule(&[like("square_avg"), like("acc_delta"), STEP]);
 const RPROP: Rule = Rule(&[like("prev"), like("step_size"), STEP]);
 const ASGD: Rule = Rule(&[
     like("ax"),
-    kept("step", Size::Number),
-    kept("eta", Size::Number),
-    kept("mu", Size::Number),
+    kept("step", StateSize::Number),
+    kept("eta", StateSize::Number),
+    kept("mu", StateSize::Number),
 ]);
-const ADAFACTOR: Rule = Rule(&[kept("row_var and col_var", Size::Factored), STEP]);
+const ADAFACTOR: Rule = Rule(&[kept("row_var and col_var", StateSize::Factored), STEP]);
 const MUON: Rule = Rule(&[like("momentum_buffer")]);
 const LBFGS: Rule = Rule(&[
     like("d"),
     like("prev_flat_grad"),
-    kept("old_dirs", Size::History),
-    kept("old_stps", Size::History),
+    kept("old_dirs", StateSize::History),
+    kept("old_stps", StateSize::History),
 ]);
-const TWO_OF_8_BITS: Rule = Rule(&[kept("state1", Size::Blocks), kept("state2", Size::Blocks)]);
-const ONE_OF_8_BITS: Rule = Rule(&[kept("state1", Size::Blocks)]);
-const TWO_OF_32_BITS: Rule = Rule(&[kept("state1", Size::Float32), kept("state2", Size::Float32)]);
-const ONE_OF_32_BITS: Rule = Rule(&[kept("state1", Size::Float32)]);
+const TWO_OF_8_BITS: Rule = Rule(&[
+    kept("state1", StateSize::Blocks),
+    kept("state2", StateSize::Blocks),
+]);
+const ONE_OF_8_BITS: Rule = Rule(&[kept("state1", StateSize::Blocks)]);
+const TWO_OF_32_BITS: Rule = Rule(&[
+    kept("state1", StateSize::Float32),
+    kept("state2", StateSize::Float32),
+]);
+const ONE_OF_32_BITS: Rule = Rule(&[kept("state1", StateSize::Float32)]);
 
 /// The rule of the nearest class that has one.
 pub(super) fn rule(lineage: &[String]) -> Option<Rule> {
@@ -176,7 +182,7 @@ fn of_bitsandbytes(name: &str) -> Option<Rule> {
 }
 
 impl Rule {
-    /// What is kept for a parameter: each size, and whether it lies on the host.
+    /// The state for a parameter: each size, and whether it is on the host.
     pub(super) fn sizes(
         &self,
         tensor: &ModelTensor,
@@ -184,24 +190,25 @@ impl Rule {
     ) -> impl Iterator<Item = (Bytes, bool)> {
         let kept = self.0.iter().filter(|kept| (kept.when)(options));
         kept.map(|kept| {
-            let is_on_host = kept.size == Size::Step && !options.has_step_on_device;
-            (kept.size.of(tensor, options), is_on_host)
+            let is_on_host = kept.size == StateSize::Step && !options.has_step_on_device;
+            (kept.size.bytes(tensor, options), is_on_host)
         })
     }
 
-    /// What is kept for any of the parameters, in words.
-    pub(super) fn words<'a>(&self, options: impl Iterator<Item = &'a Options>) -> String {
+    /// A description of the state for any of the parameters.
+    pub(super) fn describe<'a>(&self, options: impl Iterator<Item = &'a Options>) -> String {
         let options: Vec<&Options> = options.collect();
-        let is_kept = |kept: &&Kept| options.iter().any(|options| (kept.when)(options));
-        let kept: Vec<&Kept> = self.0.iter().filter(is_kept).collect();
-        let (like, other): (Vec<&Kept>, Vec<&Kept>) =
-            kept.into_iter().partition(|kept| kept.size == Size::Like);
+        let is_kept = |kept: &&OptimizerState| options.iter().any(|options| (kept.when)(options));
+        let kept: Vec<&OptimizerState> = self.0.iter().filter(is_kept).collect();
+        let (like, other): (Vec<&OptimizerState>, Vec<&OptimizerState>) = kept
+            .into_iter()
+            .partition(|kept| kept.size == StateSize::Like);
         let like: Vec<&str> = like.iter().map(|kept| kept.name).collect();
         let like = (!like.is_empty()).then(|| format!("{} like each parameter", like.join(" + ")));
         let history_size = options.iter().map(|options| options.history_size).max();
         let other = other
             .iter()
-            .map(|kept| kept.words(history_size.unwrap_or(0)));
+            .map(|kept| kept.describe(history_size.unwrap_or(0)));
         let words = like.into_iter().chain(other).collect::<Vec<_>>().join(", ");
         if words.is_empty() {
             "keeps nothing".to_owned()
@@ -211,22 +218,22 @@ impl Rule {
     }
 }
 
-impl Kept {
-    fn words(&self, history_size: u64) -> String {
+impl OptimizerState {
+    fn describe(&self, history_size: u64) -> String {
         let name = self.name;
         match self.size {
-            Size::Like => format!("{name} like each parameter"),
-            Size::Step | Size::Number => format!("{name} of 4 B"),
-            Size::Factored => format!("{name} of each matrix"),
-            Size::History => format!("up to {history_size} {name} like each parameter"),
-            Size::Float32 => format!("{name} of 4 B a number"),
-            Size::Blocks => format!("{name} of 1 B a number"),
+            StateSize::Like => format!("{name} like each parameter"),
+            StateSize::Step | StateSize::Number => format!("{name} of 4 B"),
+            StateSize::Factored => format!("{name} of each matrix"),
+            StateSize::History => format!("up to {history_size} {name} like each parameter"),
+            StateSize::Float32 => format!("{name} of 4 B a number"),
+            StateSize::Blocks => format!("{name} of 1 B a number"),
         }
     }
 }
 
-impl Size {
-    fn of(self, tensor: &ModelTensor, options: &Options) -> Bytes {
+impl StateSize {
+    fn bytes(self, tensor: &ModelTensor, options: &Options) -> Bytes {
         let n_elements = tensor.n_elements();
         let times = |n: u64| Bytes::new(tensor.n_bytes().get().saturating_mul(n));
         let four_each = Bytes::new(n_elements.saturating_mul(4));

@@ -20,11 +20,11 @@ fn parameter(shape: &[u64], element_bytes: u64) -> Parameter {
     }
 }
 
-fn model(optimizer: &str, parameters: Vec<Parameter>) -> Model {
-    Model {
+fn model(optimizer: &str, parameters: Vec<Parameter>) -> TrainedModel {
+    TrainedModel {
         parameters,
         optimizer: Some(vec![optimizer.to_owned(), "builtins.object".to_owned()]),
-        ..Model::default()
+        ..TrainedModel::default()
     }
 }
 
@@ -33,9 +33,9 @@ fn model(optimizer: &str, parameters: Vec<Parameter>) -> Model {
 fn check_with(optimizer: &str, options: Options, element_bytes: u64, expected: Option<u64>) {
     let mut weights = parameter(&[N, N], element_bytes);
     weights.options = Some(options);
-    let footprint = Footprint::of(&model(optimizer, vec![weights]));
+    let footprint = Footprint::for_model(&model(optimizer, vec![weights]));
     let mut rows = footprint.on("cuda:0");
-    let state = rows.find(|row| row.part == Part::OptimizerState);
+    let state = rows.find(|row| row.part == FootprintPart::OptimizerState);
     let n_bytes = state.map_or(Some(Bytes::ZERO), |row| row.expected);
     assert_eq!(n_bytes.map(Bytes::get), expected, "{optimizer}");
 }
@@ -103,7 +103,7 @@ fn what_is_not_known_is_not_guessed() {
     let mut inherited = model("", vec![parameter(&[N], 4)]);
     inherited.optimizer = Some(mine.to_vec());
     assert_eq!(
-        Footprint::of(&inherited).expected("cuda:0"),
+        Footprint::for_model(&inherited).expected("cuda:0"),
         Some(Bytes::new(4 * 4 * N))
     );
 }
@@ -114,7 +114,7 @@ fn a_frozen_parameter_has_no_gradient_and_no_state() {
     frozen.requires_grad = false;
     let mut left_out = parameter(&[N], 4);
     left_out.options = None;
-    let footprint = Footprint::of(&model("torch.optim.adam.Adam", vec![frozen, left_out]));
+    let footprint = Footprint::for_model(&model("torch.optim.adam.Adam", vec![frozen, left_out]));
     let parts: Vec<_> = footprint
         .rows
         .iter()
@@ -123,8 +123,8 @@ fn a_frozen_parameter_has_no_gradient_and_no_state() {
     assert_eq!(
         parts,
         [
-            (Part::Parameters, Some(2 * N * N + 4 * N)),
-            (Part::Gradients, Some(4 * N)),
+            (FootprintPart::Parameters, Some(2 * N * N + 4 * N)),
+            (FootprintPart::Gradients, Some(4 * N)),
         ]
     );
     assert_eq!(
@@ -138,10 +138,10 @@ fn the_text_reads_as_a_table() {
     let mut found = model("torch.optim.adamw.AdamW", vec![parameter(&[N, N], 2); 8]);
     found.buffers = vec![parameter(&[N], 4).tensor];
     found.present = [
-        (Part::Parameters, 16_000_000),
-        (Part::Gradients, 16_000_000),
+        (FootprintPart::Parameters, 16_000_000),
+        (FootprintPart::Gradients, 16_000_000),
     ]
-    .map(|(part, n_bytes)| Present {
+    .map(|(part, n_bytes)| PresentPart {
         device: "cuda:0".to_owned(),
         part,
         n_bytes: Bytes::new(n_bytes),
@@ -154,5 +154,5 @@ cuda:0           should take    is there
   gradients         15.3 MiB    15.3 MiB   one like each parameter
   optimizer         30.5 MiB         0 B   AdamW: exp_avg + exp_avg_sq like each parameter, step of 4 B
   together            61 MiB    30.5 MiB";
-    assert_eq!(Footprint::of(&found).to_string(), expected);
+    assert_eq!(Footprint::for_model(&found).to_string(), expected);
 }

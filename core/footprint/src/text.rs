@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Footprint, Part};
+use super::{Footprint, FootprintPart};
 use gpumem_model::units::Bytes;
 
 /// A device with less than this share of the whole is left out of the text.
@@ -21,7 +21,7 @@ impl fmt::Display for Footprint {
             let [expects, is_there] = ["should take", "is there"];
             write!(f, "{device:<16}{expects:>12}{is_there:>12}")?;
             for row in self.on(device) {
-                line(f, words(row.part), row.expected, row.present)?;
+                line(f, part_name(row.part), row.expected, row.present)?;
                 write!(f, "   {}", row.formula)?;
             }
             line(f, "together", self.expected(device), self.present(device))?;
@@ -31,7 +31,7 @@ impl fmt::Display for Footprint {
 }
 
 impl Footprint {
-    /// Without those that have but a few counters, where others have more.
+    /// Leaves out devices with only a few counters, if others have more.
     fn shown_devices(&self) -> Vec<&str> {
         let size = |device: &str| {
             let expected = self.expected(device).unwrap_or_default();
@@ -54,9 +54,9 @@ fn line(
     write!(f, "\n  {name:<14}{expected:>12}{present:>12}")
 }
 
-fn words(part: Part) -> &'static str {
+fn part_name(part: FootprintPart) -> &'static str {
     match part {
-        Part::OptimizerState => "optimizer",
+        FootprintPart::OptimizerState => "optimizer",
         part => part.name(),
     }
 }

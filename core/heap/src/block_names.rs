@@ -6,7 +6,7 @@ use gpumem_model::units::Bytes;
 
 /// How far the search went whose names are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub enum SearchCoverage {
     /// Every object was visited: what has no name here is held by no Python object.
     Whole,
     /// It stopped before.
@@ -18,7 +18,7 @@ pub enum Extent {
 pub struct BlockNames {
     /// By device and address; of one address, the name that people look for first.
     storages: Vec<(usize, StorageName)>,
-    extent: Extent,
+    extent: SearchCoverage,
 }
 
 impl BlockNames {
@@ -29,7 +29,7 @@ impl BlockNames {
     pub const MOVED: &'static str = "unknown: it changed while its holder was searched";
 
     /// The names of these storages, the preferred one first.
-    pub fn new(storages: Vec<StorageName>, extent: Extent) -> Self {
+    pub fn new(storages: Vec<StorageName>, extent: SearchCoverage) -> Self {
         let mut storages: Vec<_> = storages.into_iter().enumerate().collect();
         storages.sort_by(|(_, a), (_, b)| (&a.device, a.address).cmp(&(&b.device, b.address)));
         Self { storages, extent }
@@ -37,7 +37,7 @@ impl BlockNames {
 
     /// Nothing was searched.
     pub fn unknown() -> Self {
-        Self::new(Vec::new(), Extent::Part)
+        Self::new(Vec::new(), SearchCoverage::Part)
     }
 
     /// The path to the storage in the block of `size` at `address`; of several, the preferred one's.
@@ -55,12 +55,14 @@ impl BlockNames {
         preferred.map(|(_, storage)| storage.path.as_str())
     }
 
-    /// What is known of a block without a path, of which the program requested so much.
+    /// What is known of a block without a path, by its requested bytes.
     pub fn unnamed(&self, requested: Bytes) -> &'static str {
         match self.extent {
             _ if requested == WORKSPACE => "a cuBLAS workspace, by its size",
-            Extent::Whole => "no Python object: a library, a backward pass under way, or C++",
-            Extent::Part => "unknown: the search for holders did not visit everything",
+            SearchCoverage::Whole => {
+                "no Python object: a library, a backward pass under way, or C++"
+            }
+            SearchCoverage::Part => "unknown: the search for holders did not visit everything",
         }
     }
 }
@@ -69,7 +71,7 @@ impl BlockNames {
 mod tests {
     use super::*;
 
-    fn names(extent: Extent) -> BlockNames {
+    fn names(extent: SearchCoverage) -> BlockNames {
         let storage = |device: &str, address, n, path: &str| StorageName {
             device: device.to_owned(),
             address,
@@ -90,7 +92,7 @@ mod tests {
 
     #[track_caller]
     fn check(device: &str, address: u64, size: u64, expected: Option<&str>) {
-        let names = names(Extent::Part);
+        let names = names(SearchCoverage::Part);
         assert_eq!(names.path(device, address, Bytes::new(size)), expected);
     }
 
@@ -109,14 +111,14 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_not_guessed() {
-        let part = names(Extent::Part);
+        let part = names(SearchCoverage::Part);
         let unknown = "unknown: the search for holders did not visit everything";
         assert_eq!(part.unnamed(Bytes::new(8)), unknown);
         assert_eq!(
             part.unnamed(Bytes::new(8_519_680)),
             "a cuBLAS workspace, by its size"
         );
-        let name = names(Extent::Whole).unnamed(Bytes::new(8));
+        let name = names(SearchCoverage::Whole).unnamed(Bytes::new(8));
         assert!(name.starts_with("no Python object"), "{name}");
     }
 }

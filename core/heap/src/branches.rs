@@ -3,19 +3,19 @@
 use std::collections::HashMap;
 
 use super::heap_analysis::HeapAnalysis;
-use super::node::Category;
+use super::node::TensorCategory;
 use super::path;
 use super::retained_size::{RetainedSize, counted};
-use super::{Limits, words};
-use gpumem_model::holders::{HolderBranch, Rest};
+use super::{HolderLimits, words};
+use gpumem_model::holders::{HolderBranch, Remainder};
 
-/// Branches are nested at most this deep, whatever is asked for, because listing them is recursive.
+/// Branches are nested at most this deep, because listing them is recursive.
 pub(super) const MAX_DEPTH: usize = 100;
 /// At most this many kinds of children are distinguished.
 const MAX_GROUPS: usize = 64;
 
 /// Similar children, in the order found.
-struct Group {
+struct BranchGroup {
     first: u32,
     last: u32,
     n: u64,
@@ -28,11 +28,11 @@ impl HeapAnalysis<'_> {
         &self,
         number: u32,
         tallies: &[RetainedSize],
-        limits: &Limits,
+        limits: &HolderLimits,
         depth: usize,
-    ) -> (Vec<HolderBranch>, Rest) {
+    ) -> (Vec<HolderBranch>, Remainder) {
         if depth == 0 {
-            return (Vec::new(), Rest::default());
+            return (Vec::new(), Remainder::default());
         }
         let (mut groups, mut more) = self.groups(number, tallies);
         groups.sort_by_key(|group| (std::cmp::Reverse(group.tally.n_bytes), group.first));
@@ -49,9 +49,9 @@ impl HeapAnalysis<'_> {
     fn branch(
         &self,
         above: u32,
-        group: &Group,
+        group: &BranchGroup,
         tallies: &[RetainedSize],
-        limits: &Limits,
+        limits: &HolderLimits,
         depth: usize,
     ) -> HolderBranch {
         let step = |number: u32| {
@@ -68,7 +68,7 @@ impl HeapAnalysis<'_> {
                 let between = if n == 2 { ", " } else { " … " };
                 let last = step(group.last);
                 let step = format!("{first}{between}{last}");
-                (step, (Vec::new(), Rest::default()))
+                (step, (Vec::new(), Remainder::default()))
             }
         };
         HolderBranch {
@@ -82,18 +82,18 @@ impl HeapAnalysis<'_> {
     }
 
     /// The children of `number` that retain something, similar ones together.
-    fn groups(&self, number: u32, tallies: &[RetainedSize]) -> (Vec<Group>, Rest) {
-        let mut groups: Vec<Group> = Vec::new();
-        let mut known: HashMap<Kind<'_>, usize> = HashMap::new();
-        let mut more = Rest::default();
-        let mut open: Vec<u32> = self.children.of(number).iter().rev().copied().collect();
+    fn groups(&self, number: u32, tallies: &[RetainedSize]) -> (Vec<BranchGroup>, Remainder) {
+        let mut groups: Vec<BranchGroup> = Vec::new();
+        let mut known: HashMap<BranchKind<'_>, usize> = HashMap::new();
+        let mut more = Remainder::default();
+        let mut open: Vec<u32> = self.children.get(number).iter().rev().copied().collect();
         while let Some(child) = open.pop() {
             let n_bytes = tallies[child as usize].n_bytes;
             if n_bytes == 0 {
                 continue;
             }
             if self.is_passed_through(child) {
-                open.extend(self.children.of(child).iter().rev());
+                open.extend(self.children.get(child).iter().rev());
                 continue;
             }
             let kind = self.kind(child, tallies);
@@ -105,7 +105,7 @@ impl HeapAnalysis<'_> {
                 }
                 None => {
                     known.insert(kind, groups.len());
-                    groups.push(Group::new(child));
+                    groups.push(BranchGroup::new(child));
                     groups.len() - 1
                 }
             };
@@ -122,24 +122,27 @@ impl HeapAnalysis<'_> {
         is_plain && path::is_within(&self.web, self.reach.link(vertex))
     }
 
-    fn kind(&self, number: u32, tallies: &[RetainedSize]) -> Kind<'_> {
+    fn kind(&self, number: u32, tallies: &[RetainedSize]) -> BranchKind<'_> {
         let node = self.web.node_of(self.vertex(number));
         let node = node.map(|idx| self.web.graph.node(idx));
-        Kind {
+        BranchKind {
             type_name: node.map_or("", |node| &node.type_name),
             category: node.and_then(|node| node.category),
             with_graph: tallies[number as usize].graph > 0,
         }
     }
 
-    fn group_words(&self, group: &Group) -> String {
+    fn group_words(&self, group: &BranchGroup) -> String {
         let node = self.web.node_of(self.vertex(group.first));
         let node = node.map(|idx| self.web.graph.node(idx));
         match node.filter(|node| node.storage.is_none()) {
             Some(node) if group.n == 1 => words::object(node, &group.tally),
             Some(node) if counted(node).is_none() => {
-                let held = words::container(None, &group.tally);
-                format!("{} of type {}, {held}", group.n, node.type_name)
+                let alike = format!("{} of type {}", group.n, node.type_name);
+                match words::held(&group.tally) {
+                    Some(held) => format!("{alike}, {held}"),
+                    None => alike,
+                }
             }
             _ => words::container(None, &group.tally),
         }
@@ -148,13 +151,13 @@ impl HeapAnalysis<'_> {
 
 /// What makes children alike.
 #[derive(PartialEq, Eq, Hash)]
-struct Kind<'a> {
+struct BranchKind<'a> {
     type_name: &'a str,
-    category: Option<Category>,
+    category: Option<TensorCategory>,
     with_graph: bool,
 }
 
-impl Group {
+impl BranchGroup {
     fn new(first: u32) -> Self {
         Self {
             first,

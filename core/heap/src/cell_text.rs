@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::fix::statement::{Code, Span, is_of_name};
+use super::fix::statement::{ByteSpan, Code, is_of_name};
 
 /// Of longer texts nothing is known.
 const LONGEST: usize = 1 << 16;
@@ -176,7 +176,7 @@ pub struct NameUse<'a> {
 
 impl<'a> NameUses<'a> {
     /// What is done with a name; `None` if it is not there.
-    pub fn of(&self, name: &str) -> Option<&NameUse<'a>> {
+    pub fn get(&self, name: &str) -> Option<&NameUse<'a>> {
         self.by_name.get(name)
     }
 
@@ -195,8 +195,8 @@ impl<'a> CellText<'a> {
                 ..Self::default()
             };
         }
-        let code = Code::of(text);
-        let mut reading = Reading {
+        let code = Code::new(text);
+        let mut reading = CellReader {
             code: &code,
             blocks: Vec::new(),
             is_decorated: false,
@@ -216,7 +216,7 @@ impl<'a> CellText<'a> {
 }
 
 /// A function or a class whose body is being read.
-struct Block {
+struct BodyBlock {
     indent: usize,
     /// `None` of a class.
     function: Option<usize>,
@@ -241,16 +241,16 @@ struct Word<'a> {
     previous: &'a str,
 }
 
-struct Reading<'a, 'c> {
+struct CellReader<'a, 'c> {
     code: &'c Code<'a>,
-    blocks: Vec<Block>,
+    blocks: Vec<BodyBlock>,
     is_decorated: bool,
     found: CellText<'a>,
     /// Of each function.
     locals: Vec<Locals<'a>>,
 }
 
-impl<'a> Reading<'a, '_> {
+impl<'a> CellReader<'a, '_> {
     fn finish(mut self) -> CellText<'a> {
         for (function, locals) in self.found.functions.iter_mut().zip(self.locals) {
             let is_own = |name: &str| locals.own.contains(name) && !locals.global.contains(name);
@@ -288,7 +288,7 @@ impl<'a> Reading<'a, '_> {
                 head_of = None;
             }
             let owner = head_of.or_else(|| self.owner());
-            let words = words(self.code, span);
+            let words = words_in(self.code, span);
             let first = words.first().map_or("", |it| it.text);
             let defined = words.windows(2).take(2).position(|it| it[0].text == "def");
             if self.code.of_span(span).starts_with('@') {
@@ -301,7 +301,7 @@ impl<'a> Reading<'a, '_> {
             } else {
                 if first == "class" {
                     let indent = indent.unwrap_or_default();
-                    self.blocks.push(Block {
+                    self.blocks.push(BodyBlock {
                         indent,
                         function: None,
                     });
@@ -313,7 +313,7 @@ impl<'a> Reading<'a, '_> {
     }
 
     /// How far a statement is indented; `None` if another one stands before it in its line.
-    fn indent(&self, span: Span) -> Option<usize> {
+    fn indent(&self, span: ByteSpan) -> Option<usize> {
         let before = &self.code.text[..span.start];
         let line = &before[before.rfind('\n').map_or(0, |at| at + 1)..];
         line.trim().is_empty().then_some(line.len())
@@ -327,7 +327,7 @@ impl<'a> Reading<'a, '_> {
     /// The head of a function: `words` begin with its name.
     fn define(
         &mut self,
-        span: Span,
+        span: ByteSpan,
         words: &[Word<'a>],
         (owner, indent): (Option<usize>, Option<usize>),
     ) -> usize {
@@ -352,7 +352,7 @@ impl<'a> Reading<'a, '_> {
             }
         }
         if let Some(indent) = indent {
-            self.blocks.push(Block {
+            self.blocks.push(BodyBlock {
                 indent,
                 function: Some(function),
             });
@@ -371,7 +371,7 @@ impl<'a> Reading<'a, '_> {
         add(self.uses(owner).by_name.entry(word.text).or_default());
     }
 
-    fn statement(&mut self, span: Span, words: &[Word<'a>], owner: Option<usize>) {
+    fn statement(&mut self, span: ByteSpan, words: &[Word<'a>], owner: Option<usize>) {
         let text = self.code.of_span(span);
         let magic = text.strip_prefix('%').filter(|it| !it.starts_with('%'));
         if let Some(magic) = magic.filter(|_| owner.is_none()) {
@@ -452,7 +452,7 @@ impl<'a> Reading<'a, '_> {
     }
 
     /// Names in the strings of a statement: in braces, and where a string is code or a query.
-    fn texts(&mut self, span: Span, owner: Option<usize>) {
+    fn texts(&mut self, span: ByteSpan, owner: Option<usize>) {
         for text in self.code.texts(span) {
             let string = self.code.of_span(text);
             let before = &self.code.text[span.start..text.start];
@@ -509,7 +509,7 @@ impl<'a> Reading<'a, '_> {
     }
 
     /// Where the targets of an assignment end.
-    fn assignment(&self, span: Span) -> Option<usize> {
+    fn assignment(&self, span: ByteSpan) -> Option<usize> {
         let depth = self.code.depth(span.start);
         let is_sign = |at: &usize| {
             let is_plain = |it: Option<u8>| !it.is_some_and(|it| b"=!<>+-*/%&|^@:".contains(&it));
@@ -522,11 +522,11 @@ impl<'a> Reading<'a, '_> {
     }
 
     /// What of a statement may run after it: bodies of `lambda`, and generator expressions.
-    fn later(&self, span: Span, words: &[Word<'a>]) -> Vec<Span> {
+    fn later(&self, span: ByteSpan, words: &[Word<'a>]) -> Vec<ByteSpan> {
         let mut later = Vec::new();
         for word in words {
             if word.text == "lambda" {
-                later.push(Span {
+                later.push(ByteSpan {
                     start: word.start,
                     ..span
                 });
@@ -549,7 +549,7 @@ impl<'a> Reading<'a, '_> {
                 .unwrap_or_default();
             if !EAGER.contains(&callee) {
                 let end = self.code.closing(opening).unwrap_or(span.end);
-                later.push(Span {
+                later.push(ByteSpan {
                     start: opening,
                     end,
                 });
@@ -567,7 +567,7 @@ impl NameUse<'_> {
 }
 
 /// The words of a span that stand in its code.
-fn words<'a>(code: &Code<'a>, span: Span) -> Vec<Word<'a>> {
+fn words_in<'a>(code: &Code<'a>, span: ByteSpan) -> Vec<Word<'a>> {
     let is_letter = |at: usize| code.code(at).is_some_and(is_of_name);
     let is_blank = |at: usize| {
         let byte = code.text.as_bytes()[at];
@@ -636,7 +636,7 @@ mod tests {
     fn check(text: &str, expected: &str) {
         let cell = CellText::read(text);
         let words = |uses: &NameUses<'_>| {
-            let it = uses.of("x").copied().unwrap_or_default();
+            let it = uses.get("x").copied().unwrap_or_default();
             let words = [
                 (uses.reads_all, "all"),
                 (it.is_read && !it.is_handed_on, "called"),

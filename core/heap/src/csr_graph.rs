@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::graph::ObjectGraph;
-use super::node::{Category, NodeIdx};
+use super::node::{NodeIdx, TensorCategory};
 use super::root::Root;
 use gpumem_model::holders::RootKind;
 
@@ -131,7 +131,9 @@ impl<'a> CsrGraph<'a> {
 
     pub(super) fn is_graph(&self, vertex: u32) -> bool {
         let node = self.node_of(vertex).map(|idx| self.graph.node(idx));
-        node.is_some_and(|node| node.category == Some(Category::Graph) && node.storage.is_none())
+        node.is_some_and(|node| {
+            node.category == Some(TensorCategory::Graph) && node.storage.is_none()
+        })
     }
 
     /// The successor number `n` of a vertex and the link to it, which is none

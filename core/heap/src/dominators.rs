@@ -18,12 +18,12 @@ pub(super) struct Dominators {
     /// The number of its immediate dominator; the session's is its own.
     pub(super) above: Vec<u32>,
     /// Who holds each, by numbers.
-    holders: Lists,
+    holders: NumberLists,
 }
 
 impl Dominators {
     /// Every vertex must be reached: what no root names hangs on "unnamed".
-    pub(super) fn of(web: &CsrGraph<'_>) -> Self {
+    pub(super) fn new(web: &CsrGraph<'_>) -> Self {
         let (vertices, numbers, parents) = search(web);
         let holders = holders(web, &vertices, &numbers);
         let semi = semidominators(&parents, &holders);
@@ -49,13 +49,13 @@ impl Dominators {
 
     /// The numbers of those that hold this one.
     pub(super) fn holders(&self, number: u32) -> &[u32] {
-        self.holders.of(number)
+        self.holders.get(number)
     }
 
     /// The numbers that each number dominates immediately.
-    pub(super) fn children(&self) -> Lists {
+    pub(super) fn children(&self) -> NumberLists {
         let pairs = || (1..self.above.len() as u32).map(|v| (self.above[v as usize], v));
-        Lists::new(self.above.len(), pairs)
+        NumberLists::new(self.above.len(), pairs)
     }
 
     /// For each number the one below the session on its way up.
@@ -72,12 +72,12 @@ impl Dominators {
 }
 
 /// A list of numbers for each number.
-pub(super) struct Lists {
+pub(super) struct NumberLists {
     starts: Vec<u32>,
     items: Vec<u32>,
 }
 
-impl Lists {
+impl NumberLists {
     /// From pairs (whose list, item), which are gone through twice.
     pub(super) fn new<I: Iterator<Item = (u32, u32)>>(n: usize, pairs: impl Fn() -> I) -> Self {
         let mut starts = vec![0_u32; n + 1];
@@ -96,7 +96,7 @@ impl Lists {
         Self { starts, items }
     }
 
-    pub(super) fn of(&self, number: u32) -> &[u32] {
+    pub(super) fn get(&self, number: u32) -> &[u32] {
         let (from, to) = (number as usize, number as usize + 1);
         &self.items[self.starts[from] as usize..self.starts[to] as usize]
     }
@@ -132,7 +132,7 @@ fn search(web: &CsrGraph<'_>) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
 
 /// Who holds each, by numbers. The session's hold on the roots is left out: it
 /// is their parent already.
-fn holders(web: &CsrGraph<'_>, vertices: &[u32], numbers: &[u32]) -> Lists {
+fn holders(web: &CsrGraph<'_>, vertices: &[u32], numbers: &[u32]) -> NumberLists {
     let pairs = || {
         (1..vertices.len() as u32).flat_map(|from| {
             let vertex = vertices[from as usize];
@@ -140,12 +140,12 @@ fn holders(web: &CsrGraph<'_>, vertices: &[u32], numbers: &[u32]) -> Lists {
                 .map(move |(target, _)| (numbers[target as usize], from))
         })
     };
-    Lists::new(vertices.len(), pairs)
+    NumberLists::new(vertices.len(), pairs)
 }
 
 /// The smallest number from which a path leads to each, on which every number
 /// in between is larger than its own.
-fn semidominators(parents: &[u32], holders: &Lists) -> Vec<u32> {
+fn semidominators(parents: &[u32], holders: &NumberLists) -> Vec<u32> {
     let n = parents.len() as u32;
     let mut semi = parents.to_vec();
     let mut forest = Forest {
@@ -154,7 +154,7 @@ fn semidominators(parents: &[u32], holders: &Lists) -> Vec<u32> {
         open: Vec::new(),
     };
     for v in (1..n).rev() {
-        let of_holders = holders.of(v).iter();
+        let of_holders = holders.get(v).iter();
         let least = of_holders
             .map(|holder| forest.best_above(*holder, v))
             .fold(semi[v as usize], u32::min);

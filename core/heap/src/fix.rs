@@ -1,5 +1,6 @@
 //! What to change so that a holder lets go: the user's own line, before and after.
 
+mod carried;
 mod collected;
 mod keepers;
 mod loops;
@@ -10,10 +11,10 @@ use collected::Collected;
 use gpumem_model::holders::{Holder, RootKind};
 use gpumem_model::source_text::is_name_letter;
 use gpumem_model::units::Bytes;
-pub use loops::filling_loop;
+pub use loops::{FillingLoop, filling_loop};
 use reads::Reads;
 pub use reads::Uses;
-use statement::{Code, Span};
+use statement::{ByteSpan, Code};
 
 /// Longer cells are not parsed.
 pub const LONGEST: usize = 1 << 15;
@@ -77,6 +78,8 @@ pub enum FixReason {
     Number,
     /// Without its graph a tensor keeps only its own values.
     Detached,
+    /// A view keeps the whole array; a copy has only its own values.
+    Copied,
     /// An exception keeps the frames of its traceback.
     WithoutTraceback,
     /// In host memory it takes nothing of the device.
@@ -95,6 +98,8 @@ pub enum FixReason {
     CollectorOn,
     /// A hook packs a result as it is, with its graph.
     DetachedInHook,
+    /// The graph of a state leads back through all steps before.
+    StateDetached,
 }
 
 /// The fix for `holder`, as a change of the cell's source if that shows the cause; `None` if nothing
@@ -141,7 +146,7 @@ fn once(command: &str, reason: FixReason) -> Fix {
 }
 
 fn of_output(source: &str) -> Fix {
-    let code = Code::of(source);
+    let code = Code::new(source);
     let last = code.statements().pop();
     match last.filter(|it| is_displayed(&code, *it)) {
         Some(span) => {
@@ -158,7 +163,7 @@ fn of_output(source: &str) -> Fix {
 }
 
 /// An expression by itself, in no block, and not silenced.
-fn is_displayed(code: &Code<'_>, span: Span) -> bool {
+fn is_displayed(code: &Code<'_>, span: ByteSpan) -> bool {
     let text = code.of_span(span);
     let in_no_block = span.start == 0 || code.text[..span.start].ends_with(['\n', ';']);
     let is_last = !(span.end..code.len()).any(|at| code.code(at) == Some(b';'));
@@ -180,8 +185,8 @@ fn is_displayed(code: &Code<'_>, span: Span) -> bool {
 /// of the cell rebinds it, if the new value is computed from the old one, or if the cell frees the old
 /// one first.
 pub fn fix_of_rerun(name: &str, source: &str) -> Option<Fix> {
-    let code = Code::of(source);
-    let binds = |span: &Span| {
+    let code = Code::new(source);
+    let binds = |span: &ByteSpan| {
         let text = code.of_span(*span);
         let value = text.strip_prefix(name).and_then(|rest| {
             let value = rest.trim_start().strip_prefix('=')?;
@@ -189,7 +194,7 @@ pub fn fix_of_rerun(name: &str, source: &str) -> Option<Fix> {
         });
         value.is_some_and(|value| {
             let start = span.end - value.len();
-            let of_value = Span { start, ..*span };
+            let of_value = ByteSpan { start, ..*span };
             code.find_word(of_value, name).next().is_none()
         })
     };
@@ -241,9 +246,13 @@ fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
         .iter()
         .enumerate()
         .filter(|(_, it)| it.contains(word));
+    let has_graph = holder.traits.graph > Bytes::ZERO;
+    if let Some(fix) = has_graph.then(|| carried::fix(word, sources)).flatten() {
+        return Some(fix);
+    }
     let mut goes_back = false;
     let mut changed = shown.filter_map(|(idx, source)| {
-        let code = Code::of(bounded(source));
+        let code = Code::new(bounded(source));
         let found = Collected::find(&code, collection, below)?;
         if below.contains(collected::FRAMES) && sources.iter().any(|it| reads::needs_frames(it)) {
             return Some(None);
@@ -254,9 +263,9 @@ fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
         } else {
             found.statement()
         };
-        let mut reads = Reads::of(word, code.of_span(span), sources);
+        let mut reads = Reads::find(word, code.of_span(span), sources);
         for other in others.iter().filter(|_| span != found.statement()) {
-            reads.add(&Reads::of(other.word(), code.of_span(span), sources));
+            reads.add(&Reads::find(other.word(), code.of_span(span), sources));
         }
         goes_back |= reads.graph;
         let fix = found.changed(holder, below, &reads, idx == 0, &others);
@@ -275,7 +284,7 @@ fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
         return None;
     }
     only.or_else(|| of_argument(holder, sources))
-        .or_else(|| of_any(holder))
+        .or_else(|| of_any(holder, sources))
 }
 
 /// What cells hand to a method of the object, which keeps it: `run.log({"loss": loss})`. If several do, a change of
@@ -285,9 +294,9 @@ fn of_argument(holder: &Holder, sources: &[&str]) -> Option<Fix> {
     let (object, _) = collection.split_once('.')?;
     let word = collection.rsplit('.').next()?;
     let mut fixes = sources.iter().enumerate().filter_map(|(idx, source)| {
-        let code = Code::of(bounded(source));
+        let code = Code::new(bounded(source));
         let found = Collected::find_handed(&code, object, below)?;
-        let reads = Reads::of(word, code.of_span(found.statement()), sources);
+        let reads = Reads::find(word, code.of_span(found.statement()), sources);
         let fix = found.changed(holder, below, &reads, true, &[])?;
         Some(Fix {
             elsewhere: idx > 0,
@@ -301,7 +310,7 @@ fn of_argument(holder: &Holder, sources: &[&str]) -> Option<Fix> {
 
 /// The statement of a cell that adds to a holder, or else the first that has its name.
 pub fn keeping_statement<'a>(holder: &Holder, source: &'a str) -> Option<&'a str> {
-    let code = Code::of(bounded(&source));
+    let code = Code::new(bounded(&source));
     let (collection, below) = collection(holder);
     let found = Collected::find(&code, collection, below).map(|it| it.statement());
     let name = holder
@@ -332,6 +341,13 @@ pub fn is_cache(holder: &Holder, source: &str) -> bool {
     word.is_some_and(|word| !word.is_empty() && reads::is_cache(word, source))
 }
 
+/// Whether a cell makes a holder anew of what it was and more: `past = torch.cat([past, new])`.
+pub fn is_extended(holder: &Holder, source: &str) -> bool {
+    let word = collection(holder).0.rsplit('.').next();
+    let is_it = |word: &str| !word.is_empty() && source.contains(word);
+    word.is_some_and(|word| is_it(word) && carried::is_extended(word, bounded(&source)))
+}
+
 /// How cells use what a holder collects.
 pub fn uses(holder: &Holder, sources: &[&str]) -> Uses {
     let word = collection(holder).0.rsplit('.').next();
@@ -356,7 +372,15 @@ pub fn is_data(holder: &Holder) -> bool {
 }
 
 /// Of data that is there to be collected, and to be thrown away: not of a model, a trainer or a class.
-fn of_any(holder: &Holder) -> Option<Fix> {
+fn of_any(holder: &Holder, sources: &[&str]) -> Option<Fix> {
+    // Deleted, it would be missed by the statement that extends it.
+    if sources.iter().any(|it| is_extended(holder, it)) {
+        let (collection, _) = collection(holder);
+        let mut begins = sources
+            .iter()
+            .filter_map(|it| carried::begins(collection, bounded(it)));
+        return begins.next().map(|it| once(&it, FixReason::Name));
+    }
     let traits = &holder.traits;
     // Without its variable a module may fail.
     let is_data = is_data(holder);
@@ -369,14 +393,10 @@ fn of_any(holder: &Holder) -> Option<Fix> {
     let is_name = !holder.name.contains(' ') || holder.name.contains('…');
     // What others hold, too, is not freed with this name.
     let is_shared = holder.traits.is_shared;
-    let is_branch = holder.name.contains(['.', '[']);
-    let command = match &*traits.type_name {
-        "tuple" | "Tensor" | "ndarray" if is_branch => return None,
-        "tuple" | "Tensor" | "ndarray" => format!("del {}", holder.name),
-        // Without its name the cell would fail.
-        _ => format!("{}.clear()", holder.name),
-    };
-    (is_data && is_name && !is_shared).then(|| once(&command, reason))
+    // Without its name the cell would fail, or bind it again.
+    let has_clear = !["tuple", "Tensor", "ndarray"].contains(&&*traits.type_name);
+    let command = format!("{}.clear()", holder.name);
+    (is_data && has_clear && is_name && !is_shared).then(|| once(&command, reason))
 }
 
 #[cfg(test)]
@@ -537,6 +557,11 @@ mod tests {
     #[test]
     fn the_tensor_in_what_is_kept_is_cut_and_nothing_else() {
         let checks = [
+            (
+                "best[0].base",
+                "best.append(a[:9])",
+                "best.append(a[:9].copy())",
+            ),
             (
                 "history[0][1].grad_fn",
                 "history.append((step, loss))",
@@ -806,7 +831,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_may_go_over_several_lines_and_stand_inside_another() {
+    fn a_statement_may_span_lines_and_be_nested() {
         let losses = with_graph("losses[0].grad_fn", true);
         check(
             &losses,
@@ -882,9 +907,12 @@ mod tests {
     #[test]
     fn a_name_is_freed_where_it_is_bound_anew() {
         let after = |source: &str| fix_of_rerun("model", source).map(|fix| fix.after);
-        let told = |line: &str| Some(format!("model = None\n{line}"));
-        assert_eq!(after("x = 1\nmodel = f(x)  # new"), told("model = f(x)"));
-        assert_eq!(after("model = f(\n    x\n)"), told("model = f(\n    x\n)"));
+        let changed = |line: &str| Some(format!("model = None\n{line}"));
+        assert_eq!(after("x = 1\nmodel = f(x)  # new"), changed("model = f(x)"));
+        assert_eq!(
+            after("model = f(\n    x\n)"),
+            changed("model = f(\n    x\n)")
+        );
         // It needs the old one, or is another name.
         for source in [
             "model = f(model)",

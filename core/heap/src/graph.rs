@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::node::{Category, Node, NodeIdx};
+use super::node::{Node, NodeIdx, TensorCategory};
 use super::root::Root;
 use super::step::Step;
 use gpumem_model::holders::{Allocated, RootKind};
@@ -95,8 +95,8 @@ impl GraphBuilder {
     }
 
     /// Sets what a node is for, as an object that holds it knows: an optimizer its state, a module its
-    /// parameters. If several do, the first in [`Category`]'s order wins.
-    pub fn categorise(&mut self, idx: NodeIdx, category: Category) {
+    /// parameters. If several do, the first in [`TensorCategory`]'s order wins.
+    pub fn categorise(&mut self, idx: NodeIdx, category: TensorCategory) {
         let known = &mut self.graph.nodes[idx.get()].category;
         *known = Some(known.map_or(category, |known| known.min(category)));
     }

@@ -3,7 +3,7 @@
 //! The graph is C++: Python's collector sees neither what a node saved nor that a tensor refers to it.
 
 use super::graph::{Edge, ObjectGraph};
-use super::node::{Category, NodeIdx};
+use super::node::{NodeIdx, TensorCategory};
 use super::root::Root;
 use super::step::Step;
 use gpumem_model::holders::RootKind;
@@ -17,7 +17,7 @@ impl ObjectGraph {
         if !self.roots.iter().any(is_unnamed) {
             return;
         }
-        let kinds = Cyclic::of(self).kinds();
+        let kinds = Cyclic::new(self).kinds();
         for root in self.roots.iter_mut().filter(|it| is_unnamed(it)) {
             if let Some(kind) = kinds[root.target.get()] {
                 root.name = NAME.into();
@@ -44,7 +44,7 @@ struct Cyclic<'g> {
 impl<'g> Cyclic<'g> {
     /// Of what is reached from what has no name, that which remains once all that nothing refers to is taken away,
     /// again and again.
-    fn of(graph: &'g ObjectGraph) -> Self {
+    fn new(graph: &'g ObjectGraph) -> Self {
         let n_nodes = graph.nodes.len();
         let mut starts = vec![0_u32; n_nodes + 1];
         for edge in &graph.edges {
@@ -120,7 +120,7 @@ impl<'g> Cyclic<'g> {
             Step::Attribute(name) if &**name == "grad" => Some(RootKind::GradientCycle),
             _ => {
                 let category = self.graph.node(edge.from).category;
-                (category == Some(Category::Graph)).then_some(RootKind::GraphCycle)
+                (category == Some(TensorCategory::Graph)).then_some(RootKind::GraphCycle)
             }
         }
     }
@@ -145,7 +145,7 @@ mod tests {
         let mut builder = GraphBuilder::default();
         let tensor = builder.node(Node::tensor("Tensor", "float32", &[64]));
         let node = builder.node(Node::object("ExpBackward0"));
-        builder.categorise(node, Category::Graph);
+        builder.categorise(node, TensorCategory::Graph);
         builder.edge(tensor, node, there);
         if let Some(back) = back {
             builder.edge(node, tensor, back);

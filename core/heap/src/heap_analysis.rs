@@ -1,10 +1,10 @@
 //! One search of the graph: everything about it that no device and no limit changes.
 
 use super::csr_graph::CsrGraph;
-use super::dominators::{Dominators, Lists};
+use super::dominators::{Dominators, NumberLists};
 use super::graph::ObjectGraph;
-use super::reach::Reach;
-use super::retained_size::{StorageIndex, Stored};
+use super::reach::Reachability;
+use super::retained_size::{SizedStorage, StorageIndex};
 use super::shared::{self, Sharers};
 use gpumem_model::units::Bytes;
 
@@ -14,9 +14,9 @@ use gpumem_model::units::Bytes;
 /// found by semi-NCA (Georgiadis, Tarjan and Werneck, *Finding Dominators in Practice*, 2006).
 pub struct HeapAnalysis<'a> {
     pub(super) web: CsrGraph<'a>,
-    pub(super) reach: Reach,
+    pub(super) reach: Reachability,
     pub(super) dominators: Dominators,
-    pub(super) children: Lists,
+    pub(super) children: NumberLists,
     /// The root, or the thing that roots share, under which each number is.
     pub(super) tops: Vec<u32>,
     pub(super) ground: StorageIndex,
@@ -27,12 +27,12 @@ impl<'a> HeapAnalysis<'a> {
     /// Analyzes a graph. Time and memory are about linear in its objects and edges.
     pub fn at(graph: &'a ObjectGraph) -> Self {
         let mut web = CsrGraph::new(graph);
-        let reach = Reach::of(&mut web);
-        let dominators = Dominators::of(&web);
+        let reach = Reachability::search(&mut web);
+        let dominators = Dominators::new(&web);
         let tops = dominators.tops();
         Self {
             children: dominators.children(),
-            ground: StorageIndex::of(&web, &reach, &dominators),
+            ground: StorageIndex::new(&web, &reach, &dominators),
             sharers: shared::sharers(&web, &dominators, &tops),
             tops,
             dominators,
@@ -54,7 +54,8 @@ impl<'a> HeapAnalysis<'a> {
     pub(super) fn unseen(&self, label: &str) -> Option<Bytes> {
         let handed_out = self.web.graph.ledger.get(label)?;
         let device = self.ground.devices.iter().position(|it| &**it == label);
-        let is_its = |it: &&Stored| it.is_handed_out() && Some(usize::from(it.device)) == device;
+        let is_its =
+            |it: &&SizedStorage| it.is_handed_out() && Some(usize::from(it.device)) == device;
         let found = self.ground.storages.iter().filter(is_its);
         let (n_bytes, n_storages) = found.fold((0, 0), |(n_bytes, n), it| {
             (it.n_bytes.saturating_add(n_bytes), n + 1)

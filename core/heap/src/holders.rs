@@ -7,27 +7,27 @@ use super::branches::MAX_DEPTH;
 use super::csr_graph::{RootName, SESSION};
 use super::heap_analysis::HeapAnalysis;
 use super::inventory::{Grown, SeriesName, Since};
-use super::node::{CACHE, Category, NodeIdx};
+use super::node::{CACHE, NodeIdx, TensorCategory};
 use super::path;
-use super::reach::Held;
-use super::retained_size::{RetainedSize, Stored};
+use super::reach::BestHolder;
+use super::retained_size::{RetainedSize, SizedStorage};
 use super::shared::Sharers;
 use super::step::Step;
-use super::{Holders, Limits, ledger, words};
+use super::{HolderLimits, Holders, ledger, words};
 use gpumem_model::holders::{
-    Bound, DeviceHolders, Holder, Keeper, Kept, LibraryObject, NameLevel, Origin, Part, Rest,
-    RootKind, SharedMemory, Traits,
+    Bound, DeviceHolders, Holder, HolderOrigin, IpythonRetention, Keeper, LibraryObject, NameLevel,
+    Remainder, RootKind, SharedMemory, StorageUse, Traits,
 };
 use gpumem_model::units::{ByteDelta, Bytes};
 
 /// What lies under a name, or under what several names share.
 struct Top {
-    largest: Stored,
-    parts: BTreeMap<Part, u64>,
+    largest: SizedStorage,
+    parts: BTreeMap<StorageUse, u64>,
 }
 
 impl Top {
-    fn new(largest: Stored) -> Self {
+    fn new(largest: SizedStorage) -> Self {
         Self {
             largest,
             parts: BTreeMap::new(),
@@ -36,8 +36,8 @@ impl Top {
 }
 
 /// What most of the bytes under these are for.
-fn most<'t>(tops: impl IntoIterator<Item = &'t Top>) -> Option<Part> {
-    let mut sums: BTreeMap<Part, u64> = BTreeMap::new();
+fn most<'t>(tops: impl IntoIterator<Item = &'t Top>) -> Option<StorageUse> {
+    let mut sums: BTreeMap<StorageUse, u64> = BTreeMap::new();
     for (part, n_bytes) in tops.into_iter().flat_map(|top| &top.parts) {
         *sums.entry(*part).or_default() += n_bytes;
     }
@@ -49,7 +49,7 @@ fn most<'t>(tops: impl IntoIterator<Item = &'t Top>) -> Option<Part> {
 
 impl HeapAnalysis<'_> {
     /// Who holds what, within `limits`, and how it grew if there was an earlier search.
-    pub fn holders(&self, limits: &Limits, since: Option<Since<'_>>) -> Holders {
+    pub fn holders(&self, limits: &HolderLimits, since: Option<Since<'_>>) -> Holders {
         let mut devices: Vec<DeviceHolders> = self
             .labels()
             .enumerate()
@@ -72,7 +72,7 @@ impl HeapAnalysis<'_> {
         &self,
         device: u16,
         label: &str,
-        limits: &Limits,
+        limits: &HolderLimits,
         grown: Option<&Grown<'_>>,
     ) -> DeviceHolders {
         let tallies = self.ground.tallies(&self.web, &self.dominators, device);
@@ -120,9 +120,9 @@ impl HeapAnalysis<'_> {
         &self,
         tallies: &[RetainedSize],
         tops: &HashMap<u32, Top>,
-        limits: &Limits,
+        limits: &HolderLimits,
         grown: Option<&Grown<'_>>,
-    ) -> (Vec<Holder>, Rest) {
+    ) -> (Vec<Holder>, Remainder) {
         let of_root = |root: u32| tallies[self.dominators.number(root) as usize].n_bytes;
         let mut roots: Vec<u32> = (1..self.web.first_node())
             .filter(|root| of_root(*root) > 0)
@@ -130,10 +130,10 @@ impl HeapAnalysis<'_> {
         // Of equal ones those that are new: names that are numbered are many.
         let more_than_before = |root: u32| {
             let name = &self.web.names[root as usize - 1];
-            grown.and_then(|grown| grown.of(name.kind, name.name))
+            grown.and_then(|grown| grown.growth(name.kind, name.name))
         };
         roots.sort_by_cached_key(|root| Reverse((of_root(*root), more_than_before(*root))));
-        let mut more = Rest::default();
+        let mut more = Remainder::default();
         for root in roots.drain(limits.n_roots.min(roots.len())..) {
             more.add(1, of_root(root));
         }
@@ -146,7 +146,7 @@ impl HeapAnalysis<'_> {
         root: u32,
         tallies: &[RetainedSize],
         tops: &HashMap<u32, Top>,
-        limits: &Limits,
+        limits: &HolderLimits,
         grown: Option<&Grown<'_>>,
     ) -> Holder {
         let number = self.dominators.number(root);
@@ -156,7 +156,7 @@ impl HeapAnalysis<'_> {
         let largest = top.map_or(root, |top| self.vertex(top.largest.number));
         let target = self.target(root);
         // What the name holds itself is shown in its place, with what that holds.
-        let shown = match self.children.of(number) {
+        let shown = match self.children.get(number) {
             [child] if self.web.node_of(self.vertex(*child)) == target => *child,
             _ => number,
         };
@@ -165,9 +165,9 @@ impl HeapAnalysis<'_> {
             name: name.name.to_owned(),
             kind: name.kind,
             retained: Bytes::new(tally.n_bytes),
-            grown: grown.and_then(|grown| grown.of(name.kind, name.name)),
+            grown: grown.and_then(|grown| grown.growth(name.kind, name.name)),
             fresh: grown.and_then(|grown| grown.fresh_of(name.kind, name.name)),
-            origin: Origin::default(),
+            origin: HolderOrigin::default(),
             path: path::text(&self.web, &self.reach, SESSION, largest),
             what: match target {
                 Some(idx) => words::object(self.web.graph.node(idx), tally),
@@ -194,7 +194,7 @@ impl HeapAnalysis<'_> {
         target: Option<NodeIdx>,
         tally: &RetainedSize,
         largest: u32,
-        part: Option<Part>,
+        part: Option<StorageUse>,
     ) -> Traits {
         let type_name = target.map(|idx| &*self.web.graph.node(idx).type_name);
         let links = self.reach.path(SESSION, largest);
@@ -304,8 +304,8 @@ impl HeapAnalysis<'_> {
         &self,
         tallies: &[RetainedSize],
         tops: &HashMap<u32, Top>,
-        limits: &Limits,
-    ) -> (Vec<SharedMemory>, Rest) {
+        limits: &HolderLimits,
+    ) -> (Vec<SharedMemory>, Remainder) {
         let mut groups: BTreeMap<&Sharers, Vec<u32>> = BTreeMap::new();
         for (number, sharers) in &self.sharers {
             if tallies[*number as usize].n_bytes > 0 {
@@ -323,7 +323,7 @@ impl HeapAnalysis<'_> {
             })
             .collect();
         groups.sort_by_key(|(_, _, sum)| Reverse(sum.n_bytes));
-        let mut more = Rest::default();
+        let mut more = Remainder::default();
         for (_, _, sum) in groups.drain(limits.n_shared.min(groups.len())..) {
             more.add(1, sum.n_bytes);
         }
@@ -352,13 +352,13 @@ impl HeapAnalysis<'_> {
         &self,
         device: u16,
         tallies: &[RetainedSize],
-        limits: &Limits,
+        limits: &HolderLimits,
         grown: Option<&Grown<'_>>,
     ) -> Vec<Holder> {
         let keeps_nothing = |root: u32| tallies[self.dominators.number(root) as usize].n_bytes == 0;
         let stored = self.ground.storages.iter();
         let stored = stored.filter(|it| it.device == device && keeps_nothing(it.root));
-        let mut by_root: BTreeMap<u32, Vec<&Stored>> = BTreeMap::new();
+        let mut by_root: BTreeMap<u32, Vec<&SizedStorage>> = BTreeMap::new();
         for stored in stored {
             by_root.entry(stored.root).or_default().push(stored);
         }
@@ -366,7 +366,7 @@ impl HeapAnalysis<'_> {
             .into_iter()
             .filter_map(|(root, stored)| {
                 let name = self.web.name_of(root)?;
-                let more = grown?.of(name.kind, name.name)?;
+                let more = grown?.growth(name.kind, name.name)?;
                 (more > ByteDelta::ZERO).then(|| {
                     let holder = self.sharer(root, &stored, tallies);
                     Holder {
@@ -388,7 +388,7 @@ impl HeapAnalysis<'_> {
         &self,
         device: u16,
         tallies: &[RetainedSize],
-        limits: &Limits,
+        limits: &HolderLimits,
         grown: Option<&Grown<'_>>,
     ) -> (Vec<NameLevel>, Vec<Holder>) {
         let mut levels: BTreeMap<SeriesName<'_>, (u64, u64)> = BTreeMap::new();
@@ -431,7 +431,7 @@ impl HeapAnalysis<'_> {
     }
 
     /// A name with these storages, each of which has other names, too.
-    fn sharer(&self, root: u32, stored: &[&Stored], tallies: &[RetainedSize]) -> Holder {
+    fn sharer(&self, root: u32, stored: &[&SizedStorage], tallies: &[RetainedSize]) -> Holder {
         let name = &self.web.names[root as usize - 1];
         let largest = stored
             .iter()
@@ -481,9 +481,9 @@ impl HeapAnalysis<'_> {
     }
 
     /// What each place of `IPython` keeps that no name of the user's reaches.
-    fn kept<'s>(&self, stored: impl Iterator<Item = &'s Stored>) -> Vec<Kept> {
-        let mut places: BTreeMap<RootKind, (Bytes, &Stored)> = BTreeMap::new();
-        for stored in stored.filter(|it| it.held == Held::ByIpython) {
+    fn kept<'s>(&self, stored: impl Iterator<Item = &'s SizedStorage>) -> Vec<IpythonRetention> {
+        let mut places: BTreeMap<RootKind, (Bytes, &SizedStorage)> = BTreeMap::new();
+        for stored in stored.filter(|it| it.held == BestHolder::ByIpython) {
             let Some(name) = self.web.name_of(stored.root) else {
                 continue;
             };
@@ -493,10 +493,10 @@ impl HeapAnalysis<'_> {
                 *largest = stored;
             }
         }
-        let kept = |(place, (n_bytes, largest)): (RootKind, (Bytes, &Stored))| {
+        let kept = |(place, (n_bytes, largest)): (RootKind, (Bytes, &SizedStorage))| {
             let vertex = self.vertex(largest.number);
             let name = self.web.name_of(largest.root);
-            Kept {
+            IpythonRetention {
                 place,
                 n_bytes,
                 name: name.map_or_else(String::new, |name| name.name.to_owned()),
@@ -504,7 +504,7 @@ impl HeapAnalysis<'_> {
                 what: self.owner_words(vertex),
             }
         };
-        let mut kept: Vec<Kept> = places.into_iter().map(kept).collect();
+        let mut kept: Vec<IpythonRetention> = places.into_iter().map(kept).collect();
         kept.sort_by_key(|it| Reverse(it.n_bytes));
         kept
     }
@@ -555,9 +555,9 @@ fn filler(name: &RootName<'_>) -> String {
     name.filled_by.unwrap_or_default().to_owned()
 }
 
-/// What the storages of a device are for, in the order of [`Part::ALL`].
-fn parts<'s>(stored: impl Iterator<Item = &'s Stored>) -> Vec<(Part, Bytes)> {
-    let mut parts: BTreeMap<Part, Bytes> = BTreeMap::new();
+/// What the storages of a device are for, in the order of [`StorageUse::ALL`].
+fn parts<'s>(stored: impl Iterator<Item = &'s SizedStorage>) -> Vec<(StorageUse, Bytes)> {
+    let mut parts: BTreeMap<StorageUse, Bytes> = BTreeMap::new();
     for stored in stored.filter(|it| it.is_handed_out()) {
         *parts.entry(part(stored)).or_default() += Bytes::new(stored.n_bytes);
     }
@@ -565,16 +565,16 @@ fn parts<'s>(stored: impl Iterator<Item = &'s Stored>) -> Vec<(Part, Bytes)> {
 }
 
 /// Who holds it goes before what it is: a model that nothing but a traceback holds is the traceback's.
-fn part(stored: &Stored) -> Part {
+fn part(stored: &SizedStorage) -> StorageUse {
     match (stored.held, stored.category) {
-        (Held::Unnamed, _) => Part::Unnamed,
-        (Held::ByIpython, _) => Part::Ipython,
-        (Held::BySystem, _) | (_, Some(Category::Workspace)) => Part::Workspaces,
-        (_, Some(Category::Parameter)) => Part::Parameters,
-        (_, Some(Category::Gradient)) => Part::Gradients,
-        (_, Some(Category::OptimizerState)) => Part::OptimizerState,
-        (_, Some(Category::KvCache)) => Part::KvCaches,
-        _ if stored.is_saved => Part::Graphs,
-        _ => Part::Names,
+        (BestHolder::Unnamed, _) => StorageUse::Unnamed,
+        (BestHolder::ByIpython, _) => StorageUse::Ipython,
+        (BestHolder::BySystem, _) | (_, Some(TensorCategory::Workspace)) => StorageUse::Workspaces,
+        (_, Some(TensorCategory::Parameter)) => StorageUse::Parameters,
+        (_, Some(TensorCategory::Gradient)) => StorageUse::Gradients,
+        (_, Some(TensorCategory::OptimizerState)) => StorageUse::OptimizerState,
+        (_, Some(TensorCategory::KvCache)) => StorageUse::KvCaches,
+        _ if stored.is_saved => StorageUse::Graphs,
+        _ => StorageUse::Names,
     }
 }

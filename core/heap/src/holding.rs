@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::csr_graph::CsrGraph;
 use super::heap_analysis::HeapAnalysis;
-use super::reach::Held;
-use super::retained_size::Stored;
+use super::reach::BestHolder;
+use super::retained_size::SizedStorage;
 use super::step::Step;
 use gpumem_model::holders::RootKind;
 use gpumem_model::units::Bytes;
@@ -64,8 +64,8 @@ impl HeapAnalysis<'_> {
     }
 
     /// Visits each variable with the storages that it holds, those of variables that it reaches left out.
-    pub(super) fn each_variable<'s>(&'s self, mut visit: impl FnMut(u32, &[&'s Stored])) {
-        let mut stored_at: Vec<Option<&Stored>> = vec![None; self.web.n_vertices()];
+    pub(super) fn each_variable<'s>(&'s self, mut visit: impl FnMut(u32, &[&'s SizedStorage])) {
+        let mut stored_at: Vec<Option<&SizedStorage>> = vec![None; self.web.n_vertices()];
         for stored in &self.ground.storages {
             stored_at[self.vertex(stored.number) as usize] = Some(stored);
         }
@@ -79,15 +79,15 @@ impl HeapAnalysis<'_> {
             is_named[target as usize] = true;
         }
         // What only a graph holds has no other name.
-        let mut of_graphs: HashMap<u32, Vec<&Stored>> = HashMap::new();
+        let mut of_graphs: HashMap<u32, Vec<&SizedStorage>> = HashMap::new();
         let in_graphs = self.ground.storages.iter();
-        for stored in in_graphs.filter(|it| it.held == Held::InGraph) {
+        for stored in in_graphs.filter(|it| it.held == BestHolder::InGraph) {
             of_graphs.entry(stored.root).or_default().push(stored);
         }
         let mut met_by = vec![0; self.web.n_vertices()];
         let mut visits_left = MAX_VISITS;
         for root in roots {
-            let mut found: Vec<&Stored> = Vec::new();
+            let mut found: Vec<&SizedStorage> = Vec::new();
             let mut open = vec![root];
             while let Some(vertex) = open.pop() {
                 found.extend(stored_at[vertex as usize]);
@@ -108,7 +108,11 @@ impl HeapAnalysis<'_> {
         }
     }
 
-    fn holding<'s>(&self, root: u32, found: impl Iterator<Item = &'s Stored>) -> Option<Holding> {
+    fn holding<'s>(
+        &self,
+        root: u32,
+        found: impl Iterator<Item = &'s SizedStorage>,
+    ) -> Option<Holding> {
         let target = self.target(root).map(|idx| self.web.graph.node(idx));
         let mut holding = Holding {
             name: self.web.name_of(root)?.name.into(),
@@ -116,7 +120,7 @@ impl HeapAnalysis<'_> {
             ..Holding::default()
         };
         let mut n_first = Bytes::ZERO;
-        let is_followed = |it: &&Stored| it.is_handed_out() && it.n_bytes >= SMALLEST_STORAGE;
+        let is_followed = |it: &&SizedStorage| it.is_handed_out() && it.n_bytes >= SMALLEST_STORAGE;
         for stored in found.filter(is_followed).take(MAX_IDS) {
             let n_bytes = Bytes::new(stored.n_bytes);
             holding.n_bytes += n_bytes;

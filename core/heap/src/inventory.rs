@@ -27,7 +27,7 @@ const OTHER_NAMES: &str = "…";
 pub struct Inventory {
     /// What was there on each device.
     pub devices: Vec<Shelf>,
-    /// The names that [`Entry::name`] counts.
+    /// The names that [`InventoryEntry::name`] counts.
     pub names: Vec<(RootKind, Box<str>)>,
     /// The search covered more than names: libraries, cyclic garbage, what nothing leads to.
     pub is_whole: bool,
@@ -39,11 +39,11 @@ pub struct Shelf {
     /// As people write it: `cuda:0`.
     pub device: Box<str>,
     /// By their ids, in order.
-    pub storages: Vec<(u64, Entry)>,
+    pub storages: Vec<(u64, InventoryEntry)>,
     /// Storages of at most this size are not among `storages`, but in `sums`.
     pub summed_up_to: Bytes,
     /// One for each name that has such storages, and for each of both kinds of them.
-    pub sums: Vec<Entry>,
+    pub sums: Vec<InventoryEntry>,
     /// What the allocators had handed out, if they reported it.
     pub handed_out: Option<Bytes>,
     /// Part of it: found nowhere.
@@ -56,7 +56,7 @@ pub struct Shelf {
 
 /// A storage, or the sum of small ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct InventoryEntry {
     /// Its size.
     pub n_bytes: Bytes,
     /// The position of its name.
@@ -68,12 +68,12 @@ pub struct Entry {
 impl HeapAnalysis<'_> {
     /// What is there now, for comparison with a later search.
     pub fn inventory(&self) -> Inventory {
-        Inventory::of(self)
+        Inventory::new(self)
     }
 }
 
 impl Inventory {
-    fn of(look: &HeapAnalysis<'_>) -> Self {
+    fn new(look: &HeapAnalysis<'_>) -> Self {
         let graph = look.web.graph;
         let shelf = |label: &str| Shelf {
             device: label.into(),
@@ -90,7 +90,7 @@ impl Inventory {
             let storage = node.and_then(|node| graph.node(node).storage.as_ref());
             let storage = storage.filter(|storage| storage.n_bytes > Bytes::ZERO);
             if let (Some(storage), Some(name)) = (storage, stored.root.checked_sub(1)) {
-                let entry = Entry {
+                let entry = InventoryEntry {
                     n_bytes: storage.n_bytes,
                     name,
                     is_handed_out: stored.is_handed_out(),
@@ -202,7 +202,7 @@ impl Inventory {
 
     /// What was handed out and names lead to.
     fn named(&self, shelf: &Shelf) -> Bytes {
-        let is_named = |entry: &&Entry| {
+        let is_named = |entry: &&InventoryEntry| {
             let (kind, _) = self.names[entry.name as usize];
             entry.is_handed_out && (kind.is_named() || kind.is_ipython())
         };
@@ -220,7 +220,10 @@ impl Inventory {
     }
 
     /// What each name has of these.
-    fn by_name<'e>(&self, entries: impl Iterator<Item = &'e Entry>) -> HashMap<Name<'_>, Bytes> {
+    fn by_name<'e>(
+        &self,
+        entries: impl Iterator<Item = &'e InventoryEntry>,
+    ) -> HashMap<InventoryName<'_>, Bytes> {
         let mut sums = vec![Bytes::ZERO; self.names.len()];
         for entry in entries {
             sums[entry.name as usize] += entry.n_bytes;
@@ -234,7 +237,7 @@ impl Inventory {
 }
 
 impl Shelf {
-    fn entries(&self) -> impl Iterator<Item = &Entry> {
+    fn entries(&self) -> impl Iterator<Item = &InventoryEntry> {
         self.storages
             .iter()
             .map(|(_, entry)| entry)
@@ -242,7 +245,7 @@ impl Shelf {
     }
 
     /// Listed storages that an earlier search did not find.
-    fn entries_beyond<'s>(&'s self, earlier: &'s Self) -> impl Iterator<Item = &'s Entry> {
+    fn entries_beyond<'s>(&'s self, earlier: &'s Self) -> impl Iterator<Item = &'s InventoryEntry> {
         let small = self.small_beside(earlier);
         let mut known = earlier.storages.iter().map(|(id, _)| id).peekable();
         let fresh = self.storages.iter().filter(move |(id, entry)| {
@@ -258,7 +261,7 @@ impl Shelf {
     }
 
     /// What is at most so large, storages and sums.
-    fn entries_up_to(&self, small: Bytes) -> impl Iterator<Item = &Entry> {
+    fn entries_up_to(&self, small: Bytes) -> impl Iterator<Item = &InventoryEntry> {
         let storages = self.storages.iter().map(|(_, entry)| entry);
         let storages = storages.filter(move |entry| entry.n_bytes <= small);
         storages.chain(&self.sums)
@@ -280,7 +283,7 @@ impl Shelf {
         for (_, entry) in small {
             *sums.entry((entry.name, entry.is_handed_out)).or_default() += entry.n_bytes;
         }
-        let sum = |((name, is_handed_out), n_bytes)| Entry {
+        let sum = |((name, is_handed_out), n_bytes)| InventoryEntry {
             n_bytes,
             name,
             is_handed_out,
@@ -329,7 +332,7 @@ impl<'i> Since<'i> {
     }
 }
 
-type Name<'i> = (RootKind, &'i str);
+type InventoryName<'i> = (RootKind, &'i str);
 
 /// A name as it is compared: [`RootKind::series_name`].
 pub(super) type SeriesName<'i> = (RootKind, Cow<'i, str>);
@@ -338,10 +341,10 @@ pub(super) type SeriesName<'i> = (RootKind, Cow<'i, str>);
 pub(super) struct Grown<'i> {
     before: &'i Inventory,
     device: &'i str,
-    now: HashMap<Name<'i>, Bytes>,
-    then: HashMap<Name<'i>, Bytes>,
+    now: HashMap<InventoryName<'i>, Bytes>,
+    then: HashMap<InventoryName<'i>, Bytes>,
     /// The new storages of each name.
-    fresh: HashMap<Name<'i>, Bytes>,
+    fresh: HashMap<InventoryName<'i>, Bytes>,
     n_fresh: Bytes,
     /// Both searches went equally far; otherwise what is beyond names is new to one of them.
     is_comparable: bool,
@@ -351,7 +354,7 @@ pub(super) struct Grown<'i> {
 impl Grown<'_> {
     /// A name that only took over what another one had did not grow: none can have grown by more
     /// than is new on the device. `None` where the look before did not go that far.
-    pub(super) fn of(&self, kind: RootKind, name: &str) -> Option<ByteDelta> {
+    pub(super) fn growth(&self, kind: RootKind, name: &str) -> Option<ByteDelta> {
         let held = |at: &HashMap<_, Bytes>| at.get(&(kind, name)).copied().unwrap_or_default();
         let grown = held(&self.now).since(held(&self.then));
         self.knows(kind)

@@ -1,6 +1,6 @@
 //! What allocators have handed out, compared with what the objects found hold of it.
 
-use gpumem_model::holders::{DeviceHolders, Holder, Part, RootKind};
+use gpumem_model::holders::{DeviceHolders, Holder, RootKind, StorageUse};
 use gpumem_model::units::{ByteDelta, Bytes};
 
 /// The workspace that torch gives cuBLAS: two times 4 MiB and eight times 16 KiB.
@@ -25,11 +25,11 @@ pub(super) fn add_unseen(
             1 => "a workspace, by its size: torch keeps one for each handle".to_owned(),
             n => format!("{n} workspaces, by their size: torch keeps one for each handle"),
         };
-        (RootKind::System, Part::Workspaces, "cuBLAS", what)
+        (RootKind::System, StorageUse::Workspaces, "cuBLAS", what)
     } else {
         let name = if is_whole { OUTSIDE } else { NAMELESS };
-        let what = words(is_whole, held.is_cut).to_owned();
-        (RootKind::Unnamed, Part::Unnamed, name, what)
+        let what = remainder_text(is_whole, held.is_cut).to_owned();
+        (RootKind::Unnamed, StorageUse::Unnamed, name, what)
     };
     held.n_bytes += unseen;
     match held.parts.iter_mut().find(|(it, _)| *it == part) {
@@ -56,7 +56,7 @@ fn n_workspaces(unseen: Bytes) -> u64 {
     if is_exact && n <= MOST { n } else { 0 }
 }
 
-fn words(is_whole: bool, is_cut: bool) -> &'static str {
+fn remainder_text(is_whole: bool, is_cut: bool) -> &'static str {
     match (is_whole, is_cut) {
         (_, true) => "allocated, and not found as far as was looked",
         (true, false) => {
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_workspace_is_known_by_its_size() {
-        let check = |unseen: u64, expected: (RootKind, &str, Part)| {
+        let check = |unseen: u64, expected: (RootKind, &str, StorageUse)| {
             let mut holders = DeviceHolders::default();
             add_unseen(&mut holders, Bytes::new(unseen), true, None);
             let [holder] = &holders.roots[..] else {
@@ -112,10 +112,10 @@ mod tests {
                 (holders.n_bytes, holders.n_bytes)
             );
         };
-        let cublas = (RootKind::System, "cuBLAS", Part::Workspaces);
+        let cublas = (RootKind::System, "cuBLAS", StorageUse::Workspaces);
         check(8_519_680, cublas);
         check(3 * 8_519_680, cublas);
-        let other = (RootKind::Unnamed, "outside Python", Part::Unnamed);
+        let other = (RootKind::Unnamed, "outside Python", StorageUse::Unnamed);
         check(8_519_681, other);
         check(33_554_432, other);
         check(17 * 8_519_680, other);

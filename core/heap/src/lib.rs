@@ -8,7 +8,7 @@
 //! tells what is new [`Since`] then.
 //!
 //! ```
-//! use gpumem_heap::{GraphBuilder, HeapAnalysis, Inventory, Limits, Node, Root, Step};
+//! use gpumem_heap::{GraphBuilder, HeapAnalysis, Inventory, HolderLimits, Node, Root, Step};
 //! use gpumem_model::units::{ByteDelta, Bytes};
 //!
 //! let heap_with = |n_losses: u64| {
@@ -25,7 +25,7 @@
 //! let graph = heap_with(5);
 //! let heap = HeapAnalysis::at(&graph);
 //! let now = heap.inventory();
-//! let holders = heap.holders(&Limits::default(), Some(now.since(&before)));
+//! let holders = heap.holders(&HolderLimits::default(), Some(now.since(&before)));
 //! let losses = &holders.on("cuda:0").expect("a device").roots[0];
 //! assert_eq!(losses.retained, Bytes::mib(20));
 //! assert_eq!(losses.grown, Some(Bytes::mib(8) - Bytes::ZERO));
@@ -63,23 +63,23 @@ mod tests;
 mod twin_names;
 mod words;
 
-pub use block_names::{BlockNames, Extent};
+pub use block_names::{BlockNames, SearchCoverage};
 pub use cell_text::{CellText, FunctionText, NameUse, NameUses};
 pub use changed::changed_text;
 pub use changed::{Piece, changed};
-pub use fix::{Fix, FixReason, LONGEST as LONGEST_OF_FIX, fix};
 pub use fix::{
-    Uses, filling_loop, fix_of_rerun, is_cache, is_data, is_emptied, is_let_go, keeping_statement,
-    uses,
+    FillingLoop, Uses, filling_loop, fix_of_rerun, is_cache, is_data, is_emptied, is_extended,
+    is_let_go, keeping_statement, uses,
 };
-pub use found::Found;
+pub use fix::{Fix, FixReason, LONGEST as LONGEST_OF_FIX, fix};
+pub use found::HeapSearchResult;
 pub use graph::{GraphBuilder, ObjectGraph};
 pub use heap_analysis::HeapAnalysis;
 pub use holding::Holding;
-pub use inventory::{Entry, Shelf};
 pub use inventory::{Inventory, Since};
-pub use node::{Category, LibraryClass, Node, NodeIdx, Storage};
-pub use outlived::Asked;
+pub use inventory::{InventoryEntry, Shelf};
+pub use node::{LibraryClass, Node, NodeIdx, Storage, TensorCategory};
+pub use outlived::OutlivedQuery;
 pub use preferred::HeldBy;
 pub use root::Root;
 pub use step::Step;
@@ -89,7 +89,7 @@ use gpumem_model::holders::DeviceHolders;
 
 /// How much of a graph [`Holders`] lists; the rest is summed up. The defaults fill one screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct HolderLimits {
     /// Names per device.
     pub n_roots: usize,
     /// Groups of names that share something.
@@ -104,7 +104,7 @@ pub struct Limits {
     pub n_storages: usize,
 }
 
-impl Default for Limits {
+impl Default for HolderLimits {
     fn default() -> Self {
         Self {
             n_roots: 24,
@@ -126,7 +126,7 @@ pub struct Holders {
 
 impl Holders {
     /// Summarises a graph.
-    pub fn of(graph: &ObjectGraph, limits: &Limits) -> Self {
+    pub fn from_graph(graph: &ObjectGraph, limits: &HolderLimits) -> Self {
         HeapAnalysis::at(graph).holders(limits, None)
     }
 

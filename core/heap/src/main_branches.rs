@@ -6,9 +6,9 @@ use super::branches::MAX_DEPTH;
 use super::csr_graph::{NONE, SESSION};
 use super::heap_analysis::HeapAnalysis;
 use super::inventory::Grown;
-use super::retained_size::{RetainedSize, Stored};
+use super::retained_size::{RetainedSize, SizedStorage};
 use super::step::Step;
-use super::{Limits, path, words};
+use super::{HolderLimits, path, words};
 use gpumem_model::holders::{Holder, NameLevel, RootKind, Traits};
 use gpumem_model::units::Bytes;
 
@@ -29,11 +29,11 @@ struct Branch<'s> {
     n_saved: u64,
     n_new: u64,
     /// The largest of those that are new, or else of all.
-    main: &'s Stored,
+    main: &'s SizedStorage,
 }
 
 impl<'s> Branch<'s> {
-    fn new(main: &'s Stored) -> Self {
+    fn new(main: &'s SizedStorage) -> Self {
         Self {
             n_bytes: 0,
             n_storages: 0,
@@ -43,7 +43,7 @@ impl<'s> Branch<'s> {
         }
     }
 
-    fn add(&mut self, stored: &'s Stored, is_new: bool) {
+    fn add(&mut self, stored: &'s SizedStorage, is_new: bool) {
         self.n_bytes += stored.n_bytes;
         self.n_storages += 1;
         self.n_saved += if stored.is_saved { stored.n_bytes } else { 0 };
@@ -62,14 +62,14 @@ impl HeapAnalysis<'_> {
         device: u16,
         names: &BTreeSet<&str>,
         tallies: &[RetainedSize],
-        limits: &Limits,
+        limits: &HolderLimits,
         grown: Option<&Grown<'_>>,
     ) -> (Vec<NameLevel>, Vec<Holder>) {
         let is_asked = |root: u32| {
             let name = self.web.name_of(root);
             name.filter(|it| it.kind == RootKind::Variable && names.contains(it.name))
         };
-        let is_new = |stored: &Stored| {
+        let is_new = |stored: &SizedStorage| {
             let node = self.web.node_of(self.vertex(stored.number));
             let storage = node.and_then(|node| self.web.graph.node(node).storage.as_ref());
             let name = self.web.name_of(stored.root);
@@ -120,7 +120,7 @@ impl HeapAnalysis<'_> {
         head: u32,
         branch: &Branch<'_>,
         tallies: &[RetainedSize],
-        limits: &Limits,
+        limits: &HolderLimits,
     ) -> Option<Holder> {
         let edge = self.web.graph.edges.get(head as usize)?;
         let name = self.web.name_of(root)?;

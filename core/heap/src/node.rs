@@ -23,7 +23,7 @@ named! {
     /// What a tensor is for. A storage takes the first category that applies: a parameter that a graph has
     /// saved as well is a parameter.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub enum Category {
+    pub enum TensorCategory {
         /// What a model learns, and its buffers.
         Parameter = "parameter",
         /// The gradient of a parameter.
@@ -63,14 +63,14 @@ pub struct Node {
     pub type_name: Arc<str>,
     /// What a tensor is for; `None` for objects that are not tensors, and for a storage, which takes the
     /// category of the tensors that hold it.
-    pub category: Option<Category>,
+    pub category: Option<TensorCategory>,
     /// Of a tensor, its element type: `float32`.
     pub dtype: Option<Arc<str>>,
     /// Of a tensor, its dimensions.
     pub shape: Option<Box<[u64]>>,
     /// The bytes, if the node is a storage.
     pub storage: Option<Storage>,
-    /// Of a container that never holds more than so many: a `deque(maxlen=…)`, an `lru_cache`.
+    /// Maximum number of items of a bounded container: a `deque(maxlen=…)`, an `lru_cache`.
     pub bound: Option<Bound>,
     /// The class of a library that it is of or comes from, if leaks of that class are known.
     pub class: Option<Arc<LibraryClass>>,
@@ -115,7 +115,7 @@ impl Node {
         shape: &[u64],
     ) -> Self {
         Self {
-            category: Some(Category::Tensor),
+            category: Some(TensorCategory::Tensor),
             dtype: Some(dtype.into()),
             shape: Some(shape.into()),
             ..Self::object(type_name)
@@ -124,7 +124,7 @@ impl Node {
 
     /// A node of the autograd graph.
     pub fn graph(type_name: impl Into<Arc<str>>) -> Self {
-        Self::object(type_name).of(Category::Graph)
+        Self::object(type_name).with_category(TensorCategory::Graph)
     }
 
     /// Bytes on the device with that label.
@@ -152,7 +152,7 @@ impl Node {
 
     /// The same node, for that purpose.
     #[must_use]
-    pub fn of(self, category: Category) -> Self {
+    pub fn with_category(self, category: TensorCategory) -> Self {
         Self {
             category: Some(category),
             ..self

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::heap_analysis::HeapAnalysis;
 use super::holding::Holding;
 use super::inventory::{Inventory, Shelf};
-use super::reach::Held;
-use super::retained_size::{RetainedSize, Stored};
+use super::reach::BestHolder;
+use super::retained_size::{RetainedSize, SizedStorage};
 use super::{Holders, words};
 use gpumem_model::holders::{NameLevel, Outlived, RootKind};
 use gpumem_model::units::Bytes;
@@ -22,7 +22,7 @@ const WORTH_SEARCHING: Bytes = Bytes::mib(1);
 
 /// What a search must know to tell what should be dead.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked<'a> {
+pub struct OutlivedQuery<'a> {
     /// Variables that the search before found, and that were deleted since, or are `None`.
     pub gone: &'a [String],
     /// The garbage collector is on, so cyclic garbage is freed soon.
@@ -32,8 +32,8 @@ pub struct Asked<'a> {
 }
 
 /// What should be dead, or would be if its name has a new object only since then.
-fn promises(shelf: &Shelf, asked: &Asked<'_>) -> Vec<Holding> {
-    let is_gone = |it: &Holding| asked.gone.iter().any(|name| **name == *it.name);
+fn promises(shelf: &Shelf, query: &OutlivedQuery<'_>) -> Vec<Holding> {
+    let is_gone = |it: &Holding| query.gone.iter().any(|name| **name == *it.name);
     let fresh = shelf.holdings.iter();
     let fresh = fresh.map(|it| Holding {
         is_rebound: !is_gone(it),
@@ -52,7 +52,7 @@ fn promises(shelf: &Shelf, asked: &Asked<'_>) -> Vec<Holding> {
 }
 
 /// What became of a promise.
-enum Outcome {
+enum PromiseOutcome {
     /// All is freed.
     Freed,
     /// It is under the name again.
@@ -72,7 +72,7 @@ impl HeapAnalysis<'_> {
         inventory: &mut Inventory,
         holders: &mut Holders,
         before: &Inventory,
-        asked: &Asked<'_>,
+        query: &OutlivedQuery<'_>,
     ) -> bool {
         let mut is_hidden = false;
         let labels: Vec<String> = self.labels().map(str::to_owned).collect();
@@ -80,7 +80,7 @@ impl HeapAnalysis<'_> {
             let Some(earlier) = before.shelf(label) else {
                 continue;
             };
-            let promises = promises(earlier, asked);
+            let promises = promises(earlier, query);
             if promises.is_empty() {
                 continue;
             }
@@ -94,21 +94,21 @@ impl HeapAnalysis<'_> {
             let mut given_back = Vec::new();
             for promise in promises {
                 let was_known = earlier.promises.iter().any(|it| it.name == promise.name);
-                let is_far = before.is_whole && was_known || asked.is_kept || !asked.is_collected;
+                let is_far = before.is_whole && was_known || query.is_kept || !query.is_collected;
                 match self.outcome(&promise, &stored, nameless, is_far) {
-                    Outcome::Back => {}
-                    Outcome::Freed => given_back.push(NameLevel {
+                    PromiseOutcome::Back => {}
+                    PromiseOutcome::Freed => given_back.push(NameLevel {
                         kind: RootKind::Variable,
                         name: promise.name.to_string(),
                         n_bytes: promise.n_bytes,
                         n_storages: promise.ids.len() as u64,
                     }),
-                    Outcome::Unknown => {
+                    PromiseOutcome::Unknown => {
                         is_hidden = true;
                         kept.push(promise);
                     }
-                    Outcome::Fine => kept.push(promise),
-                    Outcome::LivesOn(it) => {
+                    PromiseOutcome::Fine => kept.push(promise),
+                    PromiseOutcome::LivesOn(it) => {
                         outlived.push(it);
                         kept.push(promise);
                     }
@@ -130,7 +130,7 @@ impl HeapAnalysis<'_> {
         is_hidden && !self.web.graph.is_whole && !self.web.graph.is_cut
     }
 
-    fn stored_by_id(&self, device: u16) -> HashMap<u64, &Stored> {
+    fn stored_by_id(&self, device: u16) -> HashMap<u64, &SizedStorage> {
         let stored = self.ground.storages.iter().filter(|it| it.device == device);
         let by_id = stored.filter_map(|stored| {
             let node = self.web.node_of(self.vertex(stored.number))?;
@@ -142,15 +142,15 @@ impl HeapAnalysis<'_> {
     fn outcome(
         &self,
         promise: &Holding,
-        stored: &HashMap<u64, &Stored>,
+        stored: &HashMap<u64, &SizedStorage>,
         nameless: Option<Bytes>,
         is_far: bool,
-    ) -> Outcome {
+    ) -> PromiseOutcome {
         if self.web.graph.is_cut {
-            return Outcome::Fine;
+            return PromiseOutcome::Fine;
         }
         let found = promise.ids.iter().filter_map(|id| stored.get(id).copied());
-        let mut by_root: BTreeMap<u32, Vec<&Stored>> = BTreeMap::new();
+        let mut by_root: BTreeMap<u32, Vec<&SizedStorage>> = BTreeMap::new();
         let mut n_found = Bytes::ZERO;
         for stored in found {
             n_found += Bytes::new(stored.n_bytes);
@@ -164,27 +164,27 @@ impl HeapAnalysis<'_> {
         let missing = promise.n_bytes.saturating_sub(n_found);
         let may_be_nameless = nameless.map_or(is_far, |n| n.as_f64() >= missing.as_f64() / 2.0);
         if missing >= WORTH_SEARCHING && may_be_nameless && !self.web.graph.is_whole {
-            return Outcome::Unknown;
+            return PromiseOutcome::Unknown;
         }
         let n_bytes = by_root.values().flatten();
         let n_bytes = n_bytes.map(|it| Bytes::new(it.n_bytes)).sum();
-        let sum = |stored: &Vec<&Stored>| stored.iter().map(|it| it.n_bytes).sum::<u64>();
+        let sum = |stored: &Vec<&SizedStorage>| stored.iter().map(|it| it.n_bytes).sum::<u64>();
         if n_found == Bytes::ZERO {
-            return Outcome::Freed;
+            return PromiseOutcome::Freed;
         }
         let Some((root, held)) = by_root.iter().max_by_key(|(_, stored)| sum(stored)) else {
-            return Outcome::Back;
+            return PromiseOutcome::Back;
         };
         let way = Way::to(self, *root, held, promise);
         let name = &self.web.names[*root as usize - 1];
         if name.kind == RootKind::CyclicGarbage {
-            return Outcome::Fine;
+            return PromiseOutcome::Fine;
         }
         let keeper = way.keeper();
         let is_alone = by_root.len() == 1
             && held.iter().all(|it| {
                 self.tops[it.number as usize] == self.dominators.number(*root)
-                    || it.held == Held::Unnamed
+                    || it.held == BestHolder::Unnamed
             });
         let outlived = Outlived {
             name: promise.name.to_string(),
@@ -214,15 +214,15 @@ impl HeapAnalysis<'_> {
         if promise.is_rebound {
             // A list rightly collects what each run puts under the name.
             return if outlived.is_accident() {
-                Outcome::LivesOn(outlived)
+                PromiseOutcome::LivesOn(outlived)
             } else {
-                Outcome::Back
+                PromiseOutcome::Back
             };
         }
         if name.kind == RootKind::Variable && way.is_same_object(promise, n_bytes, stored) {
-            return Outcome::Back;
+            return PromiseOutcome::Back;
         }
-        Outcome::LivesOn(outlived)
+        PromiseOutcome::LivesOn(outlived)
     }
 }
 
@@ -230,7 +230,7 @@ impl HeapAnalysis<'_> {
 mod tests {
     use super::*;
     use crate::node::CACHE;
-    use crate::{GraphBuilder, Limits, Node, NodeIdx, ObjectGraph, Root, Step};
+    use crate::{GraphBuilder, HolderLimits, Node, NodeIdx, ObjectGraph, Root, Step};
     use gpumem_model::holders::Allocated;
 
     /// A model with two weights of 300 MiB.
@@ -281,7 +281,7 @@ mod tests {
     fn found(
         way: &[(Node, Step)],
         build: impl Fn(&mut GraphBuilder, NodeIdx),
-        asked: &Asked<'_>,
+        query: &OutlivedQuery<'_>,
     ) -> (Vec<(String, String)>, Inventory) {
         let before = graph(|builder, model| {
             held_by(builder, model, "holder", way);
@@ -293,9 +293,11 @@ mod tests {
         });
         let before = HeapAnalysis::at(&before).inventory();
         let look = HeapAnalysis::at(&now);
-        let (mut inventory, mut holders) =
-            (look.inventory(), look.holders(&Limits::default(), None));
-        look.outlived(&mut inventory, &mut holders, &before, asked);
+        let (mut inventory, mut holders) = (
+            look.inventory(),
+            look.holders(&HolderLimits::default(), None),
+        );
+        look.outlived(&mut inventory, &mut holders, &before, query);
         let found = holders.on("sim:0").map(|it| it.outlived.clone());
         let found = found.unwrap_or_default().into_iter();
         let found = found.map(|it| {
@@ -305,15 +307,22 @@ mod tests {
         (found.collect(), inventory)
     }
 
+    /// Of a name that was deleted, or of none, while the collector is on.
+    fn query(gone: &[String]) -> OutlivedQuery<'_> {
+        OutlivedQuery {
+            gone,
+            is_collected: true,
+            ..OutlivedQuery::default()
+        }
+    }
+
+    fn gone() -> [String; 1] {
+        ["model".to_owned()]
+    }
+
     #[track_caller]
     fn check(way: &[(Node, Step)], expected: &[(&str, &str)]) {
-        let gone = ["model".to_owned()];
-        let asked = Asked {
-            gone: &gone,
-            is_collected: true,
-            ..Asked::default()
-        };
-        let (found, _) = found(way, |_, _| {}, &asked);
+        let (found, _) = found(way, |_, _| {}, &query(&gone()));
         let found: Vec<_> = found.iter().map(|(a, b)| (&**a, &**b)).collect();
         assert_eq!(found, expected);
     }
@@ -324,14 +333,10 @@ mod tests {
         let before = HeapAnalysis::at(&before).inventory();
         let given_back = |now: &ObjectGraph| {
             let look = HeapAnalysis::at(now);
-            let mut holders = look.holders(&Limits::default(), None);
-            let gone = ["model".to_owned()];
-            let asked = Asked {
-                gone: &gone,
-                is_collected: true,
-                ..Asked::default()
-            };
-            look.outlived(&mut look.inventory(), &mut holders, &before, &asked);
+            let mut holders = look.holders(&HolderLimits::default(), None);
+            let gone = gone();
+            let query = query(&gone);
+            look.outlived(&mut look.inventory(), &mut holders, &before, &query);
             let device = holders.on("sim:0").expect("a device").given_back.iter();
             device
                 .map(|it| (it.name.clone(), it.n_bytes))
@@ -426,14 +431,10 @@ mod tests {
         ];
         let path = "holder._forward_hooks[7].<closure>.teacher";
         check(&way, &[(path, "del holder._forward_hooks[7]")]);
-        let gone = ["model".to_owned()];
-        let asked = Asked {
-            gone: &gone,
-            is_collected: true,
-            ..Asked::default()
-        };
+        let gone = gone();
+        let query = query(&gone);
         let with_handle = |builder: &mut GraphBuilder, _| builder.handle(7, "handle".to_owned());
-        let (found, _) = found(&way, with_handle, &asked);
+        let (found, _) = found(&way, with_handle, &query);
         assert_eq!(found, [(path.to_owned(), "handle.remove()".to_owned())]);
     }
 
@@ -441,19 +442,15 @@ mod tests {
     fn another_name_of_the_same_object_is_no_news() {
         check(&[], &[]);
         // Nor is one that was bound again.
-        let gone = ["model".to_owned()];
-        let asked = Asked {
-            gone: &gone,
-            is_collected: true,
-            ..Asked::default()
-        };
+        let gone = gone();
+        let query = query(&gone);
         let again =
             |builder: &mut GraphBuilder, model| builder.root(Root::variable("model", model));
         let way = [
             object("Pipeline", Step::attribute("inner")),
             object("Inner", Step::attribute("model")),
         ];
-        assert_eq!(found(&way, again, &asked).0, []);
+        assert_eq!(found(&way, again, &query).0, []);
     }
 
     #[test]
@@ -491,15 +488,11 @@ mod tests {
         });
         let now = graph(with_groups);
         let look = HeapAnalysis::at(&now);
-        let mut holders = look.holders(&Limits::default(), None);
-        let gone = ["model".to_owned()];
-        let asked = Asked {
-            gone: &gone,
-            is_collected: true,
-            ..Asked::default()
-        };
+        let mut holders = look.holders(&HolderLimits::default(), None);
+        let gone = gone();
+        let query = query(&gone);
         let before = HeapAnalysis::at(&before).inventory();
-        look.outlived(&mut look.inventory(), &mut holders, &before, &asked);
+        look.outlived(&mut look.inventory(), &mut holders, &before, &query);
         let outlived = &holders.on("sim:0").expect("a device").outlived[0];
         assert_eq!(
             (&*outlived.path, &*outlived.code),
@@ -508,12 +501,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_name_had_before_is_told_only_if_it_is_an_accident() {
-        let rebound = Asked {
-            gone: &[],
-            is_collected: true,
-            ..Asked::default()
-        };
+    fn a_name_s_former_object_counts_only_by_accident() {
+        let rebound = query(&[]);
         let way = [object("list", Step::Index(0))];
         let new = |builder: &mut GraphBuilder, _| {
             let new = builder.node(Node::object("Model"));
@@ -529,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_told_only_if_the_collector_is_off() {
+    fn garbage_counts_only_if_the_collector_is_off() {
         let of = |is_collected: bool| {
             let before = graph(|builder, model| builder.root(Root::variable("model", model)));
             let mut now = graph(|builder, model| {
@@ -539,17 +528,18 @@ mod tests {
             if !is_collected {
                 now.leave_garbage();
             }
-            let gone = ["model".to_owned()];
-            let asked = Asked {
-                gone: &gone,
+            let gone = gone();
+            let query = OutlivedQuery {
                 is_collected,
-                ..Asked::default()
+                ..query(&gone)
             };
             let before = HeapAnalysis::at(&before).inventory();
             let look = HeapAnalysis::at(&now);
-            let (mut inventory, mut holders) =
-                (look.inventory(), look.holders(&Limits::default(), None));
-            look.outlived(&mut inventory, &mut holders, &before, &asked);
+            let (mut inventory, mut holders) = (
+                look.inventory(),
+                look.holders(&HolderLimits::default(), None),
+            );
+            look.outlived(&mut inventory, &mut holders, &before, &query);
             // It is followed either way.
             assert_eq!(inventory.devices[0].promises.len(), 1);
             let outlived = &holders.devices[0].outlived;
@@ -566,12 +556,8 @@ mod tests {
         let other = nothing.node(Node::storage(9, "sim:0", Bytes::mib(1)));
         nothing.root(Root::variable("x", other));
         let before = HeapAnalysis::at(&before).inventory();
-        let gone = ["model".to_owned()];
-        let asked = Asked {
-            gone: &gone,
-            is_collected: true,
-            ..Asked::default()
-        };
+        let gone = gone();
+        let query = query(&gone);
         let is_hidden = |n_mib: u64| {
             let mut graph = nothing.clone().build();
             let allocated = Allocated {
@@ -581,7 +567,7 @@ mod tests {
             graph.account("sim:0", allocated);
             let look = HeapAnalysis::at(&graph);
             let (mut inventory, mut holders) = (look.inventory(), Holders::default());
-            look.outlived(&mut inventory, &mut holders, &before, &asked)
+            look.outlived(&mut inventory, &mut holders, &before, &query)
         };
         assert!(is_hidden(601));
         assert!(!is_hidden(1));

@@ -2,7 +2,7 @@
 
 use super::csr_graph::CsrGraph;
 use super::node::{CACHE, NodeIdx};
-use super::reach::Reach;
+use super::reach::Reachability;
 use super::step::Step;
 
 /// A longer path is shown by its first and its last steps.
@@ -11,7 +11,7 @@ const N_LAST: usize = 4;
 
 /// The expression that leads from `above`, which lies on the way, to `vertex`:
 /// from a root a whole one, `losses[3].grad_fn`, else its end, `.grad_fn`.
-pub(super) fn text(web: &CsrGraph<'_>, reach: &Reach, above: u32, vertex: u32) -> String {
+pub(super) fn text(web: &CsrGraph<'_>, reach: &Reachability, above: u32, vertex: u32) -> String {
     let mut links = reach.path(above, vertex);
     links.retain(|(_, _, link)| !is_within(web, *link));
     let n_left_out = links.len().saturating_sub(N_FIRST + N_LAST);
@@ -21,7 +21,7 @@ pub(super) fn text(web: &CsrGraph<'_>, reach: &Reach, above: u32, vertex: u32) -
             text.push('…');
         }
         if !(N_FIRST..N_FIRST + n_left_out).contains(&place) {
-            text.push_str(&words(web, from, to, link));
+            text.push_str(&step_text(web, from, to, link));
         }
     }
     text
@@ -42,7 +42,7 @@ fn inside(web: &CsrGraph<'_>, from: NodeIdx, step: &Step) -> String {
     }
 }
 
-fn words(web: &CsrGraph<'_>, from: u32, to: u32, link: u32) -> String {
+fn step_text(web: &CsrGraph<'_>, from: u32, to: u32, link: u32) -> String {
     if let Some(root) = web.entry(link) {
         return root.path.to_string();
     }

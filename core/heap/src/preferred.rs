@@ -10,7 +10,7 @@ use gpumem_model::holders::RootKind;
 use gpumem_model::units::Bytes;
 
 /// What a name holds on a device, excluding what a name before it holds.
-/// [`Found::held_by`](super::Found::held_by) lists them.
+/// [`HeapSearchResult::held_by`](super::HeapSearchResult::held_by) lists them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeldBy {
     /// As the user knows it: `losses`, `Out[3]`.

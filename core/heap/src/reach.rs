@@ -6,7 +6,7 @@ use gpumem_model::holders::RootKind;
 /// Who holds a node at best. In the order of preference; a path through the
 /// user's own names is shown before one through IPython's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Held {
+pub(super) enum BestHolder {
     /// A name of the user's.
     Named,
     /// A name of the user's, but only through a graph of the autograd.
@@ -20,12 +20,12 @@ pub(super) enum Held {
 }
 
 /// How each vertex is reached first.
-pub(super) struct Reach {
+pub(super) struct Reachability {
     /// The vertex before it on its path.
     from: Vec<u32>,
     /// The link between them.
     link: Vec<u32>,
-    held: Vec<Held>,
+    held: Vec<BestHolder>,
     /// The root at which its path begins.
     root: Vec<u32>,
 }
@@ -35,30 +35,30 @@ type IsInRound = fn(RootKind) -> bool;
 
 /// The rounds of the search: each goes as far as it can before the next. Within one, what a function was given
 /// counts for the variable of who gave it.
-const ROUNDS: [(Held, &[IsInRound]); 4] = [
+const ROUNDS: [(BestHolder, &[IsInRound]); 4] = [
     (
-        Held::Named,
+        BestHolder::Named,
         &[
             |kind| kind.is_named() && kind != RootKind::ThreadFrame,
             |kind| kind == RootKind::ThreadFrame,
         ],
     ),
-    (Held::ByIpython, &[RootKind::is_ipython]),
-    (Held::BySystem, &[|kind| kind == RootKind::System]),
+    (BestHolder::ByIpython, &[RootKind::is_ipython]),
+    (BestHolder::BySystem, &[|kind| kind == RootKind::System]),
     (
-        Held::Unnamed,
+        BestHolder::Unnamed,
         &[|kind| kind == RootKind::Unnamed || kind.is_garbage() || kind.is_graph_cycle()],
     ),
 ];
 
-impl Reach {
+impl Reachability {
     /// Searches in breadth from the preferred roots on; notes in `web` what no root reaches.
-    pub(super) fn of(web: &mut CsrGraph<'_>) -> Self {
+    pub(super) fn search(web: &mut CsrGraph<'_>) -> Self {
         let n = web.n_vertices();
         let mut reach = Self {
             from: vec![NONE; n],
             link: vec![NONE; n],
-            held: vec![Held::Unnamed; n],
+            held: vec![BestHolder::Unnamed; n],
             root: vec![NONE; n],
         };
         for (held, in_turn) in ROUNDS {
@@ -68,7 +68,7 @@ impl Reach {
         reach
     }
 
-    fn round(&mut self, web: &CsrGraph<'_>, in_turn: &[IsInRound], held: Held) {
+    fn round(&mut self, web: &CsrGraph<'_>, in_turn: &[IsInRound], held: BestHolder) {
         let mut graphs = Vec::new();
         for is_in_turn in in_turn {
             let roots = (1..web.unnamed()).zip(&web.names);
@@ -83,7 +83,7 @@ impl Reach {
             self.spread(web, &mut queue, held, Some(&mut graphs));
         }
         let inside = match held {
-            Held::Named => Held::InGraph,
+            BestHolder::Named => BestHolder::InGraph,
             other => other,
         };
         for vertex in &graphs {
@@ -97,7 +97,7 @@ impl Reach {
         &mut self,
         web: &CsrGraph<'_>,
         queue: &mut Vec<u32>,
-        held: Held,
+        held: BestHolder,
         mut graphs: Option<&mut Vec<u32>>,
     ) {
         let mut next = 0;
@@ -116,7 +116,7 @@ impl Reach {
         }
     }
 
-    fn meet(&mut self, vertex: u32, from: u32, link: u32, held: Held) {
+    fn meet(&mut self, vertex: u32, from: u32, link: u32, held: BestHolder) {
         let idx = vertex as usize;
         self.from[idx] = from;
         self.link[idx] = link;
@@ -132,7 +132,7 @@ impl Reach {
     /// which is left, then, of the cycles, by any.
     fn take_orphans(&mut self, web: &mut CsrGraph<'_>) {
         let unnamed = web.unnamed();
-        self.meet(unnamed, SESSION, NONE, Held::Unnamed);
+        self.meet(unnamed, SESSION, NONE, BestHolder::Unnamed);
         self.root[unnamed as usize] = unnamed;
         let nodes = web.first_node()..web.n_vertices() as u32;
         let left: Vec<u32> = nodes.filter(|vertex| !self.is_met(*vertex)).collect();
@@ -147,13 +147,13 @@ impl Reach {
         for vertex in free.into_iter().chain(held) {
             if !self.is_met(vertex) {
                 web.orphans.push(vertex);
-                self.meet(vertex, unnamed, NONE, Held::Unnamed);
-                self.spread(web, &mut vec![vertex], Held::Unnamed, None);
+                self.meet(vertex, unnamed, NONE, BestHolder::Unnamed);
+                self.spread(web, &mut vec![vertex], BestHolder::Unnamed, None);
             }
         }
     }
 
-    pub(super) fn held(&self, vertex: u32) -> Held {
+    pub(super) fn held(&self, vertex: u32) -> BestHolder {
         self.held[vertex as usize]
     }
 

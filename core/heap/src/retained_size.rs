@@ -2,8 +2,8 @@
 
 use super::csr_graph::CsrGraph;
 use super::dominators::Dominators;
-use super::node::{Category, Node};
-use super::reach::{Held, Reach};
+use super::node::{Node, TensorCategory};
+use super::reach::{BestHolder, Reachability};
 
 /// What would be free without a vertex.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,13 +44,13 @@ pub(super) fn counted(node: &Node) -> Option<usize> {
     if node.storage.is_some() {
         return None;
     }
-    let is_it = |category: &Category| Some(*category) == node.category;
-    Category::ALL[..N_COUNTED].iter().position(is_it)
+    let is_it = |category: &TensorCategory| Some(*category) == node.category;
+    TensorCategory::ALL[..N_COUNTED].iter().position(is_it)
 }
 
 /// A storage on a device, with what is known of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stored {
+pub(super) struct SizedStorage {
     /// Its number in the dominator tree.
     pub(super) number: u32,
     pub(super) n_bytes: u64,
@@ -58,16 +58,16 @@ pub(super) struct Stored {
     pub(super) device: u16,
     /// Nothing but graphs holds it.
     pub(super) is_saved: bool,
-    pub(super) category: Option<Category>,
-    pub(super) held: Held,
+    pub(super) category: Option<TensorCategory>,
+    pub(super) held: BestHolder,
     /// The root of its path.
     pub(super) root: u32,
 }
 
-impl Stored {
+impl SizedStorage {
     /// A tensor has it: what is free in a pool of its owner's is reserved, and not handed out.
     pub(super) fn is_handed_out(&self) -> bool {
-        self.category != Some(Category::Workspace)
+        self.category != Some(TensorCategory::Workspace)
     }
 }
 
@@ -77,12 +77,12 @@ pub(super) const NOWHERE: u16 = u16::MAX;
 /// Every storage once, and where each number's bytes are.
 pub(super) struct StorageIndex {
     pub(super) devices: Vec<std::sync::Arc<str>>,
-    pub(super) storages: Vec<Stored>,
+    pub(super) storages: Vec<SizedStorage>,
     device_of: Vec<u16>,
 }
 
 impl StorageIndex {
-    pub(super) fn of(web: &CsrGraph<'_>, reach: &Reach, dominators: &Dominators) -> Self {
+    pub(super) fn new(web: &CsrGraph<'_>, reach: &Reachability, dominators: &Dominators) -> Self {
         let mut ground = Self {
             devices: Vec::new(),
             storages: Vec::new(),
@@ -116,11 +116,11 @@ impl StorageIndex {
             }
             let held = reach.held(vertex);
             if !web.is_twin(idx) {
-                ground.storages.push(Stored {
+                ground.storages.push(SizedStorage {
                     number,
                     n_bytes: storage.n_bytes.get(),
                     device,
-                    is_saved: held == Held::InGraph || is_saved,
+                    is_saved: held == BestHolder::InGraph || is_saved,
                     category,
                     held,
                     root: reach.root(vertex),

@@ -1,7 +1,7 @@
 //! Which names together retain what none of them retains alone.
 
 use super::csr_graph::CsrGraph;
-use super::dominators::{Dominators, Lists};
+use super::dominators::{Dominators, NumberLists};
 
 /// How many of the names are listed.
 const N_NAMES: usize = 3;
@@ -37,17 +37,17 @@ pub(super) fn sharers(
             holders.map(|holder| (tops[*holder as usize], *number))
         })
     };
-    let below = Lists::new(tops.len(), entries);
+    let below = NumberLists::new(tops.len(), entries);
     let mut sharers: Vec<(u32, Sharers)> = shared
         .iter()
         .map(|number| (*number, Sharers::default()))
         .collect();
     for root in 1..=web.unnamed() {
-        let mut open = below.of(dominators.number(root)).to_vec();
+        let mut open = below.get(dominators.number(root)).to_vec();
         while let Some(number) = open.pop() {
             let place = shared.binary_search(&number).expect("it was listed");
             if sharers[place].1.takes_in(root) {
-                open.extend(below.of(number));
+                open.extend(below.get(number));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::HeapAnalysis;
 use super::csr_graph::SESSION;
 use super::path;
-use super::retained_size::Stored;
+use super::retained_size::SizedStorage;
 use gpumem_model::holders::RootKind;
 use gpumem_model::units::Bytes;
 
@@ -27,7 +27,7 @@ impl HeapAnalysis<'_> {
     /// with a name of the user's first, then the largest.
     pub fn storage_names(&self, most: usize) -> Vec<StorageName> {
         let mut stored: Vec<_> = self.ground.storages.iter().collect();
-        let is_host = |it: &Stored| &*self.ground.devices[usize::from(it.device)] == "host";
+        let is_host = |it: &SizedStorage| &*self.ground.devices[usize::from(it.device)] == "host";
         stored.sort_by_key(|it| (is_host(it), it.held, Reverse(it.n_bytes)));
         let named = stored.into_iter().filter_map(|it| {
             let vertex = self.vertex(it.number);

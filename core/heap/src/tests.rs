@@ -5,17 +5,19 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 
 use super::*;
-use gpumem_model::holders::{Allocated, Bound, HolderBranch, NameLevel, Part, Rest, RootKind};
+use gpumem_model::holders::{
+    Allocated, Bound, HolderBranch, NameLevel, Remainder, RootKind, StorageUse,
+};
 use gpumem_model::units::{ByteDelta, Bytes};
 
 /// Builds a graph from words: objects by name, storages by size in MiB.
 #[derive(Default)]
-struct Scene {
+struct TestHeap {
     builder: GraphBuilder,
     n_storages: u64,
 }
 
-impl Scene {
+impl TestHeap {
     fn object(&mut self, type_name: &str) -> NodeIdx {
         self.builder.node(Node::object(type_name))
     }
@@ -36,7 +38,7 @@ impl Scene {
         self.builder.node(storage)
     }
 
-    /// A graph's node that saved so much.
+    /// A graph's node with saved tensors.
     fn graph(&mut self, n_mib: u64) -> NodeIdx {
         let graph = self.builder.node(Node::graph("MmBackward0"));
         let saved = self.tensor(n_mib);
@@ -66,14 +68,14 @@ impl Scene {
     }
 
     fn look(self) -> DeviceHolders {
-        let mut holders = Holders::of(&self.builder.build(), &Limits::default());
+        let mut holders = Holders::from_graph(&self.builder.build(), &HolderLimits::default());
         holders.devices.remove(0)
     }
 }
 
 #[track_caller]
 fn check(found: &DeviceHolders, expected: &[(&str, u64, &str, &str)]) {
-    let told: Vec<(&str, u64, &str, &str)> = found
+    let actual: Vec<(&str, u64, &str, &str)> = found
         .roots
         .iter()
         .map(|root| {
@@ -85,23 +87,23 @@ fn check(found: &DeviceHolders, expected: &[(&str, u64, &str, &str)]) {
             )
         })
         .collect();
-    assert_eq!(told, expected);
+    assert_eq!(actual, expected);
 }
 
 #[test]
 fn a_list_of_losses_keeps_their_graphs() {
-    let mut scene = Scene::default();
+    let mut heap = TestHeap::default();
     let losses: Vec<NodeIdx> = (0..3)
         .map(|_| {
-            let loss = scene.tensor(1);
-            let graph = scene.graph(9);
-            scene.edge(loss, graph, Step::attribute("grad_fn"));
+            let loss = heap.tensor(1);
+            let graph = heap.graph(9);
+            heap.edge(loss, graph, Step::attribute("grad_fn"));
             loss
         })
         .collect();
-    let list = scene.list(&losses);
-    scene.variable("losses", list);
-    let found = scene.look();
+    let list = heap.list(&losses);
+    heap.variable("losses", list);
+    let found = heap.look();
     check(
         &found,
         &[(
@@ -113,25 +115,28 @@ fn a_list_of_losses_keeps_their_graphs() {
     );
     let losses = &found.roots[0];
     assert_eq!(losses.traits.graph, Bytes::mib(27));
-    assert_eq!(losses.traits.part, Some(Part::Graphs));
+    assert_eq!(losses.traits.part, Some(StorageUse::Graphs));
     assert_eq!(losses.branches.len(), 1);
     assert_eq!(losses.branches[0].step, "[0] … [2]");
     assert_eq!(
         found.parts,
-        [(Part::Graphs, Bytes::mib(27)), (Part::Names, Bytes::mib(3))]
+        [
+            (StorageUse::Graphs, Bytes::mib(27)),
+            (StorageUse::Names, Bytes::mib(3))
+        ]
     );
 }
 
 #[test]
 fn a_view_shares_what_it_looks_at() {
-    let mut scene = Scene::default();
-    let storage = scene.storage(8);
+    let mut heap = TestHeap::default();
+    let storage = heap.storage(8);
     for name in ["base", "view"] {
-        let tensor = scene.builder.node(Node::tensor("Tensor", "float32", &[1]));
-        scene.edge(tensor, storage, Step::Within);
-        scene.variable(name, tensor);
+        let tensor = heap.builder.node(Node::tensor("Tensor", "float32", &[1]));
+        heap.edge(tensor, storage, Step::Within);
+        heap.variable(name, tensor);
     }
-    let found = scene.look();
+    let found = heap.look();
     check(&found, &[]);
     assert_eq!(found.n_bytes, Bytes::mib(8));
     let [shared] = &found.shared[..] else {
@@ -139,21 +144,21 @@ fn a_view_shares_what_it_looks_at() {
     };
     assert_eq!(shared.names, ["base", "view"]);
     assert_eq!((shared.n_bytes, &*shared.path), (Bytes::mib(8), "base"));
-    assert_eq!(shared.part, Some(Part::Names));
+    assert_eq!(shared.part, Some(StorageUse::Names));
 }
 
 #[test]
 fn an_instance_is_read_without_its_dict() {
-    let mut scene = Scene::default();
-    let model = scene.object("Trainer");
-    let dict = scene.object("dict");
-    let (best, cache) = (scene.tensor(5), scene.tensor(2));
-    let history = scene.list(&[cache]);
-    scene.edge(model, dict, Step::Within);
-    scene.edge(dict, best, Step::attribute("best"));
-    scene.edge(dict, history, Step::attribute("history"));
-    scene.variable("trainer", model);
-    let found = scene.look();
+    let mut heap = TestHeap::default();
+    let model = heap.object("Trainer");
+    let dict = heap.object("dict");
+    let (best, cache) = (heap.tensor(5), heap.tensor(2));
+    let history = heap.list(&[cache]);
+    heap.edge(model, dict, Step::Within);
+    heap.edge(dict, best, Step::attribute("best"));
+    heap.edge(dict, history, Step::attribute("history"));
+    heap.variable("trainer", model);
+    let found = heap.look();
     check(
         &found,
         &[("trainer", 7, "trainer.best", "Trainer of 2 tensors")],
@@ -163,15 +168,15 @@ fn an_instance_is_read_without_its_dict() {
 }
 
 #[test]
-fn what_only_ipython_or_nobody_holds_is_told_apart() {
-    let mut scene = Scene::default();
-    let (kept, shown, lost) = (scene.tensor(4), scene.tensor(2), scene.tensor(1));
-    let (first, second) = (scene.list(&[lost]), scene.object("dict"));
-    scene.edge(first, second, Step::Index(1));
-    scene.edge(second, first, Step::key("'self'"));
-    scene.variable("kept", kept);
-    scene.root("Out[3]", RootKind::OutputHistory, shown);
-    let found = scene.look();
+fn ipython_s_and_unnamed_memory_have_their_own_roots() {
+    let mut heap = TestHeap::default();
+    let (kept, shown, lost) = (heap.tensor(4), heap.tensor(2), heap.tensor(1));
+    let (first, second) = (heap.list(&[lost]), heap.object("dict"));
+    heap.edge(first, second, Step::Index(1));
+    heap.edge(second, first, Step::key("'self'"));
+    heap.variable("kept", kept);
+    heap.root("Out[3]", RootKind::OutputHistory, shown);
+    let found = heap.look();
     let roots: Vec<(&str, RootKind, u64)> = found
         .roots
         .iter()
@@ -188,30 +193,30 @@ fn what_only_ipython_or_nobody_holds_is_told_apart() {
     assert_eq!(
         found.parts,
         [
-            (Part::Names, Bytes::mib(4)),
-            (Part::Ipython, Bytes::mib(2)),
-            (Part::Unnamed, Bytes::mib(1)),
+            (StorageUse::Names, Bytes::mib(4)),
+            (StorageUse::Ipython, Bytes::mib(2)),
+            (StorageUse::Unnamed, Bytes::mib(1)),
         ]
     );
 }
 
 #[test]
 fn a_name_grows_by_what_is_new_not_by_what_changes_hands() {
-    let scene = |names: [&str; 2], n_new: u64| {
-        let mut scene = Scene::default();
-        let old = [scene.tensor(4), scene.tensor(6)];
+    let heap = |names: [&str; 2], n_new: u64| {
+        let mut heap = TestHeap::default();
+        let old = [heap.tensor(4), heap.tensor(6)];
         for (name, tensor) in names.iter().zip(old) {
             let mut items = vec![tensor];
             if *name == "a" {
-                items.extend((0..n_new).map(|_| scene.tensor(1)));
+                items.extend((0..n_new).map(|_| heap.tensor(1)));
             }
-            let list = scene.list(&items);
-            scene.variable(name, list);
+            let list = heap.list(&items);
+            heap.variable(name, list);
         }
-        scene.builder.build()
+        heap.builder.build()
     };
-    let before = scene(["a", "b"], 0);
-    let after = scene(["b", "a"], 3);
+    let before = heap(["a", "b"], 0);
+    let after = heap(["b", "a"], 3);
     let found = looked(&before, &after);
     let grown: Vec<(&str, Option<ByteDelta>)> = found.devices[0]
         .roots
@@ -227,20 +232,20 @@ fn looked(before: &ObjectGraph, after: &ObjectGraph) -> Holders {
     let before = HeapAnalysis::at(before).inventory();
     let look = HeapAnalysis::at(after);
     let now = look.inventory();
-    look.holders(&Limits::default(), Some(now.since(&before)))
+    look.holders(&HolderLimits::default(), Some(now.since(&before)))
 }
 
 #[test]
 fn a_list_grows_although_the_newest_has_a_shorter_name() {
-    let scene = |n: u64| {
-        let mut scene = Scene::default();
-        let losses: Vec<NodeIdx> = (0..n).map(|_| scene.tensor(4)).collect();
-        let list = scene.list(&losses);
-        scene.variable("losses", list);
-        scene.variable("loss", losses[losses.len() - 1]);
-        scene.builder.build()
+    let heap = |n: u64| {
+        let mut heap = TestHeap::default();
+        let losses: Vec<NodeIdx> = (0..n).map(|_| heap.tensor(4)).collect();
+        let list = heap.list(&losses);
+        heap.variable("losses", list);
+        heap.variable("loss", losses[losses.len() - 1]);
+        heap.builder.build()
     };
-    let (before, after) = (scene(2), scene(3));
+    let (before, after) = (heap(2), heap(3));
     let found = looked(&before, &after);
     let losses = &found.devices[0].roots[0];
     assert_eq!(losses.name, "losses");
@@ -249,17 +254,17 @@ fn a_list_grows_although_the_newest_has_a_shorter_name() {
 
 #[test]
 fn a_look_tells_what_each_name_has_now_if_that_changed() {
-    let scene = |names: &[(&str, u64)]| {
-        let mut scene = Scene::default();
+    let heap = |names: &[(&str, u64)]| {
+        let mut heap = TestHeap::default();
         for (name, n) in names {
-            let tensors: Vec<NodeIdx> = (0..*n).map(|_| scene.tensor(4)).collect();
-            let list = scene.list(&tensors);
-            scene.variable(name, list);
+            let tensors: Vec<NodeIdx> = (0..*n).map(|_| heap.tensor(4)).collect();
+            let list = heap.list(&tensors);
+            heap.variable(name, list);
         }
-        scene.builder.build()
+        heap.builder.build()
     };
-    let before = scene(&[("losses", 2), ("model", 9), ("gone", 1)]);
-    let after = scene(&[("losses", 5), ("model", 9)]);
+    let before = heap(&[("losses", 2), ("model", 9), ("gone", 1)]);
+    let after = heap(&[("losses", 5), ("model", 9)]);
     let found = looked(&before, &after);
     let changed: Vec<(&str, u64, u64)> = found.devices[0]
         .changed
@@ -271,21 +276,21 @@ fn a_look_tells_what_each_name_has_now_if_that_changed() {
 
 #[test]
 fn a_look_tells_what_the_attributes_of_an_object_have() {
-    let scene = |n: u64| {
-        let mut scene = Scene::default();
-        let trainer = scene.builder.node(Node::object("Trainer"));
-        let inside = scene.builder.node(Node::object("dict"));
-        scene.edge(trainer, inside, Step::Within);
+    let heap = |n: u64| {
+        let mut heap = TestHeap::default();
+        let trainer = heap.builder.node(Node::object("Trainer"));
+        let inside = heap.builder.node(Node::object("dict"));
+        heap.edge(trainer, inside, Step::Within);
         for (name, n) in [("weights", 2), ("history", n)] {
-            let tensors: Vec<NodeIdx> = (0..n).map(|_| scene.tensor(4)).collect();
-            let list = scene.list(&tensors);
-            scene.edge(inside, list, Step::attribute(name));
+            let tensors: Vec<NodeIdx> = (0..n).map(|_| heap.tensor(4)).collect();
+            let list = heap.list(&tensors);
+            heap.edge(inside, list, Step::attribute(name));
         }
-        scene.variable("trainer", trainer);
-        scene.builder.build()
+        heap.variable("trainer", trainer);
+        heap.builder.build()
     };
     let levels = |before: u64| -> Vec<String> {
-        let found = looked(&scene(before), &scene(5));
+        let found = looked(&heap(before), &heap(5));
         let changed = found.devices[0].changed.iter();
         let level = |it: &NameLevel| format!("{} {} in {}", it.name, it.n_bytes, it.n_storages);
         changed.map(level).collect()
@@ -297,7 +302,7 @@ fn a_look_tells_what_the_attributes_of_an_object_have() {
     ];
     assert_eq!(levels(3), of_each);
     assert_eq!(levels(5), [""; 0]);
-    let found = looked(&scene(3), &scene(5));
+    let found = looked(&heap(3), &heap(5));
     let growing = &found.devices[0].growing_branches;
     let paths = growing.iter().map(|it| (&*it.name, &*it.path, &*it.what));
     let history = ("trainer.history", "trainer.history[3]", "list of 5 tensors");
@@ -308,22 +313,22 @@ fn a_look_tells_what_the_attributes_of_an_object_have() {
 fn a_bound_is_that_of_the_container_alone() {
     let five_of_eight = Bound { n: 5, most: 8 };
     let bound_of = |is_inside: bool, n: u64| {
-        let mut scene = Scene::default();
+        let mut heap = TestHeap::default();
         let bound = Bound { n, ..five_of_eight };
         let deque = Node::object("deque").bounded(bound);
-        let deque = scene.builder.node(deque);
+        let deque = heap.builder.node(deque);
         for _ in 0..5 {
-            let tensors = [scene.tensor(4), scene.tensor(4)];
-            let entry = scene.list(&tensors);
-            scene.edge(deque, entry, Step::Opaque);
+            let tensors = [heap.tensor(4), heap.tensor(4)];
+            let entry = heap.list(&tensors);
+            heap.edge(deque, entry, Step::Opaque);
         }
         let target = if is_inside {
-            scene.list(&[deque])
+            heap.list(&[deque])
         } else {
             deque
         };
-        scene.variable("window", target);
-        scene.look().roots[0].traits.bound
+        heap.variable("window", target);
+        heap.look().roots[0].traits.bound
     };
     assert_eq!(bound_of(false, 5), Some(five_of_eight));
     assert_eq!(bound_of(true, 5), None);
@@ -333,24 +338,24 @@ fn a_bound_is_that_of_the_container_alone() {
 
 #[test]
 fn a_name_that_shares_all_it_has_grows_like_another() {
-    let scene = |n: u64| {
-        let mut scene = Scene::default();
-        let tensors: Vec<NodeIdx> = (0..n).map(|_| scene.tensor(4)).collect();
+    let heap = |n: u64| {
+        let mut heap = TestHeap::default();
+        let tensors: Vec<NodeIdx> = (0..n).map(|_| heap.tensor(4)).collect();
         for name in ["outputs", "by_step"] {
-            let list = scene.list(&tensors);
-            scene.variable(name, list);
+            let list = heap.list(&tensors);
+            heap.variable(name, list);
         }
-        scene.builder.build()
+        heap.builder.build()
     };
-    let (before, after) = (scene(2), scene(3));
+    let (before, after) = (heap(2), heap(3));
     let found = looked(&before, &after);
     let [device] = &found.devices[..] else {
         panic!("one device");
     };
     assert_eq!(device.roots, []);
-    let told = device.sharing.iter().map(|it| (&*it.name, &*it.what));
+    let sharing = device.sharing.iter().map(|it| (&*it.name, &*it.what));
     let words = "list of 3 tensors, shared with by_step";
-    assert_eq!(told.collect::<Vec<_>>(), [("outputs", words)]);
+    assert_eq!(sharing.collect::<Vec<_>>(), [("outputs", words)]);
     let outputs = &device.sharing[0];
     assert_eq!(outputs.grown, Some(ByteDelta::new(4 << 20)));
     assert_eq!(outputs.retained, device.n_bytes);
@@ -360,15 +365,15 @@ fn a_name_that_shares_all_it_has_grows_like_another() {
 
 #[test]
 fn a_chain_of_a_million_is_no_matter() {
-    let mut scene = Scene::default();
-    let mut at = scene.tensor(1);
+    let mut heap = TestHeap::default();
+    let mut at = heap.tensor(1);
     for _ in 0..1_000_000 {
-        let list = scene.object("list");
-        scene.edge(list, at, Step::Index(0));
+        let list = heap.object("list");
+        heap.edge(list, at, Step::Index(0));
         at = list;
     }
-    scene.variable("deep", at);
-    let found = scene.look();
+    heap.variable("deep", at);
+    let found = heap.look();
     assert_eq!(found.roots[0].retained, Bytes::mib(1));
     assert!(found.roots[0].path.starts_with("deep[0][0]"));
     assert!(found.roots[0].path.len() < 80);
@@ -376,18 +381,18 @@ fn a_chain_of_a_million_is_no_matter() {
 
 #[test]
 fn as_deep_as_somebody_asks_is_no_matter() {
-    let mut scene = Scene::default();
-    let mut at = scene.list(&[]);
+    let mut heap = TestHeap::default();
+    let mut at = heap.list(&[]);
     for _ in 0..100_000 {
-        let tensor = scene.tensor(1);
-        at = scene.list(&[at, tensor]);
+        let tensor = heap.tensor(1);
+        at = heap.list(&[at, tensor]);
     }
-    scene.variable("deep", at);
-    let limits = Limits {
+    heap.variable("deep", at);
+    let limits = HolderLimits {
         depth: usize::MAX,
-        ..Limits::default()
+        ..HolderLimits::default()
     };
-    let found = Holders::of(&scene.builder.build(), &limits);
+    let found = Holders::from_graph(&heap.builder.build(), &limits);
     assert_eq!(found.devices[0].roots[0].branches.len(), 2);
 }
 
@@ -455,7 +460,7 @@ prop_compose! {
 proptest! {
     #[test]
     fn retained_is_what_would_be_free_without_the_name(graph in any_graph()) {
-        let found = Holders::of(&graph, &Limits { n_roots: 99, n_shared: 99, ..Limits::default() });
+        let found = Holders::from_graph(&graph, &HolderLimits { n_roots: 99, n_shared: 99, ..HolderLimits::default() });
         let named = reached(&graph, None, &[]);
         // What is alive without a name holds on, too.
         let unnamed: Vec<u32> =
@@ -464,8 +469,8 @@ proptest! {
         let roots = found.devices.first().map(|it| &it.roots[..]).unwrap_or_default();
         for root in graph.roots() {
             let expected = total - bytes_of(&graph, &reached(&graph, Some(&root.name), &unnamed));
-            let told = roots.iter().find(|it| *it.name == *root.name);
-            prop_assert_eq!(told.map_or(0, |it| it.retained.get()), expected, "{}", root.name);
+            let summary = roots.iter().find(|it| *it.name == *root.name);
+            prop_assert_eq!(summary.map_or(0, |it| it.retained.get()), expected, "{}", root.name);
         }
         for device in &found.devices {
             let of_roots: Bytes = device.roots.iter().map(|it| it.retained).sum();
@@ -478,12 +483,12 @@ proptest! {
 
     #[test]
     fn branches_never_add_up_to_more_than_what_holds_them(graph in any_graph()) {
-        fn sound(n_bytes: Bytes, branches: &[HolderBranch], more: Rest) -> bool {
-            let told: Bytes = branches.iter().map(|it| it.n_bytes).sum();
-            told + more.n_bytes <= n_bytes
+        fn sound(n_bytes: Bytes, branches: &[HolderBranch], more: Remainder) -> bool {
+            let sum: Bytes = branches.iter().map(|it| it.n_bytes).sum();
+            sum + more.n_bytes <= n_bytes
                 && branches.iter().all(|it| sound(it.n_bytes, &it.branches, it.more))
         }
-        for device in Holders::of(&graph, &Limits::default()).devices {
+        for device in Holders::from_graph(&graph, &HolderLimits::default()).devices {
             for root in device.roots {
                 prop_assert!(sound(root.retained, &root.branches, root.more), "{:?}", root);
             }
@@ -491,17 +496,17 @@ proptest! {
     }
 }
 
-/// A name with a tensor on a device of whose memory so many MiB are handed out.
+/// A name with a tensor on a device that handed out this many MiB.
 fn accounted(named: &[(RootKind, u64)], handed_out: u64, is_whole: bool) -> ObjectGraph {
-    let mut scene = Scene::default();
+    let mut heap = TestHeap::default();
     for (kind, n_mib) in named {
-        let tensor = scene.tensor(*n_mib);
-        scene.root("it", *kind, tensor);
+        let tensor = heap.tensor(*n_mib);
+        heap.root("it", *kind, tensor);
     }
     if is_whole {
-        scene.builder.whole();
+        heap.builder.whole();
     }
-    let mut graph = scene.builder.build();
+    let mut graph = heap.builder.build();
     let handed_out = Allocated {
         n_bytes: Bytes::mib(handed_out),
         is_rounded: false,
@@ -513,7 +518,7 @@ fn accounted(named: &[(RootKind, u64)], handed_out: u64, is_whole: bool) -> Obje
 #[test]
 fn what_is_allocated_and_was_not_found_is_a_holder() {
     let check = |named: &[(RootKind, u64)], is_whole, expected: &[(&str, u64)]| {
-        let found = Holders::of(&accounted(named, 10, is_whole), &Limits::default());
+        let found = Holders::from_graph(&accounted(named, 10, is_whole), &HolderLimits::default());
         let [device] = &found.devices[..] else {
             panic!("one device: {found:?}");
         };
@@ -537,11 +542,11 @@ fn what_is_allocated_and_was_not_found_is_a_holder() {
 
 #[test]
 fn nothing_is_said_of_what_is_allocated_where_nobody_knows() {
-    let mut scene = Scene::default();
-    let tensor = scene.tensor(4);
-    scene.variable("it", tensor);
+    let mut heap = TestHeap::default();
+    let tensor = heap.tensor(4);
+    heap.variable("it", tensor);
     check(
-        &scene.look(),
+        &heap.look(),
         &[("it", 4, "it", "Tensor float32[4, 262144]")],
     );
 }
@@ -567,7 +572,7 @@ fn growth_that_no_name_holds_is_worth_a_second_look() {
 }
 
 #[test]
-fn growth_of_a_device_without_an_allocator_is_held_against_what_names_gained() {
+fn without_an_allocator_growth_is_compared_with_names() {
     let check = |before: u64, now: u64, grown: u64, expected| {
         let [before, now] = [before, now].map(|named| {
             let graph = accounted(&[(RootKind::Variable, named)], 0, false);
@@ -582,7 +587,7 @@ fn growth_of_a_device_without_an_allocator_is_held_against_what_names_gained() {
 }
 
 #[test]
-fn what_lies_beyond_names_has_grown_only_where_both_looks_went_there() {
+fn memory_beyond_names_grew_only_if_both_scans_saw_it() {
     let check = |is_whole: (bool, bool), expected: [Option<i64>; 2]| {
         let garbage = |sizes: &[u64], handed_out, is_whole| {
             let sizes: Vec<_> = sizes

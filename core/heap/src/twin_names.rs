@@ -4,18 +4,18 @@ use std::cmp::Reverse;
 
 use super::Holders;
 use super::heap_analysis::HeapAnalysis;
-use super::node::{Category, Node};
-use super::retained_size::Stored;
+use super::node::{Node, TensorCategory};
+use super::retained_size::SizedStorage;
 use gpumem_model::holders::{RootKind, Twin};
 use gpumem_model::units::Bytes;
 
-/// Of so few storages nobody can say that they are alike.
+/// Fewer storages may be alike by chance.
 const FEWEST: usize = 3;
 
 /// A variable of less is not compared.
 const SMALLEST: Bytes = Bytes::mib(16);
 
-/// So many variables are compared: those that hold the most.
+/// Number of variables that are compared, the largest first.
 const MAX_VARIABLES: usize = 24;
 
 /// This part of the storages of one of both must be alike, …
@@ -63,11 +63,11 @@ impl HeapAnalysis<'_> {
     fn comparable(&self) -> Vec<Comparable<'_>> {
         let mut variables = Vec::new();
         self.each_variable(|root, found| {
-            let is_own = |it: &&&Stored| {
-                let is_of_training = [Category::Gradient, Category::OptimizerState];
+            let is_own = |it: &&&SizedStorage| {
+                let is_of_training = [TensorCategory::Gradient, TensorCategory::OptimizerState];
                 it.is_handed_out() && !it.category.is_some_and(|it| is_of_training.contains(&it))
             };
-            let own: Vec<&Stored> = found.iter().filter(is_own).copied().collect();
+            let own: Vec<&SizedStorage> = found.iter().filter(is_own).copied().collect();
             let n_bytes = own.iter().map(|it| it.n_bytes).sum();
             if own.len() < FEWEST || Bytes::new(n_bytes) < SMALLEST {
                 return;
@@ -89,7 +89,7 @@ impl HeapAnalysis<'_> {
     }
 
     /// Of views on a storage the largest tells.
-    fn likeness(&self, stored: &Stored) -> Likeness<'_> {
+    fn likeness(&self, stored: &SizedStorage) -> Likeness<'_> {
         let holders = self.dominators.holders(stored.number).iter();
         let nodes = holders.filter_map(|number| self.web.node_of(self.vertex(*number)));
         let tensors = nodes
@@ -149,16 +149,16 @@ fn common<'g>(a: &[Likeness<'g>], b: &[Likeness<'g>]) -> Vec<Likeness<'g>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{GraphBuilder, Limits, Root, Step};
+    use crate::{GraphBuilder, HolderLimits, Root, Step};
 
-    /// The twins of variables that hold tensors of so many rows; a shared one has an id below 100.
+    /// The twins of variables that hold tensors with these numbers of rows; a shared one has an id below 100.
     #[track_caller]
-    fn check(variables: &[(&str, &[u64], u64, Category)], expected: &str) {
+    fn check(variables: &[(&str, &[u64], u64, TensorCategory)], expected: &str) {
         let mut builder = GraphBuilder::default();
         for (name, rows, first_id, category) in variables {
             let list = builder.node(Node::object("dict"));
             for (idx, n) in rows.iter().enumerate() {
-                let tensor = Node::tensor("Tensor", "float32", &[*n, 8]).of(*category);
+                let tensor = Node::tensor("Tensor", "float32", &[*n, 8]).with_category(*category);
                 let tensor = builder.node(tensor);
                 let storage = Node::storage(first_id + idx as u64, "sim:0", Bytes::mib(*n));
                 let storage = builder.node(storage);
@@ -169,7 +169,7 @@ mod tests {
         }
         let graph = builder.build();
         let look = HeapAnalysis::at(&graph);
-        let mut holders = look.holders(&Limits::default(), None);
+        let mut holders = look.holders(&HolderLimits::default(), None);
         look.twins(&mut holders);
         let twins = holders.devices[0].twins.iter();
         let twins = twins.map(|it| format!("{} {} {}/{}", it.name, it.other, it.n_alike, it.n_all));
@@ -178,10 +178,10 @@ mod tests {
 
     #[test]
     fn a_checkpoint_is_like_its_model() {
-        const OWN: Category = Category::Tensor;
-        let model: (&str, &[u64], u64, Category) =
-            ("model", &[9, 8, 7, 9], 100, Category::Parameter);
-        let with = |rows: &[u64], first_id: u64, category: Category, expected: &str| {
+        const OWN: TensorCategory = TensorCategory::Tensor;
+        let model: (&str, &[u64], u64, TensorCategory) =
+            ("model", &[9, 8, 7, 9], 100, TensorCategory::Parameter);
+        let with = |rows: &[u64], first_id: u64, category: TensorCategory, expected: &str| {
             check(&[model, ("checkpoint", rows, first_id, category)], expected);
         };
         let both = "model checkpoint 4/4, checkpoint model 4/4";
@@ -189,7 +189,7 @@ mod tests {
         // The same storages, too few alike, gradients.
         with(&[9, 8, 7, 9], 100, OWN, "");
         with(&[9, 8, 6, 6], 200, OWN, "");
-        with(&[9, 8, 7, 9], 200, Category::Gradient, "");
+        with(&[9, 8, 7, 9], 200, TensorCategory::Gradient, "");
         // With what the optimizer has for each.
         let whole = "checkpoint model 4/8, model checkpoint 4/4";
         with(&[9, 8, 7, 9, 2, 3, 4, 5], 200, OWN, whole);

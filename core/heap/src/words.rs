@@ -1,6 +1,6 @@
 //! What an object is, in words.
 
-use super::node::{CACHE, Category, Node};
+use super::node::{CACHE, Node, TensorCategory};
 use super::retained_size::{N_COUNTED, RetainedSize, counted};
 
 /// The common name of a CPython type whose own name says little.
@@ -15,9 +15,13 @@ pub(super) fn type_name(node: &Node) -> &str {
 /// `parameter float32[64, 4096]`, `Tensor float32[]`.
 pub(super) fn tensor(node: &Node) -> String {
     let noun = match node.category {
-        None | Some(Category::Tensor | Category::Array | Category::Graph | Category::Workspace) => {
-            node.type_name.to_string()
-        }
+        None
+        | Some(
+            TensorCategory::Tensor
+            | TensorCategory::Array
+            | TensorCategory::Graph
+            | TensorCategory::Workspace,
+        ) => node.type_name.to_string(),
         Some(category) => noun(category, 1).to_owned(),
     };
     match shape(node) {
@@ -42,12 +46,7 @@ fn shape(node: &Node) -> Option<String> {
 
 /// `list of 96 tensors, each with its graph`; without a type only what it holds.
 pub(super) fn container(type_name: Option<&str>, tally: &RetainedSize) -> String {
-    let held = match (tally.n_all(), tally.graph) {
-        (0, 0) => None,
-        (0, _) => Some("what a graph saved".to_owned()),
-        _ => Some(counts(tally)),
-    };
-    match (type_name, held) {
+    match (type_name, held(tally)) {
         (Some(type_name), Some(held)) => format!("{type_name} of {held}"),
         (Some(type_name), None) => type_name.to_owned(),
         (None, Some(held)) => held,
@@ -55,9 +54,18 @@ pub(super) fn container(type_name: Option<&str>, tally: &RetainedSize) -> String
     }
 }
 
+/// What is counted of what something holds.
+pub(super) fn held(tally: &RetainedSize) -> Option<String> {
+    match (tally.n_all(), tally.graph) {
+        (0, 0) => None,
+        (0, _) => Some("what a graph saved".to_owned()),
+        _ => Some(counts(tally)),
+    }
+}
+
 /// `148 parameters, 148 gradients`; `96 tensors, each with its graph`.
 fn counts(tally: &RetainedSize) -> String {
-    let mut parts: Vec<String> = Category::ALL[..N_COUNTED]
+    let mut parts: Vec<String> = TensorCategory::ALL[..N_COUNTED]
         .iter()
         .zip(tally.n_tensors)
         .filter(|(_, n)| *n > 0)
@@ -74,22 +82,22 @@ fn counts(tally: &RetainedSize) -> String {
     parts.join(", ")
 }
 
-fn noun(category: Category, n: u32) -> &'static str {
+fn noun(category: TensorCategory, n: u32) -> &'static str {
     match (category, n) {
-        (Category::Parameter, 1) => "parameter",
-        (Category::Parameter, _) => "parameters",
-        (Category::Gradient, 1) => "gradient",
-        (Category::Gradient, _) => "gradients",
-        (Category::OptimizerState, 1) => "optimizer state",
-        (Category::OptimizerState, _) => "optimizer states",
-        (Category::KvCache, 1) => "KV-cache tensor",
-        (Category::KvCache, _) => "KV-cache tensors",
-        (Category::Workspace, 1) => "workspace",
-        (Category::Workspace, _) => "workspaces",
-        (Category::Array, 1) => "array",
-        (Category::Array, _) => "arrays",
-        (Category::Tensor | Category::Graph, 1) => "tensor",
-        (Category::Tensor | Category::Graph, _) => "tensors",
+        (TensorCategory::Parameter, 1) => "parameter",
+        (TensorCategory::Parameter, _) => "parameters",
+        (TensorCategory::Gradient, 1) => "gradient",
+        (TensorCategory::Gradient, _) => "gradients",
+        (TensorCategory::OptimizerState, 1) => "optimizer state",
+        (TensorCategory::OptimizerState, _) => "optimizer states",
+        (TensorCategory::KvCache, 1) => "KV-cache tensor",
+        (TensorCategory::KvCache, _) => "KV-cache tensors",
+        (TensorCategory::Workspace, 1) => "workspace",
+        (TensorCategory::Workspace, _) => "workspaces",
+        (TensorCategory::Array, 1) => "array",
+        (TensorCategory::Array, _) => "arrays",
+        (TensorCategory::Tensor | TensorCategory::Graph, 1) => "tensor",
+        (TensorCategory::Tensor | TensorCategory::Graph, _) => "tensors",
     }
 }
 

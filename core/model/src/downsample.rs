@@ -58,7 +58,7 @@ impl SeriesPoint for Sample {
 /// What the buckets of a series are cut by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spacing {
-    /// Equal spans of time: for points that a clock asked for.
+    /// Equal spans of time: for points that a clock triggered.
     Time,
     /// Equal numbers of points as they came: for the steps of a loop.
     Ordinal,
@@ -215,7 +215,10 @@ fn kept<P: SeriesPoint>(points: &[P], n_buckets: usize, spacing: Spacing) -> Vec
         for metric in P::METRICS {
             let known = points.iter().zip(from_idx..);
             let known = known.filter_map(|(point, idx)| Some((metric(point)?, idx)));
-            for idx in Extremes::of(known).iter().flat_map(Extremes::places) {
+            for idx in Extremes::from_points(known)
+                .iter()
+                .flat_map(Extremes::places)
+            {
                 is_kept[idx] = true;
             }
         }

@@ -21,7 +21,7 @@ impl<L: Copy + PartialOrd, P: Copy> Extremes<L, P> {
     }
 
     /// Those of points in the order of the series; `None` if there are none.
-    pub fn of(points: impl IntoIterator<Item = (L, P)>) -> Option<Self> {
+    pub fn from_points(points: impl IntoIterator<Item = (L, P)>) -> Option<Self> {
         let mut points = points.into_iter();
         let (level, place) = points.next()?;
         let mut extremes = Self::new(level, place);
@@ -62,7 +62,7 @@ mod tests {
     #[track_caller]
     fn check(levels: &[f64], places: Option<[usize; 2]>) {
         let points = levels.iter().copied().zip(0..);
-        assert_eq!(Extremes::of(points).map(|it| it.places()), places);
+        assert_eq!(Extremes::from_points(points).map(|it| it.places()), places);
     }
 
     #[test]
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_levels_the_earliest_is_lowest_and_the_latest_highest() {
+    fn of_equal_levels_the_first_is_lowest_and_the_last_highest() {
         check(&[2.0, 2.0, 2.0], Some([0, 2]));
         check(&[1.0, 7.0, 1.0, 7.0, 4.0], Some([0, 3]));
     }

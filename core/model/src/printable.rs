@@ -26,7 +26,7 @@ pub fn printable(text: &str) -> String {
     if is_plain(text) {
         return text.to_owned();
     }
-    let mut shown = Shown::default();
+    let mut shown = Printed::default();
     text.chars().for_each(|letter| shown.push(letter));
     shown.text
 }
@@ -77,7 +77,7 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// What a character does where it is shown.
-enum Part {
+enum CharClass {
     /// It is seen, be it as a space.
     Seen,
     /// It ends a line, or steers.
@@ -90,8 +90,8 @@ enum Part {
     Unseen,
 }
 
-impl Part {
-    fn of(letter: char) -> Self {
+impl CharClass {
+    fn new(letter: char) -> Self {
         match letter {
             '\u{2028}' | '\u{2029}' => Self::Break,
             _ if letter.is_control() => Self::Break,
@@ -137,24 +137,26 @@ fn is_noncharacter(letter: char) -> bool {
 
 /// A text as far as it may be shown.
 #[derive(Default)]
-struct Shown {
+struct Printed {
     text: String,
     /// A joiner that stays if what comes next is of a script that needs it.
     pending: Option<char>,
 }
 
-impl Shown {
+impl Printed {
     fn push(&mut self, letter: char) {
-        match Part::of(letter) {
-            Part::Seen => self.push_seen(letter),
-            Part::Break => self.push_seen(' '),
-            Part::Joiner if self.last().is_some_and(takes_joiner) => {
+        match CharClass::new(letter) {
+            CharClass::Seen => self.push_seen(letter),
+            CharClass::Break => self.push_seen(' '),
+            CharClass::Joiner if self.last().is_some_and(takes_joiner) => {
                 self.pending.get_or_insert(letter);
             }
-            Part::Selector if self.pending.is_none() && self.last().is_some_and(takes_selector) => {
+            CharClass::Selector
+                if self.pending.is_none() && self.last().is_some_and(takes_selector) =>
+            {
                 self.text.push(letter);
             }
-            Part::Joiner | Part::Selector | Part::Unseen => {}
+            CharClass::Joiner | CharClass::Selector | CharClass::Unseen => {}
         }
     }
 
@@ -177,7 +179,7 @@ fn takes_joiner(letter: char) -> bool {
 /// Digits, `#` and `*` are keys of a telephone among the emoji. A selector takes none.
 fn takes_selector(letter: char) -> bool {
     let is_key = letter.is_ascii_digit() || matches!(letter, '#' | '*');
-    is_key || takes_joiner(letter) && !matches!(Part::of(letter), Part::Selector)
+    is_key || takes_joiner(letter) && !matches!(CharClass::new(letter), CharClass::Selector)
 }
 
 #[cfg(test)]
@@ -235,7 +237,7 @@ mod tests {
     }
 
     fn is_joiner(letter: char) -> bool {
-        matches!(Part::of(letter), Part::Joiner)
+        matches!(CharClass::new(letter), CharClass::Joiner)
     }
 
     /// Characters of every part, the rare ones often.
@@ -255,11 +257,11 @@ mod tests {
             let mut before = None;
             for letter in shown.chars() {
                 let is_lone = |needs: fn(char) -> bool| before.is_some_and(needs);
-                let may_stand = match Part::of(letter) {
-                    Part::Seen => true,
-                    Part::Joiner => is_lone(|it| takes_joiner(it) && !is_joiner(it)),
-                    Part::Selector => is_lone(takes_selector),
-                    Part::Break | Part::Unseen => false,
+                let may_stand = match CharClass::new(letter) {
+                    CharClass::Seen => true,
+                    CharClass::Joiner => is_lone(|it| takes_joiner(it) && !is_joiner(it)),
+                    CharClass::Selector => is_lone(takes_selector),
+                    CharClass::Break | CharClass::Unseen => false,
                 };
                 prop_assert!(may_stand, "{:?} in {:?}", letter, shown);
                 before = Some(letter);

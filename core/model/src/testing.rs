@@ -5,16 +5,18 @@
 //! ```
 #![expect(missing_docs, reason = "only tests read it")]
 
-use crate::holders::{Bound, DeviceHolders, Holder, Kept, NameLevel, Part, RootKind, Traits};
-use crate::recording::FrameOrigin;
+use crate::holders::{
+    Bound, DeviceHolders, Holder, IpythonRetention, NameLevel, RootKind, StorageUse, Traits,
+};
 use crate::recording::{
-    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Header,
-    HolderSnapshot, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Sample,
-    Samples, Series, Source, Status,
+    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame,
+    FrameOrigin, Header, HolderSnapshot, Level, Reading, Recording, Revision, Run, RunIdx, RunKind,
+    RunLevels, Sample, Series, Source, Status,
 };
 use crate::source_text;
 use crate::trace::{
-    Action, Event, History, Levels, Limits, Replay, Rounding, StackFrame, StackIdx,
+    Action, AllocatorEvent, History, HistoryLevels, Replay, Rounding, StackFrame, StackIdx,
+    TraceLimits,
 };
 use crate::units::{ByteDelta, Bytes, Nanos};
 
@@ -42,7 +44,7 @@ pub struct Play {
     pub is_displayed: bool,
 }
 
-/// A run of one second that keeps so many MiB.
+/// A run of one second that keeps `kept_mib` MiB.
 pub fn run(kept_mib: i64) -> Play {
     Play {
         kept_mib,
@@ -62,7 +64,7 @@ pub fn run(kept_mib: i64) -> Play {
 }
 
 impl Play {
-    /// Rises so many MiB above where it began.
+    /// Rises this many MiB above its start.
     pub fn peak(self, peak_mib: i64) -> Self {
         Self { peak_mib, ..self }
     }
@@ -75,19 +77,19 @@ impl Play {
         Self { status, ..self }
     }
 
-    /// The sampler read so many times, from its beginning to its end.
+    /// How often the sampler read, from the beginning to the end.
     pub fn sampled(self, n_samples: usize) -> Self {
         Self { n_samples, ..self }
     }
 
-    /// A loop marked its begin, and the end of so many steps that keep the same.
+    /// A loop that marked its beginning and the end of each step; all steps keep the same.
     pub fn steps(self, n_steps: usize) -> Self {
         let kept = self.kept_mib as f64 / n_steps as f64;
         let steps_mib = vec![kept; n_steps];
         Self { steps_mib, ..self }
     }
 
-    /// A loop marked its begin and the end of each step, which keep so many MiB.
+    /// A loop that marked its beginning and the end of each step, with what each keeps in MiB.
     pub fn steps_keeping(self, kept_mib: &[i64]) -> Self {
         let steps_mib = kept_mib.iter().map(|kept| *kept as f64).collect();
         Self { steps_mib, ..self }
@@ -101,7 +103,7 @@ impl Play {
         }
     }
 
-    /// So many allocations more are alive at its end.
+    /// Increases the number of live allocations at its end.
     pub fn blocks(self, kept_blocks: i64) -> Self {
         Self {
             kept_blocks: Some(kept_blocks),
@@ -115,7 +117,7 @@ impl Play {
         Self { held_by, ..self }
     }
 
-    /// What holds it has a bound, and so many.
+    /// The holder has a bound, and this many entries.
     pub fn filling(self, n: u64, most: u64) -> Self {
         let bound = Some(Bound { n, most });
         Self { bound, ..self }
@@ -149,16 +151,16 @@ impl Play {
 /// The runs in this order, two seconds of thought between them, on a simulated
 /// device of 16 GiB. Equal sources are one cell.
 pub fn recorded(cells: &[(&str, &[Play])]) -> Recording {
-    let mut stage = Stage::new();
+    let mut session = SessionBuilder::new();
     for (source, plays) in cells {
         for play in *plays {
-            stage.play(source, play);
+            session.play(source, play);
         }
     }
-    stage.recording
+    session.recording
 }
 
-/// One name that has so much more, and so much in all.
+/// One name with its growth and its size.
 pub fn held(
     run: RunIdx,
     name: &str,
@@ -189,7 +191,7 @@ pub fn held(
         n_bytes: mib(all_mib),
         roots: vec![holder],
         changed: vec![level],
-        parts: vec![(Part::Names, mib(all_mib))],
+        parts: vec![(StorageUse::Names, mib(all_mib))],
         ..DeviceHolders::default()
     };
     HolderSnapshot {
@@ -222,7 +224,7 @@ fn displayed(run: RunIdx, kept_mib: i64) -> HolderSnapshot {
     let name = format!("Out[{}]", run.0 + 1);
     let mut held = held(run, &name, "Tensor", kept_mib, kept_mib);
     held.holders.roots[0].kind = RootKind::OutputHistory;
-    held.holders.kept = vec![Kept {
+    held.holders.kept = vec![IpythonRetention {
         place: RootKind::OutputHistory,
         n_bytes: mib(kept_mib),
         path: name.clone(),
@@ -232,14 +234,14 @@ fn displayed(run: RunIdx, kept_mib: i64) -> HolderSnapshot {
     held
 }
 
-struct Stage {
+struct SessionBuilder {
     recording: Recording,
     now: u64,
     allocated: i64,
     n_blocks: i64,
 }
 
-impl Stage {
+impl SessionBuilder {
     fn new() -> Self {
         let device = Device {
             idx: DeviceIdx(0),
@@ -316,7 +318,7 @@ impl Stage {
         let [started, ended] = ends.map(Nanos::millis);
         let middle = Nanos::millis(u64::midpoint(ends[0], ends[1]));
         let mut history = History::new(
-            Levels {
+            HistoryLevels {
                 allocated: mib(before),
                 reserved: CAPACITY,
             },
@@ -329,7 +331,7 @@ impl Stage {
             ..StackFrame::default()
         }];
         history.stacks = vec![vec![0]];
-        let event = |action, address, size_mib| Event {
+        let event = |action, address, size_mib| AllocatorEvent {
             at: middle,
             action,
             address,
@@ -342,7 +344,7 @@ impl Stage {
             event(Action::FreeRequested, 2, 0),
         ];
         let place = (run, DeviceIdx(0));
-        let trace = Replay::new(history).trace(place, started, ended, Limits::default());
+        let trace = Replay::new(history).trace(place, started, ended, TraceLimits::default());
         let frame = Frame::Trace(Box::new(trace));
         self.recording.apply(frame).expect("the trace of a run");
     }
@@ -364,6 +366,7 @@ impl Stage {
             revisions: vec![Revision {
                 hash,
                 text: Some(source.to_owned()),
+                ..Revision::default()
             }],
         };
         self.recording
@@ -411,17 +414,12 @@ impl Stage {
     }
 
     fn points(&mut self, run: RunIdx, series: Series, points: Vec<Sample>) {
-        let frame = Frame::Samples(Samples {
-            run,
-            device: DeviceIdx(0),
-            series,
-            points: points.into(),
-        });
+        let frame = Frame::samples(run, DeviceIdx(0), series, points);
         self.recording.apply(frame).expect("samples in order");
     }
 }
 
-/// So many MiB above a level.
+/// A level plus some MiB.
 fn rise(from_mib: i64, above_mib: f64) -> Bytes {
     let above = ByteDelta::from_f64(above_mib * MIB as f64);
     mib(from_mib) + above.magnitude()

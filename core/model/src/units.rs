@@ -24,25 +24,59 @@ const KIB: f64 = 1024.0;
 const BINARY_UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 const DECIMAL_UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
 
-/// A level or a size, in bytes.
-///
-/// `Display` uses binary units and three significant digits. Addition saturates, subtraction gives a
-/// [`ByteDelta`].
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(transparent)]
-pub struct Bytes(u64);
+/// A number that is of one unit; `Add` stops at the largest.
+macro_rules! unit {
+    ($(#[$docs:meta])* $Unit:ident($number:ty), $zero:literal, $what:literal) => {
+        $(#[$docs])*
+        #[derive(
+            Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        #[serde(transparent)]
+        pub struct $Unit($number);
+
+        impl $Unit {
+            #[doc = $zero]
+            pub const ZERO: Self = Self(0);
+
+            #[doc = concat!("`n` ", $what, ".")]
+            pub const fn new(n: $number) -> Self {
+                Self(n)
+            }
+
+            #[doc = concat!("The number of ", $what, ".")]
+            pub const fn get(self) -> $number {
+                self.0
+            }
+
+            #[doc = concat!("The number of ", $what, " for statistics and drawing; exact below 2^53.")]
+            pub fn as_f64(self) -> f64 {
+                self.0 as f64
+            }
+        }
+
+        impl Add for $Unit {
+            type Output = Self;
+            fn add(self, other: Self) -> Self {
+                Self(self.0.saturating_add(other.0))
+            }
+        }
+
+        impl AddAssign for $Unit {
+            fn add_assign(&mut self, other: Self) {
+                *self = *self + other;
+            }
+        }
+    };
+}
+
+unit! {
+    /// A level or a size, in bytes.
+    ///
+    /// `Display` uses binary units and three significant digits. Subtraction gives a [`ByteDelta`].
+    Bytes(u64), "No bytes at all, which is not the same as unknown.", "bytes"
+}
 
 impl Bytes {
-    /// No bytes at all, which is not the same as unknown.
-    pub const ZERO: Self = Self(0);
-
-    /// `n` bytes.
-    pub const fn new(n: u64) -> Self {
-        Self(n)
-    }
-
     /// `n` mebibytes (2^20 bytes).
     pub const fn mib(n: u64) -> Self {
         Self(n << 20)
@@ -51,16 +85,6 @@ impl Bytes {
     /// `n` gibibytes (2^30 bytes).
     pub const fn gib(n: u64) -> Self {
         Self(n << 30)
-    }
-
-    /// The number of bytes.
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-
-    /// The number of bytes for statistics and drawing; exact below 8 PiB.
-    pub fn as_f64(self) -> f64 {
-        self.0 as f64
     }
 
     /// The signed change from `before` to `self`, limited to the range of an `i64`.
@@ -73,19 +97,6 @@ impl Bytes {
     #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
-    }
-}
-
-impl Add for Bytes {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
-
-impl AddAssign for Bytes {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
     }
 }
 
@@ -110,53 +121,20 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A signed difference of levels, in bytes.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(transparent)]
-pub struct ByteDelta(i64);
+unit! {
+    /// A signed difference of levels, in bytes.
+    ByteDelta(i64), "No change.", "bytes more, or fewer if it is negative"
+}
 
 impl ByteDelta {
-    /// No change.
-    pub const ZERO: Self = Self(0);
-
-    /// `n` bytes more (or fewer, when negative).
-    pub const fn new(n: i64) -> Self {
-        Self(n)
-    }
-
     /// The nearest whole number of bytes; NaN is no change.
     pub fn from_f64(n: f64) -> Self {
         Self(n.round() as i64)
     }
 
-    /// The signed number of bytes.
-    pub const fn get(self) -> i64 {
-        self.0
-    }
-
-    /// The signed number of bytes for statistics and drawing.
-    pub fn as_f64(self) -> f64 {
-        self.0 as f64
-    }
-
     /// Its size without its sign.
     pub const fn magnitude(self) -> Bytes {
         Bytes(self.0.unsigned_abs())
-    }
-}
-
-impl Add for ByteDelta {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
-
-impl AddAssign for ByteDelta {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
     }
 }
 
@@ -174,51 +152,24 @@ impl fmt::Display for ByteDelta {
     }
 }
 
-/// Nanoseconds: a duration, or an instant counted from the recording's start.
-///
-/// Instants are not epoch times, because epoch nanoseconds do not fit a JavaScript number exactly; a
-/// recording's [`Header`](crate::recording::Header) has the one wall-clock anchor.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(transparent)]
-pub struct Nanos(u64);
+unit! {
+    /// Nanoseconds: a duration, or an instant counted from the recording's start.
+    ///
+    /// Instants are not epoch times, because epoch nanoseconds do not fit a JavaScript number exactly; a
+    /// recording's [`Header`](crate::recording::Header) has the one wall-clock anchor.
+    Nanos(u64), "The recording's start.", "nanoseconds"
+}
 
 impl Nanos {
-    /// The recording's start.
-    pub const ZERO: Self = Self(0);
-
-    /// `n` nanoseconds.
-    pub const fn new(n: u64) -> Self {
-        Self(n)
-    }
-
     /// `n` milliseconds.
     pub const fn millis(n: u64) -> Self {
         Self(n * 1_000_000)
-    }
-
-    /// The number of nanoseconds.
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-
-    /// The number of nanoseconds for statistics and drawing.
-    pub fn as_f64(self) -> f64 {
-        self.0 as f64
     }
 
     /// The time from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
-    }
-}
-
-impl Add for Nanos {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
     }
 }
 
@@ -355,7 +306,7 @@ pub fn count_of(n: u64, what: &str) -> String {
     count(usize::try_from(n).unwrap_or(usize::MAX), what)
 }
 
-/// So many of something.
+/// A count with its noun.
 pub fn count(n: usize, what: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{n} {what}{plural}")

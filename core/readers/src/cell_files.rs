@@ -3,7 +3,7 @@
 //! ```
 //! use gpumem_readers::cell_files::CellFiles;
 //!
-//! let cells = CellFiles::of([("x = 1", "In [3]")]);
+//! let cells = CellFiles::new([("x = 1", "In [3]")]);
 //! assert_eq!(cells.name_of("/tmp/ipykernel_4711/3427300630.py"), Some("In [3]"));
 //! assert_eq!(cells.name_of("/tmp/ipykernel_4711/1.py"), None);
 //! assert_eq!(cells.name_of("train/3427300630.py"), None);
@@ -19,8 +19,8 @@ pub struct CellFiles {
 }
 
 impl CellFiles {
-    /// The cells with these texts and names; of several with one text the last.
-    pub fn of<'a>(cells: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+    /// Takes the cells' texts and names; if several have the same text, the last one counts.
+    pub fn new<'a>(cells: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let cells = cells.into_iter();
         Self {
             names: cells
@@ -40,7 +40,7 @@ impl CellFiles {
         self.names.get(&number).map(String::as_str)
     }
 
-    /// The same as text, a line each; [`CellFiles::from_text`] reads it.
+    /// One line of text for each cell; [`CellFiles::from_text`] reads it.
     pub fn to_text(&self) -> String {
         let mut names: Vec<_> = self.names.iter().collect();
         names.sort_unstable();
@@ -51,7 +51,7 @@ impl CellFiles {
         lines.join("\n")
     }
 
-    /// What [`CellFiles::to_text`] wrote; other lines are left out.
+    /// Reads the output of [`CellFiles::to_text`]; other lines are left out.
     pub fn from_text(text: &str) -> Self {
         let named = |line: &str| {
             let (number, name) = line.split_once(' ')?;
@@ -63,7 +63,7 @@ impl CellFiles {
     }
 }
 
-/// Whether a file's name is that of a cell: `In [3]`, or `cell 3` of a notebook that was not run.
+/// Whether a file's name names a cell: `In [3]`, or `cell 3` of a notebook that was not run.
 pub(crate) fn is_cell(file: &str) -> bool {
     file.starts_with("In [") || file.starts_with("cell ")
 }
@@ -112,14 +112,14 @@ mod tests {
 
     #[test]
     fn of_cells_with_one_text_the_last_is_named() {
-        let cells = CellFiles::of([("x = 1", "In [3]"), ("x = 1", "In [7]")]);
+        let cells = CellFiles::new([("x = 1", "In [3]"), ("x = 1", "In [7]")]);
         let file = r"C:\Temp\ipykernel_1\3427300630.py";
         assert_eq!(cells.name_of(file), Some("In [7]"));
     }
 
     #[test]
     fn cells_are_the_same_after_they_were_text() {
-        let cells = CellFiles::of([("x = 1", "In [3]")]);
+        let cells = CellFiles::new([("x = 1", "In [3]")]);
         assert_eq!(cells.to_text(), "3427300630 In [3]");
         assert_eq!(CellFiles::from_text(&cells.to_text()), cells);
     }

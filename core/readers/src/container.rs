@@ -1,4 +1,4 @@
-//! What a file is written in, by its first bytes.
+//! A file's container format, by its first bytes.
 //!
 //! ```
 //! use gpumem_readers::container::Container;
@@ -35,7 +35,7 @@ named! {
     }
 }
 
-/// How many bytes of a file are looked at.
+/// How many bytes of a file are examined.
 pub const LOOKED_AT: usize = 4096;
 
 const GZIP: &[u8] = b"\x1f\x8b";
@@ -46,7 +46,7 @@ pub(crate) fn is_gzip(bytes: &[u8]) -> bool {
 }
 
 impl Container {
-    /// What `bytes` look like. A damaged file may look like what it was.
+    /// The container that `bytes` look like. A damaged file may look like its original.
     pub fn recognise(bytes: &[u8]) -> Self {
         let head = bytes.get(..LOOKED_AT).unwrap_or(bytes);
         if head.is_empty() {
@@ -75,7 +75,7 @@ fn is_pickle(head: &[u8]) -> bool {
     )
 }
 
-/// Bytes inside texts may be anything: what is wrong with them is repaired, or told, where the file is read.
+/// Texts may contain any bytes: the reader of the file repairs them or reports an error.
 fn is_json(head: &[u8]) -> bool {
     const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
@@ -116,7 +116,7 @@ fn text(head: &[u8]) -> Container {
     }
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
-        // The look may end inside a character.
+        // The examined bytes may end inside a character.
         Err(error) if error.error_len().is_none() => {
             let valid = head.get(..error.valid_up_to()).unwrap_or_default();
             std::str::from_utf8(valid).unwrap_or_default()

@@ -1,8 +1,8 @@
 //! Out-of-memory messages, turned into bytes.
 //!
 //! Every allocator has its own wording, and each has changed between versions, so a message is not
-//! matched as a whole. Its **head** says that memory ran out and in which framework; each figure is found
-//! by the words next to it (`X is free`, `Tried to allocate X`), anywhere in the message.
+//! matched as a whole. Its **head** says that memory ran out and in which framework; the words next to
+//! a figure identify it (`X is free`, `Tried to allocate X`), anywhere in the message.
 //!
 //! In all of these messages a `GB` is 2^30 bytes, like a `GiB`.
 //!
@@ -24,15 +24,15 @@ mod tests;
 use gpumem_model::recording::{Framework, OomFigures, OtherProcess};
 use gpumem_model::units::Bytes;
 use heads::Head;
-use sizes::Sizes;
+use sizes::TextSizes;
 
-/// How many bytes of a message are read from its head on; a long listing of buffers may follow.
+/// Number of bytes of a message that are read from its head on; a long list of buffers may follow.
 const LONGEST: usize = 4096;
 
-/// What an out-of-memory message says.
+/// An out-of-memory message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OomMessage {
-    /// The framework that asked for the memory, if the message shows it.
+    /// The framework that requested the memory, if the message shows it.
     pub framework: Option<Framework>,
     /// The device's label (`cuda:0`), if the message names one.
     pub device: Option<String>,
@@ -60,7 +60,7 @@ pub struct ClassName {
 
 /// Reads a message; `None` if it is not about memory that ran out.
 pub fn parse(text: &str) -> Option<OomMessage> {
-    // The same bytes stand at the same places: only ASCII letters change.
+    // Offsets stay the same: only ASCII letters change.
     let lower = text.to_ascii_lowercase();
     let head = Head::last_of(&lower)?;
     let message = within(&lower[head.start..], LONGEST);
@@ -76,7 +76,7 @@ pub fn parse(text: &str) -> Option<OomMessage> {
 /// the error needs no message.
 pub fn of_exception(classes: &[ClassName], text: &str) -> Option<OomMessage> {
     parse(text).or_else(|| {
-        // Python itself says no more.
+        // Python itself gives no message.
         let is_of_python = || text.is_empty() && classes.first().is_some_and(heads::is_of_python);
         let known = classes.iter().find_map(heads::of_class);
         let class = known.or_else(|| is_of_python().then_some(heads::OF_PYTHON))?;
@@ -102,13 +102,13 @@ pub fn within(text: &str, n_bytes: usize) -> &str {
 }
 
 fn figures(message: &str) -> OomFigures {
-    let sizes = Sizes::of(message);
+    let sizes = TextSizes::new(message);
     let allocated = sizes
         .before(&["already allocated", "is allocated by pytorch"])
         .or_else(|| sizes.after(&["currently allocated", "mps allocated", "so far", "used"]));
     let reserved = sizes.before(&["reserved in total by pytorch"]);
     let unallocated = sizes.before(&["is reserved by pytorch but unallocated", "cached"]);
-    // Metal's own, of this process too.
+    // Metal's own allocations, this process's included.
     let beside_mps = sizes.after(&["other allocations"]);
     OomFigures {
         wanted: wanted(message, &sizes),
@@ -133,7 +133,7 @@ fn figures(message: &str) -> OomFigures {
     }
 }
 
-fn wanted(message: &str, sizes: &Sizes<'_>) -> Option<Bytes> {
+fn wanted(message: &str, sizes: &TextSizes<'_>) -> Option<Bytes> {
     let before_it = [
         "allocate",
         "allocating",
@@ -145,7 +145,7 @@ fn wanted(message: &str, sizes: &Sizes<'_>) -> Option<Bytes> {
     sizes.after(&before_it).or_else(|| tensor_size(message))
 }
 
-/// `shape[500,512,4,4] and type float`: TensorFlow tells no bytes.
+/// `shape[500,512,4,4] and type float`: TensorFlow gives no bytes.
 fn tensor_size(message: &str) -> Option<Bytes> {
     let (_, from_shape) = message.split_once("shape[")?;
     let (shape, after) = from_shape.split_once(']')?;
@@ -172,7 +172,7 @@ fn tensor_size(message: &str) -> Option<Bytes> {
 }
 
 /// `Process 2109 has 344.00 MiB memory in use.`, once for each.
-fn others(message: &str, sizes: &Sizes<'_>) -> Vec<OtherProcess> {
+fn others(message: &str, sizes: &TextSizes<'_>) -> Vec<OtherProcess> {
     let mut others = Vec::new();
     for (start, clause) in message.match_indices("process ") {
         let after = &message[start + clause.len()..];

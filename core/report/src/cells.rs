@@ -4,10 +4,10 @@ use super::columns::cut;
 use super::has_many;
 use super::text_table::{self, left, right, table};
 use gpumem_analyzer::Analysis;
-use gpumem_charts::{CellRow, Rest, cells, default_device};
+use gpumem_charts::{CellRow, HiddenRows, cells, default_device};
 use gpumem_model::recording::Recording;
 use gpumem_model::units::Units;
-use gpumem_wording::Limits;
+use gpumem_wording::OutputLimits;
 
 /// A name has at least this many columns, and no more than it needs.
 const MIN_NAME: usize = 16;
@@ -24,7 +24,7 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
     let cells = cells(recording, analysis, device);
     let (shown, rest) = cells
         .rows
-        .split_at(cells.rows.len().min(Limits::TEXT.n_cells));
+        .split_at(cells.rows.len().min(OutputLimits::TEXT.n_cells));
     if shown.is_empty() {
         return Vec::new();
     }
@@ -45,11 +45,11 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
         left().gap(2),
     ];
     let mut lines = table(&columns, &rows, width);
-    let rest = Rest {
+    let rest = HiddenRows {
         rows: rest,
         n_cells: cells.rows.len(),
     };
-    let words = rest.words(Units::Binary);
+    let words = rest.describe(Units::Binary);
     lines.extend((!words.is_empty()).then(|| cut(&format!("  {words}"), width)));
     lines
 }

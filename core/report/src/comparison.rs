@@ -1,14 +1,14 @@
 //! A comparison with a baseline, in words.
 
 use super::{cut, to_text, wrapped};
-use gpumem_analyzer::{CellRef, Compared, GrowthSide};
+use gpumem_analyzer::{CellRef, GrowthSide, SessionComparison};
 use gpumem_model::units::{ByteDelta, Units};
 use gpumem_wording::{Sign, outcome, waits_for};
 
 /// The growing cells compared with the recording that the reader knows as `baseline`, at most `width`
 /// columns wide, and those that it waits for.
 pub fn comparison(
-    compared: &[Compared],
+    compared: &[SessionComparison],
     waiting: &[CellRef],
     baseline: &str,
     width: usize,
@@ -26,7 +26,7 @@ pub fn comparison(
     to_text(&lines)
 }
 
-fn line(entry: &Compared) -> String {
+fn line(entry: &SessionComparison) -> String {
     let unit = if entry.steps { "step" } else { "run" };
     let then = entry
         .before
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fix_is_told_with_what_it_saves() {
+    fn a_fix_is_shown_with_its_savings() {
         check(
             40,
             0,

@@ -8,14 +8,14 @@ use gpumem_model::recording::{Recording, Run};
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
 /// One figure of an `R`.
-pub(crate) struct Figure<R> {
+pub(crate) struct RunFigure<R> {
     /// `*_bytes` are bytes, `*_nanos` nanoseconds.
     pub(crate) name: &'static str,
-    pub(crate) value: Value<R>,
+    pub(crate) value: FigureValue<R>,
 }
 
 /// How a figure is calculated; `None` is unknown.
-pub(crate) enum Value<R> {
+pub(crate) enum FigureValue<R> {
     Bytes(fn(&R) -> Option<Bytes>),
     Change(fn(&R) -> Option<ByteDelta>),
     Nanos(fn(&R) -> Option<Nanos>),
@@ -26,21 +26,21 @@ pub(crate) enum Value<R> {
     Flag(fn(&R) -> bool),
 }
 
-impl<R> Figure<R> {
-    pub(crate) const fn new(name: &'static str, value: Value<R>) -> Self {
+impl<R> RunFigure<R> {
+    pub(crate) const fn new(name: &'static str, value: FigureValue<R>) -> Self {
         Self { name, value }
     }
 
     /// Adds the figure to a map.
     pub(crate) fn put<M: SerializeMap>(&self, row: &R, map: &mut M) -> Result<(), M::Error> {
         match &self.value {
-            Value::Bytes(of) => map.serialize_entry(self.name, &of(row)),
-            Value::Change(of) => map.serialize_entry(self.name, &of(row)),
-            Value::Nanos(of) => map.serialize_entry(self.name, &of(row)),
-            Value::Count(of) => map.serialize_entry(self.name, &of(row)),
-            Value::Name(of) => map.serialize_entry(self.name, &of(row)),
-            Value::Text(of) => map.serialize_entry(self.name, &of(row)),
-            Value::Flag(of) => map.serialize_entry(self.name, &of(row)),
+            FigureValue::Bytes(of) => map.serialize_entry(self.name, &of(row)),
+            FigureValue::Change(of) => map.serialize_entry(self.name, &of(row)),
+            FigureValue::Nanos(of) => map.serialize_entry(self.name, &of(row)),
+            FigureValue::Count(of) => map.serialize_entry(self.name, &of(row)),
+            FigureValue::Name(of) => map.serialize_entry(self.name, &of(row)),
+            FigureValue::Text(of) => map.serialize_entry(self.name, &of(row)),
+            FigureValue::Flag(of) => map.serialize_entry(self.name, &of(row)),
         }
     }
 }
@@ -71,59 +71,62 @@ impl<'a> RunOnDevice<'a> {
 }
 
 /// Which run it is, and on which device.
-pub(crate) fn run_places<'a>() -> [Figure<RunOnDevice<'a>>; 2] {
+pub(crate) fn run_places<'a>() -> [RunFigure<RunOnDevice<'a>>; 2] {
     [
-        Figure::new("run", Value::Count(|it| Some(it.row.run.0.into()))),
-        Figure::new("device", Value::Text(|it| Some(it.device().to_owned()))),
+        RunFigure::new("run", FigureValue::Count(|it| Some(it.row.run.0.into()))),
+        RunFigure::new(
+            "device",
+            FigureValue::Text(|it| Some(it.device().to_owned())),
+        ),
     ]
 }
 
 /// All other figures of a run on a device.
-pub(crate) fn run_figures<'a>() -> [Figure<RunOnDevice<'a>>; 27] {
-    use Value::{Bytes, Change, Count, Flag, Name, Nanos, Text};
+pub(crate) fn run_figures<'a>() -> [RunFigure<RunOnDevice<'a>>; 27] {
+    use FigureValue::{Bytes, Change, Count, Flag, Name, Nanos, Text};
 
     [
-        Figure::new("parent", Count(|it| Some(it.run.parent?.0.into()))),
-        Figure::new("label", Text(|it| it.run.label.clone())),
-        Figure::new(
+        RunFigure::new("parent", Count(|it| Some(it.run.parent?.0.into()))),
+        RunFigure::new("label", Text(|it| it.run.label.clone())),
+        RunFigure::new(
             "execution_count",
             Count(|it| it.run.execution_count.map(u64::from)),
         ),
-        Figure::new("status", Name(|it| Some(it.run.status.name()))),
-        Figure::new("started_nanos", Nanos(|it| Some(it.run.started))),
-        Figure::new("ended_nanos", Nanos(|it| it.run.ended)),
-        Figure::new(
+        RunFigure::new("status", Name(|it| Some(it.run.status.name()))),
+        RunFigure::new("started_nanos", Nanos(|it| Some(it.run.started))),
+        RunFigure::new("ended_nanos", Nanos(|it| it.run.ended)),
+        RunFigure::new(
             "duration_nanos",
             Nanos(|it| Some(it.run.ended?.since(it.run.started))),
         ),
-        Figure::new("metric", Name(|it| Some(it.row.metric.name()))),
-        Figure::new("before_bytes", Bytes(|it| it.row.before)),
-        Figure::new("after_bytes", Bytes(|it| it.row.after)),
-        Figure::new("kept_bytes", Change(|it| it.row.kept)),
-        Figure::new("overlap_bytes", Change(|it| it.row.overlap?.moved)),
-        Figure::new("peak_bytes", Bytes(|it| it.row.peak.map(Peak::low))),
-        Figure::new("peak_high_bytes", Bytes(|it| it.row.peak?.high())),
-        Figure::new(
+        RunFigure::new("metric", Name(|it| Some(it.row.metric.name()))),
+        RunFigure::new("before_bytes", Bytes(|it| it.row.before)),
+        RunFigure::new("after_bytes", Bytes(|it| it.row.after)),
+        RunFigure::new("kept_bytes", Change(|it| it.row.kept)),
+        RunFigure::new("overlap_bytes", Change(|it| it.row.overlap?.moved)),
+        RunFigure::new("peak_bytes", Bytes(|it| it.row.peak.map(Peak::low))),
+        RunFigure::new("peak_high_bytes", Bytes(|it| it.row.peak?.high())),
+        RunFigure::new(
             "peak_exact",
             Flag(|it| it.row.peak.is_some_and(Peak::is_exact)),
         ),
-        Figure::new("allocated_before_bytes", Bytes(|it| it.row.allocated.0)),
-        Figure::new("allocated_after_bytes", Bytes(|it| it.row.allocated.1)),
-        Figure::new("reserved_before_bytes", Bytes(|it| it.row.reserved.0)),
-        Figure::new("reserved_after_bytes", Bytes(|it| it.row.reserved.1)),
-        Figure::new(
+        RunFigure::new("allocated_before_bytes", Bytes(|it| it.row.allocated.0)),
+        RunFigure::new("allocated_after_bytes", Bytes(|it| it.row.allocated.1)),
+        RunFigure::new("reserved_before_bytes", Bytes(|it| it.row.reserved.0)),
+        RunFigure::new("reserved_after_bytes", Bytes(|it| it.row.reserved.1)),
+        RunFigure::new(
             "process_used_before_bytes",
             Bytes(|it| it.row.process_used.0),
         ),
-        Figure::new(
+        RunFigure::new(
             "process_used_after_bytes",
             Bytes(|it| it.row.process_used.1),
         ),
-        Figure::new("device_used_before_bytes", Bytes(|it| it.row.device_used.0)),
-        Figure::new("device_used_after_bytes", Bytes(|it| it.row.device_used.1)),
-        Figure::new("capacity_bytes", Bytes(|it| it.row.capacity)),
-        Figure::new("n_retries", Count(|it| it.row.n_retries)),
-        Figure::new("n_blocks_before", Count(|it| it.row.n_blocks.0)),
-        Figure::new("n_blocks_after", Count(|it| it.row.n_blocks.1)),
+        RunFigure::new("device_used_before_bytes", Bytes(|it| it.row.device_used.0)),
+        RunFigure::new("device_used_after_bytes", Bytes(|it| it.row.device_used.1)),
+        RunFigure::new("capacity_bytes", Bytes(|it| it.row.capacity)),
+        RunFigure::new("n_retries", Count(|it| it.row.n_retries)),
+        RunFigure::new("n_blocks_before", Count(|it| it.row.n_blocks.0)),
+        RunFigure::new("n_blocks_after", Count(|it| it.row.n_blocks.1)),
     ]
 }

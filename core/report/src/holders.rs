@@ -2,7 +2,7 @@
 
 use super::{cut, to_text};
 use gpumem_heap::Holders;
-use gpumem_model::holders::{DeviceHolders, Holder, HolderBranch, Rest, SharedMemory};
+use gpumem_model::holders::{DeviceHolders, Holder, HolderBranch, Remainder, SharedMemory};
 use gpumem_model::printable::printable;
 
 /// The holders as text, at most `width` columns wide; `name` and `device` restrict it to one of them.
@@ -59,19 +59,19 @@ fn on_device(holders: &DeviceHolders, name: Option<&str>, width: usize) -> Optio
         lines.extend(more.map(|it| format!("  {it}")));
     }
     if holders.is_cut {
-        lines.push("  … and more: looking was stopped at its bound".to_owned());
+        lines.push("  … and more: the search reached its limit".to_owned());
     }
     let lines: Vec<_> = lines.iter().map(|line| cut(line, width)).collect();
     Some(lines.join("\n"))
 }
 
 fn root_lines(root: &Holder, lines: &mut Vec<String>) {
-    let words = root.kind.words().filter(|words| *words != root.name);
+    let words = root.kind.description().filter(|words| *words != root.name);
     let kind = words.map(|words| format!(" ({words})"));
     let grown = root
         .grown
         .map(|grown| format!(" · {grown} since the last look"));
-    let origin = root.origin.words().map(|words| format!(" · {words}"));
+    let origin = root.origin.describe().map(|words| format!(" · {words}"));
     lines.push(format!(
         "  {:>8}  {}{} · {}{}{}",
         root.retained.to_string(),
@@ -88,7 +88,12 @@ fn root_lines(root: &Holder, lines: &mut Vec<String>) {
 }
 
 /// A single branch says no more than the path does, so only what is below it is shown.
-fn branch_lines(branches: &[HolderBranch], more: &Rest, depth: usize, lines: &mut Vec<String>) {
+fn branch_lines(
+    branches: &[HolderBranch],
+    more: &Remainder,
+    depth: usize,
+    lines: &mut Vec<String>,
+) {
     let listed = branches.iter().filter(|branch| !branch.step.is_empty());
     let is_alone = branches.len() == 1 && more.n == 0;
     let indent = " ".repeat(10 + 2 * depth);
@@ -126,7 +131,7 @@ fn shared_lines(shared: &SharedMemory) -> [String; 2] {
 }
 
 /// `… and 3 more names, 12 MiB`; nothing if there are no more.
-fn rest(rest: &Rest, one: &str, several: &str) -> Option<String> {
+fn rest(rest: &Remainder, one: &str, several: &str) -> Option<String> {
     let n = counted(rest.n, one, several);
     (rest.n > 0).then(|| format!("… and {n}, {}", rest.n_bytes))
 }
@@ -138,7 +143,7 @@ fn counted(n: u64, one: &str, several: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpumem_model::holders::{Origin, RootKind};
+    use gpumem_model::holders::{HolderOrigin, RootKind};
     use gpumem_model::units::{ByteDelta, Bytes};
 
     fn losses() -> Holder {
@@ -152,7 +157,7 @@ mod tests {
                 n: 3,
                 n_bytes: Bytes::mib(300),
                 branches: Vec::new(),
-                more: Rest::default(),
+                more: Remainder::default(),
             }],
             ..Holder::new(RootKind::Variable, "losses", Bytes::mib(300))
         }
@@ -160,7 +165,7 @@ mod tests {
 
     fn out() -> Holder {
         Holder {
-            origin: Origin {
+            origin: HolderOrigin {
                 since: Some(3),
                 line: None,
             },
@@ -177,7 +182,7 @@ mod tests {
             n: 1,
             n_bytes: Bytes::mib(n_bytes),
             branches,
-            more: Rest::default(),
+            more: Remainder::default(),
         };
         let layers = vec![
             branch(".head", 6, vec![branch("", 6, Vec::new())]),
@@ -203,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_that_allocated_it_is_told_where_it_is_known() {
+    fn the_line_that_allocated_it_is_shown_if_known() {
         let mut root = out();
         root.origin.line = Some("In [3], line 2".to_owned());
         let mut lines = Vec::new();
@@ -246,7 +251,7 @@ mod tests {
                 n_bytes: Bytes::mib(329),
                 n_storages: 9,
                 roots: vec![losses(), out()],
-                more: Rest {
+                more: Remainder {
                     n: 2,
                     n_bytes: Bytes::mib(1),
                 },
@@ -276,20 +281,20 @@ mod tests {
                 "  … and 2 more names, 1 MiB",
                 "     8 MiB  model, ema and others together · 4 parameters",
                 "            model.head.weight",
-                "  … and more: looking was stopped at its bound",
+                "  … and more: the search reached its limit",
             ],
         );
     }
 
     #[test]
-    fn one_name_and_one_device_are_told_alone() {
+    fn one_name_or_device_is_shown_alone() {
         check(
             Some("Out[3]"),
             Some("cuda:0"),
             &[
                 "cuda:0  329 MiB in 9 storages",
                 "    20 MiB  Out[3] (displayed result) · Tensor float32[1024] · since In [3]",
-                "  … and more: looking was stopped at its bound",
+                "  … and more: the search reached its limit",
             ],
         );
         check(
@@ -299,7 +304,7 @@ mod tests {
                 "cuda:0  329 MiB in 9 storages",
                 "     8 MiB  model, ema and others together · 4 parameters",
                 "            model.head.weight",
-                "  … and more: looking was stopped at its bound",
+                "  … and more: the search reached its limit",
             ],
         );
         check(Some("nobody"), None, &["nobody holds no device memory"]);

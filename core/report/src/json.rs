@@ -48,8 +48,8 @@ use trace::JsonTrace;
 
 use crate::figures::{RunOnDevice, run_figures, run_places};
 use gpumem_analyzer::known_leaks::KnownLeak;
-use gpumem_analyzer::{Analysis, Compared, DeviceSummary, Evidence, Finding, Gap, Growth};
-use gpumem_jobs::processes::Processes;
+use gpumem_analyzer::{Analysis, DeviceSummary, Evidence, Finding, Gap, Growth, SessionComparison};
+use gpumem_jobs::processes::ChildProcesses;
 use gpumem_model::holders::Holder;
 use gpumem_model::json_form::JsonNumber;
 use gpumem_model::recording::{Device, DeviceIdx, Recording};
@@ -60,14 +60,14 @@ use gpumem_wording::{Presentation, Prose};
 
 /// The report as JSON.
 pub fn report_json(recording: &Recording, analysis: &Analysis, rules: &Rules) -> String {
-    report_json_with(recording, analysis, &Processes::default(), rules)
+    report_json_with(recording, analysis, &ChildProcesses::default(), rules)
 }
 
 /// The report as JSON, with the session's child processes.
 pub fn report_json_with(
     recording: &Recording,
     analysis: &Analysis,
-    children: &Processes,
+    children: &ChildProcesses,
     rules: &Rules,
 ) -> String {
     let report = JsonReport {
@@ -92,9 +92,9 @@ pub fn report_json_with(
         loops: JsonLoop::all(recording),
         traces: recording
             .traces()
-            .map(|trace| JsonTrace::of(recording, trace))
+            .map(|trace| JsonTrace::new(recording, trace))
             .collect(),
-        holders: JsonHolders::of(recording),
+        holders: JsonHolders::by_device(recording),
         idle: JsonIdle::all(recording, &analysis.idle),
         maps: JsonMapped::all(recording),
         warnings: analysis
@@ -102,13 +102,13 @@ pub fn report_json_with(
             .iter()
             .map(|warning| wording::warning(recording, warning))
             .collect(),
-        processes: JsonProcesses::of(recording, children),
+        processes: JsonProcesses::new(recording, children),
     };
     serde_json::to_string(&report).expect("a report holds strings, numbers and lists only")
 }
 
 /// A comparison with a baseline as a JSON list, worst first.
-pub fn comparison_json(compared: &[Compared]) -> String {
+pub fn comparison_json(compared: &[SessionComparison]) -> String {
     serde_json::to_string(compared).expect("a comparison holds strings and numbers only")
 }
 
@@ -211,6 +211,7 @@ struct JsonFinding<'a> {
 
 object! { JsonFinding<'_>, it => {
     id: it.finding.id,
+    fingerprint: it.shown.fingerprint,
     kind: it.finding.kind,
     severity: it.finding.severity,
     state: it.finding.state,

@@ -1,7 +1,7 @@
 //! What each device holds now: one line of levels, and below it what they are for.
 
 use super::{idle, to_text};
-use gpumem_analyzer::{DeviceSummary, Part, PartKind, idle_memory};
+use gpumem_analyzer::{CompositionPart, DeviceSummary, PartKind, idle_memory};
 use gpumem_heap::Holders;
 use gpumem_model::holders::DeviceHolders;
 use gpumem_model::printable::printable;
@@ -73,12 +73,12 @@ fn part_lines(device: &Device, reading: &Reading, held: Option<&DeviceHolders>) 
     let negative = gaps.filter(|gap| gap.size < ByteDelta::ZERO);
     lines.extend(negative.map(|gap| row(&gap.size.to_string(), "", wording::gap(&gap))));
     if held.is_some_and(|held| held.is_cut) {
-        lines.push("  … looking for names was stopped at its bound".to_owned());
+        lines.push("  … the search for names reached its limit".to_owned());
     }
     lines
 }
 
-fn part_line(part: &Part, whole: Bytes) -> String {
+fn part_line(part: &CompositionPart, whole: Bytes) -> String {
     let n_columns = part.size.as_f64() / whole.as_f64() * BAR as f64;
     let bar = if part.kind() == PartKind::Free {
         "░".repeat(n_columns.round() as usize)
@@ -154,7 +154,7 @@ fn failure(source: &str, level: &Level) -> Option<String> {
 mod tests {
     use super::*;
     use gpumem_analyzer::PartContent;
-    use gpumem_model::holders::Part as Purpose;
+    use gpumem_model::holders::StorageUse as Purpose;
     use gpumem_model::recording::{AllocatorLevels, DeviceIdx, DeviceKind, DriverLevels, Source};
 
     fn device(label: &str, kind: DeviceKind) -> Device {
@@ -244,7 +244,7 @@ mod tests {
                 "     512 MiB  █▌                        context and libraries",
                 "     512 MiB  █▌                        other processes",
                 "       2 GiB  ░░░░░░                    free",
-                "  … looking for names was stopped at its bound",
+                "  … the search for names reached its limit",
             ],
         );
     }
@@ -254,7 +254,7 @@ mod tests {
         #[track_caller]
         fn check(size: Bytes, expected: &str) {
             let content = PartContent::ThisRun;
-            let row = part_line(&Part { content, size }, Bytes::gib(8));
+            let row = part_line(&CompositionPart { content, size }, Bytes::gib(8));
             let expected = format!("{size}  {expected:<BAR$}  this run");
             assert_eq!(row.trim_start(), expected);
         }
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_looked_at_is_told_by_its_levels() {
+    fn without_a_search_levels_are_shown() {
         check(
             reading(4096, 5120, 4608, 4608),
             None,

@@ -12,7 +12,7 @@
 //! let text = report::text(&recording, &analysis, 80);
 //! assert!(text.starts_with("GPU memory · 12 runs of 1 cell"));
 //!
-//! let news = report::news(&recording, &analysis, RunIdx(11), &mut report::Shown::default());
+//! let news = report::news(&recording, &analysis, RunIdx(11), &mut report::ShownFindings::default());
 //! let line = report::line(&recording, &analysis, RunIdx(11), &news, 80);
 //! assert!(line.starts_with("+2 MiB kept"));
 //! ```
@@ -23,10 +23,10 @@ mod cells;
 mod children;
 pub mod chrome_trace;
 pub mod columns;
-mod company;
 mod comparison;
 mod csv;
 mod figures;
+mod gpu_processes;
 mod holders;
 mod idle;
 pub mod json;
@@ -51,12 +51,12 @@ use std::fmt::Write;
 
 pub use cause::CauseLine;
 pub use children::{LivingProcess, living_children};
-pub use company::company;
 pub use comparison::comparison;
 pub use csv::csv;
+pub use gpu_processes::gpu_process_table;
 pub use holders::holders;
 pub use levels::levels;
-pub use line::{News, Shown, foretold, has_new_finding, line, news};
+pub use line::{News, ShownFindings, forecast_line, has_new_finding, line, news};
 pub use markdown::{markdown, markdown_code, markdown_text};
 pub use outlived::outlived_lines;
 pub use processes::{process_causes, process_findings, process_report, processes};
@@ -67,10 +67,9 @@ pub use sources::sources;
 use self::columns::{cut, in_parts, to_text, wrapped};
 use self::text_table::{left, right, table};
 use gpumem_analyzer::{Analysis, DeviceSummary, Overlap, Peak, RunRow, cell_label};
-use gpumem_jobs::processes::Processes;
+use gpumem_jobs::processes::ChildProcesses;
 use gpumem_model::recording::{Recording, Status};
-use gpumem_model::units::ByteDelta;
-use gpumem_model::units::count;
+use gpumem_model::units::{ByteDelta, count};
 pub use gpumem_wording::{counts, gap, limited_by, others, warning};
 
 /// The table of runs shows at most this many lines, the latest.
@@ -84,7 +83,7 @@ const N_DEVICES: usize = 32;
 ///
 /// Lines are at most `width` columns long, except code to be copied.
 pub fn text(recording: &Recording, analysis: &Analysis, width: usize) -> String {
-    text_with(recording, analysis, &Processes::default(), width)
+    text_with(recording, analysis, &ChildProcesses::default(), width)
 }
 
 /// The same with the session's child processes: what is found in them precedes the verdict on the
@@ -92,7 +91,7 @@ pub fn text(recording: &Recording, analysis: &Analysis, width: usize) -> String 
 pub fn text_with(
     recording: &Recording,
     analysis: &Analysis,
-    children: &Processes,
+    children: &ChildProcesses,
     width: usize,
 ) -> String {
     let (title, note) = gpumem_wording::title(recording);

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{in_parts, status_word, to_text, use_of_limit, verdict};
 use gpumem_analyzer::{
-    Analysis, Details, DeviceSummary, Finding, FindingKind, Peak, Reason, RunRow, Severity, State,
-    Withdrawn,
+    Analysis, DeviceSummary, Finding, FindingDetails, FindingKind, GrowthVerdict, Peak, Reason,
+    RunRow, Severity, Withdrawn,
 };
 use gpumem_heap::is_let_go;
 use gpumem_model::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, RunIdx, Status};
@@ -24,8 +24,7 @@ pub struct News<'a> {
 
 /// The findings that lines have shown.
 #[derive(Debug, Default)]
-pub struct Shown {
-    /// Each with its state.
+pub struct ShownFindings {
     states: BTreeSet<String>,
     /// The cells and devices of warnings of growth that have not ended, by the findings' ids.
     warnings: BTreeMap<String, (CellIdx, DeviceIdx)>,
@@ -55,7 +54,7 @@ pub fn news<'a>(
     recording: &Recording,
     analysis: &'a Analysis,
     run: RunIdx,
-    shown: &mut Shown,
+    shown: &mut ShownFindings,
 ) -> News<'a> {
     let rows = analysis.rows.iter().filter(|row| row.run == run);
     let is_host = |row: &RunRow| recording.device(row.device).kind == DeviceKind::Host;
@@ -76,11 +75,11 @@ pub fn news<'a>(
     }
 }
 
-impl Shown {
+impl ShownFindings {
     /// Whether it is new.
     fn take_in(&mut self, finding: &Finding) -> bool {
-        let warns =
-            matches!(finding.details, Details::Growth(_)) && finding.severity > Severity::Info;
+        let warns = matches!(finding.details, FindingDetails::Growth(_))
+            && finding.severity > Severity::Info;
         if let Some(cell) = finding.cell.as_ref().filter(|_| warns) {
             let place = (cell.idx, finding.device);
             self.warnings.insert(finding.id.clone(), place);
@@ -133,7 +132,7 @@ pub fn has_new_finding(
     recording: &Recording,
     analysis: &Analysis,
     run: RunIdx,
-    shown: &Shown,
+    shown: &ShownFindings,
 ) -> bool {
     let mut findings = concerning(recording, analysis, run);
     findings.any(|finding| !shown.states.contains(&state_of(finding)))
@@ -151,7 +150,7 @@ fn concerning<'r, 'a>(
 /// The finding and its state: news if either changes.
 fn state_of(finding: &Finding) -> String {
     let withdrawn = finding.withdrawn.map_or("", Withdrawn::name);
-    let state = finding.state.map_or("", State::name);
+    let state = finding.state.map_or("", GrowthVerdict::name);
     format!("{state} {withdrawn} {}", finding.id)
 }
 
@@ -189,20 +188,21 @@ pub fn line(
 /// What a device that fills within this time is worth: a line under the running cell.
 const SOON: Nanos = Nanos::millis(300_000);
 
-/// A loop that may mean to collect ends with its input: it is told of if it has come this part of the way.
+/// A loop that may mean to collect ends with its input: it gets a forecast after 1/64 of the iterations that fill
+/// the device.
 const PART_OF_THE_WAY: u64 = 64;
 
 /// The line under a cell that goes on, if a loop in it leaks, or collects what may be wanted, and the device will
 /// be full within five minutes; and how much it matters:
 /// `▲ losses +64 MiB every iteration of line 1 (12 of 12) · full in about 52 iterations (40 s)`.
-pub fn foretold(
+pub fn forecast_line(
     recording: &Recording,
     analysis: &Analysis,
     run: RunIdx,
     width: usize,
 ) -> Option<(Severity, String)> {
     let fills_soon = |finding: &&Finding| {
-        let Details::Growth(growth) = &finding.details else {
+        let FindingDetails::Growth(growth) = &finding.details else {
             return false;
         };
         let is_leak = finding.kind == FindingKind::Leak && finding.severity == Severity::Critical;

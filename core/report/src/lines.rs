@@ -4,8 +4,7 @@ use super::cut;
 use gpumem_analyzer::cell_label;
 use gpumem_model::recording::{LineTally, Recording, Trace};
 use gpumem_model::source_text;
-use gpumem_model::units::Bytes;
-use gpumem_model::units::count;
+use gpumem_model::units::{Bytes, count};
 
 /// At most this many traced runs, the latest.
 const N_RUNS: usize = 3;

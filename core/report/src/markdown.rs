@@ -5,7 +5,7 @@ use gpumem_charts::cells;
 use gpumem_model::printable::{printable, printable_report};
 use gpumem_model::recording::{DeviceIdx, Recording};
 use gpumem_model::units::Units;
-use gpumem_wording::{Limits, Presentation, Prose, Span, counts, healthy, present_verdict};
+use gpumem_wording::{OutputLimits, Presentation, Prose, Span, counts, healthy, present_verdict};
 
 /// The findings, the worst one with its fix, and what each cell kept on a device.
 pub fn markdown(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> String {
@@ -54,7 +54,7 @@ pub fn markdown(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -
 /// A line for each cell, in the order of the page.
 fn rows(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> Vec<String> {
     let rows = cells(recording, analysis, device).rows.into_iter();
-    let lines = rows.take(Limits::MARKDOWN.n_cells).map(|row| {
+    let lines = rows.take(OutputLimits::MARKDOWN.n_cells).map(|row| {
         // Also in code a bar would end the column.
         let name = markdown_code(&row.name).replace('|', "\\|");
         let number = row.execution_count;

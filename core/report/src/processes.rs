@@ -4,11 +4,10 @@ use super::cause::CauseLine;
 use super::columns::cut;
 use super::text_table::{self, left, right, table};
 use super::{to_text, wrapped};
-use gpumem_analyzer::{Severity, State};
-use gpumem_jobs::processes::{Ending, Per, ProcessFinding, ProcessRow, Processes};
+use gpumem_analyzer::{GrowthVerdict, Severity};
+use gpumem_jobs::processes::{ChildEnding, ChildProcesses, Per, ProcessFinding, ProcessRow};
 use gpumem_model::recording::Recording;
-use gpumem_model::units::count;
-use gpumem_model::units::{ByteDelta, Bytes, Nanos};
+use gpumem_model::units::{ByteDelta, Bytes, Nanos, count};
 
 /// More children than these are only counted.
 const N_ROWS: usize = 20;
@@ -23,7 +22,7 @@ const DEVICE: usize = 5;
 pub const NONE_FOUND: &str = "No child process grows or ended badly.";
 
 /// What is found in the children: a line for each cause, and one for each kind of bad ending.
-pub fn process_findings(parent: &Recording, processes: &Processes) -> Vec<String> {
+pub fn process_findings(parent: &Recording, processes: &ChildProcesses) -> Vec<String> {
     let causes = process_causes(parent, processes);
     let mut lines: Vec<String> = causes
         .iter()
@@ -36,11 +35,11 @@ pub fn process_findings(parent: &Recording, processes: &Processes) -> Vec<String
 }
 
 /// The same, all of them, with the rows in which each cause is seen: what grows, then who ended badly.
-pub fn process_causes(parent: &Recording, processes: &Processes) -> Vec<CauseLine> {
+pub fn process_causes(parent: &Recording, processes: &ChildProcesses) -> Vec<CauseLine> {
     let rows = &processes.rows;
     let grown = processes.findings.iter().map(|finding| CauseLine {
         severity: match finding.state {
-            State::Leak => Severity::Critical,
+            GrowthVerdict::Leak => Severity::Critical,
             _ => Severity::Warning,
         },
         words: growth_words(finding, rows),
@@ -92,7 +91,7 @@ fn death_words(parent: &Recording, rows: &[ProcessRow], died: &[usize]) -> Strin
 }
 
 /// The table of the children; empty if there are none.
-pub fn processes(processes: &Processes, width: usize) -> String {
+pub fn processes(processes: &ChildProcesses, width: usize) -> String {
     if processes.is_empty() {
         return String::new();
     }
@@ -144,7 +143,7 @@ pub fn copied_line(rows: &[ProcessRow]) -> Option<String> {
 }
 
 /// The children alone: what is found, and the table. Lines are at most `width` columns long.
-pub fn process_report(parent: &Recording, found: &Processes, width: usize) -> String {
+pub fn process_report(parent: &Recording, found: &ChildProcesses, width: usize) -> String {
     if found.is_empty() {
         return "The session has no child process, or none that was recorded.".to_owned();
     }
@@ -158,7 +157,11 @@ pub fn process_report(parent: &Recording, found: &Processes, width: usize) -> St
 }
 
 /// The findings, each wrapped.
-pub(super) fn finding_lines(parent: &Recording, found: &Processes, width: usize) -> Vec<String> {
+pub(super) fn finding_lines(
+    parent: &Recording,
+    found: &ChildProcesses,
+    width: usize,
+) -> Vec<String> {
     let lines = process_findings(parent, found);
     lines.iter().map(|line| wrapped(line, width)).collect()
 }
@@ -177,7 +180,7 @@ pub fn title(rows: &[ProcessRow]) -> String {
 }
 
 fn n_running(rows: &[ProcessRow]) -> usize {
-    let running = rows.iter().filter(|row| row.ending == Ending::Running);
+    let running = rows.iter().filter(|row| row.ending == ChildEnding::Running);
     running.count()
 }
 
@@ -198,8 +201,8 @@ fn growth_words(finding: &ProcessFinding, rows: &[ProcessRow]) -> String {
     let (per_step, step) = rate(growth.per, growth.bytes_per_step);
     let total = growth.growth.total.magnitude();
     let verb = match (finding.state, finding.n_named) {
-        (State::Leak, 1) => "keeps",
-        (State::Leak, _) => "keep",
+        (GrowthVerdict::Leak, 1) => "keeps",
+        (GrowthVerdict::Leak, _) => "keep",
         _ => "may keep",
     };
     if finding.n_named == 1 {
@@ -290,14 +293,14 @@ fn row_cells(row: &ProcessRow) -> Vec<String> {
 }
 
 /// For the table.
-pub fn short_ending(ending: Ending) -> String {
+pub fn short_ending(ending: ChildEnding) -> String {
     match ending {
-        Ending::Running => "running".to_owned(),
-        Ending::InOrder => "in order".to_owned(),
-        Ending::Lost => "not known".to_owned(),
-        Ending::Failed(code) => format!("exit code {code}"),
-        Ending::KilledBySystem => "out of memory".to_owned(),
-        Ending::Killed(signal) => signal_name(signal),
+        ChildEnding::Running => "running".to_owned(),
+        ChildEnding::InOrder => "in order".to_owned(),
+        ChildEnding::Lost => "not known".to_owned(),
+        ChildEnding::Failed(code) => format!("exit code {code}"),
+        ChildEnding::KilledBySystem => "out of memory".to_owned(),
+        ChildEnding::Killed(signal) => signal_name(signal),
     }
 }
 
@@ -305,8 +308,8 @@ pub fn short_ending(ending: Ending) -> String {
 /// the time is.
 fn ended_words(parent: &Recording, row: &ProcessRow, verb: &str, first: &str) -> String {
     let words = match row.ending {
-        Ending::Failed(code) => format!("failed with exit code {code}"),
-        Ending::KilledBySystem => format!("{verb} killed by the system: out of memory"),
+        ChildEnding::Failed(code) => format!("failed with exit code {code}"),
+        ChildEnding::KilledBySystem => format!("{verb} killed by the system: out of memory"),
         ending => format!("{verb} killed by {}", short_ending(ending)),
     };
     let run = row.ended_in.map(|run| parent.run(run));

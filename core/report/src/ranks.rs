@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use super::cause::CauseLine;
 use super::text_table::{self, left, right, table};
 use super::{to_text, wrapped};
-use gpumem_analyzer::{Severity, State};
-use gpumem_jobs::ranks::{Cause, Rank, RankEnding, RankFinding, RankRow, Ranks};
+use gpumem_analyzer::{GrowthVerdict, Severity};
+use gpumem_jobs::ranks::{Rank, RankCause, RankEnding, RankFinding, RankRow, Ranks};
 use gpumem_model::printable::printable;
-use gpumem_model::units::count;
-use gpumem_model::units::{Bytes, Nanos};
+use gpumem_model::units::{Bytes, Nanos, count};
 
 /// More ranks than these are only counted.
 const N_ROWS: usize = 32;
@@ -38,11 +37,14 @@ pub fn rank_causes(found: &Ranks) -> Vec<CauseLine> {
     causes.collect()
 }
 
-const fn severity(cause: &Cause) -> Severity {
+const fn severity(cause: &RankCause) -> Severity {
     match cause {
-        Cause::Ended { .. } | Cause::Growth { state: State::Leak } => Severity::Critical,
-        Cause::Growth { .. } => Severity::Warning,
-        Cause::Differs { .. } => Severity::Info,
+        RankCause::Ended { .. }
+        | RankCause::Growth {
+            state: GrowthVerdict::Leak,
+        } => Severity::Critical,
+        RankCause::Growth { .. } => Severity::Warning,
+        RankCause::Differs { .. } => Severity::Info,
     }
 }
 
@@ -115,13 +117,13 @@ pub fn title(job: &[Rank], found: &Ranks) -> String {
 
 fn finding_words(found: &Ranks, finding: &RankFinding) -> String {
     match &finding.cause {
-        Cause::Ended {
+        RankCause::Ended {
             step,
             wanted,
             later,
         } => ended_words(found, finding, (*step, *wanted), later),
-        Cause::Growth { state } => growth_words(found, finding, *state),
-        Cause::Differs { median, spread } => {
+        RankCause::Growth { state } => growth_words(found, finding, *state),
+        RankCause::Differs { median, spread } => {
             let row = &found.rows[finding.rows[0]];
             let peak = row.peak.unwrap_or_default();
             let who = who(found, finding);
@@ -147,7 +149,7 @@ fn ended_words(
     let row = &found.rows[finding.rows[0]];
     let how = match row.ending {
         RankEnding::OutOfMemory => "ran out of memory",
-        RankEnding::KilledBySystem => "was killed by the system for want of memory",
+        RankEnding::KilledBySystem => "was killed by the system (out of memory)",
         RankEnding::Failed => "failed",
         _ => "stopped without a word",
     };
@@ -164,11 +166,11 @@ fn ended_words(
     if let Some(wanted) = wanted {
         words = format!("{words}: {wanted} were wanted");
     }
-    let told = later
+    let reported = later
         .iter()
-        .find(|(idx, _)| found.rows[*idx].ending.is_told());
-    let told = told.map(|(idx, after)| (row_name(&found.rows[*idx]), after));
-    match (later, told) {
+        .find(|(idx, _)| found.rows[*idx].ending.is_reported());
+    let reported = reported.map(|(idx, after)| (row_name(&found.rows[*idx]), after));
+    match (later, reported) {
         ([], _) => words,
         ([_], Some((next, after))) => format!("{words}; {noun} {next} stopped {after} after it"),
         ([(next, _)], None) => {
@@ -183,7 +185,7 @@ fn ended_words(
 }
 
 /// `rank 2 keeps 40 MiB a step, held by losses; the others keep nothing`
-fn growth_words(found: &Ranks, finding: &RankFinding, state: State) -> String {
+fn growth_words(found: &Ranks, finding: &RankFinding, state: GrowthVerdict) -> String {
     let rows = finding.rows.iter().map(|idx| &found.rows[*idx]);
     let grown: Vec<_> = rows.filter_map(|row| row.growth.as_ref()).collect();
     let Some(first) = grown.first() else {
@@ -197,8 +199,8 @@ fn growth_words(found: &Ranks, finding: &RankFinding, state: State) -> String {
     let per = if first.counts_steps { "step" } else { "run" };
     let is_one = grown.len() == 1;
     let verb = match (state, is_one) {
-        (State::Leak, true) => "keeps",
-        (State::Leak, false) => "keep",
+        (GrowthVerdict::Leak, true) => "keeps",
+        (GrowthVerdict::Leak, false) => "keep",
         _ => "may keep",
     };
     let (most, each) = if is_one {
@@ -210,7 +212,7 @@ fn growth_words(found: &Ranks, finding: &RankFinding, state: State) -> String {
     let fastest = fastest.magnitude();
     let mut words = match &first.task {
         Some(task) => {
-            let keeps = if state == State::Leak {
+            let keeps = if state == GrowthVerdict::Leak {
                 "keeps"
             } else {
                 "may keep"

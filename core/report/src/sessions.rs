@@ -1,11 +1,11 @@
 //! The sessions that are kept, as a table; and the line about one that died.
 
 use super::columns::cut;
-use super::company::age;
+use super::gpu_processes::age;
 use super::text_table::{self, left, right, table};
 use super::{to_text, wrapped};
 use gpumem_analyzer::{Analysis, Severity};
-use gpumem_jobs::history::{Ending, LastRun, StoredSession};
+use gpumem_jobs::history::{LastRun, SessionEnding, StoredSession};
 use gpumem_model::recording::Recording;
 use gpumem_model::units::Units;
 use gpumem_wording::present_verdict;
@@ -57,7 +57,7 @@ const HEADING: [&str; 6] = [
 
 fn row(session: &StoredSession) -> Vec<String> {
     let ago = session.age.map(|it| match session.ending {
-        Ending::Running => "–".to_owned(),
+        SessionEnding::Running => "–".to_owned(),
         _ => format!("{} ago", age(it)),
     });
     let notebook = session.notebook.as_deref().map_or("–", base_name);
@@ -85,12 +85,14 @@ fn row(session: &StoredSession) -> Vec<String> {
 fn how_it_ended(session: &StoredSession) -> String {
     let last = session.last.as_ref();
     match session.ending {
-        Ending::Running => "running".to_owned(),
-        Ending::InOrder => "shut down".to_owned(),
-        Ending::OutOfMemory => format!("out of memory{}", cell(last)),
-        Ending::KilledBySystem => format!("killed by the system{}", cell(last)),
-        Ending::Lost if last.is_some_and(|last| last.is_open) => format!("died{}", cell(last)),
-        Ending::Lost => "died between cells".to_owned(),
+        SessionEnding::Running => "running".to_owned(),
+        SessionEnding::InOrder => "shut down".to_owned(),
+        SessionEnding::OutOfMemory => format!("out of memory{}", cell(last)),
+        SessionEnding::KilledBySystem => format!("killed by the system{}", cell(last)),
+        SessionEnding::Lost if last.is_some_and(|last| last.is_open) => {
+            format!("died{}", cell(last))
+        }
+        SessionEnding::Lost => "died between cells".to_owned(),
     }
 }
 
@@ -127,7 +129,7 @@ fn fullness(last: &LastRun) -> String {
 /// What a session lacks whose process died in a run; `None` of any other.
 /// [`Recording::missing`](Recording::missing) then says so.
 pub fn cut_off(session: &StoredSession) -> Option<String> {
-    let is_over = session.ending != Ending::Running;
+    let is_over = session.ending != SessionEnding::Running;
     let last = session
         .last
         .as_ref()
@@ -149,8 +151,8 @@ pub fn last_session(session: &StoredSession, width: usize) -> String {
     let ago = ago.unwrap_or_default();
     let place = place(session.last.as_ref());
     let how = match session.ending {
-        Ending::OutOfMemory => format!("ran out of memory{ago}{place}"),
-        Ending::KilledBySystem => {
+        SessionEnding::OutOfMemory => format!("ran out of memory{ago}{place}"),
+        SessionEnding::KilledBySystem => {
             format!("was killed{ago}{place}: the system had run out of memory")
         }
         _ => format!("died{ago}{place}"),
@@ -169,7 +171,7 @@ mod tests {
     use gpumem_analyzer::testing::{run, session};
     use gpumem_model::units::{Bytes, Nanos};
 
-    fn stored(ending: Ending, last: LastRun) -> StoredSession {
+    fn stored(ending: SessionEnding, last: LastRun) -> StoredSession {
         StoredSession {
             id: "3f9a1c2b".to_owned(),
             notebook: Some("work/train.ipynb".to_owned()),
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(ending: Ending, is_open: bool, expected: &str) {
+    fn check(ending: SessionEnding, is_open: bool, expected: &str) {
         let table = sessions(&[stored(ending, last(is_open))], 100);
         let row = table.lines().nth(1).expect("a row");
         assert_eq!(
@@ -205,15 +207,19 @@ mod tests {
 
     #[test]
     fn each_session_says_how_it_ended() {
-        check(Ending::InOrder, false, "shut down     –");
-        check(Ending::OutOfMemory, false, "out of memory in In [12]  –");
+        check(SessionEnding::InOrder, false, "shut down     –");
         check(
-            Ending::KilledBySystem,
+            SessionEnding::OutOfMemory,
+            false,
+            "out of memory in In [12]  –",
+        );
+        check(
+            SessionEnding::KilledBySystem,
             true,
             "killed by the system in In [12]  –",
         );
-        check(Ending::Lost, true, "died in In [12]  –");
-        check(Ending::Lost, false, "died between cells  –");
+        check(SessionEnding::Lost, true, "died in In [12]  –");
+        check(SessionEnding::Lost, false, "died between cells  –");
     }
 
     #[test]
@@ -224,7 +230,7 @@ mod tests {
 
     #[test]
     fn memory_that_ran_out_is_said_first() {
-        let session = stored(Ending::OutOfMemory, last(false));
+        let session = stored(SessionEnding::OutOfMemory, last(false));
         let line = last_session(&session, 200);
         assert!(
             line.contains("ran out of memory 2 min ago in In [12]"),

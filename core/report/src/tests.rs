@@ -95,7 +95,7 @@ fn nothing_found_says_what_was_checked() {
 fn check_line(cells: &[(&str, Vec<Play>)], expected: &str) {
     let (recording, analysis) = reported(cells);
     let last = recording.runs().last().expect("a run").idx;
-    let news = news(&recording, &analysis, last, &mut Shown::default());
+    let news = news(&recording, &analysis, last, &mut ShownFindings::default());
     assert_eq!(line(&recording, &analysis, last, &news, 100), expected);
 }
 
@@ -119,7 +119,7 @@ fn the_line_says_what_was_kept_and_where_the_device_stands() {
 fn what_a_cell_says_does_not_steer_the_terminal() {
     let (recording, analysis) = reported(&[("x\u{1b}[2J\u{202e} = f()", vec![run(420); 12])]);
     let last = recording.runs().last().expect("a run").idx;
-    let news = news(&recording, &analysis, last, &mut Shown::default());
+    let news = news(&recording, &analysis, last, &mut ShownFindings::default());
     for words in [
         text(&recording, &analysis, 80),
         line(&recording, &analysis, last, &news, 100),
@@ -141,12 +141,12 @@ fn a_second_line_stands_only_where_there_is_something_to_say() {
 
 #[test]
 fn only_what_moved_or_is_new_is_worth_a_line() {
-    let mut told = Shown::default();
+    let mut shown = ShownFindings::default();
     let mut check = |cells: &[(&str, Vec<Play>)], expected: bool| {
         let (recording, analysis) = reported(cells);
         let last = recording.runs().last().expect("a run").idx;
-        let has_finding = has_new_finding(&recording, &analysis, last, &told);
-        let news = news(&recording, &analysis, last, &mut told);
+        let has_finding = has_new_finding(&recording, &analysis, last, &shown);
+        let news = news(&recording, &analysis, last, &mut shown);
         assert_eq!(has_finding, !news.findings(&recording, 80).is_empty());
         assert_eq!(news.is_worth_a_line(), expected);
     };
@@ -160,7 +160,7 @@ fn only_what_moved_or_is_new_is_worth_a_line() {
 
 #[test]
 fn a_warning_that_ends_is_taken_back_once() {
-    let mut shown = Shown::default();
+    let mut shown = ShownFindings::default();
     let mut last_line = |cells: &[(&str, Vec<Play>)]| {
         let (recording, analysis) = reported(cells);
         let last = recording.runs().last().expect("a run").idx;
@@ -180,7 +180,7 @@ fn a_warning_that_ends_is_taken_back_once() {
 #[test]
 fn what_belongs_to_no_cell_is_said_once() {
     let sources: Vec<String> = (0..20).map(|n| format!("out{n} = f{n}()")).collect();
-    let mut told = Shown::default();
+    let mut shown = ShownFindings::default();
     let mut second_line = |n_runs: usize| {
         let runs = sources.iter().cycle().enumerate().take(n_runs);
         // No cell keeps something in each of its runs.
@@ -188,7 +188,7 @@ fn what_belongs_to_no_cell_is_said_once() {
         let cells = runs.map(|(n, source)| (source.as_str(), vec![run(kept(n))]));
         let (recording, analysis) = reported(&cells.collect::<Vec<_>>());
         let last = recording.runs().last().expect("a run").idx;
-        let news = news(&recording, &analysis, last, &mut told);
+        let news = news(&recording, &analysis, last, &mut shown);
         let line = line(&recording, &analysis, last, &news, 100);
         line.lines()
             .nth(1)

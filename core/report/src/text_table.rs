@@ -9,15 +9,15 @@ const NARROWEST: usize = 24;
 
 /// A column that is as wide as its widest cell. The last one of a table takes the rest of the line.
 #[derive(Clone, Copy)]
-pub(super) struct Column {
+pub(super) struct TextColumn {
     is_right: bool,
     min: usize,
     max: usize,
     gap: usize,
 }
 
-pub(super) const fn left() -> Column {
-    Column {
+pub(super) const fn left() -> TextColumn {
+    TextColumn {
         is_right: false,
         min: 0,
         max: usize::MAX,
@@ -25,14 +25,14 @@ pub(super) const fn left() -> Column {
     }
 }
 
-pub(super) const fn right() -> Column {
-    Column {
+pub(super) const fn right() -> TextColumn {
+    TextColumn {
         is_right: true,
         ..left()
     }
 }
 
-impl Column {
+impl TextColumn {
     /// At least `min` columns of the terminal.
     pub(super) const fn min(self, min: usize) -> Self {
         Self { min, ..self }
@@ -69,13 +69,17 @@ impl Column {
 }
 
 /// A line for each row, cut to `width` columns.
-pub(super) fn table(columns: &[Column], rows: &[Vec<String>], width: usize) -> Vec<String> {
+pub(super) fn table(columns: &[TextColumn], rows: &[Vec<String>], width: usize) -> Vec<String> {
     let line = |(left, last): (String, &str)| cut(format!("{left}{last}").trim_end(), width);
     laid_out(columns, rows).map(line).collect()
 }
 
 /// The lines of each row: those of the last cell are wrapped, so that they are at most `width` columns wide.
-pub(super) fn wrapped_table(columns: &[Column], rows: &[Vec<String>], width: usize) -> Vec<String> {
+pub(super) fn wrapped_table(
+    columns: &[TextColumn],
+    rows: &[Vec<String>],
+    width: usize,
+) -> Vec<String> {
     let row = |(left, last): (String, &str)| {
         let indent = n_columns(&left);
         let room = width.saturating_sub(indent).max(NARROWEST);
@@ -88,12 +92,12 @@ pub(super) fn wrapped_table(columns: &[Column], rows: &[Vec<String>], width: usi
 
 /// Of each row all columns but the last, and the last cell.
 fn laid_out<'a>(
-    columns: &[Column],
+    columns: &[TextColumn],
     rows: &'a [Vec<String>],
 ) -> impl Iterator<Item = (String, &'a str)> {
     let (last, columns) = columns.split_last().expect("a table has columns");
     let cells = |n: usize| rows.iter().map(move |row| &row[n]);
-    let columns: Vec<(Column, usize)> = columns
+    let columns: Vec<(TextColumn, usize)> = columns
         .iter()
         .enumerate()
         .map(|(n, column)| (*column, column.width(cells(n))))
@@ -111,7 +115,6 @@ fn laid_out<'a>(
     })
 }
 
-/// The cells of a row.
 pub(super) fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
@@ -120,7 +123,7 @@ pub(super) fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn check(columns: [Column; 3], width: usize, expected: &[&str]) {
+    fn check(columns: [TextColumn; 3], width: usize, expected: &[&str]) {
         let rows = [
             row(["run", "kept", "cell"]),
             row(["損失", "3 MiB", "a b c d e"]),

@@ -2,14 +2,13 @@
 
 use super::text_table::{left, right, wrapped_table};
 use super::{in_parts, wrapped};
-use gpumem_analyzer::{Analysis, Finding, Severity, Verdict};
+use gpumem_analyzer::{Analysis, Finding, FindingGroup, Severity};
 use gpumem_charts::default_device;
 use gpumem_model::recording::Recording;
-use gpumem_model::units::Units;
-use gpumem_model::units::count;
+use gpumem_model::units::{Units, count};
 use gpumem_wording::{
-    CURES, CureRow, Limits, Presentation, Prose, Remedy, Sign, healthy, present, present_verdict,
-    tally,
+    CURES, CureRow, OutputLimits, Presentation, Prose, Remedy, Sign, healthy, present,
+    present_verdict, tally,
 };
 
 /// The verdict, and the findings that follow.
@@ -17,9 +16,9 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
     let verdicts = analysis.verdicts();
     let device = default_device(recording, analysis).unwrap_or_default();
     let mut lines = Vec::new();
-    let is_bad = |verdict: &Verdict<'_>| verdict.first().severity > Severity::Info;
+    let is_bad = |verdict: &FindingGroup<'_>| verdict.first().severity > Severity::Info;
     let has_bad = verdicts.first().is_some_and(is_bad);
-    let n_shown = Limits::TEXT.n_rows + usize::from(has_bad);
+    let n_shown = OutputLimits::TEXT.n_rows + usize::from(has_bad);
     if !has_bad {
         let calm = healthy(recording, analysis, device, Units::Binary);
         let sign = match calm.sign {
@@ -84,14 +83,20 @@ fn head(finding: &Presentation, is_first: bool, width: usize) -> Vec<String> {
     } else {
         lines.push(format!("{sign} {}", finding.row.plain()));
     }
-    let line = finding.remedy.as_ref().and_then(|it| it.line.as_deref());
-    let place = finding.place.as_ref().map(|place| match line {
-        Some(line) => format!("{place}, {line}"),
-        None => place.clone(),
-    });
+    let line = finding.remedy.as_ref().and_then(|it| it.line.clone());
+    // Outside of a notebook there is the line alone, of the file.
+    let place: Vec<String> = finding.place.clone().into_iter().chain(line).collect();
+    let place = Some(place.join(", ")).filter(|place| !place.is_empty());
     let facts = finding.facts.iter().map(Prose::ticked);
     let tag = finding.tag.clone();
-    let facts: Vec<String> = tag.into_iter().chain(place).chain(facts).collect();
+    let id = finding.fingerprint.filter(|_| sign != Sign::Note);
+    let id = id.map(|it| format!("id {it}"));
+    let facts: Vec<String> = tag
+        .into_iter()
+        .chain(place)
+        .chain(facts)
+        .chain(id)
+        .collect();
     if !facts.is_empty() {
         lines.push(format!("  {}", facts.join(" · ")));
     }

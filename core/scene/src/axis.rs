@@ -31,7 +31,7 @@ impl ByteAxis {
         }
     }
 
-    /// The height at which so many bytes stand.
+    /// The height of a number of bytes.
     pub fn y(&self, n_bytes: f64) -> f64 {
         let share = (n_bytes - self.range.0) / (self.range.1 - self.range.0);
         self.pixels.0 + share * (self.pixels.1 - self.pixels.0)

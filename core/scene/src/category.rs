@@ -1,6 +1,6 @@
 //! What the memory of a device is for. Colours belong to these, never to ranks.
 
-use gpumem_model::holders::Part as Purpose;
+use gpumem_model::holders::StorageUse as Purpose;
 use gpumem_model::named;
 
 named! {

@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::text;
-use crate::{Anchor, Face, Item, Rect, Scene};
+use crate::{Anchor, Face, Item, Rect, Scene, text};
 
 /// `Leak fill 270,126 24x38`, in painting order; all numbers are logical pixels.
 pub fn draw_log(scene: &Scene) -> String {

@@ -1,7 +1,6 @@
 //! Texts in a scene, and keeping them off each other.
 
-use crate::text;
-use crate::{Anchor, Face, Item, Point, Rect, Role};
+use crate::{Anchor, Face, Item, Point, Rect, Role, text};
 use gpumem_model::printable::printable;
 
 /// Below this no text is readable.
@@ -47,7 +46,7 @@ impl Label {
         Self { face, ..self }
     }
 
-    /// So many logical pixels high.
+    /// Height in logical pixels.
     #[must_use]
     pub fn size(self, size: f64) -> Self {
         Self { size, ..self }

@@ -84,6 +84,11 @@ impl Rect {
         }
     }
 
+    /// The square around a point, as far in each direction.
+    pub const fn around(at: Point, reach: f64) -> Self {
+        Self::new(at.x - reach, at.y - reach, 2.0 * reach, 2.0 * reach)
+    }
+
     /// The upper left corner.
     pub(crate) const fn top_left(self) -> Point {
         Point::new(self.x, self.y)
@@ -334,7 +339,7 @@ impl Scene {
         (pixels(self.width), pixels(self.height))
     }
 
-    /// Draws a rectangle, its corners rounded by so much.
+    /// Draws a rectangle with rounded corners.
     pub fn fill(&mut self, rect: Rect, role: Role, radius: f64) {
         self.items.push(Item::Fill { rect, role, radius });
     }
@@ -347,6 +352,26 @@ impl Scene {
             width,
             dash: None,
         });
+    }
+
+    /// A full line from one place to another at that height.
+    pub fn horizontal(&mut self, y: f64, (from, to): (f64, f64), role: Role, width: f64) {
+        self.rule(Point::new(from, y), Point::new(to, y), role, width);
+    }
+
+    /// A full line from one height to another at that place.
+    pub fn vertical(&mut self, x: f64, (from, to): (f64, f64), role: Role, width: f64) {
+        self.rule(Point::new(x, from), Point::new(x, to), role, width);
+    }
+
+    /// A filled circle.
+    pub fn dot(&mut self, at: Point, radius: f64, role: Role) {
+        self.fill(Rect::around(at, radius), role, radius);
+    }
+
+    /// What lies in the rectangle, above everything so far.
+    pub fn respond(&mut self, rect: Rect, target: Target) {
+        self.hits.push(Hit { rect, target });
     }
 
     /// A line through points; nothing where there are fewer than two.

@@ -2,7 +2,7 @@
 //!
 //! What differs between backends is settled here: dashes and round corners are
 //! ours, lines along an axis are rectangles on whole pixels, and letters are
-//! asked for by their CSS size and baseline.
+//! drawn by their CSS size and baseline.
 
 use std::convert::Infallible;
 
@@ -12,9 +12,8 @@ use plotters_backend::{
     FontFamily, FontStyle,
 };
 
-use crate::text;
 use crate::theme::{Rgb, Theme};
-use crate::{Anchor, Face, Item, Point, Rect, Role, Scene};
+use crate::{Anchor, Face, Item, Point, Rect, Role, Scene, text};
 
 /// The error of a plotters backend, from [`paint`].
 pub type PaintError<B> = DrawingErrorKind<<B as DrawingBackend>::ErrorType>;

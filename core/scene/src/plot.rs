@@ -2,8 +2,7 @@
 
 use crate::axis::ByteAxis;
 use crate::label::{Label, SMALL};
-use crate::text;
-use crate::{Anchor, Face, Point, Role, Scene};
+use crate::{Anchor, Face, Point, Role, Scene, text};
 
 /// What a chart of nothing says.
 pub const NO_RUNS: &str = "no run recorded yet: put %%gpumem on a cell and run it";
@@ -48,12 +47,7 @@ impl Plot {
         for tick in axis.ticks(max_ticks) {
             let y = crisp(axis.y(tick));
             let role = if tick == 0.0 { Role::Line } else { Role::Grid };
-            scene.rule(
-                Point::new(self.left, y),
-                Point::new(self.right, y),
-                role,
-                1.0,
-            );
+            scene.horizontal(y, (self.left, self.right), role, 1.0);
             let at = Point::new(self.left - 8.0, y + 4.0);
             scene.text(Label::new(axis.label(tick), at).anchor(Anchor::End));
         }

@@ -1,4 +1,4 @@
-//! A scene as an SVG document: a plotters backend that writes what it is asked for.
+//! A scene as an SVG document: a plotters backend that writes SVG elements.
 
 use std::convert::Infallible;
 use std::fmt::{Display, Write as _};
@@ -47,7 +47,7 @@ struct Document {
     text: String,
 }
 
-type Outcome = Result<(), DrawingErrorKind<Infallible>>;
+type Svg = Result<(), DrawingErrorKind<Infallible>>;
 
 impl Document {
     fn put(&mut self, element: impl Display) {
@@ -72,15 +72,15 @@ impl DrawingBackend for Document {
         self.size
     }
 
-    fn ensure_prepared(&mut self) -> Outcome {
+    fn ensure_prepared(&mut self) -> Svg {
         Ok(())
     }
 
-    fn present(&mut self) -> Outcome {
+    fn present(&mut self) -> Svg {
         Ok(())
     }
 
-    fn draw_pixel(&mut self, at: BackendCoord, colour: BackendColor) -> Outcome {
+    fn draw_pixel(&mut self, at: BackendCoord, colour: BackendColor) -> Svg {
         let (x, y) = at;
         let fill = hex(colour);
         self.put(format_args!(
@@ -95,7 +95,7 @@ impl DrawingBackend for Document {
         (right, bottom): BackendCoord,
         style: &S,
         _fill: bool,
-    ) -> Outcome {
+    ) -> Svg {
         let (width, height, fill) = (right - left, bottom - top, hex(style.color()));
         self.put(format_args!(
             "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"{fill}\"/>"
@@ -107,7 +107,7 @@ impl DrawingBackend for Document {
         &mut self,
         path: I,
         style: &S,
-    ) -> Outcome {
+    ) -> Svg {
         let (points, stroke, width) = (points(path), hex(style.color()), style.stroke_width());
         self.put(format_args!(
             "<polyline points=\"{points}\" fill=\"none\" stroke=\"{stroke}\" \
@@ -120,7 +120,7 @@ impl DrawingBackend for Document {
         &mut self,
         outline: I,
         style: &S,
-    ) -> Outcome {
+    ) -> Svg {
         let (points, fill) = (points(outline), hex(style.color()));
         self.put(format_args!(
             "<polygon points=\"{points}\" fill=\"{fill}\"/>"
@@ -133,7 +133,7 @@ impl DrawingBackend for Document {
         text: &str,
         style: &S,
         (x, baseline): BackendCoord,
-    ) -> Outcome {
+    ) -> Svg {
         let anchor = match style.anchor().h_pos {
             HPos::Left => "start",
             HPos::Center => "middle",

@@ -65,7 +65,7 @@ impl Theme {
     }
 }
 
-/// The role where more contrast is asked for: text and lines in the colour of ink.
+/// The role for more contrast: text and lines in the colour of ink.
 fn strong(role: Role, [ink, paper]: [u32; 2], usual: u32) -> u32 {
     match role {
         Role::Background | Role::Panel | Role::Clear => paper,

@@ -50,7 +50,7 @@ pub struct BlockId(pub u64);
     "out of memory: tried to allocate {wanted}; {free} of {capacity} free, {allocated} allocated, {reserved} reserved"
 )]
 /// The device cannot serve a request, even after the cache was flushed. Sizes are bytes.
-pub struct OutOfMemory {
+pub struct SimOutOfMemory {
     /// The request, rounded.
     pub wanted: Bytes,
     /// Free in the device.
@@ -70,7 +70,7 @@ pub struct AllocatorStats {
     pub allocated: Bytes,
     /// Highest allocated since the last reset.
     pub peak_allocated: Bytes,
-    /// What was asked for of it, before it was rounded to blocks.
+    /// Requested bytes of it, before rounding to blocks.
     pub requested: Bytes,
     /// Everything ever allocated, freed or not.
     pub total_allocated: Bytes,
@@ -94,17 +94,17 @@ pub struct AllocatorStats {
     pub n_blocks: u64,
 }
 
-/// Which requests a [`Segment`] serves.
+/// Which requests a [`SimSegment`] serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Pool {
+pub enum SimPool {
     /// Those of at most 1 MiB.
     Small,
     /// All others.
     Large,
 }
 
-impl Pool {
-    const fn of(rounded: u64) -> Self {
+impl SimPool {
+    const fn for_size(rounded: u64) -> Self {
         if rounded <= SMALL_REQUEST {
             Self::Small
         } else {
@@ -123,7 +123,7 @@ impl Pool {
 
 /// One action of the allocator; a history consists of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
+pub struct AllocatorChange {
     /// What was done.
     pub action: Action,
     /// The first byte of the block or segment; of a request that failed, what was free.
@@ -132,9 +132,9 @@ pub struct Change {
     pub size: Bytes,
 }
 
-/// A piece of a [`Segment`].
+/// A piece of a [`SimSegment`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Block {
+pub struct SimBlock {
     /// Its first byte.
     pub address: u64,
     /// How long it is.
@@ -145,15 +145,15 @@ pub struct Block {
 
 /// One allocation of the device, divided into blocks without gaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Segment {
+pub struct SimSegment {
     /// Its first byte.
     pub address: u64,
     /// How long it is.
     pub size: Bytes,
     /// Which requests it serves.
-    pub pool: Pool,
+    pub pool: SimPool,
     /// Its blocks by address.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<SimBlock>,
 }
 
 /// The segment that a piece belongs to.
@@ -161,11 +161,11 @@ pub struct Segment {
 struct Home {
     address: u64,
     size: u64,
-    pool: Pool,
+    pool: SimPool,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Piece {
+struct SegmentPiece {
     size: u64,
     home: Home,
     held_as: Option<BlockId>,
@@ -173,7 +173,7 @@ struct Piece {
 
 /// Where a held block is, and how much of it was requested.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct LiveBlock {
     address: u64,
     requested: u64,
 }
@@ -185,10 +185,10 @@ type FreeList = BTreeSet<(u64, u64)>;
 #[derive(Debug, Clone)]
 pub struct CachingAllocator {
     capacity: Bytes,
-    pieces: BTreeMap<u64, Piece>,
+    pieces: BTreeMap<u64, SegmentPiece>,
     free_small: FreeList,
     free_large: FreeList,
-    held: HashMap<BlockId, Held>,
+    held: HashMap<BlockId, LiveBlock>,
     next_address: u64,
     next_id: u64,
     allocated: u64,
@@ -203,7 +203,7 @@ pub struct CachingAllocator {
     n_peak_resets: u64,
     n_segments: u64,
     /// What was done since it was last taken; `None` while nobody wants to know.
-    log: Option<Vec<Change>>,
+    log: Option<Vec<AllocatorChange>>,
 }
 
 impl CachingAllocator {
@@ -238,7 +238,7 @@ impl CachingAllocator {
     }
 
     /// The changes since the last call, in order.
-    pub fn take_log(&mut self) -> Vec<Change> {
+    pub fn take_log(&mut self) -> Vec<AllocatorChange> {
         self.log.as_mut().map(mem::take).unwrap_or_default()
     }
 
@@ -251,8 +251,8 @@ impl CachingAllocator {
     ///
     /// # Errors
     ///
-    /// [`OutOfMemory`] if the device is full even without its cache.
-    pub fn allocate(&mut self, size: Bytes) -> Result<BlockId, OutOfMemory> {
+    /// [`SimOutOfMemory`] if the device is full even without its cache.
+    pub fn allocate(&mut self, size: Bytes) -> Result<BlockId, SimOutOfMemory> {
         let wanted = round_up(size.get().max(1), GRANULE);
         let address = match self.find(wanted) {
             Some(address) => address,
@@ -263,7 +263,7 @@ impl CachingAllocator {
 
     /// Returns a block to the cache. An unknown id is ignored.
     pub fn free(&mut self, block: BlockId) {
-        let Some(Held {
+        let Some(LiveBlock {
             mut address,
             requested,
         }) = self.held.remove(&block)
@@ -338,17 +338,17 @@ impl CachingAllocator {
     }
 
     /// The segments by address, each with its blocks: what a map of the memory shows.
-    pub fn segments(&self) -> impl Iterator<Item = Segment> + '_ {
+    pub fn segments(&self) -> impl Iterator<Item = SimSegment> + '_ {
         let mut pieces = self.pieces.iter().peekable();
         iter::from_fn(move || {
             let home = pieces.peek()?.1.home;
             let own = iter::from_fn(|| pieces.next_if(|(_, piece)| piece.home == home));
-            Some(Segment {
+            Some(SimSegment {
                 address: home.address,
                 size: Bytes::new(home.size),
                 pool: home.pool,
                 blocks: own
-                    .map(|(address, piece)| Block {
+                    .map(|(address, piece)| SimBlock {
                         address: *address,
                         size: Bytes::new(piece.size),
                         held_as: piece.held_as,
@@ -360,7 +360,7 @@ impl CachingAllocator {
 
     /// The segments without addresses, as they are recorded.
     pub fn map(&self) -> Segments {
-        let block = |block: Block| {
+        let block = |block: SimBlock| {
             let state = if block.held_as.is_some() {
                 BlockState::Held
             } else {
@@ -368,10 +368,10 @@ impl CachingAllocator {
             };
             segments::Block::new(state, block.size)
         };
-        let segment = |segment: Segment| segments::Segment {
+        let segment = |segment: SimSegment| segments::Segment {
             pool: match segment.pool {
-                Pool::Small => segments::Pool::Small,
-                Pool::Large => segments::Pool::Large,
+                SimPool::Small => segments::Pool::Small,
+                SimPool::Large => segments::Pool::Large,
             },
             stream: 0,
             blocks: segment.blocks.into_iter().map(block).collect(),
@@ -381,21 +381,24 @@ impl CachingAllocator {
 
     /// The best fitting free piece, from the cache or else from a new segment.
     fn find(&mut self, wanted: u64) -> Option<u64> {
-        let cached = self.free_list(Pool::of(wanted)).range((wanted, 0)..).next();
+        let cached = self
+            .free_list(SimPool::for_size(wanted))
+            .range((wanted, 0)..)
+            .next();
         match cached {
             Some((_, address)) => Some(*address),
             None => self.reserve_segment(wanted),
         }
     }
 
-    fn flush_and_find(&mut self, wanted: u64) -> Result<u64, OutOfMemory> {
+    fn flush_and_find(&mut self, wanted: u64) -> Result<u64, SimOutOfMemory> {
         self.empty_cache();
         self.n_retries += 1;
         self.find(wanted).ok_or_else(|| {
             self.n_ooms += 1;
             let free = self.capacity.saturating_sub(Bytes::new(self.reserved));
             self.note(Action::OutOfMemory, free.get(), wanted);
-            OutOfMemory {
+            SimOutOfMemory {
                 wanted: Bytes::new(wanted),
                 free,
                 capacity: self.capacity,
@@ -413,7 +416,7 @@ impl CachingAllocator {
         let address = self.next_address;
         // Addresses are never used again, so a segment's neighbour is never taken for its own.
         self.next_address = address.checked_add(size)?;
-        let pool = Pool::of(wanted);
+        let pool = SimPool::for_size(wanted);
         self.put_free(
             address,
             size,
@@ -441,17 +444,13 @@ impl CachingAllocator {
         };
         let id = BlockId(self.next_id);
         self.next_id += 1;
-        self.held.insert(id, Held { address, requested });
-        let held_as = Some(id);
-        let home = found.home;
-        self.pieces.insert(
-            address,
-            Piece {
-                size,
-                home,
-                held_as,
-            },
-        );
+        self.held.insert(id, LiveBlock { address, requested });
+        let piece = SegmentPiece {
+            size,
+            home: found.home,
+            held_as: Some(id),
+        };
+        self.pieces.insert(address, piece);
         self.allocated += size;
         self.requested += requested;
         self.total_allocated += size;
@@ -462,7 +461,7 @@ impl CachingAllocator {
 
     fn note(&mut self, action: Action, address: u64, size: u64) {
         if let Some(log) = &mut self.log {
-            log.push(Change {
+            log.push(AllocatorChange {
                 action,
                 address,
                 size: Bytes::new(size),
@@ -471,22 +470,19 @@ impl CachingAllocator {
     }
 
     fn put_free(&mut self, address: u64, size: u64, home: Home) {
-        let held_as = None;
-        self.pieces.insert(
-            address,
-            Piece {
-                size,
-                home,
-                held_as,
-            },
-        );
+        let piece = SegmentPiece {
+            size,
+            home,
+            held_as: None,
+        };
+        self.pieces.insert(address, piece);
         self.free_list(home.pool).insert((size, address));
         if size < home.size {
             self.inactive_split += size;
         }
     }
 
-    fn take_free(&mut self, address: u64) -> Piece {
+    fn take_free(&mut self, address: u64) -> SegmentPiece {
         let piece = self
             .pieces
             .remove(&address)
@@ -499,10 +495,10 @@ impl CachingAllocator {
         piece
     }
 
-    fn free_list(&mut self, pool: Pool) -> &mut FreeList {
+    fn free_list(&mut self, pool: SimPool) -> &mut FreeList {
         match pool {
-            Pool::Small => &mut self.free_small,
-            Pool::Large => &mut self.free_large,
+            SimPool::Small => &mut self.free_small,
+            SimPool::Large => &mut self.free_large,
         }
     }
 

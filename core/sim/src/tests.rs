@@ -94,7 +94,7 @@ fn a_request_beyond_all_addresses_is_out_of_memory() {
 }
 
 #[derive(Debug, Clone)]
-enum Action {
+enum AllocatorCall {
     Allocate(u64),
     /// Of the blocks held, by a number that is wrapped to how many there are.
     Free(usize),
@@ -102,14 +102,14 @@ enum Action {
     ResetPeaks,
 }
 
-fn any_action() -> impl Strategy<Value = Action> {
+fn any_action() -> impl Strategy<Value = AllocatorCall> {
     prop_oneof![
-        4 => (0..=2 * KIB).prop_map(Action::Allocate),
-        4 => (0..=3 * MIB).prop_map(Action::Allocate),
-        4 => (0..=50 * MIB).prop_map(Action::Allocate),
-        8 => any::<usize>().prop_map(Action::Free),
-        1 => Just(Action::EmptyCache),
-        1 => Just(Action::ResetPeaks),
+        4 => (0..=2 * KIB).prop_map(AllocatorCall::Allocate),
+        4 => (0..=3 * MIB).prop_map(AllocatorCall::Allocate),
+        4 => (0..=50 * MIB).prop_map(AllocatorCall::Allocate),
+        8 => any::<usize>().prop_map(AllocatorCall::Free),
+        1 => Just(AllocatorCall::EmptyCache),
+        1 => Just(AllocatorCall::ResetPeaks),
     ]
 }
 
@@ -117,7 +117,7 @@ fn assert_sound(device: &CachingAllocator) {
     let stats = device.stats();
     assert!(stats.allocated <= stats.reserved && stats.reserved <= device.capacity());
     assert!(stats.peak_allocated >= stats.allocated && stats.peak_reserved >= stats.reserved);
-    let segments: Vec<Segment> = device.segments().collect();
+    let segments: Vec<SimSegment> = device.segments().collect();
     assert_eq!(segments.len() as u64, stats.n_segments);
     assert_eq!(
         segments.iter().map(|s| s.size).sum::<Bytes>(),
@@ -132,7 +132,7 @@ fn assert_sound(device: &CachingAllocator) {
             end_before += block.size.get();
         }
         assert_eq!(end_before, segment.address + segment.size.get());
-        let merged = |pair: &[Block]| pair.iter().any(|block| block.held_as.is_some());
+        let merged = |pair: &[SimBlock]| pair.iter().any(|block| block.held_as.is_some());
         assert!(segment.blocks.windows(2).all(merged), "free neighbours");
     }
     let blocks = || {
@@ -162,13 +162,13 @@ proptest! {
         let mut held = Vec::new();
         for action in actions {
             match action {
-                Action::Allocate(size) => held.extend(device.allocate(Bytes::new(size))),
-                Action::Free(n) if !held.is_empty() => {
+                AllocatorCall::Allocate(size) => held.extend(device.allocate(Bytes::new(size))),
+                AllocatorCall::Free(n) if !held.is_empty() => {
                     device.free(held.swap_remove(n % held.len()));
                 }
-                Action::Free(_) => {}
-                Action::EmptyCache => drop(device.empty_cache()),
-                Action::ResetPeaks => device.reset_peaks(),
+                AllocatorCall::Free(_) => {}
+                AllocatorCall::EmptyCache => drop(device.empty_cache()),
+                AllocatorCall::ResetPeaks => device.reset_peaks(),
             }
             assert_sound(&device);
         }

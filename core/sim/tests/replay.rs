@@ -4,10 +4,9 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use gpumem_model::recording::FrameOrigin;
-use gpumem_model::recording::{DeviceIdx, RunIdx, Trace};
+use gpumem_model::recording::{DeviceIdx, FrameOrigin, RunIdx, Trace};
 use gpumem_model::trace::*;
-use gpumem_model::trace::{Layout, StackFrame};
+use gpumem_model::trace::{AllocatorLayout, StackFrame};
 use gpumem_model::units::{Bytes, Nanos};
 use gpumem_sim::CachingAllocator;
 
@@ -16,7 +15,7 @@ const MIB: u64 = 1 << 20;
 /// `3a+8` allocates 8 MiB as `a` in line 3 of the cell, `a-8` frees them, `s+20` and `s-20` are
 /// a segment; one event a millisecond.
 fn history(line: &str, before_mib: u64, rounding: Rounding) -> History {
-    let before = Levels {
+    let before = HistoryLevels {
         allocated: Bytes::mib(before_mib),
         reserved: Bytes::mib(before_mib),
     };
@@ -32,7 +31,7 @@ fn history(line: &str, before_mib: u64, rounding: Rounding) -> History {
             _ => Action::FreeRequested,
         };
         let stack = number.parse().ok().map(|line| stack(&mut history, line));
-        history.events.push(Event {
+        history.events.push(AllocatorEvent {
             at: Nanos::millis(at),
             action,
             address: u64::from(name.as_bytes()[0]) << 40,
@@ -73,7 +72,7 @@ fn stack(history: &mut History, line: u32) -> StackIdx {
 fn whole(history: History) -> Trace {
     let place = (RunIdx(0), DeviceIdx(0));
     let to = Nanos::millis(1_000);
-    Replay::new(history).trace(place, Nanos::new(0), to, Limits::default())
+    Replay::new(history).trace(place, Nanos::new(0), to, TraceLimits::default())
 }
 
 /// Peak, retained, and `line:retained/at peak` in MiB.
@@ -96,7 +95,7 @@ fn check(line: &str, peak: u64, retained: u64, lines: &str) {
 }
 
 #[test]
-fn bytes_are_told_by_the_line_that_allocated_them() {
+fn bytes_are_grouped_by_the_line_that_allocated_them() {
     check("3a+8 4b+2 a-8 4c+1", 110, 3, "4:3/2 3:0/8");
     check("3a+8 a-8 3a+9 a-9 5b+9", 109, 9, "5:9/0 3:0/9");
     check("a+8 2b+1", 109, 9, "-:8/8 2:1/1");
@@ -117,7 +116,7 @@ fn a_part_starts_from_where_the_run_stood() {
         place,
         Nanos::millis(2),
         Nanos::millis(3),
-        Limits::of_a_part(),
+        TraceLimits::of_a_part(),
     );
     assert_eq!(part.steps[0].allocated, Some(Bytes::mib(108)));
     assert_eq!(
@@ -129,7 +128,7 @@ fn a_part_starts_from_where_the_run_stood() {
         place,
         Nanos::millis(1),
         Nanos::millis(2),
-        Limits::of_a_part(),
+        TraceLimits::of_a_part(),
     );
     assert_eq!(first.total.retained, Bytes::mib(12), "freed after the part");
 }
@@ -140,17 +139,17 @@ fn what_asks_for_a_size_gets_a_block_that_may_be_larger() {
         unsplit: Bytes::mib(1),
         max_split: None,
     };
-    let mut asked = history("1a+8 a-8 1b+3", 0, native);
-    asked.events[2].size = Bytes::new(3 * MIB - 1);
-    let trace = whole(asked.clone());
+    let mut replayed = history("1a+8 a-8 1b+3", 0, native);
+    replayed.events[2].size = Bytes::new(3 * MIB - 1);
+    let trace = whole(replayed.clone());
     assert_eq!(
         (trace.peak.low, trace.peak.high),
         (Bytes::mib(8), Bytes::mib(9))
     );
     assert_eq!(trace.total.retained, Bytes::mib(3));
     // The allocator says how large the block became that is still there.
-    asked.blocks_after = HashMap::from([(u64::from(b'b') << 40, Bytes::mib(4))]);
-    assert_eq!(whole(asked).total.retained, Bytes::mib(4));
+    replayed.blocks_after = HashMap::from([(u64::from(b'b') << 40, Bytes::mib(4))]);
+    assert_eq!(whole(replayed).total.retained, Bytes::mib(4));
 }
 
 #[test]
@@ -160,15 +159,15 @@ fn where_memory_lay_tells_the_size_of_a_block_that_is_gone() {
         max_split,
     };
     let check = |line: &str, rounding, peak: u64| {
-        let mut asked = history(line, 0, rounding);
-        asked.layout_before = Some(Layout::default());
-        for event in &mut asked.events {
+        let mut replayed = history(line, 0, rounding);
+        replayed.layout_before = Some(AllocatorLayout::default());
+        for event in &mut replayed.events {
             event.address = 1 << 40;
             if event.action == Action::Alloc {
                 event.size = event.size.saturating_sub(Bytes::new(700_000));
             }
         }
-        let peak_of = whole(asked).peak;
+        let peak_of = whole(replayed).peak;
         let expected = Bytes::new(peak);
         assert_eq!((peak_of.low, peak_of.high), (expected, expected));
     };
@@ -184,14 +183,14 @@ fn a_layout_that_does_not_lead_to_the_levels_after_is_dropped() {
         unsplit: Bytes::mib(1),
         max_split: None,
     };
-    let mut asked = history("s+20 1a+8", 0, native);
-    asked.events[1].address = asked.events[0].address;
-    asked.layout_before = Some(Layout::default());
-    asked.after = Some(Levels {
+    let mut replayed = history("s+20 1a+8", 0, native);
+    replayed.events[1].address = replayed.events[0].address;
+    replayed.layout_before = Some(AllocatorLayout::default());
+    replayed.after = Some(HistoryLevels {
         allocated: Bytes::new(8 * MIB + 512),
         reserved: Bytes::mib(20),
     });
-    let trace = whole(asked);
+    let trace = whole(replayed);
     assert!(!trace.is_cut);
     assert_eq!(
         (trace.peak.low, trace.peak.high),
@@ -200,9 +199,9 @@ fn a_layout_that_does_not_lead_to_the_levels_after_is_dropped() {
 }
 
 #[test]
-fn a_history_without_its_beginning_is_told_from_its_end() {
+fn a_history_without_its_beginning_is_counted_from_its_end() {
     let mut cut = history("a+8 b+2 b-2", 0, Rounding::Exact);
-    cut.after = Some(Levels {
+    cut.after = Some(HistoryLevels {
         allocated: Bytes::mib(38),
         reserved: Bytes::mib(40),
     });
@@ -213,7 +212,7 @@ fn a_history_without_its_beginning_is_told_from_its_end() {
     assert_eq!(levels, (Some(Bytes::mib(30)), Some(Bytes::mib(40))));
     assert_eq!(trace.peak.low, Bytes::mib(40));
     let mut whole_one = history("a+8 b+2 b-2", 0, Rounding::Exact);
-    whole_one.after = Some(Levels {
+    whole_one.after = Some(HistoryLevels {
         allocated: Bytes::mib(8),
         reserved: Bytes::ZERO,
     });
@@ -233,7 +232,12 @@ fn long_lived_is_what_stands_at_the_peak_for_half_of_the_run() {
     let check = |to: u64, long_lived: u64| {
         let replay = Replay::new(history("3a+8 4b+2 b-2 4c+1 c-1 a-8", 0, Rounding::Exact));
         let place = (RunIdx(0), DeviceIdx(0));
-        let trace = replay.trace(place, Nanos::new(0), Nanos::millis(to), Limits::default());
+        let trace = replay.trace(
+            place,
+            Nanos::new(0),
+            Nanos::millis(to),
+            TraceLimits::default(),
+        );
         assert_eq!(trace.total.long_lived, Bytes::mib(long_lived));
     };
     check(8, 8);
@@ -273,7 +277,7 @@ proptest! {
             }
         }
         let Some(mut history) = history else { return Ok(()) };
-        history.events = (1..).zip(device.take_log()).map(|(at, change)| Event {
+        history.events = (1..).zip(device.take_log()).map(|(at, change)| AllocatorEvent {
             at: Nanos::millis(at),
             action: change.action,
             address: change.address,
@@ -281,7 +285,7 @@ proptest! {
             stack: None,
         }).collect();
         let stats = device.stats();
-        history.after = Some(Levels { allocated: stats.allocated, reserved: stats.reserved });
+        history.after = Some(HistoryLevels { allocated: stats.allocated, reserved: stats.reserved });
         let before = history.before.allocated;
         let trace = whole(history);
         let last = trace.steps.last().expect("the end is kept");
@@ -308,15 +312,15 @@ proptest! {
     ) {
         let rounding = if custom { Rounding::Custom } else { Rounding::Exact };
         let [allocated, reserved, then_allocated, then_reserved] = levels.map(|n| Bytes::new(n >> 8));
-        let mut history = History::new(Levels { allocated, reserved }, rounding);
-        history.after = known.then_some(Levels {
+        let mut history = History::new(HistoryLevels { allocated, reserved }, rounding);
+        history.after = known.then_some(HistoryLevels {
             allocated: then_allocated,
             reserved: then_reserved,
         });
         let mut at = 0;
         for (action, address, size, step) in events {
             at += step;
-            history.events.push(Event {
+            history.events.push(AllocatorEvent {
                 at: Nanos::new(at),
                 action: [
                     Action::Alloc, Action::FreeRequested, Action::FreeCompleted,
@@ -329,7 +333,7 @@ proptest! {
         }
         let replay = Replay::new(history);
         let place = (RunIdx(0), DeviceIdx(0));
-        let part = replay.trace(place, Nanos::new(5), Nanos::new(40), Limits::of_a_part());
+        let part = replay.trace(place, Nanos::new(5), Nanos::new(40), TraceLimits::of_a_part());
         prop_assert!(part.peak.low <= part.peak.high);
         prop_assert!(part.steps.windows(2).all(|pair| pair[0].at <= pair[1].at));
     }
@@ -337,7 +341,7 @@ proptest! {
 
 fn begun(device: &CachingAllocator) -> History {
     let stats = device.stats();
-    let before = Levels {
+    let before = HistoryLevels {
         allocated: stats.allocated,
         reserved: stats.reserved,
     };

@@ -49,22 +49,22 @@ fn check(all: &[Segment]) {
         .map(|it| it.size);
     assert_eq!(found.largest_free, largest.max().unwrap_or_default());
 
-    let told: Vec<&Block> = found.segments.iter().flat_map(|it| &it.blocks).collect();
-    assert!(found.segments.len() <= MAX_SEGMENTS, "{told:?}");
-    assert!(told.len() <= MAX_BLOCKS, "{}", told.len());
-    // No segment is told of that is smaller than one that is not.
+    let shown: Vec<&Block> = found.segments.iter().flat_map(|it| &it.blocks).collect();
+    assert!(found.segments.len() <= MAX_SEGMENTS, "{shown:?}");
+    assert!(shown.len() <= MAX_BLOCKS, "{}", shown.len());
+    // No hidden segment is larger than a shown one.
     if let Some(least) = found.segments.iter().map(Segment::size).min()
         && found.rest.n_segments > 0
     {
         assert!(found.rest.size <= Bytes::new(least.get() * found.rest.n_segments));
     }
-    // The largest hole of what is told is there as it was.
+    // The largest hole of the shown segments is unchanged.
     let before = found
         .segments
         .iter()
         .flat_map(|it| it.blocks.iter().filter(|it| it.is_free()));
     let hole = before.map(|it| it.size).max().unwrap_or_default();
-    let hidden = told.iter().map(|it| it.holes).max().unwrap_or_default();
+    let hidden = shown.iter().map(|it| it.holes).max().unwrap_or_default();
     assert!(hole > Bytes::ZERO || hidden == Bytes::ZERO);
 }
 
@@ -72,7 +72,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn few_segments_are_told_as_they_are(
+    fn few_segments_stay_unchanged(
         all in prop::collection::vec(segment(1..5), 0..40),
     ) {
         check(&all);
@@ -80,20 +80,17 @@ proptest! {
     }
 
     #[test]
-    fn many_segments_keep_their_sums(all in prop::collection::vec(segment(1..9), 120..300)) {
-        check(&all);
-    }
-
-    #[test]
-    fn a_segment_of_many_blocks_keeps_its_sums(
-        all in prop::collection::vec(segment(1..4_000), 1..4),
+    fn many_segments_and_blocks_keep_their_sums(
+        many in prop::collection::vec(segment(1..9), 120..300),
+        long in prop::collection::vec(segment(1..4_000), 1..4),
     ) {
-        check(&all);
+        check(&many);
+        check(&long);
     }
 
     /// Against the allocator's own counters, in any course of requests.
     #[test]
-    fn the_model_allocator_is_told_as_it_counts(
+    fn the_map_of_the_model_allocator_matches_its_stats(
         steps in prop::collection::vec((any::<bool>(), 0_usize..64, 1_u64..40 << 20), 1..400),
     ) {
         let mut device = CachingAllocator::new(Bytes::gib(2));

@@ -42,6 +42,7 @@ fn recorded(n_runs: u32, n_samples: u64, n_cells: u32) -> Result<Recording, Box<
             revisions: vec![Revision {
                 hash: source_text::hash(&text),
                 text: Some(text),
+                ..Revision::default()
             }],
         }))?;
     }

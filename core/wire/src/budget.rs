@@ -1,6 +1,6 @@
 //! The memory that reading a recording may take.
 
-use super::refused::{Outcome, Refused};
+use super::refused::{DecodeError, ReadResult};
 
 /// Lists may take this many bytes of memory for each byte that was read, …
 const PER_BYTE: usize = 12;
@@ -16,32 +16,32 @@ const FRAME: usize = 256;
 /// An entry of one byte may become a hundred bytes in memory. With everything in it, a recording that gpumem wrote
 /// takes 2 to 4 bytes for each byte, a damaged one at most 20: texts, and the room of lists that grow, are not counted here.
 #[derive(Clone, Copy)]
-pub(super) struct Budget {
+pub(super) struct ListBudget {
     n_left: usize,
 }
 
-impl Budget {
-    /// Of reading so many bytes.
-    pub(super) fn of(n_bytes: usize) -> Self {
+impl ListBudget {
+    /// For reading `n_bytes`.
+    pub(super) fn new(n_bytes: usize) -> Self {
         let mut budget = Self { n_left: FREE };
         budget.earn(n_bytes);
         budget
     }
 
-    /// So many bytes more are to be read.
+    /// Another `n_bytes` are to be read.
     pub(super) fn earn(&mut self, n_bytes: usize) {
         self.n_left = self.n_left.saturating_add(n_bytes.saturating_mul(PER_BYTE));
     }
 
     /// Another frame is read.
-    pub(super) fn frame(&mut self) -> Outcome<()> {
+    pub(super) fn frame(&mut self) -> ReadResult<()> {
         self.spend(FRAME)
     }
 
-    /// Lists take so many bytes of memory.
-    pub(super) fn spend(&mut self, n_bytes: usize) -> Outcome<()> {
+    /// Counts the memory of lists.
+    pub(super) fn spend(&mut self, n_bytes: usize) -> ReadResult<()> {
         let Some(n_left) = self.n_left.checked_sub(n_bytes) else {
-            return Err(Refused(format!(
+            return Err(DecodeError(format!(
                 "lists that take more than {PER_BYTE} bytes of memory for each byte of the file"
             )));
         };

@@ -24,7 +24,7 @@
 //! let update = wire::encode_frames([Frame::Finish(Finish { at: Nanos::millis(9) })]);
 //! wire::apply(&mut page, &update)?;
 //! assert_eq!(page.finish().map(|finish| finish.at), Some(Nanos::millis(9)));
-//! # Ok::<(), wire::ReadError>(())
+//! # Ok::<(), wire::WireError>(())
 //! ```
 #![forbid(unsafe_code)]
 
@@ -44,7 +44,7 @@ pub use salvage::{Salvage, salvage};
 use serde::Serialize;
 use thiserror::Error;
 
-use budget::Budget;
+use budget::ListBudget;
 use messagepack::Reader;
 use record::{Decode, Written};
 
@@ -62,16 +62,16 @@ const PREFIX: usize = 8;
 /// Bytes that are not a recording, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("byte {offset}: {what}")]
-pub struct ReadError {
+pub struct WireError {
     /// Offset of the first byte that does not fit, from the start of the input.
     pub offset: usize,
     /// What is wrong with it.
-    pub what: Fault,
+    pub what: WireFault,
 }
 
-/// What is wrong with the bytes: [`ReadError::what`]. The message is for users.
+/// What is wrong with the bytes: [`WireError::what`]. The message is for users.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Fault {
+pub enum WireFault {
     /// The input does not begin with a header.
     #[error("not a gpumem recording: it begins with {0}, not with a header")]
     NotARecording(String),
@@ -111,9 +111,9 @@ pub enum Fault {
     Frame(#[from] FrameError),
 }
 
-impl Fault {
-    fn at(self, offset: usize) -> ReadError {
-        ReadError { offset, what: self }
+impl WireFault {
+    fn at(self, offset: usize) -> WireError {
+        WireError { offset, what: self }
     }
 }
 
@@ -201,8 +201,8 @@ fn shortened(frame: &Frame) -> Option<Frame> {
 
 fn without_text(revision: &Revision) -> Revision {
     Revision {
-        text: None,
-        ..*revision
+        hash: revision.hash,
+        ..Revision::default()
     }
 }
 
@@ -227,17 +227,17 @@ pub fn encode_frames(frames: impl IntoIterator<Item = Frame>) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// [`ReadError`] if the bytes are not a recording, are damaged, or are of a newer format.
-pub fn decode(bytes: &[u8]) -> Result<Recording, ReadError> {
+/// [`WireError`] if the bytes are not a recording, are damaged, or are of a newer format.
+pub fn decode(bytes: &[u8]) -> Result<Recording, WireError> {
     let kind = first_kind(bytes)?;
     if kind != "header" {
-        return Err(Fault::NotARecording(format!("a {kind} frame")).at(0));
+        return Err(WireFault::NotARecording(format!("a {kind} frame")).at(0));
     }
     let mut recording = Recording::new(Header::default());
     let read = apply(&mut recording, bytes);
     if let Err(error) = read {
         let words = match error.what {
-            Fault::Truncated { .. } => {
+            WireFault::Truncated { .. } => {
                 format!(
                     "the file was cut at byte {}: the rest is missing",
                     error.offset
@@ -247,7 +247,7 @@ pub fn decode(bytes: &[u8]) -> Result<Recording, ReadError> {
         };
         let missing = Frame::Missing(Missing { words });
         let fits = recording.apply(missing);
-        fits.map_err(|error| Fault::from(error).at(bytes.len()))?;
+        fits.map_err(|error| WireFault::from(error).at(bytes.len()))?;
     }
     Ok(recording)
 }
@@ -256,23 +256,23 @@ pub fn decode(bytes: &[u8]) -> Result<Recording, ReadError> {
 ///
 /// # Errors
 ///
-/// [`ReadError`] at the first faulty frame; the frames before it have been applied.
-pub fn apply(recording: &mut Recording, bytes: &[u8]) -> Result<(), ReadError> {
-    apply_within(recording, bytes, &mut Budget::of(bytes.len()))
+/// [`WireError`] at the first faulty frame; the frames before it have been applied.
+pub fn apply(recording: &mut Recording, bytes: &[u8]) -> Result<(), WireError> {
+    apply_within(recording, bytes, &mut ListBudget::new(bytes.len()))
 }
 
 fn apply_within(
     recording: &mut Recording,
     bytes: &[u8],
-    budget: &mut Budget,
-) -> Result<(), ReadError> {
+    budget: &mut ListBudget,
+) -> Result<(), WireError> {
     let mut offset = 0;
     while offset < bytes.len() {
         let payload = payload_at(bytes, offset)?;
         if let Some(frame) = frame_of(payload, offset + PREFIX, budget)? {
             recording
                 .apply(frame)
-                .map_err(|error| Fault::from(error).at(offset))?;
+                .map_err(|error| WireFault::from(error).at(offset))?;
         }
         offset += PREFIX + payload.len();
     }
@@ -282,26 +282,28 @@ fn apply_within(
 /// The header at the beginning of a recording, which may be cut behind it; `None` if no whole one is there.
 pub fn decode_header(bytes: &[u8]) -> Option<Header> {
     let payload = payload_at(bytes, 0).ok()?;
-    match frame_of(payload, PREFIX, &mut Budget::of(payload.len())) {
+    match frame_of(payload, PREFIX, &mut ListBudget::new(payload.len())) {
         Ok(Some(Frame::Header(header))) => Some(header),
         _ => None,
     }
 }
 
 /// The kind of the first frame, with a clear word for input that is none at all.
-fn first_kind(bytes: &[u8]) -> Result<String, ReadError> {
+fn first_kind(bytes: &[u8]) -> Result<String, WireError> {
     if bytes.is_empty() {
-        return Err(Fault::NotARecording("nothing".to_owned()).at(0));
+        return Err(WireFault::NotARecording("nothing".to_owned()).at(0));
     }
     let foreign = |_| {
         let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(8)]).into_owned();
-        Fault::NotARecording(format!("\"{}\"", printable(&shown))).at(0)
+        WireFault::NotARecording(format!("\"{}\"", printable(&shown))).at(0)
     };
     // A damaged or cut header is still a recording's: only what cannot be one is foreign.
     match payload_at(bytes, 0) {
         Ok(payload) => read(&mut Reader::alone(payload), PREFIX + payload.len()).map_err(foreign),
         Err(error) => match error.what {
-            Fault::Truncated { .. } | Fault::Checksum { .. } if looks_like_header(bytes) => {
+            WireFault::Truncated { .. } | WireFault::Checksum { .. }
+                if looks_like_header(bytes) =>
+            {
                 Err(error)
             }
             _ => Err(foreign(error)),
@@ -327,16 +329,16 @@ fn framed(kind: &str, body: &impl Serialize) -> Vec<u8> {
     }
     // One that is too long is not written.
     let length = u32::try_from(frame.len() - PREFIX).unwrap_or(u32::MAX);
-    let checksum = checksum::of(&frame[PREFIX..]);
+    let checksum = checksum::crc32(&frame[PREFIX..]);
     frame[..4].copy_from_slice(&length.to_le_bytes());
     frame[4..PREFIX].copy_from_slice(&checksum.to_le_bytes());
     frame
 }
 
-fn payload_at(bytes: &[u8], offset: usize) -> Result<&[u8], ReadError> {
+fn payload_at(bytes: &[u8], offset: usize) -> Result<&[u8], WireError> {
     let rest = &bytes[offset..];
     let truncated = |n_needed: usize| {
-        Fault::Truncated {
+        WireFault::Truncated {
             n_missing: n_needed - rest.len(),
         }
         .at(bytes.len())
@@ -350,7 +352,7 @@ fn payload_at(bytes: &[u8], offset: usize) -> Result<&[u8], ReadError> {
     };
     let (length, written) = (number(length) as usize, number(written));
     if length > MAX_FRAME {
-        return Err(Fault::TooLong(length).at(offset));
+        return Err(WireFault::TooLong(length).at(offset));
     }
     let Some(payload) = rest_of_frame.get(..length) else {
         // Where the length was changed nothing was cut.
@@ -366,11 +368,11 @@ fn payload_at(bytes: &[u8], offset: usize) -> Result<&[u8], ReadError> {
 fn frame_of(
     payload: &[u8],
     offset: usize,
-    budget: &mut Budget,
-) -> Result<Option<Frame>, ReadError> {
+    budget: &mut ListBudget,
+) -> Result<Option<Frame>, WireError> {
     let mut input = Reader::new(payload, *budget);
     let end = offset + payload.len();
-    let misfit = |words| Fault::Payload(words).at(offset);
+    let misfit = |words| WireFault::Payload(words).at(offset);
     let kind: String = read(&mut input, end)?;
     let frame = match kind.as_str() {
         "header" => {
@@ -405,11 +407,11 @@ fn frame_of(
 }
 
 /// Reads one value; an error names the offset at which reading stopped.
-fn read<T: Decode + Default>(input: &mut Reader<'_>, end: usize) -> Result<T, ReadError> {
+fn read<T: Decode + Default>(input: &mut Reader<'_>, end: usize) -> Result<T, WireError> {
     let mut value = T::default();
     match value.fill(input) {
         Ok(()) => Ok(value),
-        Err(refused) => Err(Fault::Payload(refused.0).at(end - input.n_left())),
+        Err(refused) => Err(WireFault::Payload(refused.0).at(end - input.n_left())),
     }
 }
 

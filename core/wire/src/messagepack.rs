@@ -5,8 +5,8 @@
 //! a column to other code. It bounds no memory either: an entry of one byte may become a hundred in a list. And
 //! the recording's types have one form here and another in JSON, so each would need a twin to derive from.
 
-use super::budget::Budget;
-use super::refused::{Outcome, Refused};
+use super::budget::ListBudget;
+use super::refused::{DecodeError, ReadResult};
 use gpumem_model::printable::printable;
 
 /// How deep values may be nested; the wire's own are at most 16 deep.
@@ -32,12 +32,12 @@ pub(super) struct Reader<'de> {
     rest: &'de [u8],
     depth: usize,
     /// The memory that is left for lists.
-    pub(super) budget: Budget,
+    pub(super) budget: ListBudget,
 }
 
 impl<'de> Reader<'de> {
     /// Reads bytes that are in the budget already.
-    pub(super) fn new(bytes: &'de [u8], budget: Budget) -> Self {
+    pub(super) fn new(bytes: &'de [u8], budget: ListBudget) -> Self {
         Self {
             rest: bytes,
             depth: 0,
@@ -47,7 +47,7 @@ impl<'de> Reader<'de> {
 
     /// Reads bytes that nothing was read before.
     pub(super) fn alone(bytes: &'de [u8]) -> Self {
-        Self::new(bytes, Budget::of(bytes.len()))
+        Self::new(bytes, ListBudget::new(bytes.len()))
     }
 
     /// How many bytes are not read yet.
@@ -55,33 +55,33 @@ impl<'de> Reader<'de> {
         self.rest.len()
     }
 
-    fn bytes(&mut self, n: usize) -> Outcome<&'de [u8]> {
+    fn bytes(&mut self, n: usize) -> ReadResult<&'de [u8]> {
         let Some((taken, rest)) = self.rest.split_at_checked(n) else {
-            return Err(Refused(BEYOND.to_owned()));
+            return Err(DecodeError(BEYOND.to_owned()));
         };
         self.rest = rest;
         Ok(taken)
     }
 
     /// A big-endian number of `n` bytes, at most 8.
-    fn number(&mut self, n: usize) -> Outcome<u64> {
+    fn number(&mut self, n: usize) -> ReadResult<u64> {
         let bytes = self.bytes(n)?;
         Ok(bytes
             .iter()
             .fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
     }
 
-    fn length(&mut self, n: usize) -> Outcome<usize> {
+    fn length(&mut self, n: usize) -> ReadResult<usize> {
         let length = self.number(n)?;
-        usize::try_from(length).map_err(Refused::because)
+        usize::try_from(length).map_err(DecodeError::because)
     }
 
-    fn text(&mut self, n: usize) -> Outcome<Token<'de>> {
-        let text = std::str::from_utf8(self.bytes(n)?).map_err(Refused::because)?;
+    fn text(&mut self, n: usize) -> ReadResult<Token<'de>> {
+        let text = std::str::from_utf8(self.bytes(n)?).map_err(DecodeError::because)?;
         Ok(Token::Text(text))
     }
 
-    pub(super) fn opening(&mut self) -> Outcome<Token<'de>> {
+    pub(super) fn opening(&mut self) -> ReadResult<Token<'de>> {
         let marker = self.bytes(1)?[0];
         let low = |mask: u8| usize::from(marker & mask);
         Ok(match marker {
@@ -96,7 +96,7 @@ impl<'de> Reader<'de> {
                 Token::Binary(self.bytes(n)?)
             }
             0xca => {
-                let bits = u32::try_from(self.number(4)?).map_err(Refused::because)?;
+                let bits = u32::try_from(self.number(4)?).map_err(DecodeError::because)?;
                 Token::Float(f32::from_bits(bits).into())
             }
             0xcb => Token::Float(f64::from_bits(self.number(8)?)),
@@ -115,13 +115,13 @@ impl<'de> Reader<'de> {
             0xde | 0xdf => Token::Map(self.length(2 << (marker - 0xde))?),
             0xe0..=0xff => Token::Negative(marker.cast_signed().into()),
             0xc1 | 0xc7..=0xc9 | 0xd4..=0xd8 => {
-                return Err(Refused(format!("no value begins with {marker:#04x}")));
+                return Err(DecodeError(format!("no value begins with {marker:#04x}")));
             }
         })
     }
 
-    pub(super) fn whole(&mut self) -> Outcome<u64> {
-        // One, two, four or eight bytes: of the eight that follow so many count.
+    pub(super) fn whole(&mut self) -> ReadResult<u64> {
+        // Fast path: read 8 bytes and keep the 1, 2, 4 or 8 that belong to the number.
         if let [marker @ 0xcc..=0xcf, ahead @ ..] = self.rest
             && let Some(eight) = ahead.first_chunk::<8>()
         {
@@ -138,8 +138,8 @@ impl<'de> Reader<'de> {
     /// The fields of a map: `read` is given each name, and reads its value.
     pub(super) fn fields(
         &mut self,
-        read: &mut dyn FnMut(&str, &mut Self) -> Outcome<()>,
-    ) -> Outcome<()> {
+        read: &mut dyn FnMut(&str, &mut Self) -> ReadResult<()>,
+    ) -> ReadResult<()> {
         let n = match self.opening()? {
             Token::Map(n) => n,
             other => return Err(other.instead_of("a map")),
@@ -150,27 +150,27 @@ impl<'de> Reader<'de> {
         })
     }
 
-    /// The number of entries of a list, each of which takes so many bytes of memory.
-    pub(super) fn n_entries(&mut self, n_bytes_each: usize) -> Outcome<usize> {
+    /// The number of entries of a list; each takes `n_bytes_each` in memory.
+    pub(super) fn n_entries(&mut self, n_bytes_each: usize) -> ReadResult<usize> {
         let n = match self.opening()? {
             Token::List(n) => n,
             other => return Err(other.instead_of("a list")),
         };
         // Each entry is at least a byte: a length that was made up reserves nothing.
         if n > self.rest.len() {
-            return Err(Refused(BEYOND.to_owned()));
+            return Err(DecodeError(BEYOND.to_owned()));
         }
         self.budget.spend(n.saturating_mul(n_bytes_each))?;
         Ok(n)
     }
 
     /// A list of whole numbers; where they may be unknown, with what stands for that.
-    pub(super) fn numbers(&mut self, unknown: Option<u64>) -> Outcome<Vec<u64>> {
+    pub(super) fn numbers(&mut self, unknown: Option<u64>) -> ReadResult<Vec<u64>> {
         self.each_number(unknown, |number| number)
     }
 
     /// A list of steps, each as the sum of the steps up to it.
-    pub(super) fn sums<T>(&mut self, of: impl Fn(u64) -> T) -> Outcome<Vec<T>> {
+    pub(super) fn sums<T>(&mut self, of: impl Fn(u64) -> T) -> ReadResult<Vec<T>> {
         let mut sum = 0_u64;
         self.each_number(None, |step| {
             sum = sum.saturating_add(step);
@@ -184,7 +184,7 @@ impl<'de> Reader<'de> {
         &mut self,
         unknown: Option<u64>,
         mut of: impl FnMut(u64) -> T,
-    ) -> Outcome<Vec<T>> {
+    ) -> ReadResult<Vec<T>> {
         let n_numbers = self.n_entries(size_of::<T>())?;
         let mut numbers = Vec::with_capacity(n_numbers);
         for _ in 0..n_numbers {
@@ -207,7 +207,7 @@ impl<'de> Reader<'de> {
         Ok(numbers)
     }
 
-    pub(super) fn string(&mut self) -> Outcome<&'de str> {
+    pub(super) fn string(&mut self) -> ReadResult<&'de str> {
         match self.opening()? {
             Token::Text(text) => Ok(text),
             other => Err(other.instead_of("a text")),
@@ -222,7 +222,7 @@ impl<'de> Reader<'de> {
     }
 
     /// Passes over one value, however deep it is.
-    pub(super) fn skip(&mut self) -> Outcome<()> {
+    pub(super) fn skip(&mut self) -> ReadResult<()> {
         let mut n_open = 1_usize;
         while n_open > 0 {
             n_open -= 1;
@@ -239,10 +239,12 @@ impl<'de> Reader<'de> {
     pub(super) fn nested(
         &mut self,
         n: usize,
-        read: &mut dyn FnMut(&mut Self) -> Outcome<()>,
-    ) -> Outcome<()> {
+        read: &mut dyn FnMut(&mut Self) -> ReadResult<()>,
+    ) -> ReadResult<()> {
         if self.depth == MAX_DEPTH {
-            return Err(Refused(format!("values nested deeper than {MAX_DEPTH}")));
+            return Err(DecodeError(format!(
+                "values nested deeper than {MAX_DEPTH}"
+            )));
         }
         self.depth += 1;
         let outcome = (0..n).try_for_each(|_| read(self));
@@ -252,7 +254,7 @@ impl<'de> Reader<'de> {
 }
 
 impl Token<'_> {
-    pub(super) fn instead_of(&self, expected: &str) -> Refused {
+    pub(super) fn instead_of(&self, expected: &str) -> DecodeError {
         let found = match self {
             Self::Nil => "nothing".to_owned(),
             Self::Bool(value) => value.to_string(),
@@ -264,7 +266,7 @@ impl Token<'_> {
             Self::List(n) => format!("a list of {n}"),
             Self::Map(n) => format!("a map of {n}"),
         };
-        Refused(format!("{found} where {expected} belongs"))
+        DecodeError(format!("{found} where {expected} belongs"))
     }
 }
 
@@ -275,7 +277,7 @@ mod tests {
     use super::*;
 
     /// Any value, as a general reader has it.
-    fn any(reader: &mut Reader<'_>) -> Outcome<Value> {
+    fn any(reader: &mut Reader<'_>) -> ReadResult<Value> {
         let at_it = Reader { ..*reader };
         Ok(match reader.opening()? {
             Token::Nil => Value::Null,
@@ -321,7 +323,7 @@ mod tests {
 
     #[track_caller]
     fn check_refused<T: std::fmt::Debug>(
-        read: impl FnOnce(&mut Reader<'_>) -> Outcome<T>,
+        read: impl FnOnce(&mut Reader<'_>) -> ReadResult<T>,
         bytes: &[u8],
         words: &str,
     ) {

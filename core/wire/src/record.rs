@@ -17,8 +17,8 @@
 //! | `required "hash"` | always | fails |
 //!
 //! Most types of a recording list their own fields. If the wire has another shape, a `Wire…` type
-//! has that shape and lists the fields. `wire! { Kept => WireKept { … }}` writes a `Kept` and reads
-//! a `WireKept`: both have fields of these names.
+//! has that shape and lists the fields. `wire! { IpythonRetention => WireKept { … }}` writes the first
+//! and reads the second: both have fields of these names.
 //!
 //! serde writes the values; [`super::messagepack`] has the reason why it does not read them.
 
@@ -26,18 +26,18 @@ use gpumem_model::printable::printable;
 use serde::ser::{Serialize, Serializer};
 
 use super::messagepack::Reader;
-use super::refused::{Outcome, Refused};
+use super::refused::{DecodeError, ReadResult};
 
 /// What a value is read into.
 pub(super) trait Decode {
     /// Reads it; what was there before is replaced.
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()>;
+    fn fill(&mut self, reader: &mut Reader<'_>) -> ReadResult<()>;
 }
 
 /// What a map is read into; `wire!` implements it.
 pub(super) trait DecodeFields {
     /// Reads the fields that are there; the others stay as they are.
-    fn fill_fields(&mut self, reader: &mut Reader<'_>) -> Outcome<()>;
+    fn fill_fields(&mut self, reader: &mut Reader<'_>) -> ReadResult<()>;
 }
 
 /// What a value is written from.
@@ -67,7 +67,7 @@ macro_rules! wire {
     }) => {
         const _: () = {
             use $crate::messagepack::Reader;
-            use $crate::refused::Outcome;
+            use $crate::refused::ReadResult;
             use $crate::record::{DecodeFields, Encode, Written, says};
             use serde::ser::{SerializeStruct as _, Serializer};
 
@@ -83,7 +83,7 @@ macro_rules! wire {
             }
 
             impl DecodeFields for $read {
-                fn fill_fields(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+                fn fill_fields(&mut self, reader: &mut Reader<'_>) -> ReadResult<()> {
                     reader.record(
                         &[$(($name, says!(is_required $($word)?))),+],
                         &mut [$(&mut self.$($place).+),+],
@@ -112,26 +112,67 @@ macro_rules! says {
 
 /// Enums that are written by their names; any other name is refused.
 macro_rules! wire_names {
-    ($($type:ty)*) => {$(
+    ($($type:ty)*) => {
+        $crate::record::written_as! { $($type: it => it.name();)* }
+        $crate::record::decoded_as! { $($type: reader => reader.named(Self::from_name)?;)* }
+    };
+}
+
+/// Writes each of these types as a value that serde knows.
+macro_rules! written_as {
+    ($($type:ty: $value:ident => $as:expr;)*) => {$(
         impl $crate::record::Encode for $type {
             fn encode<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.name())
+                let $value = self;
+                serde::Serialize::serialize(&$as, serializer)
             }
         }
+    )*};
+}
 
+/// Writes each of these types as another one that is written.
+macro_rules! encoded_as {
+    ($($type:ty: $value:ident => $as:expr;)*) => {$(
+        impl $crate::record::Encode for $type {
+            fn encode<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let $value = self;
+                $crate::record::Encode::encode(&$as, serializer)
+            }
+        }
+    )*};
+}
+
+/// Reads each of these types as what the expression takes from the reader.
+macro_rules! decoded_as {
+    ($($(#[$doc:meta])* $type:ty: $reader:ident => $value:expr;)*) => {$(
+        $(#[$doc])*
         impl $crate::record::Decode for $type {
             fn fill(
                 &mut self,
-                reader: &mut $crate::messagepack::Reader<'_>,
-            ) -> $crate::refused::Outcome<()> {
-                *self = reader.named(Self::from_name)?;
+                $reader: &mut $crate::messagepack::Reader<'_>,
+            ) -> $crate::refused::ReadResult<()> {
+                *self = $value;
                 Ok(())
             }
         }
     )*};
 }
 
-pub(super) use {says, wire, wire_names};
+/// Reads each of these lists from entries of the wire, without those for which `known` has nothing.
+macro_rules! decoded_lists {
+    ($($item:ty: $known:expr;)*) => {$(
+        impl $crate::record::Decode for Vec<$item> {
+            fn fill(
+                &mut self,
+                reader: &mut $crate::messagepack::Reader<'_>,
+            ) -> $crate::refused::ReadResult<()> {
+                reader.list_of(self, $known)
+            }
+        }
+    )*};
+}
+
+pub(super) use {decoded_as, decoded_lists, encoded_as, says, wire, wire_names, written_as};
 
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
@@ -143,7 +184,7 @@ impl Reader<'_> {
         &mut self,
         fields: &[(&str, bool)],
         places: &mut [&mut dyn Decode],
-    ) -> Outcome<()> {
+    ) -> ReadResult<()> {
         let mut found = 0_u32;
         self.fields(&mut |name, value| {
             let Some(idx) = fields.iter().position(|(it, _)| *it == name) else {
@@ -156,23 +197,23 @@ impl Reader<'_> {
         let is_missing = |idx: usize, is_required: bool| is_required && found & (1 << idx) == 0;
         for (idx, (name, is_required)) in fields.iter().enumerate() {
             if is_missing(idx, *is_required) {
-                return Err(Refused(format!("missing field `{name}`")));
+                return Err(DecodeError(format!("missing field `{name}`")));
             }
         }
         Ok(())
     }
 
     /// What has a name; any other name is refused.
-    pub(super) fn named<T>(&mut self, from_name: fn(&str) -> Option<T>) -> Outcome<T> {
+    pub(super) fn named<T>(&mut self, from_name: fn(&str) -> Option<T>) -> ReadResult<T> {
         let name = self.string()?;
         from_name(name).ok_or_else(|| {
             let name = printable(name);
-            Refused(format!("nothing is named \"{name}\" here"))
+            DecodeError(format!("nothing is named \"{name}\" here"))
         })
     }
 
     /// What has a name; nothing for a name that only a later gpumem knows.
-    pub(super) fn name<T>(&mut self, from_name: fn(&str) -> Option<T>) -> Outcome<Option<T>> {
+    pub(super) fn name<T>(&mut self, from_name: fn(&str) -> Option<T>) -> ReadResult<Option<T>> {
         if self.is_nil() {
             return Ok(None);
         }
@@ -184,7 +225,7 @@ impl Reader<'_> {
         &mut self,
         place: &mut Vec<U>,
         known: fn(T) -> Option<U>,
-    ) -> Outcome<()> {
+    ) -> ReadResult<()> {
         let n = self.n_entries(size_of::<U>())?;
         *place = Vec::with_capacity(n);
         self.nested(n, &mut |reader| {
@@ -197,19 +238,19 @@ impl Reader<'_> {
 }
 
 impl<T: DecodeFields> DecodeFields for Box<T> {
-    fn fill_fields(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+    fn fill_fields(&mut self, reader: &mut Reader<'_>) -> ReadResult<()> {
         (**self).fill_fields(reader)
     }
 }
 
 impl<T: DecodeFields> Decode for T {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> ReadResult<()> {
         self.fill_fields(reader)
     }
 }
 
 impl<T: Decode + Default> Decode for Option<T> {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> ReadResult<()> {
         *self = None;
         if reader.is_nil() {
             return Ok(());
@@ -219,7 +260,7 @@ impl<T: Decode + Default> Decode for Option<T> {
 }
 
 impl<T: DecodeFields + Default> Decode for Vec<T> {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> ReadResult<()> {
         reader.list_of(self, Some)
     }
 }

@@ -5,9 +5,9 @@ use std::fmt::Display;
 /// Why a value was refused, in words.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Refused(pub(super) String);
+pub(super) struct DecodeError(pub(super) String);
 
-impl Refused {
+impl DecodeError {
     pub(super) fn because(words: impl Display) -> Self {
         Self(words.to_string())
     }
@@ -17,4 +17,4 @@ impl Refused {
     }
 }
 
-pub(super) type Outcome<T> = Result<T, Refused>;
+pub(super) type ReadResult<T> = Result<T, DecodeError>;

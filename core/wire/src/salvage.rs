@@ -3,19 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 
-use super::budget::Budget;
-use super::{Fault, MAX_FRAME, PREFIX, ReadError, checksum, frame_of};
+use super::budget::ListBudget;
+use super::{MAX_FRAME, PREFIX, WireError, WireFault, checksum, frame_of};
 use gpumem_model::recording::{
     Cell, CellIdx, Device, DeviceIdx, EntryKind, Frame, FrameError, Missing, Recording, Run,
     RunIdx, Status,
 };
-use gpumem_model::units::Nanos;
-use gpumem_model::units::count;
+use gpumem_model::units::{Nanos, count};
 
-/// So many lost entries of one kind are made up for; more are none, but an index that is damaged.
+/// At most this many lost entries of one kind are replaced; a larger gap means a damaged index.
 const MAX_MADE_UP: usize = 1 << 16;
 
-/// A frame may refer to so many entries that are lost.
+/// The most lost entries that one frame may refer to.
 const MAX_ROUNDS: usize = 64;
 
 /// What one takes in memory, with its places in the lists of a recording, which grow to twice their size.
@@ -93,27 +92,27 @@ impl Salvage {
 ///
 /// # Errors
 ///
-/// [`ReadError`] if a later gpumem wrote it.
-pub fn salvage(bytes: &[u8], goes_on: &mut dyn FnMut() -> bool) -> Result<Salvage, ReadError> {
+/// [`WireError`] if a later gpumem wrote it.
+pub fn salvage(bytes: &[u8], goes_on: &mut dyn FnMut() -> bool) -> Result<Salvage, WireError> {
     let mut salvaged = Salvage::default();
-    let mut reading = Reading::new(bytes);
+    let mut reading = LossyReader::new(bytes);
     for piece in Scan::new(bytes) {
         if !goes_on() {
             salvaged.given_up_at = Some(piece.range().start);
             break;
         }
         match piece {
-            Piece::Frame(range) => {
+            Fragment::Frame(range) => {
                 if reading.fits(&range)? {
                     salvaged.n_frames += 1;
                 } else {
                     salvaged.lose(range.len());
                 }
             }
-            Piece::Lost(range) if range.end == bytes.len() && is_torn(&bytes[range.clone()]) => {
+            Fragment::Lost(range) if range.end == bytes.len() && is_torn(&bytes[range.clone()]) => {
                 salvaged.torn_at = Some(range.start);
             }
-            Piece::Lost(range) => salvaged.lose(range.len()),
+            Fragment::Lost(range) => salvaged.lose(range.len()),
         }
     }
     salvaged.recording = reading.finish();
@@ -125,14 +124,14 @@ pub fn salvage(bytes: &[u8], goes_on: &mut dyn FnMut() -> bool) -> Result<Salvag
 }
 
 /// A part of bytes that may be damaged.
-enum Piece {
+enum Fragment {
     /// With its prefix.
     Frame(Range<usize>),
     /// No frame that is sound.
     Lost(Range<usize>),
 }
 
-impl Piece {
+impl Fragment {
     fn range(&self) -> &Range<usize> {
         let (Self::Frame(range) | Self::Lost(range)) = self;
         range
@@ -169,7 +168,7 @@ impl<'a> Scan<'a> {
         if payload.is_empty() || payload.len() > MAX_FRAME.min(self.n_left) {
             return None;
         }
-        if checksum::of(payload) != written {
+        if checksum::crc32(payload) != written {
             self.n_left -= payload.len();
             return None;
         }
@@ -193,20 +192,20 @@ impl<'a> Scan<'a> {
 }
 
 impl Iterator for Scan<'_> {
-    type Item = Piece;
+    type Item = Fragment;
 
-    fn next(&mut self) -> Option<Piece> {
+    fn next(&mut self) -> Option<Fragment> {
         let at = self.at;
         if at == self.bytes.len() {
             return None;
         }
         if let Some(end) = self.end_of_sound(at) {
             self.at = end;
-            return Some(Piece::Frame(at..end));
+            return Some(Fragment::Frame(at..end));
         }
         let next = self.next_sound();
         self.at = next.map_or(self.bytes.len(), |range| range.start);
-        Some(Piece::Lost(at..self.at))
+        Some(Fragment::Lost(at..self.at))
     }
 }
 
@@ -235,29 +234,29 @@ fn is_torn(rest: &[u8]) -> bool {
 }
 
 /// A recording that is read from bytes of which a part is missing.
-struct Reading<'a> {
+struct LossyReader<'a> {
     bytes: &'a [u8],
     recording: Recording,
-    budget: Budget,
+    budget: ListBudget,
     /// The runs that were made up, as no frame of them was read yet.
     made_up: BTreeSet<RunIdx>,
     /// The cell and the parent of every run that has a sound frame, once they are needed.
     known_runs: Option<BTreeMap<RunIdx, (CellIdx, Option<RunIdx>)>>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> LossyReader<'a> {
     fn new(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
             recording: Recording::default(),
-            budget: Budget::of(0),
+            budget: ListBudget::new(0),
             made_up: BTreeSet::new(),
             known_runs: None,
         }
     }
 
     /// Applies the frame that stands there, if it fits.
-    fn fits(&mut self, range: &Range<usize>) -> Result<bool, ReadError> {
+    fn fits(&mut self, range: &Range<usize>) -> Result<bool, WireError> {
         self.budget.earn(range.len());
         let payload = &self.bytes[range.start + PREFIX..range.end];
         // Each round makes up for another entry: its cell, its run, each of its devices.
@@ -267,7 +266,7 @@ impl<'a> Reading<'a> {
                 Ok(Some(frame)) => frame,
                 // Only a later gpumem knows it.
                 Ok(None) => return Ok(true),
-                Err(error) if matches!(error.what, Fault::TooNew(_)) => return Err(error),
+                Err(error) if matches!(error.what, WireFault::TooNew(_)) => return Err(error),
                 Err(_) => return Ok(false),
             };
             let run = match &frame {
@@ -354,10 +353,10 @@ impl<'a> Reading<'a> {
 
 /// The cell and the parent of every run that has a sound frame.
 fn known_runs(bytes: &[u8]) -> BTreeMap<RunIdx, (CellIdx, Option<RunIdx>)> {
-    let mut budget = Budget::of(bytes.len());
+    let mut budget = ListBudget::new(bytes.len());
     let mut known = BTreeMap::new();
     for piece in Scan::new(bytes) {
-        if let Piece::Frame(range) = piece
+        if let Fragment::Frame(range) = piece
             && bytes[range.start + PREFIX..].starts_with(b"\xa3run")
             && let payload = &bytes[range.start + PREFIX..range.end]
             && let Ok(Some(Frame::Run(run))) = frame_of(payload, 0, &mut budget)
@@ -372,7 +371,7 @@ fn known_runs(bytes: &[u8]) -> BTreeMap<RunIdx, (CellIdx, Option<RunIdx>)> {
 mod tests {
     use super::*;
     use crate::{encode, encode_frames};
-    use gpumem_model::recording::{Sample, Samples, Series};
+    use gpumem_model::recording::{Sample, Series};
     use gpumem_model::testing::{recorded, run};
 
     fn salvaged(bytes: &[u8]) -> Salvage {
@@ -448,12 +447,12 @@ mod tests {
                     ..run.clone()
                 })
             };
-            let samples = Frame::Samples(Samples {
-                run: RunIdx(1),
-                device: DeviceIdx(0),
-                series: Series::Sampled,
-                points: vec![Sample::default()].into(),
-            });
+            let samples = Frame::samples(
+                RunIdx(1),
+                DeviceIdx(0),
+                Series::Sampled,
+                vec![Sample::default()],
+            );
             let frames = [
                 Frame::Device(Device::default()),
                 Frame::Run(outer.clone()),
@@ -514,7 +513,7 @@ mod tests {
         let one = b"\xf0\xff\x07\0\x01\x02\x03\x04\xa3run\x80";
         let bytes = one.repeat((1 << 20) / one.len());
         let mut scan = Scan::new(&bytes);
-        assert!(matches!(scan.next(), Some(Piece::Lost(_))));
+        assert!(matches!(scan.next(), Some(Fragment::Lost(_))));
         assert!(scan.n_left < bytes.len());
     }
 

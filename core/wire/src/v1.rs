@@ -19,9 +19,9 @@ use std::collections::BTreeMap;
 use serde::Serializer;
 
 use super::messagepack::Reader;
-use super::record::{Decode, Encode, wire, wire_names};
-use super::refused::{Outcome, Refused};
-use super::{Fault, MAX_TEXT};
+use super::record::{Decode, Encode, decoded_lists, encoded_as, wire, wire_names};
+use super::refused::{DecodeError, ReadResult};
+use super::{MAX_TEXT, WireFault};
 use gpumem_model::recording::{
     Cell, Device, DeviceKind, Finish, Header, Missing, Revision, Run, RunKind, RunLevels, Source,
     SourceState, Status,
@@ -54,23 +54,19 @@ wire! { WireHeader<&Header> => WireHeader<Header> {
     "sources" => header.sources,
     "rules" => header.rules,
     "process" => header.process,
+    sparse "expected" => header.expected,
 }}
 
-impl Encode for Header {
-    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (format, header) = (VERSION, self);
-        WireHeader { format, header }.encode(serializer)
-    }
-}
+encoded_as! { Header: header => WireHeader { format: VERSION, header }; }
 
 impl WireHeader<Header> {
-    pub(super) fn known(self) -> Result<Header, Fault> {
+    pub(super) fn known(self) -> Result<Header, WireFault> {
         match self.format {
             VERSION => Ok(self.header),
-            0 => Err(Fault::Payload(
+            0 => Err(WireFault::Payload(
                 "recording of format 0, which never was".to_owned(),
             )),
-            newer => Err(Fault::TooNew(newer)),
+            newer => Err(WireFault::TooNew(newer)),
         }
     }
 }
@@ -85,14 +81,14 @@ impl Encode for Rules {
 
 impl Decode for Rules {
     /// A recording that does not have one was judged by the default.
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> ReadResult<()> {
         reader.fields(&mut |name, value| {
             let Some(threshold) = Threshold::from_name(name) else {
                 return value.skip();
             };
             let mut number = 0.0;
             number.fill(value)?;
-            self.set(threshold, number).map_err(Refused::because)
+            self.set(threshold, number).map_err(DecodeError::because)
         })
     }
 }
@@ -121,11 +117,7 @@ impl WireSource {
     }
 }
 
-impl Decode for Vec<SourceState> {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        reader.list_of(self, WireSource::known)
-    }
-}
+decoded_lists! { SourceState: WireSource::known; }
 
 wire! { Device {
     required "idx" => idx,
@@ -144,6 +136,7 @@ wire! { Cell {
 wire! { Revision {
     required "hash" => hash,
     sparse "text" => text,
+    sparse "file" => file,
 }}
 
 /// A cell with its texts as far as they are written.

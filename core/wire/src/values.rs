@@ -2,28 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use serde::ser::{Serialize, Serializer};
+use serde::ser::Serializer;
 
 use super::messagepack::{Reader, Token};
-use super::record::{Decode, Encode};
-use super::refused::{Outcome, Refused};
-use gpumem_model::holders::{Keeper, Part, RootKind, WayOut};
+use super::record::{Decode, Encode, decoded_as, decoded_lists, written_as};
+use super::refused::{DecodeError, ReadResult};
+use gpumem_model::holders::{Keeper, RootKind, StorageUse, WayOut};
 use gpumem_model::recording::{
     CellIdx, ChildHandle, DeviceIdx, DeviceKey, Framework, LoopIdx, RunIdx, Source, SourceHash,
 };
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
-
-/// Writes each of these types as a value that serde knows.
-macro_rules! written_as {
-    ($($type:ty: $value:ident => $as:expr;)*) => {$(
-        impl Encode for $type {
-            fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let $value = self;
-                $as.serialize(serializer)
-            }
-        }
-    )*};
-}
 
 written_as! {
     bool: it => it;
@@ -44,104 +32,54 @@ written_as! {
     Framework: it => it.name();
     Keeper: it => it.name();
     WayOut: it => it.name();
-    Part: it => it.name();
+    StorageUse: it => it.name();
     RootKind: it => it.name();
     Source: it => it.name();
     ChildHandle: it => it.name();
 }
 
-impl Decode for bool {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        *self = match reader.opening()? {
-            Token::Bool(value) => value,
-            other => return Err(other.instead_of("true or false")),
-        };
-        Ok(())
-    }
-}
-
-impl Decode for u64 {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        *self = reader.whole()?;
-        Ok(())
-    }
-}
-
-impl Decode for u32 {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+decoded_as! {
+    bool: reader => match reader.opening()? {
+        Token::Bool(value) => value,
+        other => return Err(other.instead_of("true or false")),
+    };
+    u64: reader => reader.whole()?;
+    u32: reader => {
         let number = reader.whole()?;
-        let Ok(number) = Self::try_from(number) else {
-            return Err(Refused(format!(
-                "{number} where a number below 2^32 belongs"
-            )));
-        };
-        *self = number;
-        Ok(())
-    }
+        let below = || DecodeError(format!("{number} where a number below 2^32 belongs"));
+        Self::try_from(number).map_err(|_| below())?
+    };
+    f64: reader => match reader.opening()? {
+        Token::Float(number) => number,
+        Token::Whole(number) => number as Self,
+        other => return Err(other.instead_of("a number")),
+    };
+    ByteDelta: reader => Self::new(match reader.opening()? {
+        Token::Whole(number) if number <= i64::MAX.unsigned_abs() => number.cast_signed(),
+        Token::Negative(number) => number,
+        other => return Err(other.instead_of("a whole number")),
+    });
+    String: reader => reader.string()?.to_owned();
+    Box<str>: reader => reader.string()?.into();
+    DeviceKey: reader => reader.string()?.into();
+    Bytes: reader => Self::new(reader.whole()?);
+    Nanos: reader => Self::new(reader.whole()?);
+    /// The default kind if only a later gpumem knows the name.
+    RootKind: reader => reader.name(Self::from_name)?.unwrap_or_default();
+    KnownKind: reader => Self(reader.name(RootKind::from_name)?);
+    /// Numbers are read at once: they are many.
+    Vec<u64>: reader => reader.numbers(None)?;
 }
 
-impl Decode for f64 {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        *self = match reader.opening()? {
-            Token::Float(number) => number,
-            Token::Whole(number) => number as Self,
-            other => return Err(other.instead_of("a number")),
-        };
-        Ok(())
-    }
-}
-
-impl Decode for ByteDelta {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        let number = match reader.opening()? {
-            Token::Whole(number) if number <= i64::MAX.unsigned_abs() => number.cast_signed(),
-            Token::Negative(number) => number,
-            other => return Err(other.instead_of("a whole number")),
-        };
-        *self = Self::new(number);
-        Ok(())
-    }
-}
-
-impl Decode for String {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        reader.string()?.clone_into(self);
-        Ok(())
-    }
-}
-
-impl Decode for Box<str> {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        *self = reader.string()?.into();
-        Ok(())
-    }
-}
-
-impl Decode for DeviceKey {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        *self = reader.string()?.into();
-        Ok(())
-    }
-}
-
-impl Decode for Bytes {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        *self = Self::new(reader.whole()?);
-        Ok(())
-    }
-}
-
-impl Decode for Nanos {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        *self = Self::new(reader.whole()?);
-        Ok(())
-    }
+decoded_lists! {
+    RunIdx: Some;
+    String: Some;
 }
 
 macro_rules! places_within {
     ($($type:ty)*) => {$(
         impl Decode for $type {
-            fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+            fn fill(&mut self, reader: &mut Reader<'_>) -> ReadResult<()> {
                 self.0.fill(reader)
             }
         }
@@ -152,60 +90,20 @@ places_within! { CellIdx DeviceIdx LoopIdx RunIdx SourceHash }
 
 /// Nothing if only a later gpumem knows the name.
 macro_rules! places_of_names {
-    ($($type:ty)*) => {$(
-        impl Decode for Option<$type> {
-            fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-                *self = reader.name(<$type>::from_name)?;
-                Ok(())
-            }
-        }
-    )*};
+    ($($type:ty)*) => {
+        decoded_as! { $(Option<$type>: reader => reader.name(<$type>::from_name)?;)* }
+    };
 }
 
-places_of_names! { Framework Keeper Part Source WayOut }
-
-/// The default kind if only a later gpumem knows the name.
-impl Decode for RootKind {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        *self = reader.name(Self::from_name)?.unwrap_or_default();
-        Ok(())
-    }
-}
+places_of_names! { Framework Keeper StorageUse Source WayOut }
 
 /// Nothing if only a later gpumem knows the kind: then its entry is left out.
 #[derive(Default)]
 pub(super) struct KnownKind(pub(super) Option<RootKind>);
 
-impl Decode for KnownKind {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        self.0 = reader.name(RootKind::from_name)?;
-        Ok(())
-    }
-}
-
-/// Numbers are read at once: they are many.
-impl Decode for Vec<u64> {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        *self = reader.numbers(None)?;
-        Ok(())
-    }
-}
-
-impl Decode for Vec<RunIdx> {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        reader.list_of(self, Some)
-    }
-}
-
-impl Decode for Vec<String> {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        reader.list_of(self, Some)
-    }
-}
-
 /// Words by name, in the order in which they stand there.
 impl Decode for Vec<(String, String)> {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> ReadResult<()> {
         self.clear();
         reader.fields(&mut |name, value| {
             value.budget.spend(2 * size_of::<(String, String)>())?;

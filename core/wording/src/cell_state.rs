@@ -1,6 +1,6 @@
 //! The state of a cell in words, at the end of its row.
 
-use gpumem_analyzer::{Details, Finding, FindingKind};
+use gpumem_analyzer::{Finding, FindingDetails, FindingKind};
 use gpumem_model::recording::{Run, Status};
 use gpumem_model::units::count;
 
@@ -19,11 +19,11 @@ pub fn cell_state(runs: &[&Run], finding: Option<&Finding>, n_turns: Option<u64>
         (FindingKind::Doubling, _) => Some("two copies".to_owned()),
         (FindingKind::Retention, _) => Some("kept by IPython".to_owned()),
         (FindingKind::Outlived, _) if finding.withdrawn.is_none() => Some("still held".to_owned()),
-        (_, Details::Children(_)) if finding.withdrawn.is_none() => {
+        (_, FindingDetails::Children(_)) if finding.withdrawn.is_none() => {
             Some("child processes".to_owned())
         }
         (FindingKind::Settled, _) => Some(format!("settled, {n_runs}")),
-        (_, Details::Growth(growth)) if finding.counts_steps() => {
+        (_, FindingDetails::Growth(growth)) if finding.counts_steps() => {
             let n_turns = n_turns.and_then(|n| usize::try_from(n).ok());
             let n = n_turns.unwrap_or(finding.n_runs);
             Some(count(n, super::unit(growth)))

@@ -1,11 +1,11 @@
 //! What became of growth since a baseline.
 
 use super::{N_NAMES, Prose, Sign, code, prose};
-use gpumem_analyzer::{CellRef, Change, Compared, GrowthSide};
+use gpumem_analyzer::{CellRef, GrowthChange, GrowthSide, SessionComparison};
 use gpumem_model::units::Units;
 
 /// What a comparison comes to: a sign, and a sentence. What grows more comes first, then what was fixed.
-pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (Sign, Prose) {
+pub fn outcome(compared: &[SessionComparison], waiting: &[CellRef], units: Units) -> (Sign, Prose) {
     let Some(entry) = compared.first() else {
         return match waiting {
             [] => (
@@ -16,11 +16,11 @@ pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (Sig
         };
     };
     let what = match entry.change {
-        Change::Worse => "grows more",
-        Change::New => "grows now",
-        Change::Same => "still grows",
-        Change::Better => "grows less",
-        Change::Fixed => "no longer grows",
+        GrowthChange::Worse => "grows more",
+        GrowthChange::New => "grows now",
+        GrowthChange::Same => "still grows",
+        GrowthChange::Better => "grows less",
+        GrowthChange::Fixed => "no longer grows",
     };
     let unit = if entry.steps { "step" } else { "run" };
     let side = |side: &GrowthSide| units.change(side.bytes_per_run);

@@ -1,7 +1,7 @@
 //! Explanations of the figures behind a verdict.
 
 use super::Teller;
-use gpumem_analyzer::{Details, Evidence, FindingKind, Statistic};
+use gpumem_analyzer::{Evidence, FindingDetails, FindingKind, Statistic};
 
 /// What one figure of a finding means, in plain words.
 pub(super) fn evidence(teller: &Teller<'_>, figure: &Evidence) -> String {
@@ -25,7 +25,7 @@ fn held(teller: &Teller<'_>) -> String {
 }
 
 fn retained(teller: &Teller<'_>) -> String {
-    let Details::Growth(details) = &teller.finding.details else {
+    let FindingDetails::Growth(details) = &teller.finding.details else {
         return String::new();
     };
     let Some(traced) = details.traced else {

@@ -135,6 +135,7 @@ fn reason(reason: FixReason) -> Prose {
             "each keeps the graph that it came from; detached, only its own values stay, and those still add up"
                 .into()
         }
+        FixReason::Copied => "a view keeps the whole array; a copy has only its own values".into(),
         FixReason::WithoutTraceback => {
             "an exception keeps the local variables of every function it passed through; its text and type stay"
                 .into()
@@ -154,6 +155,9 @@ fn reason(reason: FixReason) -> Prose {
             "packed as it is, a result is saved by the graph that it refers to, and both stay for ever; \
              Python's collector does not see the graph"
                 .into()
+        }
+        FixReason::StateDetached => {
+            "its graph leads back through every step before; detached, it begins anew at each".into()
         }
         FixReason::CollectorOn => {
             "with the collector off, objects that refer to each other are never freed".into()

@@ -2,7 +2,7 @@
 
 use super::{Presentation, Prose, Teller, advice, code, figure, holders, prose, withdrawn};
 use gpumem_analyzer::{
-    Details, Finding, FindingKind, GrowthDetails, LoopUnit, Reason, State, Withdrawn,
+    Finding, FindingDetails, FindingKind, GrowthDetails, GrowthVerdict, LoopUnit, Reason, Withdrawn,
 };
 use gpumem_model::holders::{Holder, RootKind};
 use gpumem_model::recording::Recording;
@@ -11,7 +11,7 @@ use gpumem_model::units::count;
 use gpumem_model::units::{Bytes, Nanos, Units};
 
 pub(super) fn present(teller: &Teller<'_>, details: &GrowthDetails) -> Presentation {
-    let growth = Growth { teller, details };
+    let growth = GrowthText { teller, details };
     Presentation {
         line: growth.line(),
         facts: growth.facts(),
@@ -29,8 +29,8 @@ pub fn stopped(recording: &Recording, finding: &Finding) -> Prose {
         units,
     };
     match &finding.details {
-        Details::Growth(details) => {
-            prose![Growth { teller, details }.subject(), " stopped growing"]
+        FindingDetails::Growth(details) => {
+            prose![GrowthText { teller, details }.subject(), " stopped growing"]
         }
         _ => Prose::default(),
     }
@@ -51,18 +51,22 @@ pub(super) fn of_several_settled(teller: &Teller<'_>, findings: &[&Finding]) -> 
     own
 }
 
-struct Growth<'a> {
+struct GrowthText<'a> {
     teller: &'a Teller<'a>,
     details: &'a GrowthDetails,
 }
 
-impl Growth<'_> {
+impl GrowthText<'_> {
     /// Title, outlook, and both in one line.
     fn row(&self) -> Presentation {
         let (unit, finding) = (self.one(), self.teller.finding);
         let (each, on) = (self.each(), self.teller.on_device());
         let (place, name) = (self.place(), self.name());
         if let Some(reason) = finding.withdrawn {
+            if reason == Withdrawn::Expected {
+                let title = prose!["expected: ", name, format!(" keeps {each} {unit}{on}")];
+                return Presentation::new(title, withdrawn(reason));
+            }
             let (who, verb, until) = match finding.kind {
                 _ if reason == Withdrawn::Returned => (name, "grew", String::new()),
                 FindingKind::Leak => (name, "leaked", self.until()),
@@ -83,11 +87,11 @@ impl Growth<'_> {
             None => so_far.clone(),
         };
         match self.state() {
-            State::Leak => {
+            GrowthVerdict::Leak => {
                 let title = prose![name, format!(" leaks {each} {unit}{on}")];
                 with(title, "; ", both(long, "; "), &both(short, ", "))
             }
-            State::Suspected => {
+            GrowthVerdict::Suspected => {
                 let why = match finding.known_leak {
                     Some(_) => String::new(),
                     None => format!("; {}", self.doubt()),
@@ -98,7 +102,7 @@ impl Growth<'_> {
                 let outlook = prose![both(long, ", "), &*why];
                 with(title, ", ", outlook, &prose![so_far.clone(), why])
             }
-            State::NotEnoughData => {
+            GrowthVerdict::NotEnoughData => {
                 let unit = self.unit();
                 let n_runs = count(finding.n_runs, unit);
                 let asks = self.asks();
@@ -116,7 +120,7 @@ impl Growth<'_> {
                 let title = prose![who, format!(" {verb}{each} in each of {n_runs}{on}")];
                 Presentation::new(title, more)
             }
-            State::Stable if self.bound().is_some() => {
+            GrowthVerdict::Stable if self.bound().is_some() => {
                 let (how, between) = match self.teller.finding.reason {
                     Some(Reason::Fills { n, most, .. }) => {
                         (format!(" fills up: {n} of at most {most}{on}"), ", ")
@@ -128,7 +132,7 @@ impl Growth<'_> {
                 let title = prose![self.subject(), how];
                 Presentation::with_row(title, between, bound.unwrap_or_default())
             }
-            State::Stable => Presentation::new(prose![place, self.settled(), on], ""),
+            GrowthVerdict::Stable => Presentation::new(prose![place, self.settled(), on], ""),
         }
     }
 
@@ -150,7 +154,7 @@ impl Growth<'_> {
     /// For the line after a cell: `losses +420 MiB every run (5 of 5)`, `full in about 13 runs`.
     fn line(&self) -> Vec<Prose> {
         let row = self.row();
-        let is_rising = matches!(self.state(), State::Leak | State::Suspected);
+        let is_rising = matches!(self.state(), GrowthVerdict::Leak | GrowthVerdict::Suspected);
         if self.teller.finding.withdrawn.is_some() || !is_rising {
             return row.line;
         }
@@ -167,7 +171,7 @@ impl Growth<'_> {
         let mut parts = vec![prose![self.subject(), rate]];
         parts.extend(self.while_it_ran());
         parts.extend(self.forecast(""));
-        parts.extend((self.state() == State::Suspected).then(|| self.doubt().into()));
+        parts.extend((self.state() == GrowthVerdict::Suspected).then(|| self.doubt().into()));
         parts
     }
 
@@ -239,8 +243,11 @@ impl Growth<'_> {
     }
 
     /// The verdict: what is about growth has one.
-    fn state(&self) -> State {
-        self.teller.finding.state.unwrap_or(State::Suspected)
+    fn state(&self) -> GrowthVerdict {
+        self.teller
+            .finding
+            .state
+            .unwrap_or(GrowthVerdict::Suspected)
     }
 
     /// The cell, and the blocks in it: `` `train() › epoch › forward` ``.
@@ -285,7 +292,7 @@ impl Growth<'_> {
             [Some(format!("{total} over {n_runs}")), None]
         } else if self.bound().is_some() {
             [held, None]
-        } else if self.state() == State::Stable {
+        } else if self.state() == GrowthVerdict::Stable {
             let shape = self.details.series.shape.name();
             [Some(format!("{shape} over {n_runs}")), None]
         } else {
@@ -355,7 +362,7 @@ impl Growth<'_> {
     fn headroom(&self) -> Option<String> {
         self.details
             .foreseen()
-            .filter(|_| self.state() != State::NotEnoughData)?;
+            .filter(|_| self.state() != GrowthVerdict::NotEnoughData)?;
         let left = self.teller.units.size(self.details.headroom?);
         Some(format!("{left} can still be used"))
     }

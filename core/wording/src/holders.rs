@@ -12,7 +12,7 @@ pub(super) fn held_by(holder: &Holder) -> String {
             format!("held by objects that only refer to each other ({what})")
         }
         _ if holder.is_local() => format!("held by {name} ({what})"),
-        kind => match kind.words() {
+        kind => match kind.description() {
             Some(kind) => format!("held by {name}, {kind} ({what})"),
             None => format!("held by {name} ({what})"),
         },

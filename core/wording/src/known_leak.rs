@@ -2,7 +2,7 @@
 
 use super::{Presentation, Prose, prose};
 use gpumem_analyzer::Finding;
-use gpumem_analyzer::known_leaks::KnownCure;
+use gpumem_analyzer::known_leaks::{CatalogueEntry, KnownCure, KnownLeak, LeakPattern, Versions};
 
 impl Presentation {
     /// A library's leak, if it is known: its title and cure first, then what happens where.
@@ -21,6 +21,10 @@ impl Presentation {
         self.title = title;
         self.tag = Some(format!("known leak · {}", entry.library));
         self.link = Some(entry.link);
+        self.known = vec![
+            ("affects", affects(known).into()),
+            ("cure proven", proof(entry).into()),
+        ];
         let cause = Prose::of_ticked(entry.cause);
         match (&mut self.remedy, entry.cure) {
             (Some(remedy), KnownCure::Call(_)) => remedy.reason = Some(cause),
@@ -30,5 +34,41 @@ impl Presentation {
             _ => self.advice.push(cause),
         }
         self
+    }
+}
+
+/// `transformers 4.34 and later; 5.23.0 here`.
+fn affects(known: &KnownLeak) -> String {
+    let CatalogueEntry {
+        library, versions, ..
+    } = known.entry;
+    let range = match *versions {
+        Versions {
+            since: "",
+            healed: None,
+        } => format!("{library}; no version without it is known"),
+        Versions {
+            since,
+            healed: None,
+        } => format!("{library} {since} and later"),
+        Versions {
+            since: "",
+            healed: Some(healed),
+        } => format!("{library} before {healed}"),
+        Versions {
+            since,
+            healed: Some(healed),
+        } => format!("{library} {since} to before {healed}"),
+    };
+    match &known.version {
+        Some(version) => format!("{range}; {version} here"),
+        None => range,
+    }
+}
+
+fn proof(entry: &CatalogueEntry) -> &'static str {
+    match entry.pattern {
+        LeakPattern::Outside { .. } => "no: it needs a GPU; from the library's documentation",
+        _ => "on the real library, CPU: leaks, matched, cured, the healthy twin is quiet",
     }
 }

@@ -1,6 +1,6 @@
 //! Names of levels and of the gaps between them.
 
-use gpumem_analyzer::{Gap, LimitedBy, Metric, OomPart, Part, PartContent, Warning};
+use gpumem_analyzer::{CompositionPart, Gap, LimitedBy, Metric, OomPart, PartContent, Warning};
 use gpumem_model::recording::{Recording, Source};
 use gpumem_model::units::ByteDelta;
 
@@ -20,13 +20,13 @@ pub fn gap(gap: &Gap) -> &'static str {
 }
 
 /// The name of a part of a device: `context and libraries`.
-pub fn part(part: &Part) -> &'static str {
+pub fn part(part: &CompositionPart) -> &'static str {
     match part.content {
         PartContent::Level("allocated") => "allocated",
         PartContent::Level("reserved") => "reserved by the allocator",
         PartContent::Level("process_used") => "this process",
         PartContent::Level(_) => "in use",
-        PartContent::Purpose(purpose) => purpose.words(),
+        PartContent::Purpose(purpose) => purpose.description(),
         PartContent::Rounding => "rounding",
         PartContent::ThisRun => "this run",
         PartContent::Between(between) => gap(&between),

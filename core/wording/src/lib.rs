@@ -52,7 +52,9 @@ mod tests;
 mod unattributed;
 mod verdict;
 
-use gpumem_analyzer::{Details, Finding, FindingKind, State, Verdict, Withdrawn};
+use gpumem_analyzer::{
+    Finding, FindingDetails, FindingGroup, FindingKind, GrowthVerdict, Withdrawn,
+};
 use gpumem_model::recording::{Device, DeviceKind, Recording, Run};
 use gpumem_model::source_text;
 use gpumem_model::units::{Units, count};
@@ -65,7 +67,7 @@ pub use growth::{stopped, two_digits, unit};
 pub use idle::{IDLE, IDLE_NOTE, NOT_READ, idle, since, twins};
 pub use levels::{gap, limited_by};
 pub use levels::{metric, oom_part, part, warning};
-pub use limits::Limits;
+pub use limits::OutputLimits;
 use limits::{N_NAMES, SHORT_CODE};
 pub use oom::{CURES, oom_holder};
 pub use outlived::outlived;
@@ -75,7 +77,7 @@ use prose::figure;
 pub use prose::{Prose, Span, capitalised, code};
 pub use retention::left_by;
 pub use sign::Sign;
-pub use verdict::{Tally, healthy, nothing_found, tally};
+pub use verdict::{FindingCount, healthy, nothing_found, tally};
 
 /// A finding of this recording, with sizes in `units`.
 pub fn present(recording: &Recording, finding: &Finding, units: Units) -> Presentation {
@@ -85,29 +87,37 @@ pub fn present(recording: &Recording, finding: &Finding, units: Units) -> Presen
         units,
     };
     let own = match &finding.details {
-        Details::Growth(details) => growth::present(&teller, details),
-        Details::UnattributedGrowth(series) => unattributed::present(&teller, series),
-        Details::Fragmentation(details) => fragmentation::present(&teller, details),
-        Details::ReservedGrowth { growth, .. } => fragmentation::of_reserved(&teller, growth),
-        Details::Pressure { n_flushes, usable } => pressure::present(&teller, *n_flushes, *usable),
-        Details::Spike { excess, usual } => spike::present(&teller, *excess, *usual),
-        Details::Repeated { n_all } => repeated::present(&teller, *n_all),
-        Details::Inefficient { used_share } => inefficient::present(&teller, *used_share),
-        Details::Doubling(details) => doubling::present(&teller, details),
-        Details::Gap(series) => gap::present(&teller, series),
-        Details::LongLived { line, held, peak } => {
+        FindingDetails::Growth(details) => growth::present(&teller, details),
+        FindingDetails::UnattributedGrowth(series) => unattributed::present(&teller, series),
+        FindingDetails::Fragmentation(details) => fragmentation::present(&teller, details),
+        FindingDetails::ReservedGrowth { growth, .. } => {
+            fragmentation::of_reserved(&teller, growth)
+        }
+        FindingDetails::Pressure { n_flushes, usable } => {
+            pressure::present(&teller, *n_flushes, *usable)
+        }
+        FindingDetails::Spike { excess, usual } => spike::present(&teller, *excess, *usual),
+        FindingDetails::Repeated { n_all } => repeated::present(&teller, *n_all),
+        FindingDetails::Inefficient { used_share } => inefficient::present(&teller, *used_share),
+        FindingDetails::Doubling(details) => doubling::present(&teller, details),
+        FindingDetails::Gap(series) => gap::present(&teller, series),
+        FindingDetails::LongLived { line, held, peak } => {
             long_lived::present(&teller, *line, (*held, *peak))
         }
-        Details::OutOfMemory(breakdown) => oom::present(&teller, breakdown),
-        Details::Retention(details) => retention::present(&teller, details),
-        Details::Outlived(details) => outlived::present(&teller, details),
-        Details::Children(details) => children::present(&teller, details),
+        FindingDetails::OutOfMemory(breakdown) => oom::present(&teller, breakdown),
+        FindingDetails::Retention(details) => retention::present(&teller, details),
+        FindingDetails::Outlived(details) => outlived::present(&teller, details),
+        FindingDetails::Children(details) => children::present(&teller, details),
     };
     own.about(&teller).known(finding)
 }
 
 /// What the report says in one line: its finding, or all of them together; the rest is of the first.
-pub fn present_verdict(recording: &Recording, verdict: &Verdict<'_>, units: Units) -> Presentation {
+pub fn present_verdict(
+    recording: &Recording,
+    verdict: &FindingGroup<'_>,
+    units: Units,
+) -> Presentation {
     let finding = verdict.first();
     let teller = Teller {
         recording,
@@ -116,10 +126,10 @@ pub fn present_verdict(recording: &Recording, verdict: &Verdict<'_>, units: Unit
     };
     let own = match (verdict.findings(), &finding.details) {
         ([_], _) => return present(recording, finding, units),
-        (findings, Details::OutOfMemory(_)) => oom::of_several(&teller, findings),
+        (findings, FindingDetails::OutOfMemory(_)) => oom::of_several(&teller, findings),
         (
             findings,
-            Details::Pressure {
+            FindingDetails::Pressure {
                 usable: Some(usable),
                 ..
             },
@@ -177,7 +187,9 @@ impl Teller<'_> {
 fn heading(finding: &Finding) -> &'static str {
     match (finding.kind, finding.state) {
         (FindingKind::Leak, _) => "Leak",
-        (FindingKind::Growing, Some(State::NotEnoughData)) => "Growing, too few runs to tell",
+        (FindingKind::Growing, Some(GrowthVerdict::NotEnoughData)) => {
+            "Growing, too few runs to tell"
+        }
         (FindingKind::Growing, _) if is_holder_unknown(finding) => "Growing, holder unknown",
         (FindingKind::Growing, _) => "Growing",
         (FindingKind::Bounded, _) => "Bounded",
@@ -199,7 +211,7 @@ fn heading(finding: &Finding) -> &'static str {
 
 /// What grows in child processes is held by them.
 fn is_holder_unknown(finding: &Finding) -> bool {
-    finding.holders.is_empty() && !matches!(finding.details, Details::Children(_))
+    finding.holders.is_empty() && !matches!(finding.details, FindingDetails::Children(_))
 }
 
 /// Why a finding was withdrawn.
@@ -210,6 +222,7 @@ pub(crate) const fn withdrawn(reason: Withdrawn) -> &'static str {
         Withdrawn::HadEnough => "a later run of the cell had enough",
         Withdrawn::LetGo => "freed since",
         Withdrawn::Returned => "given back when it ended",
+        Withdrawn::Expected => "you said so with %gpumem expect",
     }
 }
 

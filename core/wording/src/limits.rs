@@ -2,7 +2,7 @@
 
 /// What an output shows at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct OutputLimits {
     /// Findings in a line each, after the one that is open to its fix; more are only counted.
     pub n_rows: usize,
     /// Lines of code on each side of a fix.
@@ -11,7 +11,7 @@ pub struct Limits {
     pub n_cells: usize,
 }
 
-impl Limits {
+impl OutputLimits {
     /// A report in a terminal: nobody reads on, and JSON has all.
     pub const TEXT: Self = Self {
         n_rows: 99,

@@ -5,7 +5,7 @@ use super::{
     times, withdrawn,
 };
 use gpumem_analyzer::{
-    Cause, Cure, Finding, HeldByError, OomBreakdown, OomPart, OomShare, Sufficiency,
+    Cure, Finding, HeldByError, OomBreakdown, OomCause, OomPart, OomShare, Sufficiency,
 };
 use gpumem_model::recording::OomHolder;
 use gpumem_model::source_text;
@@ -60,7 +60,7 @@ pub const CURES: &str = "What would have been enough";
 
 /// A holder's name, or its kind if names are not kept.
 pub fn oom_holder(holder: &OomHolder) -> String {
-    match (holder.name.as_str(), holder.kind.words()) {
+    match (holder.name.as_str(), holder.kind.description()) {
         ("", Some(words)) => words.to_owned(),
         ("", None) => "a variable".to_owned(),
         (name, _) => name.to_owned(),
@@ -169,7 +169,7 @@ impl Oom<'_> {
     fn lines(&self) -> Vec<Prose> {
         let cures = &self.breakdown.cures;
         let together: Vec<&Cure> = cures.iter().filter(|it| !it.is_alone()).collect();
-        let is_one = |cause: &&Cause| !together.iter().any(|it| it.cause == **cause);
+        let is_one = |cause: &&OomCause| !together.iter().any(|it| it.cause == **cause);
         let causes = self.breakdown.causes.iter().filter(is_one);
         let mut lines: Vec<Prose> = causes.filter_map(|cause| self.line(cause)).collect();
         if let Some(last) = together.last() {
@@ -182,11 +182,11 @@ impl Oom<'_> {
         lines
     }
 
-    fn line(&self, cause: &Cause) -> Option<Prose> {
+    fn line(&self, cause: &OomCause) -> Option<Prose> {
         let size = |bytes: Bytes| self.units().size(bytes);
         let command = || code(&cause.command().unwrap_or_default());
         let line = match cause {
-            Cause::Growth {
+            OomCause::Growth {
                 kept,
                 name,
                 cell,
@@ -199,16 +199,16 @@ impl Oom<'_> {
                     prose![name, ", which grows, held ", held]
                 }
             }
-            Cause::Collected { kept, name } => {
+            OomCause::Collected { kept, name } => {
                 let kept = figure(size(*kept));
                 prose![code(name), " collected ", kept, " in this run"]
             }
-            Cause::TooLarge { room } => {
+            OomCause::TooLarge { room } => {
                 let wanted = size(self.breakdown.wanted.unwrap_or_default());
                 format!("{wanted} is more than the whole {}", size(*room)).into()
             }
-            Cause::Limited { limit } => format!("limited to {}", size(*limit)).into(),
-            Cause::Fragmented {
+            OomCause::Limited { limit } => format!("limited to {}", size(*limit)).into(),
+            OomCause::Fragmented {
                 unallocated,
                 largest,
                 ..
@@ -219,44 +219,44 @@ impl Oom<'_> {
                 let free = size(*unallocated);
                 format!("{free} was free in the cache, but in pieces{largest}").into()
             }
-            Cause::CachedElsewhere { source, cached } => {
+            OomCause::CachedElsewhere { source, cached } => {
                 let (name, cached) = (source.name(), size(*cached));
                 let keeps = format!("{name} keeps {cached} that it does not use: ");
                 prose![keeps, command()]
             }
-            Cause::OtherProcesses { used, .. } => {
+            OomCause::OtherProcesses { used, .. } => {
                 prose![format!("other processes hold {}: ", size(*used)), who()]
             }
-            Cause::OldCopy { kept, .. } => prose![
+            OomCause::OldCopy { kept, .. } => prose![
                 format!("the {} of an earlier run was still held: ", size(*kept)),
                 command(),
                 " first"
             ],
-            Cause::EarlierError {
+            OomCause::EarlierError {
                 execution_count,
                 kept,
             } => {
                 let (which, kept) = (error(*execution_count), size(*kept));
                 prose![format!("{which} still held up to {kept}: "), command()]
             }
-            Cause::Outputs { held } => prose![
+            OomCause::Outputs { held } => prose![
                 format!("displayed results hold {}: ", size(*held)),
                 command()
             ],
-            Cause::OptimizerState { kept, name } => prose![
+            OomCause::OptimizerState { kept, name } => prose![
                 "the first step of ",
                 code(name),
                 " made ",
                 figure(size(*kept)),
                 " of state"
             ],
-            Cause::NoBackward { kept, framework } => prose![
+            OomCause::NoBackward { kept, framework } => prose![
                 "a graph kept ",
                 figure(size(*kept)),
                 ", and no backward pass follows: ",
                 code(&no_grad(framework))
             ],
-            Cause::Unused {
+            OomCause::Unused {
                 kept,
                 name,
                 execution_count,
@@ -270,13 +270,13 @@ impl Oom<'_> {
                 " frees ",
                 figure(size(*kept))
             ],
-            Cause::Traceback { kept } => {
+            OomCause::Traceback { kept } => {
                 prose![
                     format!("the traceback keeps {}: ", self.kept(*kept)?),
                     command()
                 ]
             }
-            Cause::SmallerStep | Cause::Unread => return None,
+            OomCause::SmallerStep | OomCause::Unread => return None,
         };
         Some(line)
     }
@@ -285,11 +285,11 @@ impl Oom<'_> {
         let (action, remark) = self.action(cure);
         let frees = cure.frees.map(|frees| self.units().size(frees));
         let frees = frees.map(|frees| match cure.cause {
-            Cause::Collected { .. }
-            | Cause::EarlierError { .. }
-            | Cause::OptimizerState { .. }
-            | Cause::OtherProcesses { .. } => format!("frees up to {frees}"),
-            Cause::Fragmented { .. } => format!("joins {frees}"),
+            OomCause::Collected { .. }
+            | OomCause::EarlierError { .. }
+            | OomCause::OptimizerState { .. }
+            | OomCause::OtherProcesses { .. } => format!("frees up to {frees}"),
+            OomCause::Fragmented { .. } => format!("joins {frees}"),
             _ => format!("frees {frees}"),
         });
         CureRow {
@@ -309,7 +309,7 @@ impl Oom<'_> {
     fn action(&self, cure: &Cure) -> (Prose, Prose) {
         let command = || Prose::from(code(cure.command.as_deref().unwrap_or_default()));
         match &cure.cause {
-            Cause::Growth {
+            OomCause::Growth {
                 name,
                 cell,
                 is_leak,
@@ -320,17 +320,17 @@ impl Oom<'_> {
                 let action = prose![format!("fix the {what} of "), name];
                 (action, "for good: it no longer grows".into())
             }
-            Cause::Collected { name, .. } => (
+            OomCause::Collected { name, .. } => (
                 prose!["let ", code(name), " collect less"],
                 "it has this much more since the run began".into(),
             ),
-            Cause::Limited { limit } => {
+            OomCause::Limited { limit } => {
                 let limit = self.units().size(*limit);
                 let action =
                     format!("raise the framework's limit of {limit} (its memory fraction)");
                 (action.into(), "only if nobody else needs the rest".into())
             }
-            Cause::Fragmented { can_expand, .. } => {
+            OomCause::Fragmented { can_expand, .. } => {
                 let order = prose![
                     "allocate long-lived tensors first, or after ",
                     code("empty_cache()"),
@@ -343,11 +343,11 @@ impl Oom<'_> {
                     (order, "free pieces then fit again".into())
                 }
             }
-            Cause::CachedElsewhere { source, .. } => {
+            OomCause::CachedElsewhere { source, .. } => {
                 let remark = format!("{} keeps it in its cache", source.name());
                 (command(), remark.into())
             }
-            Cause::OtherProcesses { pids, .. } => {
+            OomCause::OtherProcesses { pids, .. } => {
                 let pids: Vec<String> = pids.iter().map(u64::to_string).collect();
                 let which = match pids.as_slice() {
                     [] => String::new(),
@@ -357,18 +357,18 @@ impl Oom<'_> {
                 let action = format!("end other processes that nobody needs{which}");
                 (action.into(), prose![who(), " shows them"])
             }
-            Cause::OldCopy { .. } => (
+            OomCause::OldCopy { .. } => (
                 prose![command(), " at the top of the cell"],
                 "the name holds the old copy until the new one is ready".into(),
             ),
-            Cause::EarlierError {
+            OomCause::EarlierError {
                 execution_count, ..
             } => {
                 let which = error(*execution_count);
                 let remark = format!("{which} kept it alive through its frames");
                 (command(), remark.into())
             }
-            Cause::Outputs { .. } => (
+            OomCause::Outputs { .. } => (
                 command(),
                 prose![
                     code("Out"),
@@ -379,18 +379,18 @@ impl Oom<'_> {
                     " at the end of a cell's last line keeps a result out of them"
                 ],
             ),
-            Cause::OptimizerState { name, .. } => (
+            OomCause::OptimizerState { name, .. } => (
                 prose!["choose an optimizer that keeps less than ", code(name)],
                 prose![
                     code("SGD"),
                     " without momentum keeps no state, 8-bit Adam a quarter"
                 ],
             ),
-            Cause::NoBackward { framework, .. } => (
+            OomCause::NoBackward { framework, .. } => (
                 prose!["run it in a ", code(&no_grad(framework)), " block"],
                 "the graph is for a backward pass that does not follow".into(),
             ),
-            Cause::Unused {
+            OomCause::Unused {
                 execution_count,
                 twin,
                 ..
@@ -399,18 +399,18 @@ impl Oom<'_> {
                 let twin = twin.as_ref().map(idle::of_twin).unwrap_or_default();
                 (command(), Prose::joined([&unused.into(), &twin], "; "))
             }
-            Cause::TooLarge { .. }
-            | Cause::SmallerStep
-            | Cause::Traceback { .. }
-            | Cause::Unread => Default::default(),
+            OomCause::TooLarge { .. }
+            | OomCause::SmallerStep
+            | OomCause::Traceback { .. }
+            | OomCause::Unread => Default::default(),
         }
     }
 
     /// What to do of what is no cure: where freeing does not help, and what is good to know.
-    fn advice(&self, cause: &Cause) -> Option<Prose> {
+    fn advice(&self, cause: &OomCause) -> Option<Prose> {
         let size = |bytes: Bytes| self.units().size(bytes);
         let advice = match cause {
-            Cause::TooLarge { room } => {
+            OomCause::TooLarge { room } => {
                 let wanted = size(self.breakdown.wanted.unwrap_or_default());
                 let room = size(*room);
                 format!(
@@ -418,11 +418,11 @@ impl Oom<'_> {
                 )
                 .into()
             }
-            Cause::SmallerStep => {
+            OomCause::SmallerStep => {
                 "make the step smaller: a smaller batch (with gradient accumulation if its size matters), shorter sequences, lower precision, or no graph if no backward pass follows"
                     .into()
             }
-            Cause::Traceback { kept } => {
+            OomCause::Traceback { kept } => {
                 let kept = self.kept(*kept);
                 let kept = kept.as_deref().unwrap_or("the tensors of its frames");
                 let words = format!(
@@ -430,7 +430,7 @@ impl Oom<'_> {
                 );
                 prose![code(&cause.command()?), words]
             }
-            Cause::Unread => prose![
+            OomCause::Unread => prose![
                 code("%gpumem status"),
                 " says which devices are read, and why not the others"
             ],

@@ -2,8 +2,8 @@
 
 use super::advice::against_graph_cycle;
 use super::{Presentation, Prose, Teller, code, figure, prose, withdrawn};
-use gpumem_analyzer::OutlivedDetails;
 use gpumem_analyzer::known_leaks::known_leak;
+use gpumem_analyzer::{OutlivedDetails, Withdrawn};
 use gpumem_model::holders::{Outlived, RootKind, WayOut};
 use gpumem_model::recording::RunIdx;
 use gpumem_model::source_text::deletes;
@@ -22,6 +22,10 @@ pub(super) fn present(teller: &Teller<'_>, details: &OutlivedDetails) -> Present
         " of ",
         size(details.had)
     ];
+    if teller.finding.withdrawn == Some(Withdrawn::Expected) {
+        let title = prose!["expected: ", gone, ", ", keeps, teller.on_device()];
+        return Presentation::new(title, withdrawn(Withdrawn::Expected));
+    }
     if let Some(reason) = teller.finding.withdrawn {
         let title = prose![
             code(&details.name),

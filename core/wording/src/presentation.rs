@@ -2,7 +2,7 @@
 
 use super::fix::{fix_after_cell, fix_reason, short_fix};
 use super::{Prose, Sign, Teller, code, evidence, prose, ruled_out};
-use gpumem_analyzer::Finding;
+use gpumem_analyzer::{Finding, Fingerprint};
 use gpumem_model::recording::Recording;
 
 /// A finding, or several that share one line: made once by [`present`](super::present()), laid out by each
@@ -25,8 +25,12 @@ pub struct Presentation {
     pub line: Vec<Prose>,
     /// The cell: `In [57]`.
     pub place: Option<String>,
+    /// What it is recognised by in another session: `3f9a01c2`.
+    pub fingerprint: Option<Fingerprint>,
     /// What it rests on.
     pub facts: Vec<Prose>,
+    /// Of a library's known leak: which versions have it, and how its cure is proven.
+    pub known: Vec<(&'static str, Prose)>,
     /// What to change, or to run once.
     pub remedy: Option<Remedy>,
     /// The remedy for the line after a cell: `….sum().detach()`; may be empty.
@@ -130,6 +134,7 @@ impl Presentation {
         self.sign = Sign::from(*finding);
         self.heading = super::heading(finding);
         self.place = place(finding);
+        self.fingerprint = finding.fingerprint(recording);
         self.remedy = Remedy::new(recording, finding);
         self.after_cell = match (finding.release(), &finding.fix) {
             (Some(command), _) => command.to_owned(),
@@ -184,7 +189,10 @@ impl Remedy {
         let mut remedy = Self {
             before: fix.before.clone(),
             after: fix.after.clone(),
-            line: line.map(|line| format!("line {line}")),
+            line: line.map(|(file, line)| match file {
+                Some(file) => format!("{file}:{line}"),
+                None => format!("line {line}"),
+            }),
             reason: Some(fix_reason(fix)),
             ..Self::default()
         };

@@ -1,14 +1,16 @@
 //! What a finding could have been, and is not.
 
 use super::{Prose, Teller, code, prose};
-use gpumem_analyzer::{Cause, Details, FindingKind, Metric, OomBreakdown, OomPart, Statistic};
+use gpumem_analyzer::{
+    FindingDetails, FindingKind, Metric, OomBreakdown, OomCause, OomPart, Statistic,
+};
 use gpumem_model::units::Bytes;
 
 /// What was ruled out, each with the reason: `("a warm-up", "the last quarter …")`.
 pub(super) fn ruled_out(teller: &Teller<'_>) -> Vec<(&'static str, Prose)> {
     match &teller.finding.details {
-        Details::Growth(_) if teller.finding.kind == FindingKind::Leak => growth(teller),
-        Details::OutOfMemory(breakdown) => oom(teller, breakdown),
+        FindingDetails::Growth(_) if teller.finding.kind == FindingKind::Leak => growth(teller),
+        FindingDetails::OutOfMemory(breakdown) => oom(teller, breakdown),
         _ => Vec::new(),
     }
 }
@@ -55,10 +57,10 @@ fn growth(teller: &Teller<'_>) -> Vec<(&'static str, Prose)> {
 
 fn oom(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Vec<(&'static str, Prose)> {
     let size = |bytes: Bytes| teller.units.size(bytes);
-    let has = |is_it: fn(&Cause) -> bool| breakdown.causes.iter().any(is_it);
+    let has = |is_it: fn(&OomCause) -> bool| breakdown.causes.iter().any(is_it);
     let mut found = Vec::new();
     let cache = breakdown.part(OomPart::Cache);
-    let is_in_pieces = has(|cause| matches!(cause, Cause::Fragmented { .. }));
+    let is_in_pieces = has(|cause| matches!(cause, OomCause::Fragmented { .. }));
     if let (Some(cache), Some(free), Some(wanted), false) =
         (cache, breakdown.free, breakdown.wanted, is_in_pieces)
     {
@@ -72,7 +74,7 @@ fn oom(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Vec<(&'static str, Pros
             found.push(("fragmentation", words.into()));
         }
     }
-    let are_others = has(|cause| matches!(cause, Cause::OtherProcesses { .. }));
+    let are_others = has(|cause| matches!(cause, OomCause::OtherProcesses { .. }));
     // What the driver says of this process is known only where it answered.
     if breakdown.part(OomPart::Context).is_some() && !are_others {
         let words = match breakdown.part(OomPart::Others) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use gpumem_analyzer::{Change, Finding, Severity, State};
+use gpumem_analyzer::{Finding, GrowthChange, GrowthVerdict, Severity};
 
 /// Stands in front of a finding, because colour alone must not show its severity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,19 +49,19 @@ impl From<Severity> for Sign {
 impl From<&Finding> for Sign {
     fn from(finding: &Finding) -> Self {
         match Self::from(finding.severity) {
-            Self::Watch if finding.state == Some(State::Leak) => Self::Alert,
+            Self::Watch if finding.state == Some(GrowthVerdict::Leak) => Self::Alert,
             sign => sign,
         }
     }
 }
 
-impl From<Change> for Sign {
-    fn from(change: Change) -> Self {
+impl From<GrowthChange> for Sign {
+    fn from(change: GrowthChange) -> Self {
         match change {
-            Change::Worse | Change::New => Self::Alert,
-            Change::Same => Self::Watch,
-            Change::Better => Self::Note,
-            Change::Fixed => Self::Fine,
+            GrowthChange::Worse | GrowthChange::New => Self::Alert,
+            GrowthChange::Same => Self::Watch,
+            GrowthChange::Better => Self::Note,
+            GrowthChange::Fixed => Self::Fine,
         }
     }
 }

@@ -7,9 +7,10 @@ use super::{Prose, Span, present, withdrawn};
 use gpumem_analyzer::known_leaks::{CATALOGUE, KnownLeak};
 use gpumem_analyzer::testing::{leak, run, session};
 use gpumem_analyzer::{
-    Advice, Cause, ChildrenDetails, Cure, Details, DoublingDetails, Finding, FindingKind,
-    FragmentationDetails, GrowthDetails, HeldByError, OomBreakdown, OomPart, OomShare,
-    OutlivedDetails, Reason, RetentionDetails, SeriesGrowth, Shape, State, TracedRun, Withdrawn,
+    Advice, ChildrenDetails, Cure, DoublingDetails, Finding, FindingDetails, FindingKind,
+    FragmentationDetails, GrowthDetails, GrowthShape, GrowthVerdict, HeldByError, OomBreakdown,
+    OomCause, OomPart, OomShare, OutlivedDetails, Reason, RetentionDetails, SeriesGrowth,
+    TracedRun, Withdrawn,
 };
 use gpumem_heap::{Fix, FixReason};
 use gpumem_model::holders::{Holder, RootKind, Twin, WayOut};
@@ -23,8 +24,13 @@ fn recording() -> Recording {
     recording
 }
 
-/// A finding on those details, resting on so many runs.
-fn finding(kind: FindingKind, state: Option<State>, n_runs: usize, details: Details) -> Finding {
+/// A finding with these details over a number of runs.
+fn finding(
+    kind: FindingKind,
+    state: Option<GrowthVerdict>,
+    n_runs: usize,
+    details: FindingDetails,
+) -> Finding {
     Finding {
         kind,
         state,
@@ -37,7 +43,7 @@ fn finding(kind: FindingKind, state: Option<State>, n_runs: usize, details: Deta
 fn series(each_mib: i64, reach_mib: i64) -> SeriesGrowth {
     let delta = |mib: i64| ByteDelta::new(mib << 20);
     SeriesGrowth {
-        shape: Shape::WarmUp,
+        shape: GrowthShape::WarmUp,
         bytes_per_run: delta(each_mib),
         interval: (delta(each_mib - reach_mib), delta(each_mib + reach_mib)),
         total: delta(12 * each_mib),
@@ -65,21 +71,26 @@ fn growth(n: usize) -> GrowthDetails {
     }
 }
 
-fn grown(state: State, n: usize, change: impl Fn(&mut GrowthDetails)) -> Finding {
+fn grown(state: GrowthVerdict, n: usize, change: impl Fn(&mut GrowthDetails)) -> Finding {
     let kind = match state {
-        State::Leak => FindingKind::Leak,
-        State::Stable => FindingKind::Settled,
-        State::Suspected | State::NotEnoughData => FindingKind::Growing,
+        GrowthVerdict::Leak => FindingKind::Leak,
+        GrowthVerdict::Stable => FindingKind::Settled,
+        GrowthVerdict::Suspected | GrowthVerdict::NotEnoughData => FindingKind::Growing,
     };
     let mut details = growth(n);
     change(&mut details);
     let reason = match state {
-        State::Leak => Reason::Accident,
-        State::Suspected => Reason::HolderUnknown,
-        State::Stable => Reason::Stopped,
-        State::NotEnoughData => Reason::TooFewRuns,
+        GrowthVerdict::Leak => Reason::Accident,
+        GrowthVerdict::Suspected => Reason::HolderUnknown,
+        GrowthVerdict::Stable => Reason::Stopped,
+        GrowthVerdict::NotEnoughData => Reason::TooFewRuns,
     };
-    let finding = finding(kind, Some(state), n, Details::Growth(Box::new(details)));
+    let finding = finding(
+        kind,
+        Some(state),
+        n,
+        FindingDetails::Growth(Box::new(details)),
+    );
     because(reason, finding)
 }
 
@@ -93,7 +104,7 @@ fn because(reason: Reason, finding: Finding) -> Finding {
 fn bounded(by: Reason) -> Finding {
     Finding {
         kind: FindingKind::Bounded,
-        ..because(by, grown(State::Stable, 12, |_| {}))
+        ..because(by, grown(GrowthVerdict::Stable, 12, |_| {}))
     }
 }
 
@@ -108,27 +119,30 @@ fn marked(prose: &Prose) -> String {
 }
 
 /// As a report shows it.
-fn told(finding: &Finding, units: Units) -> String {
+fn rendered(finding: &Finding, units: Units) -> String {
     let shown = present(&recording(), finding, units);
     let title = marked(&shown.title);
-    let mut told = format!("{} {} · {title}\n", shown.sign, shown.heading);
+    let mut rendered = format!("{} {} · {title}\n", shown.sign, shown.heading);
     let facts = [&shown.outlook, &shown.row, &shown.detail()].map(marked);
     let line = Prose::joined(&shown.line, " · ").plain();
     let facts = facts.into_iter().chain([line]);
     for fact in facts.filter(|fact| !fact.is_empty() && *fact != title) {
-        writeln!(told, "  {fact}").expect("a string takes everything");
+        writeln!(rendered, "  {fact}").expect("a string takes everything");
     }
     for advice in &shown.suggestions() {
-        writeln!(told, "  → {}", marked(advice)).expect("a string takes everything");
+        writeln!(rendered, "  → {}", marked(advice)).expect("a string takes everything");
     }
-    told
+    rendered
 }
 
 /// Each finding in binary units; where decimal ones say something else, in those, too.
 #[track_caller]
 fn all(findings: &[Finding]) -> String {
     let of_each = findings.iter().map(|finding| {
-        let (binary, decimal) = (told(finding, Units::Binary), told(finding, Units::Decimal));
+        let (binary, decimal) = (
+            rendered(finding, Units::Binary),
+            rendered(finding, Units::Decimal),
+        );
         if binary == decimal {
             binary
         } else {
@@ -157,7 +171,7 @@ fn growth_in_words() {
         n_runs: 12,
     };
     let findings = [
-        held(grown(State::Leak, 12, |it| {
+        held(grown(GrowthVerdict::Leak, 12, |it| {
             it.advice = vec![
                 Advice::KeepNumbers {
                     list: "kept".to_owned(),
@@ -165,7 +179,7 @@ fn growth_in_words() {
                 Advice::NoGrad { framework: "torch" },
             ];
         })),
-        grown(State::Suspected, 12, |it| {
+        grown(GrowthVerdict::Suspected, 12, |it| {
             it.n_grown = 9;
             it.series = series(420, 12);
             it.runs_to_oom = Some(1);
@@ -173,11 +187,11 @@ fn growth_in_words() {
         }),
         because(
             Reason::AllocationsStayed { n_runs: 12 },
-            grown(State::Suspected, 12, |it| it.runs_to_oom = Some(0)),
+            grown(GrowthVerdict::Suspected, 12, |it| it.runs_to_oom = Some(0)),
         ),
         because(
             grew,
-            grown(State::Leak, 12, |it| {
+            grown(GrowthVerdict::Leak, 12, |it| {
                 it.steps = true;
                 it.runs_to_oom = None;
                 it.traced = Some(TracedRun {
@@ -187,15 +201,21 @@ fn growth_in_words() {
                 it.advice = vec![Advice::FindWhatLoopCollects];
             }),
         ),
-        because(Reason::MayBeMeant, grown(State::Suspected, 12, |_| {})),
-        held(grown(State::Leak, 12, |it| {
+        because(
+            Reason::MayBeMeant,
+            grown(GrowthVerdict::Suspected, 12, |_| {}),
+        ),
+        held(grown(GrowthVerdict::Leak, 12, |it| {
             it.by = Some("worker (thread)".to_owned());
         })),
         because(
             Reason::WaitsForCollector,
-            grown(State::Suspected, 12, |_| {}),
+            grown(GrowthVerdict::Suspected, 12, |_| {}),
         ),
-        because(Reason::CollectorOff, grown(State::Suspected, 12, |_| {})),
+        because(
+            Reason::CollectorOff,
+            grown(GrowthVerdict::Suspected, 12, |_| {}),
+        ),
         bounded(Reason::OneTensor),
         bounded(Reason::FirstWrites),
         bounded(Reason::Fills {
@@ -203,11 +223,11 @@ fn growth_in_words() {
             most: 50,
             when_full: Bytes::mib(400),
         }),
-        grown(State::NotEnoughData, 2, |it| it.n_missing = 7),
-        grown(State::NotEnoughData, 8, |it| it.n_missing = 1),
-        grown(State::Stable, 12, |it| it.n_moving = Some(1)),
-        grown(State::Stable, 12, |it| it.n_moving = Some(3)),
-        withdrawn(grown(State::Stable, 12, |_| {})),
+        grown(GrowthVerdict::NotEnoughData, 2, |it| it.n_missing = 7),
+        grown(GrowthVerdict::NotEnoughData, 8, |it| it.n_missing = 1),
+        grown(GrowthVerdict::Stable, 12, |it| it.n_moving = Some(1)),
+        grown(GrowthVerdict::Stable, 12, |it| it.n_moving = Some(3)),
+        withdrawn(grown(GrowthVerdict::Stable, 12, |_| {})),
     ];
     let mut findings = Vec::from(findings);
     for finding in &mut findings {
@@ -222,7 +242,7 @@ fn growth_in_words() {
 fn what_else_is_found_in_words() {
     let of = |kind, n_runs, details| finding(kind, None, n_runs, details);
     let fragmentation = |device_kind, largest_free| {
-        Details::Fragmentation(FragmentationDetails {
+        FindingDetails::Fragmentation(FragmentationDetails {
             inactive_split: Bytes::mib(450),
             reserved: Bytes::mib(1000),
             largest_free,
@@ -231,27 +251,27 @@ fn what_else_is_found_in_words() {
             device_kind,
         })
     };
-    let reserved = Details::ReservedGrowth {
+    let reserved = FindingDetails::ReservedGrowth {
         growth: series(64, 0),
         mapped: None,
     };
-    let pressure = |n_flushes, usable| Details::Pressure { n_flushes, usable };
-    let spike = Details::Spike {
+    let pressure = |n_flushes, usable| FindingDetails::Pressure { n_flushes, usable };
+    let spike = FindingDetails::Spike {
         excess: Bytes::gib(2),
         usual: Bytes::mib(300),
     };
-    let doubling = Details::Doubling(DoublingDetails {
+    let doubling = FindingDetails::Doubling(DoublingDetails {
         old: Bytes::gib(2),
         new: Bytes::gib(2),
         rose: Bytes::gib(2),
         n_reruns: 1,
     });
-    let long_lived = Details::LongLived {
+    let long_lived = FindingDetails::LongLived {
         line: 1,
         held: Bytes::gib(1),
         peak: Bytes::gib(3),
     };
-    let unattributed = Details::UnattributedGrowth(series(5, 0));
+    let unattributed = FindingDetails::UnattributedGrowth(series(5, 0));
     insta::assert_snapshot!(all(&[
         of(FindingKind::Growing, 40, unattributed),
         of(
@@ -269,14 +289,18 @@ fn what_else_is_found_in_words() {
         of(FindingKind::Pressure, 1, pressure(1, None)),
         of(FindingKind::Pressure, 3, pressure(5, None)),
         of(FindingKind::Spike, 12, spike),
-        of(FindingKind::Repeated, 5, Details::Repeated { n_all: 6 }),
+        of(
+            FindingKind::Repeated,
+            5,
+            FindingDetails::Repeated { n_all: 6 }
+        ),
         of(
             FindingKind::Inefficient,
             3,
-            Details::Inefficient { used_share: 0.2 }
+            FindingDetails::Inefficient { used_share: 0.2 }
         ),
         of(FindingKind::Doubling, 1, doubling),
-        of(FindingKind::Gap, 12, Details::Gap(series(64, 0))),
+        of(FindingKind::Gap, 12, FindingDetails::Gap(series(64, 0))),
         of(FindingKind::LongLived, 1, long_lived),
     ]));
 }
@@ -299,7 +323,7 @@ fn what_is_kept_in_words() {
         Finding {
             holders: vec![holder; n_holders],
             withdrawn: is_let_go.then_some(Withdrawn::LetGo),
-            ..finding(kind, None, 1, Details::Retention(details))
+            ..finding(kind, None, 1, FindingDetails::Retention(details))
         }
     };
     insta::assert_snapshot!(all(&[
@@ -332,13 +356,18 @@ fn what_lives_on_in_words() {
         since: RunIdx(0),
         since_execution_count: None,
     };
-    let told = |details: OutlivedDetails, withdrawn| Finding {
+    let with_details = |details: OutlivedDetails, withdrawn| Finding {
         withdrawn,
-        ..finding(FindingKind::Outlived, None, 1, Details::Outlived(details))
+        ..finding(
+            FindingKind::Outlived,
+            None,
+            1,
+            FindingDetails::Outlived(details),
+        )
     };
-    let of = |kind, path, way_out| told(outlived(kind, path, way_out, 600), None);
+    let of = |kind, path, way_out| with_details(outlived(kind, path, way_out, 600), None);
     let models = "accelerator._models[0]";
-    let method = Some(WayOut::Method);
+    let method = Some(WayOut::Cache);
     let old = OutlivedDetails {
         is_rebound: true,
         is_alone: false,
@@ -353,9 +382,9 @@ fn what_lives_on_in_words() {
     let whole = outlived(RootKind::Variable, models, method, 600);
     insta::assert_snapshot!(all(&[
         of(RootKind::Variable, models, method),
-        told(part, None),
-        told(whole, Some(Withdrawn::LetGo)),
-        told(old, None),
+        with_details(part, None),
+        with_details(whole, Some(Withdrawn::LetGo)),
+        with_details(old, None),
         of(RootKind::Variable, "cache.model", Some(WayOut::Thread)),
         of(
             RootKind::ThreadFrame,
@@ -384,8 +413,8 @@ fn a_known_leak_in_words() {
             version: Some("1.2.0".to_owned()),
         })
     };
-    let leak = Details::Growth(Box::new(growth(12)));
-    let leak = finding(FindingKind::Leak, Some(State::Leak), 12, leak);
+    let leak = FindingDetails::Growth(Box::new(growth(12)));
+    let leak = finding(FindingKind::Leak, Some(GrowthVerdict::Leak), 12, leak);
     let call = Fix {
         before: None,
         after: "accelerator.free_memory()".to_owned(),
@@ -418,14 +447,19 @@ fn child_processes_in_words() {
         since_execution_count: Some(4),
         growth: None,
     };
-    let told = |details: ChildrenDetails, withdrawn| Finding {
+    let with_details = |details: ChildrenDetails, withdrawn| Finding {
         withdrawn,
-        ..finding(FindingKind::Children, None, 1, Details::Children(details))
+        ..finding(
+            FindingKind::Children,
+            None,
+            1,
+            FindingDetails::Children(details),
+        )
     };
     let grown = |handle| {
         let rate = ByteDelta::new(80 << 20);
         let growth = SeriesGrowth {
-            shape: Shape::Growth,
+            shape: GrowthShape::Growth,
             bytes_per_run: rate,
             interval: (rate, rate),
             total: ByteDelta::new(640 << 20),
@@ -436,7 +470,12 @@ fn child_processes_in_words() {
             ..details(8, handle)
         };
         let kind = FindingKind::Growing;
-        finding(kind, Some(State::Suspected), 8, Details::Children(details))
+        finding(
+            kind,
+            Some(GrowthVerdict::Suspected),
+            8,
+            FindingDetails::Children(details),
+        )
     };
     let deleted = ChildrenDetails {
         deleted: Some("llm".to_owned()),
@@ -445,54 +484,54 @@ fn child_processes_in_words() {
     insta::assert_snapshot!(all(&[
         grown(ChildHandle::Lost),
         grown(ChildHandle::Held),
-        told(details(1, ChildHandle::Lost), None),
-        told(details(3, ChildHandle::Detached), None),
-        told(deleted, None),
-        told(details(2, ChildHandle::Lost), Some(Withdrawn::LetGo)),
+        with_details(details(1, ChildHandle::Lost), None),
+        with_details(details(3, ChildHandle::Detached), None),
+        with_details(deleted, None),
+        with_details(details(2, ChildHandle::Lost), Some(Withdrawn::LetGo)),
     ]));
 }
 
-fn every_cause() -> Vec<Cause> {
+fn every_cause() -> Vec<OomCause> {
     vec![
-        Cause::TooLarge {
+        OomCause::TooLarge {
             room: Bytes::gib(16),
         },
-        Cause::Limited {
+        OomCause::Limited {
             limit: Bytes::gib(4),
         },
-        Cause::Fragmented {
+        OomCause::Fragmented {
             unallocated: Bytes::gib(3),
             largest: Some(Bytes::gib(1)),
             can_expand: true,
         },
-        Cause::CachedElsewhere {
+        OomCause::CachedElsewhere {
             source: Source::Cupy,
             cached: Bytes::gib(2),
         },
-        Cause::OtherProcesses {
+        OomCause::OtherProcesses {
             used: Bytes::gib(5),
             pids: vec![41, 42],
         },
-        Cause::OldCopy {
+        OomCause::OldCopy {
             kept: Bytes::gib(2),
             name: "model".to_owned(),
         },
-        Cause::EarlierError {
+        OomCause::EarlierError {
             execution_count: Some(7),
             kept: Bytes::gib(2),
         },
-        Cause::Outputs {
+        OomCause::Outputs {
             held: Bytes::gib(2),
         },
-        Cause::OptimizerState {
+        OomCause::OptimizerState {
             kept: Bytes::gib(2),
             name: "optimizer".to_owned(),
         },
-        Cause::NoBackward {
+        OomCause::NoBackward {
             kept: Bytes::gib(2),
             framework: "torch",
         },
-        Cause::Unused {
+        OomCause::Unused {
             kept: Bytes::gib(2),
             name: "checkpoint".to_owned(),
             execution_count: Some(3),
@@ -504,11 +543,11 @@ fn every_cause() -> Vec<Cause> {
                 by_shape: true,
             }),
         },
-        Cause::SmallerStep,
-        Cause::Traceback {
+        OomCause::SmallerStep,
+        OomCause::Traceback {
             kept: HeldByError::UpTo(Bytes::gib(1)),
         },
-        Cause::Unread,
+        OomCause::Unread,
     ]
 }
 
@@ -552,7 +591,7 @@ fn out_of_memory_in_words() {
     };
     let missing = breakdown.missing.unwrap_or_default();
     breakdown.cures = Cure::all(&breakdown.causes, missing);
-    let parts = [300, 700, 600].map(|mib| Cause::Unused {
+    let parts = [300, 700, 600].map(|mib| OomCause::Unused {
         kept: Bytes::mib(mib),
         name: format!("x_{mib}"),
         execution_count: None,
@@ -567,14 +606,19 @@ fn out_of_memory_in_words() {
     let little = OomBreakdown {
         elsewhere: true,
         survived: true,
-        causes: vec![Cause::Traceback {
+        causes: vec![OomCause::Traceback {
             kept: HeldByError::Unknown,
         }],
         ..OomBreakdown::default()
     };
     let of = |breakdown| {
         let kind = FindingKind::OutOfMemory;
-        finding(kind, None, 1, Details::OutOfMemory(Box::new(breakdown)))
+        finding(
+            kind,
+            None,
+            1,
+            FindingDetails::OutOfMemory(Box::new(breakdown)),
+        )
     };
     insta::assert_snapshot!(all(&[of(breakdown), of(together), of(little)]));
 }
@@ -595,9 +639,11 @@ fn every_reason_to_withdraw_has_words() {
 }
 
 #[test]
-fn what_a_name_holds_is_told_apart_from_what_its_cell_kept() {
+fn a_name_s_memory_is_separate_from_its_cell_s_growth() {
     let outlook = |of_names| {
-        let finding = grown(State::Leak, 12, |details| details.of_names = of_names);
+        let finding = grown(GrowthVerdict::Leak, 12, |details| {
+            details.of_names = of_names;
+        });
         present(&recording(), &finding, Units::Binary)
             .outlook
             .plain()

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, HashSet};
 use super::holders::held_by;
 use super::{NOT_READ, Presentation, Prose, Sign, code, figure, idle, prose};
 use gpumem_analyzer::{
-    Analysis, DeviceSummary, FindingKind, Peak, RunRow, State, Verdict, Withdrawn, classify_growth,
-    grew_in_a_loop,
+    Analysis, DeviceSummary, FindingGroup, FindingKind, GrowthVerdict, Peak, RunRow, Withdrawn,
+    classify_growth, grew_in_a_loop,
 };
-use gpumem_model::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, Run, Series, Status};
+use gpumem_model::recording::{
+    CellIdx, DeviceIdx, DeviceKind, Recording, Run, RunIdx, Series, Status,
+};
 use gpumem_model::units::count;
 use gpumem_model::units::{Bytes, Units};
 
@@ -39,20 +41,33 @@ fn shows_growth(recording: &Recording, analysis: &Analysis) -> bool {
     let mut runs = recording.runs().iter();
     let mut series = recording.all_samples();
     let mut rows = analysis.rows.iter();
-    let grew_unseen = |row: &RunRow| {
-        let kept = row.kept_alone().unwrap_or_default();
-        has_kept_much(analysis, row) && grew_in_a_loop(recording, row, false)
-            || kept >= MUCH.since(Bytes::ZERO) && grew_in_a_loop(recording, row, true)
-    };
-    if rows.any(grew_unseen) || grew_inside(analysis) {
+    if rows.any(|row| grew_much_in_a_loop(recording, analysis, row)) || grew_inside(analysis) {
         return false;
     }
     runs.any(|run| !seen.insert((run.revision, run.parent.is_some().then_some(&run.label))))
-        || series.any(|(run, _, series, points)| match series {
+        || series.any(|(run, device, series, points)| match series {
             Series::Sampled => false,
             Series::Marked(_) => points.len() > N_STEPS,
-            Series::Loop(_) => points.len() > N_STEPS && recording.run(run).ended.is_some(),
+            Series::Loop(_) => {
+                let is_counted = points.len() > N_STEPS && recording.run(run).ended.is_some();
+                is_counted && !kept_beside_its_loops(analysis, run, device)
+            }
         })
+}
+
+/// A run kept much that no loop of it was seen to keep: most of one may have been over before it was counted.
+fn kept_beside_its_loops(analysis: &Analysis, run: RunIdx, device: DeviceIdx) -> bool {
+    let mut rows = analysis.rows.iter();
+    let row = rows.find(|it| it.run == run && it.device == device);
+    row.and_then(RunRow::kept_alone)
+        .is_some_and(|kept| kept >= MUCH.since(Bytes::ZERO))
+}
+
+/// A loop grew by much of what its run kept.
+fn grew_much_in_a_loop(recording: &Recording, analysis: &Analysis, row: &RunRow) -> bool {
+    let kept = row.kept_alone().unwrap_or_default();
+    has_kept_much(analysis, row) && grew_in_a_loop(recording, row, false)
+        || kept >= MUCH.since(Bytes::ZERO) && grew_in_a_loop(recording, row, true)
 }
 
 /// A function kept much until it returned.
@@ -88,7 +103,7 @@ fn kept_in_one_run(
     };
     let rows = analysis.rows.iter().filter(|row| row.device == device);
     let kept = rows
-        .filter(|row| has_kept_much(analysis, row))
+        .filter(|row| has_kept_much(analysis, row) || grew_much_in_a_loop(recording, analysis, row))
         .filter(is_only);
     let held = |row: &RunRow| {
         let roots = &recording.holders(row.run, device)?.roots;
@@ -107,13 +122,18 @@ fn kept_in_one_run(
     });
     let place = place(recording.run(row.run), " of ");
     let kept = units.change(row.kept_alone()?);
-    Some(format!(
-        "{kept} in one run{place}{}",
-        held.unwrap_or_default()
-    ))
+    let (what, unnamed) = if grew_much_in_a_loop(recording, analysis, row) {
+        ("in a loop", ", but no name was found that holds it")
+    } else {
+        ("in one run", "")
+    };
+    let is_looked_at = recording.holders(row.run, device).is_some();
+    let unnamed = if is_looked_at { unnamed } else { "" };
+    let held = held.as_deref().unwrap_or(unnamed);
+    Some(format!("{kept} {what}{place}{held}"))
 }
 
-/// What a cell kept of the host that grew most, if that is too little to be told from the host's own movement.
+/// The largest growth of a cell on the host, if it is too small to distinguish from the host's own changes.
 fn grew_within_noise(
     recording: &Recording,
     analysis: &Analysis,
@@ -143,7 +163,7 @@ fn grew_within_noise(
         let levels: Vec<Bytes> = levels.collect();
         let growth = classify_growth(&levels, rules.min_growth, rules);
         let last = rows.last()?.run;
-        (growth.state == State::Leak).then_some((*levels.last()?, last, levels.len()))
+        (growth.state == GrowthVerdict::Leak).then_some((*levels.last()?, last, levels.len()))
     });
     let (kept, run, n_runs) = grown.max_by_key(|(kept, ..)| *kept)?;
     let place = place(recording.run(run), " up to ");
@@ -210,7 +230,7 @@ fn conclusion(
         outlook += levels;
         return (format!("The kernel died{place}"), outlook);
     }
-    let grows = |verdict: &Verdict<'_>| verdict.first().kind == FindingKind::Growing;
+    let grows = |verdict: &FindingGroup<'_>| verdict.first().kind == FindingKind::Growing;
     if analysis.verdicts().iter().any(grows) || grew_inside(analysis) {
         return ("No leak so far".to_owned(), levels);
     }
@@ -332,9 +352,9 @@ pub fn nothing_found(recording: &Recording, below: &str) -> String {
     )
 }
 
-/// So many findings of one sign, cells without any, or names that no cell reads.
+/// A count of findings with one sign, of cells without any, or of names that no cell reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tally {
+pub struct FindingCount {
     /// In front of the findings.
     pub sign: Sign,
     /// How many there are: `2 warnings`.
@@ -349,26 +369,26 @@ pub fn tally(
     recording: &Recording,
     analysis: &Analysis,
     device: DeviceIdx,
-    verdicts: &[&Verdict<'_>],
-) -> Vec<Tally> {
+    verdicts: &[&FindingGroup<'_>],
+) -> Vec<FindingCount> {
     let n_fine_cells = analysis.n_fine_cells(recording);
     let of_sign = |sign: Sign, what: &str| {
         let n = verdicts
             .iter()
             .filter(|verdict| Sign::from(verdict.first()) == sign)
             .count();
-        (n > 0).then(|| Tally {
+        (n > 0).then(|| FindingCount {
             sign,
             words: count(n, what),
             is_of_findings: true,
         })
     };
-    let fine = (n_fine_cells > 0).then(|| Tally {
+    let fine = (n_fine_cells > 0).then(|| FindingCount {
         sign: Sign::Fine,
         words: format!("{} fine", count(n_fine_cells, "cell")),
         is_of_findings: false,
     });
-    let idle = idle::sum(analysis.idle_on(device)).map(|(n, _)| Tally {
+    let idle = idle::sum(analysis.idle_on(device)).map(|(n, _)| FindingCount {
         sign: Sign::Note,
         words: format!("{} {NOT_READ}", count(n, "name")),
         is_of_findings: false,
@@ -388,7 +408,7 @@ mod tests {
     use super::*;
     use gpumem_analyzer::testing::{Play, held, run, session};
     use gpumem_analyzer::{Rules, analyze};
-    use gpumem_model::recording::{Device, Frame, RunIdx};
+    use gpumem_model::recording::{Device, Frame, LoopIdx, Points, Sample};
 
     #[test]
     fn a_session_that_died_is_not_called_well() {
@@ -424,6 +444,33 @@ mod tests {
             "✓",
             "Nothing grows",
         );
+    }
+
+    #[test]
+    fn a_flat_loop_in_a_run_that_kept_much_shows_nothing() {
+        let check = |kept_mib: i64, expected: &str| {
+            let (mut recording, _) = session(&[("for x in xs: f(x)", &[run(kept_mib)])]);
+            let level = recording.run(RunIdx(0)).levels[0].before.handed_out();
+            let points = (1..20).map(|n| Sample {
+                ordinal: n,
+                allocated: level.map(|it| it.n_bytes),
+                ..Sample::default()
+            });
+            let series = Series::Loop(LoopIdx(0));
+            let points = points.collect::<Points>();
+            let frames = [
+                Frame::Loop(Box::default()),
+                Frame::samples(RunIdx(0), DeviceIdx(0), series, points),
+            ];
+            for frame in frames {
+                recording.apply(frame).expect("of that run");
+            }
+            let analysis = analyze(&recording, &Rules::default());
+            let words = healthy(&recording, &analysis, DeviceIdx(0), Units::Binary);
+            assert_eq!(words.title.plain(), expected);
+        };
+        check(0, "Nothing grows");
+        check(100, "Every cell ran once");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::leak;
 use super::{Finding, unattributed_growth};
 use crate::context::Context;
-use crate::growth::State;
+use crate::growth::GrowthVerdict;
 use crate::series::{RunSeries, StepSeries};
 use crate::stats_cache::StatsCache;
 use gpumem_model::recording::{DeviceIdx, RunIdx};
@@ -28,7 +28,7 @@ impl Scope<'_> {
 
 /// Series of levels that are judged.
 #[derive(Default)]
-pub(crate) struct Series<'a> {
+pub(crate) struct JudgedSeries<'a> {
     pub(crate) of_runs: Vec<RunSeries<'a>>,
     pub(crate) of_steps: Vec<StepSeries>,
 }
@@ -38,9 +38,9 @@ pub(crate) struct Checks<'a, 'r> {
     pub(crate) context: Context<'r>,
     pub(crate) scope: Scope<'a>,
     /// The series in the scope.
-    pub(crate) series: &'a Series<'r>,
-    /// The other series that may grow: asked for seldom, and as dear as those in the scope.
-    pub(crate) others: &'a dyn Fn() -> Series<'r>,
+    pub(crate) series: &'a JudgedSeries<'r>,
+    /// The other series that may grow: rarely needed, and as expensive as the series in scope.
+    pub(crate) others: &'a dyn Fn() -> JudgedSeries<'r>,
     /// What the trends of all series there are must stay below; `None` if that of those in the scope.
     pub(crate) p_bound: Option<f64>,
 }
@@ -66,7 +66,7 @@ impl Everywhere<'_, '_> {
 }
 
 impl Checks<'_, '_> {
-    pub(super) fn growth(&self, series: &Series<'_>, stats: &mut StatsCache) -> Vec<Finding> {
+    pub(super) fn growth(&self, series: &JudgedSeries<'_>, stats: &mut StatsCache) -> Vec<Finding> {
         let (of_runs, of_steps) = (&series.of_runs, &series.of_steps);
         leak::findings(self.context, of_runs, of_steps, self.p_bound, stats)
     }
@@ -74,7 +74,7 @@ impl Checks<'_, '_> {
     /// A name has more and more; where a cell ran, one that no other cell adds to. What is said of too few
     /// runs, a name that others add to may overrule.
     pub(super) fn has_growing_names(&self, growth: &[Finding]) -> bool {
-        let is_early = |it: &Finding| it.state == Some(State::NotEnoughData);
+        let is_early = |it: &Finding| it.state == Some(GrowthVerdict::NotEnoughData);
         let run = match self.scope {
             Scope::AllRuns => None,
             Scope::Run(within) => within.first(),

@@ -10,11 +10,11 @@ use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 use serde::Serialize;
 
 use super::outlived::{WORTH_A_WARNING, least_outlived};
-use super::{Details, Finding, FindingKind, SeriesGrowth, Withdrawn};
+use super::{Finding, FindingDetails, FindingKind, SeriesGrowth, Withdrawn};
 use crate::cell::CellRef;
 use crate::context::Context;
 use crate::evidence::{Evidence, Statistic};
-use crate::growth::{Shape, State};
+use crate::growth::{GrowthShape, GrowthVerdict};
 use crate::levels::DeviceSummary;
 use crate::reason::Reason;
 use gpumem_model::source_text::{is_name_letter, lets_go_of};
@@ -45,17 +45,17 @@ pub struct ChildrenDetails {
     pub growth: Option<SeriesGrowth>,
 }
 
-/// With so many runs that began more than lived before, it grows.
+/// Number of runs with more living children than before that make growth.
 const MIN_RISES: usize = 3;
 
-/// With so many it is a leak if nothing leads to them.
+/// Number of such runs that make a leak if no name leads to the children.
 const RISES_OF_LOST: usize = 5;
 
 /// A process that ends by itself, or that an executor ends in the background, may live so long.
 const SHORT_LIFE: Nanos = Nanos::millis(1000);
 
 /// A finding for each cell whose processes hold much of a device, or become more and more. Processes that
-/// use an accelerator are not told of again on the host.
+/// use an accelerator are not reported again on the host.
 pub(super) fn findings(context: Context<'_>) -> Vec<Finding> {
     let mut devices: Vec<&DeviceSummary> = context.devices.iter().collect();
     let is_accelerator = |it: &DeviceSummary| {
@@ -63,20 +63,20 @@ pub(super) fn findings(context: Context<'_>) -> Vec<Finding> {
         device.kind.is_accelerator()
     };
     devices.sort_by_key(|it| !is_accelerator(it));
-    let mut told: Vec<Option<CellIdx>> = Vec::new();
+    let mut reported: Vec<Option<CellIdx>> = Vec::new();
     let mut findings = Vec::new();
     for device in devices {
         for (cell, course) in courses(context.recording, device.device) {
-            if told.contains(&cell) {
+            if reported.contains(&cell) {
                 continue;
             }
-            let place = Place {
+            let place = CellProcesses {
                 context,
                 device,
                 cell,
             };
             if let Some(finding) = place.growth(&course).or_else(|| place.alone(&course)) {
-                told.push(cell);
+                reported.push(cell);
                 findings.push(finding);
             }
         }
@@ -93,7 +93,7 @@ pub(super) fn is_any(recording: &Recording, run: RunIdx) -> bool {
 
 /// The processes of one cell on one device, from run to run.
 #[derive(Default)]
-struct Course<'a> {
+struct ProcessSeries<'a> {
     /// The runs after which more lived than ever before.
     rises: Vec<RunIdx>,
     most: u32,
@@ -107,8 +107,11 @@ struct Course<'a> {
     is_over: bool,
 }
 
-fn courses(recording: &Recording, device: DeviceIdx) -> BTreeMap<Option<CellIdx>, Course<'_>> {
-    let mut courses: BTreeMap<Option<CellIdx>, Course<'_>> = BTreeMap::new();
+fn courses(
+    recording: &Recording,
+    device: DeviceIdx,
+) -> BTreeMap<Option<CellIdx>, ProcessSeries<'_>> {
+    let mut courses: BTreeMap<Option<CellIdx>, ProcessSeries<'_>> = BTreeMap::new();
     let runs = recording.runs().iter().filter(|it| it.parent.is_none());
     for run in runs {
         let mut levels = run.levels.iter().filter(|it| it.device == device);
@@ -138,7 +141,7 @@ fn is_lost(group: &ChildGroup) -> bool {
     matches!(group.handle, ChildHandle::Lost | ChildHandle::Detached)
 }
 
-impl<'a> Course<'a> {
+impl<'a> ProcessSeries<'a> {
     fn take_in(&mut self, run: RunIdx, groups: Vec<&'a ChildGroup>) {
         if self.is_over {
             *self = Self::default();
@@ -185,20 +188,20 @@ fn sum<'a>(groups: impl Iterator<Item = &'a ChildGroup>) -> Bytes {
 }
 
 /// What is judged: a cell's processes on a device.
-struct Place<'a> {
+struct CellProcesses<'a> {
     context: Context<'a>,
     device: &'a DeviceSummary,
     cell: Option<CellIdx>,
 }
 
-impl Place<'_> {
+impl CellProcesses<'_> {
     fn least(&self) -> Bytes {
         let kind = self.context.recording.device(self.device.device).kind;
         least_outlived(kind, self.device.capacity, self.context.rules)
     }
 
     /// Run after run more of them live.
-    fn growth(&self, course: &Course<'_>) -> Option<Finding> {
+    fn growth(&self, course: &ProcessSeries<'_>) -> Option<Finding> {
         let n_rises = course.rises.len();
         let is_still = u64::from(course.n()) * 2 > u64::from(course.most);
         let total = course.n_bytes();
@@ -210,13 +213,13 @@ impl Place<'_> {
         let (kind, state, severity, reason) = match handle {
             ChildHandle::Lost | ChildHandle::Detached if n_rises >= RISES_OF_LOST => (
                 FindingKind::Leak,
-                State::Leak,
+                GrowthVerdict::Leak,
                 Severity::Warning,
                 Reason::Accident,
             ),
             ChildHandle::Lost | ChildHandle::Detached => (
                 FindingKind::Growing,
-                State::Suspected,
+                GrowthVerdict::Suspected,
                 Severity::Warning,
                 Reason::TooFewRuns,
             ),
@@ -227,13 +230,13 @@ impl Place<'_> {
                 } else {
                     Severity::Info
                 };
-                let state = State::Suspected;
+                let state = GrowthVerdict::Suspected;
                 (FindingKind::Growing, state, severity, Reason::MayBeMeant)
             }
         };
         let rate = ByteDelta::from_f64(total.as_f64() / n_rises as f64);
         let growth = SeriesGrowth {
-            shape: Shape::Growth,
+            shape: GrowthShape::Growth,
             bytes_per_run: rate,
             interval: (rate, rate),
             total: total.since(Bytes::ZERO),
@@ -249,7 +252,7 @@ impl Place<'_> {
             ..self.finding(kind, severity, &groups, Some(growth), course.is_over)
         };
         finding.evidence.insert(0, rises);
-        if let Details::Children(details) = &mut finding.details {
+        if let FindingDetails::Children(details) = &mut finding.details {
             let first = course.rises.first().copied();
             self.begins(details, first.filter(|_| self.cell.is_some()));
         }
@@ -257,7 +260,7 @@ impl Place<'_> {
     }
 
     /// Nothing leads to some of them, or what did is deleted, and they hold much.
-    fn alone(&self, course: &Course<'_>) -> Option<Finding> {
+    fn alone(&self, course: &ProcessSeries<'_>) -> Option<Finding> {
         let recording = self.context.recording;
         let kind = recording.device(self.device.device).kind;
         let may_be_meant = |it: &ChildGroup| match it.handle {
@@ -297,10 +300,10 @@ impl Place<'_> {
             ..finding
         };
         if let Some((name, _)) = &deleted {
-            // That it is deleted is news, even if they were told of before.
+            // Its deletion is news, even if the children were reported before.
             finding.id = format!("{}/{name}", finding.id);
         }
-        if let Details::Children(details) = &mut finding.details {
+        if let FindingDetails::Children(details) = &mut finding.details {
             details.deleted = deleted.map(|it| it.0);
             self.begins(details, group.began_in);
         }
@@ -354,7 +357,7 @@ impl Place<'_> {
                 "",
                 self.device.device,
                 self.device.metric,
-                Details::Children(details),
+                FindingDetails::Children(details),
             )
         }
     }
@@ -427,7 +430,7 @@ mod tests {
     use gpumem_model::recording::Frame;
     use gpumem_model::rules::Rules;
 
-    /// So many processes of 100 MiB each that the run of that number began last.
+    /// Processes of 100 MiB each that the run of this number started last.
     type Left = (u32, u32, ChildHandle);
 
     fn group((began_in, n, handle): Left) -> ChildGroup {
@@ -452,7 +455,7 @@ mod tests {
             recording.apply(Frame::Run(run)).expect("a newer state");
         }
         let findings = analyze(&recording, &Rules::default()).findings;
-        let is_it = |finding: &Finding| matches!(finding.details, Details::Children(_));
+        let is_it = |finding: &Finding| matches!(finding.details, FindingDetails::Children(_));
         findings.into_iter().filter(is_it).collect()
     }
 
@@ -535,7 +538,7 @@ mod tests {
             let left = [group((0, 10, handle))];
             let found = found(cells, &[&left, &left]);
             let names = found.iter().map(|it| match &it.details {
-                Details::Children(details) => details.deleted.clone(),
+                FindingDetails::Children(details) => details.deleted.clone(),
                 _ => None,
             });
             let name = names.flatten().next();

@@ -1,7 +1,7 @@
 //! What growth is called, and why: every rule of precedence, as the table in `docs/findings.md` has them.
 
 use super::{Finding, FindingKind, Withdrawn};
-use crate::growth::State;
+use crate::growth::GrowthVerdict;
 use crate::reason::Reason;
 use gpumem_model::severity::Severity;
 
@@ -9,7 +9,7 @@ use gpumem_model::severity::Severity;
 #[derive(Debug, Clone)]
 pub(super) struct SeriesFacts {
     /// What its levels alone say.
-    pub(super) levels: State,
+    pub(super) levels: GrowthVerdict,
     /// Among as many series chance may explain its trend.
     pub(super) may_be_chance: bool,
     /// A name that would be growth if it did not slow down.
@@ -108,12 +108,12 @@ impl SeriesFacts {
     }
 
     fn levels_grow(&self) -> bool {
-        matches!(self.levels, State::Leak | State::Suspected)
+        matches!(self.levels, GrowthVerdict::Leak | GrowthVerdict::Suspected)
     }
 
     /// How strong the signs of growth are together, and what decided that.
-    fn strength(&self, holders: &HolderFacts) -> (State, Option<Reason>) {
-        let is_certain = self.levels == State::Leak && !self.may_be_chance;
+    fn strength(&self, holders: &HolderFacts) -> (GrowthVerdict, Option<Reason>) {
+        let is_certain = self.levels == GrowthVerdict::Leak && !self.may_be_chance;
         let allocations = match self.allocations {
             known if self.levels_grow() => known,
             _ => Allocations::Unclear,
@@ -121,22 +121,24 @@ impl SeriesFacts {
         match allocations {
             Allocations::Grew { n_grown, n_runs } if !is_certain => {
                 let grew = Reason::AllocationsGrew { n_grown, n_runs };
-                (State::Leak, Some(grew))
+                (GrowthVerdict::Leak, Some(grew))
             }
             // A name holds what grows in its place as well: the counters know better.
             Allocations::Stayed { n_runs } if is_certain => {
                 let stayed = Reason::AllocationsStayed { n_runs };
-                (State::Suspected, Some(stayed))
+                (GrowthVerdict::Suspected, Some(stayed))
             }
-            _ if is_certain => (State::Leak, None),
-            _ if self.grows() && holders.course == NameCourse::Collects => (State::Leak, None),
-            _ => (State::Suspected, None),
+            _ if is_certain => (GrowthVerdict::Leak, None),
+            _ if self.grows() && holders.course == NameCourse::Collects => {
+                (GrowthVerdict::Leak, None)
+            }
+            _ => (GrowthVerdict::Suspected, None),
         }
     }
 }
 
 /// What growth is called, and why: the first rule that applies.
-pub(super) fn decide(facts: &SeriesFacts) -> (State, Reason) {
+pub(super) fn decide(facts: &SeriesFacts) -> (GrowthVerdict, Reason) {
     let Some(holders) = &facts.holders else {
         return quiet(facts);
     };
@@ -147,18 +149,18 @@ pub(super) fn decide(facts: &SeriesFacts) -> (State, Reason) {
     };
     // What has a bound has it from the first run on.
     if holders.writes_first {
-        return (State::Stable, Reason::FirstWrites);
+        return (GrowthVerdict::Stable, Reason::FirstWrites);
     }
     if let NameCourse::Ends(reason) = holders.course {
-        return (State::Stable, reason);
+        return (GrowthVerdict::Stable, reason);
     }
     let is_steady = |it: &LoopFacts| it.is_steady && it.has_most;
-    let is_steady =
-        facts.levels == State::NotEnoughData && holders.in_loop.as_ref().is_some_and(is_steady);
+    let is_steady = facts.levels == GrowthVerdict::NotEnoughData
+        && holders.in_loop.as_ref().is_some_and(is_steady);
     if !facts.grows() && !is_steady {
         return match (quiet(facts), holders.intent) {
-            ((State::NotEnoughData, _), Intent::May(reason)) if holders.collects_early => {
-                (State::NotEnoughData, reason)
+            ((GrowthVerdict::NotEnoughData, _), Intent::May(reason)) if holders.collects_early => {
+                (GrowthVerdict::NotEnoughData, reason)
             }
             (quiet, _) => quiet,
         };
@@ -168,38 +170,38 @@ pub(super) fn decide(facts: &SeriesFacts) -> (State, Reason) {
         // second, too: what collects has no end.
         let needs_collection = it.is_of_time && !(holders.is_named && it.is_collection);
         if it.is_host && !it.has_most || needs_collection {
-            return (State::Stable, Reason::NotCollected);
+            return (GrowthVerdict::Stable, Reason::NotCollected);
         }
         if !holders.is_named {
-            return (State::Suspected, Reason::HolderUnknown);
+            return (GrowthVerdict::Suspected, Reason::HolderUnknown);
         }
     }
     // However soon it fills the device.
     if holders.waits_for_collector {
-        return (State::Suspected, Reason::WaitsForCollector);
+        return (GrowthVerdict::Suspected, Reason::WaitsForCollector);
     }
     let (state, decided) = facts.strength(holders);
     match (&holders.in_loop, holders.intent) {
-        // Nobody has asked about a loop, and it may be there to collect.
-        (Some(_), Intent::May(reason)) => (State::Suspected, reason),
+        // The user did not ask about a loop, and it may be there to collect.
+        (Some(_), Intent::May(reason)) => (GrowthVerdict::Suspected, reason),
         // A graph that each iteration keeps is a leak always.
         (Some(it), Intent::Accident) if it.has_graph && it.has_most => {
-            (State::Leak, Reason::Accident)
+            (GrowthVerdict::Leak, Reason::Accident)
         }
-        _ if state == State::Suspected => (state, decided.unwrap_or(unclear)),
+        _ if state == GrowthVerdict::Suspected => (state, decided.unwrap_or(unclear)),
         (None, Intent::May(reason)) => match holders.consequence {
             Some(consequence) => (state, decided.unwrap_or(consequence)),
-            None => (State::Suspected, reason),
+            None => (GrowthVerdict::Suspected, reason),
         },
         (_, Intent::Accident) if holders.is_named => (state, decided.unwrap_or(Reason::Accident)),
         _ => (state, decided.unwrap_or(Reason::HolderUnknown)),
     }
 }
 
-fn quiet(facts: &SeriesFacts) -> (State, Reason) {
+fn quiet(facts: &SeriesFacts) -> (GrowthVerdict, Reason) {
     match facts.levels {
-        State::NotEnoughData => (State::NotEnoughData, Reason::TooFewRuns),
-        _ => (State::Stable, Reason::Stopped),
+        GrowthVerdict::NotEnoughData => (GrowthVerdict::NotEnoughData, Reason::TooFewRuns),
+        _ => (GrowthVerdict::Stable, Reason::Stopped),
     }
 }
 
@@ -208,7 +210,7 @@ impl Finding {
     pub(super) fn without_holder(self) -> Self {
         Self {
             severity: Severity::Warning,
-            state: Some(State::Suspected),
+            state: Some(GrowthVerdict::Suspected),
             reason: Some(Reason::HolderUnknown),
             ..self
         }
@@ -216,13 +218,17 @@ impl Finding {
 }
 
 /// What a finding of growth is about.
-pub(super) fn kind(state: State, reason: Reason, withdrawn: Option<Withdrawn>) -> FindingKind {
+pub(super) fn kind(
+    state: GrowthVerdict,
+    reason: Reason,
+    withdrawn: Option<Withdrawn>,
+) -> FindingKind {
     match state {
         _ if withdrawn.is_some() => FindingKind::Settled,
-        State::Leak => FindingKind::Leak,
-        State::Suspected | State::NotEnoughData => FindingKind::Growing,
-        State::Stable if reason.is_bound() => FindingKind::Bounded,
-        State::Stable => FindingKind::Settled,
+        GrowthVerdict::Leak => FindingKind::Leak,
+        GrowthVerdict::Suspected | GrowthVerdict::NotEnoughData => FindingKind::Growing,
+        GrowthVerdict::Stable if reason.is_bound() => FindingKind::Bounded,
+        GrowthVerdict::Stable => FindingKind::Settled,
     }
 }
 
@@ -245,7 +251,11 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(levels: State, change: impl Fn(&mut HolderFacts), expected: (State, Reason)) {
+    fn check(
+        levels: GrowthVerdict,
+        change: impl Fn(&mut HolderFacts),
+        expected: (GrowthVerdict, Reason),
+    ) {
         let mut holders = held(Intent::May(Reason::MayBeMeant));
         change(&mut holders);
         let facts = SeriesFacts {
@@ -260,7 +270,7 @@ mod tests {
 
     #[test]
     fn the_first_rule_that_applies_decides() {
-        use State::{Leak, NotEnoughData, Stable, Suspected};
+        use GrowthVerdict::{Leak, NotEnoughData, Stable, Suspected};
         let soon = Reason::FullSoon { n_runs: 24 };
         check(Leak, |_| {}, (Suspected, Reason::MayBeMeant));
         check(Leak, |it| it.consequence = Some(soon), (Leak, soon));

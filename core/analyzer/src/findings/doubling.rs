@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Details, Finding, FindingKind};
+use super::{Finding, FindingDetails, FindingKind};
 use crate::cell::CellRef;
 use crate::context::Context;
 use crate::evidence::{Evidence, Statistic};
@@ -33,14 +33,14 @@ pub struct DoublingDetails {
 /// A re-run must rise by this share of what it builds.
 const COPY: f64 = 0.9;
 
-/// What it keeps beside what was there may be so much of it: else it adds instead of replacing.
+/// Maximum share that a run may keep besides the copy: more means that it adds instead of replacing.
 const REPLACES: f64 = 0.5;
 
 /// It must rise as far as the first run did, less this share of a copy: it does the same again. One
 /// that only uses what the first run made needs less.
 const LESS_THAN_FIRST: f64 = 0.1;
 
-/// A name is told of if it has at least this share of a copy.
+/// A name is reported if it has at least this share of a copy.
 const MOST: f64 = 0.5;
 
 /// One re-run that built a whole new copy beside the old one.
@@ -82,7 +82,7 @@ pub(super) fn finding(context: Context<'_>, series: &RunSeries<'_>, least: f64) 
     };
     Some(Finding {
         severity: Severity::Warning,
-        cell: Some(CellRef::of(recording, run)),
+        cell: Some(CellRef::for_run(recording, run)),
         runs: copied.iter().map(|it| it.row.run).collect(),
         n_runs: copied.len(),
         fix,
@@ -96,7 +96,7 @@ pub(super) fn finding(context: Context<'_>, series: &RunSeries<'_>, least: f64) 
             &series.key.id(recording),
             series.key.device,
             last.row.metric,
-            Details::Doubling(details),
+            FindingDetails::Doubling(details),
         )
     })
 }

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn nearly_all_runs_are_needed_and_more_where_many_series_are_looked_at() {
+    fn many_series_need_more_runs_that_grow() {
         assert_eq!(n_needed(9, 0.05), 8);
         assert_eq!(n_needed(9, 0.01), 9);
         assert_eq!(n_needed(9, 0.001), 10);

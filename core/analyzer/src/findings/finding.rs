@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 
-use super::oom_cause::Cause;
-use super::{Details, FindingKind, SeriesGrowth};
+use super::oom_cause::OomCause;
+use super::{FindingDetails, FindingKind, SeriesGrowth};
 use crate::cell::CellRef;
 use crate::evidence::Evidence;
-use crate::growth::State;
+use crate::growth::GrowthVerdict;
 use crate::known_leaks::KnownLeak;
 use crate::loop_place::LoopPlace;
 use crate::reason::Reason;
@@ -32,6 +32,8 @@ named! {
         LetGo = "let_go",
         /// The function or the generator that kept it has ended.
         Returned = "returned",
+        /// The user means it: `%gpumem expect`.
+        Expected = "expected",
     }
 }
 
@@ -45,7 +47,7 @@ pub struct Finding {
     /// How much it matters.
     pub severity: Severity,
     /// The verdict on its series; `None` if it has none, like an out-of-memory error.
-    pub state: Option<State>,
+    pub state: Option<GrowthVerdict>,
     /// Why that is the verdict; `None` without one.
     pub reason: Option<Reason>,
     /// Why it no longer matters, if it was withdrawn.
@@ -71,7 +73,7 @@ pub struct Finding {
     /// The figures that it is based on.
     pub evidence: Vec<Evidence>,
     /// Figures that only this kind of finding has.
-    pub details: Details,
+    pub details: FindingDetails,
 }
 
 impl Finding {
@@ -83,7 +85,7 @@ impl Finding {
     /// The device to name; `None` if it happened on a device that is not read.
     pub fn known_device(&self) -> Option<DeviceIdx> {
         let elsewhere = match &self.details {
-            Details::OutOfMemory(breakdown) => breakdown.elsewhere,
+            FindingDetails::OutOfMemory(breakdown) => breakdown.elsewhere,
             _ => false,
         };
         (!elsewhere).then_some(self.device)
@@ -96,13 +98,13 @@ impl Finding {
 
     /// It counts steps inside a run, not runs.
     pub fn counts_steps(&self) -> bool {
-        matches!(&self.details, Details::Growth(details) if details.steps)
+        matches!(&self.details, FindingDetails::Growth(details) if details.steps)
     }
 
     /// The loop whose iterations it counts, if the user has not marked them as steps.
     pub fn in_loop(&self) -> Option<&LoopPlace> {
         match &self.details {
-            Details::Growth(details) => details.in_loop.as_ref(),
+            FindingDetails::Growth(details) => details.in_loop.as_ref(),
             _ => None,
         }
     }
@@ -110,27 +112,38 @@ impl Finding {
     /// The command that frees what is kept, if there is one.
     pub fn release(&self) -> Option<&'static str> {
         match &self.details {
-            Details::Retention(retained) if self.withdrawn.is_none() => retained.release,
-            Details::Children(_) if self.withdrawn.is_none() => Some("%gpumem release children"),
+            FindingDetails::Retention(retained) if self.withdrawn.is_none() => retained.release,
+            FindingDetails::Children(_) if self.withdrawn.is_none() => {
+                Some("%gpumem release children")
+            }
             _ => None,
         }
     }
 
-    /// The number of the line that the fix changes, from 1, in the cell as it was run last.
-    pub fn fix_line(&self, recording: &Recording) -> Option<u32> {
+    /// The number of the line that the fix changes, from 1, in the cell as it was run last; and the file, if it
+    /// is in no cell.
+    pub fn fix_line<'r>(&self, recording: &'r Recording) -> Option<(Option<&'r str>, u32)> {
         let fix = self.fix.as_ref().filter(|fix| !fix.elsewhere)?;
         let first = fix.before.as_ref()?.lines().next()?;
-        let run = recording.latest_run(self.cell.as_ref()?.idx)?;
-        let mut lines = recording.text(run)?.lines();
+        let latest = recording.latest_run(self.cell.as_ref()?.idx);
+        // A task of a worker is nested in what the notebook ran.
+        let own = || Some(recording.run(*self.runs.last()?));
+        let run = latest.or_else(own)?;
+        let text = recording.text(run)?;
+        // `jupyter gpumem run` puts a line above a program.
+        let is_program = run.execution_count.is_none() && text.starts_with("%%gpumem");
+        let mut lines = text.lines().skip(usize::from(is_program));
         let idx = lines.position(|line| line.contains(first))?;
-        u32::try_from(idx + 1).ok()
+        let revision = recording.revision(run.cell, run.revision);
+        let file = revision.and_then(|it| it.file.as_deref());
+        Some((file, u32::try_from(idx + 1).ok()?))
     }
 
     /// The cell whose growth left too little memory, and what it had kept.
     fn grown_cause(&self) -> Option<(&str, Bytes)> {
         match &self.details {
-            Details::OutOfMemory(breakdown) => match breakdown.causes.first()? {
-                Cause::Growth { kept, cell, .. } => Some((cell, *kept)),
+            FindingDetails::OutOfMemory(breakdown) => match breakdown.causes.first()? {
+                OomCause::Growth { kept, cell, .. } => Some((cell, *kept)),
                 _ => None,
             },
             _ => None,
@@ -143,7 +156,7 @@ impl Finding {
         subject: &str,
         device: DeviceIdx,
         metric: Metric,
-        details: Details,
+        details: FindingDetails,
     ) -> Self {
         Self {
             id: format!("{}/{subject}", kind.name()),
@@ -188,9 +201,9 @@ pub(crate) fn sort(findings: &mut [Finding]) {
             .filter(is_cause)
             .map(|(_, _, severity)| *severity);
         let kept = match &finding.details {
-            Details::Retention(retained) => retained.kept,
-            Details::Outlived(outlived) => outlived.alive,
-            Details::Children(children) => children.n_bytes,
+            FindingDetails::Retention(retained) => retained.kept,
+            FindingDetails::Outlived(outlived) => outlived.alive,
+            FindingDetails::Children(children) => children.n_bytes,
             _ => Bytes::ZERO,
         };
         let is_oom = finding.ran_out();
@@ -201,7 +214,7 @@ pub(crate) fn sort(findings: &mut [Finding]) {
                 (false, _) => 1,
                 (true, Some(_)) => 2,
             },
-            finding.state.unwrap_or(State::Suspected),
+            finding.state.unwrap_or(GrowthVerdict::Suspected),
             Reverse(total.unwrap_or_default()),
             Reverse(kept),
         )

@@ -6,11 +6,11 @@
 
 use serde::Serialize;
 
-use super::{Details, Finding, FindingKind, SeriesGrowth};
+use super::{Finding, FindingDetails, FindingKind, SeriesGrowth};
 use crate::cell::CellRef;
 use crate::context::Context;
 use crate::evidence::{Evidence, Statistic};
-use crate::growth::{Shape, State};
+use crate::growth::{GrowthShape, GrowthVerdict};
 use crate::levels::DeviceSummary;
 use crate::row::{Metric, Peak};
 use crate::rules::Rules;
@@ -116,14 +116,14 @@ fn split(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
     );
     Some(Finding {
         severity: Severity::Warning,
-        n_runs: context.rows.of(device.device).len(),
+        n_runs: context.rows.for_device(device.device).len(),
         evidence: std::iter::once(ratio).chain(figures).collect(),
         ..Finding::about(
             FindingKind::Fragmentation,
             recording.device(device.device).key.as_str(),
             device.device,
             device.metric,
-            Details::Fragmentation(details),
+            FindingDetails::Fragmentation(details),
         )
     })
 }
@@ -166,19 +166,19 @@ fn reserved_only(
     let growth = stats.leak(&reserved, least, rules)?;
     stats.leak(&beyond_use(series), least, rules)?;
     let (of_allocated, _) = stats.state(&series.levels(), least, rules);
-    if of_allocated != State::Stable {
+    if of_allocated != GrowthVerdict::Stable {
         return None;
     }
     let device = series.key.device;
-    let details = Details::ReservedGrowth {
+    let details = FindingDetails::ReservedGrowth {
         growth: SeriesGrowth {
-            shape: Shape::Growth,
-            ..SeriesGrowth::of(&growth, &reserved)
+            shape: GrowthShape::Growth,
+            ..SeriesGrowth::new(&growth, &reserved)
         },
         mapped: mapped(recording, device),
     };
     Some(Finding {
-        cell: Some(CellRef::of(recording, recording.run(last.run))),
+        cell: Some(CellRef::for_run(recording, recording.run(last.run))),
         path: series.key.path.clone(),
         runs: series.runs(),
         n_runs: reserved.len(),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::growth::{Growth, Shape};
+use crate::growth::{Growth, GrowthShape};
 use crate::loop_place::LoopPlace;
 use gpumem_model::holders::RootKind;
 use gpumem_model::json_form;
@@ -16,7 +16,7 @@ const FAR: [u64; 2] = [1_000, 100_000];
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SeriesGrowth {
     /// The course of the series.
-    pub shape: Shape,
+    pub shape: GrowthShape,
     /// What each run (or step) keeps: the Theil-Sen slope (Sen, 1968).
     #[serde(skip)]
     pub bytes_per_run: ByteDelta,
@@ -32,7 +32,7 @@ pub struct SeriesGrowth {
 
 impl SeriesGrowth {
     /// The verdict on these levels.
-    pub(super) fn of(growth: &Growth, levels: &[Bytes]) -> Self {
+    pub(super) fn new(growth: &Growth, levels: &[Bytes]) -> Self {
         Self {
             shape: growth.shape,
             bytes_per_run: growth.bytes_per_run,

@@ -1,20 +1,24 @@
 //! Findings that a library is known for.
 
-use super::{Details, Finding, FindingKind};
-use crate::known_leaks::{self, KnownCure};
+use super::{Finding, FindingDetails, FindingKind};
+use crate::known_leaks::{self, KnownCure, KnownLeak};
 use gpumem_heap::{Fix, FixReason};
-use gpumem_model::holders::Holder;
+use gpumem_model::recording::{Recording, RunIdx};
 
 /// Notes which of these are known leaks, each with the cure of its entry.
-pub(super) fn recognise(findings: &mut [Finding]) {
-    use FindingKind::{Growing, Leak, Outlived};
-    let stands =
-        |it: &&mut Finding| it.withdrawn.is_none() && [Leak, Growing, Outlived].contains(&it.kind);
+pub(super) fn recognise(recording: &Recording, findings: &mut [Finding]) {
+    use FindingKind::{Gap, Growing, Leak, Outlived};
+    let may_be = [Leak, Growing, Outlived, Gap];
+    let stands = |it: &&mut Finding| it.withdrawn.is_none() && may_be.contains(&it.kind);
     for finding in findings.iter_mut().filter(stands) {
-        let is_growth = finding.kind != Outlived;
-        let of_holder =
-            |it: &Holder| known_leaks::known_leak(&it.traits.library_objects, &it.path, is_growth);
-        let Some((known, code)) = finding.holders.first().and_then(of_holder) else {
+        let found = match finding.holders.first() {
+            Some(it) => {
+                let is_growth = finding.kind != Outlived;
+                known_leaks::known_leak(&it.traits.library_objects, &it.path, is_growth)
+            }
+            None => unheld(recording, finding),
+        };
+        let Some((known, code)) = found else {
             continue;
         };
         if known.entry.cure != KnownCure::Found {
@@ -24,12 +28,32 @@ pub(super) fn recognise(findings: &mut [Finding]) {
                 reason: FixReason::KnownLeak,
                 elsewhere: false,
             });
-            if let Details::Growth(details) = &mut finding.details {
+            if let FindingDetails::Growth(details) = &mut finding.details {
                 details.advice.clear();
             }
         }
         finding.known_leak = Some(known);
     }
+}
+
+/// What no name keeps, by the texts of its cells.
+fn unheld(recording: &Recording, finding: &Finding) -> Option<(KnownLeak, Option<String>)> {
+    if finding.kind == FindingKind::Outlived
+        || matches!(finding.details, FindingDetails::Children(_))
+    {
+        return None;
+    }
+    let of_run = |run: &RunIdx| recording.text(recording.run(*run));
+    let mut growing: Vec<&str> = finding.runs.iter().filter_map(of_run).collect();
+    growing.dedup();
+    let revisions = recording.cells().iter().flat_map(|cell| &cell.revisions);
+    let all: Vec<&str> = revisions.filter_map(|it| it.text.as_deref()).collect();
+    let is_outside = finding.kind == FindingKind::Gap;
+    let (entry, code) = known_leaks::unheld_leak(&growing, &all, is_outside)?;
+    let mut versions = recording.header().versions.iter();
+    let version = versions.find(|(name, _)| name == entry.library);
+    let version = version.map(|(_, version)| version.clone());
+    Some((KnownLeak { entry, version }, code))
 }
 
 #[cfg(test)]
@@ -40,7 +64,7 @@ mod tests {
     use gpumem_model::units::Bytes;
 
     /// What is said of a model that `accelerator` keeps, whose class is of this module.
-    fn told(module: &str, is_freed: bool) -> (Option<&'static str>, Option<String>) {
+    fn known_leak(module: &str, is_freed: bool) -> (Option<&'static str>, Option<String>) {
         let owner = LibraryObject {
             class: format!("{module}.Accelerator"),
             version: "1.15.0".to_owned(),
@@ -77,11 +101,11 @@ mod tests {
     }
 
     #[test]
-    fn a_library_is_told_from_a_class_of_the_users_own() {
+    fn a_library_differs_from_a_class_of_the_user() {
         let call = Some("accelerator.free_memory()".to_owned());
         let known = (Some("accelerate-prepared-models"), call);
-        assert_eq!(told("accelerate.accelerator", false), known);
-        assert_eq!(told("__main__", false), (None, None));
-        assert_eq!(told("accelerate.accelerator", true), (None, None));
+        assert_eq!(known_leak("accelerate.accelerator", false), known);
+        assert_eq!(known_leak("__main__", false), (None, None));
+        assert_eq!(known_leak("accelerate.accelerator", true), (None, None));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Details, Finding, FindingKind};
+use super::{Finding, FindingDetails, FindingKind};
 use crate::cell::CellRef;
 use crate::context::Context;
 use crate::evidence::{Evidence, Statistic};
@@ -50,13 +50,13 @@ fn finding(
 ) -> Finding {
     let run = recording.run(trace.run);
     let device = &recording.device(trace.device).key;
-    let details = Details::LongLived {
+    let details = FindingDetails::LongLived {
         line,
         held,
         peak: trace.peak.low,
     };
     Finding {
-        cell: Some(CellRef::of(recording, run)),
+        cell: Some(CellRef::for_run(recording, run)),
         runs: vec![trace.run],
         n_runs: 1,
         evidence: vec![Evidence::met(Statistic::LongLived, held.as_f64(), least)],
@@ -79,7 +79,7 @@ mod tests {
     use gpumem_model::units::Bytes;
 
     #[track_caller]
-    fn check(rose_mib: i64, long_lived_mib: u64, is_told: bool) {
+    fn check(rose_mib: i64, long_lived_mib: u64, is_reported: bool) {
         let (mut recording, _) = session(&[("h = f(x)", &[run(0).peak(rose_mib).traced()])]);
         let mut trace = recording
             .traces()
@@ -91,12 +91,12 @@ mod tests {
             .apply(Frame::Trace(Box::new(trace)))
             .expect("of the same run");
         let findings = analyze(&recording, &Rules::default()).findings;
-        let told = findings.iter().find(|it| it.kind == FindingKind::LongLived);
-        assert_eq!(told.is_some(), is_told);
+        let reported = findings.iter().find(|it| it.kind == FindingKind::LongLived);
+        assert_eq!(reported.is_some(), is_reported);
     }
 
     #[test]
-    fn only_what_is_large_for_the_device_and_for_the_run_is_told() {
+    fn only_memory_large_for_device_and_run_is_reported() {
         check(2000, 1000, true);
         check(2000, 800, false);
         check(8000, 1000, false);

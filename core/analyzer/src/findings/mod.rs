@@ -4,11 +4,13 @@ pub(crate) mod checks;
 mod children;
 mod decision;
 mod doubling;
+mod expected;
 mod facts;
 pub(crate) mod finding;
+mod fingerprint;
 pub(crate) mod fragmentation;
+mod growing_holders;
 mod growth_details;
-mod held;
 pub(crate) mod leak;
 mod library;
 mod long_lived;
@@ -31,15 +33,16 @@ use checks::{Checks, Everywhere};
 pub use children::ChildrenDetails;
 pub use doubling::DoublingDetails;
 pub use finding::{Finding, Withdrawn};
+pub use fingerprint::Fingerprint;
 pub use fragmentation::FragmentationDetails;
 use gpumem_model::recording::{DeviceIdx, RunIdx};
 use gpumem_model::units::Bytes;
 use gpumem_model::{json_form, named};
 pub use growth_details::{Advice, GrowthDetails, SeriesGrowth, TracedRun};
 pub use oom_breakdown::{OomBreakdown, OomPart, OomShare};
-pub use oom_cause::{Cause, HeldByError};
+pub use oom_cause::{HeldByError, OomCause};
 pub use oom_cures::{Cure, Sufficiency};
-pub use outlived::{GivenBack, OutlivedDetails};
+pub use outlived::{FreedVariable, OutlivedDetails};
 pub use retention::RetentionDetails;
 
 named! {
@@ -87,7 +90,7 @@ named! {
 /// What only its kind of finding has.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Details {
+pub enum FindingDetails {
     /// Of a cell's runs or steps: `Leak`, `Growing`, `Settled`.
     Growth(Box<GrowthDetails>),
     /// Of a device that grows from run to run while no cell alone explains it: `Growing`.
@@ -162,7 +165,7 @@ pub enum Details {
     Children(ChildrenDetails),
 }
 
-impl Details {
+impl FindingDetails {
     /// How fast a series grows, if the finding is about one.
     pub fn growth(&self) -> Option<&SeriesGrowth> {
         match self {
@@ -219,17 +222,18 @@ impl Checks<'_, '_> {
         }
         let is_looked_at = |run| is_on_any(&|device| recording.holders(run, device).is_some());
         if self.scope.is_any(is_looked_at) {
-            let mut is_told = |device, place| {
-                retention::is_told(&findings, device, place)
-                    || retention::is_told(everywhere.growth(stats), device, place)
+            let mut is_reported = |device, place| {
+                retention::is_reported(&findings, device, place)
+                    || retention::is_reported(everywhere.growth(stats), device, place)
             };
-            let kept = retention::findings(context, &mut is_told);
+            let kept = retention::findings(context, &mut is_reported);
             findings.extend(kept);
             if outlived::is_any(context) {
                 findings.extend(outlived::findings(context, everywhere.growth(stats)));
             }
         }
-        library::recognise(&mut findings);
+        library::recognise(recording, &mut findings);
+        expected::withdraw(&recording.header().expected, &mut findings);
         finding::sort(&mut findings);
         findings
     }

@@ -7,13 +7,13 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use super::oom_cause::Cause;
+use super::oom_cause::OomCause;
 use super::oom_cures::Cure;
 use super::suggest;
-use super::{Details, Finding, FindingKind, Withdrawn};
+use super::{Finding, FindingDetails, FindingKind, Withdrawn};
 use crate::cell::CellRef;
 use crate::context::Context;
-use crate::device_rows::Rows;
+use crate::device_rows::RowsByDevice;
 use crate::evidence::{Evidence, Statistic};
 use crate::levels::DeviceSummary;
 use crate::reason::Reason;
@@ -32,7 +32,7 @@ pub(super) fn findings(context: Context<'_>) -> Vec<Finding> {
     let mut last: BTreeMap<(CellIdx, DeviceIdx), Case<'_>> = BTreeMap::new();
     let runs = context.recording.runs().iter();
     for run in runs.filter(|run| run.oom.is_some()) {
-        let Some(case) = Case::of(context, run) else {
+        let Some(case) = Case::for_run(context, run) else {
             continue;
         };
         let key = (case.outermost.cell, case.device);
@@ -52,7 +52,7 @@ pub(super) fn findings(context: Context<'_>) -> Vec<Finding> {
 pub(super) fn set_cures(ooms: &mut [Finding], growth: &[Finding]) {
     for oom in ooms.iter_mut().filter(|oom| oom.withdrawn.is_none()) {
         join_growth(oom, growth);
-        if let Details::OutOfMemory(breakdown) = &mut oom.details {
+        if let FindingDetails::OutOfMemory(breakdown) = &mut oom.details {
             let missing = breakdown.missing.or(breakdown.wanted);
             breakdown.cures = Cure::all(&breakdown.causes, missing.unwrap_or_default());
         }
@@ -62,7 +62,7 @@ pub(super) fn set_cures(ooms: &mut [Finding], growth: &[Finding]) {
 fn join_growth(oom: &mut Finding, growth: &[Finding]) -> Option<()> {
     let cell = |it: &Finding| it.cell.as_ref().map(|cell| cell.idx);
     let failing = cell(oom);
-    let Details::OutOfMemory(breakdown) = &mut oom.details else {
+    let FindingDetails::OutOfMemory(breakdown) = &mut oom.details else {
         return None;
     };
     let missing = breakdown.missing.or(breakdown.wanted)?;
@@ -76,11 +76,11 @@ fn join_growth(oom: &mut Finding, growth: &[Finding]) -> Option<()> {
     let kept = finding.growth()?.total.magnitude();
     let grown_in = finding.cell.as_ref().filter(|_| kept >= missing)?;
     // What is enough only with others is not worth it then.
-    let is_enough = |it: &Cause| it.frees().is_none_or(|frees| frees >= missing);
-    breakdown
-        .causes
-        .retain(|it| is_enough(it) && !matches!(it, Cause::SmallerStep | Cause::Collected { .. }));
-    let cause = Cause::Growth {
+    let is_enough = |it: &OomCause| it.frees().is_none_or(|frees| frees >= missing);
+    breakdown.causes.retain(|it| {
+        is_enough(it) && !matches!(it, OomCause::SmallerStep | OomCause::Collected { .. })
+    });
+    let cause = OomCause::Growth {
         kept,
         name: finding.holders.first().map(|holder| holder.name.clone()),
         cell: grown_in.label.clone(),
@@ -101,7 +101,7 @@ fn join_growth(oom: &mut Finding, growth: &[Finding]) -> Option<()> {
 /// One time that memory ran out, with the levels around it.
 struct Case<'a> {
     recording: &'a Recording,
-    rows: Rows<'a>,
+    rows: RowsByDevice<'a>,
     outermost: &'a Run,
     oom: &'a OutOfMemory,
     device: DeviceIdx,
@@ -117,7 +117,7 @@ struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    fn of(context: Context<'a>, run: &'a Run) -> Option<Self> {
+    fn for_run(context: Context<'a>, run: &'a Run) -> Option<Self> {
         let recording = context.recording;
         let oom = run.oom.as_deref()?;
         let device = oom.device.or_else(|| likely_device(recording, run))?;
@@ -207,7 +207,7 @@ impl<'a> Case<'a> {
         self.figures().reserved.or_else(|| self.stood()?.reserved)
     }
 
-    /// Free in the allocator of the framework that asked, but in pieces.
+    /// Free in the allocator of the requesting framework, but in pieces.
     fn unallocated(&self) -> Option<Bytes> {
         let stood = || {
             let stood = self.stood()?;
@@ -226,28 +226,28 @@ impl<'a> Case<'a> {
             own.is_some_and(|own| other.used.is_some_and(|used| used >= own))
         };
         let others: Vec<&OtherProcess> = figures.others.iter().filter(|it| !is_own(it)).collect();
-        let told = others.iter().filter_map(|it| it.used).reduce(|a, b| a + b);
+        let stated = others.iter().filter_map(|it| it.used).reduce(|a, b| a + b);
         let stood = || {
             let used = self.now.device_used?.since(self.now.process_used?);
             (used.get() > 0).then_some(used.magnitude())
         };
-        (told.or_else(stood), others)
+        (stated.or_else(stood), others)
     }
 
     /// In this process, but in no allocator: context, libraries, other frameworks.
     fn beside(&self) -> Option<Bytes> {
-        let told = self.figures().this_process.zip(self.figures().reserved);
+        let stated = self.figures().this_process.zip(self.figures().reserved);
         let stood = || {
             let stood = self.stood()?;
             stood.process_used.zip(stood.reserved)
         };
         // A message rounds to 10 MiB and more: the driver's figure is exact, if it is the same.
         let is_same = |(process, _): &(Bytes, Bytes)| {
-            told.is_none_or(|(told, _)| {
-                told.since(*process).magnitude().as_f64() <= 0.01 * told.as_f64()
+            stated.is_none_or(|(stated, _)| {
+                stated.since(*process).magnitude().as_f64() <= 0.01 * stated.as_f64()
             })
         };
-        let (process, reserved) = stood().filter(is_same).or(told)?;
+        let (process, reserved) = stood().filter(is_same).or(stated)?;
         Some(process.saturating_sub(reserved)).filter(|beside| *beside > Bytes::ZERO)
     }
 
@@ -274,7 +274,7 @@ impl<'a> Case<'a> {
 
     fn finding(self) -> Finding {
         let device = self.recording.device(self.device);
-        let cell = CellRef::of(self.recording, self.outermost);
+        let cell = CellRef::for_run(self.recording, self.outermost);
         let is_over = self.is_over();
         let severity = match (is_over, self.survived()) {
             (true, _) => Severity::Info,
@@ -282,7 +282,7 @@ impl<'a> Case<'a> {
             (false, false) => Severity::Critical,
         };
         let breakdown = self.breakdown();
-        let is_cause = |cause: &Cause| matches!(cause, Cause::Collected { .. });
+        let is_cause = |cause: &OomCause| matches!(cause, OomCause::Collected { .. });
         let collects =
             causes::collecting_holder(&self).filter(|_| breakdown.causes.iter().any(is_cause));
         let fix = collects
@@ -301,7 +301,7 @@ impl<'a> Case<'a> {
                 &format!("{}/{}", cell.id, device.key),
                 self.device,
                 self.now.metric,
-                Details::OutOfMemory(Box::new(breakdown)),
+                FindingDetails::OutOfMemory(Box::new(breakdown)),
             )
         }
     }
@@ -354,7 +354,7 @@ fn likely_device(recording: &Recording, run: &Run) -> Option<DeviceIdx> {
     }
 }
 
-/// What runs on XLA or TensorFlow does not say that it asked the host; everybody else does.
+/// Errors of XLA and TensorFlow do not say that the host ran out; all others do.
 fn may_be_of_host(oom: &OutOfMemory) -> bool {
     let can_run_there = matches!(oom.framework, Some(Framework::Jax | Framework::Tensorflow));
     can_run_there && !oom.names_accelerator

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::oom_cause::Cause;
+use super::oom_cause::OomCause;
 use super::oom_cures::Cure;
 use gpumem_model::named;
 use gpumem_model::recording::{OomHolder, RunIdx};
@@ -68,7 +68,7 @@ pub struct OomBreakdown {
     pub cures: Vec<Cure>,
     /// Why it happened, the most decisive first: what `cures` come from, and what is good to know beside them.
     #[serde(skip)]
-    pub causes: Vec<Cause>,
+    pub causes: Vec<OomCause>,
 }
 
 /// A part of a device when memory ran out.

@@ -7,7 +7,7 @@ use gpumem_model::units::Bytes;
 /// One thing that would have helped, or is worth knowing: an entry of
 /// [`OomBreakdown::causes`](super::OomBreakdown::causes).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cause {
+pub enum OomCause {
     /// What grows from run to run holds at least what was missing.
     Growth {
         /// What it kept over all of its runs.
@@ -114,7 +114,7 @@ pub enum Cause {
     Unread,
 }
 
-impl Cause {
+impl OomCause {
     /// What would be free without it; `None` if that is not known, or if it frees nothing.
     pub fn frees(&self) -> Option<Bytes> {
         match self {
@@ -152,7 +152,7 @@ impl Cause {
     }
 }
 
-/// What an error keeps alive through its frames: [`Cause::Traceback`].
+/// What an error keeps alive through its frames: [`OomCause::Traceback`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeldByError {
     /// As a search found.

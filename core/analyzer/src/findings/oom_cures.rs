@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::oom_cause::Cause;
+use super::oom_cause::OomCause;
 use gpumem_model::named;
 use gpumem_model::units::Bytes;
 
@@ -24,7 +24,7 @@ named! {
 pub struct Cure {
     /// What it removes.
     #[serde(skip)]
-    pub cause: Cause,
+    pub cause: OomCause,
     /// The statement or the magic that does it, if one does: `del checkpoint`.
     pub command: Option<String>,
     /// What it frees, at most.
@@ -46,10 +46,11 @@ impl Cure {
         self.suffices == Sufficiency::Alone
     }
 
-    /// Those that remove these causes, if so much was missing.
-    pub fn all(causes: &[Cause], missing: Bytes) -> Vec<Self> {
+    /// The cures for these causes, given the missing bytes.
+    pub fn all(causes: &[OomCause], missing: Bytes) -> Vec<Self> {
         let mut sum = Bytes::ZERO;
-        let is_cure = |it: &&Cause| it.frees().is_some() || matches!(it, Cause::Limited { .. });
+        let is_cure =
+            |it: &&OomCause| it.frees().is_some() || matches!(it, OomCause::Limited { .. });
         let cures = causes.iter().filter(is_cure).map(|cause| {
             let frees = cause.frees();
             // A limit counts only if what is beyond it is enough.
@@ -86,10 +87,10 @@ mod tests {
 
     #[track_caller]
     fn check(frees_mib: &[u64], expected: &[(&str, u64)]) {
-        let outputs = |mib: &u64| Cause::Outputs {
+        let outputs = |mib: &u64| OomCause::Outputs {
             held: Bytes::mib(*mib),
         };
-        let causes: Vec<Cause> = frees_mib.iter().map(outputs).collect();
+        let causes: Vec<OomCause> = frees_mib.iter().map(outputs).collect();
         let found = Cure::all(&causes, Bytes::mib(300));
         let found: Vec<(&str, Bytes)> = found
             .iter()
@@ -116,10 +117,10 @@ mod tests {
     fn what_frees_nothing_is_none() {
         let limit = Bytes::gib(1);
         let causes = [
-            Cause::TooLarge { room: limit },
-            Cause::Limited { limit },
-            Cause::SmallerStep,
-            Cause::Unread,
+            OomCause::TooLarge { room: limit },
+            OomCause::Limited { limit },
+            OomCause::SmallerStep,
+            OomCause::Unread,
         ];
         let found = Cure::all(&causes, Bytes::mib(300));
         let found: Vec<_> = found.iter().map(|it| (&it.cause, it.suffices)).collect();

@@ -11,7 +11,7 @@ use gpumem_model::source_text::lets_go_of;
 use gpumem_model::units::Bytes;
 use serde::Serialize;
 
-use super::{Details, Finding, FindingKind, Withdrawn, held};
+use super::{Finding, FindingDetails, FindingKind, Withdrawn, growing_holders};
 use crate::cell::CellRef;
 use crate::context::Context;
 use crate::evidence::{Evidence, Statistic};
@@ -49,7 +49,7 @@ pub struct OutlivedDetails {
     /// Jupyter's number of that run.
     pub held_since_execution_count: Option<u32>,
     /// Other variables that are gone, and gave back all that they held; the latest first.
-    pub given_back: Vec<GivenBack>,
+    pub given_back: Vec<FreedVariable>,
     /// The run after which it was found, as counted in the recording.
     #[serde(rename = "since_run")]
     pub since: RunIdx,
@@ -59,7 +59,7 @@ pub struct OutlivedDetails {
 
 /// A variable that is gone, or has a new object, and gave back all that it held.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct GivenBack {
+pub struct FreedVariable {
     /// The variable.
     pub name: String,
     /// What it held.
@@ -71,7 +71,7 @@ pub struct GivenBack {
 /// As many are listed.
 const MAX_GIVEN_BACK: usize = 3;
 
-/// A variable that held so much of any device matters when it is gone, …
+/// A deleted variable matters if it held this share of any device, …
 const MUCH_HELD: Bytes = Bytes::mib(64);
 
 /// … and of a smaller device this part.
@@ -90,12 +90,12 @@ pub fn least_outlived(kind: DeviceKind, capacity: Option<Bytes>, rules: &Rules) 
     least.max(share.min(MUCH_HELD))
 }
 
-/// A finding for each such variable on each device. Growth that the same name collects is told there.
+/// A finding for each such variable on each device. If the same name collects growth, that finding reports it.
 pub(super) fn findings(context: Context<'_>, growth: &[Finding]) -> Vec<Finding> {
     let of_device = |device: &DeviceSummary| {
         let names = names_on(context, device.device).into_values();
-        let told = names.filter(|it| !is_told(context, growth, device.device, it.latest));
-        let findings = told.filter_map(|it| it.finding(context, device));
+        let reported = names.filter(|it| !is_reported(context, growth, device.device, it.latest));
+        let findings = reported.filter_map(|it| it.finding(context, device));
         findings.collect::<Vec<_>>()
     };
     context.devices.iter().flat_map(of_device).collect()
@@ -112,7 +112,7 @@ pub(super) fn is_any(context: Context<'_>) -> bool {
     })
 }
 
-fn is_told(
+fn is_reported(
     context: Context<'_>,
     growth: &[Finding],
     device: DeviceIdx,
@@ -121,11 +121,11 @@ fn is_told(
     let holder = Holder::new(outlived.kind, &outlived.holder, outlived.n_bytes);
     let name = context.names.key(device, &holder);
     // IPython's own places have a finding of theirs.
-    outlived.kind.is_ipython() || held::is_told(context.names, growth, device, &name)
+    outlived.kind.is_ipython() || growing_holders::is_reported(context.names, growth, device, &name)
 }
 
 /// One name on one device, as the last look that found it alive saw it.
-struct Name<'a> {
+struct OutlivedName<'a> {
     latest: &'a Outlived,
     since: RunIdx,
     seen: RunIdx,
@@ -133,9 +133,9 @@ struct Name<'a> {
     let_go: Option<RunIdx>,
 }
 
-fn names_on(context: Context<'_>, device: DeviceIdx) -> BTreeMap<&str, Name<'_>> {
+fn names_on(context: Context<'_>, device: DeviceIdx) -> BTreeMap<&str, OutlivedName<'_>> {
     let looks: Vec<(RunIdx, &DeviceHolders)> = context.recording.looks(device).collect();
-    let mut names: BTreeMap<&str, Name<'_>> = BTreeMap::new();
+    let mut names: BTreeMap<&str, OutlivedName<'_>> = BTreeMap::new();
     // A look that stopped early does not know what is gone.
     for (run, look) in looks.into_iter().filter(|(_, look)| !look.is_cut) {
         for name in names.values_mut() {
@@ -145,7 +145,7 @@ fn names_on(context: Context<'_>, device: DeviceIdx) -> BTreeMap<&str, Name<'_>>
         }
         for outlived in &look.outlived {
             let known = names.get(&*outlived.name).filter(|it| it.let_go.is_none());
-            let name = Name {
+            let name = OutlivedName {
                 latest: outlived,
                 since: known.map_or(run, |it| it.since),
                 seen: run,
@@ -157,7 +157,7 @@ fn names_on(context: Context<'_>, device: DeviceIdx) -> BTreeMap<&str, Name<'_>>
     names
 }
 
-impl Name<'_> {
+impl OutlivedName<'_> {
     fn finding(&self, context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
         let Context { recording, .. } = context;
         let outlived = self.latest;
@@ -229,7 +229,7 @@ impl Name<'_> {
         Some(Finding {
             severity,
             withdrawn: is_let_go.then_some(Withdrawn::LetGo),
-            cell: is_said.then(|| CellRef::of(recording, run)),
+            cell: is_said.then(|| CellRef::for_run(recording, run)),
             runs: vec![self.since],
             n_runs: 1,
             fix: fix(outlived).filter(|_| !is_let_go),
@@ -244,18 +244,18 @@ impl Name<'_> {
                 &format!("{}/{device_key}", outlived.name),
                 device.device,
                 device.metric,
-                Details::Outlived(details),
+                FindingDetails::Outlived(details),
             )
         })
     }
 }
 
 /// What other variables gave back when they were gone, if that was much.
-fn given_back(recording: &Recording, device: DeviceIdx, least: Bytes) -> Vec<GivenBack> {
+fn given_back(recording: &Recording, device: DeviceIdx, least: Bytes) -> Vec<FreedVariable> {
     let of_look = |(run, look): (RunIdx, &DeviceHolders)| {
         let run = recording.run(recording.outermost(run));
         let much = look.given_back.iter().filter(|it| it.n_bytes >= least);
-        let given_back = much.map(|it| GivenBack {
+        let given_back = much.map(|it| FreedVariable {
             name: it.name.clone(),
             n_bytes: it.n_bytes,
             execution_count: run.execution_count,
@@ -270,7 +270,7 @@ fn fix(outlived: &Outlived) -> Option<Fix> {
     let reason = match outlived.way_out? {
         WayOut::Exception => FixReason::ExceptionDropped,
         WayOut::Hook => FixReason::HookRemoved,
-        WayOut::Method => FixReason::CacheCleared,
+        WayOut::Cache => FixReason::CacheCleared,
         WayOut::Part => FixReason::PartDropped,
         WayOut::Name => FixReason::NameDropped,
         WayOut::Collector => FixReason::CollectorOn,

@@ -1,7 +1,7 @@
 //! What a run needs for a moment: spikes, and (`doubling`) re-runs that hold two copies.
 
 use super::doubling;
-use super::{Details, Finding, FindingKind};
+use super::{Finding, FindingDetails, FindingKind};
 use crate::cell::CellRef;
 use crate::context::Context;
 use crate::evidence::{Evidence, Statistic};
@@ -57,12 +57,12 @@ fn spike(context: Context<'_>, series: &RunSeries<'_>, least: f64) -> Option<Fin
     }
     let row = series.rows[idx];
     let recording = context.recording;
-    let details = Details::Spike {
+    let details = FindingDetails::Spike {
         excess: Bytes::new(highest as u64),
         usual: Bytes::new(high as u64),
     };
     Some(Finding {
-        cell: Some(CellRef::of(recording, recording.run(row.run))),
+        cell: Some(CellRef::for_run(recording, recording.run(row.run))),
         runs: vec![row.run],
         n_runs: series.rows.len(),
         evidence: vec![Evidence::met(Statistic::Excess, highest, fence)],

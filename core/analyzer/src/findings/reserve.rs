@@ -1,7 +1,7 @@
 //! How runs deal with the driver: pressure, repeated and inefficient reservation,
 //! and what grows beside the allocator.
 
-use super::{Details, Finding, FindingKind, SeriesGrowth};
+use super::{Finding, FindingDetails, FindingKind, SeriesGrowth};
 use crate::cell::CellRef;
 use crate::context::Context;
 use crate::evidence::{Evidence, Statistic};
@@ -56,7 +56,7 @@ fn pressure(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
         .fold(0, |all: u64, (_, n)| all.saturating_add(*n));
     Some(Finding {
         severity: Severity::Warning,
-        cell: Some(CellRef::of(recording, recording.run(last))),
+        cell: Some(CellRef::for_run(recording, recording.run(last))),
         runs: pressed.iter().map(|(run, _)| *run).collect(),
         n_runs: pressed.len(),
         evidence: vec![Evidence::met(Statistic::NRetries, n_flushes as f64, 0.0)],
@@ -65,7 +65,7 @@ fn pressure(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
             recording.device(device.device).key.as_str(),
             device.device,
             device.metric,
-            Details::Pressure {
+            FindingDetails::Pressure {
                 n_flushes,
                 usable: None,
             },
@@ -111,7 +111,7 @@ fn nearly_full(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> 
             about.key.as_str(),
             device.device,
             device.metric,
-            Details::Pressure {
+            FindingDetails::Pressure {
                 n_flushes: 0,
                 usable: Some(usable),
             },
@@ -124,7 +124,7 @@ fn gap(context: Context<'_>, device: &DeviceSummary, stats: &mut StatsCache) -> 
     let of_device = context.rows.columns(device.device);
     let gaps: Vec<Bytes> = of_device.gaps.iter().map(|(_, gap)| *gap).collect();
     let growth = stats.leak(&gaps, context.min_growth(device.device), context.rules)?;
-    let details = Details::Gap(SeriesGrowth::of(&growth, &gaps));
+    let details = FindingDetails::Gap(SeriesGrowth::new(&growth, &gaps));
     Some(Finding {
         runs: of_device.gaps.iter().map(|(run, _)| *run).collect(),
         n_runs: gaps.len(),
@@ -159,11 +159,11 @@ fn repeated(recording: &Recording, series: &RunSeries<'_>) -> Option<Finding> {
     if to_and_fro.len() < MIN_RUNS {
         return None;
     }
-    let details = Details::Repeated {
+    let details = FindingDetails::Repeated {
         n_all: series.rows.len(),
     };
     Some(Finding {
-        cell: Some(CellRef::of(recording, recording.run(last.run))),
+        cell: Some(CellRef::for_run(recording, recording.run(last.run))),
         runs: to_and_fro.iter().map(|row| row.run).collect(),
         n_runs: to_and_fro.len(),
         ..Finding::about(
@@ -195,7 +195,7 @@ fn inefficient(recording: &Recording, series: &RunSeries<'_>) -> Option<Finding>
         return None;
     }
     Some(Finding {
-        cell: Some(CellRef::of(recording, recording.run(last.run))),
+        cell: Some(CellRef::for_run(recording, recording.run(last.run))),
         runs: poor.iter().map(|(row, _)| row.run).collect(),
         n_runs: poor.len(),
         evidence: vec![Evidence::met(Statistic::UsedShare, used_share, EFFICIENT)],
@@ -204,7 +204,7 @@ fn inefficient(recording: &Recording, series: &RunSeries<'_>) -> Option<Finding>
             &series.key.id(recording),
             series.key.device,
             last.metric,
-            Details::Inefficient { used_share },
+            FindingDetails::Inefficient { used_share },
         )
     })
 }

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::suggest;
-use super::{Details, Finding, FindingKind, Withdrawn};
+use super::{Finding, FindingDetails, FindingKind, Withdrawn};
 use crate::cell::CellRef;
 use crate::context::Context;
-use crate::device_rows::Rows;
+use crate::device_rows::RowsByDevice;
 use crate::evidence::{Evidence, Statistic};
-use crate::growth::State;
+use crate::growth::GrowthVerdict;
 use crate::levels::DeviceSummary;
-use gpumem_model::holders::{DeviceHolders, Holder, Kept, RootKind};
+use gpumem_model::holders::{DeviceHolders, Holder, IpythonRetention, RootKind};
 use gpumem_model::recording::{DeviceIdx, Recording, RunIdx, RunKind, Status};
 use gpumem_model::severity::Severity;
 use gpumem_model::units::Bytes;
@@ -44,42 +44,42 @@ pub struct RetentionDetails {
 /// Less than this share of the device is only good to know.
 const WORTH_A_WARNING: f64 = 0.05;
 
-/// At most so many names of a place are told of.
+/// At most this many names of a place are reported.
 const N_TOLD: usize = 8;
 
 /// A finding for each place and device, where no finding names the place for growth already.
 pub(super) fn findings(
     context: Context<'_>,
-    is_told: &mut dyn FnMut(DeviceIdx, RootKind) -> bool,
+    is_reported: &mut dyn FnMut(DeviceIdx, RootKind) -> bool,
 ) -> Vec<Finding> {
     let Context {
         recording, rows, ..
     } = context;
     let mut of_device = |device: &DeviceSummary| {
         let least = context.min_growth(device.device);
-        Place::all(recording, rows, device.device)
+        RetainedResult::all(recording, rows, device.device)
             .into_iter()
             .filter(|place| place.kept.n_bytes >= least)
-            .filter(|place| !is_told(place.device, place.kept.place))
+            .filter(|place| !is_reported(place.device, place.kept.place))
             .map(|place| place.finding(recording, device, least))
             .collect::<Vec<_>>()
     };
     context.devices.iter().flat_map(&mut of_device).collect()
 }
 
-/// Growth that the place collects is told where it grows.
-pub(super) fn is_told(found: &[Finding], device: DeviceIdx, place: RootKind) -> bool {
+/// Growth that the place collects is reported by the growing cell's finding.
+pub(super) fn is_reported(found: &[Finding], device: DeviceIdx, place: RootKind) -> bool {
     found.iter().any(|finding| {
         finding.device == device
-            && finding.state != Some(State::Stable)
+            && finding.state != Some(GrowthVerdict::Stable)
             && finding.holders.first().map(|it| it.kind) == Some(place)
     })
 }
 
 /// One place on one device, as the last look that found something there saw it.
-struct Place<'a> {
+struct RetainedResult<'a> {
     device: DeviceIdx,
-    kept: &'a Kept,
+    kept: &'a IpythonRetention,
     look: &'a DeviceHolders,
     /// The run that left it there.
     since: RunIdx,
@@ -88,9 +88,9 @@ struct Place<'a> {
     is_let_go: bool,
 }
 
-impl<'a> Place<'a> {
-    fn all(recording: &'a Recording, rows: Rows<'a>, device: DeviceIdx) -> Vec<Self> {
-        let looks = Looks::of(recording, rows, device);
+impl<'a> RetainedResult<'a> {
+    fn all(recording: &'a Recording, rows: RowsByDevice<'a>, device: DeviceIdx) -> Vec<Self> {
+        let looks = DeviceSearches::new(recording, rows, device);
         let mut last: BTreeMap<RootKind, usize> = BTreeMap::new();
         for (idx, (_, look)) in looks.all.iter().enumerate() {
             for kept in &look.kept {
@@ -116,7 +116,7 @@ impl<'a> Place<'a> {
     fn finding(&self, recording: &Recording, device: &DeviceSummary, least: Bytes) -> Finding {
         let run = recording.run(self.since);
         let holders = self.holders();
-        let Kept {
+        let IpythonRetention {
             n_bytes,
             name,
             path,
@@ -139,7 +139,7 @@ impl<'a> Place<'a> {
         Finding {
             severity: self.severity(device),
             withdrawn: self.is_let_go.then_some(Withdrawn::LetGo),
-            cell: Some(CellRef::of(recording, run)),
+            cell: Some(CellRef::for_run(recording, run)),
             runs: [
                 Some(self.since),
                 self.deleted_in.filter(|it| *it > self.since),
@@ -160,7 +160,7 @@ impl<'a> Place<'a> {
                 &format!("{}/{device_key}", place.name()),
                 self.device,
                 device.metric,
-                Details::Retention(details),
+                FindingDetails::Retention(details),
             )
         }
     }
@@ -196,20 +196,20 @@ impl<'a> Place<'a> {
     }
 }
 
-fn kept_at(look: &DeviceHolders, place: RootKind) -> Option<&Kept> {
+fn kept_at(look: &DeviceHolders, place: RootKind) -> Option<&IpythonRetention> {
     look.kept.iter().rfind(|kept| kept.place == place)
 }
 
 /// The looks at one device, oldest first, and where it stands now.
-struct Looks<'a> {
+struct DeviceSearches<'a> {
     recording: &'a Recording,
-    rows: Rows<'a>,
+    rows: RowsByDevice<'a>,
     device: DeviceIdx,
     all: Vec<(RunIdx, &'a DeviceHolders)>,
 }
 
-impl<'a> Looks<'a> {
-    fn of(recording: &'a Recording, rows: Rows<'a>, device: DeviceIdx) -> Self {
+impl<'a> DeviceSearches<'a> {
+    fn new(recording: &'a Recording, rows: RowsByDevice<'a>, device: DeviceIdx) -> Self {
         Self {
             recording,
             rows,
@@ -258,7 +258,7 @@ impl<'a> Looks<'a> {
 /// that failed.
 fn exactly_since(
     recording: &Recording,
-    kept: &Kept,
+    kept: &IpythonRetention,
     look: &DeviceHolders,
     seen: RunIdx,
 ) -> Option<RunIdx> {
@@ -288,8 +288,8 @@ mod tests {
     use super::*;
     use crate::testing::{self, Play, facts, run};
 
-    fn kept(place: RootKind, name: &str, mib: u64) -> Kept {
-        Kept {
+    fn kept(place: RootKind, name: &str, mib: u64) -> IpythonRetention {
+        IpythonRetention {
             place,
             n_bytes: Bytes::mib(mib),
             name: name.to_owned(),
@@ -298,7 +298,7 @@ mod tests {
         }
     }
 
-    fn found(cells: &[(&str, &[Play])], looks: &[(u32, Vec<Kept>)]) -> Vec<Finding> {
+    fn found(cells: &[(&str, &[Play])], looks: &[(u32, Vec<IpythonRetention>)]) -> Vec<Finding> {
         let looks = looks.iter().map(|(run, kept)| {
             let kept = kept.clone();
             (
@@ -316,7 +316,7 @@ mod tests {
     #[track_caller]
     fn check(
         cells: &[(&str, &[Play])],
-        looks: &[(u32, Vec<Kept>)],
+        looks: &[(u32, Vec<IpythonRetention>)],
         expected: &[(Severity, u32, &str)],
     ) {
         let found = found(cells, looks);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn each_place_is_told_with_its_bytes_its_run_and_its_own_cure() {
+    fn each_place_has_its_bytes_its_run_and_its_own_cure() {
         let output = kept(RootKind::OutputHistory, "Out[1]", 2000);
         let error = kept(RootKind::Traceback, "last exception", 300);
         check(
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_is_left_is_critical_and_less_than_counts_is_not_told() {
+    fn more_than_free_is_critical_and_little_is_not_reported() {
         let severity = |kept_mib: i64| {
             let error = kept(
                 RootKind::Traceback,
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_that_a_place_collects_is_told_once() {
+    fn growth_that_a_place_collects_is_reported_once() {
         let plays = vec![run(420).displayed(); 12];
         assert_eq!(found(&[("model(batch)", &plays)], &[]), []);
         let plays = vec![run(420).displayed(); 1];

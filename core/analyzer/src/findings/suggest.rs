@@ -28,20 +28,12 @@ pub(super) fn fix(
     heap::fix(&as_written(run, holder), &sources, is_accelerator)
 }
 
-/// A global of a module as the text of a block writes it: that is the text of the module.
+/// The text of a block is that of its module.
 fn as_written<'h>(run: &Run, holder: &'h Holder) -> Cow<'h, Holder> {
-    let is_of_module = holder.kind == RootKind::ModuleGlobal && run.kind == RunKind::Block;
-    let names = holder.name.rsplit_once('.').filter(|_| is_of_module);
-    let Some((module, name)) = names else {
-        return Cow::Borrowed(holder);
-    };
-    let path = holder.path.strip_prefix(module);
-    let path = path.and_then(|it| it.strip_prefix('.'));
-    Cow::Owned(Holder {
-        name: name.to_owned(),
-        path: path.unwrap_or(&holder.path).to_owned(),
-        ..holder.clone()
-    })
+    match run.kind {
+        RunKind::Block => holder.within_module(),
+        RunKind::Cell => Cow::Borrowed(holder),
+    }
 }
 
 /// Whether some cell both reads what a holder collects, and empties it.
@@ -63,6 +55,11 @@ fn texts(recording: &Recording) -> impl Iterator<Item = &str> {
 /// How cells use what a holder collects.
 pub(super) fn uses(recording: &Recording, run: &Run, holder: &Holder) -> Uses {
     heap::uses(&as_written(run, holder), &recording.sources(run))
+}
+
+/// Whether some cell makes a holder anew of what it was and more.
+pub(super) fn is_extended(recording: &Recording, holder: &Holder) -> bool {
+    texts(recording).any(|text| heap::is_extended(holder, text))
 }
 
 /// The run that displayed what IPython keeps as `Out[3]`.
@@ -155,14 +152,14 @@ pub(super) fn framework(recording: &Recording, device: DeviceIdx) -> &'static st
 mod tests {
     use super::*;
     use crate::testing::{Play, run, session};
-    use crate::{Details, Rules, analyze};
+    use crate::{FindingDetails, Rules, analyze};
 
     #[test]
     fn a_holder_is_helped_by_what_touches_it() {
         let check = |play: Play, expected: &[Advice]| {
             let (recording, _) = session(&[("kept.append(t)", &vec![play; 12])]);
             let findings = analyze(&recording, &Rules::default()).findings;
-            let Details::Growth(details) = &findings[0].details else {
+            let FindingDetails::Growth(details) = &findings[0].details else {
                 panic!("{findings:?}");
             };
             assert_eq!(details.advice, expected);
@@ -179,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cell_s_list_is_no_advice_against_what_something_else_holds() {
+    fn the_cell_s_list_is_no_advice_for_another_holder() {
         let advice = |holder: &Holder| {
             let (recording, _) = session(&[("jobs.append(job)", &[run(64)])]);
             let source = Some("jobs.append(job)");

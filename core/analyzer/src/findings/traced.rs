@@ -55,7 +55,7 @@ fn line(trace: &Trace, rate: ByteDelta) -> Option<(u32, Bytes)> {
 mod tests {
     use super::*;
     use crate::testing::{run as play, session};
-    use gpumem_model::recording::{LineTally, Tally};
+    use gpumem_model::recording::{AllocationTally, LineTally};
 
     #[track_caller]
     fn check(kept_mib: &[u64], rate_mib: i64, expected: Option<(u32, u64)>, holds: bool) {
@@ -65,9 +65,9 @@ mod tests {
             .next()
             .expect("one run is traced")
             .clone();
-        let tally = |mib: u64| Tally {
+        let tally = |mib: u64| AllocationTally {
             retained: Bytes::mib(mib),
-            ..Tally::default()
+            ..AllocationTally::default()
         };
         trace.total = tally(kept_mib.iter().sum());
         let lines = (1..).zip(kept_mib).map(|(line, mib)| LineTally {

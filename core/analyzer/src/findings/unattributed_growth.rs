@@ -1,8 +1,8 @@
 //! Growth that no cell and no loop explains: what runs of cells that ran before keep together.
 
-use super::{Details, Finding, FindingKind, SeriesGrowth};
+use super::{Finding, FindingDetails, FindingKind, SeriesGrowth};
 use crate::context::Context;
-use crate::growth::State;
+use crate::growth::GrowthVerdict;
 use crate::stats_cache::StatsCache;
 use gpumem_model::recording::{DeviceIdx, DeviceKind, RunIdx};
 use gpumem_model::units::{ByteDelta, Bytes};
@@ -14,7 +14,10 @@ const MIN_RUNS: usize = 30;
 /// A finding says where the device grows.
 pub(super) fn is_explained(found: &[Finding], device: DeviceIdx) -> bool {
     found.iter().any(|finding| {
-        let grows = matches!(finding.state, Some(State::Leak | State::Suspected));
+        let grows = matches!(
+            finding.state,
+            Some(GrowthVerdict::Leak | GrowthVerdict::Suspected)
+        );
         grows && finding.device == device
     })
 }
@@ -47,7 +50,7 @@ pub(super) fn finding(
     stats.leak(&levels, least, context.rules)?;
     let growth = stats.leak(&own_levels, least, context.rules)?;
     let device = context.recording.device(device);
-    let details = SeriesGrowth::of(&growth, &own_levels);
+    let details = SeriesGrowth::new(&growth, &own_levels);
     Some(Finding {
         n_runs: runs.len(),
         runs,
@@ -57,7 +60,7 @@ pub(super) fn finding(
             device.key.as_str(),
             device.idx,
             metric,
-            Details::UnattributedGrowth(details),
+            FindingDetails::UnattributedGrowth(details),
         )
         .without_holder()
     })

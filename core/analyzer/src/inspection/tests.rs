@@ -3,7 +3,7 @@ use crate::testing::{Play, held, run, session};
 use gpumem_model::recording::{Device, Frame, Level, SegmentSnapshot};
 
 /// The recording of these runs of one cell, and the last of them.
-fn of(source: &str, plays: &[Play]) -> (Recording, RunIdx) {
+fn recorded(source: &str, plays: &[Play]) -> (Recording, RunIdx) {
     let (recording, _) = session(&[(source, plays)]);
     let last = recording.runs().last().expect("a run").idx;
     (recording, last)
@@ -11,7 +11,7 @@ fn of(source: &str, plays: &[Play]) -> (Recording, RunIdx) {
 
 #[track_caller]
 fn check_news(plays: &[Play], expected: bool) {
-    let (recording, last) = of("x = f()", plays);
+    let (recording, last) = recorded("x = f()", plays);
     assert_eq!(has_news(&recording, last), expected);
 }
 
@@ -28,7 +28,7 @@ fn what_moved_nothing_and_ended_well_is_no_news() {
 
 #[track_caller]
 fn check_holders(source: &str, plays: &[Play], is_wanted: bool) {
-    let (recording, last) = of(source, plays);
+    let (recording, last) = recorded(source, plays);
     let expected: &[DeviceIdx] = if is_wanted { &[DeviceIdx(0)] } else { &[] };
     assert_eq!(holders_wanted(&recording, last), expected);
 }
@@ -63,7 +63,7 @@ fn what_was_freed_is_no_longer_shown_as_held() {
 /// The recording of these runs of one cell, by the MiB that each keeps, on the host alone.
 fn on_host(kept_mib: &[i64]) -> Recording {
     let plays: Vec<Play> = kept_mib.iter().map(|it| run(*it)).collect();
-    let (mut recording, _) = of("x = f()", &plays);
+    let (mut recording, _) = recorded("x = f()", &plays);
     let host = Device {
         kind: DeviceKind::Host,
         ..recording.devices()[0].clone()
@@ -89,7 +89,7 @@ fn the_host_is_looked_at_beyond_names_if_a_cell_grows_again() {
 }
 
 #[test]
-fn names_are_looked_at_on_the_host_now_and_then_and_while_they_grow() {
+fn host_names_are_scanned_now_and_then_and_while_they_grow() {
     let wanted = |recording: &Recording| -> Vec<u32> {
         let runs = recording.runs().iter().map(|run| run.idx);
         let wanted = runs.filter(|run| !holders_wanted(recording, *run).is_empty());
@@ -111,13 +111,13 @@ fn names_are_looked_at_on_the_host_now_and_then_and_while_they_grow() {
 
 #[test]
 fn a_run_that_is_not_there_wants_nothing() {
-    let (recording, _) = of("x = f()", &[run(40)]);
+    let (recording, _) = recorded("x = f()", &[run(40)]);
     let none = RunIdx(7);
     assert_eq!(holders_wanted(&recording, none), []);
     assert_eq!(segments_wanted(&recording, none, &Rules::default()), []);
 }
 
-/// A run after which so many MiB of 1 GiB were free in pieces.
+/// A run after which this many MiB of 1 GiB were free in pieces.
 fn leave(recording: &mut Recording, idx: RunIdx, split: u64) {
     let mut run = recording.run(idx).clone();
     let after = run.levels[0].after.as_mut().expect("an ended run");
@@ -140,7 +140,7 @@ fn is_wanted(recording: &Recording, run: u32, rules: &Rules) -> bool {
 
 #[test]
 fn the_rules_in_force_say_how_many_pieces_are_worth_it() {
-    let (mut recording, last) = of("x = f()", &[run(40)]);
+    let (mut recording, last) = recorded("x = f()", &[run(40)]);
     let usual = Rules::default();
     let patient = Rules {
         fragmentation_ratio: 0.6,
@@ -157,7 +157,7 @@ fn the_rules_in_force_say_how_many_pieces_are_worth_it() {
 
 #[test]
 fn what_lies_as_before_is_not_read_again() {
-    let (mut recording, _) = of("x = f()", &[run(40), run(0), run(0)]);
+    let (mut recording, _) = recorded("x = f()", &[run(40), run(0), run(0)]);
     for (run, split) in [(0, 500), (1, 505), (2, 700)] {
         leave(&mut recording, RunIdx(run), split);
     }

@@ -6,9 +6,15 @@
 mod accelerate;
 mod anywidget;
 mod astropy;
+mod compiled;
 mod diffusers;
+mod gpytorch;
+mod gymnasium;
+mod hyperopt;
 mod ignite;
 mod ipywidgets;
+mod jax;
+mod keras;
 mod lightning;
 mod matplotlib;
 mod mock;
@@ -18,11 +24,15 @@ mod optuna;
 mod peft;
 mod pydicom;
 mod pyro;
+mod sklearn;
 mod snntorch;
 mod statsmodels;
+mod tensorflow;
+mod torch;
 mod torcheval;
 mod torchmetrics;
 mod transformers;
+mod trimesh;
 mod xarray;
 
 use gpumem_model::holders::{LibraryObject, path_steps, variable_of};
@@ -33,26 +43,41 @@ pub const CATALOGUE: &[&CatalogueEntry] = &[
     &anywidget::FILE_CONTENTS,
     &astropy::READ_IMAGES,
     &diffusers::ADAPTERS,
+    &gpytorch::CACHES,
+    &gymnasium::FRAMES,
+    &hyperopt::TRIALS,
     &ignite::EPOCH_METRIC,
     &ipywidgets::REGISTRY,
+    &jax::COMPILED,
+    &keras::HISTORY,
     &lightning::TRAINER_KEEPS_MODEL,
     &lightning::TRAINER_KEEPS_PREDICTIONS,
     &lightning::TRAINER_KEEPS_DATA,
     &matplotlib::OPEN_FIGURES,
+    &matplotlib::ARTISTS,
+    &matplotlib::ANIMATIONS,
     &mock::CALLS,
     &nibabel::CACHED_IMAGES,
     &opacus::ACTIVATIONS,
+    &opacus::GRAD_SAMPLES,
     &optuna::USER_ATTRIBUTES,
     &peft::ADAPTERS,
     &pydicom::PIXEL_ARRAYS,
     &pyro::PARAM_STORE,
+    &sklearn::NEIGHBORS,
     &snntorch::INSTANCES,
     &statsmodels::RESULTS_KEEP_DATA,
+    &tensorflow::RETRACED,
+    &torch::LBFGS,
+    &torch::CUFFT_PLANS,
     &torcheval::LIST_STATES,
     &torchmetrics::LIST_STATES,
     &transformers::TRAINER_KEEPS_MODEL,
     &transformers::OUTPUTS_KEEP_CACHE,
     &transformers::ADAPTERS,
+    &transformers::HIDDEN_STATES,
+    &transformers::SCORES,
+    &trimesh::CACHE,
     &xarray::CACHED_VARIABLES,
 ];
 
@@ -111,6 +136,16 @@ pub enum LeakPattern {
         /// Its expression: `ipywidgets.widgets.widget._instances`.
         path: &'static str,
     },
+    /// No name keeps it: the cell calls a function that this compiles, as a decorator or around it.
+    Compiled {
+        /// As it is written: `jax.jit`.
+        by: &'static str,
+    },
+    /// Outside the allocator: a cell calls what begins so.
+    Outside {
+        /// As it is written: `torch.fft.`.
+        calls: &'static str,
+    },
 }
 
 /// What lets go of it.
@@ -138,9 +173,25 @@ pub struct KnownLeak {
 pub fn classes() -> impl Iterator<Item = &'static str> {
     let of_entry = |entry: &&CatalogueEntry| match entry.pattern {
         LeakPattern::Within { classes, .. } | LeakPattern::Each { classes, .. } => classes,
-        LeakPattern::Global { .. } => &[],
+        _ => &[],
     };
     CATALOGUE.iter().flat_map(of_entry).copied()
+}
+
+/// Which one keeps what no name does, by the texts of the cells that grow and those of all cells; and the code that
+/// lets go of it. Of memory inside the allocator, or outside of it.
+pub fn unheld_leak(
+    growing: &[&str],
+    all: &[&str],
+    is_outside: bool,
+) -> Option<(&'static CatalogueEntry, Option<String>)> {
+    let is_of = |entry: &&&CatalogueEntry| match entry.pattern {
+        LeakPattern::Compiled { by } => compiled::is_called(growing, all, by),
+        LeakPattern::Outside { calls } => is_outside && growing.iter().any(|it| it.contains(calls)),
+        _ => false,
+    };
+    let entry = CATALOGUE.iter().find(is_of)?;
+    Some((entry, entry.cure.code("")))
 }
 
 /// Which one leads through these objects, or begins this path; and the code that lets go of it, if there is some. The
@@ -281,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_object_keeps_is_told_from_how_many_there_are() {
+    fn an_object_s_memory_differs_from_the_number_of_objects() {
         let owner = |object: &str| LibraryObject {
             class: "accelerate.accelerator.Accelerator".to_owned(),
             version: "1.15.0".to_owned(),

@@ -41,7 +41,7 @@ pub(super) const OUTPUTS_KEEP_CACHE: CatalogueEntry = CatalogueEntry {
 pub(super) const ADAPTERS: CatalogueEntry = CatalogueEntry {
     id: "transformers-adapters",
     library: "transformers",
-    versions: Versions::since("4.34"),
+    versions: Versions::since("4.33"),
     pattern: LeakPattern::Within {
         classes: &["transformers.modeling_utils.PreTrainedModel"],
         paths: &["**.lora_A.*", "**.lora_B.*"],
@@ -50,4 +50,32 @@ pub(super) const ADAPTERS: CatalogueEntry = CatalogueEntry {
     cause: "`add_adapter()` and `load_adapter()` put new weights beside those of the adapters before",
     cure: KnownCure::Change("call `delete_adapter(name)` for each adapter that you no longer need"),
     link: "https://github.com/huggingface/transformers/pull/34650",
+};
+
+pub(super) const HIDDEN_STATES: CatalogueEntry = CatalogueEntry {
+    id: "transformers-outputs-keep-hidden-states",
+    library: "transformers",
+    versions: Versions::ALL,
+    pattern: LeakPattern::Each {
+        classes: &["transformers.utils.generic.ModelOutput"],
+        paths: &["['hidden_states'][*]", "['attentions'][*]"],
+    },
+    title: "outputs of transformers keep the states of all layers",
+    cause: "with `output_hidden_states` or `output_attentions` each output has a tensor of every layer",
+    cure: KnownCure::Change("keep the layer that you need, as `output.hidden_states[-1]`"),
+    link: "https://github.com/huggingface/transformers/pull/43213",
+};
+
+pub(super) const SCORES: CatalogueEntry = CatalogueEntry {
+    id: "transformers-generate-keeps-scores",
+    library: "transformers",
+    versions: Versions::ALL,
+    pattern: LeakPattern::Each {
+        classes: &["transformers.utils.generic.ModelOutput"],
+        paths: &["['scores'][*]", "['logits'][*]"],
+    },
+    title: "generated outputs keep scores of the whole vocabulary",
+    cause: "with `output_scores` or `output_logits` each new token has a score for every token that there is",
+    cure: KnownCure::Change("keep `output.sequences`, and of the scores what you need"),
+    link: "https://huggingface.co/docs/transformers/internal/generation_utils",
 };

@@ -33,19 +33,19 @@ impl GrowingNames {
         of_device: (DeviceIdx, RunIdx),
         names: &[(&NameKey, &NameSeries)],
     ) -> Vec<Self> {
-        let all = Self::of(recording, of_device, names);
+        let all = Self::new(recording, of_device, names);
         let total: f64 = all.names.iter().map(|(_, gained)| gained.as_f64()).sum();
         let is_worth = |name: &NameKey| {
             let gained = all.names.iter().find(|(it, _)| it == name);
             gained.is_some_and(|(_, gained)| gained.as_f64() >= WORTH_NAMING * total)
         };
         let worth = names.iter().filter(|(name, _)| is_worth(name));
-        let each = worth.map(|name| Self::of(recording, of_device, std::slice::from_ref(name)));
+        let each = worth.map(|name| Self::new(recording, of_device, std::slice::from_ref(name)));
         let each: Vec<Self> = each.collect();
         if each.is_empty() { vec![all] } else { each }
     }
 
-    fn of(
+    fn new(
         recording: &Recording,
         (device, last_look): (DeviceIdx, RunIdx),
         names: &[(&NameKey, &NameSeries)],
@@ -105,13 +105,13 @@ impl GrowingNames {
     }
 }
 
-/// The level of the device rose over these runs as if each but the first had kept so much: a look was missed after
-/// them. Where it stays, none is taken.
+/// Whether the device's level rose over these runs as if each but the first had kept `each`: a look was missed after
+/// them. If the level stays, none was needed.
 fn rose(recording: &Recording, device: DeviceIdx, runs: &[RunIdx], each: f64) -> bool {
     let level = |run: &RunIdx| {
         let mut levels = recording.run(*run).levels.iter();
         let after = levels.find(|it| it.device == device)?.after.as_ref()?;
-        let sample = Sample::of(after);
+        let sample = Sample::from_reading(after);
         sample.allocated.or(sample.process_used)
     };
     let ends = runs

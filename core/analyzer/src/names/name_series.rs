@@ -19,7 +19,7 @@ const EXPLAINS: f64 = 0.5;
 /// The levels of one name, where they changed.
 #[derive(Debug, Default)]
 pub(super) struct NameSeries {
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<NamePoint>,
     /// The first point of the latest episode.
     pub(super) first: usize,
     /// What it had before that, and what it had at most since.
@@ -30,7 +30,7 @@ pub(super) struct NameSeries {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Point {
+pub(super) struct NamePoint {
     pub(super) run: RunIdx,
     pub(super) n_bytes: Bytes,
     pub(super) n_storages: u64,
@@ -39,12 +39,12 @@ pub(super) struct Point {
 }
 
 impl NameSeries {
-    /// What it gained, the rest of its object lost: the last third of the looks has so much less of
-    /// that than the first, in the middle of each.
+    /// Whether the rest of its object lost what it gained: compares the medians of the first and of the last third of
+    /// the looks.
     pub(super) fn was_moved_within(&self, whole: &Self) -> bool {
         let points = &self.points[self.first..];
-        let rest = |point: &Point| whole.after(point.run).saturating_sub(point.n_bytes);
-        let middle = |points: &[Point]| {
+        let rest = |point: &NamePoint| whole.after(point.run).saturating_sub(point.n_bytes);
+        let middle = |points: &[NamePoint]| {
             let mut rests: Vec<Bytes> = points.iter().map(rest).collect();
             rests.sort_unstable();
             rests.get(rests.len() / 2).map_or(0.0, |it| it.as_f64())
@@ -55,7 +55,7 @@ impl NameSeries {
         lost >= MOVES * self.now().saturating_sub(self.start).as_f64()
     }
 
-    /// These runs of one cell kept so much, and it has most of that: it grew in most of them.
+    /// Whether it explains what these runs of one cell kept: it has most of that and grew in most of them.
     pub(super) fn explains(&self, runs: &[RunIdx], kept: Bytes) -> bool {
         let (Some(first), Some(last)) = (runs.first(), runs.last()) else {
             return false;
@@ -98,7 +98,7 @@ impl NameSeries {
             (self.start, self.highest) = (Bytes::ZERO, Bytes::ZERO);
         }
         self.highest = self.highest.max(n_bytes);
-        self.points.push(Point {
+        self.points.push(NamePoint {
             run,
             n_bytes,
             n_storages,
@@ -137,7 +137,7 @@ impl NameSeries {
         later.all(|point| point.grew)
     }
 
-    pub(super) fn grown(&self) -> impl Iterator<Item = &Point> {
+    pub(super) fn grown(&self) -> impl Iterator<Item = &NamePoint> {
         self.points[self.first..].iter().filter(|point| point.grew)
     }
 
@@ -158,7 +158,7 @@ impl NameSeries {
     /// At each look it has a storage more, or several, for each run of that cell since the look before.
     pub(super) fn is_steady(&self, recording: &Recording, adder: CellIdx) -> bool {
         let points = &self.points[self.first..];
-        let gains = |pair: &[Point]| {
+        let gains = |pair: &[NamePoint]| {
             let between = &recording.runs()[pair[0].run.get() + 1..=pair[1].run.get()];
             let is_of_it = |run: &&Run| run.parent.is_none() && run.cell == adder;
             let n_runs = between.iter().filter(is_of_it).count() as u64;
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_replaced_by_something_larger_is_not_collecting() {
+    fn a_replacement_by_something_larger_is_not_collecting() {
         let mut series = NameSeries::default();
         let (recording, _) = session(&[("x = f()", &[run(8), run(8), run(8)])]);
         for run in 0..3 {

@@ -47,7 +47,7 @@ struct Scripted {
     reserved_mib: u64,
     also: Also,
     /// A line is printed after it.
-    is_told: bool,
+    is_reported: bool,
 }
 
 fn also() -> impl Strategy<Value = Also> {
@@ -78,12 +78,12 @@ fn also() -> impl Strategy<Value = Also> {
 fn scripted() -> impl Strategy<Value = Scripted> {
     let kept = prop_oneof![2 => Just(0_i64), 4 => 8_i64..12, 2 => -30_i64..40];
     let fields = (0..SOURCES.len(), kept, 0_u64..4, also(), 0..4_u8);
-    fields.prop_map(|(cell, kept_mib, reserved_mib, also, told)| Scripted {
+    fields.prop_map(|(cell, kept_mib, reserved_mib, also, reported)| Scripted {
         cell,
         kept_mib,
         reserved_mib,
         also,
-        is_told: told > 0,
+        is_reported: reported > 0,
     })
 }
 
@@ -299,7 +299,7 @@ proptest! {
                 changed.extend(frame.run());
                 recording.apply(frame).expect("of an earlier run");
             }
-            if !scripted.is_told {
+            if !scripted.is_reported {
                 continue;
             }
             let rules = Rules {

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::context::Context;
 use crate::findings::Finding;
-use crate::findings::checks::{Checks, Scope, Series};
-use crate::findings::leak::{self, Judged, Outcome};
+use crate::findings::checks::{Checks, JudgedSeries, Scope};
+use crate::findings::leak::{self, Judged, SeriesResult};
 use crate::series::{self, RunSeries, SeriesOf, StepSeries, StepsOf};
 use crate::stats_cache::StatsCache;
 use crate::trend;
@@ -17,13 +17,13 @@ pub(super) struct Verdicts {
     stats: StatsCache,
     places: HashMap<SeriesOf, usize>,
     of_runs: Vec<RowsOfSeries>,
-    of_steps: HashMap<StepsOf, Steps>,
+    of_steps: HashMap<StepsOf, LoopSteps>,
     /// Those of all series that have one, in order.
     p_values: Vec<f64>,
     /// The series whose verdicts are older than they are.
     stale: BTreeSet<usize>,
     stale_steps: BTreeSet<StepsOf>,
-    /// Those that may be told of as growth.
+    /// Series that may be reported as growth.
     growing: BTreeSet<usize>,
     growing_steps: BTreeSet<StepsOf>,
 }
@@ -37,7 +37,7 @@ struct RowsOfSeries {
 
 /// The steps of the latest run of a loop.
 #[derive(Debug, Default)]
-struct Steps {
+struct LoopSteps {
     run: RunIdx,
     p: Option<f64>,
 }
@@ -66,7 +66,7 @@ impl Verdicts {
         let steps = self
             .of_steps
             .entry(of.clone())
-            .or_insert(Steps { run, p: None });
+            .or_insert(LoopSteps { run, p: None });
         if steps.run <= run {
             steps.run = run;
             self.stale_steps.insert(of);
@@ -106,11 +106,11 @@ impl Verdicts {
     pub(super) fn findings(&mut self, context: Context<'_>, within: &[RunIdx]) -> Vec<Finding> {
         let (own, own_steps) = self.own(context, within);
         let mut stats = std::mem::take(&mut self.stats);
-        let series = Series {
+        let series = JudgedSeries {
             of_runs: self.series(context, own.iter()),
             of_steps: self.steps(context, own_steps.iter()),
         };
-        let others = || Series {
+        let others = || JudgedSeries {
             of_runs: self.series(context, self.growing.difference(&own)),
             of_steps: self.steps(context, self.growing_steps.difference(&own_steps)),
         };
@@ -193,7 +193,7 @@ fn renew_p(p_values: &mut Vec<f64>, known: &mut Option<f64>, p: Option<f64>) {
     *known = p;
 }
 
-fn note<T: Ord>(growing: &mut BTreeSet<T>, of: T, outcome: &Outcome) {
+fn note<T: Ord>(growing: &mut BTreeSet<T>, of: T, outcome: &SeriesResult) {
     if outcome.judged.as_ref().is_some_and(Judged::may_be_growth) {
         growing.insert(of);
     } else {

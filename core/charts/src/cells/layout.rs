@@ -1,4 +1,4 @@
-//! Where the columns of the panel stand: the same for the rows and for the chart below them.
+//! The columns of the panel, the same for the rows and for the chart below them.
 
 /// Left and right of a panel's content.
 const PAD: f64 = 12.0;
@@ -7,19 +7,19 @@ const NAME: f64 = 258.0;
 const TOTAL: f64 = 76.0;
 const SCALE: f64 = 52.0;
 const STATE: f64 = 98.0;
-/// From this width on there is a column to scale, and below the other one everything is in one column.
+/// From the first width on there is a bar column; below the second one everything is in one column.
 const WIDE: f64 = 752.0;
 const NARROW: f64 = 632.0;
 
-/// The columns of a panel of that width.
+/// The columns of a panel of this width.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Layout {
+pub struct CellLayout {
     /// Of the panel, in logical pixels.
     pub width: f64,
 }
 
-impl Layout {
-    /// The columns of a panel that is so wide, without its border.
+impl CellLayout {
+    /// The columns of a panel of this width, without its border.
     pub const fn new(width: f64) -> Self {
         Self { width }
     }
@@ -29,7 +29,7 @@ impl Layout {
         self.width < NARROW
     }
 
-    /// The name that the page's style knows it by.
+    /// Its CSS class.
     pub fn name(self) -> &'static str {
         match self.width {
             _ if self.is_narrow() => "narrow",

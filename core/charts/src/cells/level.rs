@@ -1,4 +1,4 @@
-//! The levels of the device after each run: what leaks hold of them, and the cache above.
+//! The levels of the device after each run: the leaks' part, and the cache above.
 
 use super::super::device_view::DeviceView;
 use super::{CellRow, Slots, marks};
@@ -8,17 +8,17 @@ use gpumem_model::units::Bytes;
 
 /// From a place of the axis on. Sizes are bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct LevelPoint {
+pub(super) struct CellPoint {
     pub(super) at: f64,
-    /// What is in use; `None` if that is not known.
+    /// Bytes in use; `None` if unknown.
     pub(super) level: Option<f64>,
-    /// Part of it: what leaks keep.
+    /// The part that leaks keep.
     pub(super) leaks: f64,
     /// Above it: free in the allocator.
     pub(super) cache: f64,
 }
 
-impl LevelPoint {
+impl CellPoint {
     pub(super) fn in_use(&self) -> f64 {
         self.level.unwrap_or_default()
     }
@@ -28,9 +28,9 @@ impl LevelPoint {
     }
 }
 
-/// What a run needed for a moment.
+/// A run's transient memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct GivenBack {
+pub(super) struct TransientUse {
     pub(super) at: f64,
     pub(super) extent: (f64, f64),
     /// The higher of the run's ends, and its peak.
@@ -39,15 +39,15 @@ pub(super) struct GivenBack {
 }
 
 /// The levels of the device, from left to right.
-pub(super) fn levels(session: &DeviceView<'_>, slots: &Slots, rows: &[CellRow]) -> Vec<LevelPoint> {
+pub(super) fn levels(session: &DeviceView<'_>, slots: &Slots, rows: &[CellRow]) -> Vec<CellPoint> {
     let leaks = leaks(rows);
-    let mut points: Vec<LevelPoint> = Vec::new();
+    let mut points: Vec<CellPoint> = Vec::new();
     for run in session.runs() {
         let (left, right) = slots.extent(run.idx);
         if points.is_empty() {
-            // What was there before the first run.
+            // The level before the first run.
             let before = session.row(run.idx).and_then(|row| row.before);
-            points.extend(before.map(|level| LevelPoint {
+            points.extend(before.map(|level| CellPoint {
                 at: left,
                 level: Some(level.as_f64()),
                 leaks: 0.0,
@@ -62,7 +62,7 @@ pub(super) fn levels(session: &DeviceView<'_>, slots: &Slots, rows: &[CellRow]) 
             right
         };
         for (share, level) in steps {
-            points.push(LevelPoint {
+            points.push(CellPoint {
                 at: left + share * (right - left),
                 level: Some(level.as_f64()),
                 leaks: 0.0,
@@ -71,7 +71,7 @@ pub(super) fn levels(session: &DeviceView<'_>, slots: &Slots, rows: &[CellRow]) 
         }
         let row = session.row(run.idx);
         let after = row.and_then(|row| row.after.or(row.so_far).or(row.before));
-        points.push(LevelPoint {
+        points.push(CellPoint {
             at: end,
             level: after.map(Bytes::as_f64),
             leaks: 0.0,
@@ -125,14 +125,14 @@ fn cache(session: &DeviceView<'_>, run: &Run, is_before: bool) -> f64 {
     reserved.saturating_sub(allocated).as_f64()
 }
 
-/// What each run needed above both of its ends.
-pub(super) fn given_back(session: &DeviceView<'_>, slots: &Slots) -> Vec<GivenBack> {
+/// Each run's peak above both of its ends.
+pub(super) fn given_back(session: &DeviceView<'_>, slots: &Slots) -> Vec<TransientUse> {
     let of_run = |run: &Run| {
         let row = session.row(run.idx)?;
         let peak = row.peak.map(Peak::low)?;
         let from = row.before.max(row.after.or(row.so_far))?;
         let extent = slots.extent(run.idx);
-        (peak > from).then(|| GivenBack {
+        (peak > from).then(|| TransientUse {
             at: f64::midpoint(extent.0, extent.1),
             extent,
             from: from.as_f64(),

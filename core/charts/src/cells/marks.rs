@@ -1,4 +1,4 @@
-//! What is known inside of a run: what it kept after each step, or each iteration of a loop.
+//! Levels inside a run: what it kept after each step, or each iteration of a loop.
 
 use super::super::device_view::DeviceView;
 use super::super::long_run::{axis_loop, judged_loop};
@@ -6,11 +6,10 @@ use gpumem_analyzer::of_points;
 use gpumem_model::recording::{Points, RunIdx, Series};
 use gpumem_model::units::Bytes;
 
-/// More steps than this are not told apart in a slot.
+/// More steps than this are indistinguishable in a slot.
 const MOST: usize = 64;
 
-/// The points that the user's code marked in a run, of the longest series; else those of the loop in which
-/// it grew or goes on.
+/// The longest series that the user's code marked in a run; else the loop in which it grew or is.
 fn points<'a>(session: &DeviceView<'a>, run: RunIdx) -> Option<&'a Points> {
     let series = session.recording.samples_of(run, session.device);
     let marked = series.filter(|(series, _)| matches!(series, Series::Marked(_)));

@@ -1,6 +1,6 @@
-//! What each cell kept: a row for each, and all of them over time, on one axis of runs.
+//! What each cell kept: one row per cell, and all cells over time, on one axis of runs.
 //!
-//! [`cells`] decides once what is known of each cell; the scenes only place it at a width.
+//! [`cells`] computes the data once; the scenes only lay it out for a width.
 
 mod layout;
 mod level;
@@ -15,55 +15,55 @@ mod slots;
 #[cfg(test)]
 mod tests;
 
-use super::Measure;
+use super::CellMeasure;
 use super::device_view::{DeviceView, by_cell};
 use gpumem_analyzer::{Analysis, Finding};
 use gpumem_model::recording::{DeviceIdx, Recording, RunIdx};
 use gpumem_model::units::{ByteDelta, Units};
 use gpumem_scene::Scene;
 
-pub use layout::Layout;
-use level::LevelPoint;
-pub use order::Rest;
-pub use over_time::Band;
+pub use layout::CellLayout;
+use level::CellPoint;
+pub use order::HiddenRows;
+pub use over_time::HoldingBand;
 pub use reading::ended;
 pub use row::CellRow;
 pub use slots::Slots;
 
 /// What the cells of a recording kept on one device.
 #[derive(Debug, Clone)]
-pub struct Cells {
+pub struct CellChart {
     /// A row for each cell: the worst finding first, then the largest total.
     pub rows: Vec<CellRow>,
     /// Where the runs are on the axis that all charts share.
     pub slots: Slots,
     /// The levels of the device, from left to right.
-    levels: Vec<LevelPoint>,
-    /// What runs gave back by their ends: place, level after, and the peak above it.
-    given_back: Vec<level::GivenBack>,
+    levels: Vec<CellPoint>,
+    /// Transient memory of runs: place, level after, and the peak above it.
+    given_back: Vec<level::TransientUse>,
     /// The runs that ran out of memory.
-    ooms: Vec<Oom>,
+    ooms: Vec<OomPlace>,
     /// The smallest limit that applies.
     capacity: Option<f64>,
     /// `In [3]`, of each slot.
     numbers: Vec<Option<u32>>,
     /// The last run goes on, and what it held since it began is not known.
     is_hatched: bool,
-    /// The device as people write it.
+    /// The device's name.
     device: String,
-    /// The levels of the session that this one is held against: from first to last on the same axis.
+    /// The levels of the session that this one is compared with, from first to last on the same axis.
     before: Vec<(f64, f64)>,
 }
 
 /// A run that ran out of memory.
 #[derive(Debug, Clone, Copy)]
-struct Oom {
+struct OomPlace {
     /// Where its slot is on the axis.
     at: f64,
     execution_count: Option<u32>,
 }
 
-impl Cells {
+impl CellChart {
     /// The row of a run's cell, with the position of the run among the cell's runs.
     pub fn find(&self, run: RunIdx) -> Option<(&CellRow, usize)> {
         self.rows.iter().find_map(|row| {
@@ -72,13 +72,13 @@ impl Cells {
         })
     }
 
-    /// The largest total: what a bar to scale is measured by.
+    /// The largest total, the scale of the bars.
     pub fn largest(&self) -> ByteDelta {
         let totals = self.rows.iter().map(|row| row.total);
         totals.max().unwrap_or_default().max(ByteDelta::ZERO)
     }
 
-    /// A run ran out of memory.
+    /// Whether a run ran out of memory.
     pub fn has_oom(&self) -> bool {
         !self.ooms.is_empty()
     }
@@ -88,7 +88,7 @@ impl Cells {
         self.is_hatched
     }
 
-    /// Holds all cells over time against those of another session, from its first run to its last.
+    /// Compares all cells over time with another session, from its first run to its last.
     pub fn hold_against(&mut self, before: &Self) {
         let levels = before.levels.iter();
         let levels = levels.filter_map(|point| Some((point.at, point.level?.max(0.0))));
@@ -96,25 +96,25 @@ impl Cells {
     }
 
     /// The chart of one row, that many pixels wide.
-    pub fn row_scene(&self, row: &CellRow, width: f64, measure: Measure) -> Scene {
+    pub fn row_scene(&self, row: &CellRow, width: f64, measure: CellMeasure) -> Scene {
         row_scene::scene(self, row, width, measure)
     }
 
     /// All cells over time, on a sheet as wide as the panel.
-    pub fn over_time(&self, layout: Layout, units: Units) -> Scene {
+    pub fn over_time(&self, layout: CellLayout, units: Units) -> Scene {
         over_time::scene(self, layout, units)
     }
 
     /// What fills the device now, from the bottom to the top of the chart over time.
-    pub fn bands(&self) -> Vec<Band> {
+    pub fn bands(&self) -> Vec<HoldingBand> {
         over_time::bands(self)
     }
 }
 
 /// What each cell kept on a device.
-pub fn cells(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> Cells {
+pub fn cells(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> CellChart {
     let session = DeviceView::new(recording, analysis, device);
-    let slots = Slots::of(&session);
+    let slots = Slots::new(&session);
     let worst = worst_findings(recording, analysis, device);
     let groups = by_cell(recording.cells().len(), session.runs());
     let mut rows: Vec<CellRow> = groups
@@ -126,11 +126,11 @@ pub fn cells(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> C
     let is_oom = |run: &&gpumem_model::recording::Run| {
         run.status == gpumem_model::recording::Status::OutOfMemory
     };
-    let ooms = runs().filter(is_oom).map(|run| Oom {
+    let ooms = runs().filter(is_oom).map(|run| OomPlace {
         at: slots.middle(run.idx),
         execution_count: run.execution_count,
     });
-    Cells {
+    CellChart {
         levels: level::levels(&session, &slots, &rows),
         given_back: level::given_back(&session, &slots),
         ooms: ooms.collect(),

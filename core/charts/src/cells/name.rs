@@ -1,12 +1,16 @@
-//! What a row calls its cell: the line that tells most of it.
+//! The name of a row: the most telling line of its cell.
 
 use super::super::device_view::DeviceView;
-use gpumem_analyzer::{Details, Finding, cell_label};
+use gpumem_analyzer::{Finding, FindingDetails, cell_label};
 use gpumem_model::printable::printable;
 use gpumem_model::recording::Run;
 
-/// The user's label; else the finding's line, or what the cell is called everywhere.
-pub(super) fn of(session: &DeviceView<'_>, runs: &[&Run], finding: Option<&Finding>) -> String {
+/// The user's label; else the finding's line, or the cell's usual name.
+pub(super) fn row_name(
+    session: &DeviceView<'_>,
+    runs: &[&Run],
+    finding: Option<&Finding>,
+) -> String {
     let latest = runs.last().expect("a cell with a row has runs");
     let label = latest.label.clone();
     let name = label
@@ -18,7 +22,7 @@ pub(super) fn of(session: &DeviceView<'_>, runs: &[&Run], finding: Option<&Findi
 /// The line that a finding is about.
 fn line_of(finding: &Finding) -> Option<String> {
     let statement = match &finding.details {
-        Details::Growth(details) => details.statement.clone(),
+        FindingDetails::Growth(details) => details.statement.clone(),
         _ => None,
     };
     let fix = finding.fix.as_ref().filter(|fix| !fix.elsewhere);

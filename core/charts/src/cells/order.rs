@@ -1,19 +1,18 @@
-//! Which rows stand first, and what is said of those that are not shown.
+//! The order of rows, and the summary of hidden rows.
 
 use std::cmp::Reverse;
 
 use super::CellRow;
 use gpumem_model::severity::Severity;
-use gpumem_model::units::count;
-use gpumem_model::units::{ByteDelta, Units};
+use gpumem_model::units::{ByteDelta, Units, count};
 
-/// How many of the rest are named; of more only the sum is told.
+/// At most this many of the rest are named; further ones are summed up.
 const NAMED: usize = 3;
-/// From so many cells on, names of the rest say little.
+/// With more cells than this, the rest are not named.
 const MANY: usize = 20;
 const NAME_LETTERS: usize = 24;
 
-/// Severity, then total. What is only good to know stands where its total is.
+/// Severity, then total. Findings for information only do not count.
 pub(super) fn sort(rows: &mut [CellRow]) {
     rows.sort_by_key(|row| {
         let severity = match row.sign {
@@ -29,18 +28,18 @@ pub(super) fn sort(rows: &mut [CellRow]) {
     });
 }
 
-/// The rows that are not shown, in a line.
+/// A line about the rows that are not shown.
 #[derive(Debug, Clone, Copy)]
-pub struct Rest<'a> {
+pub struct HiddenRows<'a> {
     /// They are in the order of the rows.
     pub rows: &'a [CellRow],
     /// How many cells there are, with those that are shown.
     pub n_cells: usize,
 }
 
-impl Rest<'_> {
+impl HiddenRows<'_> {
     /// `6 more cells: val_set +480 MiB, ema +192 MiB; 3 kept nothing`. Empty if there are none.
-    pub fn words(&self, units: Units) -> String {
+    pub fn describe(&self, units: Units) -> String {
         if self.rows.is_empty() {
             return String::new();
         }

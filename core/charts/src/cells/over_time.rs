@@ -1,10 +1,9 @@
-//! All cells over time: from nothing to the capacity, with what leaks hold at the bottom.
+//! All cells over time: from zero to the capacity, with leaks at the bottom.
 
 use super::super::columns::{columns, highest};
-use super::level::{GivenBack, LevelPoint};
-use super::{Cells, Layout};
-use gpumem_model::units::count;
-use gpumem_model::units::{ByteDelta, Bytes, Units};
+use super::level::{CellPoint, TransientUse};
+use super::{CellChart, CellLayout};
+use gpumem_model::units::{ByteDelta, Bytes, Units, count};
 use gpumem_scene::axis::ByteAxis;
 use gpumem_scene::hatch::hatch;
 use gpumem_scene::label::{Label, MEDIUM, Occupied, SMALL};
@@ -20,41 +19,37 @@ const SWATCH: f64 = 9.0;
 const LEADER: f64 = 9.0;
 /// Between two numbers of runs.
 const NUMBER: f64 = 46.0;
-/// A tick as near as this to the capacity would stand on its words.
+/// A tick this near to the capacity would overlap its label.
 const NEAR: f64 = 0.86;
 /// Above the highest level, where the capacity is not known.
 const ABOVE: f64 = 1.1;
 const WIDEST_BLOCK: f64 = 10.0;
 
-/// A part of what the device holds now.
+/// A part of the device's memory now.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Band {
+pub struct HoldingBand {
     /// `leaks`, `kept`, `cache`, `free`.
     pub name: &'static str,
-    /// How much.
+    /// Its bytes.
     pub size: Bytes,
     pub(super) role: Role,
 }
 
-/// What fills the device now, from the bottom up. What leaks hold is part of what is kept, and stands below.
-pub(super) fn bands(cells: &Cells) -> Vec<Band> {
-    let Some(last) = cells.levels.last() else {
-        return Vec::new();
-    };
-    let Some(level) = last.level else {
+/// The device's memory now, from the bottom up. Leaks are part of what is kept, and come first.
+pub(super) fn bands(cells: &CellChart) -> Vec<HoldingBand> {
+    let last = cells.levels.last();
+    let Some((last, level)) = last.and_then(|last| Some((last, last.level?))) else {
         return Vec::new();
     };
     let size = |n_bytes: f64| ByteDelta::from_f64(n_bytes.max(0.0)).magnitude();
-    let free = cells
-        .capacity
-        .map_or(0.0, |capacity| capacity - level - last.cache);
+    let free = cells.capacity.map_or(0.0, |it| it - level - last.cache);
     let bands = [
         ("leaks", last.leaks, Role::Leak),
         ("kept", level - last.leaks, Role::KeptArea),
         ("cache", last.cache, Role::CacheArea),
         ("free", free, Role::Panel),
     ];
-    let bands = bands.into_iter().map(|(name, n_bytes, role)| Band {
+    let bands = bands.into_iter().map(|(name, n_bytes, role)| HoldingBand {
         name,
         size: size(n_bytes),
         role,
@@ -62,15 +57,15 @@ pub(super) fn bands(cells: &Cells) -> Vec<Band> {
     bands.filter(|band| band.size > Bytes::ZERO).collect()
 }
 
-pub(super) fn scene(cells: &Cells, layout: Layout, units: Units) -> Scene {
+pub(super) fn scene(cells: &CellChart, layout: CellLayout, units: Units) -> Scene {
     let mut scene = sheet(layout.width, BOTTOM + FOOT, Role::Panel);
     let highest = highest_level(cells);
     let missing = match (cells.slots.runs().is_empty(), highest) {
         (true, _) => Some(NO_RUNS.to_owned()),
-        (_, None) => Some(format!(
-            "what these runs kept on {} is not known",
-            cells.device
-        )),
+        (_, None) => {
+            let device = &cells.device;
+            Some(format!("what these runs kept on {device} is not known"))
+        }
         _ => None,
     };
     if let Some(sentence) = missing {
@@ -80,7 +75,7 @@ pub(super) fn scene(cells: &Cells, layout: Layout, units: Units) -> Scene {
     let highest = highest.unwrap_or_default();
     let top = cells.capacity.filter(|capacity| *capacity >= highest);
     let top = top.unwrap_or(highest * ABOVE);
-    let mut chart = Chart {
+    let mut chart = OverTimeChart {
         cells,
         left: layout.chart_left(),
         right: layout.chart_right().min(scene.width),
@@ -107,27 +102,22 @@ pub(super) fn scene(cells: &Cells, layout: Layout, units: Units) -> Scene {
     chart.scene
 }
 
-fn highest_level(cells: &Cells) -> Option<f64> {
-    let levels = cells
-        .levels
-        .iter()
-        .filter_map(|point| Some(point.level? + point.cache));
+fn highest_level(cells: &CellChart) -> Option<f64> {
+    let levels = cells.levels.iter();
+    let levels = levels.filter_map(|point| Some(point.level? + point.cache));
     let peaks = cells.given_back.iter().map(|back| back.to);
     let before = cells.before.iter().map(|(_, level)| *level);
     levels.chain(peaks).chain(before).reduce(f64::max)
 }
 
-fn description(cells: &Cells, units: Units) -> String {
+fn description(cells: &CellChart, units: Units) -> String {
     let n_runs = count(cells.slots.runs().len(), "run");
-    let bands: Vec<String> = bands(cells)
-        .iter()
-        .map(|band| format!("{} {}", band.name, units.size(band.size)))
-        .collect();
+    let bands = bands(cells).into_iter();
+    let bands = bands.map(|band| format!("{} {}", band.name, units.size(band.size)));
+    let bands: Vec<String> = bands.collect();
     let of = cells.capacity.map_or(String::new(), |capacity| {
-        format!(
-            " of {}",
-            units.size(ByteDelta::from_f64(capacity).magnitude())
-        )
+        let capacity = ByteDelta::from_f64(capacity).magnitude();
+        format!(" of {}", units.size(capacity))
     });
     let ooms = match cells.ooms.len() {
         0 => String::new(),
@@ -142,37 +132,37 @@ fn description(cells: &Cells, units: Units) -> String {
 }
 
 /// A size that is drawn over time.
-type Size = fn(&LevelPoint) -> f64;
+type LevelOf = fn(&CellPoint) -> f64;
 
-struct Chart<'a> {
-    cells: &'a Cells,
+struct OverTimeChart<'a> {
+    cells: &'a CellChart,
     left: f64,
     right: f64,
     axis: ByteAxis,
     units: Units,
     /// Above the plot.
     occupied: Occupied,
-    /// What stands at the lines, over the areas.
+    /// Labels at the lines, over the areas.
     labels: Vec<Label>,
     scene: Scene,
 }
 
-impl Chart<'_> {
+impl OverTimeChart<'_> {
     fn x(&self, at: f64) -> f64 {
         self.left + at * (self.right - self.left)
     }
 
     /// The places and sizes of a line through what is known.
-    fn levels(&self, size: Size) -> Vec<(f64, f64)> {
+    fn levels(&self, size: LevelOf) -> Vec<(f64, f64)> {
         let known = self.cells.levels.iter().filter(|it| it.level.is_some());
         known.map(|point| (point.at, size(point))).collect()
     }
 
     /// From the highest to the lowest: each covers the lower part of the one before.
     fn draw_areas(&mut self) {
-        let areas: [(Size, Role); 3] = [
-            (LevelPoint::with_cache, Role::CacheArea),
-            (LevelPoint::in_use, Role::KeptArea),
+        let areas: [(LevelOf, Role); 3] = [
+            (CellPoint::with_cache, Role::CacheArea),
+            (CellPoint::in_use, Role::KeptArea),
             (|point| point.leaks, Role::Leak),
         ];
         let has_cache = self.cells.levels.iter().any(|point| point.cache > 0.0);
@@ -189,7 +179,7 @@ impl Chart<'_> {
     }
 
     fn draw_line(&mut self) {
-        let line = self.steps(self.levels(LevelPoint::in_use));
+        let line = self.steps(self.levels(CellPoint::in_use));
         self.scene.line(line, Role::Kept, 1.2, None);
         let before = self.steps(self.cells.before.clone());
         self.scene.line(before, Role::Text, 1.4, Some((4.0, 3.0)));
@@ -213,14 +203,11 @@ impl Chart<'_> {
 
     fn draw_given_back(&mut self) {
         let backs = &self.cells.given_back;
-        let slot = |back: &GivenBack| back.extent.1 - back.extent.0;
+        let slot = |back: &TransientUse| back.extent.1 - back.extent.0;
         let narrowest = backs.iter().map(slot).fold(1.0, f64::min);
         let width = (narrowest * (self.right - self.left) * 0.7).clamp(2.0, WIDEST_BLOCK);
-        let tops: Vec<(f64, f64)> = backs
-            .iter()
-            .map(|back| (self.x(back.at), back.to))
-            .collect();
-        let tops = highest(&tops);
+        let tops = backs.iter().map(|back| (self.x(back.at), back.to));
+        let tops = highest(&tops.collect::<Vec<_>>());
         let mut caps = Vec::new();
         let mut from = backs.iter();
         for (x, to) in tops {
@@ -229,8 +216,8 @@ impl Chart<'_> {
             let top = self.axis.y(to).max(TOP);
             let left = (x - width / 2.0).max(self.left).min(self.right - width);
             if bottom - top >= 1.0 {
-                self.scene
-                    .fill(Rect::new(left, top, width, bottom - top), Role::Back, 0.0);
+                let block = Rect::new(left, top, width, bottom - top);
+                self.scene.fill(block, Role::Back, 0.0);
                 caps.push(Rect::new(left, top, width, 1.5));
             }
         }
@@ -241,7 +228,7 @@ impl Chart<'_> {
 
     /// Lines at nothing, at the middle and at the capacity, with what stands at them; the areas stand on the
     /// lower ones.
-    fn draw_axis(&mut self, layout: Layout, top: f64) {
+    fn draw_axis(&mut self, layout: CellLayout, top: f64) {
         let mut ticks = self.axis.ticks(3);
         ticks.retain(|tick| *tick < NEAR * top);
         ticks.extend(self.cells.capacity.map(|_| top));
@@ -253,8 +240,8 @@ impl Chart<'_> {
             } else {
                 (Role::Line, 1.0)
             };
-            let ends = [Point::new(self.left, y), Point::new(self.right, y)];
-            self.scene.rule(ends[0], ends[1], role, width);
+            let ends = (self.left, self.right);
+            self.scene.horizontal(y, ends, role, width);
             let (at, anchor) = if layout.is_narrow() {
                 (Point::new(self.left + 2.0, y - 3.0), Anchor::Start)
             } else {
@@ -270,16 +257,11 @@ impl Chart<'_> {
 
     /// The slot of a run that goes on, if nothing else is known of it.
     fn draw_running(&mut self) {
-        let Some(run) = self
-            .cells
-            .slots
-            .runs()
-            .last()
-            .filter(|_| self.cells.is_hatched)
-        else {
+        let slots = &self.cells.slots;
+        let Some(run) = slots.runs().last().filter(|_| self.cells.is_hatched) else {
             return;
         };
-        let (left, right) = self.cells.slots.extent(*run);
+        let (left, right) = slots.extent(*run);
         let (left, right) = (self.x(left), self.x(right));
         let level = self.cells.levels.last().and_then(|point| point.level);
         let top = self.axis.y(level.unwrap_or_default()).min(BOTTOM - 8.0);
@@ -318,18 +300,16 @@ impl Chart<'_> {
         self.scene.text(now);
     }
 
-    /// Where a run wanted more than there is.
+    /// Marks runs that ran out of memory.
     fn draw_ooms(&mut self) {
         for oom in &self.cells.ooms {
             let x = crisp(self.x(oom.at));
             let ends = vec![Point::new(x, TOP - 12.0), Point::new(x, BOTTOM)];
             self.scene.line(ends, Role::Leak, 1.0, Some((2.0, 3.0)));
             for down in [-3.5, 3.5] {
-                let ends = [
-                    Point::new(x - 3.5, TOP - down),
-                    Point::new(x + 3.5, TOP + down),
-                ];
-                self.scene.line(ends.to_vec(), Role::Leak, 1.8, None);
+                let (from, to) = (TOP - down, TOP + down);
+                let (from, to) = (Point::new(x - 3.5, from), Point::new(x + 3.5, to));
+                self.scene.rule(from, to, Role::Leak, 1.8);
             }
         }
         let Some(first) = self.cells.ooms.first() else {
@@ -397,7 +377,7 @@ impl Chart<'_> {
     }
 }
 
-/// What is as light as the sheet has a frame.
+/// Colours as light as the sheet have a frame.
 const fn outline(role: Role) -> Role {
     match role {
         Role::CacheArea | Role::Panel => Role::BackCap,
@@ -405,7 +385,7 @@ const fn outline(role: Role) -> Role {
     }
 }
 
-/// Heights that are a line apart, from below as near as can be to those that are wanted.
+/// Heights at least one line apart, as near as possible to the wanted ones.
 fn spread(wanted: &[f64], (top, bottom): (f64, f64)) -> Vec<f64> {
     let mut places = Vec::new();
     let mut below = bottom + NAME_LINE;

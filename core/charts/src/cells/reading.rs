@@ -1,14 +1,14 @@
-//! A run read out: what the heads of the columns say while it is pointed at.
+//! The readout of a run under the pointer, in the heads of the columns.
 
-use super::super::reading::Reading;
-use super::Cells;
+use super::super::reading::RunDescription;
+use super::CellChart;
 use gpumem_model::recording::{RunIdx, Status};
 use gpumem_model::units::{ByteDelta, Units};
 use gpumem_wording::together;
 
-impl Cells {
-    /// A run in words; `None` if it is no run of the axis.
-    pub fn reading(&self, run: RunIdx, units: Units) -> Option<Reading> {
+impl CellChart {
+    /// The readout of a run; `None` if it is not on the axis.
+    pub fn reading(&self, run: RunIdx, units: Units) -> Option<RunDescription> {
         let (row, place) = self.find(run)?;
         let mark = row.mark(place);
         let size = |n_bytes: f64| units.size(ByteDelta::from_f64(n_bytes).magnitude());
@@ -37,7 +37,7 @@ impl Cells {
         parts.extend(level.map(|level| format!("all cells {}", size(level))));
         parts.extend(ended(mark.status).map(str::to_owned));
         let number = self.slots.place(run).and_then(|place| self.numbers[place]);
-        Some(Reading {
+        Some(RunDescription {
             place: number.map_or_else(|| format!("run {}", run.0 + 1), |n| format!("In [{n}]")),
             name: row.name.clone(),
             words: parts.join("; "),
@@ -45,7 +45,7 @@ impl Cells {
     }
 }
 
-/// What is said of a run that did not end well, or not yet.
+/// The text about a run that failed or has not ended.
 pub const fn ended(status: Status) -> Option<&'static str> {
     match status {
         Status::Ok => None,

@@ -15,7 +15,7 @@ use gpumem_wording::{Sign, cell_state};
 pub struct CellRow {
     /// Which cell.
     pub cell: CellIdx,
-    /// The line that tells most of it.
+    /// Its most telling line.
     pub name: String,
     /// Jupyter's number of its latest run.
     pub execution_count: Option<u32>,
@@ -25,7 +25,7 @@ pub struct CellRow {
     pub finding: Option<String>,
     /// It leaks: its colour is that of leaks.
     pub is_leak: bool,
-    /// What all of its runs kept together.
+    /// The sum over its runs.
     pub total: ByteDelta,
     /// What the latest run kept; `None` if that is not known.
     pub last: Option<ByteDelta>,
@@ -34,29 +34,29 @@ pub struct CellRow {
     /// Its runs, in order.
     pub runs: Vec<RunIdx>,
     /// What is known of each of them.
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<RunMark>,
 }
 
 /// One run of a cell. Sizes are bytes, places are shares of the axis.
 #[derive(Debug, Clone)]
-pub(super) struct Mark {
+pub(super) struct RunMark {
     pub(super) middle: f64,
     pub(super) extent: (f64, f64),
     pub(super) status: Status,
-    /// What it kept alone; `None` if that is not known.
+    /// What it alone kept; `None` if unknown.
     pub(super) kept: Option<f64>,
     /// What it kept together with other runs.
     pub(super) overlap: Option<Overlap>,
     /// What the cell had kept before it, and with it.
     pub(super) before: f64,
     pub(super) so_far: f64,
-    /// What it gave back by its end: its peak above the higher of its ends.
+    /// Its transient memory: its peak above the higher of its ends.
     pub(super) back: f64,
     /// What it had kept after each step, at places of the axis.
     pub(super) steps: Vec<(f64, f64)>,
 }
 
-impl Mark {
+impl RunMark {
     /// The run goes on, and what it held since it began is not known.
     pub(super) fn is_hatched(&self) -> bool {
         self.status == Status::Running && self.steps.is_empty()
@@ -82,7 +82,7 @@ impl CellRow {
         let n_turns = finding.and_then(|it| n_turns(session, it));
         Self {
             cell: latest.cell,
-            name: name::of(session, runs, finding),
+            name: name::row_name(session, runs, finding),
             execution_count: latest.execution_count,
             sign: finding.map(|finding| (Sign::from(finding), finding.severity)),
             finding: finding.map(|finding| finding.id.clone()),
@@ -125,13 +125,13 @@ impl CellRow {
         points
     }
 
-    /// What it had kept in all before and with the run of that position: for a reading.
-    pub(super) fn mark(&self, place: usize) -> &Mark {
+    /// The totals before and after the run at this position, for a readout.
+    pub(super) fn mark(&self, place: usize) -> &RunMark {
         &self.marks[place]
     }
 }
 
-fn mark(session: &DeviceView<'_>, slots: &Slots, run: &Run, so_far: f64) -> Mark {
+fn mark(session: &DeviceView<'_>, slots: &Slots, run: &Run, so_far: f64) -> RunMark {
     let row = session.row(run.idx);
     let before = row.and_then(|row| row.before);
     let after = row.and_then(|row| row.after.or(row.so_far));
@@ -154,7 +154,7 @@ fn mark(session: &DeviceView<'_>, slots: &Slots, run: &Run, so_far: f64) -> Mark
         let at = left + share * (right - left);
         (at, level.since(from).as_f64())
     });
-    Mark {
+    RunMark {
         middle: f64::midpoint(left, right),
         extent: (left, right),
         status: run.status,

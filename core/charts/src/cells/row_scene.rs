@@ -1,10 +1,10 @@
 //! One row as a picture: a step line of what is kept so far, a tick for each run, and what was given
 //! back above it. Or a bar for what each run kept.
 
-use super::super::Measure;
+use super::super::CellMeasure;
 use super::super::columns::{columns, highest};
-use super::Cells;
-use super::row::{CellRow, Mark};
+use super::CellChart;
+use super::row::{CellRow, RunMark};
 use gpumem_model::recording::Status;
 use gpumem_scene::hatch::hatch;
 use gpumem_scene::plot::crisp;
@@ -25,11 +25,11 @@ const LINE: f64 = 1.6;
 const DOT: f64 = 3.5;
 const HALO: f64 = 6.0;
 
-pub(super) fn scene(cells: &Cells, row: &CellRow, width: f64, measure: Measure) -> Scene {
+pub(super) fn scene(cells: &CellChart, row: &CellRow, width: f64, measure: CellMeasure) -> Scene {
     let height = if row.is_leak { LEAK_HEIGHT } else { HEIGHT };
-    let mut chart = Chart {
+    let mut chart = RowChart {
         row,
-        scale: Scale::new(row, measure, (TOP, height - FOOT)),
+        scale: RowScale::new(row, measure, (TOP, height - FOOT)),
         scene: Scene {
             width: width.max(1.0),
             height,
@@ -39,11 +39,11 @@ pub(super) fn scene(cells: &Cells, row: &CellRow, width: f64, measure: Measure) 
     };
     chart.draw_floor();
     match measure {
-        Measure::Total => {
+        CellMeasure::Total => {
             chart.draw_given_back();
             chart.draw_kept();
         }
-        Measure::PerRun => chart.draw_bars(),
+        CellMeasure::PerRun => chart.draw_bars(),
     }
     chart.draw_ticks();
     for oom in &cells.ooms {
@@ -56,14 +56,14 @@ pub(super) fn scene(cells: &Cells, row: &CellRow, width: f64, measure: Measure) 
     chart.scene
 }
 
-struct Chart<'a> {
+struct RowChart<'a> {
     row: &'a CellRow,
-    scale: Scale,
+    scale: RowScale,
     scene: Scene,
 }
 
 /// Bytes to heights.
-struct Scale {
+struct RowScale {
     low: f64,
     high: f64,
     top: f64,
@@ -72,17 +72,17 @@ struct Scale {
     back: f64,
 }
 
-impl Scale {
-    fn new(row: &CellRow, measure: Measure, (top, bottom): (f64, f64)) -> Self {
+impl RowScale {
+    fn new(row: &CellRow, measure: CellMeasure, (top, bottom): (f64, f64)) -> Self {
         let sizes: Vec<(f64, f64)> = match measure {
-            Measure::Total => row.kept_so_far(),
-            Measure::PerRun => row.marks.iter().flat_map(deltas).collect(),
+            CellMeasure::Total => row.kept_so_far(),
+            CellMeasure::PerRun => row.marks.iter().flat_map(deltas).collect(),
         };
         let sizes: Vec<f64> = sizes.into_iter().map(|(_, kept)| kept).collect();
         let high = sizes.iter().copied().fold(0.0, f64::max);
         let low = sizes.iter().copied().fold(0.0, f64::min);
         let back = row.marks.iter().map(|mark| mark.back).fold(0.0, f64::max);
-        let has_back = back > 0.0 && measure == Measure::Total;
+        let has_back = back > 0.0 && measure == CellMeasure::Total;
         let clipped = if has_back {
             HEADROOM * (bottom - top)
         } else {
@@ -97,14 +97,14 @@ impl Scale {
         }
     }
 
-    /// Where so many bytes stand.
+    /// The height of a number of bytes.
     fn y(&self, n_bytes: f64) -> f64 {
         let range = (self.high - self.low).max(1.0);
         self.bottom - (n_bytes - self.low) / range * (self.bottom - self.top)
     }
 }
 
-impl Chart<'_> {
+impl RowChart<'_> {
     fn x(&self, at: f64) -> f64 {
         at * self.scene.width
     }
@@ -112,8 +112,8 @@ impl Chart<'_> {
     /// The line of nothing kept.
     fn draw_floor(&mut self) {
         let y = crisp(self.scale.y(0.0));
-        let ends = [Point::new(0.0, y), Point::new(self.scene.width, y)];
-        self.scene.rule(ends[0], ends[1], Role::Line, 1.0);
+        let ends = (0.0, self.scene.width);
+        self.scene.horizontal(y, ends, Role::Line, 1.0);
     }
 
     fn draw_kept(&mut self) {
@@ -190,11 +190,7 @@ impl Chart<'_> {
     }
 
     fn block_width(&self) -> f64 {
-        let slots = self.row.marks.iter();
-        let narrowest = slots
-            .map(|mark| mark.extent.1 - mark.extent.0)
-            .fold(1.0, f64::min);
-        (self.x(narrowest) * 0.7).clamp(2.0, WIDEST)
+        (self.x(narrowest(self.row.marks.iter())) * 0.7).clamp(2.0, WIDEST)
     }
 
     /// What each run, or each of its steps, kept.
@@ -219,15 +215,9 @@ impl Chart<'_> {
     }
 
     fn bar_width(&self, n_steps: f64) -> f64 {
-        let slots = self
-            .row
-            .marks
-            .iter()
-            .filter(|mark| n_steps < 2.0 || !mark.steps.is_empty());
-        let narrowest = slots
-            .map(|mark| mark.extent.1 - mark.extent.0)
-            .fold(1.0, f64::min);
-        (self.x(narrowest) / n_steps * 0.6).clamp(1.0, WIDEST)
+        let marks = self.row.marks.iter();
+        let marks = marks.filter(|mark| n_steps < 2.0 || !mark.steps.is_empty());
+        (self.x(narrowest(marks)) / n_steps * 0.6).clamp(1.0, WIDEST)
     }
 
     /// A tick on the floor for each run; one with steps has a line.
@@ -246,11 +236,8 @@ impl Chart<'_> {
             }
             drawn_to = right;
             let left = left.max(0.0).min(self.scene.width - TICK);
-            let tick = Rect::new(left, bottom - TICK, (right - left).max(TICK), TICK);
-            let tick = Rect {
-                width: tick.width.min(self.scene.width - left),
-                ..tick
-            };
+            let width = (right - left).max(TICK).min(self.scene.width - left);
+            let tick = Rect::new(left, bottom - TICK, width, TICK);
             self.scene.fill(tick, self.row.line(), 0.0);
         }
     }
@@ -273,41 +260,38 @@ impl Chart<'_> {
     }
 
     /// Where a run that goes on is by now.
-    fn draw_now(&mut self, mark: &Mark) {
+    fn draw_now(&mut self, mark: &RunMark) {
         let x = self.x(mark.extent.1).min(self.scene.width - HALO);
         let y = self.scale.y(mark.so_far);
         let y = y.max(HALO).min(self.scene.height - HALO);
         for (radius, role) in [(HALO, self.row.area()), (DOT, self.row.line())] {
-            let dot = Rect::new(x - radius, y - radius, 2.0 * radius, 2.0 * radius);
-            self.scene.fill(dot, role, radius);
+            self.scene.dot(Point::new(x, y), radius, role);
         }
     }
 
-    fn draw_cross(&mut self, mark: &Mark) {
+    fn draw_cross(&mut self, mark: &RunMark) {
         let reach = 3.0;
-        let x = self
-            .x(mark.middle)
-            .max(reach + 1.0)
-            .min(self.scene.width - reach - 1.0);
+        let right = self.scene.width - reach - 1.0;
+        let x = self.x(mark.middle).max(reach + 1.0).min(right);
         let y = TOP + reach + 1.0;
         for down in [-reach, reach] {
-            let ends = vec![
-                Point::new(x - reach, y - down),
-                Point::new(x + reach, y + down),
-            ];
-            self.scene.line(ends, Role::Leak, 1.8, None);
+            let (from, to) = (y - down, y + down);
+            let (from, to) = (Point::new(x - reach, from), Point::new(x + reach, to));
+            self.scene.rule(from, to, Role::Leak, 1.8);
         }
     }
 }
 
+/// The width of the narrowest slot, as a share of the axis.
+fn narrowest<'a>(marks: impl Iterator<Item = &'a RunMark>) -> f64 {
+    let widths = marks.map(|mark| mark.extent.1 - mark.extent.0);
+    widths.fold(1.0, f64::min)
+}
+
 /// What a run, or each of its steps, kept: places of the axis, and bytes.
-fn deltas(mark: &Mark) -> Vec<(f64, f64)> {
+fn deltas(mark: &RunMark) -> Vec<(f64, f64)> {
     if mark.steps.is_empty() {
-        return mark
-            .kept
-            .map(|kept| (mark.middle, kept))
-            .into_iter()
-            .collect();
+        return Vec::from_iter(mark.kept.map(|kept| (mark.middle, kept)));
     }
     let half = (mark.extent.1 - mark.extent.0) / mark.steps.len() as f64 / 2.0;
     let mut before = 0.0;

@@ -18,7 +18,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    pub(super) fn of(session: &DeviceView<'_>) -> Self {
+    pub(super) fn new(session: &DeviceView<'_>) -> Self {
         let mut slots = Self::default();
         let mut end = 0.0;
         slots.edges.push(end);

@@ -6,13 +6,13 @@ use gpumem_scene::{Item, Role};
 
 const WIDTH: f64 = 352.0;
 
-fn of(plays: &[(&str, &[Play])]) -> Cells {
+fn chart(plays: &[(&str, &[Play])]) -> CellChart {
     let (recording, analysis) = session(plays);
     cells(&recording, &analysis, DeviceIdx(0))
 }
 
 /// A model, a leak over it, and its end.
-fn leaking() -> Cells {
+fn leaking() -> CellChart {
     let (recording, mut analysis) = session(&[
         ("model = build()", &[run(1200).peak(1250)]),
         (
@@ -26,7 +26,7 @@ fn leaking() -> Cells {
 }
 
 #[track_caller]
-fn check_rows(cells: &Cells, expected: &[&str]) {
+fn check_rows(cells: &CellChart, expected: &[&str]) {
     let units = Units::Binary;
     let rows = cells.rows.iter().map(|row| {
         let sign = row.sign.map_or("", |(sign, _)| sign.glyph());
@@ -66,7 +66,7 @@ fn a_row_says_how_its_cell_is() {
         ("d()", &[run(1).status(Status::Running)]),
     ];
     check_rows(
-        &of(plays),
+        &chart(plays),
         &[
             " a() +2 MiB · 2 runs, failed",
             " b() +1 MiB · out of memory",
@@ -94,7 +94,7 @@ fn steps_are_counted_if_the_finding_counts_them() {
 
 #[test]
 fn a_run_with_steps_has_eight_slots() {
-    let cells = of(&[("a()", &[run(8).steps(4)]), ("b()", &[run(1), run(1)])]);
+    let cells = chart(&[("a()", &[run(8).steps(4)]), ("b()", &[run(1), run(1)])]);
     let runs = cells.slots.runs();
     assert_eq!(cells.slots.extent(runs[0]), (0.0, 0.8));
     assert_eq!(cells.slots.extent(runs[2]), (0.9, 1.0));
@@ -110,7 +110,7 @@ fn a_leak_is_drawn_as_steps_with_what_was_given_back_above() {
     insta::assert_snapshot!(draw_log(&cells.row_scene(
         &cells.rows[0],
         WIDTH,
-        Measure::Total
+        CellMeasure::Total
     )));
 }
 
@@ -118,7 +118,7 @@ fn a_leak_is_drawn_as_steps_with_what_was_given_back_above() {
 fn each_run_is_a_bar_of_what_it_kept() {
     let cells = leaking();
     let bars = |row: usize, role| {
-        let scene = cells.row_scene(&cells.rows[row], WIDTH, Measure::PerRun);
+        let scene = cells.row_scene(&cells.rows[row], WIDTH, CellMeasure::PerRun);
         // Ticks have the colour of the bars.
         n_fills(&scene, role)
     };
@@ -130,8 +130,8 @@ fn each_run_is_a_bar_of_what_it_kept() {
 #[test]
 fn what_was_given_back_sets_the_height_only_if_nothing_was_kept() {
     let heights = |plays: &[Play], role| -> Vec<f64> {
-        let cells = of(&[("a()", plays)]);
-        let scene = cells.row_scene(&cells.rows[0], WIDTH, Measure::Total);
+        let cells = chart(&[("a()", plays)]);
+        let scene = cells.row_scene(&cells.rows[0], WIDTH, CellMeasure::Total);
         let heights = scene.items.iter().filter_map(|item| match item {
             Item::Fill {
                 rect, role: found, ..
@@ -149,9 +149,9 @@ fn what_was_given_back_sets_the_height_only_if_nothing_was_kept() {
 #[test]
 fn a_run_that_goes_on_is_hatched_in_every_chart() {
     let going_on = run(480).status(Status::Running);
-    let cells = of(&[("train()", &[run(200), going_on])]);
-    let row = cells.row_scene(&cells.rows[0], WIDTH, Measure::Total);
-    let all = cells.over_time(Layout::new(900.0), Units::Binary);
+    let cells = chart(&[("train()", &[run(200), going_on])]);
+    let row = cells.row_scene(&cells.rows[0], WIDTH, CellMeasure::Total);
+    let all = cells.over_time(CellLayout::new(900.0), Units::Binary);
     for scene in [row, all] {
         let log = draw_log(&scene);
         assert!(log.contains("Kept dashes"), "{log}");
@@ -162,9 +162,9 @@ fn a_run_that_goes_on_is_hatched_in_every_chart() {
 #[test]
 fn a_run_whose_steps_are_known_grows_instead() {
     let going_on = run(480).status(Status::Running).steps(8);
-    let cells = of(&[("train()", &[run(200), going_on])]);
-    let row = cells.row_scene(&cells.rows[0], WIDTH, Measure::Total);
-    let all = cells.over_time(Layout::new(900.0), Units::Binary);
+    let cells = chart(&[("train()", &[run(200), going_on])]);
+    let row = cells.row_scene(&cells.rows[0], WIDTH, CellMeasure::Total);
+    let all = cells.over_time(CellLayout::new(900.0), Units::Binary);
     let log = draw_log(&row);
     assert!(
         log.contains("Kept fill 342,2 7x7"),
@@ -180,9 +180,9 @@ fn a_run_whose_steps_are_known_grows_instead() {
 #[test]
 fn out_of_memory_crosses_every_chart_and_is_named_once() {
     let oom = run(0).peak(14_000).status(Status::OutOfMemory);
-    let cells = of(&[("a()", &[run(1000)]), ("b()", &[oom])]);
+    let cells = chart(&[("a()", &[run(1000)]), ("b()", &[oom])]);
     let crosses = |row: usize| {
-        let scene = cells.row_scene(&cells.rows[row], WIDTH, Measure::Total);
+        let scene = cells.row_scene(&cells.rows[row], WIDTH, CellMeasure::Total);
         let log = draw_log(&scene);
         (
             log.matches("Leak dashes").count(),
@@ -191,7 +191,7 @@ fn out_of_memory_crosses_every_chart_and_is_named_once() {
     };
     assert_eq!(crosses(0), (1, 0), "only the line");
     assert_eq!(crosses(1), (1, 2), "the line and a cross");
-    let all = cells.over_time(Layout::new(900.0), Units::Binary);
+    let all = cells.over_time(CellLayout::new(900.0), Units::Binary);
     assert!(texts(&all).contains(&"out of memory, In [2]"));
     assert!(all.description.ends_with("One run ran out of memory."));
     assert_sound(&all);
@@ -201,20 +201,20 @@ fn out_of_memory_crosses_every_chart_and_is_named_once() {
 fn out_of_memory_at_the_edge_of_the_sheet_is_on_it() {
     let mut plays = vec![run(1); 400];
     plays.push(run(0).status(Status::OutOfMemory));
-    let cells = of(&[("a()", &plays)]);
-    assert_sound(&cells.row_scene(&cells.rows[0], 167.44, Measure::Total));
+    let cells = chart(&[("a()", &plays)]);
+    assert_sound(&cells.row_scene(&cells.rows[0], 167.44, CellMeasure::Total));
 }
 
 #[test]
 fn all_cells_stand_between_nothing_and_the_capacity() {
     insta::assert_snapshot!(draw_log(
-        &leaking().over_time(Layout::new(900.0), Units::Binary)
+        &leaking().over_time(CellLayout::new(900.0), Units::Binary)
     ));
 }
 
 #[test]
 fn in_one_column_the_names_stand_elsewhere() {
-    let scene = leaking().over_time(Layout::new(360.0), Units::Binary);
+    let scene = leaking().over_time(CellLayout::new(360.0), Units::Binary);
     assert_eq!(
         texts(&scene),
         ["8 GiB", "16 GiB", "In [1]", "[2]", "[3]", "[4]", "now"]
@@ -237,12 +237,12 @@ fn leaks_are_a_part_of_what_is_kept() {
 
 #[test]
 fn what_it_is_held_against_is_a_dashed_line() {
-    let mut cells = of(&[("a()", &[run(100), run(0)])]);
+    let mut cells = chart(&[("a()", &[run(100), run(0)])]);
     cells.hold_against(&leaking());
-    let scene = cells.over_time(Layout::new(900.0), Units::Binary);
+    let scene = cells.over_time(CellLayout::new(900.0), Units::Binary);
     assert!(draw_log(&scene).contains("Text dashes"));
     assert_sound(&scene);
-    let alone = of(&[("a()", &[run(100)])]).over_time(Layout::new(900.0), Units::Binary);
+    let alone = chart(&[("a()", &[run(100)])]).over_time(CellLayout::new(900.0), Units::Binary);
     assert!(!draw_log(&alone).contains("Text dashes"));
 }
 
@@ -271,12 +271,12 @@ fn the_rest_is_a_line() {
             .zip(&plays)
             .map(|(source, plays)| (source.as_str(), &plays[..]))
             .collect();
-        let cells = of(&all);
-        let rest = Rest {
+        let cells = chart(&all);
+        let rest = HiddenRows {
             rows: &cells.rows[shown..],
             n_cells: cells.rows.len(),
         };
-        assert_eq!(rest.words(Units::Binary), expected);
+        assert_eq!(rest.describe(Units::Binary), expected);
     };
     check(5, 5, "");
     check(5, 0, "5 more cells: x4 +2 MiB, x3 +1 MiB; 3 kept nothing");
@@ -290,13 +290,13 @@ fn a_thousand_runs_are_no_more_than_a_screen_shows() {
     let sources: Vec<String> = (0..120).map(|n| format!("x{n} = f({n})")).collect();
     let kept = [run(1).peak(9)];
     let order = (0..1000).map(|n| (sources[n * 7 % 120].as_str(), &kept[..]));
-    let cells = of(&order.collect::<Vec<_>>());
-    let alone = of(&[("a()", &vec![run(1).peak(9); 4000])]);
+    let cells = chart(&order.collect::<Vec<_>>());
+    let alone = chart(&[("a()", &vec![run(1).peak(9); 4000])]);
     for (cells, most) in [(&cells, 60), (&alone, 900)] {
-        let scene = cells.row_scene(&cells.rows[0], WIDTH, Measure::Total);
+        let scene = cells.row_scene(&cells.rows[0], WIDTH, CellMeasure::Total);
         assert!(scene.items.len() < most, "{} items", scene.items.len());
         assert_sound(&scene);
-        let scene = cells.over_time(Layout::new(900.0), Units::Binary);
+        let scene = cells.over_time(CellLayout::new(900.0), Units::Binary);
         assert!(scene.items.len() < 900, "{} items", scene.items.len());
         assert_sound(&scene);
     }
@@ -305,7 +305,7 @@ fn a_thousand_runs_are_no_more_than_a_screen_shows() {
 #[test]
 fn nothing_known_is_said() {
     let said = |plays: &[(&str, &[Play])]| {
-        let scene = of(plays).over_time(Layout::new(900.0), Units::Binary);
+        let scene = chart(plays).over_time(CellLayout::new(900.0), Units::Binary);
         texts(&scene).join(" ")
     };
     assert_eq!(

@@ -5,7 +5,7 @@ use gpumem_model::units::{Bytes, Nanos};
 
 /// What is known where an iteration ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct LevelPoint {
+pub(super) struct IterationLevel {
     /// How many iterations had ended.
     pub(super) iteration: f64,
     pub(super) level: Bytes,
@@ -13,17 +13,17 @@ pub(super) struct LevelPoint {
 
 /// The levels of a loop in one run.
 #[derive(Debug, Clone)]
-pub(super) struct Course {
-    pub(super) points: Vec<LevelPoint>,
+pub(super) struct IterationLevels {
+    pub(super) points: Vec<IterationLevel>,
     /// How many iterations ended.
     pub(super) n_all: u64,
     /// The level before the first of them.
     pub(super) start: Bytes,
-    /// When so many iterations had ended, from the first to the last.
+    /// The instants at which iterations ended, from the first to the last.
     paces: Vec<(f64, Nanos)>,
 }
 
-impl Course {
+impl IterationLevels {
     /// `None` if no level is known.
     pub(super) fn new(
         counted: &Loop,
@@ -40,7 +40,11 @@ impl Course {
             {
                 paces.push((iteration, point.at));
             }
-            known.extend(levels.get(idx).map(|level| LevelPoint { iteration, level }));
+            known.extend(
+                levels
+                    .get(idx)
+                    .map(|level| IterationLevel { iteration, level }),
+            );
         }
         let last = known.last()?.iteration;
         let n_all = counted.n_iterations.max(last as u64);
@@ -71,7 +75,7 @@ impl Course {
         self.points.last().map_or(Bytes::ZERO, |point| point.level)
     }
 
-    /// The level when so many iterations had ended.
+    /// The level after `iteration` iterations.
     pub(super) fn level(&self, iteration: f64) -> Bytes {
         let until = self
             .points
@@ -98,7 +102,7 @@ impl Course {
         self.iteration(at).min(self.n_all as f64)
     }
 
-    /// When so many iterations had ended.
+    /// The instant at which `iteration` iterations had ended.
     pub(super) fn instant(&self, iteration: f64) -> Nanos {
         let (before, after) = self.between(|(n, _)| *n <= iteration);
         let (from, to) = (before.1.as_f64(), after.1.as_f64());
@@ -129,7 +133,7 @@ mod tests {
     use gpumem_model::recording::Sample;
 
     /// Iterations that end at these milliseconds; counting begins at 1000.
-    fn course(ends: &[(u64, u64)]) -> Course {
+    fn course(ends: &[(u64, u64)]) -> IterationLevels {
         let points = ends.iter().map(|(n, at)| Sample {
             ordinal: *n,
             at: Nanos::millis(*at),
@@ -143,11 +147,11 @@ mod tests {
             last_at: Nanos::millis(ends.last().map_or(0, |(_, at)| *at)),
             ..Loop::default()
         };
-        Course::new(&counted, (&points, points.allocated()), None).expect("levels")
+        IterationLevels::new(&counted, (&points, points.allocated()), None).expect("levels")
     }
 
     #[track_caller]
-    fn check(course: &Course, iteration: f64, millis: u64) {
+    fn check(course: &IterationLevels, iteration: f64, millis: u64) {
         assert_eq!(course.instant(iteration), Nanos::millis(millis));
         assert!((course.iteration(Nanos::millis(millis)) - iteration).abs() < 1e-9);
     }

@@ -1,18 +1,17 @@
 //! The picture of one long run.
 
-use super::course::Course;
+use super::course::IterationLevels;
 use super::looks::InsideLook;
 use super::scale::{Scale, time_ticks};
 use super::{LongRun, unit};
 use crate::columns::columns;
 use gpumem_analyzer::LoopPlace;
-use gpumem_model::units::count;
-use gpumem_model::units::{Bytes, Units};
+use gpumem_model::units::{Bytes, Units, count};
 use gpumem_scene::axis::ByteAxis;
 use gpumem_scene::hatch::stripes_below;
 use gpumem_scene::label::{Label, Occupied};
 use gpumem_scene::plot::{Plot, crisp, sheet};
-use gpumem_scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
+use gpumem_scene::{Anchor, Face, Point, Rect, Role, Scene, Target};
 
 /// A picture that is less wide has less in it.
 const NARROW: f64 = 560.0;
@@ -29,7 +28,7 @@ const TIME: f64 = 27.0;
 const MAX_TICKS: usize = 4;
 /// A tick that is nearer to the end or to the forecast is left out.
 const BETWEEN_TICKS: f64 = 34.0;
-/// A forecast that is farther than so many times what was run is told, not drawn.
+/// A forecast farther ahead than this many times the iterations so far is written, not drawn.
 const FAR: f64 = 3.0;
 /// Of more looks than this, those stand out at which the iterations had doubled.
 const MANY_LOOKS: usize = 8;
@@ -40,7 +39,7 @@ const INNER: f64 = 4.0;
 const DOT: f64 = 4.0;
 
 pub(super) fn scene(run: &LongRun<'_>, width: f64, units: Units) -> Scene {
-    let mut drawing = Drawing::new(run, width, units);
+    let mut drawing = LongRunDrawing::new(run, width, units);
     drawing.draw_grid();
     drawing.draw_levels();
     drawing.draw_forecast();
@@ -56,12 +55,12 @@ pub(super) fn scene(run: &LongRun<'_>, width: f64, units: Units) -> Scene {
 
 /// Where iterations stand in a picture of that width.
 pub(super) fn scale(run: &LongRun<'_>, width: f64) -> Scale {
-    Drawing::new(run, width, Units::default()).scale
+    LongRunDrawing::new(run, width, Units::default()).scale
 }
 
-struct Drawing<'a> {
+struct LongRunDrawing<'a> {
     run: &'a LongRun<'a>,
-    course: &'a Course,
+    course: &'a IterationLevels,
     scene: Scene,
     plot: Plot,
     axis: ByteAxis,
@@ -77,7 +76,7 @@ struct Drawing<'a> {
     full: Option<(f64, u64)>,
 }
 
-impl<'a> Drawing<'a> {
+impl<'a> LongRunDrawing<'a> {
     fn new(run: &'a LongRun<'a>, width: f64, units: Units) -> Self {
         let course = &run.course;
         let is_narrow = width < NARROW;
@@ -93,7 +92,7 @@ impl<'a> Drawing<'a> {
         let capacity = run.capacity.filter(|_| full.is_some() || run.is_running());
         let highest = course
             .levels()
-            .chain(run.inner.iter().flat_map(Course::levels))
+            .chain(run.inner.iter().flat_map(IterationLevels::levels))
             .max();
         let highest = highest.max(capacity).unwrap_or_default();
         let floor = if capacity.is_some() {
@@ -153,7 +152,7 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    const fn words(&self) -> Role {
+    const fn text_role(&self) -> Role {
         if self.run.is_leak {
             Role::LeakText
         } else {
@@ -176,28 +175,18 @@ impl<'a> Drawing<'a> {
             return;
         };
         let y = crisp(self.y(capacity));
-        let ends = [
-            Point::new(self.plot.left, y),
-            Point::new(self.plot.right, y),
-        ];
-        self.scene.rule(ends[0], ends[1], Role::Text, 1.5);
-        let ticks = self.axis.ticks(MAX_TICKS);
-        if ticks
-            .iter()
-            .all(|tick| (self.axis.y(*tick) - y).abs() > 14.0)
-        {
+        let ends = (self.plot.left, self.plot.right);
+        self.scene.horizontal(y, ends, Role::Text, 1.5);
+        let is_near = |tick: &f64| (self.axis.y(*tick) - y).abs() <= 14.0;
+        if !self.axis.ticks(MAX_TICKS).iter().any(is_near) {
             let at = Point::new(self.plot.left - 8.0, y + 4.0);
             let label = Label::new(self.units.size(capacity), at);
             self.scene.text(label.anchor(Anchor::End));
         }
         // What was there before the run.
         let top = self.y(self.run.base);
-        let rect = Rect::new(
-            self.plot.left,
-            top,
-            self.plot.width(),
-            self.plot.bottom - top,
-        );
+        let (width, height) = (self.plot.width(), self.plot.bottom - top);
+        let rect = Rect::new(self.plot.left, top, width, height);
         self.scene.fill(rect, Role::KeptArea, 0.0);
     }
 
@@ -206,13 +195,10 @@ impl<'a> Drawing<'a> {
         let first = (0.0, self.course.start);
         let points = self.course.points.iter().map(|it| (it.iteration, it.level));
         let levels = std::iter::once(first).chain(points);
-        let levels: Vec<(f64, f64)> = levels
-            .map(|(n, level)| (self.x(n), level.as_f64()))
-            .collect();
-        let shown = columns(&levels).into_iter();
-        shown
-            .map(|(x, level)| (x, Bytes::new(level as u64)))
-            .collect()
+        let levels = levels.map(|(n, level)| (self.x(n), level.as_f64()));
+        let shown = columns(&levels.collect::<Vec<_>>()).into_iter();
+        let shown = shown.map(|(x, level)| (x, Bytes::new(level as u64)));
+        shown.collect()
     }
 
     fn draw_levels(&mut self) {
@@ -234,9 +220,8 @@ impl<'a> Drawing<'a> {
         self.scene.line(line, self.line(), 2.0, None);
         if self.run.inner.is_some() && self.is_by_pass() {
             for point in &self.course.points {
-                let (x, y) = (self.x(point.iteration), self.y(point.level));
-                let dot = Rect::new(x - 2.5, y - 2.5, 5.0, 5.0);
-                self.scene.fill(dot, self.line(), 2.5);
+                let at = Point::new(self.x(point.iteration), self.y(point.level));
+                self.scene.dot(at, 2.5, self.line());
             }
         }
     }
@@ -248,19 +233,11 @@ impl<'a> Drawing<'a> {
         let mut teeth = Vec::new();
         for (idx, point) in inner.points.iter().enumerate() {
             let from = at(point.iteration);
-            let pass = self
-                .course
-                .points
-                .partition_point(|it| it.iteration <= from);
-            let ends = self
-                .course
-                .points
-                .get(pass)
-                .map_or(self.scale.end, |it| it.iteration);
-            let next = inner
-                .points
-                .get(idx + 1)
-                .map_or(ends, |it| at(it.iteration));
+            let passes = &self.course.points;
+            let pass = passes.get(passes.partition_point(|it| it.iteration <= from));
+            let ends = pass.map_or(self.scale.end, |it| it.iteration);
+            let next = inner.points.get(idx + 1);
+            let next = next.map_or(ends, |it| at(it.iteration));
             let (left, right) = (self.x(from), self.x(next.min(ends)));
             let (top, bottom) = (self.y(point.level), self.y(self.course.level(from)));
             if right > left && bottom > top {
@@ -295,7 +272,7 @@ impl<'a> Drawing<'a> {
         let foot = Point::new(from.x, self.plot.bottom);
         self.scene
             .line(vec![from, foot], Role::Muted, 1.0, Some((2.0, 3.0)));
-        self.dot(to, DOT, self.line());
+        self.scene.dot(to, DOT, self.line());
         let words = if self.is_narrow {
             "if it goes on"
         } else {
@@ -312,12 +289,6 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    fn dot(&mut self, at: Point, radius: f64, role: Role) {
-        let (left, top) = (at.x - radius, at.y - radius);
-        let rect = Rect::new(left, top, 2.0 * radius, 2.0 * radius);
-        self.scene.fill(rect, role, radius);
-    }
-
     /// The axis of iterations: the forecast and the end first, then what has room beside them.
     fn draw_iterations(&mut self) {
         let bottom = self.plot.bottom;
@@ -331,7 +302,7 @@ impl<'a> Drawing<'a> {
             let at = Point::new(self.x(full), baseline);
             let label = Label::new(shown.to_string(), at)
                 .face(Face::Bold)
-                .role(self.words());
+                .role(self.text_role());
             self.write(label.anchor(Anchor::Middle).between(0.0, self.scene.width));
             fixed.push(at.x);
         }
@@ -403,28 +374,22 @@ impl<'a> Drawing<'a> {
 
     fn tick(&mut self, x: f64, (top, length): (f64, f64)) {
         let x = crisp(x).min(self.scene.width);
-        let ends = [Point::new(x, top), Point::new(x, top + length)];
-        self.scene.rule(ends[0], ends[1], Role::Device, 1.0);
+        self.scene
+            .vertical(x, (top, top + length), Role::Device, 1.0);
     }
 
     /// The axis of time follows that of iterations: its ticks need not be even.
     fn draw_time(&mut self) {
         let y = crisp(self.plot.bottom + TIME);
-        let ends = [
-            Point::new(self.plot.left, y),
-            Point::new(self.plot.right, y),
-        ];
-        self.scene.rule(ends[0], ends[1], Role::Device, 1.0);
+        let ends = (self.plot.left, self.plot.right);
+        self.scene.horizontal(y, ends, Role::Device, 1.0);
         let baseline = y + 14.0;
         if !self.is_narrow {
             let at = Point::new(self.scene.width, baseline);
             self.write(Label::new("time", at).anchor(Anchor::End));
         }
         let started = self.run.run.started;
-        let (from, to) = (
-            self.course.instant(0.0),
-            self.course.instant(self.scale.end),
-        );
+        let [from, to] = [0.0, self.scale.end].map(|n| self.course.instant(n));
         let mut left = f64::NEG_INFINITY;
         for (after, words) in time_ticks(to.since(started)) {
             let at = started + after;
@@ -443,7 +408,7 @@ impl<'a> Drawing<'a> {
 
     /// What stands at the right end of the plot, or above it.
     fn write_beside(&mut self) {
-        let (right, role) = (self.plot.right + 9.0, self.words());
+        let (right, role) = (self.plot.right + 9.0, self.text_role());
         let bold = |words: String, at: Point| Label::new(words, at).face(Face::Bold).role(role);
         if let (Some((_, shown)), Some(capacity)) = (self.full, self.capacity) {
             let y = self.y(capacity);
@@ -506,20 +471,14 @@ impl<'a> Drawing<'a> {
             (self.end().x - self.plot.left).max(0.0),
             self.plot.bottom - self.plot.top,
         );
-        self.scene.hits.push(Hit {
-            rect: plot,
-            target: Target::Run(run.run()),
-        });
+        self.scene.respond(plot, Target::Run(run.run()));
         let places: Vec<Point> = run.looks().iter().map(|look| self.place(look)).collect();
         let with_words = self.with_words();
         for (idx, at) in places.iter().enumerate() {
-            self.dot(*at, DOT + 1.0, self.line());
-            self.dot(*at, DOT - 1.0, Role::Panel);
-            let rect = Rect::new(at.x - 10.0, at.y - 10.0, 20.0, 20.0);
-            self.scene.hits.push(Hit {
-                rect,
-                target: Target::Look(idx),
-            });
+            self.scene.dot(*at, DOT + 1.0, self.line());
+            self.scene.dot(*at, DOT - 1.0, Role::Panel);
+            self.scene
+                .respond(Rect::around(*at, 10.0), Target::Look(idx));
         }
         for idx in with_words.into_iter().rev() {
             self.write_look(&run.looks()[idx], places[idx]);
@@ -581,14 +540,10 @@ impl<'a> Drawing<'a> {
         bounds.y > 0.0 && bounds.y + bounds.height < self.y(highest) - 2.0
     }
 
-    /// Who it is that grows, in its area, and what the teeth are.
+    /// The name that grows, in its area, and what the teeth are.
     fn write_names(&mut self) {
-        let holders = self
-            .run
-            .looks()
-            .iter()
-            .rev()
-            .filter_map(|look| look.holders.first());
+        let looks = self.run.looks().iter().rev();
+        let holders = looks.filter_map(|look| look.holders.first());
         let of_finding = self.run.finding.and_then(|it| it.holders.first());
         let name = of_finding.map(|it| it.name.clone());
         let name = name.or_else(|| holders.map(|it| it.name.clone()).next());
@@ -612,16 +567,13 @@ impl<'a> Drawing<'a> {
         let (Some(inner), false) = (&self.run.inner, self.is_narrow) else {
             return;
         };
-        let height = |it: &super::course::LevelPoint| {
+        let height = |it: &super::course::IterationLevel| {
             let n = self.course.iteration_in_run(inner.instant(it.iteration));
             (it.level.saturating_sub(self.course.level(n)), n, it.level)
         };
         let until = 0.75 * self.course.n_all as f64;
-        let teeth = inner
-            .points
-            .iter()
-            .map(height)
-            .filter(|(_, n, _)| *n < until);
+        let teeth = inner.points.iter().map(height);
+        let teeth = teeth.filter(|(_, n, _)| *n < until);
         let Some((tooth, n, level)) = teeth.max_by_key(|(tooth, ..)| *tooth) else {
             return;
         };
@@ -629,22 +581,15 @@ impl<'a> Drawing<'a> {
             return;
         }
         let name = self.run.inner_loop().map(|it| LoopPlace::new(it).name());
+        let (name, size) = (name.unwrap_or_default(), self.units.size(tooth));
         let lines = [
-            format!(
-                "{}: {}, given back",
-                name.unwrap_or_default(),
-                self.units.size(tooth)
-            ),
+            format!("{name}: {size}, given back"),
             format!("at the end of each {}", self.run.unit()),
         ];
         let tip = Point::new(self.x(n), self.y(level));
         let at = Point::new(tip.x - 40.0, (tip.y - 34.0).max(self.plot.top + 8.0));
-        let labels: Vec<Label> = (0..2)
-            .map(|idx| {
-                let at = Point::new(at.x, at.y + 13.0 * idx as f64);
-                Label::new(&lines[idx], at).anchor(Anchor::End)
-            })
-            .collect();
+        let labels = [0.0, 1.0].map(|n| Point::new(at.x, at.y + 13.0 * n));
+        let labels = [0, 1].map(|idx| Label::new(&lines[idx], labels[idx]).anchor(Anchor::End));
         let is_inside = labels.iter().all(|it| {
             let bounds = it.bounds();
             bounds.x > self.plot.left && bounds.y + bounds.height < tip.y
@@ -663,8 +608,8 @@ impl<'a> Drawing<'a> {
     fn draw_now(&mut self) {
         if self.run.is_running() {
             let end = self.end();
-            self.dot(end, DOT + 4.0, self.area());
-            self.dot(end, DOT + 1.0, self.line());
+            self.scene.dot(end, DOT + 4.0, self.area());
+            self.scene.dot(end, DOT + 1.0, self.line());
         }
     }
 

@@ -1,17 +1,16 @@
-//! Looks at who holds memory, while the run went on.
+//! Looks for holders during a run.
 
-use super::course::Course;
+use super::course::IterationLevels;
 use crate::device_view::DeviceView;
 use gpumem_analyzer::Finding;
 use gpumem_model::holders::Holder;
 use gpumem_model::recording::Run;
-use gpumem_model::units::count;
-use gpumem_model::units::{ByteDelta, Bytes, Nanos, Units};
+use gpumem_model::units::{ByteDelta, Bytes, Nanos, Units, count};
 
-/// Names that a look is shown with.
+/// Number of names shown per look.
 const MAX_HOLDERS: usize = 3;
 
-/// What a look while a run went on found: [`LongRun::looks`](super::LongRun::looks).
+/// The result of a look during a run: [`LongRun::looks`](super::LongRun::looks).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InsideLook {
     /// Since the recording's start.
@@ -24,14 +23,14 @@ pub struct InsideLook {
     pub holders: Vec<LookedHolder>,
 }
 
-/// A name with what it held at a look.
+/// A name with its memory at a look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LookedHolder {
-    /// As the user knows it.
+    /// Its path.
     pub name: String,
-    /// How many tensors; zero if that is not known.
+    /// Number of tensors; zero if unknown.
     pub n_tensors: u64,
-    /// How much.
+    /// Its bytes.
     pub n_bytes: Bytes,
     /// How much more of both than at the look before.
     since: Option<(u64, ByteDelta)>,
@@ -72,7 +71,7 @@ impl LookedHolder {
 pub(super) fn looks(
     session: &DeviceView<'_>,
     run: &Run,
-    axis: &Course,
+    axis: &IterationLevels,
     finding: Option<&Finding>,
 ) -> Vec<InsideLook> {
     let main = finding.and_then(|it| it.holders.first()).map(|it| &it.name);

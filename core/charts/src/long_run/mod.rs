@@ -1,5 +1,5 @@
-//! One long run: its level over the iterations of a loop in it, what each look at its holders found, and
-//! where its growth leads.
+//! One long run: its level over the iterations of a loop in it, the results of looks for holders, and the
+//! forecast of its growth.
 
 mod course;
 mod drawing;
@@ -11,19 +11,18 @@ mod tests;
 pub use looks::{InsideLook, LookedHolder};
 
 use super::device_view::DeviceView;
-use super::reading::Reading;
-use course::Course;
+use super::reading::RunDescription;
+use course::IterationLevels;
 use gpumem_analyzer::{
-    Analysis, Details, Finding, FindingKind, GrowthDetails, LoopPlace, of_points,
+    Analysis, Finding, FindingDetails, FindingKind, GrowthDetails, LoopPlace, of_points,
 };
 use gpumem_model::recording::{
     CellIdx, DeviceIdx, Loop, LoopIdx, LoopKind, Points, Recording, Run, RunIdx, Series,
 };
-use gpumem_model::units::count;
-use gpumem_model::units::{Bytes, Nanos, Units};
+use gpumem_model::units::{Bytes, Nanos, Units, count};
 use gpumem_scene::Scene;
 
-/// Fewer iterations foretell nothing.
+/// Fewer iterations give no forecast.
 const MIN_FORESEEING: u64 = 6;
 
 /// One run of a cell, by the iterations of a loop in it.
@@ -47,9 +46,9 @@ pub struct LongRun<'a> {
     loops: Vec<&'a Loop>,
     /// The one that is.
     counted: &'a Loop,
-    course: Course,
+    course: IterationLevels,
     /// Inside of it: the levels of the loop that turns most.
-    inner: Option<Course>,
+    inner: Option<IterationLevels>,
     inner_loop: Option<&'a Loop>,
     looks: Vec<InsideLook>,
     /// The finding about it, if it stands.
@@ -127,7 +126,7 @@ impl<'a> LongRun<'a> {
         let before = session.row(run.idx).and_then(|row| row.before);
         let course = |of: &Loop| {
             let (_, points) = points(of)?;
-            Course::new(of, (points, of_points(points, metric)), before)
+            IterationLevels::new(of, (points, of_points(points, metric)), before)
         };
         let inside = loops.iter().filter(|it| is_in(it, counted));
         let inner = inside.max_by_key(|it| points(it).map_or(0, |(_, points)| points.len()));
@@ -177,11 +176,8 @@ impl<'a> LongRun<'a> {
     pub fn title(&self) -> (String, String) {
         let number = self.run.execution_count;
         let cell = number.map_or(String::new(), |n| format!(" in In [{n}]"));
-        let as_it_runs = if self.is_running() {
-            ", as it runs"
-        } else {
-            ""
-        };
+        let is_running = self.is_running();
+        let as_it_runs = if is_running { ", as it runs" } else { "" };
         let name = LoopPlace::new(self.counted).name();
         let from = self.counted.counted_from.since(self.run.started);
         let from = if self.counted.was_running {
@@ -195,7 +191,7 @@ impl<'a> LongRun<'a> {
         )
     }
 
-    /// What a look while it went on found, in order.
+    /// The results of looks during the run, in order.
     pub fn looks(&self) -> &[InsideLook] {
         &self.looks
     }
@@ -219,10 +215,9 @@ impl<'a> LongRun<'a> {
     }
 
     /// An instant in words: iteration, time, level, and who held it at the look before.
-    pub fn reading(&self, at: Nanos, name: &str, units: Units) -> Reading {
+    pub fn reading(&self, at: Nanos, name: &str, units: Units) -> RunDescription {
         let iteration = self.course.iteration_in_run(at);
         let level = self.course.level(iteration);
-        let number = self.run.execution_count;
         let now = format!(
             "{} {:.0} of {}, {}: {} in use",
             self.unit(),
@@ -239,11 +234,11 @@ impl<'a> LongRun<'a> {
             Some(format!("at {unit} {n} {name} had {what}"))
         });
         let words: Vec<String> = std::iter::once(now).chain(found).collect();
-        Reading {
-            place: number.map_or_else(
-                || format!("run {}", self.run.idx.0 + 1),
-                |n| format!("In [{n}]"),
-            ),
+        RunDescription {
+            place: match self.run.execution_count {
+                Some(n) => format!("In [{n}]"),
+                None => format!("run {}", self.run.idx.0 + 1),
+            },
             name: name.to_owned(),
             words: words.join("; "),
         }
@@ -261,7 +256,7 @@ impl<'a> LongRun<'a> {
 
     fn growth(&self) -> Option<&'a GrowthDetails> {
         match &self.finding?.details {
-            Details::Growth(details) => Some(details),
+            FindingDetails::Growth(details) => Some(details),
             _ => None,
         }
     }
@@ -309,9 +304,8 @@ pub(super) fn axis_loop<'a>(session: &DeviceView<'a>, run: RunIdx) -> Option<&'a
 
 /// The loop of a run that a finding is about.
 pub(super) fn judged_loop<'a>(session: &DeviceView<'a>, run: RunIdx) -> Option<&'a Loop> {
-    let mut about = session
-        .judged_in_loops()
-        .filter(|it| it.runs.contains(&run));
+    let judged = session.judged_in_loops();
+    let mut about = judged.filter(|it| it.runs.contains(&run));
     about.find_map(|finding| {
         let mut loops = with_levels(session, run).into_iter().map(|(it, _)| it);
         loops.find(|it| is_about(finding, it))

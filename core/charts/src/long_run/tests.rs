@@ -1,12 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use gpumem_analyzer::Rules;
-use gpumem_analyzer::analyze;
 use gpumem_analyzer::testing::{Play, look, run, session};
+use gpumem_analyzer::{Rules, analyze};
 use gpumem_model::holders::{DeviceHolders, Holder, RootKind, Traits};
-use gpumem_model::recording::FrameOrigin;
-use gpumem_model::recording::{Frame, Sample, Samples, Status};
+use gpumem_model::recording::{Frame, FrameOrigin, Points, Sample, Status};
 use gpumem_scene::draw_log::{assert_sound, draw_log, texts};
 use gpumem_scene::{Point, Target};
 
@@ -54,18 +52,17 @@ impl Story {
             ..Sample::default()
         });
         let series = Series::Loop(idx);
-        let points = points.collect();
         self.put(Frame::Loop(Box::new(counted)));
-        self.put(Frame::Samples(Samples {
+        self.put(Frame::samples(
             run,
             device,
             series,
-            points,
-        }));
+            points.collect::<Points>(),
+        ));
         self
     }
 
-    /// A look at that second: so many tensors of so many MiB together.
+    /// A look at this second: `n` tensors with a sum in MiB.
     fn looking(mut self, seconds: f64, name: &str, n_tensors: u64, mib: u64) -> Self {
         let traits = Traits {
             n_tensors,

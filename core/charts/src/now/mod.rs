@@ -1,24 +1,23 @@
-//! What fills the device now: one bar by name and category.
+//! The device's memory now: one bar by name and category.
 
 mod segment;
 #[cfg(test)]
 mod tests;
 mod tile;
 
-use super::View;
+use super::ChartView;
 use gpumem_analyzer::Analysis;
 use gpumem_model::recording::Recording;
 use gpumem_model::units::{Bytes, Units};
-use gpumem_scene::Category;
 use gpumem_scene::hatch::stripes;
 use gpumem_scene::label::{Label, MEDIUM, Occupied};
 use gpumem_scene::plot::{say, sheet};
-use gpumem_scene::{Face, Hit, Point, Rect, Role, Scene, Target};
+use gpumem_scene::{Category, Face, Point, Rect, Role, Scene, Target};
 use gpumem_wording as wording;
 use gpumem_wording::Sign;
 
 pub(super) use segment::segments_of_oom;
-pub use segment::{Segment, segments};
+pub use segment::{BarSegment, segments};
 pub use tile::{DeviceTile, device_tiles};
 
 const MARGIN: f64 = 12.0;
@@ -39,8 +38,8 @@ const PAD: f64 = 5.0;
 /// A legend in two columns, below this width.
 const NARROW: f64 = 632.0;
 
-/// What fills the view's device, by the latest levels of the recording.
-pub fn now(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
+/// The memory of the view's device, by the latest levels of the recording.
+pub fn now(recording: &Recording, analysis: &Analysis, view: &ChartView) -> Scene {
     let mut scene = sheet(view.width, TOP + BAR, Role::Panel);
     let mut top = TOP;
     let segments = segments(recording, analysis, view.device);
@@ -58,10 +57,8 @@ pub fn now(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     draw_bar(&mut scene, &segments, (top, view.units));
     let edges = (top + BAR, MARGIN);
     draw_legend(&mut scene, &segments, (edges, false), view.units);
-    let shares: Vec<String> = segments
-        .iter()
-        .map(|part| format!("{} {}", part.name, view.units.size(part.size)))
-        .collect();
+    let share = |part: &BarSegment| format!("{} {}", part.name, view.units.size(part.size));
+    let shares: Vec<String> = segments.iter().map(share).collect();
     scene.description = format!("What fills {label} now: {}.", shares.join(", "));
     scene
 }
@@ -71,31 +68,33 @@ fn frame(scene: &Scene, top: f64) -> Rect {
 }
 
 /// Where each part of the bar stands in its frame.
-fn places(segments: &[Segment], frame: Rect) -> impl Iterator<Item = Rect> {
+fn places(segments: &[BarSegment], frame: Rect) -> impl Iterator<Item = Rect> {
     let inside = frame.inset(1.0);
     let mut left = inside.x;
-    widths(segments, inside.width)
-        .into_iter()
-        .map(move |width| {
-            let rect = Rect::new(left, inside.y, width, inside.height);
-            left += width;
-            rect
-        })
+    let widths = widths(segments, inside.width).into_iter();
+    widths.map(move |width| {
+        let rect = Rect::new(left, inside.y, width, inside.height);
+        left += width;
+        rect
+    })
 }
 
-fn draw_bar(scene: &mut Scene, segments: &[Segment], (top, units): (f64, Units)) {
+fn draw_bar(scene: &mut Scene, segments: &[BarSegment], (top, units): (f64, Units)) {
     let frame = frame(scene, top);
     scene.fill(frame, Role::BackCap, RADIUS);
     scene.fill(frame.inset(1.0), Role::Panel, RADIUS - 1.0);
     for (idx, (segment, rect)) in segments.iter().zip(places(segments, frame)).enumerate() {
         draw_segment(scene, segment, rect, units);
-        let target = Target::Part(idx);
-        scene.hits.push(Hit { rect, target });
+        scene.respond(rect, Target::Part(idx));
     }
 }
 
 /// The parts of the bar that hold the same, and how much of it is the same.
-fn twins(analysis: &Analysis, view: &View, segments: &[Segment]) -> Vec<((usize, usize), String)> {
+fn twins(
+    analysis: &Analysis,
+    view: &ChartView,
+    segments: &[BarSegment],
+) -> Vec<((usize, usize), String)> {
     let idle = analysis.idle_on(view.device);
     let twins = idle.filter_map(|it| it.twin.as_ref()).filter_map(|twin| {
         let find = |name: &str| segments.iter().position(|it| it.is_name && it.name == name);
@@ -106,7 +105,7 @@ fn twins(analysis: &Analysis, view: &View, segments: &[Segment]) -> Vec<((usize,
 }
 
 /// A bracket over each two, and what they are beside it, where there is room for that.
-fn draw_twins(scene: &mut Scene, twins: &[((usize, usize), String)], segments: &[Segment]) {
+fn draw_twins(scene: &mut Scene, twins: &[((usize, usize), String)], segments: &[BarSegment]) {
     let middles = places(segments, frame(scene, TOP + TWINS));
     let middles: Vec<f64> = middles.map(|it| it.x + it.width / 2.0).collect();
     let mut taken = Occupied::default();
@@ -129,14 +128,16 @@ fn draw_twins(scene: &mut Scene, twins: &[((usize, usize), String)], segments: &
 }
 
 /// A part of a bar; says whether its name fits.
-pub(super) fn draw_segment(scene: &mut Scene, segment: &Segment, rect: Rect, units: Units) -> bool {
+pub(super) fn draw_segment(
+    scene: &mut Scene,
+    segment: &BarSegment,
+    rect: Rect,
+    units: Units,
+) -> bool {
     if segment.category.is_some() {
         // A hairline of the sheet between two parts tells equal colours apart.
         let gap = if rect.width > 2.0 * LEAST { 1.0 } else { 0.0 };
-        let filled = Rect {
-            width: rect.width - gap,
-            ..rect
-        };
+        let filled = Rect::new(rect.x, rect.y, rect.width - gap, rect.height);
         scene.fill(filled, segment.role(), 0.0);
         if segment.is_striped() {
             stripes(scene, filled, Role::Panel);
@@ -146,7 +147,7 @@ pub(super) fn draw_segment(scene: &mut Scene, segment: &Segment, rect: Rect, uni
 }
 
 /// Name and size where both fit; a sign where only that does.
-fn write(scene: &mut Scene, segment: &Segment, rect: Rect, units: Units) -> bool {
+fn write(scene: &mut Scene, segment: &BarSegment, rect: Rect, units: Units) -> bool {
     let role = match segment.category {
         Some(Category::Cache) | None => Role::Text,
         Some(_) => Role::Word,
@@ -157,9 +158,8 @@ fn write(scene: &mut Scene, segment: &Segment, rect: Rect, units: Units) -> bool
         Face::Sans
     };
     let at = |y: f64| Point::new(rect.x + PAD, rect.y + y);
-    let sign = segment
-        .sign()
-        .map_or(String::new(), |sign| format!("{sign} "));
+    let sign = segment.sign().map(|sign| format!("{sign} "));
+    let sign = sign.unwrap_or_default();
     let name = Label::new(format!("{sign}{}", segment.name), at(15.0));
     let name = name.size(MEDIUM).face(face).role(role);
     let idle = segment.is_idle.then(|| Sign::Note.glyph());
@@ -188,9 +188,9 @@ fn write(scene: &mut Scene, segment: &Segment, rect: Rect, units: Units) -> bool
 }
 
 /// Shares of the room by size, none of them too narrow to be seen.
-fn widths(parts: &[Segment], room: f64) -> Vec<f64> {
+fn widths(parts: &[BarSegment], room: f64) -> Vec<f64> {
     let total: Bytes = parts.iter().map(|part| part.size).sum();
-    let fair = |part: &Segment| part.size.as_f64() / total.as_f64().max(1.0) * room;
+    let fair = |part: &BarSegment| part.size.as_f64() / total.as_f64().max(1.0) * room;
     let raised: Vec<f64> = parts.iter().map(|part| fair(part).max(LEAST)).collect();
     let over = raised.iter().sum::<f64>() - room;
     let widest = raised.iter().copied().fold(0.0, f64::max);
@@ -212,7 +212,7 @@ fn widths(parts: &[Segment], room: f64) -> Vec<f64> {
 /// What the colours mean, with the sum of each, below `top` and inside a margin.
 pub(super) fn draw_legend(
     scene: &mut Scene,
-    segments: &[Segment],
+    segments: &[BarSegment],
     ((top, margin), with_unused): ((f64, f64), bool),
     units: Units,
 ) {
@@ -257,26 +257,21 @@ pub(super) fn draw_legend(
         };
         scene.text(label(at).fitted(figure_left - at.x - 4.0));
         scene.text(figure(Point::new(figure_left, baseline)));
-        scene.hits.push(Hit {
-            rect: Rect::new(x - 4.0, baseline - 13.0, width + 8.0, LINE_HEIGHT),
-            target: Target::Part(entry.first),
-        });
+        let rect = Rect::new(x - 4.0, baseline - 13.0, width + 8.0, LINE_HEIGHT);
+        scene.respond(rect, Target::Part(entry.first));
         x += width + GAP;
     }
     scene.height = baseline + 10.0;
 }
 
-/// What is said over the bar.
-pub fn in_use(segments: &[Segment]) -> Usage {
-    let sum = |is_it: &dyn Fn(&Segment) -> bool| -> Bytes {
-        segments
-            .iter()
-            .filter(|it| is_it(it))
-            .map(|it| it.size)
-            .sum()
+/// The text over the bar.
+pub fn in_use(segments: &[BarSegment]) -> Usage {
+    let sum = |is_it: &dyn Fn(&BarSegment) -> bool| -> Bytes {
+        let meant = segments.iter().filter(|it| is_it(it));
+        meant.map(|it| it.size).sum()
     };
-    let is_cache = |it: &Segment| it.category == Some(Category::Cache);
-    let is_free = |it: &Segment| it.category.is_none();
+    let is_cache = |it: &BarSegment| it.category == Some(Category::Cache);
+    let is_free = |it: &BarSegment| it.category.is_none();
     Usage {
         used: sum(&|it| !is_cache(it) && !is_free(it)),
         cache: sum(&is_cache),
@@ -300,7 +295,7 @@ pub struct Usage {
 
 impl Usage {
     /// `9.5 GiB of 16 GiB in use`: the cache is in use, as in every other place.
-    pub fn words(&self, units: Units) -> String {
+    pub fn describe(&self, units: Units) -> String {
         let in_use = self.used + self.cache;
         if !self.is_limited {
             return format!("{} in use", units.size(in_use));

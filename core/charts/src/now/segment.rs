@@ -1,33 +1,36 @@
-//! The parts of the bar: names in the order of their categories, then what no name holds.
+//! The parts of the bar: names in the order of their categories, then unattributed memory.
+
+use std::cmp::Reverse;
 
 use super::super::alarm::{Alarm, alarm};
-use super::super::{Field, View, holder_map};
-use gpumem_analyzer::{Analysis, OomBreakdown, OomPart, OomShare, Part, PartContent, PartKind};
-use gpumem_model::holders::{Part as Purpose, RootKind};
+use super::super::{ChartView, Tile, holder_map};
+use gpumem_analyzer::{
+    Analysis, CompositionPart, OomBreakdown, OomPart, OomShare, PartContent, PartKind,
+};
+use gpumem_model::holders::{RootKind, StorageUse as Purpose};
 use gpumem_model::recording::{DeviceIdx, OomHolder, Recording};
 use gpumem_model::units::Bytes;
-use gpumem_scene::Category;
-use gpumem_scene::Role;
+use gpumem_scene::{Category, Role};
 use gpumem_wording as wording;
 use gpumem_wording::Sign;
 
-/// Of less than this share of what is held, nobody wants to read.
+/// Smaller shares of the held memory are not shown.
 const TOO_LITTLE: u64 = 1000;
 
 /// A part of the bar.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Segment {
+pub struct BarSegment {
     /// The name that holds it, or what it is.
     pub name: String,
     /// It is a name of the user's, not only a word for what it is.
     pub is_name: bool,
     /// What it is for; `None` if it is free.
     pub category: Option<Category>,
-    /// How much it is.
+    /// Its bytes.
     pub size: Bytes,
     /// A finding is about it that stands: a leak, or something to watch.
     pub alarm: Option<Alarm>,
-    /// No cell has read the name for a while.
+    /// Whether no cell has read the name for a while.
     pub is_idle: bool,
     /// Who uses it, for findings about that.
     pub kind: PartKind,
@@ -35,7 +38,7 @@ pub struct Segment {
     pub purpose: Option<Purpose>,
 }
 
-impl Segment {
+impl BarSegment {
     /// The sign in front of its name.
     pub fn sign(&self) -> Option<&'static str> {
         let sign = match self.alarm? {
@@ -45,7 +48,7 @@ impl Segment {
         Some(sign.glyph())
     }
 
-    /// Both are told as one sum.
+    /// Whether both count as one sum.
     fn is_alike(&self, other: &Self) -> bool {
         self.alarm == other.alarm
             && match self.alarm {
@@ -72,7 +75,7 @@ impl Segment {
 }
 
 /// What fills a device now, from what is held to what is free.
-pub fn segments(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> Vec<Segment> {
+pub fn segments(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> Vec<BarSegment> {
     let parts = analysis.parts(recording, device);
     let named = named(recording, analysis, device, &parts);
     let mut segments = match named {
@@ -89,28 +92,19 @@ fn named(
     recording: &Recording,
     analysis: &Analysis,
     device: DeviceIdx,
-    parts: &[Part],
-) -> Option<Vec<Segment>> {
+    parts: &[CompositionPart],
+) -> Option<Vec<BarSegment>> {
     let is_known = parts.iter().any(|part| part.purpose().is_some());
-    let map = holder_map(
-        recording,
-        &View {
-            device,
-            ..View::default()
-        },
-    )
-    .filter(|_| is_known)?;
-    let held: Bytes = parts
-        .iter()
-        .filter(|part| part.kind() == PartKind::Held && part.content != PartContent::ThisRun)
-        .map(|part| part.size)
-        .sum();
+    let map = holder_map(recording, &ChartView::for_device(device)).filter(|_| is_known)?;
+    let is_held =
+        |it: &&CompositionPart| it.kind() == PartKind::Held && it.content != PartContent::ThisRun;
+    let held: Bytes = parts.iter().filter(is_held).map(|part| part.size).sum();
     let found: Bytes = map.fields.iter().map(|field| field.n_bytes).sum();
     if found > held {
         return None;
     }
     let fields = map.fields.iter();
-    let names: Vec<Name> = fields
+    let names: Vec<NamedSize> = fields
         .map(|field| (field.name.clone(), field.n_bytes, field.part))
         .collect();
     let mut named = by_name(analysis, device, &names, held);
@@ -119,11 +113,16 @@ fn named(
 }
 
 /// A name, what it holds, and what that is for.
-type Name = (String, Bytes, Option<Purpose>);
+type NamedSize = (String, Bytes, Option<Purpose>);
 
 /// Names, and what no name reaches of all that is held.
-fn by_name(analysis: &Analysis, device: DeviceIdx, names: &[Name], held: Bytes) -> Vec<Segment> {
-    let segments = names.iter().map(|(name, size, purpose)| Segment {
+fn by_name(
+    analysis: &Analysis,
+    device: DeviceIdx,
+    names: &[NamedSize],
+    held: Bytes,
+) -> Vec<BarSegment> {
+    let segments = names.iter().map(|(name, size, purpose)| BarSegment {
         name: name.clone(),
         is_name: true,
         category: Some(purpose.map_or(Category::Names, Category::of_purpose)),
@@ -133,7 +132,7 @@ fn by_name(analysis: &Analysis, device: DeviceIdx, names: &[Name], held: Bytes) 
         kind: PartKind::Held,
         purpose: None,
     });
-    let mut segments: Vec<Segment> = segments.collect();
+    let mut segments: Vec<BarSegment> = segments.collect();
     let found: Bytes = segments.iter().map(|it| it.size).sum();
     let rest = held.saturating_sub(found);
     if rest.get() > held.get() / TOO_LITTLE {
@@ -154,8 +153,8 @@ fn plain(
     category: Option<Category>,
     (size, kind): (Bytes, PartKind),
     purpose: Option<Purpose>,
-) -> Segment {
-    Segment {
+) -> BarSegment {
+    BarSegment {
         name: name.to_owned(),
         is_name: false,
         category,
@@ -173,15 +172,11 @@ pub(in super::super) fn segments_of_oom(
     analysis: &Analysis,
     device: DeviceIdx,
     breakdown: &OomBreakdown,
-) -> Vec<Segment> {
-    let view = View {
-        device,
-        ..View::default()
-    };
-    let map = holder_map(recording, &view);
+) -> Vec<BarSegment> {
+    let map = holder_map(recording, &ChartView::for_device(device));
     let fields = map.map(|map| map.fields).unwrap_or_default();
     let name = |holder: &OomHolder| {
-        let is_it = |field: &&Field| field.name == holder.name;
+        let is_it = |field: &&Tile| field.name == holder.name;
         let purpose = match holder.kind {
             RootKind::OutputHistory | RootKind::Traceback | RootKind::Debugger => {
                 Some(Purpose::Ipython)
@@ -190,7 +185,7 @@ pub(in super::super) fn segments_of_oom(
         };
         (wording::oom_holder(holder), holder.used, purpose)
     };
-    let names: Vec<Name> = breakdown.holders.iter().map(name).collect();
+    let names: Vec<NamedSize> = breakdown.holders.iter().map(name).collect();
     let tensors = breakdown.part(OomPart::Tensors).unwrap_or_default();
     let mut segments = by_name(analysis, device, &names, tensors);
     for OomShare { part, size } in &breakdown.parts {
@@ -201,31 +196,24 @@ pub(in super::super) fn segments_of_oom(
             OomPart::Others => (Some(Category::Others), PartKind::Others),
             OomPart::Free => (None, PartKind::Free),
         };
-        segments.push(plain(
-            wording::oom_part(*part),
-            category,
-            (*size, kind),
-            None,
-        ));
+        let name = wording::oom_part(*part);
+        segments.push(plain(name, category, (*size, kind), None));
     }
     sort(&mut segments);
     segments
 }
 
 /// In the order of the categories; what is free stands at the end.
-fn sort(segments: &mut [Segment]) {
-    segments.sort_by_key(|it| {
-        (
-            it.category.is_none(),
-            it.category,
-            std::cmp::Reverse(it.size),
-        )
-    });
+fn sort(segments: &mut [BarSegment]) {
+    segments.sort_by_key(|it| (it.category.is_none(), it.category, Reverse(it.size)));
 }
 
-fn of_parts(parts: &[Part], is_meant: impl Fn(&Part) -> bool) -> Vec<Segment> {
+fn of_parts(
+    parts: &[CompositionPart],
+    is_meant: impl Fn(&CompositionPart) -> bool,
+) -> Vec<BarSegment> {
     let meant = parts.iter().filter(|part| is_meant(part));
-    let segment = |part: &Part| {
+    let segment = |part: &CompositionPart| {
         let size = (part.size, part.kind());
         plain(wording::part(part), category_of(part), size, part.purpose())
     };
@@ -239,7 +227,7 @@ fn is_idle(analysis: &Analysis, device: DeviceIdx, name: &str) -> bool {
 }
 
 /// What a colour of the bar means.
-pub(super) struct Sum {
+pub(super) struct LegendEntry {
     pub(super) words: String,
     pub(super) size: Bytes,
     /// The colour; `None` of what a sign in the bar means.
@@ -250,8 +238,8 @@ pub(super) struct Sum {
 }
 
 /// The sums of the colours in the bar, in its order; if it is said elsewhere, without what can be used.
-pub(super) fn sums(segments: &[Segment], with_unused: bool) -> Vec<Sum> {
-    let mut sums: Vec<Sum> = Vec::new();
+pub(super) fn sums(segments: &[BarSegment], with_unused: bool) -> Vec<LegendEntry> {
+    let mut sums: Vec<LegendEntry> = Vec::new();
     for (idx, segment) in segments.iter().enumerate() {
         let is_unused = matches!(segment.category, None | Some(Category::Cache));
         if is_unused && !with_unused {
@@ -270,7 +258,7 @@ pub(super) fn sums(segments: &[Segment], with_unused: bool) -> Vec<Sum> {
             .find(|sum| segments[sum.first].is_alike(segment))
         {
             Some(sum) => sum.size += segment.size,
-            None => sums.push(Sum {
+            None => sums.push(LegendEntry {
                 words,
                 size: segment.size,
                 role: Some(role),
@@ -279,13 +267,10 @@ pub(super) fn sums(segments: &[Segment], with_unused: bool) -> Vec<Sum> {
             }),
         }
     }
-    let idle: Bytes = segments
-        .iter()
-        .filter(|it| it.is_idle)
-        .map(|it| it.size)
-        .sum();
+    let idle = segments.iter().filter(|it| it.is_idle);
+    let idle: Bytes = idle.map(|it| it.size).sum();
     if let Some(first) = segments.iter().position(|it| it.is_idle) {
-        sums.push(Sum {
+        sums.push(LegendEntry {
             words: format!("{} {}", Sign::Note, wording::NOT_READ),
             size: idle,
             role: None,
@@ -297,7 +282,7 @@ pub(super) fn sums(segments: &[Segment], with_unused: bool) -> Vec<Sum> {
 }
 
 /// Where a part of the device belongs; `None` if it is free.
-fn category_of(part: &Part) -> Option<Category> {
+fn category_of(part: &CompositionPart) -> Option<Category> {
     Some(match (part.content, part.kind()) {
         (PartContent::Purpose(purpose), _) => Category::of_purpose(purpose),
         (PartContent::Level(_), _) => Category::Names,

@@ -112,18 +112,18 @@ fn twins_are_under_a_bracket() {
 }
 
 #[test]
-fn what_an_ongoing_run_adds_is_told_beside_what_was_there() {
+fn an_ongoing_run_s_growth_is_separate_from_earlier_memory() {
     let model = run(1200).held_by("model", "list");
     let going_on = run(480).status(Status::Running).steps(8);
     let found = named(&[model.clone(), going_on.clone()]);
     assert_eq!(found[..2], ["model 1.17 GiB", "this run 480 MiB"]);
-    // What a run between them moved, nobody has looked at.
+    // No look saw the change of the run between them.
     assert_eq!(named(&[model, run(7), going_on])[0], "allocated 1.65 GiB");
 }
 
 #[test]
 fn the_cache_is_in_use() {
-    let part = |name: &str, category, size| Segment {
+    let part = |name: &str, category, size| BarSegment {
         name: name.to_owned(),
         is_name: false,
         category,
@@ -138,7 +138,7 @@ fn the_cache_is_in_use() {
         part("cache", Some(Category::Cache), 6),
         part("free", None, 1),
     ];
-    let words = |parts: &[Segment]| in_use(parts).words(Units::Binary);
+    let words = |parts: &[BarSegment]| in_use(parts).describe(Units::Binary);
     assert_eq!(words(&parts), "15 GiB of 16 GiB in use");
     assert_eq!(
         words(&parts[..2]),
@@ -162,7 +162,7 @@ fn a_part_and_its_words_answer_to_the_pointer() {
     assert_eq!(scene.hit(Point::new(20.0, 56.0)), Some(Target::Part(0)));
 }
 
-/// So many devices that hold the same.
+/// Equal devices.
 fn tiles(n_devices: u32, shown: u32) -> (Vec<DeviceTile>, usize) {
     let (mut recording, _) = session(&[("a()", &[run(1200)])]);
     let first = recording.devices()[0].clone();
@@ -198,7 +198,7 @@ fn each_of_several_devices_says_how_much_is_left() {
 }
 
 #[test]
-fn of_very_many_devices_some_have_tiles_and_the_one_that_is_looked_at() {
+fn of_many_devices_some_and_the_shown_one_have_tiles() {
     let (tiles, n_more) = tiles(100, 70);
     assert_eq!((tiles.len(), n_more), (33, 67));
     assert_eq!(tiles[32].label, "sim:70");
@@ -207,9 +207,9 @@ fn of_very_many_devices_some_have_tiles_and_the_one_that_is_looked_at() {
 proptest! {
     #[test]
     fn the_bar_is_full(sizes in prop::collection::vec(1_u64..1 << 40, 1..9), room in 100.0..2000.0_f64) {
-        let parts: Vec<Segment> = sizes
+        let parts: Vec<BarSegment> = sizes
             .iter()
-            .map(|size| Segment {
+            .map(|size| BarSegment {
                 name: "x".to_owned(),
                 is_name: true,
                 category: Some(Category::Names),

@@ -15,13 +15,13 @@ const MAX_DEVICES: usize = 32;
 pub struct DeviceTile {
     /// Which device.
     pub device: DeviceIdx,
-    /// As people write it.
+    /// Its name.
     pub label: String,
     /// `43.9 GiB left`.
     pub words: String,
     /// What leaks hold, and everything else in use, as shares of the device.
     pub shares: (f64, f64),
-    /// Something leaks there.
+    /// Whether it has a leak.
     pub leaks: bool,
 }
 
@@ -55,7 +55,7 @@ pub fn device_tiles(
             let words = if usage.is_limited {
                 format!("{} free", units.size(usage.free))
             } else {
-                usage.words(units)
+                usage.describe(units)
             };
             let mut findings = analysis.findings.iter();
             DeviceTile {

@@ -3,7 +3,7 @@
 mod rows;
 mod verdict;
 
-use super::View;
+use super::ChartView;
 use super::cells::cells;
 use super::device_view::default_device;
 use gpumem_analyzer::Analysis;
@@ -23,14 +23,14 @@ const SLIDE: (f64, f64) = (3200.0 / 3.0, 600.0);
 
 /// How much of the report a picture shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub enum PictureExtent {
     /// The verdict with its fix, and what each cell kept.
     FirstScreen,
-    /// The first screen on 1600 × 900 pixels at a scale of [`Extent::SLIDE_SCALE`].
+    /// The first screen on 1600 × 900 pixels at a scale of [`PictureExtent::SLIDE_SCALE`].
     Slide,
 }
 
-impl Extent {
+impl PictureExtent {
     /// Device pixels to one of a slide's logical ones.
     pub const SLIDE_SCALE: f64 = 1.5;
 }
@@ -38,20 +38,25 @@ impl Extent {
 /// The first screen on the device of [`default_device`], `width` logical pixels wide: the worst finding with
 /// its fix, the next ones, and what each cell kept.
 pub fn report(recording: &Recording, analysis: &Analysis, width: f64) -> Scene {
-    let view = View {
+    let view = ChartView {
         width,
         device: default_device(recording, analysis).unwrap_or_default(),
-        ..View::default()
+        ..ChartView::default()
     };
-    picture(recording, analysis, &view, Extent::FirstScreen)
+    picture(recording, analysis, &view, PictureExtent::FirstScreen)
 }
 
 /// The report as the reader sees it: their device, units, and what the rows show.
-pub fn picture(recording: &Recording, analysis: &Analysis, view: &View, extent: Extent) -> Scene {
-    let is_slide = extent == Extent::Slide;
+pub fn picture(
+    recording: &Recording,
+    analysis: &Analysis,
+    view: &ChartView,
+    extent: PictureExtent,
+) -> Scene {
+    let is_slide = extent == PictureExtent::Slide;
     let width = if is_slide { SLIDE.0 } else { view.width };
     let mut scene = sheet(width.max(MIN_WIDTH), HEADER, Role::Background);
-    let view = View {
+    let view = ChartView {
         width: scene.width - 2.0 * MARGIN,
         ..view.clone()
     };

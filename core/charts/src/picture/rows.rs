@@ -1,13 +1,13 @@
 //! What each cell kept, as a part of the picture: the panel of the page without its controls.
 
-use super::super::cells::{CellRow, Cells, Layout, Rest};
-use super::super::{Measure, View};
+use super::super::cells::{CellChart, CellLayout, CellRow, HiddenRows};
+use super::super::{CellMeasure, ChartView};
 use gpumem_model::severity::Severity;
 use gpumem_model::units::ByteDelta;
 use gpumem_scene::label::{Label, MEDIUM, SMALL};
 use gpumem_scene::plot::sheet;
 use gpumem_scene::{Anchor, Face, Point, Rect, Role, Scene};
-use gpumem_wording::{Limits, Sign};
+use gpumem_wording::{OutputLimits, Sign};
 
 const PAD: f64 = 12.0;
 const TITLE: f64 = 26.0;
@@ -21,9 +21,9 @@ const SCALE: f64 = 52.0;
 /// In one column, the words of a row stand over its chart.
 const WORDS: f64 = 20.0;
 
-/// As many rows as there is room for.
-pub(super) fn draw(cells: &Cells, view: &View, room: f64) -> Scene {
-    let layout = Layout::new(view.width);
+/// The rows that fit.
+pub(super) fn draw(cells: &CellChart, view: &ChartView, room: f64) -> Scene {
+    let layout = CellLayout::new(view.width);
     let mut scene = sheet(view.width, TITLE, Role::Panel);
     let title = Label::new("What each cell kept", Point::new(PAD, 18.0));
     let title = title.face(Face::Bold).size(13.0).role(Role::Text);
@@ -33,18 +33,18 @@ pub(super) fn draw(cells: &Cells, view: &View, room: f64) -> Scene {
         draw_heads(&mut scene, layout, view.measure);
     }
     let mut n_shown = 0;
-    for row in cells.rows.iter().take(Limits::PICTURE.n_cells) {
+    for row in cells.rows.iter().take(OutputLimits::PICTURE.n_cells) {
         if scene.height + MAX_ROW + REST > room {
             break;
         }
         draw_row(&mut scene, cells, row, layout, view);
         n_shown += 1;
     }
-    let rest = Rest {
+    let rest = HiddenRows {
         rows: &cells.rows[n_shown..],
         n_cells: cells.rows.len(),
     };
-    let words = rest.words(view.units);
+    let words = rest.describe(view.units);
     if !words.is_empty() {
         let left = if layout.is_narrow() { PAD } else { PAD + 22.0 };
         let at = Point::new(left, scene.height + 15.0);
@@ -56,7 +56,7 @@ pub(super) fn draw(cells: &Cells, view: &View, room: f64) -> Scene {
     scene
 }
 
-fn draw_legend(scene: &mut Scene, cells: &Cells, left: f64) {
+fn draw_legend(scene: &mut Scene, cells: &CellChart, left: f64) {
     let mut x = left;
     let leaks = cells.rows.iter().any(|row| row.is_leak);
     let entries = [
@@ -75,14 +75,14 @@ fn draw_legend(scene: &mut Scene, cells: &Cells, left: f64) {
     }
 }
 
-fn draw_heads(scene: &mut Scene, layout: Layout, measure: Measure) {
+fn draw_heads(scene: &mut Scene, layout: CellLayout, measure: CellMeasure) {
     let y = scene.height + 11.0;
     let (words, total) = match measure {
-        Measure::Total => (
+        CellMeasure::Total => (
             "kept so far, run by run; each row has its own height",
             "total",
         ),
-        Measure::PerRun => ("kept by each run; each row has its own height", "last run"),
+        CellMeasure::PerRun => ("kept by each run; each row has its own height", "last run"),
     };
     let words = Label::new(words, Point::new(layout.chart_left(), y));
     scene.text(words.fitted(layout.chart_width()));
@@ -94,15 +94,21 @@ fn draw_heads(scene: &mut Scene, layout: Layout, measure: Measure) {
     scene.height += HEADS;
 }
 
-fn total_right(layout: Layout) -> f64 {
+fn total_right(layout: CellLayout) -> f64 {
     layout.chart_right() + 10.0 + 76.0
 }
 
-fn scale_left(layout: Layout) -> f64 {
+fn scale_left(layout: CellLayout) -> f64 {
     total_right(layout) + 10.0
 }
 
-fn draw_row(scene: &mut Scene, cells: &Cells, row: &CellRow, layout: Layout, view: &View) {
+fn draw_row(
+    scene: &mut Scene,
+    cells: &CellChart,
+    row: &CellRow,
+    layout: CellLayout,
+    view: &ChartView,
+) {
     let chart = cells.row_scene(row, layout.chart_width(), view.measure);
     let (top, height) = (scene.height, chart.height);
     let is_narrow = layout.is_narrow();
@@ -160,10 +166,10 @@ fn draw_row(scene: &mut Scene, cells: &Cells, row: &CellRow, layout: Layout, vie
     scene.height += height + above;
 }
 
-fn figure(row: &CellRow, view: &View) -> (String, Role) {
+fn figure(row: &CellRow, view: &ChartView) -> (String, Role) {
     let change = match view.measure {
-        Measure::Total => Some(row.total),
-        Measure::PerRun => row.last,
+        CellMeasure::Total => Some(row.total),
+        CellMeasure::PerRun => row.last,
     };
     let words = change.map_or_else(|| "not known".to_owned(), |it| view.units.change(it));
     let role = match change {
@@ -174,7 +180,7 @@ fn figure(row: &CellRow, view: &View) -> (String, Role) {
     (words, role)
 }
 
-fn draw_scale(scene: &mut Scene, cells: &Cells, row: &CellRow, (x, y): (f64, f64)) {
+fn draw_scale(scene: &mut Scene, cells: &CellChart, row: &CellRow, (x, y): (f64, f64)) {
     let share = row.total.as_f64() / cells.largest().as_f64().max(1.0);
     if share > 0.0 {
         let role = if row.is_leak { Role::Leak } else { Role::Kept };

@@ -1,14 +1,13 @@
 //! The verdict as a part of the picture: the worst finding with its fix, and the next ones in a line each.
 
-use super::super::View;
+use super::super::ChartView;
 use gpumem_analyzer::{Analysis, Severity};
 use gpumem_heap::{Piece, changed};
 use gpumem_model::recording::Recording;
 use gpumem_scene::label::{Label, MEDIUM, SMALL};
 use gpumem_scene::plot::sheet;
-use gpumem_scene::text;
-use gpumem_scene::{Anchor, Face, Point, Rect, Role, Scene};
-use gpumem_wording::{Limits, Presentation, Remedy, Sign, healthy, present_verdict};
+use gpumem_scene::{Anchor, Face, Point, Rect, Role, Scene, text};
+use gpumem_wording::{OutputLimits, Presentation, Remedy, Sign, healthy, present_verdict};
 
 /// Where words begin, after the sign.
 const LEFT: f64 = 44.0;
@@ -23,7 +22,7 @@ const PLACE: f64 = 98.0;
 pub(super) fn draw(
     recording: &Recording,
     analysis: &Analysis,
-    view: &View,
+    view: &ChartView,
 ) -> (Scene, Option<Role>) {
     let mut scene = sheet(view.width, 0.0, Role::Panel);
     let verdicts = analysis.verdicts();
@@ -40,7 +39,7 @@ pub(super) fn draw(
     draw_reason(&mut scene, &first.reason().plain());
     scene.height += 14.0;
     let others = verdicts.iter().skip(usize::from(worst.is_some()));
-    for verdict in others.take(Limits::PICTURE.n_rows) {
+    for verdict in others.take(OutputLimits::PICTURE.n_rows) {
         draw_row(&mut scene, &present_verdict(recording, verdict, view.units));
     }
     (scene, Some(role(&first)))
@@ -105,12 +104,12 @@ fn draw_reason(scene: &mut Scene, reason: &str) {
 }
 
 /// One side of a fix: what stands before its lines, its colour, and the lines in pieces.
-type Side<'a> = (&'a str, Role, Vec<Vec<Piece<'a>>>);
+type FixSide<'a> = (&'a str, Role, Vec<Vec<Piece<'a>>>);
 
-fn draw_code(scene: &mut Scene, remedy: &Remedy, sides: &[Side<'_>]) {
+fn draw_code(scene: &mut Scene, remedy: &Remedy, sides: &[FixSide<'_>]) {
     let n_lines = sides
         .iter()
-        .map(|(_, _, lines)| lines.len().min(Limits::PICTURE.n_code_lines));
+        .map(|(_, _, lines)| lines.len().min(OutputLimits::PICTURE.n_code_lines));
     let n_beside = 1 + usize::from(remedy.line.is_some());
     let n_lines = n_lines.sum::<usize>().max(n_beside);
     let top = scene.height + 12.0;
@@ -128,7 +127,7 @@ fn draw_code(scene: &mut Scene, remedy: &Remedy, sides: &[Side<'_>]) {
         scene.text(Label::new(line, Point::new(at.x, at.y + CODE_LINE)).size(MEDIUM));
     }
     for (mark, role, lines) in sides {
-        for pieces in lines.iter().take(Limits::PICTURE.n_code_lines) {
+        for pieces in lines.iter().take(OutputLimits::PICTURE.n_code_lines) {
             scene.height += CODE_LINE;
             draw_code_line(scene, (mark, *role), pieces);
         }
@@ -163,8 +162,7 @@ fn draw_code_line(scene: &mut Scene, (mark, role): (&str, Role), pieces: &[Piece
 /// A finding in a line.
 fn draw_row(scene: &mut Scene, finding: &Presentation) {
     let line = scene.height + 0.5;
-    let ends = [Point::new(4.0, line), Point::new(scene.width - 1.0, line)];
-    scene.rule(ends[0], ends[1], Role::Line, 1.0);
+    scene.horizontal(line, (4.0, scene.width - 1.0), Role::Line, 1.0);
     let baseline = scene.height + 21.0;
     let sign = Label::new(finding.sign.glyph(), Point::new(20.0, baseline));
     scene.text(sign.size(13.0).role(role(finding)));

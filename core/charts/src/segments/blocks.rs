@@ -1,7 +1,7 @@
-//! What is drawn of a bar: its blocks, those too small to be seen joined.
+//! The blocks of a bar; those too small to be seen are joined.
 
-use super::{Bar, DrawnBlock, Look, title};
-use gpumem_model::segments::{Block, BlockState, Pool, Rest, Segment};
+use super::{Bar, BlockStyle, DrawnBlock, title};
+use gpumem_model::segments::{Block, BlockState, Pool, Segment, SmallSegments};
 use gpumem_model::units::{Bytes, Units};
 
 /// Parts of at least this share of a shelf are visible; smaller neighbours are joined.
@@ -17,31 +17,36 @@ pub(super) fn blocks(
     let least = Bytes::new(scale.get() / N_SEEN);
     let is_unused = segment.is_free();
     let whole = title(segment, units);
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<BlockGroup> = Vec::new();
     for block in &segment.blocks {
         let is_largest = !*is_marked
             && block.is_free()
             && block.size == largest
             && segment.pool != Pool::Private;
         *is_marked |= is_largest;
-        let group = Group::of(block, is_largest);
+        let group = BlockGroup::new(block, is_largest);
         match groups.last_mut() {
             Some(last) if last.takes(&group, least) => last.add(&group),
             _ => groups.push(group),
         }
     }
     let size = segment.size();
-    let block = |group: &Group| DrawnBlock {
+    let block = |group: &BlockGroup| DrawnBlock {
         share: share(group.size, size),
         look: group.look(is_unused),
         is_largest: group.is_largest,
-        words: format!("{} · {whole}", group.words(is_unused, units)),
+        words: format!("{} · {whole}", group.describe(is_unused, units)),
     };
     groups.iter().map(block).collect()
 }
 
 /// Several segments as bars that tell no block from another; as many as shelves are needed.
-pub(super) fn lump(segments: &[&Segment], rest: &Rest, scale: Bytes, units: Units) -> Vec<Bar> {
+pub(super) fn lump(
+    segments: &[&Segment],
+    rest: &SmallSegments,
+    scale: Bytes,
+    units: Units,
+) -> Vec<Bar> {
     let n_segments = segments.len() as u64 + rest.n_segments;
     if n_segments == 0 {
         return Vec::new();
@@ -60,9 +65,9 @@ pub(super) fn lump(segments: &[&Segment], rest: &Rest, scale: Bytes, units: Unit
     let together = units.size(all);
     let words = format!("{n_segments} small segments{upto}, {together} together");
     let parts = [
-        (Look::Held, in_use, "in use"),
-        (Look::Hole, split, "free between blocks in use"),
-        (Look::Unused, unused, "in segments that are all free"),
+        (BlockStyle::Held, in_use, "in use"),
+        (BlockStyle::Hole, split, "free between blocks in use"),
+        (BlockStyle::Unused, unused, "in segments that are all free"),
     ];
     let there = parts.iter().filter(|(_, part, _)| *part > Bytes::ZERO);
     let blocks: Vec<DrawnBlock> = there
@@ -93,7 +98,7 @@ fn share(part: Bytes, whole: Bytes) -> f64 {
 }
 
 /// Blocks that are drawn as one.
-struct Group {
+struct BlockGroup {
     size: Bytes,
     free: Bytes,
     n_blocks: u64,
@@ -101,8 +106,8 @@ struct Group {
     is_largest: bool,
 }
 
-impl Group {
-    fn of(block: &Block, is_largest: bool) -> Self {
+impl BlockGroup {
+    fn new(block: &Block, is_largest: bool) -> Self {
         Self {
             size: block.size,
             free: block.free(),
@@ -112,7 +117,7 @@ impl Group {
         }
     }
 
-    /// Both are too small to be seen by themselves, and nobody looks for one of them.
+    /// Whether both are too small to be seen, and neither is marked.
     fn takes(&self, next: &Self, least: Bytes) -> bool {
         (self.size < least && next.size < least) && !self.is_largest && !next.is_largest
     }
@@ -124,17 +129,17 @@ impl Group {
         self.n_blocks += next.n_blocks;
     }
 
-    fn look(&self, is_unused: bool) -> Look {
+    fn look(&self, is_unused: bool) -> BlockStyle {
         match self.free {
-            _ if is_unused => Look::Unused,
-            free if free == self.size => Look::Hole,
-            Bytes::ZERO if self.is_awaiting => Look::Awaiting,
-            Bytes::ZERO => Look::Held,
-            _ => Look::Mixed,
+            _ if is_unused => BlockStyle::Unused,
+            free if free == self.size => BlockStyle::Hole,
+            Bytes::ZERO if self.is_awaiting => BlockStyle::Awaiting,
+            Bytes::ZERO => BlockStyle::Held,
+            _ => BlockStyle::Mixed,
         }
     }
 
-    fn words(&self, is_unused: bool, units: Units) -> String {
+    fn describe(&self, is_unused: bool, units: Units) -> String {
         let size = units.size(self.size);
         let largest = if self.is_largest {
             ", the largest free piece"
@@ -146,14 +151,14 @@ impl Group {
             n => format!(" in {n} blocks"),
         };
         match self.look(is_unused) {
-            Look::Held => format!("{size} held{several}"),
-            Look::Awaiting => format!("{size} let go of, awaiting a stream{several}"),
-            Look::Mixed => {
+            BlockStyle::Held => format!("{size} held{several}"),
+            BlockStyle::Awaiting => format!("{size} let go of, awaiting a stream{several}"),
+            BlockStyle::Mixed => {
                 let held = units.size(self.size.saturating_sub(self.free));
                 format!("{held} held and {} free{several}", units.size(self.free))
             }
-            Look::Hole => format!("{size} free between blocks in use{largest}"),
-            Look::Unused => format!("{size} free, as all of its segment{largest}"),
+            BlockStyle::Hole => format!("{size} free between blocks in use{largest}"),
+            BlockStyle::Unused => format!("{size} free, as all of its segment{largest}"),
         }
     }
 }

@@ -11,8 +11,7 @@ use std::cmp::Reverse;
 
 use blocks::{blocks, lump};
 use gpumem_model::segments::{Pool, Segment, Segments};
-use gpumem_model::units::count;
-use gpumem_model::units::{ByteDelta, Bytes, Units};
+use gpumem_model::units::{ByteDelta, Bytes, Units, count};
 
 /// A map has about this many shelves if its segments fill them, and hardly ever more.
 const N_SHELVES: u64 = 12;
@@ -23,7 +22,7 @@ const N_TRIES: u32 = 24;
 
 /// What a [`DrawnBlock`] of the map is, and how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum BlockStyle {
     /// Held by tensors.
     Held,
     /// Freed by the program, but a stream may still use it.
@@ -42,7 +41,7 @@ pub struct DrawnBlock {
     /// Of its bar.
     pub share: f64,
     /// What it is.
-    pub look: Look,
+    pub look: BlockStyle,
     /// Whether it is the largest free block.
     pub is_largest: bool,
     /// What it is, in words.
@@ -90,7 +89,7 @@ impl SegmentMap {
         let mut map = Self {
             scale,
             shelves,
-            words: words(found, units),
+            words: describe(found, units),
         };
         map.tighten();
         map
@@ -154,12 +153,12 @@ fn title(segment: &Segment, units: Units) -> String {
         0 => String::new(),
         stream => format!(", stream {stream}"),
     };
-    let pool = segment.pool.words();
+    let pool = segment.pool.label();
     let size = units.size(segment.size());
     format!("segment of {size} for {pool}{stream}")
 }
 
-fn words(found: &Segments, units: Units) -> String {
+fn describe(found: &Segments, units: Units) -> String {
     let count = |n: u64, what| count(usize::try_from(n).unwrap_or(usize::MAX), what);
     let mut words = format!(
         "{} with {}, {} reserved: {} in use, {} free between blocks in use, {} in segments that are \

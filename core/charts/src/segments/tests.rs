@@ -28,11 +28,11 @@ fn bar(bar: &Bar) -> String {
     for block in &bar.blocks {
         let letter = match block.look {
             _ if block.is_largest => '*',
-            Look::Held => '#',
-            Look::Awaiting => '~',
-            Look::Mixed => '%',
-            Look::Hole => '.',
-            Look::Unused => '-',
+            BlockStyle::Held => '#',
+            BlockStyle::Awaiting => '~',
+            BlockStyle::Mixed => '%',
+            BlockStyle::Hole => '.',
+            BlockStyle::Unused => '-',
         };
         end += 20.0 * bar.share * block.share;
         while (drawn.len() as f64) < (end + 1e-9_f64).round() {
@@ -50,7 +50,7 @@ fn check(segments: &[Segment], shelves: &[&str]) -> SegmentMap {
 }
 
 #[test]
-fn the_largest_segment_fills_a_shelf_and_others_stand_beside_each_other() {
+fn the_largest_segment_fills_a_shelf_and_others_share_one() {
     use BlockState::{Awaiting, Free, Held};
     let all = [
         segment(Pool::Large, &[(Held, 20), (Free, 20)]),
@@ -79,7 +79,7 @@ fn the_largest_segment_fills_a_shelf_and_others_stand_beside_each_other() {
 }
 
 #[test]
-fn a_private_pool_comes_last_and_its_hole_is_not_what_others_can_have() {
+fn a_private_pool_comes_last_and_its_hole_is_not_for_others() {
     use BlockState::{Free, Held};
     let all = [
         segment(Pool::Private, &[(Held, 10), (Free, 90)]),
@@ -90,7 +90,7 @@ fn a_private_pool_comes_last_and_its_hole_is_not_what_others_can_have() {
 }
 
 #[test]
-fn what_is_too_small_to_be_seen_is_told_together() {
+fn small_parts_are_summed_up() {
     use BlockState::{Free, Held};
     let mut all = vec![segment(Pool::Large, &[(Held, 1000), (Free, 24)])];
     let small = || segment(Pool::Small, &[(Held, 1), (Free, 1)]);

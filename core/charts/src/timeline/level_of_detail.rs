@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::scale::Stretch;
 use gpumem_model::recording::{DeviceIdx, Points, Recording, RunIdx, Series};
 
-/// So many points in a row are one bucket; in the next level so many times more.
+/// Points per bucket in the first level, and buckets per bucket in each next one.
 const STRIDE: usize = 16;
 /// The buckets of the last one have 65,536 points.
 const N_LEVELS: usize = 4;
@@ -20,7 +20,7 @@ pub struct LevelsOfDetail(HashMap<(RunIdx, DeviceIdx, Series), [OnceCell<Points>
 
 impl LevelsOfDetail {
     /// The levels of detail of a recording, none of them computed yet.
-    pub fn of(recording: &Recording) -> Self {
+    pub fn new(recording: &Recording) -> Self {
         let series = recording.all_samples();
         let long = series.filter(|(.., points)| points.len() > STRIDE);
         let empty = long.map(|(run, device, series, _)| {
@@ -62,7 +62,7 @@ mod tests {
     use gpumem_analyzer::testing::{run, session};
     use gpumem_model::units::Nanos;
 
-    /// How many of 4,096 samples of a second are drawn on so many pixels.
+    /// How many of 4,096 samples of a second are drawn at this width.
     #[track_caller]
     fn check(millis: (u64, u64), width: f64, n_drawn: std::ops::Range<usize>) {
         let (recording, _) = session(&[("a()", &[run(0).peak(4000).sampled(4096).seconds(1)])]);
@@ -75,7 +75,7 @@ mod tests {
             left: 0.0,
             right: width,
         };
-        let levels = LevelsOfDetail::of(&recording);
+        let levels = LevelsOfDetail::new(&recording);
         let drawn = levels.get(points, series, device, &stretch);
         let n = drawn.between(stretch.from, stretch.to).len();
         assert!(n_drawn.contains(&n), "{n} points are drawn");

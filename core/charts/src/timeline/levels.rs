@@ -1,8 +1,8 @@
-//! What is known, by instant.
+//! The known levels over time.
 
 use super::super::device_view::DeviceView;
-use super::super::m4::Reduced;
-use super::super::{Layers, View};
+use super::super::m4::M4Reducer;
+use super::super::{ChartView, Layers};
 use super::level_of_detail::LevelsOfDetail;
 use super::scale::{Stretch, TimeScale};
 use super::{LEAST_PEAK, LONGEST_PEAK};
@@ -12,7 +12,7 @@ use gpumem_model::units::{Bytes, Nanos};
 use gpumem_scene::{Point, Role};
 
 /// Levels by their place, from left to right: to the right in logical pixels, up in bytes.
-type Trace = Vec<Point>;
+type Polyline = Vec<Point>;
 
 /// The highest level in a run.
 pub(super) struct PeakBar {
@@ -31,13 +31,13 @@ impl PeakBar {
 /// Everything that the timeline draws.
 pub(super) struct Traces {
     /// The device's use, one unbroken line after the other.
-    pub(super) device: Vec<Trace>,
+    pub(super) device: Vec<Polyline>,
     /// This process's use.
-    pub(super) process: Vec<Trace>,
+    pub(super) process: Vec<Polyline>,
     /// The metric that growth is judged on: at the ends of runs, and where marks were set.
-    pub(super) held: Vec<Trace>,
+    pub(super) held: Vec<Polyline>,
     /// Allocated as the allocator's history tells it, change by change.
-    pub(super) exact: Vec<Trace>,
+    pub(super) exact: Vec<Polyline>,
     metric: Metric,
     pub(super) peaks: Vec<PeakBar>,
     /// `None` where nothing is known.
@@ -48,7 +48,7 @@ impl Traces {
     pub(super) fn new(
         session: &DeviceView<'_>,
         scale: &TimeScale,
-        view: &View,
+        view: &ChartView,
         detail: &LevelsOfDetail,
     ) -> Self {
         let pixel = view.density.pixel();
@@ -61,11 +61,12 @@ impl Traces {
             peaks: Vec::new(),
             highest: None,
         };
-        let mut sampled = Sampled {
+        let [device, process, held] = [(); 3].map(|()| BrokenLine::drawn_in(pixel));
+        let mut sampled = SampledLines {
             pixel,
-            device: Line::drawn_in(pixel),
-            process: Line::drawn_in(pixel),
-            held: Line::drawn_in(pixel),
+            device,
+            process,
+            held,
         };
         for stretch in scale.stretches() {
             traces.add(session, stretch, detail, &mut sampled);
@@ -75,8 +76,7 @@ impl Traces {
         traces.held = sampled.held.into_traces();
         traces.keep(view.layers);
         let lines = [&traces.device, &traces.process, &traces.held, &traces.exact];
-        let levels = lines.into_iter().flatten().flatten();
-        let levels = levels.map(|level| level.y);
+        let levels = lines.into_iter().flatten().flatten().map(|level| level.y);
         let peaks = traces.peaks.iter().map(|peak| peak.level.as_f64());
         let highest = levels.chain(peaks).reduce(f64::max);
         traces.highest = highest.map(|level| Bytes::new(level as u64));
@@ -112,7 +112,7 @@ impl Traces {
         session: &DeviceView<'_>,
         stretch: &Stretch,
         detail: &LevelsOfDetail,
-        sampled: &mut Sampled,
+        sampled: &mut SampledLines,
     ) {
         let row = session.row(stretch.run);
         let run = session.recording.run(stretch.run);
@@ -121,7 +121,7 @@ impl Traces {
         let ended = run.ended.filter(in_view);
         let place = |at, level: Bytes| Point::new(stretch.x(at), level.as_f64());
         let draw =
-            |line: &mut Line, points: &Points, levels: &Column, ends: fn(&RunRow) -> Ends| {
+            |line: &mut BrokenLine, points: &Points, levels: &Column, ends: fn(&RunRow) -> Ends| {
                 let ends = row.map_or((None, None), ends);
                 line.begin_run(stretch.left);
                 if let Some(at) = begun {
@@ -140,9 +140,8 @@ impl Traces {
             if *series == Series::Sampled {
                 let (device, process) = (points.device_used(), points.process_used());
                 draw(&mut sampled.device, points, device, |row| row.device_used);
-                draw(&mut sampled.process, points, process, |row| {
-                    row.process_used
-                });
+                let used = |row: &RunRow| row.process_used;
+                draw(&mut sampled.process, points, process, used);
             } else {
                 let levels = of_points(points, self.metric);
                 let inside = points.between(stretch.from, stretch.to);
@@ -153,7 +152,7 @@ impl Traces {
         let ends = row.map_or((None, None), |row| (row.before, row.after));
         let inside = begun.zip(ends.0).into_iter();
         let inside = inside.chain(marks).chain(ended.zip(ends.1));
-        let inside: Trace = inside.map(|(at, level)| place(at, level)).collect();
+        let inside = inside.map(|(at, level)| place(at, level));
         let trace = session.recording.trace(stretch.run, session.device);
         if let Some(trace) = trace.filter(|_| self.metric == Metric::Allocated) {
             let steps = trace.steps.iter().filter(|step| in_view(&step.at));
@@ -162,7 +161,7 @@ impl Traces {
             return;
         }
         sampled.held.begin_run(stretch.left);
-        sampled.held.steps(&inside);
+        sampled.held.steps(inside);
         // A peak that is no higher than the ends is known from them.
         let news = |peak: &Peak| Some(peak.low()) > ends.0.max(ends.1);
         let peak = row.and_then(|row| row.peak).filter(news);
@@ -178,38 +177,32 @@ impl Traces {
 type Ends = (Option<Bytes>, Option<Bytes>);
 
 /// A level stays as it is until the next change.
-fn staircase(steps: impl Iterator<Item = Point>, pixel: f64) -> Trace {
-    let mut stairs = Reduced::to(pixel);
-    let mut last: Option<Point> = None;
-    for step in steps {
-        if let Some(last) = last {
-            stairs.push(Point::new(step.x, last.y));
-        }
-        stairs.push(step);
-        last = Some(step);
-    }
-    stairs.into_points()
+fn staircase(steps: impl Iterator<Item = Point>, pixel: f64) -> Polyline {
+    let mut stairs = BrokenLine::drawn_in(pixel);
+    stairs.steps(steps);
+    let stairs = stairs.current.map(M4Reducer::into_points);
+    stairs.unwrap_or_default()
 }
 
 /// What the sampler read, run after run.
-struct Sampled {
+struct SampledLines {
     /// The width of a device pixel.
     pixel: f64,
-    device: Line,
-    process: Line,
-    held: Line,
+    device: BrokenLine,
+    process: BrokenLine,
+    held: BrokenLine,
 }
 
 /// A line that breaks where the level was not read.
-struct Line {
+struct BrokenLine {
     /// Points nearer than this draw the same picture.
     pixel: f64,
-    traces: Vec<Trace>,
-    current: Option<Reduced>,
+    traces: Vec<Polyline>,
+    current: Option<M4Reducer>,
     end: f64,
 }
 
-impl Line {
+impl BrokenLine {
     fn drawn_in(pixel: f64) -> Self {
         Self {
             pixel,
@@ -232,31 +225,31 @@ impl Line {
             Some(level) => {
                 self.end = level.x;
                 self.current
-                    .get_or_insert_with(|| Reduced::to(self.pixel))
+                    .get_or_insert_with(|| M4Reducer::to(self.pixel))
                     .push(level);
             }
         }
     }
 
     /// A level stays as it is until the next one is known.
-    fn steps(&mut self, levels: &[Point]) {
+    fn steps(&mut self, levels: impl IntoIterator<Item = Point>) {
         let mut before: Option<Point> = None;
         for level in levels {
             if let Some(before) = before {
                 self.push(Some(Point::new(level.x, before.y)));
             }
-            self.push(Some(*level));
-            before = Some(*level);
+            self.push(Some(level));
+            before = Some(level);
         }
     }
 
-    /// A level that was read once is no line.
+    /// A single reading makes no line.
     fn end_trace(&mut self) {
         let ended = self.current.take().filter(|it| it.n_pushed() > 1);
-        self.traces.extend(ended.map(Reduced::into_points));
+        self.traces.extend(ended.map(M4Reducer::into_points));
     }
 
-    fn into_traces(mut self) -> Vec<Trace> {
+    fn into_traces(mut self) -> Vec<Polyline> {
         self.end_trace();
         self.traces
     }
@@ -268,7 +261,7 @@ mod tests {
 
     #[track_caller]
     fn check(levels: &[Option<u64>], traces: &[&[u64]]) {
-        let mut line = Line::drawn_in(0.5);
+        let mut line = BrokenLine::drawn_in(0.5);
         for (x, level) in levels.iter().enumerate() {
             line.push(level.map(|level| Point::new(x as f64, level as f64)));
         }
@@ -283,7 +276,7 @@ mod tests {
     #[test]
     fn only_a_gap_that_is_seen_parts_two_runs() {
         let n_traces = |gap: f64| {
-            let mut line = Line::drawn_in(0.5);
+            let mut line = BrokenLine::drawn_in(0.5);
             for left in [0.0, 3.0 + gap] {
                 line.begin_run(left);
                 for x in [left, left + 3.0] {

@@ -11,17 +11,16 @@ pub use level_of_detail::LevelsOfDetail;
 use levels::{PeakBar, Traces};
 pub use scale::TimeScale;
 
-use super::View;
+use super::ChartView;
 use super::device_view::{DeviceView, end_mark};
 use super::m4::m4;
 use gpumem_analyzer::Analysis;
 use gpumem_model::recording::Recording;
-use gpumem_model::units::count;
-use gpumem_model::units::{Bytes, Units};
+use gpumem_model::units::{Bytes, Units, count};
 use gpumem_scene::axis::{ByteAxis, instant_label};
 use gpumem_scene::label::{Label, MEDIUM, Occupied};
 use gpumem_scene::plot::{NO_RUNS, Plot, crisp, say, sheet};
-use gpumem_scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
+use gpumem_scene::{Anchor, Face, Point, Rect, Role, Scene, Target};
 
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 132.0;
@@ -37,13 +36,13 @@ const FAR_ABOVE: f64 = 2.5;
 const COLUMN: f64 = 1.5;
 
 /// The time scale of the timeline that [`timeline`] draws.
-pub fn time_scale(recording: &Recording, view: &View) -> TimeScale {
+pub fn time_scale(recording: &Recording, view: &ChartView) -> TimeScale {
     let plot = Plot::new(sheet(view.width, 0.0, Role::Panel).width, TOP, BOTTOM);
     TimeScale::new(recording, view.span, view.pace, (plot.left, plot.right))
 }
 
 /// The timeline of the view's device, from every sample.
-pub fn timeline(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
+pub fn timeline(recording: &Recording, analysis: &Analysis, view: &ChartView) -> Scene {
     timeline_from(&LevelsOfDetail::default(), recording, analysis, view)
 }
 
@@ -52,7 +51,7 @@ pub fn timeline_from(
     detail: &LevelsOfDetail,
     recording: &Recording,
     analysis: &Analysis,
-    view: &View,
+    view: &ChartView,
 ) -> Scene {
     let session = DeviceView::new(recording, analysis, view.device);
     let scale = time_scale(recording, view);
@@ -61,10 +60,10 @@ pub fn timeline_from(
     let plot = Plot::new(scene.width, TOP, BOTTOM);
     let missing = match (session.runs().next(), traces.highest) {
         (None, _) => Some(NO_RUNS.to_owned()),
-        (_, None) => Some(format!(
-            "nothing is known of {} in this time",
-            session.device_label()
-        )),
+        (_, None) => {
+            let label = session.device_label();
+            Some(format!("nothing is known of {label} in this time"))
+        }
         _ => None,
     };
     if let Some(sentence) = missing {
@@ -75,7 +74,7 @@ pub fn timeline_from(
     let capacity = session.capacity();
     let in_view = capacity.filter(|capacity| capacity.as_f64() <= FAR_ABOVE * highest.as_f64());
     let top = highest.max(in_view.unwrap_or_default()).as_f64() * 1.06;
-    let mut chart = Chart {
+    let mut chart = TimelineChart {
         axis: ByteAxis::new(0.0..=top, plot.bottom, plot.top, view.units),
         plot,
         occupied: Occupied::default(),
@@ -111,7 +110,7 @@ fn description(
     )
 }
 
-struct Chart {
+struct TimelineChart {
     plot: Plot,
     axis: ByteAxis,
     /// By what stands in the plot.
@@ -119,16 +118,15 @@ struct Chart {
     scene: Scene,
 }
 
-impl Chart {
+impl TimelineChart {
     /// Where each run was, and what answers to the pointer.
-    fn draw_bands(&mut self, session: &DeviceView<'_>, scale: &TimeScale, view: &View) {
+    fn draw_bands(&mut self, session: &DeviceView<'_>, scale: &TimeScale, view: &ChartView) {
         let top = self.plot.top - 8.0;
         let mut drawn_to = f64::NEG_INFINITY;
         let mut bands = Vec::new();
         for stretch in scale.stretches() {
-            let width = (stretch.right - stretch.left)
-                .max(1.0)
-                .min(self.plot.right - stretch.left);
+            let room = self.plot.right - stretch.left;
+            let width = stretch.width().max(1.0).min(room);
             let rect = Rect::new(stretch.left, top, width, self.plot.bottom - top);
             let looked_at = view.is_selected(stretch.run);
             let role = match session.role(stretch.run) {
@@ -141,8 +139,7 @@ impl Chart {
                 bands.push((rect, role));
                 drawn_to = stretch.right;
             }
-            let target = Target::Run(stretch.run);
-            self.scene.hits.push(Hit { rect, target });
+            self.scene.respond(rect, Target::Run(stretch.run));
         }
         // What has one colour is drawn in a row: a page paints it at once.
         for role in [Role::Span, Role::LeakSpan, Role::Hover] {
@@ -159,21 +156,18 @@ impl Chart {
         let text = format!("capacity {}", units.size(capacity));
         if !in_view {
             // How a run ended matters more: its mark has the place.
-            let right = Point::new(self.plot.right, self.plot.top - 3.0);
-            let left = Point::new(self.plot.left, self.plot.top - 3.0);
+            let y = self.plot.top - 3.0;
+            let [left, right] = [self.plot.left, self.plot.right].map(|x| Point::new(x, y));
             let label = Label::new(&text, right).anchor(Anchor::End);
             let labels = [label, Label::new(&text, left)];
             let free = labels.into_iter().find(|label| self.occupied.take(label));
-            return self
-                .scene
-                .text(free.unwrap_or_else(|| Label::new("", left)));
+            self.scene.items.extend(free.map(Into::into));
+            return;
         }
         let y = crisp(self.axis.y(capacity.as_f64()));
-        let ends = vec![
-            Point::new(self.plot.left, y),
-            Point::new(self.plot.right, y),
-        ];
-        self.scene.line(ends, Role::Leak, 1.0, Some((2.0, 4.0)));
+        let ends = [self.plot.left, self.plot.right].map(|x| Point::new(x, y));
+        self.scene
+            .line(ends.to_vec(), Role::Leak, 1.0, Some((2.0, 4.0)));
         self.write(Label::new(text, Point::new(self.plot.left + 6.0, y + 13.0)));
     }
 
@@ -279,8 +273,7 @@ impl Chart {
         }
         let x = crisp(x);
         let (top, bottom) = (self.plot.bottom, self.plot.bottom + 3.0);
-        self.scene
-            .rule(Point::new(x, top), Point::new(x, bottom), Role::Line, 1.0);
+        self.scene.vertical(x, (top, bottom), Role::Line, 1.0);
         let end = label.bounds().bottom_right().x;
         self.scene.text(label);
         Some(end)

@@ -140,11 +140,8 @@ fn folded(mut stretches: Vec<Stretch>, left: f64, right: f64) -> Vec<Stretch> {
 fn visible(recording: &Recording, span: Option<(Nanos, Nanos)>) -> Vec<Stretch> {
     let end = LazyCell::new(|| recording.last_instant());
     let (first, last) = span.unwrap_or((Nanos::ZERO, Nanos::new(u64::MAX)));
-    let mut runs: Vec<&Run> = recording
-        .runs()
-        .iter()
-        .filter(|run| run.parent.is_none())
-        .collect();
+    let outermost = recording.runs().iter().filter(|run| run.parent.is_none());
+    let mut runs: Vec<&Run> = outermost.collect();
     runs.sort_by_key(|run| run.started);
     let mut free_from = first;
     let mut stretches = Vec::new();
@@ -215,11 +212,8 @@ mod tests {
     fn by_the_clock_a_pause_is_as_long_as_it_was() {
         let (recording, _) = session(&[("a", &[run(0), run(0).seconds(3)])]);
         let scale = TimeScale::new(&recording, None, Pace::Clock, (0.0, 600.0));
-        let places: Vec<_> = scale
-            .stretches()
-            .iter()
-            .map(|s| (s.left, s.right))
-            .collect();
+        let places = scale.stretches().iter().map(|s| (s.left, s.right));
+        let places: Vec<_> = places.collect();
         assert_eq!(places, [(0.0, 100.0), (300.0, 600.0)]);
         let span = Some((Nanos::millis(1500), Nanos::millis(3500)));
         let scale = TimeScale::new(&recording, span, Pace::Clock, (0.0, 200.0));

@@ -1,10 +1,10 @@
-//! What the map of holders shows: who holds what, field by field, and what a run changed of it.
+//! The tiles of the holder map: the memory of each holder, and a run's change of it.
 
 use std::cmp::Reverse;
 
-use super::super::{Moment, View};
+use super::super::{ChartView, Moment};
 use gpumem_model::holders::{
-    DeviceHolders, Holder, HolderBranch, Part, Rest, RootKind, SharedMemory,
+    DeviceHolders, Holder, HolderBranch, Remainder, RootKind, SharedMemory, StorageUse,
 };
 use gpumem_model::recording::{Recording, RunIdx};
 use gpumem_model::units::{ByteDelta, Bytes, Units};
@@ -14,7 +14,7 @@ const FURTHER: &str = "further names";
 
 /// Part of what is held.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Field {
+pub struct Tile {
     /// The name, or the steps that lead to it from the field around it.
     pub name: String,
     /// What kind of name it is; `None` where it is no single name.
@@ -28,9 +28,9 @@ pub struct Field {
     /// The change since the search before, if the map shows that.
     pub change: Option<ByteDelta>,
     /// What most of its bytes are for.
-    pub part: Option<Part>,
+    pub part: Option<StorageUse>,
     /// What it holds in turn, the most first.
-    pub fields: Vec<Field>,
+    pub fields: Vec<Tile>,
 }
 
 /// Who held memory of a device at a run's end, or inside one field of that.
@@ -40,12 +40,12 @@ pub struct Map {
     pub run: RunIdx,
     /// The run after which they were searched before, if that search is kept.
     pub before: Option<RunIdx>,
-    /// What it shows: what was asked for, as far as it is known.
+    /// What it shows: the requested moment, or what is known of it.
     pub moment: Moment,
     /// The fields that it is zoomed into, outermost first.
-    pub inside: Vec<Field>,
+    pub inside: Vec<Tile>,
     /// The fields that it shows, the largest first.
-    pub fields: Vec<Field>,
+    pub fields: Vec<Tile>,
     /// The search stopped at a limit: there is more than this.
     pub is_cut: bool,
 }
@@ -54,7 +54,7 @@ pub struct Map {
 /// after the latest of all; `None` if the holders were never searched.
 ///
 /// Of an older search only the growth is kept.
-pub fn holder_map(recording: &Recording, view: &View) -> Option<Map> {
+pub fn holder_map(recording: &Recording, view: &ChartView) -> Option<Map> {
     let (latest, _) = recording.latest_holders(view.device)?;
     let (run, look) = look(recording, view)?;
     let is_latest = run == latest;
@@ -93,7 +93,7 @@ pub fn holder_map(recording: &Recording, view: &View) -> Option<Map> {
     Some(map)
 }
 
-fn look<'a>(recording: &'a Recording, view: &View) -> Option<(RunIdx, &'a DeviceHolders)> {
+fn look<'a>(recording: &'a Recording, view: &ChartView) -> Option<(RunIdx, &'a DeviceHolders)> {
     let of_selected = view.selected.iter().rev().filter_map(|run| {
         let run = recording.outermost(*run);
         Some((run, recording.holders(run, view.device)?))
@@ -133,21 +133,21 @@ impl Map {
 }
 
 /// Every byte of a look in one field.
-fn held(look: &DeviceHolders) -> Vec<Field> {
-    let further = Rest {
+fn held(look: &DeviceHolders) -> Vec<Tile> {
+    let further = Remainder {
         n: look.more.n + look.more_shared.n,
         n_bytes: look.more.n_bytes + look.more_shared.n_bytes,
     };
-    let names = look.roots.iter().map(Field::from);
+    let names = look.roots.iter().map(Tile::from);
     let shared = look.shared.iter().map(of_shared);
     names.chain(shared).chain(rest(FURTHER, further)).collect()
 }
 
 /// What each has more or less than before.
-fn changed(now: Vec<Field>, mut before: Vec<Field>) -> Vec<Field> {
+fn changed(now: Vec<Tile>, mut before: Vec<Tile>) -> Vec<Tile> {
     let mut fields = Vec::new();
     for field in now {
-        let is_it = |other: &Field| (&other.name, other.kind) == (&field.name, field.kind);
+        let is_it = |other: &Tile| (&other.name, other.kind) == (&field.name, field.kind);
         let was = before.iter().position(is_it);
         let was = was.map_or(Bytes::ZERO, |idx| before.swap_remove(idx).n_bytes);
         let is = field.n_bytes;
@@ -155,7 +155,7 @@ fn changed(now: Vec<Field>, mut before: Vec<Field>) -> Vec<Field> {
     }
     let gone = before.into_iter().map(|field| {
         let was = field.n_bytes;
-        let field = Field {
+        let field = Tile {
             what: "gone".to_owned(),
             ..field
         };
@@ -166,13 +166,13 @@ fn changed(now: Vec<Field>, mut before: Vec<Field>) -> Vec<Field> {
 }
 
 /// What changed inside of a name, as far as both looks tell what it holds.
-fn changed_inside(field: &Field, now: &DeviceHolders, before: &DeviceHolders) -> Vec<Field> {
+fn changed_inside(field: &Tile, now: &DeviceHolders, before: &DeviceHolders) -> Vec<Tile> {
     let is_it = |holder: &&Holder| (&holder.name, Some(holder.kind)) == (&field.name, field.kind);
     let now = now.roots.iter().find(is_it);
     let Some((now, before)) = now.zip(before.roots.iter().find(is_it)) else {
         return Vec::new();
     };
-    let whole = Field::from(now);
+    let whole = Tile::from(now);
     inside(
         whole.fields,
         (&now.branches, now.more),
@@ -183,10 +183,10 @@ fn changed_inside(field: &Field, now: &DeviceHolders, before: &DeviceHolders) ->
 /// `fields` are of what is held now. Where one of the looks sums up what is small, what the other
 /// tells by itself may be in that sum: it is held against the sum as a whole.
 fn inside(
-    fields: Vec<Field>,
-    (now, more_now): (&[HolderBranch], Rest),
-    (before, more_before): (&[HolderBranch], Rest),
-) -> Vec<Field> {
+    fields: Vec<Tile>,
+    (now, more_now): (&[HolderBranch], Remainder),
+    (before, more_before): (&[HolderBranch], Remainder),
+) -> Vec<Tile> {
     if now.is_empty() || before.is_empty() {
         return Vec::new();
     }
@@ -197,7 +197,7 @@ fn inside(
         match then {
             None if more_before.n > 0 => is_more += branch.n_bytes,
             then => {
-                let (below, deeper) = then.map_or((&[][..], Rest::default()), |then| {
+                let (below, deeper) = then.map_or((&[][..], Remainder::default()), |then| {
                     (then.branches.as_slice(), then.more)
                 });
                 let was = then.map_or(Bytes::ZERO, |then| then.n_bytes);
@@ -206,7 +206,7 @@ fn inside(
                     (&branch.branches, branch.more),
                     (below, deeper),
                 );
-                changes.push(Field {
+                changes.push(Tile {
                     fields,
                     ..differing(field, was, branch.n_bytes)
                 });
@@ -223,7 +223,7 @@ fn inside(
     }
     let further = rest(
         "and more",
-        Rest {
+        Remainder {
             n: more_now.n.max(more_before.n),
             n_bytes: is_more.max(was_more),
         },
@@ -242,8 +242,8 @@ fn place(branch: &HolderBranch) -> &str {
     first.map_or(step, |(first, _)| first)
 }
 
-fn gone(branch: &HolderBranch) -> Field {
-    Field {
+fn gone(branch: &HolderBranch) -> Tile {
+    Tile {
         name: branch.step.clone(),
         kind: None,
         what: "gone".to_owned(),
@@ -256,9 +256,9 @@ fn gone(branch: &HolderBranch) -> Field {
 }
 
 /// By how much it differs, and nothing of what is in it.
-fn differing(field: Field, was: Bytes, is: Bytes) -> Field {
+fn differing(field: Tile, was: Bytes, is: Bytes) -> Tile {
     let change = is.since(was);
-    Field {
+    Tile {
         n_bytes: change.magnitude(),
         change: Some(change),
         fields: Vec::new(),
@@ -266,22 +266,22 @@ fn differing(field: Field, was: Bytes, is: Bytes) -> Field {
     }
 }
 
-/// What each has more, where the look before is not kept.
-fn grown(look: &DeviceHolders) -> Vec<Field> {
+/// The growth of each, if the look before is not kept.
+fn grown(look: &DeviceHolders) -> Vec<Tile> {
     let field = |holder: &Holder| {
         let change = holder.grown.filter(|grown| *grown > ByteDelta::ZERO)?;
-        Some(Field {
+        Some(Tile {
             n_bytes: change.magnitude(),
             change: Some(change),
             fields: Vec::new(),
-            ..Field::from(holder)
+            ..Tile::from(holder)
         })
     };
     look.roots.iter().filter_map(field).collect()
 }
 
 /// The largest first; nothing without a size.
-fn sort(fields: &mut Vec<Field>) {
+fn sort(fields: &mut Vec<Tile>) {
     fields.retain(|field| field.n_bytes > Bytes::ZERO);
     fields.sort_by_key(|field| Reverse(field.n_bytes));
     for field in fields {
@@ -290,7 +290,7 @@ fn sort(fields: &mut Vec<Field>) {
 }
 
 /// A field that would only say the same again is left out.
-fn settle(field: &mut Field) {
+fn settle(field: &mut Tile) {
     field.fields.iter_mut().for_each(settle);
     if let [only] = &field.fields[..]
         && only.fields.is_empty()
@@ -299,7 +299,7 @@ fn settle(field: &mut Field) {
     }
 }
 
-impl From<&Holder> for Field {
+impl From<&Holder> for Tile {
     /// The name with all that is known below it.
     fn from(holder: &Holder) -> Self {
         let part = holder.traits.part;
@@ -319,9 +319,9 @@ impl From<&Holder> for Field {
     }
 }
 
-fn of_shared(shared: &SharedMemory) -> Field {
+fn of_shared(shared: &SharedMemory) -> Tile {
     let others = if shared.and_others { ", …" } else { "" };
-    Field {
+    Tile {
         name: format!("{}{others}", shared.names.join(", ")),
         kind: None,
         what: format!("{}, held by each of them", shared.what),
@@ -335,16 +335,16 @@ fn of_shared(shared: &SharedMemory) -> Field {
 
 fn of_branches(
     branches: &[HolderBranch],
-    more: Rest,
+    more: Remainder,
     prefix: Option<&str>,
-    part: Option<Part>,
-) -> Vec<Field> {
+    part: Option<StorageUse>,
+) -> Vec<Tile> {
     let field = |branch: &HolderBranch| {
         // What has no expression in Python, and what stands for several, leads nowhere.
         let is_expression = branch.n == 1 && !branch.step.contains('<');
         let path = prefix.filter(|_| is_expression);
         let path = path.map(|prefix| format!("{prefix}{}", branch.step));
-        Field {
+        Tile {
             name: branch.step.clone(),
             kind: None,
             what: branch.what.clone(),
@@ -355,12 +355,12 @@ fn of_branches(
             part,
         }
     };
-    let rest = rest("and more", more).map(|rest| Field { part, ..rest });
+    let rest = rest("and more", more).map(|rest| Tile { part, ..rest });
     branches.iter().map(field).chain(rest).collect()
 }
 
-fn rest(name: &str, rest: Rest) -> Option<Field> {
-    (rest.n_bytes > Bytes::ZERO).then(|| Field {
+fn rest(name: &str, rest: Remainder) -> Option<Tile> {
+    (rest.n_bytes > Bytes::ZERO).then(|| Tile {
         name: name.to_owned(),
         kind: None,
         what: format!("{} of them", rest.n),

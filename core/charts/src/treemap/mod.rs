@@ -1,4 +1,4 @@
-//! The map of holders: a field for each, as large as what it holds.
+//! The map of holders: one tile each, sized by its memory.
 
 mod fields;
 mod squarify;
@@ -6,16 +6,15 @@ mod squarify;
 mod tests;
 
 use super::alarm::{Alarm, alarm};
-use super::{Moment, View};
+use super::{ChartView, Moment};
 use gpumem_analyzer::Analysis;
 use gpumem_model::recording::Recording;
 use gpumem_model::units::{ByteDelta, Units};
-use gpumem_scene::Category;
 use gpumem_scene::label::{Label, MEDIUM, SMALL};
 use gpumem_scene::plot::{say, sheet};
-use gpumem_scene::{Face, Hit, Point, Rect, Role, Scene, Target};
+use gpumem_scene::{Category, Face, Point, Rect, Role, Scene, Target};
 
-pub use fields::{Field, Map, holder_map};
+pub use fields::{Map, Tile, holder_map};
 use squarify::squarified;
 
 const MARGIN: f64 = 12.0;
@@ -40,21 +39,21 @@ const N_DESCRIBED: usize = 8;
 
 /// Who holds the view's device, as a treemap of [`holder_map`]; a sentence if that is not known. What grows stands
 /// out as in the bar and in the rows.
-pub fn treemap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
+pub fn treemap(recording: &Recording, analysis: &Analysis, view: &ChartView) -> Scene {
     let device = recording.devices().get(view.device.get());
     let label = device.map_or("this device", |device| &device.label);
-    let Some(map) = holder_map(recording, view) else {
+    let said = |sentence: &str| {
         let mut scene = sheet(view.width, SAID, Role::Panel);
-        let sentence = format!(
+        say(&mut scene, sentence);
+        scene
+    };
+    let Some(map) = holder_map(recording, view) else {
+        return said(&format!(
             "who holds {label} is not known: names are looked for after a cell that keeps memory"
-        );
-        say(&mut scene, &sentence);
-        return scene;
+        ));
     };
     if map.fields.is_empty() {
-        let mut scene = sheet(view.width, SAID, Role::Panel);
-        say(&mut scene, "no name holds more or less than before");
-        return scene;
+        return said("no name holds more or less than before");
     }
     let most = if view.width < NARROW {
         NARROW_HEIGHT
@@ -73,16 +72,13 @@ pub fn treemap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene
             units: view.units,
         };
         draw(&mut scene, field, rect, &colours);
-        scene.hits.push(Hit {
-            rect,
-            target: Target::Field(idx),
-        });
+        scene.respond(rect, Target::Field(idx));
     }
     scene.description = description(&map, label, view.units);
     scene
 }
 
-fn laid(fields: &[Field], room: Rect) -> impl Iterator<Item = (&Field, Rect)> {
+fn laid(fields: &[Tile], room: Rect) -> impl Iterator<Item = (&Tile, Rect)> {
     let sizes: Vec<f64> = fields.iter().map(|field| field.n_bytes.as_f64()).collect();
     fields.iter().zip(squarified(&sizes, room))
 }
@@ -90,14 +86,14 @@ fn laid(fields: &[Field], room: Rect) -> impl Iterator<Item = (&Field, Rect)> {
 /// What distinguishes the fields: where they grew, or what they are for.
 struct Colours {
     moment: Moment,
-    /// What a finding says of the name around the field.
+    /// The alarm of the name around the tile.
     alarm: Option<Alarm>,
     units: Units,
 }
 
 impl Colours {
     /// A part has the colour that it has in the bar.
-    fn of(&self, field: &Field) -> Role {
+    fn role(&self, field: &Tile) -> Role {
         match (self.moment, field.change, self.alarm) {
             (Moment::Change, Some(change), _) if change < ByteDelta::ZERO => Role::Ok,
             (Moment::Change, ..) => Role::Kept,
@@ -108,9 +104,9 @@ impl Colours {
 }
 
 /// A field with its name and figure; what it holds below them, where there is room.
-fn draw(scene: &mut Scene, field: &Field, rect: Rect, colours: &Colours) {
+fn draw(scene: &mut Scene, field: &Tile, rect: Rect, colours: &Colours) {
     let units = colours.units;
-    scene.fill(rect, colours.of(field), RADIUS);
+    scene.fill(rect, colours.role(field), RADIUS);
     let is_roomy = rect.width >= ROOMY.0 && rect.height >= ROOMY.1;
     if !is_roomy || field.fields.is_empty() {
         let lines = [
@@ -133,7 +129,7 @@ fn draw(scene: &mut Scene, field: &Field, rect: Rect, colours: &Colours) {
     for (inner, rect) in laid(&field.fields, inner) {
         let rect = rect.inset(GAP / 2.0);
         scene.fill(rect, Role::Panel, RADIUS);
-        scene.fill(rect.inset(1.0), colours.of(inner), RADIUS - 1.0);
+        scene.fill(rect.inset(1.0), colours.role(inner), RADIUS - 1.0);
         let lines = [
             (inner.name.as_str(), Face::Mono, SMALL),
             (&figure(inner, units), Face::Sans, SMALL),
@@ -164,7 +160,7 @@ fn write(scene: &mut Scene, lines: &[(&str, Face, f64)], rect: Rect) {
 }
 
 /// `1.2 GiB`, or by how much it changed: `+420 MiB`.
-fn figure(field: &Field, units: Units) -> String {
+fn figure(field: &Tile, units: Units) -> String {
     match field.change {
         Some(change) => units.change(change),
         None => units.size(field.n_bytes),

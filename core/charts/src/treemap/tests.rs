@@ -5,14 +5,14 @@ use super::*;
 use gpumem_analyzer::analyze;
 use gpumem_analyzer::testing::{look, run, session};
 use gpumem_model::holders::{
-    DeviceHolders, Holder, HolderBranch, Part, Rest, RootKind, SharedMemory, Traits,
+    DeviceHolders, Holder, HolderBranch, Remainder, RootKind, SharedMemory, StorageUse, Traits,
 };
 use gpumem_model::recording::RunIdx;
 use gpumem_model::rules::Rules;
 use gpumem_model::units::Bytes;
 use gpumem_scene::draw_log::{assert_sound, texts};
 
-/// A variable of so many MiB that holds these steps.
+/// A variable of this size in MiB with these branches.
 fn name(name: &str, n_mib: u64, steps: &[(&str, u64)]) -> Holder {
     let branch = |(step, n_mib): &(&str, u64)| HolderBranch {
         step: (*step).to_owned(),
@@ -20,14 +20,14 @@ fn name(name: &str, n_mib: u64, steps: &[(&str, u64)]) -> Holder {
         n: 1,
         n_bytes: Bytes::mib(*n_mib),
         branches: Vec::new(),
-        more: Rest::default(),
+        more: Remainder::default(),
     };
     Holder {
         grown: Some(ByteDelta::new(1 << 20)),
         path: format!("{name}[0]"),
         what: "list".to_owned(),
         traits: Traits {
-            part: Some(Part::Names),
+            part: Some(StorageUse::Names),
             ..Traits::default()
         },
         branches: steps.iter().map(branch).collect(),
@@ -49,20 +49,20 @@ fn looked(looks: &[Vec<Holder>]) -> Recording {
     recording
 }
 
-fn seen(moment: Moment, inside: &[&str]) -> View {
-    View {
+fn seen(moment: Moment, inside: &[&str]) -> ChartView {
+    ChartView {
         moment,
         inside: inside.iter().map(|name| (*name).to_owned()).collect(),
         ..view(880.0)
     }
 }
 
-fn drawn(recording: &Recording, view: &View) -> Scene {
+fn drawn(recording: &Recording, view: &ChartView) -> Scene {
     treemap(recording, &analyze(recording, &Rules::default()), view)
 }
 
 #[track_caller]
-fn check(looks: &[Vec<Holder>], view: &View, expected: &[(&str, &str)]) {
+fn check(looks: &[Vec<Holder>], view: &ChartView, expected: &[(&str, &str)]) {
     let recording = looked(looks);
     let map = holder_map(&recording, view).expect("somebody looked");
     let figures: Vec<String> = map
@@ -79,11 +79,10 @@ fn check(looks: &[Vec<Holder>], view: &View, expected: &[(&str, &str)]) {
 #[test]
 fn each_name_has_its_field() {
     let looks = [vec![name("kept", 30, &[]), name("x", 90, &[])]];
-    check(
-        &looks,
-        &seen(Moment::After, &[]),
-        &[("x", "90 MiB"), ("kept", "30 MiB")],
-    );
+    let fields = &[("x", "90 MiB"), ("kept", "30 MiB")];
+    check(&looks, &seen(Moment::After, &[]), fields);
+    // Without a look before there is no change.
+    check(&looks, &seen(Moment::Change, &[]), fields);
 }
 
 #[test]
@@ -93,11 +92,8 @@ fn a_field_is_entered_by_its_name() {
     check(&looks, &seen(Moment::After, &["kept"]), inside);
     // What is not there, and what holds nothing, is not entered.
     check(&looks, &seen(Moment::After, &["kept", "[0]"]), inside);
-    check(
-        &looks,
-        &seen(Moment::After, &["lost"]),
-        &[("kept", "30 MiB")],
-    );
+    let whole = &[("kept", "30 MiB")];
+    check(&looks, &seen(Moment::After, &["lost"]), whole);
 }
 
 #[test]
@@ -119,7 +115,7 @@ fn a_step_has_a_path_that_python_understands() {
 }
 
 #[test]
-fn a_run_is_told_by_what_it_changed() {
+fn a_map_shows_before_after_and_change() {
     let before = vec![name("old", 50, &[]), name("x", 90, &[])];
     let after = vec![name("new", 5, &[("[0]", 5)]), name("x", 110, &[])];
     let looks = [before, after];
@@ -135,7 +131,7 @@ fn a_run_is_told_by_what_it_changed() {
 }
 
 #[test]
-fn what_a_name_holds_is_told_by_what_changed_in_it() {
+fn fields_of_a_name_show_their_own_change() {
     let looks = [
         vec![name(
             "model",
@@ -201,9 +197,9 @@ fn what_one_look_sums_up_is_held_against_the_sum() {
 }
 
 #[test]
-fn of_a_run_that_others_followed_is_told_what_grew() {
+fn an_older_run_shows_only_growth() {
     let looks = [10, 20, 30].map(|n_mib| vec![name("x", n_mib, &[("[0]", n_mib)])]);
-    let first = View {
+    let first = ChartView {
         selected: [RunIdx(0)].into(),
         ..seen(Moment::After, &[])
     };
@@ -213,12 +209,6 @@ fn of_a_run_that_others_followed_is_told_what_grew() {
         holder_map(&recording, &first).map(|map| map.run),
         Some(RunIdx(0))
     );
-}
-
-#[test]
-fn without_a_look_before_there_is_no_change() {
-    let looks = [vec![name("x", 9, &[])]];
-    check(&looks, &seen(Moment::Change, &[]), &[("x", "9 MiB")]);
 }
 
 #[test]
@@ -237,16 +227,16 @@ fn a_field_has_the_colour_of_what_it_is_for() {
         alarm: None,
         units: Units::Binary,
     };
-    assert_eq!(colours.of(&field), Role::Category(Category::Names));
-    field.part = Some(Part::Gradients);
-    assert_eq!(colours.of(&field), Role::Category(Category::Gradients));
+    assert_eq!(colours.role(&field), Role::Category(Category::Names));
+    field.part = Some(StorageUse::Gradients);
+    assert_eq!(colours.role(&field), Role::Category(Category::Gradients));
 }
 
 #[test]
 fn what_leaks_has_the_colour_of_its_row() {
     let leaking = vec![run(420).held_by("losses", "list"); 12];
     let (recording, _) = session(&[("a()", &leaking)]);
-    let has = |view: &View, role: Role| {
+    let has = |view: &ChartView, role: Role| {
         let scene = drawn(&recording, view);
         scene.items.iter().any(|it| it.role() == role)
     };
@@ -269,7 +259,7 @@ fn what_names_share_is_one_field() {
     let mut recording = looked(&[vec![]]);
     let holders = DeviceHolders {
         shared: vec![shared],
-        more: Rest {
+        more: Remainder {
             n: 3,
             n_bytes: Bytes::mib(1),
         },
@@ -293,7 +283,7 @@ proptest! {
         let roots = sizes.iter().map(|(n_mib, text)| name(text, *n_mib, &steps)).collect();
         let recording = looked(&[roots]);
         for moment in [Moment::Before, Moment::After, Moment::Change] {
-            let view = View { width, ..seen(moment, &[]) };
+            let view = ChartView { width, ..seen(moment, &[]) };
             let scene = drawn(&recording, &view);
             assert_sound(&scene);
             prop_assert_eq!(scene.hits.len(), sizes.len());

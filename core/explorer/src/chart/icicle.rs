@@ -51,7 +51,7 @@ impl Icicle {
 /// The root with what is above it, and what is below it to scale.
 pub fn icicle(flame: &Flame, names: FlameNames<'_>, view: &IcicleView) -> Icicle {
     let root = view.root.min(flame.nodes.len() - 1);
-    let mut drawing = Drawing {
+    let mut drawing = IcicleDrawing {
         flame,
         names,
         view,
@@ -94,7 +94,7 @@ pub fn part_words(part: FlamePart, names: FlameNames<'_>) -> String {
     }
 }
 
-struct Drawing<'a> {
+struct IcicleDrawing<'a> {
     flame: &'a Flame,
     names: FlameNames<'a>,
     view: &'a IcicleView,
@@ -103,7 +103,7 @@ struct Drawing<'a> {
     n_rows: usize,
 }
 
-impl Drawing<'_> {
+impl IcicleDrawing<'_> {
     /// The node and all below it.
     fn draw_below(&mut self, node: usize, row: usize, left: f64, width: f64) {
         self.draw(node, row, left, width);
@@ -132,7 +132,7 @@ impl Drawing<'_> {
         let scene = &mut self.icicle.scene;
         scene.fill(drawn, look, 0.0);
         if width > LEAST_WORDS {
-            let words = self.words(node);
+            let words = self.label(node);
             let words = text::fitted(&words, Face::Sans, SIZE, width - 8.0);
             let at = Point::new(left + 4.0, rect.y + 14.0);
             let role = if look == Role::CacheArea {
@@ -174,7 +174,7 @@ impl Drawing<'_> {
         }
     }
 
-    fn words(&self, node: usize) -> String {
+    fn label(&self, node: usize) -> String {
         let of = &self.flame.nodes[node];
         let name = part_words(of.part, self.names);
         format!("{name} {}", self.view.units.size(of.bytes))

@@ -1,7 +1,10 @@
-//! Allocated and reserved bytes over the events of a trace.
+//! Allocated and reserved bytes over the events of a trace: a band for each large block.
 
+use std::cmp::Reverse;
+
+use super::bands::{BandOf, Living, TraceBand, goes_on, to_the_end_of};
 use gpumem_model::units::{Bytes, Nanos, Units};
-use gpumem_readers::torch_snapshot::Levels;
+use gpumem_readers::torch_snapshot::{Allocation, SnapshotLevels};
 use gpumem_scene::Density;
 use gpumem_scene::axis::ByteAxis;
 use gpumem_scene::label::Label;
@@ -9,13 +12,19 @@ use gpumem_scene::plot::{Plot, crisp, sheet};
 use gpumem_scene::text;
 use gpumem_scene::{Anchor, Face, Point, Rect, Role, Scene};
 
-const HEIGHT: f64 = 190.0;
+const HEIGHT: f64 = 220.0;
 const TOP: f64 = 22.0;
 /// Below the plot: numbers of events, and when they were.
 const BELOW: f64 = 22.0;
 const MAX_TICKS: usize = 5;
-/// About so much room for each label below.
+/// About the room for each label below.
 const LABEL_ROOM: f64 = 150.0;
+/// A smaller block has no band of its own.
+const MIN_BAND: f64 = 1.0;
+/// Bands as high as this have a gap between them.
+const MIN_BAND_WITH_GAP: f64 = 3.0;
+/// Of bands, by the line that allocated them.
+const SHADES: [Role; 3] = [Role::Kept, Role::Back, Role::BackCap];
 
 /// What is shown of a trace.
 #[derive(Clone)]
@@ -27,21 +36,43 @@ pub struct TraceView<'a> {
     pub density: Density,
     /// Visible events, by how many were before: `0..=n` is all of them.
     pub span: (f64, f64),
-    /// After so many events somebody looks.
+    /// Number of events before the selected instant.
     pub moment: usize,
-    /// After so many events requests failed.
+    /// Number of events before each failed request.
     pub failures: &'a [usize],
+    /// The blocks of the device, the oldest first.
+    pub allocations: &'a [Allocation],
+    /// What stands out.
+    pub pointed: Option<BandOf>,
     /// Microseconds from the first event of the trace to an event.
     pub micros: &'a dyn Fn(usize) -> Option<u64>,
     /// How sizes are shown.
     pub units: Units,
 }
 
-/// The levels that are visible: the highest one of each pixel.
-pub fn trace_levels(levels: &Levels, view: &TraceView<'_>) -> Scene {
+/// A picture of a trace, and where its bands are.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TraceChart {
+    /// The picture.
+    pub scene: Scene,
+    /// The bands.
+    pub bands: Vec<TraceBand>,
+}
+
+impl TraceChart {
+    /// The band at a point.
+    pub fn at(&self, point: Point) -> Option<TraceBand> {
+        let mut bands = self.bands.iter();
+        bands.find(|band| band.rect.contains(point)).copied()
+    }
+}
+
+/// The levels that are visible: the highest one of each pixel. Below it are the blocks of that moment, the oldest
+/// at the bottom; above them those that are too small for a band each, by line; on top what nothing is known of.
+pub fn trace_levels(levels: &SnapshotLevels, view: &TraceView<'_>) -> TraceChart {
     let mut scene = sheet(view.width, HEIGHT, Role::Panel);
     let plot = Plot::new(scene.width, TOP, HEIGHT - BELOW);
-    let place = Place {
+    let place = EventPlacement {
         plot,
         span: view.span,
         pixel: view.density.pixel(),
@@ -54,7 +85,7 @@ pub fn trace_levels(levels: &Levels, view: &TraceView<'_>) -> Scene {
     let top = allocated.max(reserved);
     let axis = ByteAxis::new(0.0..=top.as_f64(), plot.bottom, plot.top, view.units);
     plot.draw_axis(&mut scene, &axis, MAX_TICKS);
-    place.draw_area(&mut scene, &levels.allocated, &axis);
+    let bands = place.draw_bands(&mut scene, &levels.allocated, &axis, view);
     place.draw_roof(&mut scene, &levels.reserved, &axis);
     place.draw_below(&mut scene, view);
     for &failure in view.failures {
@@ -81,7 +112,7 @@ pub fn trace_levels(levels: &Levels, view: &TraceView<'_>) -> Scene {
         view.units.size(allocated),
         view.units.size(reserved)
     );
-    scene
+    TraceChart { scene, bands }
 }
 
 /// After how many events it is at a place of the chart of that width; `None` beside the chart.
@@ -95,14 +126,14 @@ pub fn event_at(x: f64, width: f64, span: (f64, f64)) -> Option<f64> {
 }
 
 /// Where events are.
-struct Place {
+struct EventPlacement {
     plot: Plot,
     span: (f64, f64),
     /// The width of a column.
     pixel: f64,
 }
 
-impl Place {
+impl EventPlacement {
     fn x(&self, event: f64) -> Option<f64> {
         let share = (event - self.span.0) / (self.span.1 - self.span.0).max(1.0);
         let is_seen = (-1e-9..=1.0 + 1e-9).contains(&share);
@@ -120,29 +151,99 @@ impl Place {
         first.min(n)..end.min(n)
     }
 
-    /// Each pixel with the highest level in it.
-    fn columns(&self, levels: &[Bytes]) -> impl Iterator<Item = (f64, f64)> {
+    /// Each pixel with the event after which the level is highest in it, and that level.
+    fn columns(&self, levels: &[Bytes]) -> impl Iterator<Item = (f64, usize, Bytes)> {
         let n_columns = (self.plot.width() / self.pixel).max(1.0) as usize;
         (0..n_columns).map(move |column| {
             let x = self.plot.left + column as f64 * self.pixel;
-            let seen = &levels[self.indices(levels.len(), x, x + self.pixel)];
-            let highest = seen.iter().copied().max().unwrap_or_default();
-            (x, highest.as_f64())
+            let seen = self.indices(levels.len(), x, x + self.pixel);
+            let of_event = |event: usize| (levels[event], Reverse(event));
+            let event = seen.max_by_key(|event| of_event(*event)).unwrap_or(0);
+            (x, event, levels.get(event).copied().unwrap_or_default())
         })
     }
 
-    fn draw_area(&self, scene: &mut Scene, levels: &[Bytes], axis: &ByteAxis) {
-        for (x, level) in self.columns(levels) {
-            let top = axis.y(level);
-            let rect = Rect::new(x, top, self.pixel, self.plot.bottom - top);
+    fn draw_bands(
+        &self,
+        scene: &mut Scene,
+        levels: &[Bytes],
+        axis: &ByteAxis,
+        view: &TraceView<'_>,
+    ) -> Vec<TraceBand> {
+        let is_high = |bytes: Bytes| axis.y(0.0) - axis.y(bytes.as_f64()) >= MIN_BAND;
+        let mut living = Living::new(view.allocations, is_high);
+        let mut open: Vec<TraceBand> = Vec::new();
+        let mut bands = Vec::new();
+        let mut rest: Vec<Rect> = Vec::new();
+        for (x, event, level) in self.columns(levels) {
+            living.go_to(event);
+            let mut sum = Bytes::ZERO;
+            let before = std::mem::take(&mut open);
+            let mut before = before.into_iter().peekable();
+            for (of, bytes) in living.now(&is_high) {
+                let bottom = sum;
+                sum = (sum + bytes).min(level);
+                let rect = self.column(x, bottom, sum, axis);
+                // Both are in one order: what is not here any more is over.
+                while let Some(over) = before.next_if(|band| band.of < of) {
+                    bands.push(over);
+                }
+                let same = before.next_if(|band| band.of == of);
+                let mut band = TraceBand { rect, of, bytes };
+                if let Some(same) = same {
+                    if goes_on(same.rect, rect) {
+                        band.rect = to_the_end_of(same.rect, rect);
+                    } else {
+                        bands.push(same);
+                    }
+                }
+                open.push(band);
+            }
+            bands.extend(before);
+            let above = self.column(x, sum, level, axis);
+            match rest.last_mut().filter(|last| goes_on(**last, above)) {
+                Some(last) => *last = to_the_end_of(*last, above),
+                None => rest.push(above),
+            }
+        }
+        bands.append(&mut open);
+        bands.retain(|band| band.rect.height > 0.0);
+        for band in &bands {
+            let owner = match band.of {
+                BandOf::Block(block) => view.allocations[block].owner,
+                BandOf::Line(owner) => owner,
+            };
+            let role = if view.pointed == Some(band.of) {
+                Role::Watch
+            } else {
+                SHADES[owner % SHADES.len()]
+            };
+            let has_gap = band.rect.height >= MIN_BAND_WITH_GAP;
+            let height = band.rect.height - f64::from(u8::from(has_gap));
+            scene.fill(
+                Rect {
+                    height,
+                    ..band.rect
+                },
+                role,
+                0.0,
+            );
+        }
+        for rect in rest.into_iter().filter(|rect| rect.height > 0.0) {
             scene.fill(rect, Role::KeptArea, 0.0);
         }
+        bands
+    }
+
+    fn column(&self, x: f64, from: Bytes, to: Bytes, axis: &ByteAxis) -> Rect {
+        let (bottom, top) = (axis.y(from.as_f64()), axis.y(to.as_f64()));
+        Rect::new(x, top, self.pixel, bottom - top)
     }
 
     fn draw_roof(&self, scene: &mut Scene, levels: &[Bytes], axis: &ByteAxis) {
         let mut points = Vec::new();
-        for (x, level) in self.columns(levels) {
-            let y = crisp(axis.y(level));
+        for (x, _, level) in self.columns(levels) {
+            let y = crisp(axis.y(level.as_f64()));
             let before = points.last().map_or(y, |last: &Point| last.y);
             if (before - y).abs() > f64::EPSILON {
                 points.push(Point::new(x, before));

@@ -4,30 +4,34 @@
 //! ```
 //! use gpumem_scene::Density;
 //! use gpumem_explorer::chart::{TraceView, trace_levels};
-//! use gpumem_readers::torch_snapshot::Levels;
+//! use gpumem_readers::torch_snapshot::SnapshotLevels;
 //! use gpumem_model::units::{Bytes, Units};
 //!
 //! let allocated = vec![Bytes::ZERO, Bytes::mib(8), Bytes::mib(4)];
-//! let levels = Levels { reserved: vec![Bytes::mib(20); 3], allocated };
+//! let levels = SnapshotLevels { reserved: vec![Bytes::mib(20); 3], allocated };
 //! let view = TraceView {
 //!     width: 600.0,
 //!     density: Density(1.0),
 //!     span: (0.0, 2.0),
 //!     moment: 1,
 //!     failures: &[],
+//!     allocations: &[],
+//!     pointed: None,
 //!     micros: &|_| None,
 //!     units: Units::Binary,
 //! };
-//! let scene = trace_levels(&levels, &view);
+//! let scene = trace_levels(&levels, &view).scene;
 //! assert_eq!(scene.description, "In view: 8 MiB allocated and 20 MiB reserved at most");
 //! ```
 
+mod bands;
 mod icicle;
 mod levels;
 mod profiler;
 #[cfg(test)]
 mod tests;
 
+pub use bands::{BandOf, TraceBand};
 pub use icicle::{Icicle, IcicleView, icicle, part_words};
-pub use levels::{TraceView, event_at, trace_levels};
+pub use levels::{TraceChart, TraceView, event_at, trace_levels};
 pub use profiler::{ProfilerChart, ProfilerView, instant_words, lanes, profiler_chart, time_at};

@@ -1,7 +1,7 @@
 //! A profiler's trace over time: memory, the calls of one operator, steps and labelled ranges.
 
 use gpumem_model::units::{ByteDelta, Nanos, Units, trimmed};
-use gpumem_readers::chrome_trace::{Range, TraceLevels};
+use gpumem_readers::chrome_trace::{TraceLevels, TraceRange};
 use gpumem_scene::Density;
 use gpumem_scene::axis::ByteAxis;
 use gpumem_scene::label::Label;
@@ -15,12 +15,12 @@ const GAP: f64 = 6.0;
 const CALLS: f64 = 9.0;
 /// Height of a range.
 const LANE: f64 = 17.0;
-/// At most so many ranges lie below each other.
+/// At most this many ranges lie below each other.
 const MAX_LANES: usize = 8;
 /// Below the plot: when it was.
 const BELOW: f64 = 20.0;
 const MAX_TICKS: usize = 5;
-/// About so much room for each label below.
+/// About the room for each label below.
 const LABEL_ROOM: f64 = 120.0;
 /// From here on something is written in a range.
 const LEAST_WORDS: f64 = 24.0;
@@ -43,7 +43,7 @@ pub struct ProfilerView<'a> {
     /// Begin and end of each call of the operator that is marked.
     pub calls: &'a [(Nanos, Nanos)],
     /// Steps and labelled ranges, in the order of their start.
-    pub ranges: &'a [Range],
+    pub ranges: &'a [TraceRange],
     /// The lane of each range, from [`lanes`].
     pub lanes: &'a [usize],
     /// How sizes are shown.
@@ -71,9 +71,9 @@ impl ProfilerChart {
 
 /// In which lane each range lies, so that none covers another: as deep as it is, or deeper. Ranges beyond the
 /// eighth lane are not drawn.
-pub fn lanes(ranges: &[Range]) -> Vec<usize> {
+pub fn lanes(ranges: &[TraceRange]) -> Vec<usize> {
     let mut ends = [Nanos::new(0); MAX_LANES];
-    let lane = |range: &Range| {
+    let lane = |range: &TraceRange| {
         let free = (range.depth..MAX_LANES).find(|lane| ends[*lane] <= range.start);
         let lane = free.unwrap_or(MAX_LANES);
         if let Some(end) = ends.get_mut(lane) {
@@ -93,7 +93,7 @@ pub fn profiler_chart(levels: Option<&TraceLevels>, view: &ProfilerView<'_>) -> 
     let bottom = lanes_top + n_lanes as f64 * LANE;
     let scene = sheet(view.width, bottom + BELOW, Role::Panel);
     let plot = Plot::new(scene.width, TOP, levels_bottom);
-    let mut drawing = Drawing {
+    let mut drawing = ProfilerDrawing {
         plot,
         pixel: view.density.pixel(),
         view,
@@ -133,7 +133,7 @@ pub fn instant_words(at: f64, step: f64) -> String {
     format!("{} {name}", trimmed(at / unit, n_decimals))
 }
 
-struct Drawing<'a> {
+struct ProfilerDrawing<'a> {
     plot: Plot,
     /// The width of a column.
     pixel: f64,
@@ -142,7 +142,7 @@ struct Drawing<'a> {
     chart: ProfilerChart,
 }
 
-impl Drawing<'_> {
+impl ProfilerDrawing<'_> {
     fn length(&self) -> f64 {
         (self.view.span.1 - self.view.span.0).max(1.0)
     }

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use crate::chart::*;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos, Units};
-use gpumem_readers::chrome_trace::{Range, TraceLevels};
+use gpumem_readers::chrome_trace::{TraceLevels, TraceRange};
 use gpumem_readers::code_line::CodeLine;
 use gpumem_readers::torch_snapshot::{
-    ExplorerFrame, Flame, FlameNames, FlameNode, FlamePart, Levels,
+    Allocation, ExplorerFrame, Flame, FlameNames, FlameNode, FlamePart, SnapshotLevels,
 };
 use gpumem_scene::{Density, Item, Point, Role};
 
@@ -119,13 +119,15 @@ fn view(span: (f64, f64), moment: usize) -> TraceView<'static> {
         span,
         moment,
         failures: &[],
+        allocations: &[],
+        pointed: None,
         micros: &|event| Some(event as u64 * 1500),
         units: Units::Binary,
     }
 }
 
-fn texts(levels: &Levels, view: &TraceView<'_>) -> Vec<String> {
-    let scene = trace_levels(levels, view);
+fn texts(levels: &SnapshotLevels, view: &TraceView<'_>) -> Vec<String> {
+    let scene = trace_levels(levels, view).scene;
     let texts = scene.items.into_iter().filter_map(|item| match item {
         Item::Text { text, .. } => Some(text),
         _ => None,
@@ -137,11 +139,11 @@ fn texts(levels: &Levels, view: &TraceView<'_>) -> Vec<String> {
 fn a_short_peak_of_a_long_trace_is_drawn_at_its_height() {
     let mut allocated = vec![Bytes::mib(1); 100_001];
     allocated[50_000] = Bytes::mib(64);
-    let levels = Levels {
+    let levels = SnapshotLevels {
         reserved: vec![Bytes::mib(64); 100_001],
         allocated,
     };
-    let scene = trace_levels(&levels, &view((0.0, 100_000.0), 50_000));
+    let scene = trace_levels(&levels, &view((0.0, 100_000.0), 50_000)).scene;
     let tops = scene.items.iter().filter_map(|item| match item {
         Item::Fill { rect, .. } => Some(rect.y),
         _ => None,
@@ -152,17 +154,101 @@ fn a_short_peak_of_a_long_trace_is_drawn_at_its_height() {
     assert!(said.contains(&"100000 · 2 min 29 s".to_owned()), "{said:?}");
 }
 
+fn block(from: usize, until: Option<usize>, bytes: Bytes) -> Allocation {
+    Allocation {
+        from,
+        until,
+        bytes,
+        stack: None,
+        owner: from,
+    }
+}
+
+const MIB: f64 = 1_048_576.0;
+
+/// 40 MiB that stay, 20 that come and go, 30 that come then, and 5 of small ones that one line allocated.
+fn with_blocks() -> (SnapshotLevels, Vec<Allocation>) {
+    let levels = |mib: &[u64]| mib.iter().copied().map(Bytes::mib).collect();
+    let small = [block(2, Some(3), Bytes::new(512 << 10)); 10];
+    let allocations = [
+        &[
+            block(0, None, Bytes::mib(40)),
+            block(1, Some(3), Bytes::mib(20)),
+        ],
+        &small[..],
+        &[block(3, None, Bytes::mib(30))],
+    ];
+    let levels = SnapshotLevels {
+        allocated: levels(&[40, 60, 70, 80]),
+        reserved: levels(&[100; 4]),
+    };
+    (levels, allocations.concat())
+}
+
+#[test]
+fn a_block_is_a_band_while_it_lives_above_those_that_are_older() {
+    let (levels, allocations) = with_blocks();
+    let view = TraceView {
+        allocations: &allocations,
+        pointed: Some(BandOf::Block(12)),
+        ..view((0.0, 4.0), 0)
+    };
+    let chart = trace_levels(&levels, &view);
+    // 100 columns an event, and 176 pixels for 100 MiB.
+    let found = chart.bands.iter().map(|TraceBand { rect, of, bytes }| {
+        let (left, right) = (rect.x - 66.0, rect.x - 66.0 + rect.width);
+        (*of, left..right, bytes.as_f64() / MIB, rect.height / 1.76)
+    });
+    let expected = [
+        (BandOf::Block(1), 100.0..300.0, 20.0),
+        (BandOf::Line(2), 200.0..300.0, 5.0),
+        (BandOf::Block(0), 0.0..400.0, 40.0),
+        (BandOf::Block(12), 300.0..400.0, 30.0),
+    ];
+    let expected = expected.map(|(of, columns, mib)| (of, columns, mib, mib));
+    let found: Vec<_> = found
+        .map(|(of, columns, mib, height)| (of, columns, mib, height.round()))
+        .collect();
+    assert_eq!(found, expected);
+    let at = |column: f64, mib: f64| {
+        let point = Point::new(66.0 + column, 198.0 - mib * 1.76);
+        chart.at(point).map(|band| band.of)
+    };
+    assert_eq!(at(150.0, 50.0), Some(BandOf::Block(1)));
+    assert_eq!(at(350.0, 50.0), Some(BandOf::Block(12)));
+    assert_eq!(at(250.0, 62.0), Some(BandOf::Line(2)));
+    // Of the rest nothing is known.
+    assert_eq!(at(250.0, 68.0), None);
+    let roles = chart.scene.items.iter().filter_map(|item| match item {
+        Item::Fill { rect, role, .. } => Some((rect.x - 66.0, *role)),
+        _ => None,
+    });
+    let roles: Vec<_> = roles.collect();
+    assert!(roles.contains(&(300.0, Role::Watch)), "{roles:?}");
+    assert!(roles.contains(&(200.0, Role::KeptArea)), "{roles:?}");
+}
+
 proptest! {
     #[test]
     fn any_view_of_any_trace_is_drawn(
         levels in prop::collection::vec(0_u64..1 << 40, 0..50),
         span in (-10.0..60.0_f64, -10.0..60.0_f64),
         moment in 0_usize..60,
+        lives in prop::collection::vec((0_usize..60, 0_usize..60, 0_u64..1 << 40), 0..20),
     ) {
         let levels: Vec<Bytes> = levels.into_iter().map(Bytes::new).collect();
-        let levels = Levels { reserved: levels.clone(), allocated: levels };
-        let scene = trace_levels(&levels, &view(span, moment));
-        for item in &scene.items {
+        let levels = SnapshotLevels { reserved: levels.clone(), allocated: levels };
+        let mut allocations: Vec<Allocation> = lives
+            .iter()
+            .map(|(from, lived, n)| block(*from, Some(from + lived), Bytes::new(*n)))
+            .collect();
+        allocations.sort_by_key(|it| it.from);
+        let view = TraceView { allocations: &allocations, ..view(span, moment) };
+        let chart = trace_levels(&levels, &view);
+        for TraceBand { rect, .. } in &chart.bands {
+            prop_assert!(rect.y >= 21.0 && rect.y + rect.height <= 199.0, "{rect:?}");
+        }
+        for item in &chart.scene.items {
             if let Item::Fill { rect, .. } = item {
                 prop_assert!(rect.y.is_finite() && rect.height >= -1e-6);
             }
@@ -170,8 +256,8 @@ proptest! {
     }
 }
 
-fn range(depth: usize, start: u64, duration: u64) -> Range {
-    Range {
+fn range(depth: usize, start: u64, duration: u64) -> TraceRange {
+    TraceRange {
         name: "forward".to_owned(),
         is_step: depth == 0,
         parent_idx: None,
@@ -240,7 +326,7 @@ fn columns_are_marked_while_a_call_runs() {
 }
 
 #[test]
-fn a_short_peak_is_drawn_and_a_level_holds_until_the_next_change() {
+fn a_short_peak_is_drawn_and_levels_hold_until_a_change() {
     let levels = changes(&[(0, 100), (500, 6400), (501, 100)]);
     let chart = profiler_chart(Some(&levels), &profiler_view((0.0, 1_000_000.0)));
     assert!(chart.scene.description.contains("at most 6.25 KiB"));
@@ -271,7 +357,7 @@ fn a_range_is_found_where_it_is_drawn() {
 
 #[test]
 fn of_a_thousand_ranges_in_a_pixel_one_is_drawn() {
-    let ranges: Vec<Range> = (0..1000).map(|at| range(0, at, 1)).collect();
+    let ranges: Vec<TraceRange> = (0..1000).map(|at| range(0, at, 1)).collect();
     let lanes = lanes(&ranges);
     let view = ProfilerView {
         ranges: &ranges,
@@ -298,7 +384,7 @@ proptest! {
     ) {
         let mut at = at;
         at.sort_unstable();
-        let mut ranges: Vec<Range> = spans.iter().map(|it| range(it.0, it.1, it.2)).collect();
+        let mut ranges: Vec<TraceRange> = spans.iter().map(|it| range(it.0, it.1, it.2)).collect();
         ranges.sort_by_key(|range| range.start);
         let lanes = lanes(&ranges);
         let calls: Vec<_> = ranges.iter().map(|it| (it.start, it.start + it.duration)).collect();

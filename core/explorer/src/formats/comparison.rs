@@ -13,7 +13,7 @@ const N_OWNERS: usize = 15;
 
 /// A figure of a file that another file of its kind has, too.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Measure {
+pub struct FileFigure {
     /// `GPU 0`, or what else it is of.
     pub device: String,
     /// What is measured: `peak`; or who owns it: `train.py:7 in step`.
@@ -24,7 +24,7 @@ pub struct Measure {
     pub is_owner: bool,
 }
 
-impl Measure {
+impl FileFigure {
     pub(super) fn level(device: &str, name: &str, bytes: Bytes) -> Self {
         Self {
             device: device.to_owned(),
@@ -48,12 +48,12 @@ impl Measure {
 pub struct FileComparison {
     #[serde(skip)]
     kind: &'static str,
-    devices: Vec<Compared>,
+    devices: Vec<ComparedFiles>,
 }
 
 /// A device of either file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Compared {
+struct ComparedFiles {
     label: String,
     levels: Vec<Pair>,
     /// Those that changed, most first.
@@ -92,7 +92,7 @@ impl FileComparison {
         );
         let devices = labels.into_iter().map(|label| {
             let (owners, levels) = pairs(&old, &new, label);
-            Compared {
+            ComparedFiles {
                 label: label.to_owned(),
                 levels,
                 owners,
@@ -106,7 +106,7 @@ impl FileComparison {
 }
 
 /// The owners and the levels of a device.
-fn pairs(old: &[Measure], new: &[Measure], device: &str) -> (Vec<Pair>, Vec<Pair>) {
+fn pairs(old: &[FileFigure], new: &[FileFigure], device: &str) -> (Vec<Pair>, Vec<Pair>) {
     let (mut owners, mut levels): (Vec<Pair>, Vec<Pair>) = (Vec::new(), Vec::new());
     for (measures, is_after) in [(new, true), (old, false)] {
         for measure in measures.iter().filter(|it| it.device == device) {

@@ -10,7 +10,7 @@ use gpumem_readers::level_log::WallTime;
 use gpumem_report::columns::{cut, in_parts, to_text};
 use serde::Serialize;
 
-use super::{Content, Measure, Reading, RegistryEntry, into_content};
+use super::{Content, FileFigure, ReadMethod, RegistryEntry, into_content};
 
 /// At most this many devices with their kinds are listed, those with most bytes.
 const N_PARTS: usize = 16;
@@ -25,7 +25,8 @@ impl RegistryEntry for JaxProfile {
     const NAME: Option<&'static str> = Some("a device memory profile");
     const LISTED: Option<&'static str> = Some("memory profiles of JAX");
     const MAY_BE_PACKED: bool = true;
-    const READING: Reading = Reading::Bytes(|file| into_content(device_profile::read(file.bytes)));
+    const READING: ReadMethod =
+        ReadMethod::Bytes(|file| into_content(device_profile::read(file.bytes)));
 
     fn recognises(container: Container, head: &[u8]) -> bool {
         container == Container::Unknown && is_profile(head)
@@ -53,10 +54,10 @@ impl Content for DeviceProfile {
         serde_json::to_string(&json).expect("a profile holds strings and numbers only")
     }
 
-    fn measures(&self) -> Option<Vec<Measure>> {
+    fn measures(&self) -> Option<Vec<FileFigure>> {
         let part = |part: &ProfilePart| {
             let device = part.device.as_deref().unwrap_or("no device");
-            Measure::level(
+            FileFigure::level(
                 device,
                 part.kind.as_deref().unwrap_or("unknown kind"),
                 part.bytes,
@@ -65,7 +66,7 @@ impl Content for DeviceProfile {
         let owner = |owner: &ProfileOwner| {
             let line = owner.line.as_ref().map(CodeLine::short);
             let line = line.unwrap_or_else(|| "no stack was recorded".to_owned());
-            Measure::owner("by the line that allocated it", line, owner.bytes)
+            FileFigure::owner("by the line that allocated it", line, owner.bytes)
         };
         let owners = self.owners.iter().map(owner);
         Some(self.parts.iter().map(part).chain(owners).collect())

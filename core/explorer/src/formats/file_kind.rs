@@ -3,7 +3,7 @@
 use gpumem_readers::container::{Container, LOOKED_AT};
 use gpumem_readers::json_file;
 
-use super::{Format, Page, Reading};
+use super::{Format, PageKind, ReadMethod};
 
 /// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl FileKind {
         }
         let inner = Self::unpacked(&json_file::head(head));
         let format = match inner.format {
-            // What is damaged is told where it is read.
+            // The reader reports damage.
             None if matches!(inner.container, Container::Empty | Container::Unknown) => {
                 Some(Format::TorchTrace)
             }
@@ -65,13 +65,13 @@ impl FileKind {
     }
 
     /// What explores it in the page.
-    pub fn page(self) -> Option<Page> {
+    pub fn page(self) -> Option<PageKind> {
         self.format.and_then(Format::page)
     }
 
     /// Why a file of that name is not read, and what to do.
     pub fn refusal(self, name: &str) -> String {
-        if let Some(Reading::Elsewhere(refusal)) = self.format.map(Format::reading) {
+        if let Some(ReadMethod::Elsewhere(refusal)) = self.format.map(Format::reading) {
             return refusal(name);
         }
         if let Some(packed) = self.packed {

@@ -3,10 +3,12 @@
 mod json;
 
 use gpumem_model::units::{Bytes, Nanos, count, count_of};
-use gpumem_readers::level_log::{Course, DeviceLog, LevelLog, NamedCourse, ProcessLog, Shape};
+use gpumem_readers::level_log::{
+    DeviceLog, LevelLog, LevelSeries, LogSeries, LogShape, ProcessLog,
+};
 use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
 
-use super::{Content, Measure};
+use super::{Content, FileFigure};
 pub(super) use json::JsonLog;
 
 /// At most this many devices are listed.
@@ -15,7 +17,7 @@ const N_DEVICES: usize = 32;
 /// At most this many processes of each device are listed, those with the highest peaks.
 const N_PROCESSES: usize = 10;
 
-/// Columns of a drawn course.
+/// Columns of a drawn series.
 const N_COLUMNS: usize = 48;
 
 /// At this share of its capacity a device is nearly full.
@@ -36,7 +38,7 @@ impl Content for LevelLog {
         serde_json::to_string(&JsonLog(self)).expect("a log holds strings and numbers only")
     }
 
-    fn measures(&self) -> Option<Vec<Measure>> {
+    fn measures(&self) -> Option<Vec<FileFigure>> {
         let mut measures = Vec::new();
         for device in &self.devices {
             let of_process = device.processes.iter().filter(|_| device.levels.is_empty());
@@ -49,14 +51,14 @@ impl Content for LevelLog {
             });
             let levels = device.levels.iter().map(|level| (String::new(), level));
             for (who, level) in levels.chain(of_processes) {
-                let (name, course) = (level.kind.name(), &level.course);
+                let (name, series) = (level.kind.name(), &level.series);
                 for (when, bytes) in [
-                    ("at first", course.first),
-                    ("at last", course.last),
-                    ("at its peak", course.peak),
+                    ("at first", series.first),
+                    ("at last", series.last),
+                    ("at its peak", series.peak),
                 ] {
                     let name = format!("{who}{name} {when}");
-                    measures.push(Measure::level(&device.label, &name, bytes));
+                    measures.push(FileFigure::level(&device.label, &name, bytes));
                 }
             }
         }
@@ -102,20 +104,23 @@ fn text(log: &LevelLog, width: usize) -> String {
 /// A device or process that rose, with the words for it.
 struct Rise<'l> {
     who: String,
-    course: &'l Course,
-    shape: Shape,
+    series: &'l LogSeries,
+    shape: LogShape,
 }
 
 /// What rose and what is nearly full, before any figure.
 fn conclusion(log: &LevelLog, width: usize) -> Vec<String> {
     let mut rises = rises(log);
     rises.sort_by_key(|it| {
-        let rose = it.course.last.saturating_sub(it.course.first);
-        (it.shape != Shape::RoseThroughout, std::cmp::Reverse(rose))
+        let rose = it.series.last.saturating_sub(it.series.first);
+        (
+            it.shape != LogShape::RoseThroughout,
+            std::cmp::Reverse(rose),
+        )
     });
     let mut lines = Vec::new();
     for it in rises.iter().take(5) {
-        let words = format!("▲ {} {}", it.who, rise_words(it.course, it.shape));
+        let words = format!("▲ {} {}", it.who, rise_words(it.series, it.shape));
         lines.push(wrapped(&words, width));
     }
     if rises.len() > 5 {
@@ -142,12 +147,12 @@ fn no_rise(log: &LevelLog) -> String {
     } else {
         "device"
     };
-    let rose = |it: &(Rise<'_>, Option<Bytes>)| it.0.course.last.saturating_sub(it.0.course.first);
+    let rose = |it: &(Rise<'_>, Option<Bytes>)| it.0.series.last.saturating_sub(it.0.series.first);
     let most = judged(log).into_iter().max_by_key(rose);
     match most.filter(|most| rose(most) > Bytes::ZERO) {
         Some(most) => {
-            let (Rise { who, course, .. }, capacity) = &most;
-            let (rose, least) = (rose(&most), course.least_change(*capacity));
+            let (Rise { who, series, .. }, capacity) = &most;
+            let (rose, least) = (rose(&most), series.least_change(*capacity));
             format!(
                 "no {what}'s memory rose clearly: {who} by {rose}, and less than {least} does not count"
             )
@@ -161,7 +166,7 @@ fn rises(log: &LevelLog) -> Vec<Rise<'_>> {
     let is_rise = |it: &Rise<'_>| {
         matches!(
             it.shape,
-            Shape::RoseThroughout | Shape::RoseAndStayed | Shape::Rose
+            LogShape::RoseThroughout | LogShape::RoseAndStayed | LogShape::Rose
         )
     };
     let all = judged(log).into_iter().map(|(rise, _)| rise);
@@ -172,7 +177,7 @@ fn rises(log: &LevelLog) -> Vec<Rise<'_>> {
 fn judged(log: &LevelLog) -> Vec<(Rise<'_>, Option<Bytes>)> {
     let mut judged = Vec::new();
     for device in &log.devices {
-        let mut all: Vec<(String, &NamedCourse)> = Vec::new();
+        let mut all: Vec<(String, &LevelSeries)> = Vec::new();
         match device.main_level() {
             Some(named) => all.push((device.label.clone(), named)),
             None => all.extend(device.processes.iter().filter_map(|process| {
@@ -183,8 +188,8 @@ fn judged(log: &LevelLog) -> Vec<(Rise<'_>, Option<Bytes>)> {
         }
         for (who, named) in all {
             let capacity = device.capacity_of(named.kind);
-            let (course, shape) = (&named.course, named.course.shape(capacity));
-            judged.push((Rise { who, course, shape }, capacity));
+            let (series, shape) = (&named.series, named.series.shape(capacity));
+            judged.push((Rise { who, series, shape }, capacity));
         }
     }
     judged
@@ -200,14 +205,16 @@ fn short_name(name: &str) -> &str {
     if file.is_empty() { name } else { file }
 }
 
-fn rise_words(course: &Course, shape: Shape) -> String {
-    let rose = course.last - course.first;
-    let time = course.duration().filter(|time| *time > Nanos::ZERO);
+fn rise_words(series: &LogSeries, shape: LogShape) -> String {
+    let rose = series.last - series.first;
+    let time = series.duration().filter(|time| *time > Nanos::ZERO);
     let over = time.map_or_else(String::new, |time| format!(" in {time}"));
-    let (first, last) = (course.first, course.last);
+    let (first, last) = (series.first, series.last);
     match shape {
-        Shape::RoseThroughout => format!("rose throughout: {rose}{over}, from {first} to {last}"),
-        Shape::RoseAndStayed => format!("rose by {} and stayed there: {last}", rose.magnitude()),
+        LogShape::RoseThroughout => {
+            format!("rose throughout: {rose}{over}, from {first} to {last}")
+        }
+        LogShape::RoseAndStayed => format!("rose by {} and stayed there: {last}", rose.magnitude()),
         _ => format!(
             "ended {rose} higher than it began: {last}",
             rose = rose.magnitude()
@@ -218,7 +225,7 @@ fn rise_words(course: &Course, shape: Shape) -> String {
 fn nearly_full(device: &DeviceLog) -> Option<String> {
     let named = device.main_level()?;
     let capacity = device.capacity_of(named.kind)?;
-    let peak = named.course.peak;
+    let peak = named.series.peak;
     let share = peak.as_f64() / capacity.as_f64();
     (share >= NEARLY_FULL).then(|| {
         let free = capacity.saturating_sub(peak);
@@ -264,38 +271,38 @@ fn missing(missing: &[(String, usize)]) -> Option<String> {
 }
 
 fn level_lines(
-    named: &NamedCourse,
+    named: &LevelSeries,
     device: &DeviceLog,
     log: &LevelLog,
     width: usize,
 ) -> Vec<String> {
-    let course = &named.course;
+    let series = &named.series;
     let capacity = device.capacity_of(named.kind);
-    let shape = course.shape(capacity);
+    let shape = series.shape(capacity);
     let name = named.kind.name();
-    if course.lowest == course.peak {
-        let always = format!("  {name} {}, the same in {}", course.last, readings(course));
+    if series.lowest == series.peak {
+        let always = format!("  {name} {}, the same in {}", series.last, readings(series));
         return vec![wrapped(&always, width)];
     }
     let mut parts = vec![
-        format!("  {name} {} at first", course.first),
-        format!("{} at last", course.last),
-        format!("lowest {}", course.lowest),
-        format!("peak {}{}", course.peak, share(course.peak, capacity)),
+        format!("  {name} {} at first", series.first),
+        format!("{} at last", series.last),
+        format!("lowest {}", series.lowest),
+        format!("peak {}{}", series.peak, share(series.peak, capacity)),
     ];
-    parts.push(when(course, log));
+    parts.push(when(series, log));
     // Small beside the capacity may still be much.
-    let is_much = course.peak.saturating_sub(course.lowest) >= Bytes::mib(16);
-    let words = words(shape).filter(|_| shape != Shape::Flat || !is_much);
+    let is_much = series.peak.saturating_sub(series.lowest) >= Bytes::mib(16);
+    let words = shape_text(shape).filter(|_| shape != LogShape::Flat || !is_much);
     parts.extend(words.map(str::to_owned));
     let mut lines = vec![in_parts(&parts, width, "    ")];
-    let drawn = drawn(course, capacity, N_COLUMNS.min(width.saturating_sub(4)));
+    let drawn = drawn(series, capacity, N_COLUMNS.min(width.saturating_sub(4)));
     lines.push(format!("  {drawn}"));
     lines
 }
 
-fn readings(course: &Course) -> String {
-    count_of(course.n_readings, "reading")
+fn readings(series: &LogSeries) -> String {
+    count_of(series.n_readings, "reading")
 }
 
 fn share(level: Bytes, capacity: Option<Bytes>) -> String {
@@ -309,8 +316,8 @@ fn share(level: Bytes, capacity: Option<Bytes>) -> String {
 }
 
 /// When the peak was: by the clock and since the log's start, else by the number of readings.
-fn when(course: &Course, log: &LevelLog) -> String {
-    match (course.peak_at, log.started) {
+fn when(series: &LogSeries, log: &LevelLog) -> String {
+    match (series.peak_at, log.started) {
         (Some(at), Some(started)) => {
             let after = format!("{} after the start", at.since(started));
             if at.is_of_clock() {
@@ -321,36 +328,36 @@ fn when(course: &Course, log: &LevelLog) -> String {
         }
         _ => format!(
             "in reading {} of {}",
-            course.peak_ordinal + 1,
-            course.n_readings
+            series.peak_ordinal + 1,
+            series.n_readings
         ),
     }
 }
 
-const fn words(shape: Shape) -> Option<&'static str> {
+const fn shape_text(shape: LogShape) -> Option<&'static str> {
     match shape {
-        Shape::Flat => Some("hardly changed"),
-        Shape::FellBack => Some("fell back after its peak"),
-        Shape::Fell => Some("lower at its end"),
-        Shape::RoseThroughout => Some("rose throughout"),
-        Shape::RoseAndStayed => Some("rose, then stayed"),
-        Shape::Rose => None,
+        LogShape::Flat => Some("hardly changed"),
+        LogShape::FellBack => Some("fell back after its peak"),
+        LogShape::Fell => Some("lower at its end"),
+        LogShape::RoseThroughout => Some("rose throughout"),
+        LogShape::RoseAndStayed => Some("rose, then stayed"),
+        LogShape::Rose => None,
     }
 }
 
 /// The highest level of each column, against the capacity; against the peak if that is unknown.
-fn drawn(course: &Course, capacity: Option<Bytes>, n_columns: usize) -> String {
+fn drawn(series: &LogSeries, capacity: Option<Bytes>, n_columns: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let full = capacity.unwrap_or(course.peak).max(course.peak).as_f64();
-    let n_columns = n_columns.min(course.n_readings as usize).max(1);
+    let full = capacity.unwrap_or(series.peak).max(series.peak).as_f64();
+    let n_columns = n_columns.min(series.n_readings as usize).max(1);
     let mut highest: Vec<Option<Bytes>> = vec![None; n_columns];
-    for point in course.points() {
-        let column = point.ordinal.saturating_mul(n_columns as u64) / course.n_readings;
+    for point in series.points() {
+        let column = point.ordinal.saturating_mul(n_columns as u64) / series.n_readings;
         if let Some(known) = highest.get_mut(column as usize) {
             *known = (*known).max(Some(point.level));
         }
     }
-    let mut before = course.first;
+    let mut before = series.first;
     let bar = |level: &Option<Bytes>| {
         before = level.unwrap_or(before);
         let step = (before.as_f64() / full * 8.0).ceil() as usize;
@@ -375,10 +382,10 @@ fn process_lines(processes: &[ProcessLog], log: &LevelLog, width: usize) -> Vec<
         let pid = process.pid;
         let line = match (process.main_level(), &process.missing[..]) {
             (Some(named), _) => {
-                let course = &named.course;
+                let series = &named.series;
                 let level = |level: Bytes| level.to_string();
-                let [first, last, peak] = [course.first, course.last, course.peak].map(level);
-                let gone = ended_early(course, log);
+                let [first, last, peak] = [series.first, series.last, series.peak].map(level);
+                let gone = ended_early(series, log);
                 format!("  {pid:>8} {first:>9} {last:>9} {peak:>9}  {name}{gone}")
             }
             (None, missing @ [_, ..]) => {
@@ -400,8 +407,8 @@ fn process_lines(processes: &[ProcessLog], log: &LevelLog, width: usize) -> Vec<
 }
 
 /// Says so if a process was gone before the log's end.
-fn ended_early(course: &Course, log: &LevelLog) -> String {
-    let (Some(last), Some(started), Some(duration)) = (course.last_at, log.started, log.duration)
+fn ended_early(series: &LogSeries, log: &LevelLog) -> String {
+    let (Some(last), Some(started), Some(duration)) = (series.last_at, log.started, log.duration)
     else {
         return String::new();
     };

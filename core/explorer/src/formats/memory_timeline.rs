@@ -5,18 +5,18 @@ use gpumem_readers::container::Container;
 use gpumem_readers::memory_timeline::{MemoryTimeline, is_picture, is_timeline, timeline};
 use gpumem_report::columns::{cut, in_parts};
 
-use super::{Content, Reading, RegistryEntry, into_content};
+use super::{Content, ReadMethod, RegistryEntry, into_content};
 
 /// Figures, in JSON.
-pub(super) struct Timeline;
+pub(super) struct TimelineFormat;
 
 /// A picture in a page: there is nothing to read.
 pub(super) struct TimelinePicture;
 
-impl RegistryEntry for Timeline {
+impl RegistryEntry for TimelineFormat {
     const NAME: Option<&'static str> = Some("a memory timeline of PyTorch");
     const MAY_BE_PACKED: bool = true;
-    const READING: Reading = Reading::Bytes(|file| into_content(timeline(file.bytes)));
+    const READING: ReadMethod = ReadMethod::Bytes(|file| into_content(timeline(file.bytes)));
 
     fn recognises(container: Container, head: &[u8]) -> bool {
         container == Container::Json && is_timeline(head)
@@ -24,7 +24,7 @@ impl RegistryEntry for Timeline {
 }
 
 impl RegistryEntry for TimelinePicture {
-    const READING: Reading = Reading::Elsewhere(|_| {
+    const READING: ReadMethod = ReadMethod::Elsewhere(|_| {
         "byte 0: a page of PyTorch's export_memory_timeline, which holds a picture and no figures\n\
          hint: export to a name that ends in .json or .raw.json.gz"
             .to_owned()

@@ -2,14 +2,14 @@
 
 use gpumem_readers::container::Container;
 
-use super::{Reading, RegistryEntry};
+use super::{ReadMethod, RegistryEntry};
 
 /// In the registry.
 pub(super) struct Memray;
 
 impl RegistryEntry for Memray {
     const NAME: Option<&'static str> = Some("a capture of memray");
-    const READING: Reading = Reading::Elsewhere(|name| {
+    const READING: ReadMethod = ReadMethod::Elsewhere(|name| {
         format!(
             "a capture of memray, whose format is not public; it has host memory only\nhint: `memray table {name}` or \
              `memray flamegraph {name}` shows it"

@@ -4,10 +4,10 @@
 //! has to say, and which page explores it. A format of another program is read by a folder of `gpumem_readers`.
 //!
 //! ```
-//! use gpumem_explorer::formats::{FileKind, Format, Page};
+//! use gpumem_explorer::formats::{FileKind, Format, PageKind};
 //!
 //! let kind = FileKind::recognise(b"{\"traceEvents\": []}");
-//! assert_eq!((kind.format, kind.page()), (Some(Format::TorchTrace), Some(Page::Trace)));
+//! assert_eq!((kind.format, kind.page()), (Some(Format::TorchTrace), Some(PageKind::Trace)));
 //! let kind = FileKind::recognise(b"PK\x03\x04");
 //! assert_eq!((kind.name(), kind.format), ("a ZIP archive, as torch.save writes", None));
 //! ```
@@ -36,11 +36,11 @@ use gpumem_readers::json_file::JsonError;
 use gpumem_readers::nsight::Capture;
 use gpumem_readers::read_error::ReadError;
 
-pub use comparison::{FileComparison, Measure};
+pub use comparison::{FileComparison, FileFigure};
 pub use file_kind::{FileKind, hint};
 pub use torch_snapshot::{
     SNAPSHOT_TITLE, torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint,
-    torch_snapshot_line, torch_snapshot_totals,
+    torch_snapshot_line, torch_snapshot_sets, torch_snapshot_totals,
 };
 pub use torch_trace::{
     TRACE_TITLE, Workers, torch_trace, torch_trace_conclusion, torch_trace_device,
@@ -75,7 +75,7 @@ macro_rules! formats {
                 match self { $(Self::$Format => <$Entry>::MAY_BE_PACKED,)+ }
             }
 
-            const fn page(self) -> Option<Page> {
+            const fn page(self) -> Option<PageKind> {
                 match self { $(Self::$Format => <$Entry>::PAGE,)+ }
             }
 
@@ -85,7 +85,7 @@ macro_rules! formats {
             }
 
             /// How it is read.
-            pub const fn reading(self) -> Reading {
+            pub const fn reading(self) -> ReadMethod {
                 match self { $(Self::$Format => <$Entry>::READING,)+ }
             }
 
@@ -93,7 +93,7 @@ macro_rules! formats {
             pub const fn is_read(self) -> bool {
                 match self {
                     $(Self::$Format => {
-                        !matches!(<$Entry>::READING, Reading::Elsewhere(_) | Reading::Never)
+                        !matches!(<$Entry>::READING, ReadMethod::Elsewhere(_) | ReadMethod::Never)
                     })+
                 }
             }
@@ -106,19 +106,19 @@ macro_rules! formats {
 }
 
 formats! {
-    TorchSnapshot = torch_snapshot::TorchSnapshot,
-    TorchTrace = torch_trace::TorchTrace,
-    MemoryTimeline = memory_timeline::Timeline,
+    TorchSnapshot = torch_snapshot::TorchSnapshotFormat,
+    TorchTrace = torch_trace::TorchTraceFormat,
+    MemoryTimeline = memory_timeline::TimelineFormat,
     TimelinePicture = memory_timeline::TimelinePicture,
-    Numbers = nvidia_smi::Numbers,
+    Numbers = nvidia_smi::NumbersFormat,
     NvidiaSmi = nvidia_smi::NvidiaSmi,
     NsightExport = nsight::NsightSystems,
     NsightReport = nsight::NsightReport,
     DeviceProfile = device_profile::JaxProfile,
     Stormlog = stormlog::Stormlog,
     Memray = memray::Memray,
-    Processes = own::Processes,
-    Recording = own::Recording,
+    Processes = own::ProcessesFormat,
+    Recording = own::RecordingFormat,
 }
 
 /// What the registry knows of a format. Functions stand apart from each other, so that the page has no reader that
@@ -134,13 +134,13 @@ trait RegistryEntry {
     const MAY_BE_PACKED: bool = false;
 
     /// What explores it.
-    const PAGE: Option<Page> = None;
+    const PAGE: Option<PageKind> = None;
 
     /// Whether it has lines of code, which may be those of cells.
     const NAMES_CELLS: bool = false;
 
     /// How it is read.
-    const READING: Reading = Reading::Never;
+    const READING: ReadMethod = ReadMethod::Never;
 
     /// Whether a file in that container, with this beginning, may be one.
     fn recognises(container: Container, head: &[u8]) -> bool;
@@ -148,7 +148,7 @@ trait RegistryEntry {
 
 /// What explores a file in the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Page {
+pub enum PageKind {
     /// Levels of a memory snapshot, who held what, and where.
     Snapshot,
     /// Memory, operators and ranges of a profiler's trace.
@@ -159,7 +159,7 @@ pub enum Page {
 
 /// How a file is read.
 #[derive(Debug, Clone, Copy)]
-pub enum Reading {
+pub enum ReadMethod {
     /// It is a recording of gpumem.
     Recording,
     /// All of it at once.
@@ -198,7 +198,7 @@ pub trait Content: Any + Send + Sync {
     fn repr(&self) -> String;
 
     /// Its figures that can be compared with those of another file of its kind.
-    fn measures(&self) -> Option<Vec<Measure>> {
+    fn measures(&self) -> Option<Vec<FileFigure>> {
         None
     }
 

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use gpumem_model::units::{ByteDelta, count};
 use gpumem_readers::container::Container;
-use gpumem_readers::nsight::{CallTally, Failure, NsightExport, REPORT_BEGINS, RangeTally, TITLE};
+use gpumem_readers::nsight::{
+    CallTally, NsightExport, NsightFailure, REPORT_BEGINS, RangeTally, TITLE,
+};
 use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
 use serde::Serialize;
 
 use super::level_log::JsonLog;
-use super::{Content, Measure, Reading, RegistryEntry};
+use super::{Content, FileFigure, ReadMethod, RegistryEntry};
 
 /// At most this many failed calls are listed, the first.
 const N_FAILED: usize = 5;
@@ -28,7 +30,7 @@ pub(super) struct NsightReport;
 
 impl RegistryEntry for NsightSystems {
     const LISTED: Option<&'static str> = Some("SQLite exports of Nsight Systems");
-    const READING: Reading = Reading::Rows(|capture| Arc::new(capture.summed_up()));
+    const READING: ReadMethod = ReadMethod::Rows(|capture| Arc::new(capture.summed_up()));
 
     fn recognises(container: Container, _head: &[u8]) -> bool {
         container == Container::Sqlite
@@ -37,7 +39,7 @@ impl RegistryEntry for NsightSystems {
 
 impl RegistryEntry for NsightReport {
     const NAME: Option<&'static str> = Some("a report of Nsight Systems");
-    const READING: Reading = Reading::Elsewhere(|name| {
+    const READING: ReadMethod = ReadMethod::Elsewhere(|name| {
         format!(
             "a report of Nsight Systems, which only its own tools read\nhint: `nsys export --type sqlite {name}` makes \
              what gpumem reads"
@@ -69,7 +71,7 @@ impl Content for NsightExport {
         serde_json::to_string(&json).expect("an export holds strings and numbers only")
     }
 
-    fn measures(&self) -> Option<Vec<Measure>> {
+    fn measures(&self) -> Option<Vec<FileFigure>> {
         self.log.measures()
     }
 
@@ -121,9 +123,9 @@ fn text(export: &NsightExport, width: usize) -> String {
     to_text(&lines)
 }
 
-fn failed_lines(failed: &[Failure], width: usize) -> Vec<String> {
+fn failed_lines(failed: &[NsightFailure], width: usize) -> Vec<String> {
     let shown = failed.iter().take(N_FAILED);
-    let line = |failure: &Failure| in_parts(&failure_parts(failure), width, "    ");
+    let line = |failure: &NsightFailure| in_parts(&failure_parts(failure), width, "    ");
     let mut lines: Vec<String> = shown.map(line).collect();
     let n_more = failed.len().saturating_sub(N_FAILED);
     if n_more > 0 {
@@ -157,7 +159,7 @@ fn call_lines(calls: &[CallTally], width: usize) -> Vec<String> {
     lines
 }
 
-fn failure_parts(failure: &Failure) -> Vec<String> {
+fn failure_parts(failure: &NsightFailure) -> Vec<String> {
     let what = match failure.code {
         2 => "out of memory".to_owned(),
         code => format!("CUDA error {code}"),

@@ -2,18 +2,18 @@
 
 use gpumem_readers::container::Container;
 
-use super::{Page, Reading, RegistryEntry};
+use super::{PageKind, ReadMethod, RegistryEntry};
 use crate::process_page::BEGINS;
 
 /// Frames of a session.
-pub(super) struct Recording;
+pub(super) struct RecordingFormat;
 
 /// What a page of processes is made from.
-pub(super) struct Processes;
+pub(super) struct ProcessesFormat;
 
-impl RegistryEntry for Recording {
+impl RegistryEntry for RecordingFormat {
     const NAME: Option<&'static str> = Some("a recording of gpumem");
-    const READING: Reading = Reading::Recording;
+    const READING: ReadMethod = ReadMethod::Recording;
 
     /// Its header's kind stands behind length, checksum and two bytes of `MessagePack`.
     fn recognises(_container: Container, head: &[u8]) -> bool {
@@ -23,9 +23,9 @@ impl RegistryEntry for Recording {
     }
 }
 
-impl RegistryEntry for Processes {
+impl RegistryEntry for ProcessesFormat {
     const NAME: Option<&'static str> = Some("what a page of gpumem shows");
-    const PAGE: Option<Page> = Some(Page::Processes);
+    const PAGE: Option<PageKind> = Some(PageKind::Processes);
 
     fn recognises(_container: Container, head: &[u8]) -> bool {
         head.starts_with(BEGINS)

@@ -3,7 +3,7 @@
 use gpumem_readers::container::Container;
 use gpumem_readers::stormlog::{is_export, read};
 
-use super::{Reading, RegistryEntry, into_content};
+use super::{ReadMethod, RegistryEntry, into_content};
 
 /// In the registry.
 pub(super) struct Stormlog;
@@ -11,7 +11,7 @@ pub(super) struct Stormlog;
 impl RegistryEntry for Stormlog {
     const NAME: Option<&'static str> = Some("an export of stormlog");
     const LISTED: Option<&'static str> = Some("exports of stormlog");
-    const READING: Reading = Reading::Bytes(|file| into_content(read(file.bytes)));
+    const READING: ReadMethod = ReadMethod::Bytes(|file| into_content(read(file.bytes)));
 
     fn recognises(container: Container, head: &[u8]) -> bool {
         matches!(container, Container::Text | Container::Json) && is_export(head)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gpumem_model::units::count;
 use gpumem_model::units::{ByteDelta, Bytes};
 use gpumem_readers::code_line::CodeLine;
-use gpumem_readers::torch_snapshot::{Change, DeviceChange, SnapshotChange};
+use gpumem_readers::torch_snapshot::{ByteChange, DeviceChange, SnapshotChange};
 use gpumem_report::columns::{cut, in_parts, to_text};
 
 use super::Content;
@@ -82,7 +82,7 @@ fn device_lines(device: &DeviceChange, width: usize) -> Vec<String> {
 
 fn change_lines<W>(
     title: &str,
-    changes: &[Change<W>],
+    changes: &[ByteChange<W>],
     words: impl Fn(&W) -> String,
     width: usize,
 ) -> Vec<String> {
@@ -104,7 +104,7 @@ fn change_lines<W>(
         let grown = rest
             .iter()
             .fold(ByteDelta::ZERO, |sum, it| sum + it.grown());
-        let blocks = |of: fn(&Change<W>) -> usize| rest.iter().map(of).sum();
+        let blocks = |of: fn(&ByteChange<W>) -> usize| rest.iter().map(of).sum();
         let n_blocks = (blocks(|it| it.n_blocks.0), blocks(|it| it.n_blocks.1));
         lines.push(row(grown, n_blocks, &format!("{} more", rest.len())));
     }

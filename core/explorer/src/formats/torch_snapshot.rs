@@ -4,13 +4,14 @@ use gpumem_model::units::{Bytes, Nanos, count};
 use gpumem_readers::code_line::CodeLine;
 use gpumem_readers::container::Container;
 use gpumem_readers::torch_snapshot::{
-    DeviceSummary, FailedRequest, Lifetimes, Owner, SnapshotHolder, Summary, Timeline, summary_in,
+    EqualSets, FailedRequest, LineLifetimes, LineOwner, SnapshotDeviceSummary, SnapshotHolder,
+    SnapshotTimeline, TorchSnapshotSummary, summary_in,
 };
 use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
 use gpumem_wording::{EXPANDABLE, Prose, code, prose};
 use serde::Serialize;
 
-use super::{Content, Page, Reading, RegistryEntry, into_content};
+use super::{Content, PageKind, ReadMethod, RegistryEntry, into_content};
 
 /// The title of its text and of its page.
 pub const SNAPSHOT_TITLE: &str = "PyTorch memory snapshot";
@@ -21,28 +22,28 @@ const N_OWNERS: usize = 10;
 /// An owner of at least this share is named.
 const LARGE: f64 = 0.1;
 
-/// Of so many lines it is told how long their blocks lived.
+/// Number of lines whose blocks' lifetimes are shown.
 const N_LIFETIMES: usize = 5;
 
 /// At most this many failed requests are listed, the latest.
 const N_FAILED: usize = 5;
 
 /// In the registry.
-pub(super) struct TorchSnapshot;
+pub(super) struct TorchSnapshotFormat;
 
-impl RegistryEntry for TorchSnapshot {
+impl RegistryEntry for TorchSnapshotFormat {
     const LISTED: Option<&'static str> = Some("memory snapshots");
-    const PAGE: Option<Page> = Some(Page::Snapshot);
+    const PAGE: Option<PageKind> = Some(PageKind::Snapshot);
     const NAMES_CELLS: bool = true;
-    const READING: Reading =
-        Reading::Bytes(|file| into_content(summary_in(file.bytes, file.cells)));
+    const READING: ReadMethod =
+        ReadMethod::Bytes(|file| into_content(summary_in(file.bytes, file.cells)));
 
     fn recognises(container: Container, _head: &[u8]) -> bool {
         container == Container::Pickle
     }
 }
 
-impl Content for Summary {
+impl Content for TorchSnapshotSummary {
     fn kind(&self) -> &'static str {
         "a memory snapshot of PyTorch"
     }
@@ -79,18 +80,18 @@ impl Content for Summary {
 
 #[derive(Serialize)]
 struct JsonSnapshot<'a> {
-    devices: &'a [DeviceSummary],
+    devices: &'a [SnapshotDeviceSummary],
     settings: serde_json::Map<String, serde_json::Value>,
     n_annotations: usize,
 }
 
-fn text(summary: &Summary, width: usize) -> String {
+fn text(summary: &TorchSnapshotSummary, width: usize) -> String {
     let title = match summary.devices.len() {
         0 => "no memory reserved".to_owned(),
         n => count(n, "device"),
     };
     let mut lines = vec![format!("{SNAPSHOT_TITLE} · {title}")];
-    let mut devices: Vec<&DeviceSummary> = summary.devices.iter().collect();
+    let mut devices: Vec<&SnapshotDeviceSummary> = summary.devices.iter().collect();
     devices.sort_by_key(|device| device.failed.is_empty());
     for device in devices {
         lines.push(String::new());
@@ -99,7 +100,11 @@ fn text(summary: &Summary, width: usize) -> String {
     to_text(&lines)
 }
 
-fn device_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<String> {
+fn device_lines(
+    device: &SnapshotDeviceSummary,
+    summary: &TorchSnapshotSummary,
+    width: usize,
+) -> Vec<String> {
     let mut lines = vec![device.device.to_string()];
     lines.extend(
         torch_snapshot_totals(device)
@@ -121,6 +126,8 @@ fn device_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<
         lines.push("  allocated at the snapshot, by line".to_owned());
         lines.extend(owner_lines(&device.owners, Bytes::ZERO, width));
     }
+    let sets = device.equal_sets.as_ref().map(torch_snapshot_sets);
+    lines.extend(sets.map(|sets| wrapped(&format!("  {sets}"), width)));
     if let Some(timeline) = &device.timeline {
         lines.extend(timeline_lines(timeline, width));
     }
@@ -132,8 +139,8 @@ fn device_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<
 }
 
 /// A device in one sentence: the request that failed last, else its peak.
-pub fn torch_snapshot_headline(device: &DeviceSummary) -> String {
-    let largest = |owners: &[Owner], bytes: Bytes| {
+pub fn torch_snapshot_headline(device: &SnapshotDeviceSummary) -> String {
+    let largest = |owners: &[LineOwner], bytes: Bytes| {
         let named = owners.iter().find_map(|it| Some((it, it.line.as_ref()?)));
         named
             .filter(|(owner, _)| owner.bytes.as_f64() > bytes.as_f64() * LARGE)
@@ -171,7 +178,7 @@ pub fn torch_snapshot_headline(device: &DeviceSummary) -> String {
 
 /// What a device has, and what of it is unused, in parts of a sentence each.
 /// `reserved 2 MiB in 1 segment`, `allocated 0 B in 0 blocks`.
-pub fn torch_snapshot_totals(device: &DeviceSummary) -> [Vec<Prose>; 2] {
+pub fn torch_snapshot_totals(device: &SnapshotDeviceSummary) -> [Vec<Prose>; 2] {
     let segments = count(device.n_segments, "segment");
     let expandable = match device.n_expandable {
         0 => String::new(),
@@ -207,7 +214,11 @@ pub fn torch_snapshot_totals(device: &DeviceSummary) -> [Vec<Prose>; 2] {
     [levels, unused]
 }
 
-fn failed_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<String> {
+fn failed_lines(
+    device: &SnapshotDeviceSummary,
+    summary: &TorchSnapshotSummary,
+    width: usize,
+) -> Vec<String> {
     let n_earlier = device.failed.len().saturating_sub(N_FAILED);
     let mut lines = Vec::new();
     if n_earlier > 0 {
@@ -251,8 +262,8 @@ pub fn torch_snapshot_failure(failed: &FailedRequest) -> Vec<String> {
 /// If the bytes were there, but in pieces: what helps.
 pub fn torch_snapshot_hint(
     failed: &FailedRequest,
-    device: &DeviceSummary,
-    summary: &Summary,
+    device: &SnapshotDeviceSummary,
+    summary: &TorchSnapshotSummary,
 ) -> Option<Prose> {
     let is_scattered = failed.n_later == 0
         && failed.largest_hole < failed.wanted
@@ -274,11 +285,11 @@ pub fn torch_snapshot_hint(
     })
 }
 
-fn timeline_lines(timeline: &Timeline, width: usize) -> Vec<String> {
+fn timeline_lines(timeline: &SnapshotTimeline, width: usize) -> Vec<String> {
     let time = |micros: u64| Nanos::new(micros.saturating_mul(1000)).to_string();
     let duration = timeline.duration_micros;
     let over = duration.map_or_else(String::new, |micros| format!(" over {}", time(micros)));
-    let course = [
+    let series = [
         format!("  trace of {}{over}", count(timeline.n_events, "event")),
         format!("requested at its start {}", timeline.at_start),
         format!("at its end {}", timeline.at_end),
@@ -298,7 +309,7 @@ fn timeline_lines(timeline: &Timeline, width: usize) -> Vec<String> {
         .filter(|_| timeline.peak_event.is_some());
     peak.extend(after.map(|micros| format!("{} after the trace's start", time(micros))));
     let mut lines = vec![
-        in_parts(&course, width, "    "),
+        in_parts(&series, width, "    "),
         in_parts(&peak, width, "    "),
     ];
     lines.extend(owner_lines(
@@ -310,7 +321,7 @@ fn timeline_lines(timeline: &Timeline, width: usize) -> Vec<String> {
 }
 
 /// How long the blocks of a line lived: `median 3 events`, `longest 2.5 s`, `1 MiB not freed`.
-fn lifetime_parts(lived: &Lifetimes) -> Vec<String> {
+fn lifetime_parts(lived: &LineLifetimes) -> Vec<String> {
     let mut parts = vec![
         format!("median {}", lived.median),
         format!("longest {}", lived.longest),
@@ -326,24 +337,17 @@ fn lifetime_parts(lived: &Lifetimes) -> Vec<String> {
     parts
 }
 
-fn lifetime_lines(lifetimes: &[Lifetimes], width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    for lived in lifetimes.iter().take(N_LIFETIMES) {
+fn lifetime_lines(lifetimes: &[LineLifetimes], width: usize) -> Vec<String> {
+    let of = |lived: &LineLifetimes| {
         let line = lived.line.as_ref().map(CodeLine::short);
         let line = line.unwrap_or_else(|| "no stack was recorded".to_owned());
-        let blocks = count(lived.n_blocks, "block");
-        lines.push(row(lived.bytes, &blocks, &line, width));
+        (lived.bytes, lived.n_blocks, line)
+    };
+    let below = |lived: &LineLifetimes| {
         let parts = lifetime_parts(lived).join(", ");
-        lines.push(cut(&format!("{:30}{parts}", ""), width));
-    }
-    let rest = lifetimes.get(N_LIFETIMES..).unwrap_or_default();
-    if !rest.is_empty() {
-        let n_blocks = rest.iter().map(|it| it.n_blocks).sum();
-        let bytes = rest.iter().map(|it| it.bytes).sum();
-        let words = count(rest.len(), "more line");
-        lines.push(row(bytes, &count(n_blocks, "block"), &words, width));
-    }
-    lines
+        Some(cut(&format!("{:30}{parts}", ""), width))
+    };
+    listed((lifetimes, N_LIFETIMES), "more line", of, below, width)
 }
 
 fn row(bytes: Bytes, blocks: &str, words: &str, width: usize) -> String {
@@ -351,23 +355,37 @@ fn row(bytes: Bytes, blocks: &str, words: &str, width: usize) -> String {
     cut(&format!("    {bytes:>9} {blocks:>13}  {words}"), width)
 }
 
-fn holder_lines(holders: &[SnapshotHolder], width: usize) -> Vec<String> {
+/// The first of them by bytes, blocks and words, with what stands below each; the rest in one line.
+fn listed<T>(
+    (all, n_shown): (&[T], usize),
+    more: &str,
+    of: impl Fn(&T) -> (Bytes, usize, String),
+    below: impl Fn(&T) -> Option<String>,
+    width: usize,
+) -> Vec<String> {
     let row = |bytes, n_blocks, words: &str| row(bytes, &count(n_blocks, "block"), words, width);
-    let shown = holders.iter().take(N_OWNERS);
-    let mut lines: Vec<String> = shown
-        .map(|it| row(it.bytes, it.n_blocks, &it.name))
-        .collect();
-    let rest = holders.get(N_OWNERS..).unwrap_or_default();
+    let (shown, rest) = all.split_at(all.len().min(n_shown));
+    let mut lines = Vec::new();
+    for it in shown {
+        let (bytes, n_blocks, words) = of(it);
+        lines.push(row(bytes, n_blocks, &words));
+        lines.extend(below(it));
+    }
     if !rest.is_empty() {
-        let n_blocks = rest.iter().map(|it| it.n_blocks).sum();
-        let bytes = rest.iter().map(|it| it.bytes).sum();
-        lines.push(row(bytes, n_blocks, &count(rest.len(), "more holder")));
+        let bytes = rest.iter().map(|it| of(it).0).sum();
+        let n_blocks = rest.iter().map(|it| of(it).1).sum();
+        lines.push(row(bytes, n_blocks, &count(rest.len(), more)));
     }
     lines
 }
 
+fn holder_lines(holders: &[SnapshotHolder], width: usize) -> Vec<String> {
+    let of = |it: &SnapshotHolder| (it.bytes, it.n_blocks, it.name.clone());
+    listed((holders, N_OWNERS), "more holder", of, |_| None, width)
+}
+
 /// The line of an owner. If stacks were recorded at all, what has none was allocated before that.
-pub fn torch_snapshot_line(owner: &Owner, owners: &[Owner]) -> String {
+pub fn torch_snapshot_line(owner: &LineOwner, owners: &[LineOwner]) -> String {
     let has_stacks = owners.iter().any(|owner| owner.line.is_some());
     match &owner.line {
         Some(line) => line.short(),
@@ -376,26 +394,43 @@ pub fn torch_snapshot_line(owner: &Owner, owners: &[Owner]) -> String {
     }
 }
 
-fn owner_lines(owners: &[Owner], from_before: Bytes, width: usize) -> Vec<String> {
-    let row = |bytes: Bytes, blocks: &str, line: &str| row(bytes, blocks, line, width);
-    let mut lines: Vec<String> = Vec::new();
-    for owner in owners.iter().take(N_OWNERS) {
-        let line = torch_snapshot_line(owner, owners);
-        lines.push(row(owner.bytes, &count(owner.n_blocks, "block"), &line));
-    }
-    let rest = owners.get(N_OWNERS..).unwrap_or_default();
-    if !rest.is_empty() {
-        let n_blocks = rest.iter().map(|owner| owner.n_blocks).sum();
-        let bytes = rest.iter().map(|owner| owner.bytes).sum();
-        let words = count(rest.len(), "more line");
-        lines.push(row(bytes, &count(n_blocks, "block"), &words));
-    }
+/// Sets of blocks of the same sizes: `2 sets as large as the parameters, 1 GiB each: an optimizer's state`. Without
+/// stacks, what they often are.
+pub fn torch_snapshot_sets(sets: &EqualSets) -> String {
+    let EqualSets {
+        n_sets,
+        n_blocks,
+        bytes,
+        ..
+    } = sets;
+    let blocks = count(*n_blocks, "block");
+    let Some(module) = &sets.optimizer else {
+        let (number, gradients) = match n_sets {
+            3 => ("three", ""),
+            _ => ("four", ", gradients"),
+        };
+        return format!(
+            "{number} equal sets of {blocks} ({bytes} each): often weights{gradients}, and Adam's two averages"
+        );
+    };
+    let two = match (module.as_str(), n_sets) {
+        ("adam" | "adamw", 2) => " (Adam keeps two)",
+        _ => "",
+    };
+    let sets = match (n_sets, sets.are_as_parameters) {
+        (1, _) => format!("a set as large as the parameters, {bytes} in {blocks}"),
+        (n, true) => format!("{n} sets as large as the parameters, {bytes} each"),
+        (n, false) => format!("{n} equal sets of {blocks}, {bytes} each"),
+    };
+    format!("{sets}: an optimizer's state{two}")
+}
+
+fn owner_lines(owners: &[LineOwner], from_before: Bytes, width: usize) -> Vec<String> {
+    let of = |it: &LineOwner| (it.bytes, it.n_blocks, torch_snapshot_line(it, owners));
+    let mut lines = listed((owners, N_OWNERS), "more line", of, |_| None, width);
     if from_before > Bytes::ZERO {
-        lines.push(row(
-            from_before,
-            "",
-            "allocated before the trace: no owner known",
-        ));
+        let words = "allocated before the trace: no owner known";
+        lines.push(row(from_before, "", words, width));
     }
     lines
 }

@@ -1,7 +1,7 @@
-//! One chart of many: name and level above, the course in front of the others' middle, what is wrong below.
+//! One chart of many: name and level above, the series in front of the others' middle, what is wrong below.
 
 use crate::multiples::MultiplesView;
-use crate::process_page::{BadEnd, Band, PageRow, ProcessPage};
+use crate::process_page::{BadEnd, LevelBand, PageAxis, PageRow, ProcessPage};
 use gpumem_analyzer::Severity;
 use gpumem_model::units::Bytes;
 use gpumem_scene::label::{Label, MEDIUM};
@@ -19,18 +19,18 @@ const DOT: f64 = 5.0;
 const SIGN: f64 = 15.0;
 
 /// Draws charts layer by layer: what is of one colour is painted as one path.
-pub(super) struct Drawing<'a> {
+pub(super) struct MultiplesDrawing<'a> {
     page: &'a ProcessPage,
-    bands: &'a [Band],
+    bands: &'a [LevelBand],
     view: &'a MultiplesView<'a>,
     span: f64,
     highest: f64,
 }
 
-impl<'a> Drawing<'a> {
+impl<'a> MultiplesDrawing<'a> {
     pub(super) fn new(
         page: &'a ProcessPage,
-        bands: &'a [Band],
+        bands: &'a [LevelBand],
         view: &'a MultiplesView<'a>,
     ) -> Self {
         Self {
@@ -57,10 +57,10 @@ impl<'a> Drawing<'a> {
             scene.rule(left, right, Role::Line, 1.0);
         }
         for (rect, row) in cells {
-            self.course(scene, plot_of(*rect), &self.page.rows[*row]);
+            self.series(scene, plot_of(*rect), &self.page.rows[*row]);
         }
         for (rect, row) in cells {
-            self.words(scene, *rect, &self.page.rows[*row]);
+            self.labels(scene, *rect, &self.page.rows[*row]);
         }
         self.cursor(scene, cells);
     }
@@ -112,7 +112,7 @@ impl<'a> Drawing<'a> {
     }
 
     /// Steps: a level holds until the next one is known.
-    fn course(&self, scene: &mut Scene, plot: Rect, row: &PageRow) {
+    fn series(&self, scene: &mut Scene, plot: Rect, row: &PageRow) {
         let mut points: Vec<Point> = Vec::new();
         for level in &row.levels {
             let (x, y) = (self.x(plot, level.at.as_f64()), self.y(plot, level.level));
@@ -126,16 +126,20 @@ impl<'a> Drawing<'a> {
             let end = self.x(plot, row.end_of_levels().as_f64());
             points.push(Point::new(end, last.y));
         }
-        scene.line(points, course_role(row), 1.5, None);
+        scene.line(points, level_role(row), 1.5, None);
     }
 
-    fn words(&self, scene: &mut Scene, rect: Rect, row: &PageRow) {
+    fn labels(&self, scene: &mut Scene, rect: Rect, row: &PageRow) {
+        let (sign, last) = match self.page.axis {
+            PageAxis::Time => ("", row.latest),
+            PageAxis::Steps => ("+", row.levels.last().map(|it| it.level)),
+        };
         let level = match self.view.cursor {
             Some(at) => row.level_at(at),
-            None => row.latest,
+            None => last,
         };
         let level = match (level, self.view.cursor) {
-            (Some(level), _) => self.view.units.size(level),
+            (Some(level), _) => format!("{sign}{}", self.view.units.size(level)),
             (None, Some(_)) => "–".to_owned(),
             (None, None) => "?".to_owned(),
         };
@@ -215,7 +219,7 @@ impl<'a> Drawing<'a> {
                 let half = DOT / 2.0;
                 let x = x.clamp(plot.x + half, plot.x + plot.width - half);
                 let dot = Rect::new(x - half, y - half, DOT, DOT);
-                scene.fill(dot, course_role(row), half);
+                scene.fill(dot, level_role(row), half);
             }
         }
     }
@@ -225,7 +229,7 @@ fn plot_of(rect: Rect) -> Rect {
     Rect::new(rect.x, rect.y + TOP, rect.width, PLOT)
 }
 
-const fn course_role(row: &PageRow) -> Role {
+const fn level_role(row: &PageRow) -> Role {
     match row.severity {
         Some(Severity::Critical) => Role::Leak,
         Some(Severity::Warning) => Role::Watch,

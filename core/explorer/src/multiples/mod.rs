@@ -28,7 +28,7 @@ mod cell;
 #[cfg(test)]
 mod tests;
 
-use crate::process_page::{Band, ProcessPage};
+use crate::process_page::{LevelBand, ProcessPage};
 use gpumem_model::units::count;
 use gpumem_model::units::{Nanos, Units};
 use gpumem_scene::plot::sheet;
@@ -81,7 +81,7 @@ impl Multiples {
 }
 
 /// Small charts of one scale, as many beside each other as fit.
-pub fn multiples(page: &ProcessPage, bands: &[Band], view: &MultiplesView<'_>) -> Multiples {
+pub fn multiples(page: &ProcessPage, bands: &[LevelBand], view: &MultiplesView<'_>) -> Multiples {
     let n_columns = n_columns(view.width);
     let n_lines = view.rows.len().div_ceil(n_columns);
     let height = n_lines as f64 * (HEIGHT + ROW_GAP);
@@ -93,7 +93,7 @@ pub fn multiples(page: &ProcessPage, bands: &[Band], view: &MultiplesView<'_>) -
         (Rect::new(x, y, cell_width, HEIGHT), *row)
     });
     let cells: Vec<(Rect, usize)> = cells.collect();
-    let drawing = cell::Drawing::new(page, bands, view);
+    let drawing = cell::MultiplesDrawing::new(page, bands, view);
     drawing.draw(&mut scene, &cells);
     scene.description = description(page, view);
     Multiples { scene, cells }

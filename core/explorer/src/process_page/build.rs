@@ -1,11 +1,11 @@
 //! Pages of ranks and of child processes.
 
-use crate::process_page::{BadEnd, PageCause, PageRow, ProcessPage};
-use gpumem_jobs::processes::{Ending, Per, ProcessRow, Processes};
+use crate::process_page::{BadEnd, PageAxis, PageCause, PageRow, ProcessPage};
+use gpumem_jobs::processes::{ChildEnding, ChildProcesses, Per, ProcessRow};
 use gpumem_jobs::ranks::{Rank, RankEnding, RankRow, Ranks};
 use gpumem_model::downsample::LevelPoint;
 use gpumem_model::recording::Recording;
-use gpumem_model::units::{ByteDelta, Nanos};
+use gpumem_model::units::{ByteDelta, Nanos, Units};
 use gpumem_report as report;
 use gpumem_report::{CauseLine, process_causes, rank_causes};
 
@@ -20,21 +20,26 @@ impl ProcessPage {
             let command = first.and_then(|row| report::ranks::opening(job, row));
             cause(line, command.unwrap_or_default())
         });
-        Self {
+        let mut page = Self {
             noun: found.noun().to_owned(),
             title: report::ranks::title(job, found),
             healthy: report::ranks::none_found(found),
             step: step.to_owned(),
+            axis: PageAxis::Time,
             span: span(found.rows.iter().map(|row| (row.until, &*row.levels))),
             causes: causes.collect(),
             rows: rows.collect(),
             notes: report::ranks::notes(job, found),
+        };
+        let has_steps = |row: &RankRow| row.step_levels.len() > 1;
+        if !found.rows.is_empty() && found.rows.iter().all(has_steps) {
+            page.draw_over_steps(found);
         }
-        .sorted()
+        page.sorted()
     }
 
     /// The child processes of a session side by side; `parent` is the session's recording.
-    pub fn of_processes(parent: &Recording, found: &Processes) -> Self {
+    pub fn of_processes(parent: &Recording, found: &ChildProcesses) -> Self {
         let first = found.rows.iter().map(|row| row.started).min();
         let began = first.unwrap_or_default();
         let causes = process_causes(parent, found).into_iter();
@@ -45,6 +50,7 @@ impl ProcessPage {
             title: report::processes::title(&found.rows),
             healthy: report::processes::NONE_FOUND.to_owned(),
             step: "step".to_owned(),
+            axis: PageAxis::Time,
             span: span(rows.iter().map(|row| (row.until, &*row.levels))),
             causes: causes.map(|line| cause(line, String::new())).collect(),
             rows,
@@ -53,6 +59,32 @@ impl ProcessPage {
                 .collect(),
         }
         .sorted()
+    }
+}
+
+impl ProcessPage {
+    /// Imports, loading and whatever else was before the first step are no part of the charts.
+    fn draw_over_steps(&mut self, found: &Ranks) {
+        let first = |row: &RankRow| row.step_levels.first().map(|it| it.level);
+        for (drawn, row) in self.rows.iter_mut().zip(&found.rows) {
+            let first = first(row).unwrap_or_default();
+            let levels = row.step_levels.iter().map(|point| LevelPoint {
+                at: point.at,
+                level: point.level.saturating_sub(first),
+            });
+            drawn.levels = levels.collect();
+            drawn.until = drawn.levels.last().map_or(Nanos::default(), |it| it.at);
+        }
+        self.axis = PageAxis::Steps;
+        self.span = span(self.rows.iter().map(|row| (row.until, &*row.levels)));
+        if let Some(most) = found.rows.iter().filter_map(first).max() {
+            self.notes.push(format!(
+                "Not in the charts: what each {} had after its first {}, imports and loading among it (at most {}).",
+                self.noun,
+                self.step,
+                Units::Binary.size(most),
+            ));
+        }
     }
 }
 
@@ -126,7 +158,7 @@ fn of_child(row: &ProcessRow, began: Nanos) -> PageRow {
         per_step: growing.map(|it| rate_of(it.per, it.bytes_per_step)),
         ending: report::processes::short_ending(row.ending),
         end: match row.ending {
-            Ending::KilledBySystem => Some(BadEnd::OutOfMemory),
+            ChildEnding::KilledBySystem => Some(BadEnd::OutOfMemory),
             ending if ending.is_bad() => Some(BadEnd::Died),
             _ => None,
         },

@@ -19,7 +19,7 @@ mod column;
 #[cfg(test)]
 mod tests;
 
-pub use band::{Band, bands, middle};
+pub use band::{LevelBand, bands, middle};
 pub(crate) use bytes::BEGINS;
 pub use bytes::PageError;
 pub use column::{PageColumn, RowOrder};
@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use gpumem_analyzer::Severity;
 use gpumem_model::downsample::LevelPoint;
 use gpumem_model::named;
-use gpumem_model::units::{ByteDelta, Bytes, Nanos};
+use gpumem_model::units::{ByteDelta, Bytes, Nanos, Units};
 
 /// A page has no more rows than these, those that matter most.
 pub const MAX_ROWS: usize = 4096;
@@ -47,6 +47,9 @@ pub struct ProcessPage {
     pub healthy: String,
     /// What their steps are: `step` or `run`.
     pub step: String,
+    /// What stands for instants in `span` and in the rows.
+    #[serde(default)]
+    pub axis: PageAxis,
     /// The time that all of them share, from the beginning of the first one.
     pub span: Nanos,
     /// What is found, the worst first: one for each cause.
@@ -110,6 +113,18 @@ pub struct PageRow {
 }
 
 named! {
+    /// Over what levels are shown.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum PageAxis {
+        /// Over time.
+        #[default]
+        Time = "time",
+        /// Over steps, each by its number. Levels are what a process has more than after its first step.
+        Steps = "steps",
+    }
+}
+
+named! {
     /// How a process ended that did not end in order.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum BadEnd {
@@ -121,6 +136,27 @@ named! {
 }
 
 impl ProcessPage {
+    /// `12.3 s`, `step 212`
+    pub fn place_words(&self, at: Nanos) -> String {
+        match self.axis {
+            PageAxis::Time => at.to_string(),
+            PageAxis::Steps => format!("{} {}", self.step, at.get()),
+        }
+    }
+
+    /// What the charts have in common: `each from 0 to 3.13 GiB, over 400 steps`
+    pub fn scale_words(&self, units: Units) -> String {
+        let highest = units.size(self.highest());
+        match self.axis {
+            PageAxis::Time => format!("each from 0 to {highest}, over {}", self.span),
+            PageAxis::Steps => {
+                let n_steps = self.span.get();
+                let step = &self.step;
+                format!("each +0 to +{highest} since its first {step}, over {n_steps} {step}s")
+            }
+        }
+    }
+
     /// How many rows come first because something is found in them.
     pub fn n_outliers(&self) -> usize {
         let rows = self.rows.iter();

@@ -3,7 +3,10 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::process_page::*;
-use gpumem_jobs::processes::{Child, processes};
+use gpumem_analyzer::testing::{Play, run, session};
+use gpumem_jobs::history::SessionEnding;
+use gpumem_jobs::processes::{ChildProcess, processes};
+use gpumem_jobs::ranks::{Rank, ranks};
 use gpumem_model::downsample::MAX_LEVELS;
 use gpumem_model::recording::{Header, Recording};
 use gpumem_model::rules::Rules;
@@ -35,7 +38,7 @@ fn names(page: &ProcessPage) -> Vec<&str> {
 }
 
 #[test]
-fn rows_of_the_worst_cause_come_first_and_causes_find_them_again() {
+fn rows_of_the_worst_cause_come_first() {
     let page = ProcessPage {
         rows: ["a", "b", "c", "d"].map(|name| row(name, &[1])).to_vec(),
         causes: vec![
@@ -53,7 +56,7 @@ fn rows_of_the_worst_cause_come_first_and_causes_find_them_again() {
 }
 
 #[test]
-fn a_page_has_room_for_so_many_and_says_so() {
+fn a_page_counts_the_rows_it_leaves_out() {
     let mut page = ProcessPage {
         rows: vec![PageRow::default(); MAX_ROWS + 3],
         causes: vec![cause(Severity::Warning, &[MAX_ROWS + 1])],
@@ -125,6 +128,30 @@ fn ranks_are_sorted_as_people_count() {
 }
 
 #[test]
+fn ranks_with_steps_are_drawn_over_them() {
+    let rank = |play: Play| {
+        let (recording, analysis) = session(&[("train()", &[play])]);
+        Rank::new("a", recording, analysis, SessionEnding::InOrder)
+    };
+    let steps = || run(0).steps_keeping(&[100, 8, 8, 0]);
+    let job = [rank(steps()), rank(steps())];
+    let page = ProcessPage::of_ranks(&job, &ranks(&job));
+    assert_eq!(page.axis, PageAxis::Steps);
+    let mib =
+        |row: &PageRow| -> Vec<u64> { row.levels.iter().map(|it| it.level.get() >> 20).collect() };
+    assert_eq!(mib(&page.rows[0]), [0, 8, 16, 16]);
+    assert_eq!(
+        page.scale_words(Units::Binary),
+        "each +0 to +16 MiB since its first step, over 4 steps"
+    );
+    let note = page.notes.last().map(String::as_str).unwrap_or_default();
+    assert!(note.contains("imports and loading"), "{note}");
+    let job = [rank(steps()), rank(run(0))];
+    let page = ProcessPage::of_ranks(&job, &ranks(&job));
+    assert_eq!(page.axis, PageAxis::Time, "one has no steps");
+}
+
+#[test]
 fn a_child_that_was_killed_is_marked_where_it_ended() {
     let child = |pid: u32, code| {
         let process = [("pid", pid.to_string()), ("name", format!("w-{pid}"))];
@@ -133,13 +160,13 @@ fn a_child_that_was_killed_is_marked_where_it_ended() {
             process: process.to_vec(),
             ..Header::default()
         };
-        Child {
+        ChildProcess {
             recording: Recording::new(header),
             exit: Some(gpumem_jobs::processes::Exit {
                 at: Nanos::millis(5),
                 code: Some(code),
             }),
-            ..Child::default()
+            ..ChildProcess::default()
         }
     };
     let children = [child(1, 0), child(2, -9), child(3, -9), child(4, 0)];
@@ -237,6 +264,7 @@ prop_compose! {
             title: texts[1].clone(),
             healthy: texts[2].clone(),
             step: texts[3].clone(),
+            axis: PageAxis::ALL[texts[0].len() % 2],
             span: Nanos::new(span),
             causes: causes.collect(),
             rows,

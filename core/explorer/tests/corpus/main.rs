@@ -23,7 +23,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use readers::{READERS, Reader};
 
-/// So many damaged forms of each seed are read.
+/// Number of damaged forms of each seed.
 const N_DAMAGED: usize = 200;
 
 /// What is repeated is made as large as this.

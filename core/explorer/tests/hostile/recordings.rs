@@ -7,7 +7,7 @@ use gpumem_model::recording::{
 };
 use gpumem_model::units::{Bytes, Nanos};
 
-/// One cell, and so many devices.
+/// One cell and many devices.
 pub(crate) fn begun(n_devices: u32) -> Recording {
     let devices = (0..n_devices).map(|idx| {
         Frame::Device(Device {
@@ -24,6 +24,7 @@ pub(crate) fn begun(n_devices: u32) -> Recording {
         revisions: vec![Revision {
             hash: SourceHash(0),
             text: Some("train()".to_owned()),
+            ..Revision::default()
         }],
     });
     let mut recording = Recording::new(Header::default());
@@ -31,7 +32,7 @@ pub(crate) fn begun(n_devices: u32) -> Recording {
     recording
 }
 
-/// So many runs, each nested in the one before it; they have ended, or all go on.
+/// Nested runs that have all ended, or all go on.
 pub(crate) fn nested(n_runs: u32, have_ended: bool) -> Recording {
     let mut recording = begun(1);
     let runs = (0..n_runs).map(|idx| {
@@ -54,7 +55,7 @@ pub(crate) fn nested(n_runs: u32, have_ended: bool) -> Recording {
     recording
 }
 
-/// A cell that was edited before each of so many runs.
+/// A cell that was edited before each run.
 pub(crate) fn edited(n_runs: u32) -> Recording {
     let mut recording = begun(1);
     for idx in 0..n_runs {
@@ -63,6 +64,7 @@ pub(crate) fn edited(n_runs: u32) -> Recording {
             revisions: vec![Revision {
                 hash: revision,
                 text: Some(format!("train({idx})")),
+                ..Revision::default()
             }],
             idx: CellIdx(0),
             id: "cell".to_owned(),
@@ -79,7 +81,7 @@ pub(crate) fn edited(n_runs: u32) -> Recording {
     recording
 }
 
-/// So many cells, run one after the other, so many times.
+/// Cells that run in turn, several times.
 pub(crate) fn cells(n_cells: u32, n_times: u32) -> Recording {
     let mut recording = begun(1);
     let cells = (1..n_cells).map(|idx| {
@@ -89,6 +91,7 @@ pub(crate) fn cells(n_cells: u32, n_times: u32) -> Recording {
             revisions: vec![Revision {
                 hash: SourceHash(idx.into()),
                 text: Some(format!("train({idx})")),
+                ..Revision::default()
             }],
         })
     });
@@ -105,7 +108,7 @@ pub(crate) fn cells(n_cells: u32, n_times: u32) -> Recording {
     recording
 }
 
-/// So many runs, and then points of each of them, those of the last run first.
+/// Runs, followed by points of each of them, the last run's points first.
 pub(crate) fn falling(n_runs: u32) -> Vec<Frame> {
     let mut recording = begun(1);
     add(
@@ -123,7 +126,7 @@ pub(crate) fn falling(n_runs: u32) -> Vec<Frame> {
     recording.frames().chain(points).collect()
 }
 
-/// So many devices, each with levels and points in each of so many runs.
+/// Devices with levels and points in every run.
 pub(crate) fn crowded(n_devices: u32, n_runs: u32) -> Recording {
     let mut recording = begun(n_devices);
     let devices = || (0..n_devices).map(DeviceIdx);

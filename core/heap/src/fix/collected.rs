@@ -1,7 +1,7 @@
 //! The place in a cell where a value is put into a collection.
 
 use super::reads::Reads;
-use super::statement::{Code, Span, is_of_name, words};
+use super::statement::{ByteSpan, Code, is_of_name, split_words};
 use super::{Fix, FixReason};
 use gpumem_model::holders::Holder;
 use gpumem_model::units::Bytes;
@@ -20,13 +20,16 @@ const OF_TENSORS: [&str; 4] = [".grad", "._saved", "._base", ".<saved"];
 /// And behind an exception.
 pub(super) const FRAMES: &str = ".__traceback__";
 
+/// And behind a view of an array.
+const BASE: &str = ".base";
+
 /// A statement that puts a value into a collection, and where that value stands in it.
 pub(super) struct Collected<'a> {
     code: &'a Code<'a>,
-    statement: Span,
-    value: Span,
+    statement: ByteSpan,
+    value: ByteSpan,
     /// The collection as the cell writes it.
-    target: Span,
+    target: ByteSpan,
     how: How,
 }
 
@@ -76,14 +79,14 @@ impl<'a> Collected<'a> {
     /// The only call of a method of `object` that hands it a dict with the key of the path:
     /// `run.log({"loss": loss})`.
     pub(super) fn find_handed(code: &'a Code<'a>, object: &str, below: &str) -> Option<Self> {
-        let calls = |statement: Span| {
+        let calls = |statement: ByteSpan| {
             let text = code.of_span(statement);
             let name = text.strip_prefix(object)?.strip_prefix('.')?;
             let n = name.bytes().take_while(|byte| is_of_name(*byte)).count();
             let opening = statement.start + object.len() + 1 + n;
             let is_call = code.code(opening) == Some(b'(');
             let closing = code.closing(opening).filter(|_| is_call)?;
-            let value = code.trimmed(Span {
+            let value = code.trimmed(ByteSpan {
                 start: opening + 1,
                 end: closing,
             })?;
@@ -92,7 +95,7 @@ impl<'a> Collected<'a> {
                 code,
                 statement,
                 value,
-                target: Span {
+                target: ByteSpan {
                     start: statement.start,
                     end: opening,
                 },
@@ -120,17 +123,17 @@ impl<'a> Collected<'a> {
         let end = Some(at).filter(|_| opens).and_then(|at| code.closing(at));
         let written = end.and_then(|end| {
             let start = at + 1;
-            quoted(code.of_span(Span { start, end }))
+            quoted(code.of_span(ByteSpan { start, end }))
         });
         key.is_none() || written.is_none() || key == written
     }
 
     /// What is done with the collection whose name stands at `at`.
-    fn at(code: &'a Code<'a>, statement: Span, at: usize, n: usize) -> Option<Self> {
+    fn at(code: &'a Code<'a>, statement: ByteSpan, at: usize, n: usize) -> Option<Self> {
         let mut end = at + n;
-        let made = |value: Span, target_end: usize, how: How| {
+        let made = |value: ByteSpan, target_end: usize, how: How| {
             let value = code.trimmed(value)?;
-            let target = Span {
+            let target = ByteSpan {
                 start: at,
                 end: target_end,
             };
@@ -159,7 +162,7 @@ impl<'a> Collected<'a> {
                         _ => How::Added,
                     };
                     if opens && ADDS.contains(&code.of_span(name)) {
-                        let value = Span {
+                        let value = ByteSpan {
                             start: name.end + 1,
                             end: code.closing(name.end)?,
                         };
@@ -178,13 +181,13 @@ impl<'a> Collected<'a> {
         if at != statement.start {
             return None;
         }
-        let rest = Span {
+        let rest = ByteSpan {
             start: end,
             end: statement.end,
         };
         let rest = code.trimmed(rest)?;
         let text = code.of_span(rest);
-        let behind = |n: usize| Span {
+        let behind = |n: usize| ByteSpan {
             start: rest.start + n,
             ..rest
         };
@@ -198,7 +201,7 @@ impl<'a> Collected<'a> {
         match last_subscript {
             Some(subscript) => made(value, subscript, How::Stored),
             None => made(
-                added(code, value, code.of_span(Span { start: at, end }))
+                added(code, value, code.of_span(ByteSpan { start: at, end }))
                     .or_else(|| element(code, value))?,
                 end,
                 How::Bound,
@@ -221,7 +224,7 @@ impl<'a> Collected<'a> {
             return Vec::new();
         };
         let statements = code.statements_of_blocks();
-        let defines = |span: &Span| {
+        let defines = |span: &ByteSpan| {
             let text = code.of_span(*span);
             ["def ", "class ", "async "]
                 .iter()
@@ -252,7 +255,7 @@ impl<'a> Collected<'a> {
     }
 
     /// From the first to the last of these statements; of several lines all of each.
-    pub(super) fn with_all(&self, others: &[Self]) -> Span {
+    pub(super) fn with_all(&self, others: &[Self]) -> ByteSpan {
         let all = || std::iter::once(self).chain(others).map(|it| it.statement);
         let start = all().map(|it| it.start).min().unwrap_or_default();
         let end = all().map(|it| it.end).max().unwrap_or_default();
@@ -260,13 +263,13 @@ impl<'a> Collected<'a> {
         let before = &self.code.text[..start];
         let line = before.rfind('\n').map_or(0, |at| at + 1);
         let is_indented = is_of_lines && before[line..].trim().is_empty();
-        Span {
+        ByteSpan {
             start: if is_indented { line } else { start },
             end,
         }
     }
 
-    pub(super) fn statement(&self) -> Span {
+    pub(super) fn statement(&self) -> ByteSpan {
         self.statement
     }
 
@@ -293,6 +296,8 @@ impl<'a> Collected<'a> {
                 FixReason::WithoutTraceback,
                 &[FRAMES][..],
             )
+        } else if below.contains(BASE) && self.how != How::Bound {
+            (".copy()", FixReason::Copied, &[BASE][..])
         } else if is_number {
             (".item()", FixReason::Number, &OF_TENSORS[..])
         } else if has_graph {
@@ -310,7 +315,7 @@ impl<'a> Collected<'a> {
         } else {
             format!("({text}){call}")
         };
-        let binds = |span: &Span| {
+        let binds = |span: &ByteSpan| {
             let rest = self.code.of_span(*span).strip_prefix(text);
             rest.is_some_and(|rest| rest.trim_start().starts_with('='))
         };
@@ -336,23 +341,29 @@ impl<'a> Collected<'a> {
         if !others.is_empty() && value != self.value {
             return None;
         }
-        let mut values: Vec<Span> = others.iter().map(|it| it.value).collect();
+        let mut values: Vec<ByteSpan> = others.iter().map(|it| it.value).collect();
         values.push(value);
         Some(self.with(values, &after, self.with_all(others), reason))
     }
 
     /// These statements with that in the place of values.
-    fn with(&self, mut values: Vec<Span>, text: &str, span: Span, reason: FixReason) -> Fix {
+    fn with(
+        &self,
+        mut values: Vec<ByteSpan>,
+        text: &str,
+        span: ByteSpan,
+        reason: FixReason,
+    ) -> Fix {
         values.sort_unstable_by_key(|it| it.start);
         let mut after = String::new();
         let mut start = span.start;
         for value in values {
             let end = value.start;
-            after.push_str(self.code.of_span(Span { start, end }));
+            after.push_str(self.code.of_span(ByteSpan { start, end }));
             after.push_str(text);
             start = value.end;
         }
-        after.push_str(self.code.of_span(Span { start, ..span }));
+        after.push_str(self.code.of_span(ByteSpan { start, ..span }));
         Fix {
             before: Some(self.code.of_span(span).to_owned()),
             after,
@@ -363,7 +374,7 @@ impl<'a> Collected<'a> {
 
     /// Where what is to be changed stands in the value. `below` is its path from the collection on:
     /// `[3][1].grad_fn` of the second in each tuple. Behind it comes nothing, or what it `goes_on` with.
-    fn value_at(&self, below: &str, goes_on: &[&str]) -> Option<Span> {
+    fn value_at(&self, below: &str, goes_on: &[&str]) -> Option<ByteSpan> {
         let n_steps = match self.how {
             How::Appended | How::Added | How::Stored => self.code.n_brackets(self.target) + 1,
             How::Bound => usize::from(below.starts_with('[')),
@@ -388,20 +399,20 @@ impl<'a> Collected<'a> {
 }
 
 /// One value, and one that is kept as it is: no several arguments, no keyword, no generator.
-fn is_one(code: &Code<'_>, value: Span) -> bool {
+fn is_one(code: &Code<'_>, value: ByteSpan) -> bool {
     let Some(plain) = code.outside(value) else {
         return false;
     };
     let text = code.of_span(value);
     let is_kept_whole = !text.starts_with('*')
-        && words(&plain).all(|word| !["yield", "lambda", "for", "async"].contains(&word));
+        && split_words(&plain).all(|word| !["yield", "lambda", "for", "async"].contains(&word));
     is_kept_whole && !plain.contains([',', '=', ';', ':'])
 }
 
 /// A list, a tuple or a dict that is written there: it has no `.detach()`.
-fn is_literal(code: &Code<'_>, value: Span) -> bool {
+fn is_literal(code: &Code<'_>, value: ByteSpan) -> bool {
     let is_whole = code.closing(value.start) == value.end.checked_sub(1);
-    let inside = Span {
+    let inside = ByteSpan {
         start: value.start + 1,
         end: value.end.saturating_sub(1),
     };
@@ -415,20 +426,20 @@ fn is_literal(code: &Code<'_>, value: Span) -> bool {
 /// The key of a path that begins with one, as Python writes it, and what follows: `1` and `.grad_fn`
 /// of `[1].grad_fn`.
 fn subscript(path: &str) -> Option<(&str, &str)> {
-    let code = Code::of(path);
+    let code = Code::new(path);
     path.starts_with('[').then_some(())?;
     let end = code.closing(0)?;
     Some((&path[1..end], &path[end + 1..]))
 }
 
 /// What is handed to `partial(f, …)`, by a path that goes on with `.args[0]`, and the rest of that path.
-fn handed<'p>(code: &Code<'_>, value: Span, path: &'p str) -> Option<(Span, &'p str)> {
+fn handed<'p>(code: &Code<'_>, value: ByteSpan, path: &'p str) -> Option<(ByteSpan, &'p str)> {
     let (idx, rest) = subscript(path.strip_prefix(".args")?)?;
     let text = code.of_span(value);
     let opening = text.find('(')?;
     let is_partial = ["partial", "functools.partial"].contains(&&text[..opening]);
     let is_whole = code.closing(value.start + opening)? == value.end - 1;
-    let inside = Span {
+    let inside = ByteSpan {
         start: value.start + opening + 1,
         end: value.end - 1,
     };
@@ -439,15 +450,15 @@ fn handed<'p>(code: &Code<'_>, value: Span, path: &'p str) -> Option<(Span, &'p 
 }
 
 /// What stands at an index of a tuple or a list that is written there, or at a key of a dict.
-fn part(code: &Code<'_>, value: Span, key: &str) -> Option<Span> {
+fn part(code: &Code<'_>, value: ByteSpan, key: &str) -> Option<ByteSpan> {
     let is_whole = code.closing(value.start)? == value.end - 1;
-    let inside = Span {
+    let inside = ByteSpan {
         start: value.start + 1,
         end: value.end - 1,
     };
     let parts = code.split(inside, b',');
     let opening = code.code(value.start)?;
-    let is_starred = |part: &Span| code.of_span(*part).starts_with('*');
+    let is_starred = |part: &ByteSpan| code.of_span(*part).starts_with('*');
     let is_sequence = opening == b'[' || (opening == b'(' && parts.len() > 1);
     if !is_whole || parts.iter().any(is_starred) {
         return None;
@@ -468,36 +479,36 @@ fn bare(key: &str) -> &str {
 }
 
 /// The value that is added to the same: `x` of `total + x`.
-fn added(code: &Code<'_>, value: Span, target: &str) -> Option<Span> {
+fn added(code: &Code<'_>, value: ByteSpan, target: &str) -> Option<ByteSpan> {
     let rest = code.of_span(value).strip_prefix(target)?.trim_start();
     let rest = rest.strip_prefix('+')?;
-    let added = code.trimmed(Span {
+    let added = code.trimmed(ByteSpan {
         start: value.end - rest.len(),
         ..value
     })?;
     let plain = code.outside(added)?;
     let is_whole = !plain.contains(['<', '>', '!', '&', '|', '^'])
-        && words(&plain).all(|word| !LOOSER.contains(&word));
+        && split_words(&plain).all(|word| !LOOSER.contains(&word));
     is_whole.then_some(added)
 }
 
 /// What a list is made of: `f(x)` of `[f(x) for x in y]`.
-fn element(code: &Code<'_>, value: Span) -> Option<Span> {
+fn element(code: &Code<'_>, value: ByteSpan) -> Option<ByteSpan> {
     let is_list = code.code(value.start) == Some(b'[');
     let ends = code.closing(value.start) == Some(value.end - 1);
-    let inside = Span {
+    let inside = ByteSpan {
         start: value.start + 1,
         end: value.end - 1,
     };
     let depth = code.depth(value.start) + 1;
     let mut words = code.find_word(inside, "for");
     let end = words.find(|at| code.depth(*at) == depth && is_list && ends)?;
-    code.trimmed(Span { end, ..inside })
+    code.trimmed(ByteSpan { end, ..inside })
 }
 
 /// The name that begins there; empty where none does.
-fn name_at(code: &Code<'_>, start: usize) -> Span {
+fn name_at(code: &Code<'_>, start: usize) -> ByteSpan {
     let is_end = |at: &usize| !code.code(*at).is_some_and(is_of_name);
     let end = (start..code.len()).find(is_end).unwrap_or(code.len());
-    Span { start, end }
+    ByteSpan { start, end }
 }

@@ -1,7 +1,7 @@
 //! What of Python's library and of pyplot keeps objects, and how it does not.
 
 use super::collected::Collected;
-use super::statement::{Code, Span};
+use super::statement::{ByteSpan, Code};
 use super::{Fix, FixReason, bounded, collection, once};
 use gpumem_model::holders::Holder;
 
@@ -91,7 +91,7 @@ fn unbounded_cache<'a>(source: &'a str, function: &str) -> Option<&'a str> {
     if !source.contains(&word) {
         return None;
     }
-    let code = Code::of(source);
+    let code = Code::new(source);
     let statements = code.statements().into_iter();
     let statements: Vec<&str> = statements.map(|it| code.of_span(it)).collect();
     let at = statements.iter().position(|it| it.starts_with(&word))?;
@@ -109,9 +109,9 @@ fn unbounded_cache<'a>(source: &'a str, function: &str) -> Option<&'a str> {
 /// The loader is called again where `cycle` gives copies: `itertools.cycle(loader())`.
 fn of_cycle(holder: &Holder, sources: &[&str]) -> Option<Fix> {
     let mut found = sources.iter().enumerate().filter_map(|(idx, source)| {
-        let code = Code::of(bounded(source));
+        let code = Code::new(bounded(source));
         let mut statements = code.statements().into_iter();
-        let after = |span: &Span| {
+        let after = |span: &ByteSpan| {
             let value = code.of_span(*span).strip_prefix(&*holder.name)?;
             let value = value.trim_start().strip_prefix('=')?.trim_start();
             let call = value.strip_prefix("itertools.").unwrap_or(value);
@@ -150,12 +150,12 @@ fn of_cycle(holder: &Holder, sources: &[&str]) -> Option<Fix> {
 /// ones leaves cycles for the garbage collector.
 fn of_figures(sources: &[&str]) -> Fix {
     let mut found = sources.iter().enumerate().filter_map(|(idx, source)| {
-        let code = Code::of(bounded(source));
+        let code = Code::new(bounded(source));
         let statements = code.statements().into_iter();
         let mut made = statements.filter_map(|span| Some((span, end_of_figure(&code, span)?)));
         let (span, end) = made.next()?;
         let parts = [(span.start, end), (end, span.end)];
-        let [opening, closing] = parts.map(|(start, end)| code.of_span(Span { start, end }));
+        let [opening, closing] = parts.map(|(start, end)| code.of_span(ByteSpan { start, end }));
         let comma = if opening.ends_with('(') { "" } else { ", " };
         Some(Fix {
             before: Some(code.of_span(span).to_owned()),
@@ -169,14 +169,14 @@ fn of_figures(sources: &[&str]) -> Fix {
 }
 
 /// Where the arguments of what makes a figure end, if none of them is its number.
-fn end_of_figure(code: &Code<'_>, statement: Span) -> Option<usize> {
+fn end_of_figure(code: &Code<'_>, statement: ByteSpan) -> Option<usize> {
     let text = code.of_span(statement);
     let calls = MAKES_FIGURES.iter();
     let opening = calls
         .filter_map(|call| Some(text.find(call)? + call.len() - 1))
         .min()?;
     let end = code.closing(statement.start + opening)?;
-    let inside = Span {
+    let inside = ByteSpan {
         start: statement.start + opening + 1,
         end,
     };
@@ -193,8 +193,8 @@ fn end_of_figure(code: &Code<'_>, statement: Span) -> Option<usize> {
 fn of_done(holder: &Holder, sources: &[&str]) -> Option<Fix> {
     let (list, below) = collection(holder);
     let n_places = |source: &&str| {
-        let code = Code::of(bounded(source));
-        let whole = Span {
+        let code = Code::new(bounded(source));
+        let whole = ByteSpan {
             start: 0,
             end: code.len(),
         };
@@ -202,7 +202,7 @@ fn of_done(holder: &Holder, sources: &[&str]) -> Option<Fix> {
     };
     let n_places: usize = sources.iter().map(n_places).sum();
     let mut found = sources.iter().enumerate().filter_map(|(idx, source)| {
-        let code = Code::of(bounded(source));
+        let code = Code::new(bounded(source));
         let added = Collected::find(&code, list, below).filter(Collected::is_list)?;
         let before = code.of_span(added.statement());
         Some(Fix {

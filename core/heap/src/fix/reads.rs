@@ -38,7 +38,7 @@ impl Reads {
     }
 
     /// Those of `word` in `sources`; `statement` collects it.
-    pub(super) fn of(word: &str, statement: &str, sources: &[&str]) -> Self {
+    pub(super) fn find(word: &str, statement: &str, sources: &[&str]) -> Self {
         let mut reads = Self::default();
         for source in sources.iter().filter(|source| source.contains(word)) {
             let has = |text: &str, any: &[&str]| any.iter().any(|it| text.contains(it));
@@ -87,7 +87,7 @@ pub enum Uses {
 
 /// How cells use what `word` collects.
 pub(super) fn uses(word: &str, sources: &[&str]) -> Uses {
-    if Reads::of(word, "", sources).graph {
+    if Reads::find(word, "", sources).graph {
         return Uses::GoesBack;
     }
     let lines = sources.iter().flat_map(|source| source.lines());
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_is_asked_before_it_is_filled() {
+    fn a_cache_is_read_before_it_is_filled() {
         let check = |condition: &str, expected: bool| {
             let cell = format!("{condition}\n    cls.cache[n] = make(n)");
             assert_eq!(is_cache("cache", &cell), expected, "{condition}");
@@ -365,7 +365,7 @@ mod tests {
             values,
             tensors,
             graph,
-        } = Reads::of("losses", "losses.append(loss)", &[own, "losses = []", cell]);
+        } = Reads::find("losses", "losses.append(loss)", &[own, "losses = []", cell]);
         assert_eq!([values, tensors, graph], expected, "{cell}");
     }
 
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn tensors_are_stacked_and_asked() {
+    fn tensors_are_stacked_and_read() {
         for cell in [
             "print(losses[-1].item())",
             "def curve():\n    return [it.item() for it in losses]",

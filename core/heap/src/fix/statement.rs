@@ -1,6 +1,6 @@
 //! Python's text, as far as it takes to find a statement and the ends of what stands in it.
 //!
-//! No grammar: strings, comments and brackets are told from the rest, which is what lines, semicolons
+//! No grammar: strings, comments and brackets are recognised, so that lines, semicolons
 //! and commas mean something in. Text that is no Python gives something, and never fails.
 
 use gpumem_model::source_text::is_name_letter;
@@ -16,7 +16,7 @@ const OPENS_BLOCK: [&str; 13] = [
 
 /// What a byte of the text belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum TextPart {
     Code,
     /// With its quotation marks.
     Text,
@@ -26,13 +26,13 @@ enum Part {
 /// The text with what is known of each of its bytes.
 pub(crate) struct Code<'a> {
     pub(crate) text: &'a str,
-    parts: Vec<Part>,
+    parts: Vec<TextPart>,
     /// How many brackets are open before it. A closing one is as deep as its opening one.
     depths: Vec<u32>,
 }
 
 impl<'a> Code<'a> {
-    pub(crate) fn of(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         let mut code = Self {
             text,
             parts: Vec::with_capacity(text.len()),
@@ -42,7 +42,7 @@ impl<'a> Code<'a> {
         while let Some(rest) = text.get(code.parts.len()..).filter(|rest| !rest.is_empty()) {
             let (part, n) = token(rest);
             let first = rest.as_bytes()[0];
-            let is_code = part == Part::Code;
+            let is_code = part == TextPart::Code;
             if is_code && b")]}".contains(&first) {
                 depth = depth.saturating_sub(1);
             }
@@ -65,25 +65,25 @@ impl<'a> Code<'a> {
 
     /// The byte there, where it is no string and no comment.
     pub(crate) fn code(&self, at: usize) -> Option<u8> {
-        let is_code = self.parts.get(at) == Some(&Part::Code);
+        let is_code = self.parts.get(at) == Some(&TextPart::Code);
         self.byte(at).filter(|_| is_code)
     }
 
     pub(crate) fn is_comment(&self, at: usize) -> bool {
-        self.parts.get(at) == Some(&Part::Comment)
+        self.parts.get(at) == Some(&TextPart::Comment)
     }
 
     pub(crate) fn is_text(&self, at: usize) -> bool {
-        self.parts.get(at) == Some(&Part::Text)
+        self.parts.get(at) == Some(&TextPart::Text)
     }
 
     /// The strings of a span, with their quotation marks.
-    pub(crate) fn texts(&self, span: Span) -> Vec<Span> {
-        let mut texts: Vec<Span> = Vec::new();
+    pub(crate) fn texts(&self, span: ByteSpan) -> Vec<ByteSpan> {
+        let mut texts: Vec<ByteSpan> = Vec::new();
         for at in (span.start..span.end).filter(|at| self.is_text(*at)) {
             match texts.last_mut().filter(|it| it.end == at) {
                 Some(text) => text.end = at + 1,
-                None => texts.push(Span {
+                None => texts.push(ByteSpan {
                     start: at,
                     end: at + 1,
                 }),
@@ -92,7 +92,7 @@ impl<'a> Code<'a> {
         texts
     }
 
-    /// The same, where so many brackets are open.
+    /// The same at a nesting depth of brackets.
     fn code_in(&self, at: usize, depth: u32) -> Option<u8> {
         self.code(at).filter(|_| self.depths[at] == depth)
     }
@@ -102,7 +102,7 @@ impl<'a> Code<'a> {
     }
 
     /// Simple statements, and lines that open a block: what stands between line ends and semicolons.
-    pub(crate) fn statements(&self) -> Vec<Span> {
+    pub(crate) fn statements(&self) -> Vec<ByteSpan> {
         let mut statements = Vec::new();
         let mut start = 0;
         for at in 0..=self.len() {
@@ -112,7 +112,7 @@ impl<'a> Code<'a> {
                 _ => at == self.len(),
             };
             if ends {
-                statements.extend(self.trimmed(Span { start, end: at }));
+                statements.extend(self.trimmed(ByteSpan { start, end: at }));
                 start = at + 1;
             }
         }
@@ -120,11 +120,11 @@ impl<'a> Code<'a> {
     }
 
     /// The same, where what follows the head of a block in its line is a statement of its own.
-    pub(crate) fn statements_of_blocks(&self) -> Vec<Span> {
+    pub(crate) fn statements_of_blocks(&self) -> Vec<ByteSpan> {
         let statements = self.statements().into_iter();
         let parts = statements.flat_map(|span| match self.end_of_head(span) {
             Some(end) => {
-                let (head, rest) = (Span { end, ..span }, Span { start: end, ..span });
+                let (head, rest) = (ByteSpan { end, ..span }, ByteSpan { start: end, ..span });
                 [Some(head), self.trimmed(rest)]
             }
             None => [Some(span), None],
@@ -133,7 +133,7 @@ impl<'a> Code<'a> {
     }
 
     /// Behind the colon of `def f(x):`, `else:` and the like.
-    fn end_of_head(&self, span: Span) -> Option<usize> {
+    fn end_of_head(&self, span: ByteSpan) -> Option<usize> {
         let word = self
             .of_span(span)
             .split(|c: char| !is_name_letter(c))
@@ -148,19 +148,19 @@ impl<'a> Code<'a> {
     }
 
     /// Without blanks and comments at its ends; `None` where nothing else is there.
-    pub(crate) fn trimmed(&self, span: Span) -> Option<Span> {
+    pub(crate) fn trimmed(&self, span: ByteSpan) -> Option<ByteSpan> {
         let says = |at: &usize| {
             let is_blank = self.byte(*at).is_some_and(|it| it.is_ascii_whitespace());
-            !is_blank && self.parts[*at] != Part::Comment
+            !is_blank && self.parts[*at] != TextPart::Comment
         };
         let mut places = span.start..span.end;
         let start = places.find(says)?;
         let end = places.rfind(says).unwrap_or(start) + 1;
-        Some(Span { start, end })
+        Some(ByteSpan { start, end })
     }
 
     /// The text of a span, verbatim.
-    pub(crate) fn of_span(&self, span: Span) -> &'a str {
+    pub(crate) fn of_span(&self, span: ByteSpan) -> &'a str {
         self.text.get(span.start..span.end).unwrap_or_default()
     }
 
@@ -181,7 +181,7 @@ impl<'a> Code<'a> {
     }
 
     /// How many brackets of a span are in no other.
-    pub(crate) fn n_brackets(&self, span: Span) -> usize {
+    pub(crate) fn n_brackets(&self, span: ByteSpan) -> usize {
         let depth = self.depth(span.start);
         let opens = |at: &usize| {
             let code = self.code_in(*at, depth);
@@ -191,13 +191,13 @@ impl<'a> Code<'a> {
     }
 
     /// What stands between the signs of a span that are in no bracket of it, trimmed.
-    pub(crate) fn split(&self, span: Span, sign: u8) -> Vec<Span> {
+    pub(crate) fn split(&self, span: ByteSpan, sign: u8) -> Vec<ByteSpan> {
         let depth = self.depth(span.start);
         let mut parts = Vec::new();
         let mut start = span.start;
         for end in span.start..=span.end {
             if end == span.end || self.code_in(end, depth) == Some(sign) {
-                parts.extend(self.trimmed(Span { start, end }));
+                parts.extend(self.trimmed(ByteSpan { start, end }));
                 start = end + 1;
             }
         }
@@ -206,7 +206,7 @@ impl<'a> Code<'a> {
 
     /// What of a span stands outside of brackets, strings and comments, with [`LEFT_OUT`] for each
     /// letter of those. `None` where brackets are closed that were not opened in it, or the other way round.
-    pub(crate) fn outside(&self, span: Span) -> Option<String> {
+    pub(crate) fn outside(&self, span: ByteSpan) -> Option<String> {
         let depth = self.depth(span.start);
         let mut open = 0_i32;
         let mut plain = String::new();
@@ -229,18 +229,18 @@ impl<'a> Code<'a> {
         (open == 0).then_some(plain)
     }
 
-    /// A value that an attribute can be asked of without brackets around it: `model(x).loss`.
-    pub(crate) fn is_primary(&self, span: Span) -> bool {
+    /// A value whose attribute needs no brackets around it: `model(x).loss`.
+    pub(crate) fn is_primary(&self, span: ByteSpan) -> bool {
         let is_its = |c: char| is_name_letter(c) || ['.', LEFT_OUT].contains(&c);
         let is_operator = |word: &str| ["not", "await"].contains(&word);
         self.outside(span).is_some_and(|plain| {
             let is_number = plain.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-            plain.chars().all(is_its) && !is_number && !words(&plain).any(is_operator)
+            plain.chars().all(is_its) && !is_number && !split_words(&plain).any(is_operator)
         })
     }
 
     /// Where `word` stands by itself in a span's code.
-    pub(crate) fn find_word(&self, span: Span, word: &str) -> impl Iterator<Item = usize> {
+    pub(crate) fn find_word(&self, span: ByteSpan, word: &str) -> impl Iterator<Item = usize> {
         let text = self.of_span(span);
         text.match_indices(word).filter_map(move |(offset, _)| {
             let at = span.start + offset;
@@ -254,13 +254,13 @@ impl<'a> Code<'a> {
 
 /// From here to there, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct ByteSpan {
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
 
 /// The words of what [`Code::outside`] left.
-pub(crate) fn words(plain: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn split_words(plain: &str) -> impl Iterator<Item = &str> {
     plain.split(|c: char| !is_name_letter(c))
 }
 
@@ -270,12 +270,12 @@ pub(crate) fn is_of_name(byte: u8) -> bool {
 }
 
 /// What the text begins with, and how many bytes that takes.
-fn token(text: &str) -> (Part, usize) {
+fn token(text: &str) -> (TextPart, usize) {
     let first = text.chars().next().map_or(1, char::len_utf8);
     match text.as_bytes()[0] {
-        b'#' => (Part::Comment, text.find('\n').unwrap_or(text.len())),
-        mark @ (b'"' | b'\'') => (Part::Text, string(text.as_bytes(), mark)),
-        _ => (Part::Code, first),
+        b'#' => (TextPart::Comment, text.find('\n').unwrap_or(text.len())),
+        mark @ (b'"' | b'\'') => (TextPart::Text, string(text.as_bytes(), mark)),
+        _ => (TextPart::Code, first),
     }
 }
 
@@ -301,14 +301,14 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        let code = Code::of(text);
+        let code = Code::new(text);
         let statements = code.statements();
         let found: Vec<&str> = statements.iter().map(|it| code.of_span(*it)).collect();
         assert_eq!(found, expected);
     }
 
     #[test]
-    fn statements_end_with_their_line_and_go_on_inside_brackets_and_strings() {
+    fn brackets_and_strings_continue_a_statement() {
         check("a = 1\n\nb = 2  # two\n", &["a = 1", "b = 2"]);
         check(
             "a = f(\n    1,  # one\n)\nb",

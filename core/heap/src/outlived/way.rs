@@ -8,7 +8,7 @@ use super::super::holders::{is_of_hooks, keeper_of_step};
 use super::super::holding::{Holding, PARAMETERS};
 use super::super::node::{CACHE, Node};
 use super::super::path;
-use super::super::retained_size::Stored;
+use super::super::retained_size::SizedStorage;
 use super::super::step::Step;
 use gpumem_model::holders::{Keeper, LibraryObject, RootKind, WayOut};
 use gpumem_model::source_text::is_name_letter;
@@ -37,7 +37,7 @@ impl<'l, 'a> Way<'l, 'a> {
     pub(super) fn to(
         look: &'l HeapAnalysis<'a>,
         root: u32,
-        held: &[&Stored],
+        held: &[&SizedStorage],
         promise: &Holding,
     ) -> Self {
         let largest = held.iter().max_by_key(|it| it.n_bytes);
@@ -67,7 +67,7 @@ impl<'l, 'a> Way<'l, 'a> {
     }
 
     /// The deepest vertex below which nearly all of these are; never a storage.
-    fn depth_of_most(&self, held: &[&Stored]) -> usize {
+    fn depth_of_most(&self, held: &[&SizedStorage]) -> usize {
         let places: HashMap<u32, usize> = self.chain.iter().copied().zip(0..).collect();
         let mut sums = vec![0_u64; self.chain.len().max(1)];
         for stored in held {
@@ -158,7 +158,7 @@ impl<'l, 'a> Way<'l, 'a> {
         &self,
         promise: &Holding,
         n_bytes: Bytes,
-        stored: &HashMap<u64, &Stored>,
+        stored: &HashMap<u64, &SizedStorage>,
     ) -> bool {
         let node = self.node(self.object);
         if self.object > 0 && !self.steps[1..=self.object].iter().all(|it| is_within(*it)) {
@@ -228,7 +228,7 @@ impl<'l, 'a> Way<'l, 'a> {
         let cache = || {
             let mut caches = (0..self.object.min(expressions.len())).rev();
             let at = caches.find(|at| *self.node(*at).type_name == *CACHE)?;
-            Some((WayOut::Method, format!("{}.cache_clear()", expressions[at])))
+            Some((WayOut::Cache, format!("{}.cache_clear()", expressions[at])))
         };
         let part = || {
             if self.is_of_optimizer() {

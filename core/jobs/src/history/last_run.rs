@@ -1,4 +1,4 @@
-//! What came last in a session.
+//! The last run of a session.
 
 use serde::{Serialize, Serializer};
 
@@ -13,9 +13,9 @@ pub struct LastRun {
     pub execution_count: Option<u32>,
     /// The user's label, or the first meaningful line of its source.
     pub label: String,
-    /// It had not ended.
+    /// Whether it had not ended.
     pub is_open: bool,
-    /// Memory ran out in it, and it did not go on.
+    /// Whether it ran out of memory and did not continue.
     pub ran_out: bool,
     /// The last instant that is known of the session, since the recording's start.
     #[serde(skip)]
@@ -25,12 +25,12 @@ pub struct LastRun {
     pub fullest: Option<Fullest>,
 }
 
-/// How full a device was at last: [`LastRun::fullest`].
+/// A device's last use: [`LastRun::fullest`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fullest {
     /// The device's label.
     pub device: String,
-    /// What was used of it.
+    /// Used memory.
     pub used: Bytes,
     /// The smallest limit that applies.
     pub capacity: Bytes,
@@ -39,14 +39,14 @@ pub struct Fullest {
 #[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
 fn or_unknown<S: Serializer>(fullest: &Option<Fullest>, to: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
-    struct Known<'a> {
+    struct LastLevels<'a> {
         device: Option<&'a str>,
         used_bytes: Option<Bytes>,
         capacity_bytes: Option<Bytes>,
     }
 
     let fullest = fullest.as_ref();
-    Known {
+    LastLevels {
         device: fullest.map(|it| &*it.device),
         used_bytes: fullest.map(|it| it.used),
         capacity_bytes: fullest.map(|it| it.capacity),
@@ -56,10 +56,10 @@ fn or_unknown<S: Serializer>(fullest: &Option<Fullest>, to: S) -> Result<S::Ok, 
 
 impl LastRun {
     /// Of a recording; `None` if it has no run.
-    pub fn of(recording: &Recording) -> Option<Self> {
+    pub fn new(recording: &Recording) -> Option<Self> {
         let runs = recording.runs();
         runs.last()?;
-        // The default rules would do, too: no verdict is read.
+        // Any rules do: no verdict is read.
         let analysis = analyze(recording, &recording.header().rules);
         Self::judged(recording, &analysis)
     }
@@ -105,7 +105,7 @@ fn latest(recording: &Recording) -> Nanos {
 /// Blocks that outlive their cell are not many.
 const N_LAST: usize = 64;
 
-/// What was used of a device at the end of a run, or last in a run that did not end.
+/// Used memory of a device at the end of a run, or last in a run that did not end.
 fn fullest(recording: &Recording, row: &RunRow) -> Option<Fullest> {
     let capacity = row.capacity.filter(|it| *it > Bytes::ZERO)?;
     let levels = [
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn the_last_run_says_how_full_its_device_was() {
         let (recording, _) = session(&[("f()", &vec![run(40); 3])]);
-        let last = LastRun::of(&recording).expect("it has runs");
+        let last = LastRun::new(&recording).expect("it has runs");
         assert_eq!(last.label, "f()");
         assert!(!last.is_open && !last.ran_out);
         assert!(last.fullest.is_some());
@@ -181,7 +181,7 @@ mod tests {
         recording
             .apply(Frame::Samples(samples))
             .expect("its run is known");
-        let last = LastRun::of(&recording).expect("it has runs");
+        let last = LastRun::new(&recording).expect("it has runs");
         let fullest = last.fullest.expect("a device was read");
         assert_eq!(fullest.used, device_used + risen);
         let analysis = analyze(&recording, &recording.header().rules);
@@ -192,6 +192,6 @@ mod tests {
 
     #[test]
     fn a_session_without_runs_has_no_last_one() {
-        assert_eq!(LastRun::of(&Recording::default()), None);
+        assert_eq!(LastRun::new(&Recording::default()), None);
     }
 }

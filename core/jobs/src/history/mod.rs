@@ -1,24 +1,24 @@
-//! Sessions that are kept: what came last in each, and how it ended.
+//! Kept sessions: the last run of each, and how it ended.
 //!
-//! Whoever keeps them says what is left of their processes; [`Ending::of`] concludes.
+//! The store reports the process's state; [`SessionEnding::from_remains`] derives how its session ended.
 //!
 //! ```
-//! use gpumem_jobs::history::{Ending, LastRun, Remains};
+//! use gpumem_jobs::history::{SessionEnding, LastRun, Remains};
 //! # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/recordings/leaking.rs")); }
 //! # use example::leaking;
 //!
 //! let recording = leaking();
-//! let last = LastRun::of(&recording).expect("it has runs");
+//! let last = LastRun::new(&recording).expect("it has runs");
 //! assert_eq!((last.execution_count, last.is_open), (Some(12), false));
 //! let remains = Remains::default(); // no process, no word of farewell
-//! assert_eq!(Ending::of(&remains, Some(&last)), Ending::Lost);
+//! assert_eq!(SessionEnding::from_remains(&remains, Some(&last)), SessionEnding::Lost);
 //! ```
 
 mod last_run;
 mod pruning;
 
 pub use last_run::{Fullest, LastRun};
-pub use pruning::{Kept, MAX_SESSIONS, MAX_SIZE, to_prune};
+pub use pruning::{MAX_SESSIONS, MAX_SIZE, PrunableFile, to_prune};
 
 use serde::{Serialize, Serializer};
 
@@ -26,10 +26,10 @@ use gpumem_model::named;
 use gpumem_model::units::{Bytes, Nanos};
 
 named! {
-    /// How a session ended. [`Ending::of`] concludes it.
+    /// How a session ended.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Ending {
-        /// Its process is there.
+    pub enum SessionEnding {
+        /// Its process is alive.
         Running = "running",
         /// The kernel was shut down or restarted.
         InOrder = "in_order",
@@ -37,25 +37,25 @@ named! {
         OutOfMemory = "out_of_memory",
         /// The system ran out of memory and killed it.
         KilledBySystem = "killed_by_system",
-        /// It ended without a word: nobody knows why.
+        /// It ended for an unknown reason.
         Lost = "lost",
     }
 }
 
-/// What is left of a session's process.
+/// The state of a session's process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Remains {
-    /// The process is there.
+    /// The process is alive.
     pub is_running: bool,
-    /// It said that it ended.
+    /// Whether it recorded its end.
     pub ended_in_order: bool,
-    /// The system says that it killed the process because memory ran out.
+    /// Whether the system killed the process because memory ran out.
     pub was_killed: bool,
 }
 
-impl Ending {
+impl SessionEnding {
     /// How a session ended whose last run was `last`.
-    pub fn of(remains: &Remains, last: Option<&LastRun>) -> Self {
+    pub fn from_remains(remains: &Remains, last: Option<&LastRun>) -> Self {
         if remains.is_running {
             Self::Running
         } else if remains.was_killed && !remains.ended_in_order {
@@ -73,17 +73,17 @@ impl Ending {
 /// A session as a list shows it: `report::sessions`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoredSession {
-    /// What people type to open it.
+    /// The id that opens it.
     pub id: String,
-    /// The notebook's path, if the frontend told it.
+    /// The notebook's path, if the frontend gave it.
     pub notebook: Option<String>,
     /// The machine, if it is another one.
     pub host: Option<String>,
-    /// For how long it is over, or else for how long it has been going on.
+    /// Time since its end or, if it is running, since its start.
     #[serde(rename = "age_nanos", serialize_with = "as_text")]
     pub age: Option<Nanos>,
     /// How it ended.
-    pub ending: Ending,
+    pub ending: SessionEnding,
     /// Its last run; none if it cannot be read.
     #[serde(rename = "last_run")]
     pub last: Option<LastRun>,
@@ -91,7 +91,7 @@ pub struct StoredSession {
     pub n_runs: usize,
     /// Its worst finding in words, with its sign.
     pub worst: Option<String>,
-    /// The baseline that it is.
+    /// Its name as a baseline.
     #[serde(skip)]
     pub baseline: Option<String>,
     /// The size of its file.
@@ -108,12 +108,12 @@ fn as_text<S: Serializer>(age: &Option<Nanos>, serializer: S) -> Result<S::Ok, S
 }
 
 impl StoredSession {
-    /// The next kernel of its notebook should hear of it: it died in a run, or of memory.
+    /// Whether the notebook's next kernel should report it: it died in a run, or out of memory.
     pub fn died(&self) -> bool {
         match self.ending {
-            Ending::OutOfMemory | Ending::KilledBySystem => true,
-            Ending::Lost => self.last.as_ref().is_some_and(|last| last.is_open),
-            Ending::Running | Ending::InOrder => false,
+            SessionEnding::OutOfMemory | SessionEnding::KilledBySystem => true,
+            SessionEnding::Lost => self.last.as_ref().is_some_and(|last| last.is_open),
+            SessionEnding::Running | SessionEnding::InOrder => false,
         }
     }
 }
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(remains: [bool; 3], ran_out: bool, expected: Ending) {
+    fn check(remains: [bool; 3], ran_out: bool, expected: SessionEnding) {
         let [is_running, ended_in_order, was_killed] = remains;
         let remains = Remains {
             is_running,
@@ -134,18 +134,18 @@ mod tests {
             ran_out,
             ..LastRun::default()
         };
-        assert_eq!(Ending::of(&remains, Some(&last)), expected);
-        assert_eq!(Ending::from_name(expected.name()), Some(expected));
+        assert_eq!(SessionEnding::from_remains(&remains, Some(&last)), expected);
+        assert_eq!(SessionEnding::from_name(expected.name()), Some(expected));
     }
 
     #[test]
     fn an_ending_is_concluded_from_what_is_left() {
-        check([true, false, true], true, Ending::Running);
-        check([false, false, true], false, Ending::KilledBySystem);
+        check([true, false, true], true, SessionEnding::Running);
+        check([false, false, true], false, SessionEnding::KilledBySystem);
         // Another process of the container was killed before this one ended.
-        check([false, true, true], false, Ending::InOrder);
-        check([false, true, false], true, Ending::OutOfMemory);
-        check([false, false, false], true, Ending::OutOfMemory);
-        check([false, false, false], false, Ending::Lost);
+        check([false, true, true], false, SessionEnding::InOrder);
+        check([false, true, false], true, SessionEnding::OutOfMemory);
+        check([false, false, false], true, SessionEnding::OutOfMemory);
+        check([false, false, false], false, SessionEnding::Lost);
     }
 }

@@ -1,25 +1,25 @@
-//! Which of the kept sessions have to go.
+//! Which kept sessions to delete.
 
 use gpumem_model::units::Bytes;
 
-/// At most so many sessions are kept.
+/// Maximum number of kept sessions.
 pub const MAX_SESSIONS: usize = 50;
 
-/// At most so much is kept, in bytes.
+/// Maximum bytes of kept sessions.
 pub const MAX_SIZE: Bytes = Bytes::mib(500);
 
 /// A file of a session, for [`to_prune`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
+pub struct PrunableFile {
     /// The size of the file.
     pub size: Bytes,
-    /// It stays: somebody writes it.
+    /// Whether it stays, because a process writes it.
     pub is_in_use: bool,
 }
 
 /// The indices of the sessions that are too many or too large together; `kept` has the newest first.
 /// Sessions in use count, and stay.
-pub fn to_prune(kept: &[Kept]) -> Vec<usize> {
+pub fn to_prune(kept: &[PrunableFile]) -> Vec<usize> {
     let mut size = Bytes::ZERO;
     let mut n = 0;
     let entries = kept.iter().enumerate();
@@ -42,7 +42,7 @@ mod tests {
 
     #[track_caller]
     fn check(sizes_mib: &[u64], in_use: &[usize], expected: &[usize]) {
-        let kept = sizes_mib.iter().enumerate().map(|(idx, mib)| Kept {
+        let kept = sizes_mib.iter().enumerate().map(|(idx, mib)| PrunableFile {
             size: Bytes::mib(*mib),
             is_in_use: in_use.contains(&idx),
         });

@@ -2,7 +2,7 @@
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use super::Child;
+use super::ChildProcess;
 use gpumem_model::units::Nanos;
 
 /// How a process exited, as its parent saw it.
@@ -11,14 +11,14 @@ pub struct Exit {
     /// Since the parent's recording began.
     pub at: Nanos,
     /// The exit code, or the signal that killed it, as a negative number, as in Python; `None` if
-    /// somebody else waited for it.
+    /// another process waited for it.
     pub code: Option<i32>,
 }
 
 /// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// It is there.
+pub enum ChildEnding {
+    /// It is alive.
     Running,
     /// It returned.
     InOrder,
@@ -28,17 +28,17 @@ pub enum Ending {
     KilledBySystem,
     /// It was killed by this signal.
     Killed(i32),
-    /// It is gone, and nobody saw how it ended.
+    /// It is gone, and its end was not seen.
     Lost,
 }
 
-fn is_of_ray(child: &Child) -> bool {
+fn is_of_ray(child: &ChildProcess) -> bool {
     let mut facts = child.recording.header().process.iter();
     facts.any(|(name, value)| name == "runtime" && value == "ray")
 }
 
 /// Its name, and the exit code.
-impl Serialize for Ending {
+impl Serialize for ChildEnding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Ending", 2)?;
         fields.serialize_field("ending", self.name())?;
@@ -47,12 +47,12 @@ impl Serialize for Ending {
     }
 }
 
-impl Ending {
-    /// What is known of a child's end.
-    pub fn of(child: &Child) -> Self {
+impl ChildEnding {
+    /// The ending of a child.
+    pub fn for_child(child: &ChildProcess) -> Self {
         match child.exit.and_then(|exit| exit.code) {
             Some(0) => Self::InOrder,
-            // Ray ends its workers with that, whatever they did.
+            // Ray ends all its workers with this signal.
             Some(1) if is_of_ray(child) => Self::Lost,
             Some(-9) if child.was_killed => Self::KilledBySystem,
             Some(code) if code < 0 => Self::Killed(-code),
@@ -64,7 +64,7 @@ impl Ending {
         }
     }
 
-    /// Somebody should hear of it. A pool ends its workers with SIGTERM.
+    /// Whether to report it. A pool ends its workers with SIGTERM.
     pub fn is_bad(self) -> bool {
         match self {
             Self::Running | Self::InOrder | Self::Lost => false,

@@ -1,32 +1,32 @@
-//! The child processes of a session: what each held, whether it grows, how it ended.
+//! The child processes of a session: the level of each, its growth and its end.
 //!
-//! Each child is a recording of its own, on the clock of its parent's. Whoever keeps them says what is
-//! left of the processes; [`processes`] concludes.
+//! Each child has its own recording, on its parent's clock. The store reports the processes' states; [`processes`]
+//! draws the conclusions.
 //!
 //! ```
-//! use gpumem_jobs::processes::{Child, Ending, processes};
+//! use gpumem_jobs::processes::{ChildProcess, ChildEnding, processes};
 //! use gpumem_model::recording::{Header, Recording};
 //! use gpumem_model::rules::Rules;
 //!
 //! let process = vec![("pid".to_owned(), "4123".to_owned()), ("name".to_owned(), "Process-1".to_owned())];
-//! let child = Child {
+//! let child = ChildProcess {
 //!     recording: Recording::new(Header { process, ..Header::default() }),
-//!     ..Child::default()
+//!     ..ChildProcess::default()
 //! };
 //! let found = processes(&Recording::default(), &[child], &Rules::default());
-//! assert_eq!((found.rows[0].pid, found.rows[0].ending), (4123, Ending::Lost));
+//! assert_eq!((found.rows[0].pid, found.rows[0].ending), (4123, ChildEnding::Lost));
 //! ```
 
 mod ending;
 mod steps;
 
-pub use ending::{Ending, Exit};
+pub use ending::{ChildEnding, Exit};
 pub use steps::Per;
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use gpumem_analyzer::{Growth, State, classify_growth};
+use gpumem_analyzer::{Growth, GrowthVerdict, classify_growth};
 use gpumem_model::downsample::{LevelPoint, few_levels};
 use gpumem_model::recording::{Column, DeviceIdx, Points, Recording, Run, RunIdx, Series};
 use gpumem_model::rules::Rules;
@@ -34,20 +34,20 @@ use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
 /// A child as it was found.
 #[derive(Debug, Clone, Default)]
-pub struct Child {
-    /// What it recorded; its header's `process` has its `pid` and its `name`.
+pub struct ChildProcess {
+    /// Its recording; the header's `process` has its `pid` and its `name`.
     pub recording: Recording,
-    /// The process is there.
+    /// Whether the process is alive.
     pub is_running: bool,
     /// The system says that it killed the process because memory ran out.
     pub was_killed: bool,
     /// How it exited, as its parent saw it.
     pub exit: Option<Exit>,
-    /// What it used of GPUs, as the driver told its parent at these instants.
+    /// Its GPU memory by the driver, read by its parent at these instants.
     pub device_used: Vec<(Nanos, Bytes)>,
 }
 
-/// One child. Sizes are what it told: the memory that it shares with no other process.
+/// One child. Sizes are from its own recording: the memory that it shares with no other process.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProcessRow {
     /// Its number.
@@ -65,7 +65,7 @@ pub struct ProcessRow {
     pub until: Nanos,
     /// How it ended.
     #[serde(flatten)]
-    pub ending: Ending,
+    pub ending: ChildEnding,
     /// The parent's run that was under way when it ended.
     #[serde(rename = "ended_in_run")]
     pub ended_in: Option<RunIdx>,
@@ -78,15 +78,15 @@ pub struct ProcessRow {
     /// Its highest level.
     #[serde(rename = "peak_bytes")]
     pub peak: Option<Bytes>,
-    /// By how much its level rose without its allocating: memory of its parent that it has to itself
-    /// now, because one of the two wrote it. `None` where the system does not tell.
+    /// The rise of its level without allocations: its parent's memory that it no longer shares, because one of the
+    /// two wrote it. `None` if the system does not report it.
     #[serde(rename = "copied_bytes")]
     pub copied: Option<Bytes>,
     /// What it used of GPUs at the last run of its parent that ended while it was there; `None` if the driver
     /// did not list it then.
     #[serde(rename = "device_used_bytes")]
     pub device_used: Option<Bytes>,
-    /// The most that it used of GPUs at such an instant.
+    /// Its highest GPU memory at such an instant.
     #[serde(rename = "device_peak_bytes")]
     pub device_peak: Option<Bytes>,
     /// The verdict on its levels; `None` if there are too few.
@@ -96,7 +96,7 @@ pub struct ProcessRow {
     pub levels: Vec<LevelPoint>,
 }
 
-/// How a child's level goes, step by step.
+/// A child's growth by step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Growing {
     /// What a step is.
@@ -142,7 +142,7 @@ pub struct ProcessFinding {
     /// The kind of process: its name without the number.
     pub kind: String,
     /// `Leak` if at least one of them grows beyond doubt, else `Suspected`.
-    pub state: State,
+    pub state: GrowthVerdict,
     /// The rows, the fastest first.
     pub rows: Vec<usize>,
     /// How many of them have names of their own; workers of the next epoch have the same.
@@ -153,8 +153,8 @@ pub struct ProcessFinding {
 
 /// The children of a session, and what is found in them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Processes {
-    /// What matters comes first: those that grow, those that died, then the largest.
+pub struct ChildProcesses {
+    /// Growing children first, then dead ones, then the largest.
     pub rows: Vec<ProcessRow>,
     /// One for each cause.
     pub findings: Vec<ProcessFinding>,
@@ -162,8 +162,8 @@ pub struct Processes {
 
 /// Judges the children of a session by its rules.
 ///
-/// A level is what the child told: the memory that it shares with no other process.
-pub fn processes(parent: &Recording, children: &[Child], rules: &Rules) -> Processes {
+/// Levels are from the child's own recording: the memory that it shares with no other process.
+pub fn processes(parent: &Recording, children: &[ChildProcess], rules: &Rules) -> ChildProcesses {
     let mut rows: Vec<ProcessRow> = children.iter().map(|it| row(parent, it, rules)).collect();
     rows.sort_by_key(|row| {
         (
@@ -175,21 +175,21 @@ pub fn processes(parent: &Recording, children: &[Child], rules: &Rules) -> Proce
         )
     });
     let findings = findings(&rows);
-    Processes { rows, findings }
+    ChildProcesses { rows, findings }
 }
 
-impl Processes {
-    /// There are no children.
+impl ChildProcesses {
+    /// Whether there are no children.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 }
 
 impl ProcessRow {
-    /// Beyond doubt, or nearly.
+    /// Whether it is certain or nearly so.
     pub fn grows(&self) -> bool {
         let state = self.growth.as_ref().map(|it| it.growth.state);
-        matches!(state, Some(State::Leak | State::Suspected))
+        matches!(state, Some(GrowthVerdict::Leak | GrowthVerdict::Suspected))
     }
 
     /// Its latest level less its first.
@@ -208,10 +208,10 @@ fn kind(name: &str) -> &str {
     stem.trim_end_matches(['-', ' ', '_'])
 }
 
-/// How long after a child's end it may be noted, on a busy machine.
+/// Maximum delay of noting a child's end on a busy machine.
 const LATE: Nanos = Nanos::millis(500);
 
-fn row(parent: &Recording, child: &Child, rules: &Rules) -> ProcessRow {
+fn row(parent: &Recording, child: &ChildProcess, rules: &Rules) -> ProcessRow {
     let header = child.recording.header();
     let fact = |name: &str| {
         let mut facts = header.process.iter();
@@ -226,8 +226,8 @@ fn row(parent: &Recording, child: &Child, rules: &Rules) -> ProcessRow {
     let known = points.at().last().copied().unwrap_or(started);
     let finish = child.recording.finish().map(|it| it.at);
     let until = child.exit.map(|it| it.at).or(finish).unwrap_or(known);
-    let ending = Ending::of(child);
-    // Who waits for a child may go on before its end is noted.
+    let ending = ChildEnding::for_child(child);
+    // A parent that waits for a child may go on before the end of the child is noted.
     let was_under_way = |run: &&Run| {
         let ended = run.ended.unwrap_or(until);
         run.parent.is_none()
@@ -236,7 +236,7 @@ fn row(parent: &Recording, child: &Child, rules: &Rules) -> ProcessRow {
     };
     let mut runs = parent.runs().iter().rev();
     let run = runs.find(was_under_way);
-    let run = run.filter(|_| ending != Ending::Running);
+    let run = run.filter(|_| ending != ChildEnding::Running);
     let until = run
         .and_then(|run| run.ended)
         .map_or(until, |ended| until.min(ended));
@@ -292,7 +292,7 @@ fn growing(
     points: &Points,
     rules: &Rules,
 ) -> Option<Growing> {
-    let (steps, per) = steps::of(parent, child, points)?;
+    let (steps, per) = steps::step_ends(parent, child, points)?;
     let (levels, per_step) = steps::laid(points, &steps);
     let growth = classify_growth(&levels, rules.min_host_growth, rules);
     let per_step = per_step.map_or(growth.bytes_per_run, ByteDelta::from_f64);
@@ -316,7 +316,7 @@ fn findings(rows: &[ProcessRow]) -> Vec<ProcessFinding> {
             Some(finding) => finding.rows.push(idx),
             None => findings.push(ProcessFinding {
                 kind: row.kind().to_owned(),
-                state: State::Suspected,
+                state: GrowthVerdict::Suspected,
                 rows: vec![idx],
                 n_named: 0,
                 n_of_kind: 0,
@@ -336,7 +336,7 @@ fn findings(rows: &[ProcessRow]) -> Vec<ProcessFinding> {
         finding.state = states
             .map(|it| it.growth.state)
             .min()
-            .unwrap_or(State::Suspected);
+            .unwrap_or(GrowthVerdict::Suspected);
         finding.n_named = n_names(finding.rows.iter().map(|idx| &*rows[*idx].name));
         let of_kind = rows.iter().filter(|row| row.kind() == finding.kind);
         finding.n_of_kind = n_names(of_kind.map(|row| &*row.name));

@@ -1,9 +1,9 @@
-//! A child's levels, laid on the steps of a loop.
+//! A child's levels at the steps of a loop.
 
 use gpumem_model::recording::{Column, Points, Recording, RunIdx, Series};
 use gpumem_model::units::{Bytes, Nanos};
 
-/// With fewer steps than these, other steps are looked for.
+/// With fewer steps, a loop's steps are not used.
 const MIN_STEPS: usize = 4;
 
 /// What a step of a child is.
@@ -18,7 +18,7 @@ pub enum Per {
 }
 
 /// The ends of a child's steps, in time order; `None` if it has no two levels.
-pub(super) fn of(
+pub(super) fn step_ends(
     parent: &Recording,
     child: &Recording,
     points: &Points,
@@ -44,8 +44,8 @@ pub(super) fn of(
     (span > 0).then(|| (points.at().to_vec(), Per::Span(Nanos::new(span))))
 }
 
-/// What a child allocated and did not free. What it shares with no other process also grows when it
-/// copies memory of its parent, and ends where that does: it is judged only if nothing else is known.
+/// Memory that a child allocated and did not free. Its unshared memory also grows when it copies its parent's
+/// memory, so it counts only if nothing else is known.
 pub(super) fn held(points: &Points) -> &Column {
     let allocated = points.allocated();
     match allocated.get(0) {

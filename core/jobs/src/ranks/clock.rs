@@ -1,15 +1,15 @@
-//! The clocks of a job's machines, put right by the ends of steps.
+//! Corrects the clocks of a job's machines by the ends of steps.
 //!
-//! Ranks of one machine share its clock. Between machines, a step that all ranks end together tells by how
-//! much a clock is ahead: the median over the steps, and over the machine's ranks, of its instant
-//! less the median instant of all ranks. What is left after that is skew.
+//! Ranks of one machine share its clock. Between machines, a step that all ranks end together shows how far a clock
+//! is ahead: the median over the steps, and over the machine's ranks, of its instant minus the median instant of all
+//! ranks. The rest is skew.
 
-use super::steps::Steps;
+use super::steps::RankSteps;
 use gpumem_model::units::Nanos;
 
-/// With fewer steps in common, clocks are left as they are.
+/// With fewer common steps, clocks are not corrected.
 const MIN_STEPS: usize = 4;
-/// No more steps than these are compared: spread over all.
+/// At most this many steps are compared, spread over all.
 const MAX_STEPS: usize = 512;
 
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(super) fn corrected(at: Nanos, ahead: i128) -> Nanos {
     Nanos::new(at as u64)
 }
 
-pub(super) fn aligned(nodes: &[&str], steps: &[Steps]) -> Clocks {
+pub(super) fn aligned(nodes: &[&str], steps: &[RankSteps]) -> Clocks {
     let common = common(steps);
     let mut ahead = vec![0; steps.len()];
     let is_one = nodes.windows(2).all(|pair| pair[0] == pair[1]);
@@ -65,7 +65,7 @@ pub(super) fn aligned(nodes: &[&str], steps: &[Steps]) -> Clocks {
 }
 
 /// For each step whose end every rank with steps has, the instants of the ranks.
-fn common(steps: &[Steps]) -> Vec<Vec<i128>> {
+fn common(steps: &[RankSteps]) -> Vec<Vec<i128>> {
     let Some(fewest) = steps.iter().min_by_key(|it| it.numbers().count()) else {
         return Vec::new();
     };
@@ -75,7 +75,7 @@ fn common(steps: &[Steps]) -> Vec<Vec<i128>> {
             .map(|it| it.at(number))
             .collect::<Option<Vec<_>>>()
     };
-    // The start of the loop is no end: ranks begin when they begin.
+    // The start of the loop is not the end of a step.
     let known: Vec<Vec<i128>> = fewest
         .numbers()
         .filter(|number| *number > 0)

@@ -1,15 +1,15 @@
-//! What is found by comparing the ranks of a job: one finding for each cause.
+//! Compares the ranks of a job: one finding for each cause.
 
-use super::steps::Steps;
+use super::steps::RankSteps;
 use super::{Rank, RankEnding, RankRow};
-use gpumem_analyzer::State;
+use gpumem_analyzer::GrowthVerdict;
 use gpumem_model::units::{Bytes, Nanos};
 
 /// A session's last moments may not have reached the disk.
 const UNHEARD: Nanos = Nanos::millis(3_000);
-/// From so many ranks on, one that differs is told.
+/// With fewer ranks, one that differs is not reported.
 const MIN_RANKS: usize = 3;
-/// A rank differs by more than so many median absolute deviations (scaled to a standard deviation),
+/// A rank differs by more than this many median absolute deviations (scaled to a standard deviation),
 const N_DEVIATIONS: f64 = 5.0;
 /// by more than this part of the median,
 const SHARE: f64 = 0.2;
@@ -21,15 +21,15 @@ const TO_DEVIATION: f64 = 1.4826;
 /// One cause, and the ranks on which it is seen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankFinding {
-    /// What happens.
-    pub cause: Cause,
+    /// The kind of cause.
+    pub cause: RankCause,
     /// The rows on which it is seen: the first or the fastest one first.
     pub rows: Vec<usize>,
 }
 
-/// What a finding on ranks is about.
+/// The kinds of causes.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Cause {
+pub enum RankCause {
     /// Ranks ended badly. The first is the cause; `later` ended after it.
     Ended {
         /// The step that the first rank was in, from 1; `None` if it has no steps.
@@ -42,18 +42,18 @@ pub enum Cause {
     /// Ranks keep more with every step: the same cell and the same name.
     Growth {
         /// `Leak` if one of them leaks beyond doubt, else `Suspected`.
-        state: State,
+        state: GrowthVerdict,
     },
     /// Ranks whose highest level is not that of the others.
     Differs {
         /// The median of the ranks that do not grow.
         median: Bytes,
-        /// The middle half of them lies within so much.
+        /// The interquartile range.
         spread: Bytes,
     },
 }
 
-pub(super) fn findings(job: &[Rank], rows: &[RankRow], steps: &[Steps]) -> Vec<RankFinding> {
+pub(super) fn findings(job: &[Rank], rows: &[RankRow], steps: &[RankSteps]) -> Vec<RankFinding> {
     let mut findings: Vec<RankFinding> = ended(job, rows).into_iter().collect();
     findings.extend(growing(job, rows, steps));
     findings.extend(differing(rows));
@@ -75,7 +75,7 @@ fn ended(job: &[Rank], rows: &[RankRow]) -> Option<RankFinding> {
     let later = bad[1..].iter();
     let later = later.map(|idx| (*idx, at_the_latest(&rows[*idx]).since(row.until)));
     Some(RankFinding {
-        cause: Cause::Ended {
+        cause: RankCause::Ended {
             step: (row.n_steps > 0).then_some(row.n_steps + 1),
             wanted,
             later: later.collect(),
@@ -84,10 +84,10 @@ fn ended(job: &[Rank], rows: &[RankRow]) -> Option<RankFinding> {
     })
 }
 
-/// When a rank had ended. One that was killed is known up to a moment before: it must not be taken for the
-/// cause of an error that another one could still tell.
+/// When a rank had ended. The last known instant of a killed rank is before its end, so it must not count as the
+/// cause of an error that another rank reported later.
 fn at_the_latest(row: &RankRow) -> Nanos {
-    if row.ending.is_told() {
+    if row.ending.is_reported() {
         row.until
     } else {
         row.until + UNHEARD
@@ -95,8 +95,8 @@ fn at_the_latest(row: &RankRow) -> Nanos {
 }
 
 /// Growth of the same finding, with the same holder, is one cause.
-fn growing(job: &[Rank], rows: &[RankRow], steps: &[Steps]) -> Vec<RankFinding> {
-    let mut causes: Vec<(String, Option<String>, State, Vec<usize>)> = Vec::new();
+fn growing(job: &[Rank], rows: &[RankRow], steps: &[RankSteps]) -> Vec<RankFinding> {
+    let mut causes: Vec<(String, Option<String>, GrowthVerdict, Vec<usize>)> = Vec::new();
     for (idx, row) in rows.iter().enumerate() {
         let Some((finding, growth)) = job[row.rank].growth(&steps[row.rank]) else {
             continue;
@@ -104,7 +104,7 @@ fn growing(job: &[Rank], rows: &[RankRow], steps: &[Steps]) -> Vec<RankFinding> 
         // Each rank has a device of its own.
         let device = &job[row.rank].recording.device(finding.device).key;
         let id = finding.id.replace(&device.to_string(), "");
-        let is_same = |cause: &&mut (String, Option<String>, State, Vec<usize>)| {
+        let is_same = |cause: &&mut (String, Option<String>, GrowthVerdict, Vec<usize>)| {
             cause.0 == id && cause.1 == growth.holder
         };
         match causes.iter_mut().find(is_same) {
@@ -120,17 +120,17 @@ fn growing(job: &[Rank], rows: &[RankRow], steps: &[Steps]) -> Vec<RankFinding> 
         let growth = rows[*idx].growth.as_ref();
         growth.map(|it| (it.since, std::cmp::Reverse(it.per_step)))
     };
-    let finding = |(_, _, state, mut seen): (_, _, State, Vec<usize>)| {
+    let finding = |(_, _, state, mut seen): (_, _, GrowthVerdict, Vec<usize>)| {
         seen.sort_by_key(since);
         RankFinding {
-            cause: Cause::Growth { state },
+            cause: RankCause::Growth { state },
             rows: seen,
         }
     };
     causes.into_iter().map(finding).collect()
 }
 
-/// Ranks whose highest level is far from the median; those that grow are told already, and do not count.
+/// Ranks whose highest level is far from the median. Ranks that grow have a finding already and do not count.
 fn differing(rows: &[RankRow]) -> Option<RankFinding> {
     let kind = |row: &RankRow| {
         let label = row.device.as_deref().unwrap_or_default();
@@ -160,7 +160,7 @@ fn differing(rows: &[RankRow]) -> Option<RankFinding> {
     seen.sort_by(|a, b| far(&rows[*b]).total_cmp(&far(&rows[*a])));
     let (low, high) = (peaks[peaks.len() / 4], peaks[peaks.len() * 3 / 4]);
     (!seen.is_empty()).then(|| RankFinding {
-        cause: Cause::Differs {
+        cause: RankCause::Differs {
             median: Bytes::new(middle as u64),
             spread: Bytes::new((high - low) as u64),
         },

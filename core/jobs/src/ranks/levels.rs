@@ -6,8 +6,7 @@ use gpumem_model::downsample::{LevelPoint, few_levels};
 use gpumem_model::recording::Sample;
 use gpumem_model::units::{Bytes, Nanos};
 
-/// All that is known of its device: samples, marks, and the ends of runs. `instant` is when something was
-/// that the rank knows by its own recording.
+/// All known levels of its device: samples, marks, and the ends of runs. `instant` converts the recording's times.
 pub(super) fn levels(
     rank: &Rank,
     summary: Option<&DeviceSummary>,

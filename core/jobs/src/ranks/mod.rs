@@ -1,20 +1,20 @@
 //! The ranks of a job, each with a recording of its own: which ran out of memory, grew or differs first.
 //! The workers of a cluster are ranks that have names, come and go.
 //!
-//! Each process of a job records itself; [`ranks`] joins what they left. Ranks are compared step by step, by
-//! the number of the step; those without a marked loop, run by run. Where the job has several machines,
-//! their clocks are put right by the ends of the steps.
+//! Each process of a job records itself; [`ranks`] joins the recordings. It compares ranks step by step, by the
+//! number of the step; ranks without a marked loop, run by run. If the job has several machines, the ends of the
+//! steps correct their clocks.
 //!
 //! ```
 //! use gpumem_analyzer::Analysis;
-//! use gpumem_jobs::history::Ending;
+//! use gpumem_jobs::history::SessionEnding;
 //! use gpumem_jobs::ranks::{Rank, ranks};
 //! use gpumem_model::recording::{Header, Recording};
 //!
 //! let of = |number: u32| {
 //!     let process = vec![("rank".to_owned(), number.to_string())];
 //!     let recording = Recording::new(Header { process, ..Header::default() });
-//!     Rank::new(&number.to_string(), recording, Analysis::default(), Ending::InOrder)
+//!     Rank::new(&number.to_string(), recording, Analysis::default(), SessionEnding::InOrder)
 //! };
 //! let job = [of(1), of(0)];
 //! let found = ranks(&job);
@@ -28,33 +28,33 @@ mod levels;
 mod steps;
 mod workers;
 
-pub use findings::{Cause, RankFinding};
+pub use findings::{RankCause, RankFinding};
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::history::{Ending, LastRun};
-use gpumem_analyzer::{Analysis, DeviceSummary, Finding, FindingKind, Metric, State};
+use crate::history::{LastRun, SessionEnding};
+use gpumem_analyzer::{Analysis, DeviceSummary, Finding, FindingKind, GrowthVerdict, Metric};
 use gpumem_model::downsample::LevelPoint;
 use gpumem_model::named;
 use gpumem_model::recording::{Recording, Status};
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
-use steps::Steps;
+use steps::RankSteps;
 
 /// One process of a job, as it was found.
 #[derive(Debug, Clone)]
 pub struct Rank {
-    /// What opens its own report: a session's id, or the name of a file.
+    /// The name that opens its report: a session's id or a file's name.
     pub id: String,
-    /// What it recorded.
+    /// Its recording.
     pub recording: Recording,
-    /// What is found in it.
+    /// Its analysis.
     pub analysis: Analysis,
     /// How it ended.
-    pub ending: Ending,
+    pub ending: SessionEnding,
     /// Its last run, which holds the last instant that is known of it.
     last: Option<LastRun>,
 }
@@ -62,12 +62,12 @@ pub struct Rank {
 /// How a rank's memory grows: the worst growth that is found in it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RankGrowth {
-    /// Beyond doubt, or nearly.
-    pub state: State,
+    /// Whether it is certain or nearly so.
+    pub state: GrowthVerdict,
     /// What each step, run or task keeps.
     #[serde(rename = "bytes_per_step")]
     pub per_step: ByteDelta,
-    /// It counts steps inside a run, not runs.
+    /// Whether it counts steps inside a run, not runs.
     #[serde(skip)]
     pub counts_steps: bool,
     /// Of a worker: the tasks that keep it, by the prefix of their keys. It then counts those tasks.
@@ -106,9 +106,9 @@ pub struct RankRow {
     pub outside: Option<Bytes>,
     /// How many steps it ended.
     pub n_steps: u64,
-    /// Its steps are runs of cells: no loop was marked in it.
+    /// Whether its steps are runs of cells, because no loop was marked in it.
     pub steps_are_runs: bool,
-    /// How it grows, if it does.
+    /// Its growth.
     #[serde(skip)]
     pub growth: Option<RankGrowth>,
     /// How it ended.
@@ -119,51 +119,55 @@ pub struct RankRow {
     /// Its level over time, by the same clock: few points, with the extremes.
     #[serde(skip)]
     pub levels: Vec<LevelPoint>,
+    /// Its level at the end of each step, whose number stands for the instant: few points, with the extremes.
+    /// None if its steps are runs.
+    #[serde(skip)]
+    pub step_levels: Vec<LevelPoint>,
 }
 
 named! {
     /// How a rank ended.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum RankEnding {
-        /// It is there.
+        /// It is alive.
         Running = "running",
         /// It ran to its end.
         InOrder = "in_order",
         /// Its memory ran out.
         OutOfMemory = "out_of_memory",
-        /// An exception ended it that says nothing of memory.
+        /// An exception other than out of memory ended it.
         Failed = "failed",
         /// The system ran out of memory and killed it.
         KilledBySystem = "killed_by_system",
-        /// It ended without a word: killed, most likely.
+        /// It ended without an error: most likely it was killed.
         Lost = "lost",
     }
 }
 
 impl RankEnding {
-    /// Neither in order nor still there.
+    /// Whether it is neither in order nor alive.
     pub const fn is_bad(self) -> bool {
         !matches!(self, Self::Running | Self::InOrder)
     }
 
-    /// The rank itself told it: the instant is exact.
-    pub const fn is_told(self) -> bool {
+    /// The rank itself reported it, so the instant is exact.
+    pub const fn is_reported(self) -> bool {
         matches!(self, Self::InOrder | Self::OutOfMemory | Self::Failed)
     }
 
-    fn of(rank: &Rank) -> Self {
+    fn for_rank(rank: &Rank) -> Self {
         let ran_out = rank.last.as_ref().is_some_and(|last| last.ran_out);
         let mut runs = rank.recording.runs().iter().rev();
         let last = runs.find(|run| run.parent.is_none());
         match rank.ending {
             _ if ran_out => Self::OutOfMemory,
-            Ending::Running => Self::Running,
-            Ending::OutOfMemory => Self::OutOfMemory,
-            Ending::KilledBySystem => Self::KilledBySystem,
+            SessionEnding::Running => Self::Running,
+            SessionEnding::OutOfMemory => Self::OutOfMemory,
+            SessionEnding::KilledBySystem => Self::KilledBySystem,
             _ if last.is_some_and(|it| it.status == Status::Error) => Self::Failed,
             _ if last.is_some_and(|it| it.status == Status::Interrupted) => Self::Failed,
-            Ending::InOrder => Self::InOrder,
-            Ending::Lost => Self::Lost,
+            SessionEnding::InOrder => Self::InOrder,
+            SessionEnding::Lost => Self::Lost,
         }
     }
 }
@@ -173,26 +177,25 @@ impl RankEnding {
 pub struct Ranks {
     /// By number.
     pub rows: Vec<RankRow>,
-    /// What to look at first comes first.
+    /// The most important finding comes first.
     pub findings: Vec<RankFinding>,
-    /// Of how many ranks the job says that it consists; how many workers there are, each counted once
-    /// however often it was started.
+    /// Number of ranks by the job's environment; or number of workers, restarts not counted.
     pub n_expected: usize,
     /// Ranks that left nothing.
     pub missing: Vec<u32>,
     /// The median over the steps of the time from the first rank's end of a step to the last's.
     pub skew: Option<Nanos>,
-    /// By how much the clocks of machines were put right at most.
+    /// The largest correction of a machine's clock.
     pub correction: Option<Nanos>,
 }
 
 impl Ranks {
-    /// They are workers of a cluster, not ranks of a job.
+    /// Whether they are workers of a cluster, not ranks of a job.
     pub fn are_workers(&self) -> bool {
         self.rows.iter().any(|row| row.name.is_some())
     }
 
-    /// What they are called: `rank` or `worker`.
+    /// The noun for them: `rank` or `worker`.
     pub fn noun(&self) -> &'static str {
         if self.are_workers() { "worker" } else { "rank" }
     }
@@ -208,7 +211,7 @@ impl RankRow {
 
 impl Rank {
     /// A rank with what is found in it.
-    pub fn new(id: &str, recording: Recording, analysis: Analysis, ending: Ending) -> Self {
+    pub fn new(id: &str, recording: Recording, analysis: Analysis, ending: SessionEnding) -> Self {
         let last = LastRun::judged(&recording, &analysis);
         Self {
             id: id.to_owned(),
@@ -219,20 +222,20 @@ impl Rank {
         }
     }
 
-    /// What the process told of itself under that name: `rank`, `host`, `slurm_job`.
+    /// The process's fact with this name: `rank`, `host`, `slurm_job`.
     pub fn fact(&self, name: &str) -> Option<&str> {
         let mut facts = self.recording.header().process.iter();
         let fact = facts.find(|(known, _)| known == name);
         fact.map(|(_, value)| value.as_str())
     }
 
-    /// Its number, if it says one.
+    /// Its number, if it has one.
     pub fn number(&self) -> Option<u32> {
         let of = |name| self.fact(name)?.parse().ok();
         of("rank").or_else(|| of("slurm_rank"))
     }
 
-    /// What its cluster calls it, if it is a worker.
+    /// Its name in the cluster, if it is a worker.
     pub fn worker(&self) -> Option<&str> {
         self.fact("worker")
     }
@@ -253,7 +256,7 @@ impl Rank {
         self.recording.device(summary.device).kind.is_accelerator()
     }
 
-    /// An accelerator held something of it.
+    /// Whether it used an accelerator.
     fn uses_accelerator(&self) -> bool {
         let mut devices = self.analysis.devices.iter();
         devices.any(|it| self.is_accelerator(it) && it.peak.is_some_and(|peak| peak > Bytes::ZERO))
@@ -265,20 +268,12 @@ impl Rank {
         devices.max_by_key(|it| (of_accelerators == self.is_accelerator(it), it.peak))
     }
 
-    fn growth(&self, steps: &Steps) -> Option<(&Finding, RankGrowth)> {
+    fn growth(&self, steps: &RankSteps) -> Option<(&Finding, RankGrowth)> {
         let grows = |it: &&Finding| {
             let grows = matches!(it.kind, FindingKind::Leak | FindingKind::Growing);
             grows && it.withdrawn.is_none()
         };
-        let mut growing = self.analysis.findings.iter().filter(grows);
-        let worst = growing.next()?;
-        // Which tasks of a worker keep it says more than which cell.
-        let same = |it: &&Finding| {
-            let holder = |it: &Finding| it.holders.first().map(|it| it.name.clone());
-            self.task_of(it).is_some() && (holder(it), it.device) == (holder(worst), worst.device)
-        };
-        let of_task = growing.find(same).filter(|_| self.task_of(worst).is_none());
-        let finding = of_task.unwrap_or(worst);
+        let finding = self.analysis.findings.iter().find(grows)?;
         let series = finding.growth()?;
         let state = finding.state?;
         let growth = RankGrowth {
@@ -289,7 +284,7 @@ impl Rank {
             holder: finding.holders.first().map(|it| it.name.clone()),
             since: steps.grown_since(),
         };
-        matches!(state, State::Leak | State::Suspected).then_some((finding, growth))
+        matches!(state, GrowthVerdict::Leak | GrowthVerdict::Suspected).then_some((finding, growth))
     }
 
     /// On a worker a block is a task, unless the user's code records it inside of one.
@@ -299,13 +294,13 @@ impl Rank {
     }
 }
 
-/// Joins the ranks of a job: those that are of it, in any order.
+/// Joins the ranks of a job, given in any order.
 pub fn ranks(job: &[Rank]) -> Ranks {
     let of_accelerators = job.iter().any(Rank::uses_accelerator);
     let devices = job.iter().map(|rank| rank.device(of_accelerators));
     let devices: Vec<Option<&DeviceSummary>> = devices.collect();
     let steps = job.iter().zip(&devices);
-    let steps: Vec<Steps> = steps.map(|(rank, it)| Steps::of(rank, *it)).collect();
+    let steps: Vec<RankSteps> = steps.map(|(rank, it)| RankSteps::new(rank, *it)).collect();
     let nodes: Vec<&str> = job.iter().map(Rank::node).collect();
     let clocks = clock::aligned(&nodes, &steps);
     let began = job
@@ -349,8 +344,8 @@ pub fn ranks(job: &[Rank]) -> Ranks {
     }
 }
 
-/// Of the ranks that were found, those of the job that ran last: the newest recording of each number; and
-/// how many others there are. Recordings without a number are left out where others have one.
+/// The ranks of the latest job: the newest recording of each number, and the number of other recordings. Recordings
+/// without a number are left out if others have one.
 pub fn of_last_job(mut found: Vec<Rank>) -> (Vec<Rank>, usize) {
     let n_found = found.len();
     if found.iter().any(|rank| rank.number().is_some()) {
@@ -365,7 +360,7 @@ pub fn of_last_job(mut found: Vec<Rank>) -> (Vec<Rank>, usize) {
     let is_same = |rank: &Rank| {
         let facts = SAME.map(|name| rank.fact(name));
         let knows_job = facts.iter().skip(1).any(Option::is_some);
-        // Where nothing names the job, its ranks ran together.
+        // If nothing names the job, its ranks are those that ran together.
         let overlaps = rank.span().1.get().saturating_add(SLACK.get()) >= began.get();
         facts
             .iter()
@@ -380,7 +375,7 @@ pub fn of_last_job(mut found: Vec<Rank>) -> (Vec<Rank>, usize) {
     (found, n_others)
 }
 
-/// What all ranks of one job say of it alike.
+/// The facts that all ranks of one job share.
 const SAME: [&str; 5] = [
     "world_size",
     "slurm_job",
@@ -397,7 +392,7 @@ const MAX_RANKS: usize = 1 << 16;
 fn row(
     job: &[Rank],
     idx: usize,
-    (summary, steps): (Option<&DeviceSummary>, &Steps),
+    (summary, steps): (Option<&DeviceSummary>, &RankSteps),
     until: Nanos,
 ) -> RankRow {
     let rank = &job[idx];
@@ -427,8 +422,9 @@ fn row(
         n_steps: steps.n_ended(),
         steps_are_runs: steps.are_runs,
         growth: rank.growth(steps).map(|(_, growth)| growth),
-        ending: RankEnding::of(rank),
+        ending: RankEnding::for_rank(rank),
         until,
         levels: Vec::new(),
+        step_levels: steps.levels(),
     }
 }

@@ -2,21 +2,22 @@
 
 use super::Rank;
 use gpumem_analyzer::{DeviceSummary, Metric};
+use gpumem_model::downsample::{LevelPoint, few_levels};
 use gpumem_model::recording::{DeviceIdx, Run, Sample, Series};
 use gpumem_model::units::{Bytes, Nanos};
 
 /// The ends of a rank's steps, in order.
 #[derive(Debug, Default)]
-pub(super) struct Steps {
+pub(super) struct RankSteps {
     /// Number, instant by the machine's clock in nanoseconds since 1970, level.
     ends: Vec<(u64, i128, Option<Bytes>)>,
-    /// They are runs of cells: no loop was marked.
+    /// Whether they are runs of cells, because no loop was marked.
     pub(super) are_runs: bool,
 }
 
-impl Steps {
+impl RankSteps {
     /// The longest loop of a rank; the runs of one whose loops are not marked.
-    pub(super) fn of(rank: &Rank, summary: Option<&DeviceSummary>) -> Self {
+    pub(super) fn new(rank: &Rank, summary: Option<&DeviceSummary>) -> Self {
         let anchor = i128::from(rank.recording.header().wall_anchor.get());
         let device = summary.map(|it| it.device);
         let metric = summary.map_or(Metric::Allocated, |it| it.metric);
@@ -67,6 +68,18 @@ impl Steps {
             ends: ended.zip(1..).map(end).collect(),
             are_runs: true,
         }
+    }
+
+    /// The level at the end of each marked step, whose number stands for the instant: few points.
+    pub(super) fn levels(&self) -> Vec<LevelPoint> {
+        // At the loop's start no step has ended.
+        let ends = self.ends.iter();
+        let ends = ends.filter(|(number, ..)| *number > 0 && !self.are_runs);
+        let levels = ends.filter_map(|(number, _, level)| {
+            let at = Nanos::new(*number);
+            level.map(|level| LevelPoint { at, level })
+        });
+        few_levels(levels.collect())
     }
 
     pub(super) fn n_ended(&self) -> u64 {

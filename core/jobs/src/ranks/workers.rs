@@ -44,7 +44,7 @@ fn names(job: &[Rank]) -> Vec<Option<(u32, String)>> {
     names
 }
 
-/// Numbers workers by their names, and says what they are called.
+/// Numbers workers by their names.
 pub(super) fn name(rows: &mut [RankRow], job: &[Rank]) {
     let names = names(job);
     for row in rows {

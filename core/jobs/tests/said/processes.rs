@@ -1,16 +1,15 @@
 use gpumem_analyzer::testing::{run, session};
 use gpumem_jobs::processes::*;
 use gpumem_model::recording::{
-    Cell, CellIdx, Device, DeviceKind, Finish, Frame, Header, Reading, Run, RunKind, RunLevels,
-    Sample, Samples, SourceHash, Status,
+    Cell, CellIdx, Device, DeviceIdx, DeviceKind, Finish, Frame, Header, Reading, Recording, Run,
+    RunIdx, RunKind, RunLevels, Sample, Samples, Series, SourceHash, Status,
 };
-use gpumem_model::recording::{DeviceIdx, Recording, RunIdx, Series};
 use gpumem_model::rules::Rules;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 use gpumem_report as report;
 
 /// A child whose level goes so, in MiB, one reading every 10 ms from `from` on.
-fn child(name: &str, pid: u32, from: Nanos, levels_mib: &[u64]) -> Child {
+fn child(name: &str, pid: u32, from: Nanos, levels_mib: &[u64]) -> ChildProcess {
     let process = [("pid", pid.to_string()), ("name", name.to_owned())];
     let process = process
         .map(|(name, value)| (name.to_owned(), value))
@@ -70,9 +69,9 @@ fn child(name: &str, pid: u32, from: Nanos, levels_mib: &[u64]) -> Child {
     for frame in frames {
         recording.apply(frame).expect("it fits");
     }
-    Child {
+    ChildProcess {
         recording,
-        ..Child::default()
+        ..ChildProcess::default()
     }
 }
 
@@ -81,7 +80,7 @@ fn rising(mib_per_reading: u64, n: u64) -> Vec<u64> {
 }
 
 #[track_caller]
-fn check(parent: &Recording, children: &[Child], expected: &[&str]) {
+fn check(parent: &Recording, children: &[ChildProcess], expected: &[&str]) {
     let found = processes(parent, children, &Rules::default());
     assert_eq!(report::process_findings(parent, &found), expected);
 }
@@ -104,7 +103,7 @@ fn one_cause_is_one_finding() {
         let levels = if n < 6 { rising(2, 64) } else { vec![100; 64] };
         child(&format!("ForkPoolWorker-{n}"), 10 + n, Nanos::ZERO, &levels)
     });
-    let workers: Vec<Child> = workers.collect();
+    let workers: Vec<ChildProcess> = workers.collect();
     check(
         &Recording::default(),
         &workers,
@@ -138,7 +137,7 @@ fn ray_ends_its_workers_with_an_exit_code() {
 #[test]
 fn what_the_driver_lists_of_a_child_has_a_column() {
     let table = |device_used: Vec<(Nanos, Bytes)>| {
-        let child = Child {
+        let child = ChildProcess {
             device_used,
             ..child("w-0", 7, Nanos::ZERO, &[100; 64])
         };
@@ -211,18 +210,18 @@ fn how_a_child_ended_is_concluded() {
             let frame = Frame::Finish(Finish { at });
             child.recording.apply(frame).expect("it fits");
         }
-        assert_eq!(Ending::of(&child), expected);
+        assert_eq!(ChildEnding::for_child(&child), expected);
     };
-    check(None, false, true, Ending::InOrder);
-    check(Some(0), true, false, Ending::InOrder);
-    check(Some(3), false, false, Ending::Failed(3));
-    check(Some(-9), false, false, Ending::Killed(9));
-    check(Some(-9), true, false, Ending::KilledBySystem);
-    check(None, false, false, Ending::Lost);
+    check(None, false, true, ChildEnding::InOrder);
+    check(Some(0), true, false, ChildEnding::InOrder);
+    check(Some(3), false, false, ChildEnding::Failed(3));
+    check(Some(-9), false, false, ChildEnding::Killed(9));
+    check(Some(-9), true, false, ChildEnding::KilledBySystem);
+    check(None, false, false, ChildEnding::Lost);
 }
 
 #[test]
-fn a_child_that_was_killed_is_told_with_the_cell() {
+fn a_killed_child_is_named_with_its_cell() {
     let (parent, _) = session(&[("f()", &[run(0)])]);
     let first = &parent.runs()[0];
     let mut killed = child("w", 7, first.started, &[1, 2]);

@@ -1,9 +1,10 @@
 use gpumem_analyzer::analyze;
 use gpumem_analyzer::testing::{Play, run, session};
-use gpumem_jobs::history::Ending;
+use gpumem_jobs::history::SessionEnding;
 use gpumem_jobs::ranks::*;
-use gpumem_model::recording::{Frame, Header, OomFigures, OutOfMemory, Run, RunIdx, RunKind};
-use gpumem_model::recording::{Recording, Status};
+use gpumem_model::recording::{
+    Frame, Header, OomFigures, OutOfMemory, Recording, Run, RunIdx, RunKind, Status,
+};
 use gpumem_model::rules::Rules;
 use gpumem_model::units::{Bytes, Nanos};
 use gpumem_report as report;
@@ -31,10 +32,10 @@ fn rank(number: u32, node: &str, began_ms: u64, play: &Play) -> Rank {
     for frame in recording.frames().skip(1) {
         named.apply(frame).expect("a frame of a recording");
     }
-    judged(&format!("{number:08x}"), named, Ending::InOrder)
+    judged(&format!("{number:08x}"), named, SessionEnding::InOrder)
 }
 
-fn judged(id: &str, recording: Recording, ending: Ending) -> Rank {
+fn judged(id: &str, recording: Recording, ending: SessionEnding) -> Rank {
     let analysis = analyze(&recording, &Rules::default());
     Rank::new(id, recording, analysis, ending)
 }
@@ -155,7 +156,7 @@ fn ranks_that_leak_alike_are_one_finding() {
 }
 
 #[test]
-fn a_healthy_job_is_told_so() {
+fn a_healthy_job_has_no_findings() {
     let job: Vec<Rank> = (0..4)
         .map(|number| rank(number, "n", 0, &steady()))
         .collect();
@@ -199,21 +200,21 @@ fn the_first_one_is_so_by_the_corrected_clock() {
 fn a_killed_rank_is_not_taken_for_the_cause() {
     let killed = |number, later_ms: u64| {
         let mut rank = failing(&rank(number, "n", 0, &steady()), Status::Ok, later_ms);
-        rank.ending = Ending::Lost;
+        rank.ending = SessionEnding::Lost;
         rank
     };
     // Rank 0 was heard of last a second before rank 1 ran out; rank 3 long before.
-    let told = failing(&rank(1, "n", 0, &steady()), Status::OutOfMemory, 9_000);
-    let job = [killed(0, 8_000), told.clone()];
+    let failed = failing(&rank(1, "n", 0, &steady()), Status::OutOfMemory, 9_000);
+    let job = [killed(0, 8_000), failed.clone()];
     let line = "▲ rank 1 ran out of memory first, in step 31: 2 GiB were wanted; then rank 0";
     assert_eq!(findings(&job), [line]);
-    let job = [killed(3, 1_000), told];
+    let job = [killed(3, 1_000), failed];
     let line = "▲ rank 3 stopped without a word first, in step 31; rank 1 stopped 8.0 s after it";
     assert_eq!(findings(&job), [line]);
 }
 
 #[test]
-fn one_that_needs_more_than_the_others_is_told() {
+fn a_rank_that_needs_more_than_the_others_is_found() {
     let needs = |number: u32, mib| rank(number, "n", 0, &run(mib));
     let job = [
         needs(0, 4_000),
@@ -329,7 +330,7 @@ fn ranks_without_a_loop_are_joined_by_their_runs() {
         for frame in recording.frames().skip(1) {
             named.apply(frame).expect("a frame of a recording");
         }
-        judged("x", named, Ending::InOrder)
+        judged("x", named, SessionEnding::InOrder)
     };
     let job = [of(0, 0), of(1, 32), of(2, 0)];
     let found = ranks(&job);
@@ -349,8 +350,8 @@ fn ranks_without_a_loop_are_joined_by_their_runs() {
     );
 }
 
-/// A worker of a cluster, whose tasks are blocks of each interval; it kept so much in each.
-fn worker(name: &str, began_ms: u64, kept_mib: i64, ending: Ending) -> Rank {
+/// A worker of a cluster, whose tasks are blocks of each interval, and what it kept in each.
+fn worker(name: &str, began_ms: u64, kept_mib: i64, ending: SessionEnding) -> Rank {
     let play = run(kept_mib).held_by("get_worker().cache", "list");
     let play = if kept_mib > 0 { play } else { run(0) };
     let (recording, _) = session(&[("epoch()", &vec![play; 12])]);
@@ -397,10 +398,10 @@ fn worker(name: &str, began_ms: u64, kept_mib: i64, ending: Ending) -> Rank {
 #[test]
 fn workers_have_names_and_come_back() {
     let job = [
-        worker("10", 0, 32, Ending::Running),
-        worker("2", 9_000, 0, Ending::Running),
-        worker("2", 0, 0, Ending::Lost),
-        worker("tcp://10.0.0.1:41", 0, 32, Ending::Running),
+        worker("10", 0, 32, SessionEnding::Running),
+        worker("2", 9_000, 0, SessionEnding::Running),
+        worker("2", 0, 0, SessionEnding::Lost),
+        worker("tcp://10.0.0.1:41", 0, 32, SessionEnding::Running),
     ];
     let found = ranks(&job);
     let names: Vec<String> = found.rows.iter().map(RankRow::called).collect();

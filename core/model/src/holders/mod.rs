@@ -10,9 +10,11 @@ mod twin;
 
 pub use allocated::Allocated;
 pub use outlived::{Outlived, WayOut};
-pub use part::Part;
+pub use part::StorageUse;
 pub use root_kind::RootKind;
 pub use twin::Twin;
+
+use std::borrow::Cow;
 
 use serde::Serialize;
 
@@ -33,7 +35,7 @@ pub struct DeviceHolders {
     /// Names by what each one retains, the largest first.
     pub roots: Vec<Holder>,
     /// Further names.
-    pub more: Rest,
+    pub more: Remainder,
     /// Names that hold more than at the last search but retain nothing themselves, because others hold it
     /// too: it is part of `shared`.
     pub sharing: Vec<Holder>,
@@ -45,18 +47,18 @@ pub struct DeviceHolders {
     /// What several names retain together, the largest first.
     pub shared: Vec<SharedMemory>,
     /// Further shared memory.
-    pub more_shared: Rest,
+    pub more_shared: Remainder,
     /// What `IPython` alone keeps, reachable from no name of the user's; the largest first.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<IpythonRetention>,
     /// Variables that are gone while what they held lives on.
     pub outlived: Vec<Outlived>,
     /// Variables that are gone, or have a new object, with what that gave back: all that they held.
     pub given_back: Vec<NameLevel>,
     /// Variables that hold the same shapes and sizes as another one.
     pub twins: Vec<Twin>,
-    /// What the allocated bytes are for, each byte once, in the order of [`Part::ALL`]. Memory that is only
+    /// What the allocated bytes are for, each byte once, in the order of [`StorageUse::ALL`]. Memory that is only
     /// reserved, in the pool of a captured graph, is not included.
-    pub parts: Vec<(Part, Bytes)>,
+    pub parts: Vec<(StorageUse, Bytes)>,
     /// The walk stopped at a bound: there is more than this.
     pub is_cut: bool,
 }
@@ -82,7 +84,7 @@ impl DeviceHolders {
     pub(crate) fn keep_names(&mut self) {
         for holder in self.roots.iter_mut().chain(&mut self.growing_branches) {
             holder.branches.clear();
-            holder.more = Rest::default();
+            holder.more = Remainder::default();
         }
     }
 
@@ -110,10 +112,10 @@ impl DeviceHolders {
     }
 }
 
-fn keep_largest(branches: &mut Vec<HolderBranch>, more: &mut Rest, depth: usize) {
+fn keep_largest(branches: &mut Vec<HolderBranch>, more: &mut Remainder, depth: usize) {
     if depth == 0 {
         branches.clear();
-        *more = Rest::default();
+        *more = Remainder::default();
         return;
     }
     for dropped in branches.drain(N_OUTLINED.min(branches.len())..) {
@@ -127,7 +129,7 @@ fn keep_largest(branches: &mut Vec<HolderBranch>, more: &mut Rest, depth: usize)
 /// What only `IPython` and Python itself keep: each byte once, at the first place that keeps it.
 /// An entry of [`DeviceHolders::kept`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct IpythonRetention {
     /// The kind of place.
     pub place: RootKind,
     /// All that it keeps.
@@ -142,15 +144,15 @@ pub struct Kept {
 
 /// What is not listed one by one: how many, and their bytes. [`DeviceHolders::more`] is one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Rest {
+pub struct Remainder {
     /// How many.
     pub n: u64,
     /// Their bytes.
     pub n_bytes: Bytes,
 }
 
-impl Rest {
-    /// So many more, of so many bytes together.
+impl Remainder {
+    /// How many more there are, and their bytes together.
     pub fn add(&mut self, n: u64, n_bytes: u64) {
         self.n += n;
         self.n_bytes += Bytes::new(n_bytes);
@@ -175,9 +177,9 @@ pub struct Holder {
     /// run has `fresh` bytes and no growth.
     #[serde(skip)]
     pub fresh: Option<Bytes>,
-    /// Where that came from. The recording and the framework are asked only if somebody waits for it: `%gpumem why`.
+    /// Where that came from. Only `%gpumem why` looks it up in the recording and the framework.
     #[serde(skip)]
-    pub origin: Origin,
+    pub origin: HolderOrigin,
     /// The Python expression of the largest object: `losses[3].grad_fn._saved_self`.
     pub path: String,
     /// What it is, in words: `list of 96 tensors, each with its graph`.
@@ -190,7 +192,7 @@ pub struct Holder {
     pub branches: Vec<HolderBranch>,
     /// Further branches.
     #[serde(skip)]
-    pub more: Rest,
+    pub more: Remainder,
 }
 
 /// A branch that holds this share of a name is where its entries are.
@@ -205,12 +207,12 @@ impl Holder {
             retained,
             grown: None,
             fresh: None,
-            origin: Origin::default(),
+            origin: HolderOrigin::default(),
             path: String::new(),
             what: String::new(),
             traits: Traits::default(),
             branches: Vec::new(),
-            more: Rest::default(),
+            more: Remainder::default(),
         }
     }
 
@@ -247,20 +249,36 @@ impl Holder {
     pub fn is_local(&self) -> bool {
         self.kind == RootKind::ThreadFrame && self.name.ends_with("()")
     }
+
+    /// A module's global as the text of the module writes it: `losses` of `train.losses`.
+    pub fn within_module(&self) -> Cow<'_, Self> {
+        let is_global = self.kind == RootKind::ModuleGlobal;
+        let names = self.name.rsplit_once('.').filter(|_| is_global);
+        let Some((module, name)) = names else {
+            return Cow::Borrowed(self);
+        };
+        let path = self.path.strip_prefix(module);
+        let path = path.and_then(|it| it.strip_prefix('.'));
+        Cow::Owned(Self {
+            name: name.to_owned(),
+            path: path.unwrap_or(&self.path).to_owned(),
+            ..self.clone()
+        })
+    }
 }
 
 /// Where what a holder has came from: [`Holder::origin`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Origin {
+pub struct HolderOrigin {
     /// Jupyter's number of the run since which it holds most of that, by the looks of the recording.
     pub since: Option<u32>,
     /// The line that allocated the largest storage, where the framework tells: `In [4], line 2`, `train.py:12`.
     pub line: Option<String>,
 }
 
-impl Origin {
+impl HolderOrigin {
     /// In words: `since In [4]`.
-    pub fn words(&self) -> Option<String> {
+    pub fn describe(&self) -> Option<String> {
         let line = self
             .line
             .as_ref()
@@ -290,7 +308,7 @@ pub struct Traits {
     /// It retains nothing alone: other names hold all of it, too.
     pub is_shared: bool,
     /// What most of its bytes are for, where that is known.
-    pub part: Option<Part>,
+    pub part: Option<StorageUse>,
     /// What collects it has a bound, and is so full.
     pub bound: Option<Bound>,
     /// The type of the largest object, if that is a tensor or an array: `Tensor`, `ndarray`.
@@ -379,7 +397,7 @@ pub struct HolderBranch {
     pub branches: Vec<HolderBranch>,
     /// Further branches.
     #[serde(skip)]
-    pub more: Rest,
+    pub more: Remainder,
 }
 
 /// What several names retain together: freed only when all of them let go. An entry of
@@ -398,7 +416,7 @@ pub struct SharedMemory {
     pub what: String,
     /// What most of its bytes are for, where that is known.
     #[serde(skip)]
-    pub part: Option<Part>,
+    pub part: Option<StorageUse>,
 }
 
 /// How full a container is that has a bound: [`Traits::bound`](Traits::bound).

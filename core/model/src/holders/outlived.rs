@@ -45,7 +45,7 @@ named! {
         /// A hook is removed.
         Hook = "hook",
         /// The cache that has it is cleared.
-        Method = "method",
+        Cache = "cache",
         /// It is taken out of what has it.
         Part = "part",
         /// The name that has it is deleted.

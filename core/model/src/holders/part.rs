@@ -5,7 +5,7 @@ use crate::named;
 named! {
     /// What a storage is for: its category, or who names it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub enum Part {
+    pub enum StorageUse {
         /// Parameters and buffers of models.
         Parameters = "parameters",
         /// Their gradients.
@@ -27,9 +27,9 @@ named! {
     }
 }
 
-impl Part {
+impl StorageUse {
     /// As people read it.
-    pub const fn words(self) -> &'static str {
+    pub const fn description(self) -> &'static str {
         match self {
             Self::Parameters => "parameters",
             Self::Gradients => "gradients",

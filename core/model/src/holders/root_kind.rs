@@ -55,7 +55,7 @@ impl RootKind {
     }
 
     /// A description to follow the name; `None` for variables, which need none.
-    pub const fn words(self) -> Option<&'static str> {
+    pub const fn description(self) -> Option<&'static str> {
         match self {
             Self::Variable => None,
             Self::ModuleGlobal => Some("of a module"),

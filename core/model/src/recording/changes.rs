@@ -86,14 +86,10 @@ impl Changes {
             let points = recording.samples(run, device, &series);
             let n_known = points.at().partition_point(|at| *at < from);
             let news: Points = points.iter().skip(n_known).collect();
-            frames.extend(news.parts().map(|points| {
-                Frame::Samples(Samples {
-                    run,
-                    device,
-                    series: series.clone(),
-                    points,
-                })
-            }));
+            frames.extend(
+                news.parts()
+                    .map(|points| Frame::samples(run, device, series.clone(), points)),
+            );
         }
         let loops = changes.loops.iter();
         let loops = loops.filter_map(|place| recording.loops.get(place));

@@ -15,6 +15,7 @@ impl Header {
         for source in &mut self.sources {
             make_printable(&mut source.reason);
         }
+        self.expected.iter_mut().for_each(make_printable);
     }
 }
 
@@ -45,7 +46,11 @@ impl Frame {
                 }
             }
             Self::Missing(missing) => make_printable(&mut missing.words),
-            Self::Cell(_) | Self::Finish(_) => {}
+            Self::Cell(cell) => {
+                let files = cell.revisions.iter_mut().filter_map(|it| it.file.as_mut());
+                files.for_each(make_printable);
+            }
+            Self::Finish(_) => {}
         }
     }
 }

@@ -19,7 +19,7 @@ impl Points {
                 let levels = column.as_slice().get(from..to).unwrap_or_default();
                 let known = levels.iter().copied().zip(from..);
                 let known = known.filter(|(level, _)| *level != Column::UNKNOWN);
-                if let Some(extremes) = Extremes::of(known) {
+                if let Some(extremes) = Extremes::from_points(known) {
                     kept.extend_from_slice(&extremes.places());
                 }
             }

@@ -48,7 +48,7 @@ pub struct Sample {
 
 impl Sample {
     /// The levels of a reading, summed over its allocators; `at` and `ordinal` are zero.
-    pub fn of(reading: &Reading) -> Self {
+    pub fn from_reading(reading: &Reading) -> Self {
         Self {
             allocated: reading.total(|levels| &levels.allocated),
             reserved: reading.total(|levels| &levels.reserved),
@@ -76,7 +76,6 @@ pub struct Samples {
 }
 
 /// A source as the recorder found it, for `%gpumem status` and the report.
-/// `report::sources`) shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceState {
     /// Which source.
@@ -103,6 +102,8 @@ pub struct Header {
     pub rules: Rules,
     /// What is known of the process that recorded, by name: `pid`, `host`, `rank`, `slurm_job`, …
     pub process: Vec<(String, String)>,
+    /// The names and paths whose growth the user means: `losses`, `trainer.logs`.
+    pub expected: Vec<String>,
 }
 
 /// The last frame of a session that ended in order. A recording without it was cut off or is still
@@ -152,6 +153,21 @@ pub enum Frame {
 }
 
 impl Frame {
+    /// Points of one series in a run.
+    pub fn samples(
+        run: RunIdx,
+        device: DeviceIdx,
+        series: Series,
+        points: impl Into<Points>,
+    ) -> Self {
+        Self::Samples(Samples {
+            run,
+            device,
+            series,
+            points: points.into(),
+        })
+    }
+
     /// The run that the frame is about, if it is about one.
     pub fn run(&self) -> Option<RunIdx> {
         match self {

@@ -45,29 +45,29 @@ named! {
 /// A source's message, behind one pointer.
 ///
 /// A reading has more than a dozen levels, a session has many readings, and few of them have a message.
-pub struct Words(Box<String>);
+pub struct SourceMessage(Box<String>);
 
-impl Words {
+impl SourceMessage {
     /// The message.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl From<String> for Words {
+impl From<String> for SourceMessage {
     fn from(mut words: String) -> Self {
         make_printable(&mut words);
         Self(Box::new(words))
     }
 }
 
-impl From<&str> for Words {
+impl From<&str> for SourceMessage {
     fn from(words: &str) -> Self {
         words.to_owned().into()
     }
 }
 
-impl fmt::Display for Words {
+impl fmt::Display for SourceMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -84,14 +84,14 @@ pub enum Unknown {
     /// The driver or the container refuses the figure.
     NotPermitted,
     /// The source answers, but cannot give the figure here; the message says why.
-    Withheld(Words),
+    Withheld(SourceMessage),
     /// The source failed with this message.
-    Failed(Words),
+    Failed(SourceMessage),
 }
 
 impl Unknown {
     /// The reason in words.
-    pub fn words(&self) -> &str {
+    pub fn message(&self) -> &str {
         match self {
             Self::NotRead => "nobody reads it",
             Self::NotReported => "it is not reported",
@@ -200,7 +200,7 @@ pub struct AllocatorLevels {
     pub source: Source,
     /// Bytes in blocks held by tensors.
     pub allocated: Level,
-    /// What the program asked for, before rounding to blocks.
+    /// Requested bytes, before rounding to blocks.
     pub requested: Level,
     /// Allocated plus blocks that await a stream.
     pub active: Level,

@@ -48,14 +48,16 @@ pub use frame::{
     SourceState,
 };
 pub use held::HolderSnapshot;
-pub use level::{AllocatorLevels, DriverLevels, Level, Reading, Source, Unknown, Words};
+pub use level::{AllocatorLevels, DriverLevels, Level, Reading, Source, SourceMessage, Unknown};
 pub use loops::{FrameOrigin, Loop, LoopKind};
 pub use mapped::SegmentSnapshot;
 pub use oom::{Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory};
 pub use points::{Column, Points};
-pub use trace::{Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, TracedPeak};
+pub use trace::{
+    AllocationTally, LifetimeClass, LineTally, ModuleTally, StackTally, Trace, TracedPeak,
+};
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -125,6 +127,8 @@ pub struct Revision {
     pub hash: SourceHash,
     /// The text; `None` if the user's settings do not let it be kept.
     pub text: Option<String>,
+    /// The name of the file whose text it is; `None` of a notebook's cell.
+    pub file: Option<String>,
 }
 
 /// A cell of the notebook. It persists while its text is edited, so its runs form one series.
@@ -259,7 +263,6 @@ pub struct Recording {
     header: Header,
     devices: Vec<Device>,
     cells: Vec<Cell>,
-    /// Where in its cell's list each revision is.
     revisions: HashMap<(CellIdx, SourceHash), usize>,
     runs: Vec<Run>,
     /// The run around each run that is in no other.
@@ -365,12 +368,15 @@ impl Recording {
         self.revision(run.cell, run.revision)?.text.as_deref()
     }
 
-    /// The text of a run's cell, and the latest ones of the others, the newest cell first.
+    /// The text of a run's cell, and the latest ones of the others, the newest cell first; each text once, though
+    /// several blocks of a file have it.
     pub fn sources(&self, run: &Run) -> Vec<&str> {
         let others = self.cells.iter().rev();
         let others = others.filter(|cell| cell.idx != run.cell);
         let others = others.filter_map(|cell| cell.revisions.last()?.text.as_deref());
         let own = self.text(run).unwrap_or_default();
+        let mut known = HashSet::from([own]);
+        let others = others.filter(|text| known.insert(text));
         std::iter::once(own).chain(others).collect()
     }
 

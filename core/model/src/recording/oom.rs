@@ -8,7 +8,7 @@ use crate::named;
 use crate::units::{Bytes, Nanos};
 
 named! {
-    /// The framework that asked for the memory. `read::oom` recognises it in a message.
+    /// The framework that requested the memory. `gpumem_readers::oom` recognises it in a message.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Framework {
         /// `PyTorch`, on any accelerator or on the host.
@@ -108,7 +108,7 @@ pub struct OutOfMemory {
     /// The error names a device other than the host, whether it is recorded or not.
     #[serde(skip)]
     pub names_accelerator: bool,
-    /// The framework that asked.
+    /// The framework that requested the memory.
     pub framework: Option<Framework>,
     /// The run continued after it: the error was caught, or met on another thread.
     pub survived: bool,

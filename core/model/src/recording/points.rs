@@ -41,7 +41,7 @@ impl Points {
         let [allocated, reserved, device_used, process_used] = levels;
         Self {
             at,
-            ordinals: Ordinals::of(ordinals),
+            ordinals: Ordinals::from_list(ordinals),
             allocated,
             reserved,
             device_used,
@@ -144,7 +144,9 @@ impl Points {
         };
         Self {
             at: places.iter().map(|idx| self.at[*idx]).collect(),
-            ordinals: Ordinals::of(places.iter().map(|idx| self.ordinals.get(*idx)).collect()),
+            ordinals: Ordinals::from_list(
+                places.iter().map(|idx| self.ordinals.get(*idx)).collect(),
+            ),
             allocated: picked(&self.allocated),
             reserved: picked(&self.reserved),
             device_used: picked(&self.device_used),
@@ -255,7 +257,7 @@ impl Ordinals {
         }
     }
 
-    fn of(listed: Vec<u64>) -> Self {
+    fn from_list(listed: Vec<u64>) -> Self {
         let first = listed.first().copied().unwrap_or_default();
         let mut each = listed.iter().enumerate();
         if each.all(|(idx, ordinal)| Self::follows(first, idx, *ordinal)) {

@@ -8,7 +8,7 @@ use crate::units::{Bytes, Nanos};
 /// What was allocated in one place (a line, a module, a stack) during a run. [`Trace::total`] is the
 /// tally of all places; [the trace module](crate::trace) has an example.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Tally {
+pub struct AllocationTally {
     /// How many allocations were made there.
     pub n_allocations: u64,
     /// All bytes allocated there, freed or not.
@@ -37,7 +37,7 @@ pub struct LineTally {
     pub line: Option<u32>,
     /// What it allocated.
     #[serde(flatten)]
-    pub tally: Tally,
+    pub tally: AllocationTally,
 }
 
 /// What was allocated inside the `forward` of modules of these classes: an entry of [`Trace::modules`].
@@ -47,7 +47,7 @@ pub struct ModuleTally {
     pub path: String,
     /// What it allocated.
     #[serde(flatten)]
-    pub tally: Tally,
+    pub tally: AllocationTally,
 }
 
 /// What was allocated from one stack: an entry of [`Trace::stacks`].
@@ -57,13 +57,13 @@ pub struct StackTally {
     pub frames: Vec<String>,
     /// What it allocated.
     #[serde(flatten)]
-    pub tally: Tally,
+    pub tally: AllocationTally,
 }
 
 /// One class of a histogram: how many blocks freed in the run lived at most this long. An entry of
 /// [`Trace::lifetimes`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Lifetimes {
+pub struct LifetimeClass {
     /// The upper end of this class; `None` for the last, which has none.
     #[serde(rename = "up_to_nanos")]
     pub up_to: Option<Nanos>,
@@ -107,7 +107,7 @@ pub struct Trace {
     /// The oldest events were overwritten; the figures are of the rest.
     pub is_cut: bool,
     /// Everything that was allocated.
-    pub total: Tally,
+    pub total: AllocationTally,
     /// The highest level.
     pub peak: TracedPeak,
     /// By line of the cell, the most retained first.
@@ -118,5 +118,5 @@ pub struct Trace {
     /// By stack, the most retained or held first.
     pub stacks: Vec<StackTally>,
     /// Lifetimes of the blocks that were freed in the run.
-    pub lifetimes: Vec<Lifetimes>,
+    pub lifetimes: Vec<LifetimeClass>,
 }

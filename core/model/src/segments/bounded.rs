@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Block, BlockState, Pool, Rest, Segment, Segments};
+use super::{Block, BlockState, Pool, Segment, Segments, SmallSegments};
 use crate::units::Bytes;
 
 /// At most this many segments are kept one by one.
@@ -38,15 +38,15 @@ impl Segments {
 }
 
 /// The larger comes first, of equals the earlier.
-type Place = (Reverse<Bytes>, usize);
+type SizeRank = (Reverse<Bytes>, usize);
 
 /// Removes the smallest segments if there are too many.
-fn sum_up_smallest(segments: &mut Vec<Segment>) -> Rest {
-    let mut rest = Rest::default();
+fn sum_up_smallest(segments: &mut Vec<Segment>) -> SmallSegments {
+    let mut rest = SmallSegments::default();
     if segments.len() <= MAX_SEGMENTS {
         return rest;
     }
-    let places: Vec<Place> = segments
+    let places: Vec<SizeRank> = segments
         .iter()
         .enumerate()
         .map(|(idx, segment)| (Reverse(segment.size()), idx))
@@ -78,7 +78,7 @@ fn join_between_holes(segments: &mut [Segment]) {
     let holes = used
         .flat_map(|segment| &segment.blocks)
         .filter(|it| it.is_free());
-    let mut places: Vec<Place> = holes
+    let mut places: Vec<SizeRank> = holes
         .enumerate()
         .map(|(idx, hole)| (Reverse(hole.size), idx))
         .collect();

@@ -42,7 +42,7 @@ named! {
 
 impl Pool {
     /// The pool in words.
-    pub const fn words(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Large => "requests over 1 MiB",
             Self::Small => "requests up to 1 MiB",
@@ -135,7 +135,7 @@ impl Segment {
 
 /// The segments that are too small to be kept one by one, summed up: [`Segments::rest`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Rest {
+pub struct SmallSegments {
     /// How many there are.
     pub n_segments: u64,
     /// How long they are together.
@@ -152,7 +152,7 @@ pub struct Segments {
     /// The largest segments.
     pub segments: Vec<Segment>,
     /// All others.
-    pub rest: Rest,
+    pub rest: SmallSegments,
     /// How many blocks there were before any were summed up.
     pub n_blocks: u64,
     /// The largest free block that any request can have: none of a private pool.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::history::Layout;
+use super::history::AllocatorLayout;
 use crate::units::Bytes;
 
 /// The free pieces of every segment.
@@ -17,7 +17,7 @@ pub(super) struct Extents {
 }
 
 impl Extents {
-    pub(super) fn new(layout: &Layout) -> Self {
+    pub(super) fn new(layout: &AllocatorLayout) -> Self {
         let sizes = |pieces: &[(u64, Bytes)]| -> Vec<(u64, u64)> {
             let pieces = pieces.iter();
             pieces
@@ -97,7 +97,7 @@ mod tests {
 
     /// A segment of 20 MiB at 0, and one of 2 MiB right after it.
     fn extents() -> Extents {
-        let mut extents = Extents::new(&Layout::default());
+        let mut extents = Extents::new(&AllocatorLayout::default());
         extents.add_segment(0, 20 * MIB);
         extents.add_segment(20 * MIB, 2 * MIB);
         extents

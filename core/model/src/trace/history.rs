@@ -28,7 +28,7 @@ pub struct StackIdx(pub u32);
 
 /// One action of the allocator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Event {
+pub struct AllocatorEvent {
     /// Since the recording's start.
     pub at: Nanos,
     /// What was done.
@@ -37,7 +37,7 @@ pub struct Event {
     pub address: u64,
     /// As requested or of the block; [`Rounding`] tells which.
     pub size: Bytes,
-    /// The stack that asked for it, if known.
+    /// The stack that requested it, if known.
     pub stack: Option<StackIdx>,
 }
 
@@ -95,7 +95,7 @@ pub struct Annotation {
 
 /// An allocator's levels at one instant, in bytes: [`History::before`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Levels {
+pub struct HistoryLevels {
     /// In blocks that are held.
     pub allocated: Bytes,
     /// In segments.
@@ -104,7 +104,7 @@ pub struct Levels {
 
 /// Where an allocator's memory lay at one instant: [`History::layout_before`].
 #[derive(Debug, Clone, Default)]
-pub struct Layout {
+pub struct AllocatorLayout {
     /// Every segment: its address and size.
     pub segments: Vec<(u64, Bytes)>,
     /// Every block that nothing holds.
@@ -117,19 +117,19 @@ pub struct Layout {
 #[derive(Debug, Clone)]
 pub struct History {
     /// What was done, in order.
-    pub events: Vec<Event>,
+    pub events: Vec<AllocatorEvent>,
     /// Every frame once.
     pub frames: Vec<StackFrame>,
     /// Every stack once: positions in `frames`, innermost first.
     pub stacks: Vec<Vec<u32>>,
     /// The levels before the first event.
-    pub before: Levels,
+    pub before: HistoryLevels,
     /// The levels after the last one, if the allocator reported them.
-    pub after: Option<Levels>,
+    pub after: Option<HistoryLevels>,
     /// The blocks that were alive before, by address, if they are known.
     pub blocks_before: HashMap<u64, Bytes>,
     /// Where segments and blocks lay before, if that is known: then every block's size is exact.
-    pub layout_before: Option<Layout>,
+    pub layout_before: Option<AllocatorLayout>,
     /// The blocks that are alive now, by address, if they are known.
     pub blocks_after: HashMap<u64, Bytes>,
     /// What an event's size tells about its block.
@@ -142,7 +142,7 @@ pub struct History {
 
 impl History {
     /// An empty history that starts at these levels.
-    pub fn new(before: Levels, rounding: Rounding) -> Self {
+    pub fn new(before: HistoryLevels, rounding: Rounding) -> Self {
         Self {
             events: Vec::new(),
             frames: Vec::new(),

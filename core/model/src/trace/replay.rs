@@ -5,7 +5,7 @@ use std::iter;
 use std::ops::Range;
 
 use super::extents::Extents;
-use super::history::{Action, Event, History, Levels, Rounding, StackIdx};
+use super::history::{Action, AllocatorEvent, History, HistoryLevels, Rounding, StackIdx};
 use super::tally;
 use crate::downsample::{self, Spacing};
 use crate::recording::{DeviceIdx, RunIdx, Sample, Trace, TracedPeak};
@@ -19,7 +19,7 @@ const SMALL_REQUEST: u64 = 1 << 20;
 
 /// How much of a history a [`Trace`] keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct TraceLimits {
     /// Points of the exact lines.
     pub n_steps: usize,
     /// Lines of the cell, and classes of modules.
@@ -28,7 +28,7 @@ pub struct Limits {
     pub n_stacks: usize,
 }
 
-impl Default for Limits {
+impl Default for TraceLimits {
     fn default() -> Self {
         Self {
             n_steps: 512,
@@ -38,7 +38,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl TraceLimits {
     /// The limits for one of many parts of a run.
     pub fn of_a_part() -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Limits {
 
 /// A block that was allocated in the history.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Block {
+pub(super) struct ReplayedBlock {
     pub(super) size: Bytes,
     /// It may be larger by up to this.
     pub(super) slack: Bytes,
@@ -64,14 +64,14 @@ pub(super) struct Block {
 
 /// The levels after an event.
 #[derive(Debug, Clone, Copy, Default)]
-struct Step {
-    levels: Levels,
+struct ReplayStep {
+    levels: HistoryLevels,
     /// Allocated may be higher by up to this.
     slack: Bytes,
 }
 
 /// Who holds an address.
-enum Holder {
+enum AddressOwner {
     Block(usize),
     FromBefore(Bytes),
 }
@@ -81,10 +81,10 @@ enum Holder {
 pub struct Replay {
     history: History,
     /// In the order of their births.
-    blocks: Vec<Block>,
-    start: Step,
+    blocks: Vec<ReplayedBlock>,
+    start: ReplayStep,
     /// After each event.
-    steps: Vec<Step>,
+    steps: Vec<ReplayStep>,
     is_cut: bool,
 }
 
@@ -101,7 +101,7 @@ impl Replay {
     pub fn new(history: History) -> Self {
         let mut replay = Self {
             blocks: Vec::new(),
-            start: Step::default(),
+            start: ReplayStep::default(),
             steps: Vec::with_capacity(history.events.len()),
             is_cut: history.is_cut,
             history,
@@ -127,7 +127,7 @@ impl Replay {
         (run, device): (RunIdx, DeviceIdx),
         from: Nanos,
         to: Nanos,
-        limits: Limits,
+        limits: TraceLimits,
     ) -> Trace {
         let events = &self.history.events;
         let first = events.partition_point(|event| event.at < from);
@@ -156,7 +156,7 @@ impl Replay {
     }
 
     /// The blocks that were born in these events.
-    pub(super) fn born_in(&self, part: &Range<usize>) -> &[Block] {
+    pub(super) fn born_in(&self, part: &Range<usize>) -> &[ReplayedBlock] {
         let before = |idx: usize| self.blocks.partition_point(|block| block.born < idx);
         &self.blocks[before(part.start)..before(part.end)]
     }
@@ -164,8 +164,8 @@ impl Replay {
     /// Finds which free ends which block, and by how much each event moves the levels.
     fn pair(&mut self) -> Vec<Move> {
         let before = self.history.blocks_before.iter();
-        let mut holders: HashMap<u64, Holder> = before
-            .map(|(address, size)| (*address, Holder::FromBefore(*size)))
+        let mut holders: HashMap<u64, AddressOwner> = before
+            .map(|(address, size)| (*address, AddressOwner::FromBefore(*size)))
             .collect();
         let mut moves = vec![Move::default(); self.history.events.len()];
         let layout = self.history.layout_before.as_ref();
@@ -178,8 +178,8 @@ impl Replay {
                     let exact = extents.as_mut().and_then(|it| self.taken(it, event));
                     let (size, slack) =
                         exact.map_or_else(|| self.size_of(event), |size| (size, Bytes::ZERO));
-                    let block = Holder::Block(self.blocks.len());
-                    self.blocks.push(Block {
+                    let block = AddressOwner::Block(self.blocks.len());
+                    self.blocks.push(ReplayedBlock {
                         size,
                         slack,
                         stack: event.stack,
@@ -187,13 +187,13 @@ impl Replay {
                         freed: None,
                     });
                     // Its last holder's free is among the events that are missing.
-                    if let Some(Holder::Block(lost)) = holders.insert(event.address, block) {
+                    if let Some(AddressOwner::Block(lost)) = holders.insert(event.address, block) {
                         self.blocks[lost].freed = Some(idx);
                     }
                 }
                 Action::FreeRequested => match holders.remove(&event.address) {
-                    Some(Holder::Block(block)) => self.blocks[block].freed = Some(idx),
-                    Some(Holder::FromBefore(size)) => {
+                    Some(AddressOwner::Block(block)) => self.blocks[block].freed = Some(idx),
+                    Some(AddressOwner::FromBefore(size)) => {
                         moves[idx].allocated -= i128::from(size.get());
                     }
                     None => {
@@ -224,7 +224,7 @@ impl Replay {
             }
         }
         for (address, holder) in holders {
-            if let Holder::Block(block) = holder
+            if let AddressOwner::Block(block) = holder
                 && let Some(size) = self.history.blocks_after.get(&address)
             {
                 self.blocks[block].size = *size;
@@ -244,7 +244,7 @@ impl Replay {
     }
 
     /// The size of a block that was cut from what is known to be free.
-    fn taken(&self, extents: &mut Extents, event: &Event) -> Option<Bytes> {
+    fn taken(&self, extents: &mut Extents, event: &AllocatorEvent) -> Option<Bytes> {
         let Rounding::Native { unsplit, max_split } = self.history.rounding else {
             return None;
         };
@@ -296,8 +296,8 @@ impl Replay {
             allocated += by.allocated;
             slack += by.slack;
             reserved += by.reserved;
-            Step {
-                levels: Levels {
+            ReplayStep {
+                levels: HistoryLevels {
                     allocated: bytes(allocated),
                     reserved: bytes(reserved),
                 },
@@ -312,7 +312,7 @@ impl Replay {
     }
 
     /// A block's size, and by how much it may be larger.
-    fn size_of(&self, event: &Event) -> (Bytes, Bytes) {
+    fn size_of(&self, event: &AllocatorEvent) -> (Bytes, Bytes) {
         let rounded = rounded(event.size);
         let by_much = rounded.max(Bytes::new(SMALL_REQUEST));
         match self.history.rounding {
@@ -326,7 +326,7 @@ impl Replay {
         }
     }
 
-    fn before(&self, idx: usize) -> Step {
+    fn before(&self, idx: usize) -> ReplayStep {
         idx.checked_sub(1).map_or(self.start, |idx| self.steps[idx])
     }
 
@@ -354,7 +354,7 @@ impl Replay {
 
     /// The levels at the start, after each change, and at the end.
     fn lines(&self, part: &Range<usize>, from: Nanos, to: Nanos) -> Vec<Sample> {
-        let sample = |at: Nanos, ordinal: u64, levels: Levels| Sample {
+        let sample = |at: Nanos, ordinal: u64, levels: HistoryLevels| Sample {
             at,
             ordinal,
             allocated: Some(levels.allocated),
@@ -377,7 +377,7 @@ impl Replay {
 }
 
 /// What the allocator makes of a request.
-fn rounded(asked: Bytes) -> Bytes {
-    let granules = asked.get().max(1).div_ceil(GRANULE);
+fn rounded(requested: Bytes) -> Bytes {
+    let granules = requested.get().max(1).div_ceil(GRANULE);
     Bytes::new(granules.saturating_mul(GRANULE))
 }

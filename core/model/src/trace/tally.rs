@@ -5,15 +5,16 @@ use std::hash::Hash;
 use std::ops::Range;
 
 use super::history::{History, StackFrame, StackIdx};
-use super::replay::{Block, Limits, Replay};
-use crate::recording::FrameOrigin;
-use crate::recording::{Lifetimes, LineTally, ModuleTally, StackTally, Tally};
+use super::replay::{Replay, ReplayedBlock, TraceLimits};
+use crate::recording::{
+    AllocationTally, FrameOrigin, LifetimeClass, LineTally, ModuleTally, StackTally,
+};
 use crate::units::{Bytes, Nanos};
 
 /// The upper ends of the lifetime classes, in milliseconds.
 const LIFETIMES_MS: [u64; 5] = [1, 10, 100, 1_000, 10_000];
 
-/// A stack as people read it has at most so many frames.
+/// The most frames of a stack that is shown.
 const MAX_FRAMES: usize = 24;
 
 /// Between a module's call and its `forward` stand two frames of this file: they say nothing.
@@ -21,11 +22,11 @@ const CALLS_FORWARD: &str = "torch/nn/modules/module.py";
 
 /// What a part of a history adds up to.
 pub(super) struct Tallied {
-    pub(super) total: Tally,
+    pub(super) total: AllocationTally,
     pub(super) lines: Vec<LineTally>,
     pub(super) modules: Vec<ModuleTally>,
     pub(super) stacks: Vec<StackTally>,
-    pub(super) lifetimes: Vec<Lifetimes>,
+    pub(super) lifetimes: Vec<LifetimeClass>,
 }
 
 /// Adds up what was born in `part`; its level was highest after the event `peak_idx`.
@@ -34,11 +35,11 @@ pub(super) fn tally(
     part: &Range<usize>,
     peak_idx: Option<usize>,
     length: Nanos,
-    limits: Limits,
+    limits: TraceLimits,
 ) -> Tallied {
     let history = replay.history();
-    let mut total = Tally::default();
-    let mut by_stack: HashMap<Option<StackIdx>, Tally> = HashMap::new();
+    let mut total = AllocationTally::default();
+    let mut by_stack: HashMap<Option<StackIdx>, AllocationTally> = HashMap::new();
     let mut lifetimes = no_lifetimes();
     for block in replay.born_in(part) {
         let freed = block.freed.filter(|freed| *freed < part.end);
@@ -50,7 +51,7 @@ pub(super) fn tally(
             .is_some_and(|peak| block.born <= peak && freed.is_none_or(|freed| freed > peak));
         let is_long_lived =
             is_at_peak && lived.is_some_and(|lived| lived.get() >= length.get() / 2);
-        let of_block = Tally {
+        let of_block = AllocationTally {
             n_allocations: 1,
             allocated: block.size,
             retained: if lived.is_none() {
@@ -81,7 +82,7 @@ pub(super) fn tally(
     }
 }
 
-fn add(sum: &mut Tally, other: &Tally) {
+fn add(sum: &mut AllocationTally, other: &AllocationTally) {
     sum.n_allocations += other.n_allocations;
     sum.allocated += other.allocated;
     sum.retained += other.retained;
@@ -90,9 +91,9 @@ fn add(sum: &mut Tally, other: &Tally) {
     sum.longest = sum.longest.max(other.longest);
 }
 
-fn no_lifetimes() -> Vec<Lifetimes> {
+fn no_lifetimes() -> Vec<LifetimeClass> {
     let classes = LIFETIMES_MS.into_iter().map(Nanos::millis).map(Some);
-    let classes = classes.chain([None]).map(|up_to| Lifetimes {
+    let classes = classes.chain([None]).map(|up_to| LifetimeClass {
         up_to,
         n_blocks: 0,
         bytes: Bytes::ZERO,
@@ -100,7 +101,7 @@ fn no_lifetimes() -> Vec<Lifetimes> {
     classes.collect()
 }
 
-fn count(lifetimes: &mut [Lifetimes], lived: Nanos, block: &Block) {
+fn count(lifetimes: &mut [LifetimeClass], lived: Nanos, block: &ReplayedBlock) {
     let class = lifetimes
         .iter_mut()
         .find(|class| class.up_to.is_none_or(|up_to| lived <= up_to));
@@ -112,9 +113,9 @@ fn count(lifetimes: &mut [Lifetimes], lived: Nanos, block: &Block) {
 
 /// The stacks' tallies, added up by what `place` says of each.
 fn by_place<K: Eq + Hash + Ord>(
-    by_stack: &HashMap<Option<StackIdx>, Tally>,
+    by_stack: &HashMap<Option<StackIdx>, AllocationTally>,
     place: impl Fn(Option<StackIdx>) -> Option<K>,
-) -> BTreeMap<K, Tally> {
+) -> BTreeMap<K, AllocationTally> {
     let mut places = BTreeMap::new();
     for (stack, tally) in by_stack {
         if let Some(place) = place(*stack) {
@@ -132,7 +133,7 @@ fn frames_of(history: &History, stack: Option<StackIdx>) -> impl Iterator<Item =
 
 fn lines(
     history: &History,
-    by_stack: &HashMap<Option<StackIdx>, Tally>,
+    by_stack: &HashMap<Option<StackIdx>, AllocationTally>,
     limit: usize,
 ) -> Vec<LineTally> {
     let line = |stack| {
@@ -152,7 +153,7 @@ fn lines(
 
 fn modules(
     history: &History,
-    by_stack: &HashMap<Option<StackIdx>, Tally>,
+    by_stack: &HashMap<Option<StackIdx>, AllocationTally>,
     limit: usize,
 ) -> Vec<ModuleTally> {
     let path = |stack| {
@@ -167,7 +168,7 @@ fn modules(
         .map(|(path, tally)| ModuleTally { path, tally })
         .collect();
     modules.sort_by(|a, b| {
-        let heaviest = |tally: &Tally| (tally.at_peak, tally.retained, tally.allocated);
+        let heaviest = |tally: &AllocationTally| (tally.at_peak, tally.retained, tally.allocated);
         heaviest(&b.tally)
             .cmp(&heaviest(&a.tally))
             .then_with(|| a.path.cmp(&b.path))
@@ -178,10 +179,10 @@ fn modules(
 
 fn stacks(
     history: &History,
-    by_stack: &HashMap<Option<StackIdx>, Tally>,
+    by_stack: &HashMap<Option<StackIdx>, AllocationTally>,
     limit: usize,
 ) -> Vec<StackTally> {
-    let mut heaviest: Vec<(StackIdx, &Tally)> = by_stack
+    let mut heaviest: Vec<(StackIdx, &AllocationTally)> = by_stack
         .iter()
         .filter_map(|(stack, tally)| Some(((*stack)?, tally)))
         .collect();
@@ -197,8 +198,8 @@ fn stacks(
 }
 
 /// The most retained first, then the most held at the peak.
-fn by_weight(a: &Tally, b: &Tally) -> std::cmp::Ordering {
-    let weight = |tally: &Tally| (tally.retained, tally.at_peak, tally.allocated);
+fn by_weight(a: &AllocationTally, b: &AllocationTally) -> std::cmp::Ordering {
+    let weight = |tally: &AllocationTally| (tally.retained, tally.at_peak, tally.allocated);
     weight(b).cmp(&weight(a))
 }
 
@@ -214,11 +215,13 @@ fn shown(history: &History, stack: StackIdx) -> Vec<String> {
     let kept = frames[..n_shown]
         .iter()
         .filter(|frame| !frame.file.ends_with(CALLS_FORWARD));
-    kept.take(MAX_FRAMES).map(|frame| words(frame)).collect()
+    kept.take(MAX_FRAMES)
+        .map(|frame| frame_text(frame))
+        .collect()
 }
 
 /// `line 3`, `train, line 12`, `train, In [4] line 12`, `forward, torch/nn/modules/linear.py:134`.
-fn words(frame: &StackFrame) -> String {
+fn frame_text(frame: &StackFrame) -> String {
     let place = match frame.origin {
         FrameOrigin::Own => format!("line {}", frame.line),
         FrameOrigin::Cell(number) => format!("In [{number}] line {}", frame.line),

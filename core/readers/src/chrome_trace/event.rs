@@ -5,8 +5,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::device::TraceDevice;
-use super::kind::{Kind, MODULE};
-use super::model::{Change, Span, Trace};
+use super::kind::{MODULE, SpanKind};
+use super::model::{ChromeTrace, TraceChange, TraceSpan};
 use crate::json_file::{Scalar, TextInto, own_seed};
 
 /// Longer names of operators and kernels are cut.
@@ -17,7 +17,7 @@ const LONGEST_SHAPES: usize = 512;
 
 /// The fields of an event that count. One is used again and again.
 #[derive(Debug, Default)]
-pub(super) struct Fields {
+pub(super) struct EventFields {
     phase: String,
     category: String,
     name: String,
@@ -25,11 +25,11 @@ pub(super) struct Fields {
     thread: String,
     at: Option<i64>,
     duration: Option<i64>,
-    args: Args,
+    args: EventArgs,
 }
 
 #[derive(Debug, Default)]
-struct Args {
+struct EventArgs {
     shapes: String,
     device_type: Option<i64>,
     device: Option<i64>,
@@ -40,7 +40,7 @@ struct Args {
     link: Option<i64>,
 }
 
-impl Fields {
+impl EventFields {
     fn clear(&mut self) {
         let Self {
             phase,
@@ -56,14 +56,14 @@ impl Fields {
             text.clear();
         }
         (*at, *duration) = (None, None);
-        *args = Args {
+        *args = EventArgs {
             shapes: std::mem::take(&mut args.shapes),
-            ..Args::default()
+            ..EventArgs::default()
         };
     }
 
     /// Adds the event to the trace if it counts.
-    fn store(&self, trace: &mut Trace) {
+    fn store(&self, trace: &mut ChromeTrace) {
         trace.n_events += 1;
         match &*self.phase {
             "X" => self.store_span(trace),
@@ -79,12 +79,12 @@ impl Fields {
         }
     }
 
-    fn store_span(&self, trace: &mut Trace) {
-        let kind = Kind::of(&self.category, &self.name, &self.process);
+    fn store_span(&self, trace: &mut ChromeTrace) {
+        let kind = SpanKind::classify(&self.category, &self.name, &self.process);
         let (Some(kind), Some(start), Some(duration)) = (kind, self.at, self.duration) else {
             return;
         };
-        let span = Span {
+        let span = TraceSpan {
             start,
             duration: duration.max(0),
             thread: trace.thread(&self.process, &self.thread),
@@ -95,7 +95,7 @@ impl Fields {
             ),
         };
         if let Some(link) = self.args.link
-            && matches!(kind, Kind::Runtime | Kind::Kernel)
+            && matches!(kind, SpanKind::Runtime | SpanKind::Kernel)
         {
             let number = u32::try_from(trace.spans.len()).unwrap_or(u32::MAX);
             trace.links.push((link, number));
@@ -103,9 +103,9 @@ impl Fields {
         trace.spans.push(span);
     }
 
-    fn change(&self, trace: &mut Trace) -> Option<Change> {
+    fn change(&self, trace: &mut ChromeTrace) -> Option<TraceChange> {
         let level = |level: Option<i64>| level.and_then(|level| u64::try_from(level).ok());
-        Some(Change {
+        Some(TraceChange {
             at: self.at?,
             bytes: self.args.bytes?,
             address: self.args.address,
@@ -122,8 +122,8 @@ impl Fields {
 
 /// Reads one event into the trace.
 pub(super) struct EventSeed<'t> {
-    pub(super) trace: &'t mut Trace,
-    pub(super) fields: &'t mut Fields,
+    pub(super) trace: &'t mut ChromeTrace,
+    pub(super) fields: &'t mut EventFields,
 }
 
 own_seed!(EventSeed<'_>, deserialize_any);
@@ -142,7 +142,7 @@ impl<'de> Visitor<'de> for EventSeed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         self.fields.clear();
         let fields = &mut *self.fields;
-        while let Some(key) = map.next_key::<Key>()? {
+        while let Some(key) = map.next_key::<FieldKey>()? {
             match key.0 {
                 "ph" => map.next_value_seed(TextInto(&mut fields.phase, 8))?,
                 "cat" => map.next_value_seed(TextInto(&mut fields.category, 64))?,
@@ -161,7 +161,7 @@ impl<'de> Visitor<'de> for EventSeed<'_> {
 }
 
 /// A name of a field that counts, or an empty one.
-struct Key(&'static str);
+struct FieldKey(&'static str);
 
 const KEYS: [&str; 17] = [
     "ph",
@@ -183,7 +183,7 @@ const KEYS: [&str; 17] = [
     "correlation",
 ];
 
-impl<'de> serde::Deserialize<'de> for Key {
+impl<'de> serde::Deserialize<'de> for FieldKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_identifier(KeyVisitor)
     }
@@ -192,15 +192,15 @@ impl<'de> serde::Deserialize<'de> for Key {
 struct KeyVisitor;
 
 impl Visitor<'_> for KeyVisitor {
-    type Value = Key;
+    type Value = FieldKey;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Key, E> {
+    fn visit_str<E>(self, text: &str) -> Result<FieldKey, E> {
         let known = KEYS.into_iter().find(|known| *known == text);
-        Ok(Key(known.unwrap_or_default()))
+        Ok(FieldKey(known.unwrap_or_default()))
     }
 }
 
@@ -215,7 +215,7 @@ impl<'de> DeserializeSeed<'de> for NameInto<'_> {
     }
 }
 
-struct ArgsSeed<'t>(&'t mut Args);
+struct ArgsSeed<'t>(&'t mut EventArgs);
 
 own_seed!(ArgsSeed<'_>, deserialize_any);
 
@@ -240,7 +240,7 @@ impl<'de> Visitor<'de> for ArgsSeed<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let args = self.0;
-        while let Some(key) = map.next_key::<Key>()? {
+        while let Some(key) = map.next_key::<FieldKey>()? {
             let number = match key.0 {
                 "Input Dims" | "Input dims" => {
                     args.shapes.clear();

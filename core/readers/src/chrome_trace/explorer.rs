@@ -1,7 +1,7 @@
-//! A trace that somebody explores: its levels over time, and its calls.
+//! An interactive view of a trace: its levels over time, and its calls.
 
-use super::course::Course;
-use super::model::Trace;
+use super::level_series::TraceLevelSeries;
+use super::model::ChromeTrace;
 use super::nesting::Nesting;
 use super::operator_table::OperatorTable;
 use super::operators::{GroupBy, nanos};
@@ -10,14 +10,14 @@ use crate::cell_files::CellFiles;
 use crate::json_file::JsonError;
 use gpumem_model::units::{ByteDelta, Nanos};
 
-/// A trace with everything that was counted in it.
+/// A trace with its summary, levels and nesting.
 #[derive(Debug)]
 pub struct TraceExplorer {
     /// Its figures.
     pub summary: TraceSummary,
-    pub(super) trace: Trace,
+    pub(super) trace: ChromeTrace,
     pub(super) nesting: Nesting,
-    pub(super) courses: Vec<Course>,
+    pub(super) all_series: Vec<TraceLevelSeries>,
     /// When it starts, as recorded.
     pub(super) start: i64,
 }
@@ -43,24 +43,24 @@ impl TraceExplorer {
     /// [`JsonError`] if the file is damaged or not a trace.
     pub fn open(bytes: &[u8], cells: &CellFiles) -> Result<Self, JsonError> {
         let trace = super::read_trace(bytes, cells)?;
-        let nesting = Nesting::of(&trace);
-        let courses = by_peak(Course::all(&trace));
+        let nesting = Nesting::new(&trace);
+        let all_series = by_peak(TraceLevelSeries::all(&trace));
         Ok(Self {
-            summary: TraceSummary::with(&trace, &nesting, &courses),
+            summary: TraceSummary::with(&trace, &nesting, &all_series),
             start: extent(&trace).0,
             trace,
             nesting,
-            courses,
+            all_series,
         })
     }
 
     /// The memory over time of a device, by its index in [`TraceSummary::devices`].
     pub fn levels(&self, device_idx: usize) -> TraceLevels {
-        let Some(course) = self.courses.get(device_idx) else {
+        let Some(series) = self.all_series.get(device_idx) else {
             return TraceLevels::default();
         };
         let changes = || {
-            let numbers = course.changes.iter();
+            let numbers = series.changes.iter();
             numbers.map(|number| &self.trace.changes[*number as usize])
         };
         let mut last = 0;
@@ -70,18 +70,18 @@ impl TraceExplorer {
         });
         let reserved: Vec<ByteDelta> = reserved.collect();
         let has_reserved = reserved.iter().any(|level| *level > ByteDelta::ZERO);
-        let levels = course.levels().iter();
+        let levels = series.levels().iter();
         TraceLevels {
-            at_start: ByteDelta::new(course.at_start),
+            at_start: ByteDelta::new(series.at_start),
             times: changes().map(|change| self.after(change.at)).collect(),
             allocated: levels.map(|level| ByteDelta::new(*level)).collect(),
             reserved: if has_reserved { reserved } else { Vec::new() },
         }
     }
 
-    /// Its operators and kernels, grouped so; memory is that on one device.
+    /// Its operators and kernels in these groups, with their memory on one device.
     pub fn table(&self, by: GroupBy, device_idx: usize) -> OperatorTable {
-        OperatorTable::of(self, by, device_idx)
+        OperatorTable::new(self, by, device_idx)
     }
 
     /// Whether rows can be made of it.
@@ -91,10 +91,10 @@ impl TraceExplorer {
 
     /// Numbers of a device's changes.
     pub(super) fn changes(&self, device_idx: usize) -> impl Iterator<Item = u32> {
-        let course = self.courses.get(device_idx);
-        course
+        let series = self.all_series.get(device_idx);
+        series
             .into_iter()
-            .flat_map(|course| course.changes.iter().copied())
+            .flat_map(|series| series.changes.iter().copied())
     }
 
     pub(super) fn after(&self, at: i64) -> Nanos {
@@ -103,7 +103,7 @@ impl TraceExplorer {
 }
 
 impl TraceLevels {
-    /// How many changes were until an instant.
+    /// Number of changes until an instant.
     fn n_until(&self, at: Nanos) -> usize {
         self.times.partition_point(|time| *time <= at)
     }

@@ -12,26 +12,26 @@ struct Function<'n> {
 }
 
 impl<'n> Function<'n> {
-    fn of(name: &'n str) -> Option<Self> {
+    fn parse(name: &'n str) -> Option<Self> {
         let (place, name) = name.split_once("): ")?;
         let (file, line) = place.rsplit_once('(')?;
         Some(Self { file, line, name })
     }
 }
 
-/// Whether a name is that of a function in neither torch nor Python's own library.
+/// Whether a name belongs to a function in neither torch nor Python's own library.
 pub(super) fn is_outside(name: &str) -> bool {
-    let Some(Function { file, .. }) = Function::of(name) else {
+    let Some(Function { file, .. }) = Function::parse(name) else {
         return false;
     };
     let parts = || file.split(['/', '\\']);
     let first = parts().next().unwrap_or_default();
     let module = first.strip_suffix(".py").unwrap_or(first);
-    // The profiler takes the folders of `sys.path` off, so that Python's own files look like those of the program.
+    // The profiler strips the folders of `sys.path`: Python's own files look like the program's.
     if module == "torch" || is_standard_module(module) || !is_python(file) {
         return false;
     }
-    // Of a file in no folder of `sys.path`, the whole path is there.
+    // A file in no folder of `sys.path` keeps its whole path.
     if file == "<string>" || file.starts_with("<frozen") || file.starts_with("<eval_with_key>") {
         return false;
     }
@@ -41,9 +41,9 @@ pub(super) fn is_outside(name: &str) -> bool {
     !is_standard(file)
 }
 
-/// `step (lm/train.py:9)`, with the cell in place of its file: `step (In [3]:9)`; of a whole cell `In [3]`.
-pub(super) fn words(name: &str, cells: &CellFiles) -> String {
-    let Some(Function { file, line, name }) = Function::of(name) else {
+/// `step (lm/train.py:9)`, with the cell in place of its file: `step (In [3]:9)`; `In [3]` for a whole cell.
+pub(super) fn display_name(name: &str, cells: &CellFiles) -> String {
+    let Some(Function { file, line, name }) = Function::parse(name) else {
         return name.to_owned();
     };
     let cell = cells.name_of(file);
@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn cells_are_named() {
-        let cells = CellFiles::of([("x = 1", "In [3]")]);
-        let check = |name: &str, expected| assert_eq!(words(name, &cells), expected);
+        let cells = CellFiles::new([("x = 1", "In [3]")]);
+        let check = |name: &str, expected| assert_eq!(display_name(name, &cells), expected);
         check(
             "/tmp/ipykernel_4711/3427300630.py(9): step",
             "step (In [3]:9)",

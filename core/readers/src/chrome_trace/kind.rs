@@ -4,7 +4,7 @@ use super::function;
 
 /// What a span is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Kind {
+pub(super) enum SpanKind {
     /// An operator on the CPU.
     Operator,
     /// A call of the device's runtime or driver.
@@ -25,10 +25,10 @@ pub(super) const STEP: &str = "ProfilerStep#";
 /// Names of calls of modules begin with this.
 pub(super) const MODULE: &str = "nn.Module: ";
 
-impl Kind {
+impl SpanKind {
     /// The kind of an event, if it counts: Python's and torch's own functions, spans of the profiler and copies
     /// of ranges on a device do not.
-    pub(super) fn of(category: &str, name: &str, process: &str) -> Option<Self> {
+    pub(super) fn classify(category: &str, name: &str, process: &str) -> Option<Self> {
         let is_any = |names: &[&str]| names.iter().any(|name| category.eq_ignore_ascii_case(name));
         if is_any(&["cpu_op", "operator"]) {
             Some(if name.starts_with(STEP) {

@@ -22,12 +22,12 @@
 //! # Ok::<(), gpumem_readers::json_file::JsonError>(())
 //! ```
 
-mod course;
 mod device;
 mod event;
 mod explorer;
 mod function;
 mod kind;
+mod level_series;
 mod model;
 mod names;
 mod nesting;
@@ -44,9 +44,11 @@ pub use operator_table::{OperatorColumn, OperatorFigures, OperatorTable, Operato
 pub use operators::{GroupBy, Operator, OperatorMemory};
 pub use owners::OperatorOwner;
 pub use range_rows::{RangeRow, range_rows};
-pub use summary::{DeviceLevels, FailedAllocation, PeakPlace, Range, RangeMemory, TraceSummary};
+pub use summary::{
+    FailedAllocation, PeakPlace, RangeMemory, TraceDeviceLevels, TraceRange, TraceSummary,
+};
 
-use model::Trace;
+use model::ChromeTrace;
 use read::TraceSeed;
 
 use super::cell_files::CellFiles;
@@ -67,10 +69,10 @@ pub fn summary(bytes: &[u8]) -> Result<TraceSummary, JsonError> {
 ///
 /// As [`summary()`].
 pub fn summary_in(bytes: &[u8], cells: &CellFiles) -> Result<TraceSummary, JsonError> {
-    Ok(TraceSummary::of(&read_trace(bytes, cells)?))
+    Ok(TraceSummary::new(&read_trace(bytes, cells)?))
 }
 
-fn read_trace(bytes: &[u8], cells: &CellFiles) -> Result<Trace, JsonError> {
+fn read_trace(bytes: &[u8], cells: &CellFiles) -> Result<ChromeTrace, JsonError> {
     let seed = || TraceSeed {
         file_size: bytes.len(),
     };

@@ -1,4 +1,4 @@
-//! A trace as it is in the file, without what is not counted.
+//! A trace as it is in the file, without events that do not count.
 
 use std::collections::HashMap;
 
@@ -6,32 +6,32 @@ use serde::Serialize;
 
 use super::device::TraceDevice;
 use super::function;
-use super::kind::Kind;
-use super::names::Names;
+use super::kind::SpanKind;
+use super::names::InternedNames;
 use crate::cell_files::CellFiles;
 
 /// Times are nanoseconds, as recorded.
 #[derive(Debug)]
-pub(super) struct Trace {
-    pub(super) names: Names,
+pub(super) struct ChromeTrace {
+    pub(super) names: InternedNames,
     pub(super) threads: Vec<Thread>,
-    pub(super) labels: Vec<Label>,
-    pub(super) spans: Vec<Span>,
+    pub(super) labels: Vec<SpanLabel>,
+    pub(super) spans: Vec<TraceSpan>,
     /// Numbers that tie a kernel to the call that launched it, by span.
     pub(super) links: Vec<(i64, u32)>,
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<TraceChange>,
     /// Requests that failed.
-    pub(super) failed: Vec<Change>,
+    pub(super) failed: Vec<TraceChange>,
     pub(super) n_events: usize,
     /// Whether the file has fields that PyTorch's profiler writes beside the events.
     pub(super) has_header: bool,
-    /// Whether these say that memory was recorded.
+    /// Whether these fields say that memory was recorded.
     pub(super) profiled_memory: bool,
     pub(super) worker: Worker,
     /// Models and sizes of devices, by number.
     pub(super) properties: Vec<Properties>,
     thread_numbers: HashMap<Thread, u32>,
-    label_numbers: HashMap<Label, u32>,
+    label_numbers: HashMap<SpanLabel, u32>,
 }
 
 /// Names of a process and a thread in it.
@@ -43,21 +43,21 @@ pub(super) struct Thread {
 
 /// What spans have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Label {
-    pub(super) kind: Kind,
+pub(super) struct SpanLabel {
+    pub(super) kind: SpanKind,
     pub(super) name: u32,
     pub(super) shapes: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Span {
+pub(super) struct TraceSpan {
     pub(super) start: i64,
     pub(super) duration: i64,
     pub(super) thread: u32,
     pub(super) label: u32,
 }
 
-impl Span {
+impl TraceSpan {
     pub(super) const fn end(&self) -> i64 {
         self.start.saturating_add(self.duration)
     }
@@ -65,7 +65,7 @@ impl Span {
 
 /// An allocation, or with negative bytes a free.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Change {
+pub(super) struct TraceChange {
     pub(super) at: i64,
     pub(super) bytes: i64,
     pub(super) address: Option<i64>,
@@ -75,7 +75,7 @@ pub(super) struct Change {
     pub(super) thread: u32,
 }
 
-/// Who wrote the trace, among several.
+/// The worker that wrote the trace, if there are several.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Worker {
     /// Its rank.
@@ -94,10 +94,10 @@ pub(super) struct Properties {
     pub(super) total: Option<u64>,
 }
 
-impl Trace {
+impl ChromeTrace {
     pub(super) fn new() -> Self {
         Self {
-            names: Names::new(),
+            names: InternedNames::new(),
             threads: Vec::new(),
             labels: Vec::new(),
             spans: Vec::new(),
@@ -114,7 +114,7 @@ impl Trace {
         }
     }
 
-    /// Whether nothing in it is of PyTorch's profiler.
+    /// Whether nothing in it comes from PyTorch's profiler.
     pub(super) fn is_foreign(&self) -> bool {
         let is_without = self.spans.is_empty() && self.changes.is_empty() && self.failed.is_empty();
         is_without && self.n_events > 0 && !self.has_header
@@ -133,8 +133,8 @@ impl Trace {
         number_of(thread, threads, thread_numbers)
     }
 
-    pub(super) fn label(&mut self, kind: Kind, name: &str, shapes: &str) -> u32 {
-        let label = Label {
+    pub(super) fn label(&mut self, kind: SpanKind, name: &str, shapes: &str) -> u32 {
+        let label = SpanLabel {
             kind,
             name: self.names.number(name),
             shapes: self.names.number(shapes),
@@ -147,21 +147,21 @@ impl Trace {
         number_of(label, labels, label_numbers)
     }
 
-    pub(super) fn label_of(&self, span: &Span) -> Label {
+    pub(super) fn label_of(&self, span: &TraceSpan) -> SpanLabel {
         self.labels[span.label as usize]
     }
 
-    /// The number of a span's name; that of the empty text for no span.
+    /// The number of a span's name; the empty text's number for no span.
     pub(super) fn name_of(&self, span: u32) -> u32 {
         let span = self.spans.get(span as usize);
         span.map_or(0, |span| self.label_of(span).name)
     }
 
-    /// Names functions as people do, once every event is read.
+    /// Shortens functions' names once every event is read.
     pub(super) fn name_functions(&mut self, cells: &CellFiles) {
         for label in &mut self.labels {
-            if label.kind == Kind::Function {
-                let words = function::words(self.names.text(label.name), cells);
+            if label.kind == SpanKind::Function {
+                let words = function::display_name(self.names.text(label.name), cells);
                 label.name = self.names.number(&words);
             }
         }
@@ -171,7 +171,7 @@ impl Trace {
         self.threads[thread as usize].process
     }
 
-    /// About what reading and summing it up takes, in bytes.
+    /// About how many bytes reading and summing it up takes.
     pub(super) fn n_bytes(&self) -> usize {
         let rows = self.threads.len() + 4 * self.labels.len();
         self.names.n_bytes()

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 /// Texts by number; number 0 is the empty text.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct InternedNames {
     texts: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, u32>,
     n_bytes: usize,
 }
 
-impl Names {
+impl InternedNames {
     pub(super) fn new() -> Self {
         let mut names = Self {
             texts: Vec::new(),
@@ -38,7 +38,7 @@ impl Names {
         self.texts.get(number as usize).map_or("", |text| text)
     }
 
-    /// About what they take.
+    /// About how many bytes they take.
     pub(super) const fn n_bytes(&self) -> usize {
         self.n_bytes
     }

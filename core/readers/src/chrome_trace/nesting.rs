@@ -1,28 +1,28 @@
-//! Which span holds which, in each thread.
+//! Which span contains which, in each thread.
 
 use std::cmp::Reverse;
 
-use super::kind::Kind;
-use super::model::Trace;
+use super::kind::SpanKind;
+use super::model::ChromeTrace;
 
 /// Stands for no span.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Where each span and each change of memory stands.
+/// The spans around each span and each change of memory.
 #[derive(Debug)]
 pub(super) struct Nesting {
     /// By span.
-    pub(super) spans: Vec<Place>,
+    pub(super) spans: Vec<EnclosingSpans>,
     /// By change: the innermost operator or call, module and function.
-    pub(super) changes: Vec<Place>,
-    /// Numbers of the spans that may hold others, each before what is inside of it.
+    pub(super) changes: Vec<EnclosingSpans>,
+    /// Numbers of the spans that may contain others, outer before inner.
     pub(super) order: Vec<u32>,
 }
 
 /// The spans around something; numbers of spans, or [`NONE`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
-    /// The innermost operator or call of the runtime; of such a span, the one around it.
+pub(super) struct EnclosingSpans {
+    /// The innermost operator or call of the runtime; for such a span, the one around it.
     pub(super) operator: u32,
     /// The outermost operator.
     pub(super) outermost: u32,
@@ -30,13 +30,13 @@ pub(super) struct Place {
     pub(super) module: u32,
     /// The innermost Python function.
     pub(super) function: u32,
-    /// The innermost range; of a range, the one around it.
+    /// The innermost range; for a range, the one around it.
     pub(super) range: u32,
-    /// Of an operator: nanoseconds in operators directly inside. Of a range: how many are around it.
+    /// For an operator: nanoseconds in operators directly inside. For a range: how many are around it.
     pub(super) inside: u64,
 }
 
-const NOWHERE: Place = Place {
+const NOWHERE: EnclosingSpans = EnclosingSpans {
     operator: NONE,
     outermost: NONE,
     module: NONE,
@@ -46,35 +46,35 @@ const NOWHERE: Place = Place {
 };
 
 /// A span that is open.
-struct Open {
+struct OpenSpan {
     end: i64,
-    /// What is innermost inside of it.
-    place: Place,
+    /// The innermost spans inside it.
+    place: EnclosingSpans,
 }
 
 /// What happens in a thread, in order.
 #[derive(Clone, Copy)]
-enum Item {
+enum ThreadItem {
     Span(u32),
     Change(u32),
 }
 
 impl Nesting {
-    pub(super) fn of(trace: &Trace) -> Self {
+    pub(super) fn new(trace: &ChromeTrace) -> Self {
         let mut nesting = Self {
             spans: vec![NOWHERE; trace.spans.len()],
             changes: vec![NOWHERE; trace.changes.len()],
             order: Vec::new(),
         };
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<OpenSpan> = Vec::new();
         let mut thread = NONE;
         for item in in_order(trace) {
             let (at, of_thread) = match item {
-                Item::Span(number) => {
+                ThreadItem::Span(number) => {
                     let span = &trace.spans[number as usize];
                     (span.start, span.thread)
                 }
-                Item::Change(number) => {
+                ThreadItem::Change(number) => {
                     let change = &trace.changes[number as usize];
                     (change.at, change.thread)
                 }
@@ -83,8 +83,8 @@ impl Nesting {
                 open.clear();
                 thread = of_thread;
             }
-            // A change at a span's last instant is still inside of it.
-            let is_span = matches!(item, Item::Span(_));
+            // A change at a span's last instant is still inside it.
+            let is_span = matches!(item, ThreadItem::Span(_));
             while open
                 .last()
                 .is_some_and(|open| open.end < at || is_span && open.end == at)
@@ -93,8 +93,8 @@ impl Nesting {
             }
             let place = open.last().map_or(NOWHERE, |open| open.place);
             match item {
-                Item::Change(number) => nesting.changes[number as usize] = place,
-                Item::Span(number) => {
+                ThreadItem::Change(number) => nesting.changes[number as usize] = place,
+                ThreadItem::Span(number) => {
                     nesting.order.push(number);
                     open.extend(nesting.enter(trace, number, place));
                 }
@@ -103,24 +103,29 @@ impl Nesting {
         nesting
     }
 
-    fn enter(&mut self, trace: &Trace, number: u32, around: Place) -> Option<Open> {
+    fn enter(
+        &mut self,
+        trace: &ChromeTrace,
+        number: u32,
+        around: EnclosingSpans,
+    ) -> Option<OpenSpan> {
         let span = &trace.spans[number as usize];
         let own = &mut self.spans[number as usize];
-        *own = Place {
+        *own = EnclosingSpans {
             inside: 0,
             ..around
         };
         let mut place = around;
         match trace.label_of(span).kind {
-            Kind::Kernel => return None,
-            Kind::Module => place.module = number,
-            Kind::Function => place.function = number,
-            Kind::Range => {
+            SpanKind::Kernel => return None,
+            SpanKind::Module => place.module = number,
+            SpanKind::Function => place.function = number,
+            SpanKind::Range => {
                 own.inside = around.inside;
                 place.inside = around.inside + 1;
                 place.range = number;
             }
-            Kind::Operator | Kind::Runtime => {
+            SpanKind::Operator | SpanKind::Runtime => {
                 place.operator = number;
                 if around.outermost == NONE {
                     place.outermost = number;
@@ -131,7 +136,7 @@ impl Nesting {
             }
         }
         let end = span.end();
-        Some(Open { end, place })
+        Some(OpenSpan { end, place })
     }
 }
 
@@ -143,13 +148,15 @@ impl Nesting {
     }
 }
 
-fn in_order(trace: &Trace) -> Vec<Item> {
+fn in_order(trace: &ChromeTrace) -> Vec<ThreadItem> {
     let spans = trace.spans.iter().enumerate();
-    let spans = spans.filter(|(_, span)| trace.label_of(span).kind != Kind::Kernel);
-    let mut items: Vec<Item> = spans.map(|(number, _)| Item::Span(number as u32)).collect();
-    items.extend((0..trace.changes.len()).map(|number| Item::Change(number as u32)));
+    let spans = spans.filter(|(_, span)| trace.label_of(span).kind != SpanKind::Kernel);
+    let mut items: Vec<ThreadItem> = spans
+        .map(|(number, _)| ThreadItem::Span(number as u32))
+        .collect();
+    items.extend((0..trace.changes.len()).map(|number| ThreadItem::Change(number as u32)));
     items.sort_unstable_by_key(|item| match *item {
-        Item::Span(number) => {
+        ThreadItem::Span(number) => {
             let span = &trace.spans[number as usize];
             (
                 span.thread,
@@ -159,7 +166,7 @@ fn in_order(trace: &Trace) -> Vec<Item> {
                 number,
             )
         }
-        Item::Change(number) => {
+        ThreadItem::Change(number) => {
             let change = &trace.changes[number as usize];
             (change.thread, change.at, true, Reverse(0), number)
         }

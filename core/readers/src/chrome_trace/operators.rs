@@ -5,14 +5,14 @@ use std::hash::Hash;
 
 use serde::Serialize;
 
-use super::course::Course;
-use super::kind::Kind;
-use super::model::Trace;
+use super::kind::SpanKind;
+use super::level_series::TraceLevelSeries;
+use super::model::ChromeTrace;
 use super::nesting::{NONE, Nesting};
 use gpumem_model::named;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
-/// What the calls of one operator took, or the runs of one kernel.
+/// Time and memory of one operator's calls, or of one kernel's runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Operator {
     /// Its name.
@@ -21,15 +21,15 @@ pub struct Operator {
     pub within: Option<String>,
     /// Whether it is a call of the device's runtime or driver.
     pub is_runtime: bool,
-    /// How often.
+    /// Number of calls.
     pub n_calls: usize,
-    /// From begin to end, of all calls that are not inside of another one.
+    /// Sum of durations, without calls inside another call of the operator.
     #[serde(rename = "total_nanos")]
     pub total: Nanos,
-    /// The same, without operators inside.
+    /// Sum of durations, without operators inside.
     #[serde(rename = "self_nanos")]
     pub own: Nanos,
-    /// What the kernels took that it launched itself.
+    /// Time of the kernels that it launched itself.
     #[serde(rename = "device_nanos")]
     pub on_device: Nanos,
     /// What it allocated and freed itself, by device.
@@ -50,7 +50,7 @@ pub struct OperatorMemory {
 }
 
 named! {
-    /// What rows are made of.
+    /// How calls are grouped into rows.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
     pub enum GroupBy {
         /// One for each name.
@@ -74,13 +74,13 @@ impl Operator {
 }
 
 /// Rows by a key.
-struct Rows<K> {
+struct OperatorRows<K> {
     all: Vec<Operator>,
     numbers: HashMap<K, usize>,
     memory: HashMap<(usize, usize), usize>,
 }
 
-impl<K: Eq + Hash> Rows<K> {
+impl<K: Eq + Hash> OperatorRows<K> {
     fn new() -> Self {
         Self {
             all: Vec::new(),
@@ -126,13 +126,13 @@ impl<K: Eq + Hash> Rows<K> {
 
 /// The operators' rows, longest own time first.
 pub(super) fn operators(
-    trace: &Trace,
+    trace: &ChromeTrace,
     nesting: &Nesting,
-    courses: &[Course],
+    all_series: &[TraceLevelSeries],
     by: GroupBy,
 ) -> Vec<Operator> {
-    let mut rows = Rows::new();
-    let is_operator = |kind| matches!(kind, Kind::Operator | Kind::Runtime);
+    let mut rows = OperatorRows::new();
+    let is_operator = |kind| matches!(kind, SpanKind::Operator | SpanKind::Runtime);
     let key_of = |span: u32| {
         let label = trace.label_of(&trace.spans[span as usize]);
         let within = match by {
@@ -143,18 +143,18 @@ pub(super) fn operators(
         };
         (label.kind, label.name, within)
     };
-    let row_of = |rows: &mut Rows<_>, span: u32| {
+    let row_of = |rows: &mut OperatorRows<_>, span: u32| {
         let (kind, name, within) = key_of(span);
         rows.number((kind, name, within), || Operator {
             name: trace.names.text(name).to_owned(),
             within: within
                 .map(|within| trace.names.text(within).to_owned())
                 .filter(|within| !within.is_empty()),
-            is_runtime: kind == Kind::Runtime,
+            is_runtime: kind == SpanKind::Runtime,
             ..Operator::default()
         })
     };
-    // The time of a call that is inside of another one of its row is part of that one's.
+    // The time of a call inside another call of its row is part of the outer one.
     let is_inner = |span: u32| {
         let mut around = nesting.around(span);
         around.any(|outer| key_of(outer) == key_of(span))
@@ -166,9 +166,9 @@ pub(super) fn operators(
             let duration = nanos(span.duration);
             row.n_calls += 1;
             if !is_inner(number as u32) {
-                row.total = row.total + duration;
+                row.total += duration;
             }
-            row.own = row.own + duration.since(Nanos::new(nesting.spans[number].inside));
+            row.own += duration.since(Nanos::new(nesting.spans[number].inside));
         }
     }
     for (kernel, launch) in launches(trace) {
@@ -176,10 +176,10 @@ pub(super) fn operators(
         let launched_by = if operator == NONE { launch } else { operator };
         let row = row_of(&mut rows, launched_by);
         let row = &mut rows.all[row];
-        row.on_device = row.on_device + nanos(trace.spans[kernel as usize].duration);
+        row.on_device += nanos(trace.spans[kernel as usize].duration);
     }
-    for (device_idx, course) in courses.iter().enumerate() {
-        for change in &course.changes {
+    for (device_idx, series) in all_series.iter().enumerate() {
+        for change in &series.changes {
             let operator = nesting.changes[*change as usize].operator;
             if operator != NONE {
                 let row = row_of(&mut rows, operator);
@@ -191,18 +191,18 @@ pub(super) fn operators(
 }
 
 /// The kernels' rows, longest time first.
-pub(super) fn kernels(trace: &Trace) -> Vec<Operator> {
-    let mut rows = Rows::new();
+pub(super) fn kernels(trace: &ChromeTrace) -> Vec<Operator> {
+    let mut rows = OperatorRows::new();
     for span in &trace.spans {
         let label = trace.label_of(span);
-        if label.kind == Kind::Kernel {
+        if label.kind == SpanKind::Kernel {
             let row = rows.number(label.name, || Operator {
                 name: trace.names.text(label.name).to_owned(),
                 ..Operator::default()
             });
             let row = &mut rows.all[row];
             row.n_calls += 1;
-            row.total = row.total + nanos(span.duration);
+            row.total += nanos(span.duration);
             (row.own, row.on_device) = (row.total, row.total);
         }
     }
@@ -210,17 +210,17 @@ pub(super) fn kernels(trace: &Trace) -> Vec<Operator> {
 }
 
 /// Kernels with the calls that launched them.
-pub(super) fn launches(trace: &Trace) -> impl Iterator<Item = (u32, u32)> {
+pub(super) fn launches(trace: &ChromeTrace) -> impl Iterator<Item = (u32, u32)> {
     let kind = |span: u32| trace.label_of(&trace.spans[span as usize]).kind;
     let calls = trace
         .links
         .iter()
-        .filter(move |(_, span)| kind(*span) == Kind::Runtime);
+        .filter(move |(_, span)| kind(*span) == SpanKind::Runtime);
     let calls: HashMap<i64, u32> = calls.copied().collect();
     trace
         .links
         .iter()
-        .filter(move |(_, span)| kind(*span) == Kind::Kernel)
+        .filter(move |(_, span)| kind(*span) == SpanKind::Kernel)
         .filter_map(move |(link, span)| Some((*span, *calls.get(link)?)))
 }
 

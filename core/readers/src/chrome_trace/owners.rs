@@ -1,11 +1,11 @@
-//! Which operators allocated what is there, at the peak and at the end.
+//! Which operators allocated the live memory, at the peak and at the end.
 
 use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 
-use super::course::Course;
-use super::model::Trace;
+use super::level_series::TraceLevelSeries;
+use super::model::ChromeTrace;
 use super::nesting::Nesting;
 use gpumem_model::units::Bytes;
 
@@ -16,31 +16,31 @@ pub struct OperatorOwner {
     pub operator: Option<String>,
     /// The innermost operator, if it is another one.
     pub allocated_by: Option<String>,
-    /// The innermost module, if recorded. Those whose names differ in their number only are one: `Linear_0 … 39`.
+    /// The innermost module, if recorded. Modules whose names differ only in their number are one: `Linear_0 … 39`.
     pub module: Option<String>,
     /// The innermost Python function outside of torch, if recorded: `step (In [3]:9)`, with the line where it
     /// begins.
     pub function: Option<String>,
-    /// What they take.
+    /// Their bytes.
     pub bytes: Bytes,
-    /// How many allocations.
+    /// Number of allocations.
     pub n_blocks: usize,
 }
 
-/// Allocations that are not freed, by number, at a course's peak and at its end.
-pub(super) struct Alive {
+/// Numbers of the live allocations at a series' peak and at its end.
+pub(super) struct LiveAllocations {
     pub(super) at_peak: Vec<u32>,
     pub(super) at_end: Vec<u32>,
 }
 
-impl Alive {
+impl LiveAllocations {
     /// `None` if the trace has no addresses.
-    pub(super) fn of(trace: &Trace, course: &Course) -> Option<Self> {
-        let (_, peak) = course.peak();
+    pub(super) fn new(trace: &ChromeTrace, series: &TraceLevelSeries) -> Option<Self> {
+        let (_, peak) = series.peak();
         let mut live: HashMap<i64, u32> = HashMap::new();
         let mut at_peak = Vec::new();
         let mut has_addresses = false;
-        for (position, number) in course.changes.iter().enumerate() {
+        for (position, number) in series.changes.iter().enumerate() {
             let change = &trace.changes[*number as usize];
             if let Some(address) = change.address {
                 has_addresses = true;
@@ -60,13 +60,13 @@ impl Alive {
 }
 
 /// The owners of these allocations, largest first.
-pub(super) fn owners(trace: &Trace, nesting: &Nesting, alive: &[u32]) -> Vec<OperatorOwner> {
+pub(super) fn owners(trace: &ChromeTrace, nesting: &Nesting, alive: &[u32]) -> Vec<OperatorOwner> {
     let name = |span: u32| {
         let span = trace.spans.get(span as usize)?;
         Some(trace.label_of(span).name)
     };
     let text = |name: u32| trace.names.text(name);
-    let mut sums: HashMap<_, Sum> = HashMap::new();
+    let mut sums: HashMap<_, OwnerSum> = HashMap::new();
     for number in alive {
         let place = nesting.changes[*number as usize];
         let module = name(place.module).map(|name| without_number(text(name)));
@@ -111,10 +111,9 @@ pub(super) fn owners(trace: &Trace, nesting: &Nesting, alive: &[u32]) -> Vec<Ope
 }
 
 #[derive(Default)]
-struct Sum {
+struct OwnerSum {
     bytes: Bytes,
     n_blocks: usize,
-    /// Those of the modules.
     numbers: BTreeSet<u32>,
 }
 

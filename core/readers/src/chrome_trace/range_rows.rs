@@ -1,22 +1,22 @@
-//! Steps and labelled ranges as rows: those of one label in one range are one row.
+//! Steps and labelled ranges as rows: ranges with the same label inside one range share a row.
 
 use std::collections::HashMap;
 
-use super::summary::{Range, RangeMemory};
+use super::summary::{RangeMemory, TraceRange};
 use gpumem_model::units::{ByteDelta, Nanos};
 
-/// A step, or the ranges of one label inside of one step or range.
+/// A step, or the ranges with one label inside a step or range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeRow {
     /// Its label.
     pub name: String,
     /// How many rows are around it.
     pub depth: usize,
-    /// How many ranges it is of.
+    /// Number of ranges in it.
     pub n_ranges: usize,
     /// When the first one starts after the trace's start, and when the last one ends.
     pub extent: (Nanos, Nanos),
-    /// From begin to end, of all of them.
+    /// Sum of their durations.
     pub time: Nanos,
     /// By device: the sum of what was kept, and the highest peak.
     pub memory: Vec<RangeMemory>,
@@ -24,7 +24,7 @@ pub struct RangeRow {
 
 /// Rows of a trace's ranges, each before those inside of it. A range of another thread, which has none around
 /// it, is inside of the step during which it starts. Ranges that are inside of nothing have a row each.
-pub fn range_rows(ranges: &[Range]) -> Vec<RangeRow> {
+pub fn range_rows(ranges: &[TraceRange]) -> Vec<RangeRow> {
     let mut rows: Vec<RangeRow> = Vec::new();
     let mut inside: Vec<Vec<usize>> = Vec::new();
     let mut outermost = Vec::new();
@@ -69,10 +69,10 @@ pub fn range_rows(ranges: &[Range]) -> Vec<RangeRow> {
     nested(rows, &inside, outermost)
 }
 
-fn add(row: &mut RangeRow, range: &Range) {
+fn add(row: &mut RangeRow, range: &TraceRange) {
     row.n_ranges += 1;
     row.extent.1 = row.extent.1.max(range.start + range.duration);
-    row.time = row.time + range.duration;
+    row.time += range.duration;
     for more in &range.memory {
         let mut memory = row.memory.iter_mut();
         match memory.find(|memory| memory.device_idx == more.device_idx) {
@@ -102,13 +102,13 @@ fn nested(rows: Vec<RangeRow>, inside: &[Vec<usize>], outermost: Vec<usize>) -> 
 mod tests {
     use super::*;
 
-    fn range(name: &str, parent_idx: Option<usize>, start: u64, kept: i64) -> Range {
+    fn range(name: &str, parent_idx: Option<usize>, start: u64, kept: i64) -> TraceRange {
         let memory = RangeMemory {
             device_idx: 0,
             kept: ByteDelta::new(kept),
             peak: ByteDelta::new(kept.abs() * 2),
         };
-        Range {
+        TraceRange {
             name: name.to_owned(),
             is_step: name.starts_with("step"),
             parent_idx,

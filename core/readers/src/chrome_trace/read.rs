@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::event::{EventSeed, Fields};
-use super::model::{Properties, Trace, Worker};
+use super::event::{EventFields, EventSeed};
+use super::model::{ChromeTrace, Properties, Worker};
 use crate::json_file::{LARGEST_RATIO, Scalar, TextInto, max_memory, own_seed};
 use gpumem_model::units::count;
 
@@ -26,14 +26,14 @@ pub(super) struct TraceSeed {
 own_seed!(TraceSeed, deserialize_any);
 
 impl<'de> Visitor<'de> for TraceSeed {
-    type Value = Trace;
+    type Value = ChromeTrace;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a trace of PyTorch's profiler, which is an object or a list of events")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Trace, A::Error> {
-        let mut trace = Trace::new();
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<ChromeTrace, A::Error> {
+        let mut trace = ChromeTrace::new();
         EventsSeed {
             trace: &mut trace,
             file_size: self.file_size,
@@ -42,8 +42,8 @@ impl<'de> Visitor<'de> for TraceSeed {
         known(trace)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Trace, A::Error> {
-        let mut trace = Trace::new();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ChromeTrace, A::Error> {
+        let mut trace = ChromeTrace::new();
         let mut has_events = false;
         let mut others = Vec::new();
         let mut key = String::new();
@@ -86,7 +86,7 @@ impl<'de> Visitor<'de> for TraceSeed {
 }
 
 /// The trace, if it is one of PyTorch's profiler.
-fn known<E: Error>(trace: Trace) -> Result<Trace, E> {
+fn known<E: Error>(trace: ChromeTrace) -> Result<ChromeTrace, E> {
     if !trace.is_foreign() {
         return Ok(trace);
     }
@@ -98,7 +98,7 @@ fn known<E: Error>(trace: Trace) -> Result<Trace, E> {
 }
 
 struct EventsSeed<'t> {
-    trace: &'t mut Trace,
+    trace: &'t mut ChromeTrace,
     file_size: usize,
 }
 
@@ -114,7 +114,7 @@ impl<'de> Visitor<'de> for EventsSeed<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         let Self { trace, file_size } = self;
         let budget = max_memory(file_size);
-        let mut fields = Fields::default();
+        let mut fields = EventFields::default();
         loop {
             let seed = EventSeed {
                 trace,

@@ -2,13 +2,13 @@
 
 use serde::{Serialize, Serializer};
 
-use super::course::Course;
 use super::device::TraceDevice;
-use super::kind::{Kind, STEP};
-use super::model::{Change, Trace, Worker};
+use super::kind::{STEP, SpanKind};
+use super::level_series::TraceLevelSeries;
+use super::model::{ChromeTrace, TraceChange, Worker};
 use super::nesting::{NONE, Nesting};
 use super::operators::{GroupBy, Operator, kernels, nanos, operators};
-use super::owners::{Alive, OperatorOwner, owners};
+use super::owners::{LiveAllocations, OperatorOwner, owners};
 use gpumem_analyzer::{Growth, classify_growth};
 use gpumem_model::rules::Rules;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
@@ -16,10 +16,10 @@ use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 /// Levels within ranges are counted for this many devices, those with the highest peaks.
 const N_WITH_RANGES: usize = 8;
 
-/// What a trace shows.
+/// A trace's devices, ranges, operators and kernels.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TraceSummary {
-    /// Who wrote it, among several.
+    /// The worker that wrote it, if there are several.
     #[serde(flatten)]
     pub worker: Worker,
     /// Number of events in the file.
@@ -31,12 +31,12 @@ pub struct TraceSummary {
     #[serde(skip)]
     pub profiled_memory: bool,
     /// Devices with changes of memory: the CPU last, highest peak first.
-    pub devices: Vec<DeviceLevels>,
+    pub devices: Vec<TraceDeviceLevels>,
     /// Requests that failed.
     #[serde(rename = "failed_requests")]
     pub failed: Vec<FailedAllocation>,
     /// Steps and labelled ranges in the order of their start.
-    pub ranges: Vec<Range>,
+    pub ranges: Vec<TraceRange>,
     /// By name, longest own time first.
     pub operators: Vec<Operator>,
     /// By name and shapes; empty if no shapes were recorded.
@@ -55,7 +55,7 @@ pub struct TraceSummary {
 
 /// A process's memory on one device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct DeviceLevels {
+pub struct TraceDeviceLevels {
     /// Which device.
     #[serde(rename = "label")]
     pub device: TraceDevice,
@@ -141,7 +141,7 @@ pub struct PeakPlace {
 
 /// A step or a labelled range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Range {
+pub struct TraceRange {
     /// Its label.
     pub name: String,
     /// Whether it is a step of the profiler.
@@ -179,7 +179,7 @@ pub struct RangeMemory {
 pub struct FailedAllocation {
     /// Which device.
     pub device: TraceDevice,
-    /// What was wanted.
+    /// The requested bytes.
     #[serde(rename = "wanted_bytes")]
     pub wanted: Bytes,
     /// Allocated at that moment, if recorded.
@@ -195,15 +195,23 @@ pub struct FailedAllocation {
 
 impl TraceSummary {
     /// Sums up a trace.
-    pub(super) fn of(trace: &Trace) -> Self {
-        Self::with(trace, &Nesting::of(trace), &by_peak(Course::all(trace)))
+    pub(super) fn new(trace: &ChromeTrace) -> Self {
+        Self::with(
+            trace,
+            &Nesting::new(trace),
+            &by_peak(TraceLevelSeries::all(trace)),
+        )
     }
 
     /// Sums up a trace whose calls and levels are known; the highest peak first, as [`by_peak`] has them.
-    pub(super) fn with(trace: &Trace, nesting: &Nesting, courses: &[Course]) -> Self {
+    pub(super) fn with(
+        trace: &ChromeTrace,
+        nesting: &Nesting,
+        all_series: &[TraceLevelSeries],
+    ) -> Self {
         let (start, end) = extent(trace);
-        let spans = Ranges::of(trace);
-        let context = Context {
+        let spans = Ranges::new(trace);
+        let context = SummaryContext {
             trace,
             nesting,
             start,
@@ -216,15 +224,15 @@ impl TraceSummary {
                 Vec::new()
             }
         };
-        let rows = |by| operators(trace, nesting, courses, by);
+        let rows = |by| operators(trace, nesting, all_series, by);
         let is_within = |row: &Operator| row.within.is_some();
         Self {
             worker: trace.worker.clone(),
             duration: nanos(end.saturating_sub(start)),
             n_events: trace.n_events,
             profiled_memory: trace.profiled_memory,
-            devices: context.devices(courses),
-            ranges: context.all_ranges(courses),
+            devices: context.devices(all_series),
+            ranges: context.all_ranges(all_series),
             failed: trace
                 .failed
                 .iter()
@@ -250,16 +258,16 @@ impl TraceSummary {
 }
 
 /// The CPU last, the highest peak first.
-pub(super) fn by_peak(mut courses: Vec<Course>) -> Vec<Course> {
-    courses.sort_by_key(|course| (course.device.is_cpu(), std::cmp::Reverse(course.peak().0)));
-    courses
+pub(super) fn by_peak(mut all_series: Vec<TraceLevelSeries>) -> Vec<TraceLevelSeries> {
+    all_series.sort_by_key(|series| (series.device.is_cpu(), std::cmp::Reverse(series.peak().0)));
+    all_series
 }
 
 /// First start and last end, of what counts.
-pub(super) fn extent(trace: &Trace) -> (i64, i64) {
+pub(super) fn extent(trace: &ChromeTrace) -> (i64, i64) {
     let spans = trace.spans.iter();
     let starts = spans.clone().map(|span| span.start);
-    let ends = spans.map(super::model::Span::end);
+    let ends = spans.map(super::model::TraceSpan::end);
     let changes = trace.changes.iter().map(|change| change.at);
     let start = starts.chain(changes.clone()).min().unwrap_or(0);
     let end = ends.chain(changes).max().unwrap_or(0);
@@ -274,9 +282,9 @@ struct Ranges {
 }
 
 impl Ranges {
-    fn of(trace: &Trace) -> Self {
+    fn new(trace: &ChromeTrace) -> Self {
         let is_range =
-            |span: &u32| trace.label_of(&trace.spans[*span as usize]).kind == Kind::Range;
+            |span: &u32| trace.label_of(&trace.spans[*span as usize]).kind == SpanKind::Range;
         let mut spans: Vec<u32> = (0..trace.spans.len() as u32).filter(is_range).collect();
         spans.sort_by_key(|span| {
             let span = &trace.spans[*span as usize];
@@ -290,14 +298,14 @@ impl Ranges {
     }
 }
 
-struct Context<'t> {
-    trace: &'t Trace,
+struct SummaryContext<'t> {
+    trace: &'t ChromeTrace,
     nesting: &'t Nesting,
     start: i64,
     ranges: &'t Ranges,
 }
 
-impl Context<'_> {
+impl SummaryContext<'_> {
     fn after(&self, at: i64) -> Nanos {
         nanos(at.saturating_sub(self.start))
     }
@@ -326,51 +334,51 @@ impl Context<'_> {
         })
     }
 
-    fn devices(&self, courses: &[Course]) -> Vec<DeviceLevels> {
-        let is_other = |course: &Course| course.process != courses[0].process;
-        let has_processes = courses.iter().any(is_other);
-        let enumerated = courses.iter().enumerate();
+    fn devices(&self, all_series: &[TraceLevelSeries]) -> Vec<TraceDeviceLevels> {
+        let is_other = |series: &TraceLevelSeries| series.process != all_series[0].process;
+        let has_processes = all_series.iter().any(is_other);
+        let enumerated = all_series.iter().enumerate();
         enumerated
-            .map(|(idx, course)| DeviceLevels {
-                process: has_processes.then(|| self.trace.names.text(course.process).to_owned()),
-                ..self.device(course, idx < N_WITH_RANGES)
+            .map(|(idx, series)| TraceDeviceLevels {
+                process: has_processes.then(|| self.trace.names.text(series.process).to_owned()),
+                ..self.device(series, idx < N_WITH_RANGES)
             })
             .collect()
     }
 
-    fn device(&self, course: &Course, has_ranges: bool) -> DeviceLevels {
-        let (peak, position) = course.peak();
+    fn device(&self, series: &TraceLevelSeries, has_ranges: bool) -> TraceDeviceLevels {
+        let (peak, position) = series.peak();
         let change = |number: u32| &self.trace.changes[number as usize];
-        let reserved = course
+        let reserved = series
             .changes
             .iter()
             .filter_map(|number| change(*number).reserved);
         let properties = self.trace.properties.iter().find(|properties| {
-            course.device.kind == 1 && properties.number == Some(course.device.number)
+            series.device.kind == 1 && properties.number == Some(series.device.number)
         });
-        let alive = Alive::of(self.trace, course);
+        let alive = LiveAllocations::new(self.trace, series);
         let owners = |alive: &[u32]| owners(self.trace, self.nesting, alive);
         let ends = if has_ranges {
-            self.step_ends(course.process)
+            self.step_ends(series.process)
         } else {
             Vec::new()
         };
-        let after_steps: Vec<i64> = ends.iter().map(|end| course.until(*end)).collect();
-        DeviceLevels {
-            device: course.device,
+        let after_steps: Vec<i64> = ends.iter().map(|end| series.until(*end)).collect();
+        TraceDeviceLevels {
+            device: series.device,
             process: None,
             model: properties.map(|properties| properties.name.clone()),
             total: properties
                 .and_then(|properties| properties.total)
                 .map(Bytes::new),
-            is_absolute: course.is_absolute,
-            n_changes: course.changes.len(),
-            at_start: ByteDelta::new(course.at_start),
+            is_absolute: series.is_absolute,
+            n_changes: series.changes.len(),
+            at_start: ByteDelta::new(series.at_start),
             peak: ByteDelta::new(peak),
-            peak_place: position.map(|position| self.place(course, position, has_ranges)),
+            peak_place: position.map(|position| self.place(series, position, has_ranges)),
             owners_at_peak: alive.as_ref().map(|alive| owners(&alive.at_peak)),
             owners_at_end: alive.as_ref().map(|alive| owners(&alive.at_end)),
-            at_end: ByteDelta::new(course.at_end()),
+            at_end: ByteDelta::new(series.at_end()),
             peak_reserved: reserved.max().filter(|peak| *peak > 0).map(Bytes::new),
             growth: growth(&after_steps),
             after_steps: after_steps.into_iter().map(ByteDelta::new).collect(),
@@ -384,12 +392,12 @@ impl Context<'_> {
             .collect()
     }
 
-    fn place(&self, course: &Course, position: usize, has_ranges: bool) -> PeakPlace {
-        let number = course.changes[position] as usize;
+    fn place(&self, series: &TraceLevelSeries, position: usize, has_ranges: bool) -> PeakPlace {
+        let number = series.changes[position] as usize;
         let at = self.trace.changes[number].at;
         let place = self.nesting.changes[number];
         let step = self
-            .steps(course.process)
+            .steps(series.process)
             .take_while(|_| has_ranges)
             .find(|step| {
                 let step = &self.trace.spans[*step as usize];
@@ -406,27 +414,26 @@ impl Context<'_> {
         }
     }
 
-    fn all_ranges(&self, courses: &[Course]) -> Vec<Range> {
+    fn all_ranges(&self, all_series: &[TraceLevelSeries]) -> Vec<TraceRange> {
         let spans = self.ranges.spans.iter();
-        spans.map(|span| self.range(*span, courses)).collect()
+        spans.map(|span| self.range(*span, all_series)).collect()
     }
 
-    fn range(&self, number: u32, courses: &[Course]) -> Range {
+    fn range(&self, number: u32, all_series: &[TraceLevelSeries]) -> TraceRange {
         let span = &self.trace.spans[number as usize];
         let process = self.trace.process_of(span.thread);
         let place = self.nesting.spans[number as usize];
         let parent = self.ranges.indices.get(place.range as usize);
         let (start, end) = (span.start, span.end());
-        let courses = courses.iter().take(N_WITH_RANGES).enumerate();
-        let memory =
-            courses
-                .filter(|(_, course)| course.process == process)
-                .map(|(device_idx, course)| RangeMemory {
-                    device_idx,
-                    kept: ByteDelta::new(course.until(end).saturating_sub(course.before(start))),
-                    peak: ByteDelta::new(course.peak_within(start, end)),
-                });
-        Range {
+        let all_series = all_series.iter().take(N_WITH_RANGES).enumerate();
+        let memory = all_series
+            .filter(|(_, series)| series.process == process)
+            .map(|(device_idx, series)| RangeMemory {
+                device_idx,
+                kept: ByteDelta::new(series.until(end).saturating_sub(series.before(start))),
+                peak: ByteDelta::new(series.peak_within(start, end)),
+            });
+        TraceRange {
             name: self.name(number).unwrap_or_default(),
             is_step: self.is_step(number),
             parent_idx: parent.map(|idx| *idx as usize),
@@ -437,7 +444,7 @@ impl Context<'_> {
         }
     }
 
-    fn failed(&self, failed: &Change) -> FailedAllocation {
+    fn failed(&self, failed: &TraceChange) -> FailedAllocation {
         FailedAllocation {
             device: failed.device,
             wanted: Bytes::new(failed.bytes.unsigned_abs()),
@@ -448,7 +455,7 @@ impl Context<'_> {
     }
 }
 
-/// Relative levels may be negative: their differences are what is judged.
+/// Relative levels may be negative; only their differences count.
 fn growth(levels: &[i64]) -> Option<Growth> {
     let lowest = levels.iter().min()?;
     let levels: Vec<Bytes> = levels

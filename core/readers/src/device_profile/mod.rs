@@ -30,7 +30,7 @@ use super::container::is_gzip;
 use super::read_error::ReadError;
 use gpumem_model::units::Bytes;
 
-/// What such a file is called in a report.
+/// The name of such a file in a report.
 pub const TITLE: &str = "device memory profile";
 
 /// A packed profile may unpack to this many times its size, or to 16 MiB if that is more.
@@ -40,14 +40,14 @@ const MIN_UNPACKED: u64 = 16 << 20;
 /// A profile summed up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeviceProfile {
-    /// When it was taken, in nanoseconds since 1970, if it tells.
+    /// When it was taken, in nanoseconds since 1970, if recorded.
     #[serde(skip)]
     pub taken_nanos: Option<i64>,
     /// Bytes of all samples.
     pub bytes: Bytes,
     /// Number of allocations, if it counts them.
     pub n_allocations: Option<u64>,
-    /// Of these, those whose size JAX did not know: they are not in the bytes.
+    /// Number of allocations whose size JAX did not know: they are not in the bytes.
     pub n_unknown: u64,
     /// By device and kind, most bytes first.
     pub parts: Vec<ProfilePart>,
@@ -58,15 +58,15 @@ pub struct DeviceProfile {
 /// The bytes of one kind on one device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProfilePart {
-    /// As JAX names it: `cuda:0`, `TFRT_CPU_0`; absent of executables.
+    /// As JAX names it: `cuda:0`, `TFRT_CPU_0`; absent for executables.
     pub device: Option<String>,
     /// `buffer`, `executable`.
     pub kind: Option<String>,
-    /// How many bytes.
+    /// Their bytes.
     pub bytes: Bytes,
-    /// In so many allocations, if it counts them.
+    /// Number of allocations, if the profile counts them.
     pub n_allocations: Option<u64>,
-    /// Of these, those whose size is unknown.
+    /// Number of allocations whose size is unknown.
     pub n_unknown: u64,
 }
 
@@ -75,11 +75,11 @@ pub struct ProfilePart {
 pub struct ProfileOwner {
     /// The innermost line of the stack in user code, else the innermost; `None` without a stack.
     pub line: Option<CodeLine>,
-    /// How many bytes.
+    /// Their bytes.
     pub bytes: Bytes,
-    /// In so many allocations, if it counts them.
+    /// Number of allocations, if the profile counts them.
     pub n_allocations: Option<u64>,
-    /// Of these, those whose size is unknown.
+    /// Number of allocations whose size is unknown.
     pub n_unknown: u64,
 }
 
@@ -115,10 +115,10 @@ pub fn is_profile(head: &[u8]) -> bool {
 ///
 /// # Errors
 ///
-/// [`DeviceProfileError`] if it is damaged or tells of no bytes, with the offset.
+/// [`DeviceProfileError`] with the offset if it is damaged or counts no bytes.
 pub fn read(bytes: &[u8]) -> Result<DeviceProfile, DeviceProfileError> {
     let unpacked = unpacked(bytes)?;
-    let profile = profile::Profile::of(&unpacked)?;
+    let profile = profile::Profile::decode(&unpacked)?;
     summary::summed_up(&profile)
 }
 

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::DeviceProfileError;
-use super::wire::{Field, Message};
+use super::wire::{Message, ProtoField};
 
-/// A file's content: texts are indices of `texts` until they are asked for.
+/// A file's content. Texts are indices of `texts`, looked up on demand.
 #[derive(Default)]
 pub(super) struct Profile<'b> {
     /// Kind and unit of each value of a sample.
@@ -19,9 +19,9 @@ pub(super) struct Profile<'b> {
     pub(super) taken_nanos: Option<i64>,
 }
 
-/// One sample: where, how much, of what.
+/// One sample: its stack, values and labels.
 #[derive(Default)]
-pub(super) struct Sample {
+pub(super) struct ProfileSample {
     /// Innermost first.
     pub(super) locations: Vec<u64>,
     pub(super) values: Vec<i64>,
@@ -32,12 +32,12 @@ pub(super) struct Sample {
 /// Whether a file begins with a whole field of a profile: its first one is the type of its samples.
 pub(super) fn looks_like(head: &[u8]) -> bool {
     let mut message = Message::new(head);
-    let Ok(Some((1, Field::Bytes(mut value_type)))) = message.next() else {
+    let Ok(Some((1, ProtoField::Bytes(mut value_type)))) = message.next() else {
         return false;
     };
     let mut n_numbers = 0;
     while let Ok(Some((number, field))) = value_type.next() {
-        if !(1..=2).contains(&number) || !matches!(field, Field::Number(_)) {
+        if !(1..=2).contains(&number) || !matches!(field, ProtoField::Number(_)) {
             return false;
         }
         n_numbers += 1;
@@ -46,7 +46,7 @@ pub(super) fn looks_like(head: &[u8]) -> bool {
 }
 
 impl<'b> Profile<'b> {
-    pub(super) fn of(bytes: &'b [u8]) -> Result<Self, DeviceProfileError> {
+    pub(super) fn decode(bytes: &'b [u8]) -> Result<Self, DeviceProfileError> {
         let mut message = Message::new(bytes);
         let mut profile = Self {
             all: Some(message),
@@ -57,28 +57,28 @@ impl<'b> Profile<'b> {
         }
         while let Some((number, field)) = message.next()? {
             match (number, field) {
-                (1, Field::Bytes(it)) => profile.value_types.push(pair(it, 1, 2)?),
-                (4, Field::Bytes(it)) => profile.location(it)?,
-                (5, Field::Bytes(it)) => profile.function(it)?,
-                (6, Field::Bytes(it)) => profile.texts.push(it.text()),
-                (9, Field::Number(nanos)) => profile.taken_nanos = Some(nanos.cast_signed()),
+                (1, ProtoField::Bytes(it)) => profile.value_types.push(pair(it, 1, 2)?),
+                (4, ProtoField::Bytes(it)) => profile.location(it)?,
+                (5, ProtoField::Bytes(it)) => profile.function(it)?,
+                (6, ProtoField::Bytes(it)) => profile.texts.push(it.text()),
+                (9, ProtoField::Number(nanos)) => profile.taken_nanos = Some(nanos.cast_signed()),
                 _ => (),
             }
         }
         Ok(profile)
     }
 
-    /// Calls `take` with each sample: they are too many to keep.
+    /// Calls `take` with each sample: there are too many to keep.
     pub(super) fn each_sample(
         &self,
-        mut take: impl FnMut(&Sample),
+        mut take: impl FnMut(&ProfileSample),
     ) -> Result<(), DeviceProfileError> {
         let Some(mut message) = self.all else {
             return Ok(());
         };
         while let Some((number, field)) = message.next()? {
-            if let (2, Field::Bytes(sample)) = (number, field) {
-                take(&Sample::of(sample)?);
+            if let (2, ProtoField::Bytes(sample)) = (number, field) {
+                take(&ProfileSample::decode(sample)?);
             }
         }
         Ok(())
@@ -93,9 +93,9 @@ impl<'b> Profile<'b> {
         let (mut id, mut line) = (0, None);
         while let Some((number, field)) = message.next()? {
             match (number, field) {
-                (1, Field::Number(number)) => id = number,
-                // Of inlined functions, the innermost comes first.
-                (4, Field::Bytes(it)) if line.is_none() => line = Some(pair(it, 1, 2)?),
+                (1, ProtoField::Number(number)) => id = number,
+                // Among inlined functions, the innermost comes first.
+                (4, ProtoField::Bytes(it)) if line.is_none() => line = Some(pair(it, 1, 2)?),
                 _ => (),
             }
         }
@@ -107,9 +107,9 @@ impl<'b> Profile<'b> {
         let (mut id, mut name, mut file) = (0, 0, 0);
         while let Some((number, field)) = message.next()? {
             match (number, field) {
-                (1, Field::Number(number)) => id = number,
-                (2, Field::Number(number)) => name = number,
-                (4, Field::Number(number)) => file = number,
+                (1, ProtoField::Number(number)) => id = number,
+                (2, ProtoField::Number(number)) => name = number,
+                (4, ProtoField::Number(number)) => file = number,
                 _ => (),
             }
         }
@@ -118,24 +118,24 @@ impl<'b> Profile<'b> {
     }
 }
 
-impl Sample {
-    fn of(mut message: Message<'_>) -> Result<Self, DeviceProfileError> {
+impl ProfileSample {
+    fn decode(mut message: Message<'_>) -> Result<Self, DeviceProfileError> {
         let mut sample = Self::default();
         while let Some((number, field)) = message.next()? {
             match (number, field) {
-                (1, Field::Number(number)) => sample.locations.push(number),
-                (1, Field::Bytes(mut packed)) => {
+                (1, ProtoField::Number(number)) => sample.locations.push(number),
+                (1, ProtoField::Bytes(mut packed)) => {
                     while let Some(number) = packed.next_packed()? {
                         sample.locations.push(number);
                     }
                 }
-                (2, Field::Number(number)) => sample.values.push(number.cast_signed()),
-                (2, Field::Bytes(mut packed)) => {
+                (2, ProtoField::Number(number)) => sample.values.push(number.cast_signed()),
+                (2, ProtoField::Bytes(mut packed)) => {
                     while let Some(number) = packed.next_packed()? {
                         sample.values.push(number.cast_signed());
                     }
                 }
-                (3, Field::Bytes(it)) => sample.labels.push(pair(it, 1, 2)?),
+                (3, ProtoField::Bytes(it)) => sample.labels.push(pair(it, 1, 2)?),
                 _ => (),
             }
         }
@@ -148,8 +148,8 @@ fn pair(mut message: Message<'_>, a: u64, b: u64) -> Result<(u64, u64), DevicePr
     let (mut first, mut second) = (0, 0);
     while let Some((number, field)) = message.next()? {
         match field {
-            Field::Number(found) if number == a => first = found,
-            Field::Number(found) if number == b => second = found,
+            ProtoField::Number(found) if number == a => first = found,
+            ProtoField::Number(found) if number == b => second = found,
             _ => (),
         }
     }

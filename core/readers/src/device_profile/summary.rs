@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::profile::{Profile, Sample};
+use super::profile::{Profile, ProfileSample};
 use super::{DeviceProfile, DeviceProfileError, DeviceProfileFault, ProfileOwner, ProfilePart};
 use crate::code_line::{CodeLine, is_users};
 use gpumem_model::units::Bytes;
@@ -112,8 +112,8 @@ pub(super) fn summed_up(profile: &Profile<'_>) -> Result<DeviceProfile, DevicePr
     })
 }
 
-/// The function and line to show for a stack: the innermost of the user, else the innermost.
-fn line_of(profile: &Profile<'_>, sample: &Sample) -> Option<(u64, u64)> {
+/// The function and line to show for a stack: the innermost user code, else the innermost.
+fn line_of(profile: &Profile<'_>, sample: &ProfileSample) -> Option<(u64, u64)> {
     let lines = || {
         sample
             .locations

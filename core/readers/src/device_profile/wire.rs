@@ -11,7 +11,7 @@ pub(super) struct Message<'b> {
 
 /// What a field holds.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Field<'b> {
+pub(super) enum ProtoField<'b> {
     Number(u64),
     Bytes(Message<'b>),
     /// Eight or four bytes, which no field of ours has.
@@ -42,20 +42,20 @@ impl<'b> Message<'b> {
     }
 
     /// The next field with its number.
-    pub(super) fn next(&mut self) -> Result<Option<(u64, Field<'b>)>, DeviceProfileError> {
+    pub(super) fn next(&mut self) -> Result<Option<(u64, ProtoField<'b>)>, DeviceProfileError> {
         if self.bytes.is_empty() {
             return Ok(None);
         }
         let tag = self.varint()?;
         let field = match tag & 7 {
-            0 => Field::Number(self.varint()?),
+            0 => ProtoField::Number(self.varint()?),
             1 => self.skip(8)?,
             2 => {
                 let n = self.varint()?;
                 let n = usize::try_from(n).unwrap_or(usize::MAX);
                 let at = self.at;
                 let bytes = self.take(n)?;
-                Field::Bytes(Message { bytes, at })
+                ProtoField::Bytes(Message { bytes, at })
             }
             5 => self.skip(4)?,
             _ => return Err(self.fault("a field of unknown type")),
@@ -74,8 +74,8 @@ impl<'b> Message<'b> {
         self.varint().map(Some)
     }
 
-    fn skip(&mut self, n: usize) -> Result<Field<'b>, DeviceProfileError> {
-        self.take(n).map(|_| Field::Fixed)
+    fn skip(&mut self, n: usize) -> Result<ProtoField<'b>, DeviceProfileError> {
+        self.take(n).map(|_| ProtoField::Fixed)
     }
 
     fn take(&mut self, n: usize) -> Result<&'b [u8], DeviceProfileError> {

@@ -25,7 +25,7 @@ pub enum JsonFault {
     /// The end is missing.
     #[error("the file ends inside the JSON: it was cut, or is still being written")]
     Cut,
-    /// Not JSON, even with what is repaired.
+    /// Not JSON, even after repairs.
     #[error("damaged JSON: {0}")]
     Damaged(String),
     /// The gzip data are damaged or cut, or hold far more than a profiler packs.
@@ -37,8 +37,8 @@ pub enum JsonFault {
 }
 
 impl JsonError {
-    /// The error of reading `content`, which is read once more to find where.
-    pub(super) fn of(
+    /// Reads `content` once more to find the error's offset.
+    pub(super) fn new(
         error: &serde_json::Error,
         content: impl Read,
         n_skipped: usize,

@@ -1,9 +1,9 @@
 //! JSON files as other programs write them: packed with gzip or not, read as a stream.
 //!
 //! Files of profilers are large and often not quite JSON: bare `nan` and `inf`, control characters and
-//! backslashes in strings. A file that is refused is read once more, with these replaced.
+//! backslashes in strings. If the parser refuses a file, it is read once more with these replaced.
 //!
-//! A gzip file may hold a thousand times its size. Reading it takes at most 20 times its size of memory.
+//! A gzip file may unpack to a thousand times its size. Reading it takes at most 20 times its size of memory.
 //!
 //! ```
 //! use gpumem_readers::json_file::{JsonFault, read};
@@ -29,9 +29,9 @@ use serde_json::Deserializer;
 use serde_json::de::{IoRead, SliceRead};
 
 pub use fault::{JsonError, JsonFault};
-use repaired::Repaired;
+use repaired::RepairedReader;
 pub use scalar::{Scalar, TextInto};
-use unpacked::Unpacked;
+use unpacked::UnpackedReader;
 
 use super::container::is_gzip;
 
@@ -52,19 +52,19 @@ macro_rules! own_seed {
 }
 pub(super) use own_seed;
 
-/// How much of a packed file is unpacked to see what it holds.
+/// How much of a packed file is unpacked to recognise its content.
 const HEAD: u64 = 4096;
 
 /// How much of a packed file is unpacked at once.
 const BUFFER: usize = 1 << 16;
 
-/// What reading a file may take of memory for each of its bytes, packed or not, …
+/// Bytes of memory that reading may take for each byte of a file, packed or not, …
 pub(super) const LARGEST_RATIO: usize = 20;
 
-/// … and what a small file may take in any case.
+/// … and for a small file in any case.
 const FREE: usize = 1 << 20;
 
-/// What a file may take of memory while it is read.
+/// The memory that reading a file may take.
 pub(super) const fn max_memory(file_size: usize) -> usize {
     file_size.saturating_mul(LARGEST_RATIO).saturating_add(FREE)
 }
@@ -74,8 +74,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The first bytes of a file, unpacked if it is a gzip file.
 pub fn head(bytes: &[u8]) -> Vec<u8> {
     let mut head = Vec::new();
-    // What is damaged shows when it is read whole.
-    drop(Unpacked::of(bytes).take(HEAD).read_to_end(&mut head));
+    // The full read reports damage.
+    drop(UnpackedReader::new(bytes).take(HEAD).read_to_end(&mut head));
     head
 }
 
@@ -92,7 +92,7 @@ pub fn read<'a, S: DeserializeSeed<'a>>(
     let is_packed = is_gzip(bytes);
     let read = if is_packed {
         attempt(
-            IoRead::new(BufReader::with_capacity(BUFFER, Unpacked::of(bytes))),
+            IoRead::new(BufReader::with_capacity(BUFFER, UnpackedReader::new(bytes))),
             seed(),
         )
     } else {
@@ -101,7 +101,7 @@ pub fn read<'a, S: DeserializeSeed<'a>>(
     let n_skipped = bytes.len() - plain.len();
     let read = match read {
         Err(error) if error.is_syntax() => {
-            let repaired = Repaired::of(Unpacked::of(plain));
+            let repaired = RepairedReader::new(UnpackedReader::new(plain));
             attempt(
                 IoRead::new(BufReader::with_capacity(BUFFER, repaired)),
                 seed(),
@@ -109,7 +109,7 @@ pub fn read<'a, S: DeserializeSeed<'a>>(
         }
         read => read,
     };
-    read.map_err(|error| JsonError::of(&error, Unpacked::of(plain), n_skipped, is_packed))
+    read.map_err(|error| JsonError::new(&error, UnpackedReader::new(plain), n_skipped, is_packed))
 }
 
 fn attempt<'a, R, S>(reader: R, seed: S) -> serde_json::Result<S::Value>

@@ -1,23 +1,23 @@
-//! What profilers write that is not quite JSON.
+//! Repairs the almost-JSON that some profilers write.
 
 use std::io::{self, Read};
 
-/// Replaces, byte for byte, so that offsets stay: bare `nan` and `inf` by 0, control characters in
-/// strings and NUL bytes by spaces, and backslashes that begin no escape by slashes.
-pub(super) struct Repaired<R> {
+/// Replaces bare `nan` and `inf` by 0, control characters in strings and NUL bytes by spaces, and backslashes
+/// that begin no escape by slashes. Each byte gives one byte, so offsets stay valid.
+pub(super) struct RepairedReader<R> {
     inner: R,
-    state: State,
+    state: JsonState,
     /// Bytes that were read ahead, to see what a word or a backslash is.
     ahead: Vec<u8>,
     /// How many of them are repaired.
     n_ready: usize,
-    /// How many of these were given on.
+    /// How many of these were returned.
     n_given: usize,
     is_at_end: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum JsonState {
     Outside,
     InString,
     Escaped,
@@ -40,11 +40,11 @@ const WORDS: [&[u8]; 8] = [
     b"NaN",
 ];
 
-impl<R: Read> Repaired<R> {
-    pub(super) fn of(inner: R) -> Self {
+impl<R: Read> RepairedReader<R> {
+    pub(super) fn new(inner: R) -> Self {
         Self {
             inner,
-            state: State::Outside,
+            state: JsonState::Outside,
             ahead: Vec::new(),
             n_ready: 0,
             n_given: 0,
@@ -52,7 +52,7 @@ impl<R: Read> Repaired<R> {
         }
     }
 
-    /// Reads on until a word's length is ahead, or the file ends.
+    /// Reads until the longest word fits into `ahead`, or the file ends.
     fn fill(&mut self) -> io::Result<()> {
         self.ahead.drain(..self.n_given);
         (self.n_given, self.n_ready) = (0, 0);
@@ -82,39 +82,39 @@ impl<R: Read> Repaired<R> {
         at
     }
 
-    fn step(&mut self, at: usize) -> (State, usize) {
+    fn step(&mut self, at: usize) -> (JsonState, usize) {
         let rest = self.ahead.get_mut(at..).unwrap_or_default();
         let is_escape = begins_escape(rest);
         let Some(byte) = rest.first_mut() else {
             return (self.state, 1);
         };
         match (self.state, *byte) {
-            (State::Outside, b'"') => (State::InString, 1),
-            (State::Outside, b'-' | b'I' | b'i' | b'n' | b'N') => {
+            (JsonState::Outside, b'"') => (JsonState::InString, 1),
+            (JsonState::Outside, b'-' | b'I' | b'i' | b'n' | b'N') => {
                 let word = WORDS.iter().find(|word| rest.starts_with(word));
                 let Some(word) = word else {
-                    return (State::Outside, 1);
+                    return (JsonState::Outside, 1);
                 };
                 let word = rest.get_mut(..word.len()).unwrap_or_default();
                 word.fill(b' ');
                 word.iter_mut().take(1).for_each(|first| *first = b'0');
-                (State::Outside, word.len())
+                (JsonState::Outside, word.len())
             }
-            (State::Outside, 0) => {
+            (JsonState::Outside, 0) => {
                 *byte = b' ';
-                (State::Outside, 1)
+                (JsonState::Outside, 1)
             }
-            (State::Outside, _) | (State::InString, b'"') => (State::Outside, 1),
-            (State::InString, b'\\') if is_escape => (State::Escaped, 1),
-            (State::InString, b'\\') => {
+            (JsonState::Outside, _) | (JsonState::InString, b'"') => (JsonState::Outside, 1),
+            (JsonState::InString, b'\\') if is_escape => (JsonState::Escaped, 1),
+            (JsonState::InString, b'\\') => {
                 *byte = b'/';
-                (State::InString, 1)
+                (JsonState::InString, 1)
             }
-            (State::InString, 0..=31) => {
+            (JsonState::InString, 0..=31) => {
                 *byte = b' ';
-                (State::InString, 1)
+                (JsonState::InString, 1)
             }
-            (State::InString | State::Escaped, _) => (State::InString, 1),
+            (JsonState::InString | JsonState::Escaped, _) => (JsonState::InString, 1),
         }
     }
 }
@@ -131,7 +131,7 @@ fn begins_escape(text: &[u8]) -> bool {
     }
 }
 
-impl<R: Read> Read for Repaired<R> {
+impl<R: Read> Read for RepairedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.n_given == self.n_ready {
             self.fill()?;

@@ -1,4 +1,4 @@
-//! Values of which the type is not known before they are read.
+//! Values whose type is known only after reading.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::own_seed;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// A number, or nothing of use: a field of the wrong type is like a missing one.
+/// A number, or a value of a wrong type, which counts as missing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scalar {
     /// A whole number; one in quotes, too.

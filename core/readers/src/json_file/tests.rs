@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::repaired::Repaired;
+use super::repaired::RepairedReader;
 use super::{JsonFault, head, read};
 
 type Lists = Vec<Vec<serde_json::Value>>;
@@ -24,7 +24,7 @@ fn check_refused(file: &[u8], offset: usize, words: &str) {
 #[track_caller]
 fn check_repaired(json: &str, expected: &str) {
     let mut repaired = String::new();
-    let read = Repaired::of(json.as_bytes()).read_to_string(&mut repaired);
+    let read = RepairedReader::new(json.as_bytes()).read_to_string(&mut repaired);
     assert!(read.is_ok());
     assert_eq!(repaired, expected);
 }

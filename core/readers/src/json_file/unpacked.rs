@@ -11,17 +11,17 @@ use crate::container::is_gzip;
 const LARGEST_UNPACKED: usize = 200;
 
 /// The bytes of a file, or what a gzip file holds.
-pub(super) enum Unpacked<'a> {
+pub(super) enum UnpackedReader<'a> {
     Plain(&'a [u8]),
     Gzip {
         decoder: Box<MultiGzDecoder<&'a [u8]>>,
         n_left: usize,
-        text: Text,
+        text: QuotedText,
     },
 }
 
-impl<'a> Unpacked<'a> {
-    pub(super) fn of(bytes: &'a [u8]) -> Self {
+impl<'a> UnpackedReader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
         if is_gzip(bytes) {
             Self::Gzip {
                 decoder: Box::new(MultiGzDecoder::new(bytes)),
@@ -29,7 +29,7 @@ impl<'a> Unpacked<'a> {
                     .len()
                     .saturating_mul(LARGEST_UNPACKED)
                     .saturating_add(FREE),
-                text: Text::new(max_memory(bytes.len())),
+                text: QuotedText::new(max_memory(bytes.len())),
             }
         } else {
             Self::Plain(bytes)
@@ -37,7 +37,7 @@ impl<'a> Unpacked<'a> {
     }
 }
 
-impl Read for Unpacked<'_> {
+impl Read for UnpackedReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(bytes) => bytes.read(buffer),
@@ -60,14 +60,14 @@ impl Read for Unpacked<'_> {
 }
 
 /// The text in quotes that is being read: the parser holds it in one piece.
-pub(super) struct Text {
+pub(super) struct QuotedText {
     is_open: bool,
     is_escaped: bool,
     n_bytes: usize,
     n_most: usize,
 }
 
-impl Text {
+impl QuotedText {
     const fn new(n_most: usize) -> Self {
         Self {
             is_open: false,

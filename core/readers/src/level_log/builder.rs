@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::{Course, DeviceLog, LevelKind, LevelLog, NamedCourse, ProcessLog, WallTime};
+use super::{DeviceLog, LevelKind, LevelLog, LevelSeries, LogSeries, ProcessLog, WallTime};
 use gpumem_model::units::Bytes;
 use gpumem_model::units::count;
 
@@ -13,13 +13,13 @@ const N_DEVICES: usize = 256;
 /// More processes than these are left out.
 const N_PROCESSES: usize = 4096;
 
-/// In the place of a device's number: the memory of the host.
+/// The host's memory, in place of a device's number.
 pub(crate) const HOST: &str = "host";
 
-/// What tells a device from others, as far as a line has it.
+/// The ids of a device that a line names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Ids<'t> {
-    /// The number that a user knows it by.
+    /// The number that users see.
     pub(crate) number: Option<&'t str>,
     /// A second number, as some scripts write.
     pub(crate) index: Option<&'t str>,
@@ -36,7 +36,7 @@ impl<'t> Ids<'t> {
         [self.number, self.index, self.uuid, self.bus, self.host]
     }
 
-    /// Whether none of them differs, and one is the same. Two empty ones are the same.
+    /// Whether one id is equal and none differs. Two empty ones are equal.
     fn are_same(self, other: Self) -> bool {
         let mut has_common = self == other;
         for (ours, theirs) in self.all().into_iter().zip(other.all()) {
@@ -61,21 +61,21 @@ impl<'t> Ids<'t> {
     }
 }
 
-/// A level, or the words that stand in its place.
-pub(crate) type Reading<'t> = Result<Bytes, &'t str>;
+/// A level, or the text in its place.
+pub(crate) type LogReading<'t> = Result<Bytes, &'t str>;
 
-/// Further words for missing levels of one device count as the last of these.
+/// More texts in place of one device's levels count as the last of these.
 const N_MISSING: usize = 8;
 
 #[derive(Default)]
-struct Levels<'t> {
-    courses: Vec<NamedCourse>,
+struct LevelDrafts<'t> {
+    series: Vec<LevelSeries>,
     missing: Vec<(&'t str, usize)>,
 }
 
-impl<'t> Levels<'t> {
-    /// Takes a reading in; whether its time is before that of the last one.
-    fn push(&mut self, kind: LevelKind, reading: Reading<'t>, at: Option<WallTime>) -> bool {
+impl<'t> LevelDrafts<'t> {
+    /// Adds a reading; true if its time is before the last one's.
+    fn push(&mut self, kind: LevelKind, reading: LogReading<'t>, at: Option<WallTime>) -> bool {
         let level = match reading {
             Ok(level) => level,
             Err(words) => {
@@ -83,13 +83,13 @@ impl<'t> Levels<'t> {
                 return false;
             }
         };
-        if let Some(named) = self.courses.iter_mut().find(|it| it.kind == kind) {
-            let times = named.course.last_at.zip(at);
-            named.course.push(level, at);
+        if let Some(named) = self.series.iter_mut().find(|it| it.kind == kind) {
+            let times = named.series.last_at.zip(at);
+            named.series.push(level, at);
             return times.is_some_and(|(last, at)| at.nanos() < last.nanos());
         }
-        let course = Course::new(level, at);
-        self.courses.push(NamedCourse { kind, course });
+        let series = LogSeries::new(level, at);
+        self.series.push(LevelSeries { kind, series });
         false
     }
 
@@ -100,7 +100,7 @@ impl<'t> Levels<'t> {
             self.missing[at].1 += 1;
             return;
         }
-        // Most have one: processes are many.
+        // Most have one level, and there are many processes.
         self.missing.reserve_exact(1);
         self.missing.push((words, 1));
     }
@@ -111,7 +111,7 @@ impl<'t> Levels<'t> {
     }
 
     fn has(&self, kind: LevelKind) -> bool {
-        self.courses.iter().any(|named| named.kind == kind)
+        self.series.iter().any(|named| named.kind == kind)
     }
 }
 
@@ -119,34 +119,34 @@ struct DeviceDraft<'t> {
     ids: Ids<'t>,
     name: Option<&'t str>,
     capacity: Option<Bytes>,
-    levels: Levels<'t>,
+    levels: LevelDrafts<'t>,
 }
 
 struct ProcessDraft<'t> {
     device: usize,
     pid: u64,
     name: Option<&'t str>,
-    levels: Levels<'t>,
+    levels: LevelDrafts<'t>,
 }
 
 /// What was read so far.
 #[derive(Default)]
-pub(crate) struct Builder<'t> {
+pub(crate) struct LevelLogBuilder<'t> {
     devices: Vec<DeviceDraft<'t>>,
     processes: Vec<ProcessDraft<'t>>,
     of_pid: HashMap<(usize, u64), usize>,
-    /// The device of the line before: most logs go round.
+    /// The device of the line before: most logs cycle through devices.
     latest: usize,
     span: Option<(WallTime, WallTime)>,
     n_readings: usize,
-    /// Readings with a time before that of the reading before them.
+    /// Readings whose time is before their predecessor's.
     n_back: usize,
     n_devices_left_out: usize,
     n_processes_left_out: usize,
     pub(crate) notes: Vec<String>,
 }
 
-impl<'t> Builder<'t> {
+impl<'t> LevelLogBuilder<'t> {
     /// The device with these ids; `None` if there are too many.
     pub(crate) fn device(&mut self, ids: Ids<'t>) -> Option<usize> {
         let n = self.devices.len();
@@ -161,7 +161,7 @@ impl<'t> Builder<'t> {
                     ids,
                     name: None,
                     capacity: None,
-                    levels: Levels::default(),
+                    levels: LevelDrafts::default(),
                 });
                 n
             }
@@ -185,7 +185,7 @@ impl<'t> Builder<'t> {
         *known = Some(known.map_or(capacity, |known| known.max(capacity)));
     }
 
-    /// A line's time; false readings of clocks do not matter.
+    /// Notes a line's time.
     pub(crate) fn at(&mut self, at: Option<WallTime>) {
         self.n_readings += 1;
         if let Some(at) = at {
@@ -203,7 +203,7 @@ impl<'t> Builder<'t> {
         &mut self,
         device: usize,
         kind: LevelKind,
-        reading: Reading<'t>,
+        reading: LogReading<'t>,
         at: Option<WallTime>,
     ) {
         let goes_back = self.devices[device].levels.push(kind, reading, at);
@@ -234,7 +234,7 @@ impl<'t> Builder<'t> {
                     device,
                     pid,
                     name: None,
-                    levels: Levels::default(),
+                    levels: LevelDrafts::default(),
                 });
                 n
             }
@@ -252,7 +252,7 @@ impl<'t> Builder<'t> {
         &mut self,
         process: usize,
         kind: LevelKind,
-        reading: Reading<'t>,
+        reading: LogReading<'t>,
         at: Option<WallTime>,
     ) {
         let goes_back = self.processes[process].levels.push(kind, reading, at);
@@ -264,7 +264,8 @@ impl<'t> Builder<'t> {
     }
 
     pub(crate) fn has_levels(&self) -> bool {
-        let has = |levels: &Levels<'_>| !levels.courses.is_empty() || !levels.missing.is_empty();
+        let has =
+            |levels: &LevelDrafts<'_>| !levels.series.is_empty() || !levels.missing.is_empty();
         self.devices.iter().any(|it| has(&it.levels)) || !self.processes.is_empty()
     }
 
@@ -294,7 +295,7 @@ impl<'t> Builder<'t> {
                 name: draft.name.map(str::to_owned),
                 capacity: draft.capacity,
                 missing: draft.levels.missing(),
-                levels: draft.levels.courses,
+                levels: draft.levels.series,
                 processes: Vec::new(),
             });
         }
@@ -303,12 +304,12 @@ impl<'t> Builder<'t> {
                 pid: draft.pid,
                 name: draft.name.map(str::to_owned),
                 missing: draft.levels.missing(),
-                levels: draft.levels.courses,
+                levels: draft.levels.series,
             });
         }
         for device in &mut devices {
             device.levels.sort_by_key(|level| level.kind);
-            let peak = |it: &ProcessLog| it.levels.iter().map(|level| level.course.peak).max();
+            let peak = |it: &ProcessLog| it.levels.iter().map(|level| level.series.peak).max();
             let processes = &mut device.processes;
             processes.sort_by_key(|process| (Reverse(peak(process)), process.pid));
         }

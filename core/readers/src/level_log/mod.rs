@@ -3,23 +3,23 @@
 //! A log has levels, but no runs: it tells that memory rose, not which code keeps it.
 //!
 //! ```
-//! use gpumem_readers::level_log::Shape;
+//! use gpumem_readers::level_log::LogShape;
 //! use gpumem_readers::nvidia_smi;
 //! use gpumem_model::units::Bytes;
 //!
 //! let log = nvidia_smi::read(b"index, memory.used [MiB]\n0, 10 MiB\n0, 900 MiB\n0, 12 MiB\n")?;
-//! let used = &log.devices[0].levels[0].course;
+//! let used = &log.devices[0].levels[0].series;
 //! assert_eq!((used.first, used.peak, used.last), (Bytes::mib(10), Bytes::mib(900), Bytes::mib(12)));
-//! assert_eq!(used.shape(log.devices[0].capacity), Shape::FellBack);
+//! assert_eq!(used.shape(log.devices[0].capacity), LogShape::FellBack);
 //! # Ok::<(), nvidia_smi::NvidiaSmiError>(())
 //! ```
 
 mod builder;
-mod course;
+mod series;
 mod wall_time;
 
-pub(crate) use builder::{Builder, HOST, Ids, Reading};
-pub use course::{Course, Point, Shape};
+pub(crate) use builder::{HOST, Ids, LevelLogBuilder, LogReading};
+pub use series::{LogPoint, LogSeries, LogShape};
 pub use wall_time::{WallTime, WallTimeKind};
 
 use gpumem_model::named;
@@ -28,7 +28,7 @@ use gpumem_model::units::{Bytes, Nanos};
 /// A log of levels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LevelLog {
-    /// Who wrote it: `nvidia-smi log`.
+    /// The program that wrote it: `nvidia-smi log`.
     pub title: &'static str,
     /// The earliest time in it.
     pub started: Option<WallTime>,
@@ -36,24 +36,24 @@ pub struct LevelLog {
     pub duration: Option<Nanos>,
     /// Number of lines or events with a level.
     pub n_readings: usize,
-    /// In the order of their numbers if they have any, else as they came.
+    /// In the order of their numbers if they have any, else of their first lines.
     pub devices: Vec<DeviceLog>,
-    /// What the reader of the report should know: lines that were left out, what was assumed.
+    /// Notes for the report: lines that were left out, assumptions.
     pub notes: Vec<String>,
 }
 
 /// One device of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceLog {
-    /// `GPU 0`, or what else tells it from others.
+    /// `GPU 0`, or another id that differs between devices.
     pub label: String,
     /// The vendor's name, if logged.
     pub name: Option<String>,
-    /// Its memory in all, if logged.
+    /// Its total memory, if logged.
     pub capacity: Option<Bytes>,
     /// Its levels; none if only those of processes were logged.
-    pub levels: Vec<NamedCourse>,
-    /// What stood in the place of a level, such as `[N/A]`, and each of it how often.
+    pub levels: Vec<LevelSeries>,
+    /// Texts in place of a level, such as `[N/A]`, with their counts.
     pub missing: Vec<(String, usize)>,
     /// Its processes, highest peak first.
     pub processes: Vec<ProcessLog>,
@@ -67,8 +67,8 @@ pub struct ProcessLog {
     /// Its command or file, if logged.
     pub name: Option<String>,
     /// Its levels; none if the log has no figure for it.
-    pub levels: Vec<NamedCourse>,
-    /// What stood in the place of a level, such as `[N/A]`, and each of it how often.
+    pub levels: Vec<LevelSeries>,
+    /// Texts in place of a level, such as `[N/A]`, with their counts.
     pub missing: Vec<(String, usize)>,
 }
 
@@ -86,18 +86,18 @@ named! {
         Device = "device memory",
         /// Managed memory, which moves between device and host.
         Managed = "managed memory",
-        /// Memory of the host that CUDA pinned or was told of.
+        /// Host memory that CUDA pinned, or that a program registered with CUDA.
         Pinned = "pinned host memory",
     }
 }
 
 /// A level over the time of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamedCourse {
+pub struct LevelSeries {
     /// Which level.
     pub kind: LevelKind,
     /// Its readings.
-    pub course: Course,
+    pub series: LogSeries,
 }
 
 impl DeviceLog {
@@ -106,15 +106,15 @@ impl DeviceLog {
         self.capacity.filter(|_| kind != LevelKind::Pinned)
     }
 
-    /// The level to judge it by: the first of [`LevelKind`] that is known.
-    pub fn main_level(&self) -> Option<&NamedCourse> {
+    /// The level that counts: the first of [`LevelKind`] that is known.
+    pub fn main_level(&self) -> Option<&LevelSeries> {
         self.levels.iter().min_by_key(|level| level.kind)
     }
 }
 
 impl ProcessLog {
-    /// The level to judge it by: the first of [`LevelKind`] that is known.
-    pub fn main_level(&self) -> Option<&NamedCourse> {
+    /// The level that counts: the first of [`LevelKind`] that is known.
+    pub fn main_level(&self) -> Option<&LevelSeries> {
         self.levels.iter().min_by_key(|level| level.kind)
     }
 }

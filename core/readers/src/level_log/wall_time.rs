@@ -7,7 +7,7 @@ use gpumem_model::units::Nanos;
 const SECOND: i64 = 1_000_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
-/// What a time tells.
+/// What a time is relative to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WallTimeKind {
     /// Day and time in the log's own time zone.
@@ -16,7 +16,7 @@ pub enum WallTimeKind {
     Utc,
     /// The time of day alone.
     OfDay,
-    /// Time since some start that the log does not tell.
+    /// Time since an unknown start.
     Elapsed,
 }
 
@@ -31,7 +31,7 @@ pub struct WallTime {
 impl WallTime {
     /// The time in a text, if it is one: `2024/01/17 12:34:56.789`, `2024-01-17T12:34:56+08:00`, `20240117
     /// 12:34:56`, `Wed Jan 17 12:34:56 2024`, `12:34:56`, or seconds, milliseconds, microseconds or nanoseconds since
-    /// 1970. Of `04-03-2021 12:34:56` the time of day counts: its day may be in March or in April.
+    /// 1970. Only the time of day of `04-03-2021 12:34:56` counts: its day may be in March or in April.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if let Some(nanos) = unix(text) {
@@ -89,7 +89,7 @@ impl WallTime {
         Nanos::new(u64::try_from(nanos).unwrap_or(0))
     }
 
-    /// A time of day that goes on from `before`: midnight may lie between them.
+    /// A time of day after `before`: midnight may lie between them.
     pub(crate) fn after_midnight(self, before: Option<Self>) -> Self {
         let Some(before) = before.filter(|_| self.kind == WallTimeKind::OfDay) else {
             return self;
@@ -117,7 +117,7 @@ impl fmt::Display for WallTime {
     }
 }
 
-/// `Wed Jan 17 12:34:56 2024` of the C library, and what `date` makes of it: with a zone, with the day before the
+/// `Wed Jan 17 12:34:56 2024` of the C library, and the forms of `date`: with a zone, with the day before the
 /// month, with twelve hours.
 fn of_date(text: &str) -> Option<i64> {
     const MONTHS: [&str; 12] = [
@@ -159,11 +159,11 @@ fn is_ambiguous_day(text: &str) -> bool {
     is_number && matches!(n_digits[..], [1..=2, 1..=2, 4])
 }
 
-/// A number of seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by its size.
+/// A number of seconds, milliseconds, microseconds or nanoseconds since 1970; its size decides which.
 fn unix(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let n_digits = whole.len();
-    // Before 2001 nobody logged GPUs; eight digits are a day.
+    // Times before 2001 do not occur; eight digits are a day.
     if !(10..=19).contains(&n_digits) {
         return None;
     }
@@ -224,7 +224,7 @@ fn civil(days: i64) -> (i64, i64, i64) {
     (era * 400 + in_era_years + later, month, day)
 }
 
-/// Nanoseconds since midnight of `12:34:56.789`; a time zone behind it is passed over.
+/// Nanoseconds since midnight of `12:34:56.789`; a time zone after it is ignored.
 fn of_day(text: &str) -> Option<i64> {
     let end = text.find(['+', '-', 'Z', ' ']).unwrap_or(text.len());
     let (text, behind) = text.split_at(end);

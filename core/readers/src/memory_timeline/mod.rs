@@ -1,4 +1,4 @@
-//! What PyTorch's `prof.export_memory_timeline(path)` writes: bytes by category over time.
+//! Files of PyTorch's `prof.export_memory_timeline(path)`: bytes by category over time.
 //!
 //! A name that ends in `.raw.json.gz` makes rows of time, action, bytes and category; `.json` and
 //! `.json.gz` a list of times and one of sizes by category; `.html` a picture only.

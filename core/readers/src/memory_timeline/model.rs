@@ -24,7 +24,7 @@ pub struct MemoryTimeline {
     /// From the first row with a time to the last.
     #[serde(rename = "duration_nanos")]
     pub duration: Nanos,
-    /// What was there before.
+    /// The level before.
     #[serde(rename = "start_bytes")]
     pub at_start: ByteDelta,
     /// The highest level.
@@ -45,7 +45,7 @@ pub struct MemoryTimeline {
 pub struct CategoryLevels {
     /// `activations`.
     pub name: &'static str,
-    /// What was there before.
+    /// The level before.
     #[serde(rename = "start_bytes")]
     pub at_start: ByteDelta,
     /// Its part of the highest level of all.
@@ -60,24 +60,24 @@ pub struct CategoryLevels {
 }
 
 /// The levels of all categories at one instant.
-pub(super) type Levels = [i64; CATEGORIES.len()];
+pub(super) type LevelsByCategory = [i64; CATEGORIES.len()];
 
 /// Sums up while rows are read.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct TimelineTally {
     n_rows: usize,
     first: Option<i64>,
     last: i64,
-    now: Levels,
-    at_start: Levels,
-    at_peak: Levels,
-    peaks: Levels,
+    now: LevelsByCategory,
+    at_start: LevelsByCategory,
+    at_peak: LevelsByCategory,
+    peaks: LevelsByCategory,
     peak: i64,
     peak_at: Option<i64>,
 }
 
-impl Tally {
-    /// A change of one category; without a time it was there before.
+impl TimelineTally {
+    /// A change of one category; without a time it came before the start.
     pub(super) fn change(&mut self, at: Option<i64>, bytes: i64, category: i64) {
         let category = usize::try_from(category).unwrap_or(usize::MAX);
         let category = category.min(CATEGORIES.len() - 1);
@@ -89,7 +89,7 @@ impl Tally {
     }
 
     /// The levels from this time on.
-    pub(super) fn levels(&mut self, at: Option<i64>, now: Levels) {
+    pub(super) fn levels(&mut self, at: Option<i64>, now: LevelsByCategory) {
         self.n_rows += 1;
         self.now = now;
         let sum = sum(&now);
@@ -110,7 +110,7 @@ impl Tally {
     pub(super) fn finish(self) -> MemoryTimeline {
         let first = self.first.unwrap_or(0);
         let after = |at: i64| Nanos::new(at.saturating_sub(first).max(0).unsigned_abs());
-        let delta = |levels: &Levels, number: usize| {
+        let delta = |levels: &LevelsByCategory, number: usize| {
             ByteDelta::new(levels.get(number).copied().unwrap_or(0))
         };
         let names = CATEGORIES.into_iter().enumerate();
@@ -134,7 +134,7 @@ impl Tally {
     }
 }
 
-fn sum(levels: &Levels) -> i64 {
+fn sum(levels: &LevelsByCategory) -> i64 {
     levels
         .iter()
         .fold(0, |sum, level| sum.saturating_add(*level))

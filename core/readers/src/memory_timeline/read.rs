@@ -4,13 +4,13 @@ use std::fmt;
 
 use serde::de::{Error, SeqAccess, Visitor};
 
-use super::model::{Levels, MemoryTimeline, Tally};
+use super::model::{LevelsByCategory, MemoryTimeline, TimelineTally};
 use crate::json_file::{LARGEST_RATIO, Scalar, own_seed};
 
 /// A row of the raw form: time in nanoseconds, action, bytes, category.
 const N_RAW: usize = 4;
 
-/// Reads a timeline: its second item tells which form it has.
+/// Reads a timeline: its second item decides which form it has.
 pub(super) struct TimelineSeed {
     /// The memory that lists of numbers may take.
     pub(super) n_left: usize,
@@ -26,12 +26,12 @@ impl<'de> Visitor<'de> for TimelineSeed {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<MemoryTimeline, A::Error> {
-        let mut tally = Tally::default();
+        let mut tally = TimelineTally::default();
         let n_left = self.n_left;
-        let Some(first) = items.next_element_seed(Numbers { n_left })? else {
+        let Some(first) = items.next_element_seed(NumberList { n_left })? else {
             return Ok(tally.finish());
         };
-        let second = items.next_element_seed(Second {
+        let second = items.next_element_seed(SecondItem {
             n_left: n_left.saturating_sub(NUMBER * first.len()),
             first: &first,
             tally: &mut tally,
@@ -40,7 +40,7 @@ impl<'de> Visitor<'de> for TimelineSeed {
             raw_row(&first, &mut tally)?;
         }
         drop(first);
-        while let Some(row) = items.next_element_seed(Numbers { n_left })? {
+        while let Some(row) = items.next_element_seed(NumberList { n_left })? {
             raw_row(&row, &mut tally)?;
         }
         Ok(tally.finish())
@@ -48,15 +48,15 @@ impl<'de> Visitor<'de> for TimelineSeed {
 }
 
 /// The second item: a row of the raw form, or the sizes at the times that came first.
-struct Second<'t> {
+struct SecondItem<'t> {
     n_left: usize,
     first: &'t [Scalar],
-    tally: &'t mut Tally,
+    tally: &'t mut TimelineTally,
 }
 
-own_seed!(Second<'_>, deserialize_seq);
+own_seed!(SecondItem<'_>, deserialize_seq);
 
-impl<'de> Visitor<'de> for Second<'_> {
+impl<'de> Visitor<'de> for SecondItem<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,12 +67,12 @@ impl<'de> Visitor<'de> for Second<'_> {
         let mut numbers = Vec::new();
         let n_left = self.n_left;
         let mut times = self.first.iter();
-        // What was there before has the time of the first change.
+        // Memory from before the start has the time of the first change.
         let mut is_before = self.first.first() == self.first.get(1);
         while let Some(item) = items.next_element_seed(ItemSeed { n_left })? {
             match item {
-                Item::Number(number) => push(&mut numbers, number, n_left)?,
-                Item::List(sizes) => {
+                NumberOrList::Number(number) => push(&mut numbers, number, n_left)?,
+                NumberOrList::List(sizes) => {
                     let at = times.next().and_then(|time| time.thousandfold());
                     let at = at.filter(|_| !std::mem::take(&mut is_before));
                     self.tally.levels(at, levels(&sizes));
@@ -88,15 +88,15 @@ impl<'de> Visitor<'de> for Second<'_> {
 }
 
 /// The first size is where the picture's lowest area begins: always 0.
-fn levels(sizes: &[Scalar]) -> Levels {
-    let mut levels = Levels::default();
+fn levels(sizes: &[Scalar]) -> LevelsByCategory {
+    let mut levels = LevelsByCategory::default();
     for (level, size) in levels.iter_mut().zip(sizes.iter().skip(1)) {
         *level = size.int().unwrap_or(0);
     }
     levels
 }
 
-fn raw_row<E: Error>(row: &[Scalar], tally: &mut Tally) -> Result<(), E> {
+fn raw_row<E: Error>(row: &[Scalar], tally: &mut TimelineTally) -> Result<(), E> {
     let numbers = row.iter().filter_map(|number| number.int());
     // No list of them: a row may be as long as the file.
     let n_numbers = numbers.clone().count();
@@ -112,12 +112,12 @@ fn raw_row<E: Error>(row: &[Scalar], tally: &mut Tally) -> Result<(), E> {
 }
 
 /// A number, or a list of numbers.
-enum Item {
+enum NumberOrList {
     Number(Scalar),
     List(Vec<Scalar>),
 }
 
-/// Reads an [`Item`].
+/// Reads an [`NumberOrList`].
 struct ItemSeed {
     n_left: usize,
 }
@@ -125,43 +125,45 @@ struct ItemSeed {
 own_seed!(ItemSeed, deserialize_any);
 
 impl<'de> Visitor<'de> for ItemSeed {
-    type Value = Item;
+    type Value = NumberOrList;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a number, or a list of numbers")
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Item, E> {
-        Ok(Item::Number(Scalar::Int(number)))
+    fn visit_i64<E: Error>(self, number: i64) -> Result<NumberOrList, E> {
+        Ok(NumberOrList::Number(Scalar::Int(number)))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Item, E> {
-        Ok(Item::Number(Scalar::Int(
+    fn visit_u64<E: Error>(self, number: u64) -> Result<NumberOrList, E> {
+        Ok(NumberOrList::Number(Scalar::Int(
             i64::try_from(number).unwrap_or(i64::MAX),
         )))
     }
 
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Item, E> {
-        Ok(Item::Number(Scalar::Float(number)))
+    fn visit_f64<E: Error>(self, number: f64) -> Result<NumberOrList, E> {
+        Ok(NumberOrList::Number(Scalar::Float(number)))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Item, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<NumberOrList, A::Error> {
         let n_left = self.n_left;
-        Numbers { n_left }.visit_seq(items).map(Item::List)
+        NumberList { n_left }
+            .visit_seq(items)
+            .map(NumberOrList::List)
     }
 }
 
-/// What a number takes in a list that grows to twice its size.
+/// Bytes of a number in a list that doubles as it grows.
 const NUMBER: usize = 2 * size_of::<Scalar>();
 
 /// Reads a list of numbers.
-struct Numbers {
+struct NumberList {
     n_left: usize,
 }
 
-own_seed!(Numbers, deserialize_seq);
+own_seed!(NumberList, deserialize_seq);
 
-impl<'de> Visitor<'de> for Numbers {
+impl<'de> Visitor<'de> for NumberList {
     type Value = Vec<Scalar>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

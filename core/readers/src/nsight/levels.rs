@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use super::{Capture, MemoryEvent, TITLE, pid};
-use crate::level_log::{Builder, Ids, LevelKind, LevelLog};
+use crate::level_log::{Ids, LevelKind, LevelLog, LevelLogBuilder};
 use gpumem_model::units::Bytes;
 
-/// Where memory is.
+/// The device and kind of memory.
 fn level_kind(kind: u8) -> LevelKind {
     match kind {
         0 | 1 => LevelKind::Pinned,
@@ -15,23 +15,23 @@ fn level_kind(kind: u8) -> LevelKind {
     }
 }
 
-/// What the events change, and what was there before them.
-pub(super) struct Changes {
-    /// Of each event, in bytes: a block that is allocated again where one was lost replaces it.
+/// The changes of the events, and the levels before them.
+pub(super) struct EventChanges {
+    /// By event, in bytes: a block that is allocated where an older one's free was lost replaces that one.
     of_events: Vec<i128>,
     /// By device, kind and process: blocks that are freed but were not allocated in the capture. If events have
-    /// no addresses, the least that keeps the level above zero.
+    /// no addresses, the minimum that keeps the level above zero.
     before: HashMap<(u64, LevelKind, u64), i128>,
 }
 
 /// A block's process, device and address.
-type Place = (u64, u64, u64);
+type BlockAddress = (u64, u64, u64);
 
-impl Changes {
-    pub(super) fn of(events: &[MemoryEvent]) -> Self {
+impl EventChanges {
+    pub(super) fn new(events: &[MemoryEvent]) -> Self {
         // Bytes of the blocks at each place; 0 once freed.
-        let mut live: HashMap<Place, u64> = HashMap::new();
-        // The level of each process if it began with what is known, and the lowest.
+        let mut live: HashMap<BlockAddress, u64> = HashMap::new();
+        // The level of each process counted from its known blocks, and the lowest.
         let mut levels: HashMap<(u64, LevelKind, u64), (i128, i128)> = HashMap::new();
         let mut before: HashMap<(u64, LevelKind, u64), i128> = HashMap::new();
         let mut of_events = Vec::with_capacity(events.len());
@@ -81,7 +81,7 @@ fn bytes(level: i128) -> Bytes {
 /// The level of each process on all devices (device memory and managed), after each of its events.
 pub(super) type ProcessLevels = HashMap<u64, Vec<(i64, Bytes)>>;
 
-pub(super) fn by_process(events: &[MemoryEvent], changes: &Changes) -> ProcessLevels {
+pub(super) fn by_process(events: &[MemoryEvent], changes: &EventChanges) -> ProcessLevels {
     let mut now: HashMap<u64, i128> = HashMap::new();
     for ((_, kind, pid), before) in &changes.before {
         if *kind != LevelKind::Pinned {
@@ -96,7 +96,7 @@ pub(super) fn by_process(events: &[MemoryEvent], changes: &Changes) -> ProcessLe
         let pid = pid(event.global_pid);
         let level = now.entry(pid).or_default();
         let of_process = levels.entry(pid).or_insert_with(|| {
-            // What was there before the capture.
+            // The level before the capture.
             vec![(i64::MIN, bytes(*level))]
         });
         *level += change;
@@ -106,7 +106,7 @@ pub(super) fn by_process(events: &[MemoryEvent], changes: &Changes) -> ProcessLe
 }
 
 /// The levels of every device, and of every process on it.
-pub(super) fn log(capture: &Capture, changes: &Changes) -> LevelLog {
+pub(super) fn log(capture: &Capture, changes: &EventChanges) -> LevelLog {
     let events = &capture.events;
     let mut numbers: HashMap<u64, String> = HashMap::new();
     for event in events {
@@ -118,7 +118,7 @@ pub(super) fn log(capture: &Capture, changes: &Changes) -> LevelLog {
     for ((device, kind, _), before) in &changes.before {
         *of_devices.entry((*device, *kind)).or_default() += before;
     }
-    let mut builder = Builder::default();
+    let mut builder = LevelLogBuilder::default();
     let mut is_from_before = false;
     for (event, change) in events.iter().zip(&changes.of_events) {
         let (kind, pid) = (level_kind(event.kind), pid(event.global_pid));

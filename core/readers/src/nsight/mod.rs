@@ -1,11 +1,11 @@
 //! Exports of Nsight Systems (`nsys export --type sqlite`): rows of the database → levels, failed calls,
 //! and NVTX ranges as runs.
 //!
-//! Who opens the database hands its rows over; here is what they mean. Tables and columns come and go from
-//! version to version: a row has what there was.
+//! The caller opens the database and hands over its rows. Tables and columns differ between versions, so a row
+//! may lack some.
 //!
 //! ```
-//! use gpumem_readers::nsight::{Capture, MemoryEvent, Range};
+//! use gpumem_readers::nsight::{Capture, MemoryEvent, NvtxRange};
 //! use gpumem_model::units::{ByteDelta, Bytes};
 //!
 //! let mut capture = Capture { has_memory: true, ..Capture::default() };
@@ -14,9 +14,9 @@
 //!     at_nanos, global_pid: pid, device: 0, context: 1, address, bytes: 1 << 20, kind: 2, is_free,
 //! };
 //! capture.events = vec![event(10, 1, false), event(20, 2, false), event(30, 1, true)];
-//! capture.ranges = vec![Range { start_nanos: 5, end_nanos: Some(40), global_tid: pid, name: "step".into() }];
+//! capture.ranges = vec![NvtxRange { start_nanos: 5, end_nanos: Some(40), global_tid: pid, name: "step".into() }];
 //! let export = capture.summed_up();
-//! assert_eq!(export.log.devices[0].levels[0].course.peak, Bytes::mib(2));
+//! assert_eq!(export.log.devices[0].levels[0].series.peak, Bytes::mib(2));
 //! assert_eq!(export.ranges[0].kept, ByteDelta::new(1 << 20));
 //! ```
 
@@ -29,16 +29,16 @@ use serde::Serialize;
 use super::level_log::{LevelLog, WallTime};
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
-/// What such a file is called in a report.
+/// The name of such a file in a report.
 pub const TITLE: &str = "Nsight Systems export";
 
 /// The first bytes of a `.nsys-rep` or `.qdrep`, which has to be exported first.
 pub const REPORT_BEGINS: &[u8] = b"NVIDIA Tegra Profiler Report";
 
-/// The rows of an export that tell of memory.
+/// The rows of an export that concern memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Capture {
-    /// Whether memory was recorded at all: the table is there.
+    /// Whether memory was recorded: the table exists.
     pub has_memory: bool,
     /// Nanoseconds since 1970 at which its time begins.
     pub epoch_nanos: Option<i64>,
@@ -55,7 +55,7 @@ pub struct Capture {
     /// Calls that allocate or free, in any order; `None` if calls were not recorded.
     pub calls: Option<Vec<CallTally>>,
     /// `NVTX_EVENTS` with a start and a name, in any order.
-    pub ranges: Vec<Range>,
+    pub ranges: Vec<NvtxRange>,
     /// CUDA's number of each device → its name and capacity.
     pub devices: HashMap<u64, (Option<String>, Option<Bytes>)>,
     /// Numbers of processes → their names.
@@ -73,7 +73,7 @@ pub struct MemoryEvent {
     pub device: u64,
     /// CUDA's number of the context.
     pub context: u64,
-    /// The first byte; 0 if the export does not tell.
+    /// The first byte; 0 if not recorded.
     pub address: u64,
     /// Its size.
     pub bytes: u64,
@@ -101,7 +101,7 @@ pub struct FailedCall {
 pub struct CallTally {
     /// `cudaMalloc`.
     pub function: String,
-    /// How many.
+    /// Number of calls.
     pub n_calls: u64,
     /// The sum of their durations.
     #[serde(rename = "total_nanos")]
@@ -125,7 +125,7 @@ impl CallTally {
     /// Counts a call.
     pub fn add(&mut self, duration: Nanos) {
         self.n_calls += 1;
-        self.total = self.total + duration;
+        self.total += duration;
         self.longest = self.longest.max(duration);
     }
 }
@@ -146,7 +146,7 @@ pub fn frees(function: &str) -> bool {
 
 /// An NVTX range.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Range {
+pub struct NvtxRange {
     /// Since the capture's start.
     pub start_nanos: i64,
     /// Absent if it was open at the capture's end.
@@ -172,9 +172,9 @@ pub struct NsightExport {
     /// Calls that allocate or free, those that took longest first; `None` if calls were not recorded.
     #[serde(rename = "memory_calls")]
     pub calls: Option<Vec<CallTally>>,
-    /// Calls that failed for want of memory, oldest first.
+    /// Calls that ran out of memory, oldest first.
     #[serde(rename = "failed_calls")]
-    pub failed: Vec<Failure>,
+    pub failed: Vec<NsightFailure>,
     /// Number of ranges.
     pub n_ranges: usize,
     /// Ranges by name; what kept most is first.
@@ -183,14 +183,14 @@ pub struct NsightExport {
 
 /// A call that failed, and what was allocated then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Failure {
+pub struct NsightFailure {
     /// When.
     #[serde(skip)]
     pub at: WallTime,
     /// Since the capture's start.
     #[serde(rename = "at_nanos")]
     pub after: Nanos,
-    /// Who called.
+    /// The process that called.
     pub pid: u64,
     /// `cudaMalloc`.
     pub function: String,
@@ -208,7 +208,7 @@ pub struct Failure {
 pub struct RangeTally {
     /// Their text.
     pub name: String,
-    /// How many.
+    /// Number of calls.
     #[serde(rename = "n_runs")]
     pub n: usize,
     /// Of these, how many ended with more than they began with.
@@ -232,7 +232,7 @@ impl Capture {
     pub fn summed_up(mut self) -> NsightExport {
         self.events.sort_by_key(|event| event.at_nanos);
         self.failed.sort_by_key(|failed| failed.at_nanos);
-        let changes = levels::Changes::of(&self.events);
+        let changes = levels::EventChanges::new(&self.events);
         let of_processes = levels::by_process(&self.events, &changes);
         let n_ranges = self.ranges.len();
         if let Some(calls) = &mut self.calls {

@@ -4,33 +4,33 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::levels::ProcessLevels;
-use super::{Capture, Failure, RangeTally, pid, plain_name};
+use super::{Capture, NsightFailure, RangeTally, pid, plain_name};
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
-/// Ranges around a failed call are searched among as many as these.
+/// At most this many ranges are searched for those around a failed call.
 const N_SEARCHED: usize = 100_000;
 
-/// Levels are searched for their peak in parts of so many.
+/// Levels are searched for their peak in parts of this many.
 const PART: usize = 256;
 
-/// At most so many failed calls are kept, the first.
+/// The first failed calls are kept, at most this many.
 const N_FAILED: usize = 1000;
 
 /// The levels of one process, with the peak of each part of them.
-struct Searched<'l> {
+struct PeakIndex<'l> {
     levels: &'l [(i64, Bytes)],
     peaks: Vec<Bytes>,
 }
 
-impl<'l> Searched<'l> {
-    fn of(levels: &'l [(i64, Bytes)]) -> Self {
+impl<'l> PeakIndex<'l> {
+    fn new(levels: &'l [(i64, Bytes)]) -> Self {
         let peak = |part: &[(i64, Bytes)]| part.iter().map(|(_, level)| *level).max();
         let mut peaks = Vec::with_capacity(levels.len() / PART + 1);
         peaks.extend(levels.chunks(PART).filter_map(peak));
         Self { levels, peaks }
     }
 
-    /// How many levels were there at an instant.
+    /// Number of levels until an instant.
     fn n_until(&self, at: i64) -> usize {
         self.levels.partition_point(|(time, _)| *time <= at)
     }
@@ -61,11 +61,11 @@ impl<'l> Searched<'l> {
     }
 }
 
-/// What the ranges of each name kept, the most first.
+/// Memory kept by the ranges of each name, the most first.
 pub(super) fn tallies(capture: &Capture, levels: &ProcessLevels) -> Vec<RangeTally> {
-    let searched: HashMap<u64, Searched<'_>> = levels
+    let searched: HashMap<u64, PeakIndex<'_>> = levels
         .iter()
-        .map(|(pid, levels)| (*pid, Searched::of(levels)))
+        .map(|(pid, levels)| (*pid, PeakIndex::new(levels)))
         .collect();
     let end = end_of(capture);
     let mut by_name: HashMap<&str, RangeTally> = HashMap::new();
@@ -82,7 +82,7 @@ pub(super) fn tallies(capture: &Capture, levels: &ProcessLevels) -> Vec<RangeTal
             duration: Nanos::ZERO,
         });
         tally.n += 1;
-        tally.duration = tally.duration + Nanos::new(u64::try_from(duration).unwrap_or(0));
+        tally.duration += Nanos::new(u64::try_from(duration).unwrap_or(0));
         let mut kept = ByteDelta::ZERO;
         if let Some(process) = searched.get(&pid(range.global_tid)) {
             let (first, last) = (
@@ -104,7 +104,7 @@ pub(super) fn tallies(capture: &Capture, levels: &ProcessLevels) -> Vec<RangeTal
     tallies
 }
 
-/// The capture's end: where ranges end that were open.
+/// The capture's end, where open ranges end.
 fn end_of(capture: &Capture) -> i64 {
     let stated = capture
         .duration
@@ -122,31 +122,31 @@ fn end_of(capture: &Capture) -> i64 {
         .unwrap_or(0)
 }
 
-/// The calls that failed for want of memory, with what was there.
-pub(super) fn failures(capture: &Capture, levels: &ProcessLevels) -> Vec<Failure> {
+/// The calls that ran out of memory, with the levels at that time.
+pub(super) fn failures(capture: &Capture, levels: &ProcessLevels) -> Vec<NsightFailure> {
     let failed = capture.failed.iter().take(N_FAILED);
     let failure = |call: &super::FailedCall| {
         let of_process = levels.get(&pid(call.global_tid));
         let allocated = of_process.map(|levels| {
-            let levels = Searched {
+            let levels = PeakIndex {
                 levels,
                 peaks: Vec::new(),
             };
             levels.level(levels.n_until(call.at_nanos))
         });
         let none = capture.has_memory.then_some(Bytes::ZERO);
-        let is_around = |range: &&super::Range| {
+        let is_around = |range: &&super::NvtxRange| {
             range.global_tid == call.global_tid
                 && range.start_nanos <= call.at_nanos
                 && range.end_nanos.is_none_or(|end| end >= call.at_nanos)
         };
-        let mut around: Vec<&super::Range> = Vec::new();
-        // Each call searches: few fail, but a program may try again and again.
+        let mut around: Vec<&super::NvtxRange> = Vec::new();
+        // Each failed call searches: few fail, but a program may retry often.
         if capture.ranges.len() <= N_SEARCHED {
             around.extend(capture.ranges.iter().filter(is_around));
         }
         around.sort_by_key(|range| range.start_nanos);
-        Failure {
+        NsightFailure {
             at: capture.wall(call.at_nanos),
             after: Nanos::new(u64::try_from(call.at_nanos).unwrap_or(0)),
             pid: pid(call.global_tid),

@@ -1,11 +1,11 @@
-//! Headers: which column is what, in CSV and in the tables of `dmon` and `pmon`.
+//! Headers: the meaning of each column, in CSV and in the tables of `dmon` and `pmon`.
 
-use super::names::{Named, SURE, named};
+use super::names::{ColumnName, SURE, parse_name};
 use super::quantity::unit;
 
-/// What a column holds.
+/// The meaning of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Column {
+pub(super) enum SmiColumn {
     Time,
     Day,
     /// Seconds since some start.
@@ -30,7 +30,7 @@ pub(super) enum Column {
     Other,
 }
 
-impl Column {
+impl SmiColumn {
     pub(super) const fn is_level(self) -> bool {
         matches!(
             self,
@@ -39,7 +39,7 @@ impl Column {
     }
 }
 
-/// How a line's fields are told apart.
+/// How a line's fields are separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Separator {
     /// `,`, `;` or a tab.
@@ -52,18 +52,18 @@ const SEPARATORS: [char; 3] = [',', ';', '\t'];
 
 /// The columns below a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Columns {
+pub(super) struct SmiColumns {
     pub(super) separator: Separator,
-    pub(super) kinds: Vec<Column>,
-    /// Bytes of one, in each column whose header names its unit; MiB in the others.
+    pub(super) kinds: Vec<SmiColumn>,
+    /// Bytes per unit of each column whose header names one; MiB in the others.
     pub(super) units: Vec<Option<u64>>,
-    /// The device that a column's name has a number of.
+    /// The number of the device in a column's name.
     pub(super) devices: Vec<Option<usize>>,
     /// As they are in the file.
     pub(super) names: String,
 }
 
-impl Columns {
+impl SmiColumns {
     /// The columns of a header, if the line is one.
     pub(super) fn of_header(line: &str) -> Option<Self> {
         match line.strip_prefix('#') {
@@ -75,7 +75,7 @@ impl Columns {
     fn of_csv(line: &str) -> Option<Self> {
         let n_of = |separator: &char| line.matches(*separator).count();
         let separator = SEPARATORS.into_iter().rev().max_by_key(n_of)?;
-        // A reading has a number in some field; a header has none in front of any. pandas writes its index first,
+        // Some field of a reading begins with a number; no field of a header does. pandas writes its index first,
         // without a name.
         let is_name = |(at, field): (usize, &str)| {
             let field = field.trim();
@@ -86,7 +86,7 @@ impl Columns {
             return None;
         }
         let mut columns = Vec::new();
-        columns.extend(line.split(separator).map(named));
+        columns.extend(line.split(separator).map(parse_name));
         let columns = one_of_each_kind(columns);
         let mut kinds = Vec::with_capacity(columns.len());
         kinds.extend(columns.iter().map(|column| column.kind));
@@ -110,17 +110,17 @@ impl Columns {
         for name in line.split([',', ' ', '\t']).filter(|name| !name.is_empty()) {
             is_of_processes |= name == "pid";
             columns.push(match name {
-                "Date" => Column::Day,
-                "Time" => Column::Time,
-                "gpu" => Column::Number,
-                "pid" => Column::Pid,
-                "fb" if is_of_processes => Column::ProcessUsed,
-                "fb" => Column::Used,
-                "command" => Column::ProcessName,
-                _ => Column::Other,
+                "Date" => SmiColumn::Day,
+                "Time" => SmiColumn::Time,
+                "gpu" => SmiColumn::Number,
+                "pid" => SmiColumn::Pid,
+                "fb" if is_of_processes => SmiColumn::ProcessUsed,
+                "fb" => SmiColumn::Used,
+                "command" => SmiColumn::ProcessName,
+                _ => SmiColumn::Other,
             });
         }
-        columns.contains(&Column::Number).then(|| Self {
+        columns.contains(&SmiColumn::Number).then(|| Self {
             separator,
             units: vec![None; columns.len()],
             devices: vec![None; columns.len()],
@@ -129,7 +129,7 @@ impl Columns {
         })
     }
 
-    pub(super) fn has(&self, wanted: Column) -> bool {
+    pub(super) fn has(&self, wanted: SmiColumn) -> bool {
         self.kinds.contains(&wanted)
     }
 
@@ -141,19 +141,19 @@ impl Columns {
     }
 
     pub(super) fn has_time(&self) -> bool {
-        let is_time = |kind: &Column| {
+        let is_time = |kind: &SmiColumn| {
             matches!(
                 kind,
-                Column::Time | Column::Day | Column::Elapsed | Column::ElapsedMillis
+                SmiColumn::Time | SmiColumn::Day | SmiColumn::Elapsed | SmiColumn::ElapsedMillis
             )
         };
         self.kinds.iter().any(is_time)
     }
 
     pub(super) fn has_level(&self) -> bool {
-        self.has(Column::Used)
-            || self.has(Column::ProcessUsed)
-            || self.has(Column::Free) && self.has(Column::Total)
+        self.has(SmiColumn::Used)
+            || self.has(SmiColumn::ProcessUsed)
+            || self.has(SmiColumn::Free) && self.has(SmiColumn::Total)
     }
 
     /// Takes over the units that the second header of dmon and pmon states.
@@ -165,10 +165,10 @@ impl Columns {
         }
     }
 
-    /// What logs memory in the form of these columns.
+    /// The command that logs memory in the form of these columns.
     pub(super) fn command(&self) -> &'static str {
         let is_monitor = self.separator == Separator::Space || self.names.starts_with("gpu,");
-        match (is_monitor, self.has(Column::Pid)) {
+        match (is_monitor, self.has(SmiColumn::Pid)) {
             (true, true) => "nvidia-smi pmon -s m -o DT",
             (true, false) => "nvidia-smi dmon -s m -o DT",
             (false, true) => {
@@ -181,47 +181,47 @@ impl Columns {
     }
 }
 
-/// Whether a line without separators has words, as no name of a column, or any has a value behind its name.
+/// Whether a line is text: it has words but no separators, or a value follows a name.
 fn is_sentence(line: &str, separator: char) -> bool {
     let name = line.split(['[', '(']).next().unwrap_or_default();
     let has_words = !line.contains(separator) && name.trim().contains(char::is_whitespace);
     has_words || line.contains(": ") || line.contains('=')
 }
 
-/// Of several columns that may be the same level of a device the surest one. What may be a share is a level only
-/// beside a capacity. With a process in the line, levels are those of the process.
-fn one_of_each_kind(mut columns: Vec<Named>) -> Vec<Named> {
-    let has = |columns: &[Named], kind| columns.iter().any(|column| column.kind == kind);
-    let has_total = has(&columns, Column::Total);
-    let is_of_process = has(&columns, Column::Pid) && !has(&columns, Column::ProcessUsed);
+/// Keeps the surest of several columns that may be the same level of a device. A possible share is a level only
+/// beside a capacity. If a line names a process, its levels are the process's.
+fn one_of_each_kind(mut columns: Vec<ColumnName>) -> Vec<ColumnName> {
+    let has = |columns: &[ColumnName], kind| columns.iter().any(|column| column.kind == kind);
+    let has_total = has(&columns, SmiColumn::Total);
+    let is_of_process = has(&columns, SmiColumn::Pid) && !has(&columns, SmiColumn::ProcessUsed);
     for column in &mut columns {
         column.kind = match column.kind {
-            Column::Used if column.rank < SURE && !has_total => Column::Other,
-            Column::Used if is_of_process => Column::ProcessUsed,
-            Column::Name if is_of_process => Column::ProcessName,
-            Column::Name => Column::DeviceName,
+            SmiColumn::Used if column.rank < SURE && !has_total => SmiColumn::Other,
+            SmiColumn::Used if is_of_process => SmiColumn::ProcessUsed,
+            SmiColumn::Name if is_of_process => SmiColumn::ProcessName,
+            SmiColumn::Name => SmiColumn::DeviceName,
             kind => kind,
         };
     }
     for at in 0..columns.len() {
         let (kind, device, rank) = (columns[at].kind, columns[at].device, columns[at].rank);
-        let is_surer = |(other, it): (usize, &Named)| {
+        let is_surer = |(other, it): (usize, &ColumnName)| {
             let is_rival = other != at && it.kind == kind && it.device == device;
             is_rival && (it.rank > rank || it.rank == rank && other < at)
         };
         if kind.is_level() && columns.iter().enumerate().any(is_surer) {
-            columns[at].kind = Column::Other;
+            columns[at].kind = SmiColumn::Other;
         }
     }
     columns
 }
 
-/// `index` is the number, unless there is another one beside it.
-fn with_index(mut columns: Vec<Column>) -> Vec<Column> {
-    if !columns.contains(&Column::Number) {
+/// `index` is the device's number, unless another column is.
+fn with_index(mut columns: Vec<SmiColumn>) -> Vec<SmiColumn> {
+    if !columns.contains(&SmiColumn::Number) {
         for column in &mut columns {
-            if *column == Column::Index {
-                *column = Column::Number;
+            if *column == SmiColumn::Index {
+                *column = SmiColumn::Number;
             }
         }
     }
@@ -229,7 +229,7 @@ fn with_index(mut columns: Vec<Column>) -> Vec<Column> {
 }
 
 /// Whether a line of names is a header of nvidia-smi: others have a `timestamp`, too.
-fn is_ours(columns: &[Column], line: &str) -> bool {
+fn is_ours(columns: &[SmiColumn], line: &str) -> bool {
     let has_level = columns.iter().any(|column| column.is_level());
     let theirs = [
         "utilization.",

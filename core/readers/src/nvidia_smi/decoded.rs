@@ -1,9 +1,9 @@
-//! Bytes → lines of text, whatever the shell made of them.
+//! Bytes → lines of text, in any encoding that a shell writes.
 
 use std::borrow::Cow;
 
 /// A log's text, and how to find its lines in the file again.
-pub(super) struct Decoded<'b> {
+pub(super) struct DecodedText<'b> {
     text: Cow<'b, str>,
     encoding: Encoding,
 }
@@ -17,21 +17,21 @@ enum Encoding {
 
 /// One line without its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line<'t> {
+pub(super) struct DecodedLine<'t> {
     /// Counted from 1.
     pub(super) number: usize,
     /// Where it begins in the text.
     pub(super) at: usize,
-    /// How many letters of space are before it.
+    /// Number of spaces before it.
     pub(super) indent: usize,
-    /// What it says, without spaces around it.
+    /// Its text, without spaces around it.
     pub(super) text: &'t str,
-    /// Whether a line's end follows; if not, it may be cut.
+    /// Whether a line end follows; if not, it may be cut.
     pub(super) has_end: bool,
 }
 
-impl<'b> Decoded<'b> {
-    pub(super) fn of(bytes: &'b [u8]) -> Self {
+impl<'b> DecodedText<'b> {
+    pub(super) fn new(bytes: &'b [u8]) -> Self {
         let (encoding, text) = match bytes {
             [0xff, 0xfe, rest @ ..] => (Encoding::Utf16, utf16(rest, u16::from_le_bytes)),
             [0xfe, 0xff, rest @ ..] => (Encoding::Utf16, utf16(rest, u16::from_be_bytes)),
@@ -44,7 +44,7 @@ impl<'b> Decoded<'b> {
     }
 
     /// Every line that is not empty.
-    pub(super) fn lines(&self) -> impl Iterator<Item = Line<'_>> + Clone {
+    pub(super) fn lines(&self) -> impl Iterator<Item = DecodedLine<'_>> + Clone {
         let mut at = 0;
         // Some editors end lines in `\r` alone.
         let end = if self.text.contains('\n') { '\n' } else { '\r' };
@@ -55,7 +55,7 @@ impl<'b> Decoded<'b> {
             // A file whose writer lost power ends in zeros.
             let is_space = |c: char| c.is_whitespace() || c == '\0';
             let text = line.trim_matches(is_space);
-            (!text.is_empty()).then_some(Line {
+            (!text.is_empty()).then_some(DecodedLine {
                 number: idx + 1,
                 at: begin,
                 indent: line.len() - line.trim_start_matches(is_space).len(),
@@ -66,17 +66,21 @@ impl<'b> Decoded<'b> {
     }
 
     /// All lines from `first` to `last` as one.
-    pub(super) fn joined<'t>(&'t self, first: Line<'t>, last: Line<'t>) -> Line<'t> {
+    pub(super) fn joined<'t>(
+        &'t self,
+        first: DecodedLine<'t>,
+        last: DecodedLine<'t>,
+    ) -> DecodedLine<'t> {
         let begin = first.at + first.indent;
         let end = last.at + last.indent + last.text.len();
-        Line {
+        DecodedLine {
             text: self.text.get(begin..end).unwrap_or(first.text),
             has_end: last.has_end,
             ..first
         }
     }
 
-    /// Where in the file a place of the text is.
+    /// The offset in the file of an offset in the text.
     pub(super) fn offset_in_file(&self, at: usize) -> usize {
         match self.encoding {
             Encoding::Utf8 => at,

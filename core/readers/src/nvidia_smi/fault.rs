@@ -17,10 +17,10 @@ pub enum NvidiaSmiFault {
     NoMemory {
         /// The columns that are there.
         columns: String,
-        /// What logs memory in the same form.
+        /// The command that logs memory in the same form.
         command: &'static str,
     },
-    /// Numbers without a header, and none of them is surely a level.
+    /// Numbers without a header, none of which is certainly a level.
     #[error(
         "numbers without a header: {}\nhint: a log of nvidia-smi is read with its header (without `noheader`), or with \
          units (without `nounits`); or put a line with the names of its columns above it, such as `timestamp, index, \

@@ -1,9 +1,9 @@
 //! A line → its fields. A spreadsheet may have quoted them, with line ends inside.
 
-use super::columns::{Column, Columns, Separator};
+use super::columns::{Separator, SmiColumn, SmiColumns};
 
 /// The fields of a row; `None` if there are too few.
-pub(super) fn fields<'t>(text: &'t str, columns: &Columns) -> Option<Vec<&'t str>> {
+pub(super) fn fields<'t>(text: &'t str, columns: &SmiColumns) -> Option<Vec<&'t str>> {
     let n = columns.kinds.len();
     let mut fields: Vec<&str> = Vec::with_capacity(n);
     match columns.separator {
@@ -24,7 +24,7 @@ pub(super) fn fields<'t>(text: &'t str, columns: &Columns) -> Option<Vec<&'t str
         let name = columns
             .kinds
             .iter()
-            .position(|it| *it == Column::ProcessName)?;
+            .position(|it| *it == SmiColumn::ProcessName)?;
         let n_more = fields.len() - n;
         let begin = fields.get(name)?.as_ptr() as usize - text.as_ptr() as usize;
         let last = fields.get(name + n_more)?;
@@ -50,7 +50,7 @@ fn quoted(text: &str, separator: char) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the quote ends that a field begins with; `None` if it begins with none, or the quote does not end.
+/// Where a field's opening quote ends; `None` if it has none, or the quote does not end.
 fn end_of_quote(field: &str) -> Option<usize> {
     let begin = field.len() - field.trim_start().len();
     let inside = field.get(begin..)?.strip_prefix('"')?;

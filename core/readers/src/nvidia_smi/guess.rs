@@ -1,20 +1,20 @@
-//! Logs without a header (`--format=csv,noheader`): which column is memory, by what is in it.
+//! Logs without a header (`--format=csv,noheader`): guesses from its values which column is memory.
 //!
-//! Loads, temperatures and clocks are numbers, too. Memory is one column of sizes with their unit; or a column
-//! next to that of the capacity, which does not change and is never lower.
+//! Loads, temperatures and clocks are numbers, too. Memory is the only column of sizes with a unit, or a column
+//! next to the capacity, which does not change and is never lower.
 
 use std::collections::HashMap;
 
-use super::columns::{Column, Columns, Separator};
+use super::columns::{Separator, SmiColumn, SmiColumns};
 use super::quantity;
 use crate::level_log::WallTime;
 
-/// So many rows are looked at.
+/// Number of rows that are examined.
 const N_ROWS: usize = 2000;
 
-/// What all fields of a column look like.
+/// The form of all fields of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum FieldForm {
     Time,
     Uuid,
     Bus,
@@ -30,77 +30,82 @@ enum Look {
     Text,
 }
 
-fn look(field: &str) -> Look {
+fn look(field: &str) -> FieldForm {
     let field = field.trim();
     let is_hexadecimal = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
     if quantity::is_missing(field) {
-        return Look::Missing;
+        return FieldForm::Missing;
     }
     if WallTime::parse(field).is_some() {
-        return Look::Time;
+        return FieldForm::Time;
     }
     if field.starts_with("GPU-") || field.starts_with("MIG-") {
-        return Look::Uuid;
+        return FieldForm::Uuid;
     }
     if field.contains(':') && field.split([':', '.']).all(is_hexadecimal) {
-        return Look::Bus;
+        return FieldForm::Bus;
     }
     if let Ok(number) = field.parse::<u64>() {
         return if number < 64 {
-            Look::Small
+            FieldForm::Small
         } else {
-            Look::Number
+            FieldForm::Number
         };
     }
     if field.parse::<f64>().is_ok_and(|number| number >= 0.0) {
-        return Look::Figure;
+        return FieldForm::Figure;
     }
     let is_number = field.starts_with(|c: char| c.is_ascii_digit());
     match quantity::has_unit(field) && quantity::level(field, 1).is_some() {
-        true => Look::Size,
-        false if is_number && field.contains(' ') => Look::Figure,
-        false => Look::Text,
+        true => FieldForm::Size,
+        false if is_number && field.contains(' ') => FieldForm::Figure,
+        false => FieldForm::Text,
     }
 }
 
-/// What rows without a header may be.
+/// How certain the meaning of rows without a header is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rows {
+pub enum HeaderlessRows {
     /// A log of nvidia-smi: its memory is certain, or it has what only nvidia-smi writes.
     Log,
-    /// Numbers that may be anything.
+    /// Numbers of unknown meaning.
     Numbers,
 }
 
-/// What rows look like: as many fields in most of them, one of them a number or a size.
-pub(super) fn rows_are(rows: &[&str]) -> Option<Rows> {
-    let guess = Guess::of(rows)?;
-    let is_theirs = |look: &Look| matches!(look, Look::Uuid | Look::Bus | Look::Size);
+/// The common form of rows: most have the same number of fields, one of them a number or a size.
+pub(super) fn rows_are(rows: &[&str]) -> Option<HeaderlessRows> {
+    let guess = Guess::from_rows(rows)?;
+    let is_theirs =
+        |look: &FieldForm| matches!(look, FieldForm::Uuid | FieldForm::Bus | FieldForm::Size);
     let is_log = guess.looks.iter().any(is_theirs) || guess.columns().is_some();
-    Some(if is_log { Rows::Log } else { Rows::Numbers })
+    Some(if is_log {
+        HeaderlessRows::Log
+    } else {
+        HeaderlessRows::Numbers
+    })
 }
 
 /// The columns of rows without a header; `Err` with their number if none is surely memory.
-pub(super) fn columns(rows: &[&str]) -> Option<Result<Columns, usize>> {
-    let guess = Guess::of(rows)?;
+pub(super) fn columns(rows: &[&str]) -> Option<Result<SmiColumns, usize>> {
+    let guess = Guess::from_rows(rows)?;
     Some(guess.columns().ok_or(guess.looks.len()))
 }
 
-/// A capacity without its unit is at least this many MiB, a level is above this in some row: it is no load in
-/// percent, no temperature.
+/// A capacity without a unit is at least this many MiB, and a level exceeds this in some row. So neither is a
+/// load in percent or a temperature.
 const LEAST_TOTAL: u64 = 900;
 const LEAST_USED: u64 = 100;
 
-/// No device has so many MiB.
+/// More MiB than any device has.
 const MOST_TOTAL: u64 = super::rows::MOST.get() >> 20;
 
 struct Guess<'t> {
-    looks: Vec<Look>,
+    looks: Vec<FieldForm>,
     rows: Vec<&'t str>,
 }
 
 impl<'t> Guess<'t> {
-    fn of(rows: &[&'t str]) -> Option<Self> {
+    fn from_rows(rows: &[&'t str]) -> Option<Self> {
         let n_fields = |row: &str| row.split(',').count();
         let mut counts: Vec<usize> = Vec::new();
         counts.extend(rows.iter().take(N_ROWS).map(|row| n_fields(row)));
@@ -112,28 +117,37 @@ impl<'t> Guess<'t> {
             .take(N_ROWS)
             .filter(|row| n_fields(row) == usual);
         usual_rows.extend(of_usual);
-        let mut looks: Vec<Option<Look>> = vec![None; usual];
+        let mut looks: Vec<Option<FieldForm>> = vec![None; usual];
         let mut n_rows = 0;
         for row in &usual_rows {
             let of_row = row.split(',').map(look);
-            // A line of an error has words only.
-            if of_row.clone().all(|look| look == Look::Text) {
+            // An error line has words only.
+            if of_row.clone().all(|look| look == FieldForm::Text) {
                 continue;
             }
             n_rows += 1;
             for (known, look) in looks.iter_mut().zip(of_row) {
                 *known = Some(match (*known, look) {
-                    (None | Some(Look::Missing), look) => look,
-                    (Some(known), Look::Missing) => known,
+                    (None | Some(FieldForm::Missing), look) => look,
+                    (Some(known), FieldForm::Missing) => known,
                     (Some(known), look) if known == look => known,
-                    (Some(Look::Small | Look::Number), Look::Small | Look::Number) => Look::Number,
-                    _ => Look::Text,
+                    (
+                        Some(FieldForm::Small | FieldForm::Number),
+                        FieldForm::Small | FieldForm::Number,
+                    ) => FieldForm::Number,
+                    _ => FieldForm::Text,
                 });
             }
         }
         let mut plain = Vec::with_capacity(usual);
-        plain.extend(looks.into_iter().map(|look| look.unwrap_or(Look::Text)));
-        let is_level = |look: &Look| matches!(look, Look::Small | Look::Number | Look::Size);
+        plain.extend(
+            looks
+                .into_iter()
+                .map(|look| look.unwrap_or(FieldForm::Text)),
+        );
+        let is_level = |look: &FieldForm| {
+            matches!(look, FieldForm::Small | FieldForm::Number | FieldForm::Size)
+        };
         let is_log = n_rows * 2 > rows.len().min(N_ROWS) && plain.iter().any(is_level);
         is_log.then_some(Self {
             looks: plain,
@@ -141,42 +155,42 @@ impl<'t> Guess<'t> {
         })
     }
 
-    fn columns(&self) -> Option<Columns> {
-        let mut columns = vec![Column::Other; self.looks.len()];
+    fn columns(&self) -> Option<SmiColumns> {
+        let mut columns = vec![SmiColumn::Other; self.looks.len()];
         for (column, look) in columns.iter_mut().zip(&self.looks) {
             *column = match look {
-                Look::Time => Column::Time,
-                Look::Uuid => Column::Uuid,
-                Look::Bus => Column::Bus,
-                _ => Column::Other,
+                FieldForm::Time => SmiColumn::Time,
+                FieldForm::Uuid => SmiColumn::Uuid,
+                FieldForm::Bus => SmiColumn::Bus,
+                _ => SmiColumn::Other,
             };
         }
-        let of_look = |wanted: &[Look]| {
+        let of_look = |wanted: &[FieldForm]| {
             let all = 0..self.looks.len();
             let fitting = all.filter(|&at| wanted.contains(&self.looks[at]));
             fitting.collect::<Vec<usize>>()
         };
-        let sizes = of_look(&[Look::Size]);
-        let mut numbers = of_look(&[Look::Small, Look::Number]);
+        let sizes = of_look(&[FieldForm::Size]);
+        let mut numbers = of_look(&[FieldForm::Small, FieldForm::Number]);
         // An index comes before what it counts.
         if let Some(&first) = numbers.first().filter(|_| numbers.len() + sizes.len() > 1)
             && self.is_index(first)
         {
-            columns[first] = Column::Number;
+            columns[first] = SmiColumn::Number;
             numbers.remove(0);
         }
         match (&sizes[..], &numbers[..]) {
             ([only], [pid]) if pid < only => {
-                columns[*pid] = Column::Pid;
-                if pid + 1 < *only && self.looks[pid + 1] == Look::Text {
-                    columns[pid + 1] = Column::ProcessName;
+                columns[*pid] = SmiColumn::Pid;
+                if pid + 1 < *only && self.looks[pid + 1] == FieldForm::Text {
+                    columns[pid + 1] = SmiColumn::ProcessName;
                 }
-                columns[*only] = Column::ProcessUsed;
+                columns[*only] = SmiColumn::ProcessUsed;
             }
-            ([only], _) => columns[*only] = Column::Used,
+            ([only], _) => columns[*only] = SmiColumn::Used,
             ([one, other], _) => {
                 let (used, total) = self.used_and_total(*one, *other, &columns)?;
-                (columns[used], columns[total]) = (Column::Used, Column::Total);
+                (columns[used], columns[total]) = (SmiColumn::Used, SmiColumn::Total);
             }
             ([], [one, other]) => {
                 let (used, total) = self.used_and_total(*one, *other, &columns)?;
@@ -185,11 +199,11 @@ impl<'t> Guess<'t> {
                 if !is_capacity || most(used) <= LEAST_USED {
                     return None;
                 }
-                (columns[used], columns[total]) = (Column::Used, Column::Total);
+                (columns[used], columns[total]) = (SmiColumn::Used, SmiColumn::Total);
             }
             _ => return None,
         }
-        Some(Columns {
+        Some(SmiColumns {
             separator: Separator::Letter(','),
             devices: vec![None; columns.len()],
             units: vec![None; columns.len()],
@@ -206,7 +220,7 @@ impl<'t> Guess<'t> {
         })
     }
 
-    /// Whether a column counts devices: small numbers that begin with 0, none left out.
+    /// Whether a column counts devices: small numbers from 0 on without gaps.
     fn is_index(&self, at: usize) -> bool {
         let mut seen = [false; 64];
         for number in self.levels(at) {
@@ -219,8 +233,13 @@ impl<'t> Guess<'t> {
         seen.iter().take(n_seen).all(|seen| *seen)
     }
 
-    /// Which of two columns is used, and which is the capacity, if that is certain.
-    fn used_and_total(&self, one: usize, other: usize, kinds: &[Column]) -> Option<(usize, usize)> {
+    /// The used column and the capacity column of two, if that is certain.
+    fn used_and_total(
+        &self,
+        one: usize,
+        other: usize,
+        kinds: &[SmiColumn],
+    ) -> Option<(usize, usize)> {
         match (
             self.is_total(other, one, kinds),
             self.is_total(one, other, kinds),
@@ -231,10 +250,11 @@ impl<'t> Guess<'t> {
         }
     }
 
-    /// Whether a column is the capacity for another one: never lower, and always the same for a device. What
-    /// begins above its half may be free memory as well.
-    fn is_total(&self, total: usize, used: usize, kinds: &[Column]) -> bool {
-        let is_id = |kind: &Column| matches!(kind, Column::Number | Column::Uuid | Column::Bus);
+    /// Whether a column is the capacity for another one: never lower, and always the same for a device. A level that
+    /// begins above half of it may be free memory as well.
+    fn is_total(&self, total: usize, used: usize, kinds: &[SmiColumn]) -> bool {
+        let is_id =
+            |kind: &SmiColumn| matches!(kind, SmiColumn::Number | SmiColumn::Uuid | SmiColumn::Bus);
         let id = kinds.iter().position(is_id);
         let mut of_devices: HashMap<&str, u64> = HashMap::new();
         let mut is_first = true;

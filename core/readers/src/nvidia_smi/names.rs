@@ -1,20 +1,20 @@
-//! Names of figures → what they are, in the words of nvidia-smi and in those of scripts.
+//! Names of figures, as nvidia-smi and scripts write them → their meaning.
 //!
-//! Scripts name the same column `memory.used [MiB]`, `gpu_memory_used`, `mem_used_mb` or `gpu0.memoryUsedMiB`. A
-//! load, a temperature, a clock or the host's memory is never taken for the device's.
+//! Scripts name the same column `memory.used [MiB]`, `gpu_memory_used`, `mem_used_mb` or `gpu0.memoryUsedMiB`.
+//! Loads, temperatures, clocks and the host's memory never count as the device's.
 
-use super::columns::Column;
+use super::columns::SmiColumn;
 use super::quantity::unit;
 
-/// What a name says.
+/// The meaning of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Named {
-    pub(super) kind: Column,
-    /// Bytes of one.
+pub(super) struct ColumnName {
+    pub(super) kind: SmiColumn,
+    /// Bytes per unit.
     pub(super) unit: Option<u64>,
     /// The device in the name: `gpu1_mem_used`.
     pub(super) device: Option<usize>,
-    /// Of several names of one kind, the highest counts.
+    /// If several names have one kind, the highest counts.
     pub(super) rank: u8,
 }
 
@@ -29,7 +29,7 @@ const USAGE: [&str; 2] = ["usage", "use"];
 const TOTAL: [&str; 2] = ["total", "capacity"];
 const FREE: [&str; 4] = ["free", "available", "avail", "remaining"];
 
-/// Behind one of these, a name of memory is no level of it.
+/// After one of these words, a name of memory is no level.
 const NO_LEVEL: [&str; 37] = [
     "util",
     "utilization",
@@ -70,13 +70,13 @@ const NO_LEVEL: [&str; 37] = [
     "protected",
 ];
 
-/// What a name holds.
-pub(super) fn named(name: &str) -> Named {
+/// The words of a name.
+pub(super) fn parse_name(name: &str) -> ColumnName {
     let name = name.trim().trim_matches('"').trim();
     let end = name.find(['[', '(']).unwrap_or(name.len());
     let (plain, behind) = name.split_at(end);
     let in_brackets = unit(behind.trim_matches(['[', ']', '(', ')', ' ']));
-    let mut words = words(plain);
+    let mut words = split_words(plain);
     let last = words.last().and_then(|word| unit(word));
     if last.is_some() && words.len() > 1 {
         words.pop();
@@ -86,10 +86,10 @@ pub(super) fn named(name: &str) -> Named {
     let is_share = name.contains('%');
     let (kind, rank) = match kind_of_id(&words) {
         Some(kind) => (kind, 0),
-        None if is_share => (Column::Other, 0),
+        None if is_share => (SmiColumn::Other, 0),
         None => kind_of_level(&words, unit.is_some()),
     };
-    Named {
+    ColumnName {
         kind,
         unit,
         device: device.filter(|_| kind.is_level()),
@@ -98,7 +98,7 @@ pub(super) fn named(name: &str) -> Named {
 }
 
 /// `gpuMemory.used_0` → `gpu`, `memory`, `used`, `0`.
-fn words(name: &str) -> Vec<String> {
+fn split_words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut before = ' ';
     let mut letters = name.chars().peekable();
@@ -144,59 +144,60 @@ fn device_in(words: &[String]) -> Option<usize> {
     of_gpu?[1].parse().ok()
 }
 
-fn kind_of_id(words: &[String]) -> Option<Column> {
+fn kind_of_id(words: &[String]) -> Option<SmiColumn> {
     let name = words.join(" ");
-    let kind =
-        match name.as_str() {
-            "date" | "day" => Column::Day,
-            "index" => Column::Index,
-            "gpu" | "gpu id" | "id gpu" | "gpuid" | "gpu index" | "index gpu" | "gpu idx"
-            | "gpu number" | "gpu num" | "gpu no" | "device" | "device id" | "device index"
-            | "card" | "card id" => Column::Number,
-            "uuid" | "gpu uuid" | "uuid gpu" | "device uuid" => Column::Uuid,
-            "pci bus id" | "gpu bus id" | "bus id" | "busid" | "pci bus" | "pci id" => Column::Bus,
-            "name" => Column::Name,
-            "gpu name" | "name gpu" | "device name" | "product name" | "gpu model" => {
-                Column::DeviceName
+    let kind = match name.as_str() {
+        "date" | "day" => SmiColumn::Day,
+        "index" => SmiColumn::Index,
+        "gpu" | "gpu id" | "id gpu" | "gpuid" | "gpu index" | "index gpu" | "gpu idx"
+        | "gpu number" | "gpu num" | "gpu no" | "device" | "device id" | "device index"
+        | "card" | "card id" => SmiColumn::Number,
+        "uuid" | "gpu uuid" | "uuid gpu" | "device uuid" => SmiColumn::Uuid,
+        "pci bus id" | "gpu bus id" | "bus id" | "busid" | "pci bus" | "pci id" => SmiColumn::Bus,
+        "name" => SmiColumn::Name,
+        "gpu name" | "name gpu" | "device name" | "product name" | "gpu model" => {
+            SmiColumn::DeviceName
+        }
+        "pid" | "process id" => SmiColumn::Pid,
+        "process name" | "process" | "command" | "cmd" => SmiColumn::ProcessName,
+        "t" | "seconds" | "secs" | "sec" | "time s" | "time sec" | "time secs" | "time seconds" => {
+            SmiColumn::Elapsed
+        }
+        "time ms" => SmiColumn::ElapsedMillis,
+        _ if has(words, &["elapsed", "relative", "runtime"]) => {
+            if has(words, &["ms", "millis"]) {
+                SmiColumn::ElapsedMillis
+            } else {
+                SmiColumn::Elapsed
             }
-            "pid" | "process id" => Column::Pid,
-            "process name" | "process" | "command" | "cmd" => Column::ProcessName,
-            "t" | "seconds" | "secs" | "sec" | "time s" | "time sec" | "time secs"
-            | "time seconds" => Column::Elapsed,
-            "time ms" => Column::ElapsedMillis,
-            _ if has(words, &["elapsed", "relative", "runtime"]) => {
-                if has(words, &["ms", "millis"]) {
-                    Column::ElapsedMillis
-                } else {
-                    Column::Elapsed
-                }
-            }
-            _ if has(words, &["timestamp", "datetime", "epoch"]) => Column::Time,
-            "time" | "ts" | "time stamp" | "date time" | "unix time" | "wall time"
-            | "local time" => Column::Time,
-            _ => return None,
-        };
+        }
+        _ if has(words, &["timestamp", "datetime", "epoch"]) => SmiColumn::Time,
+        "time" | "ts" | "time stamp" | "date time" | "unix time" | "wall time" | "local time" => {
+            SmiColumn::Time
+        }
+        _ => return None,
+    };
     Some(kind)
 }
 
-/// A level, and how sure that is: `usage` may be a share, and memory alone may be anything.
-fn kind_of_level(words: &[String], has_unit: bool) -> (Column, u8) {
+/// A level and its certainty: `usage` may be a share, and memory alone may be anything.
+fn kind_of_level(words: &[String], has_unit: bool) -> (SmiColumn, u8) {
     let is_device = has(words, &DEVICE);
     let is_host = has(words, &HOST) && !is_device;
     if !has(words, &MEMORY) || is_host || has(words, &NO_LEVEL) {
-        return (Column::Other, 0);
+        return (SmiColumn::Other, 0);
     }
     let of_device = u8::from(is_device);
     if has(words, &TOTAL) {
-        return (Column::Total, 2 + of_device);
+        return (SmiColumn::Total, 2 + of_device);
     }
     if has(words, &FREE) {
-        return (Column::Free, 2 + of_device);
+        return (SmiColumn::Free, 2 + of_device);
     }
     let used = if has(words, &PROCESS) {
-        Column::ProcessUsed
+        SmiColumn::ProcessUsed
     } else {
-        Column::Used
+        SmiColumn::Used
     };
     if has(words, &USED) {
         return (used, 4 + of_device);
@@ -214,13 +215,13 @@ fn kind_of_level(words: &[String], has_unit: bool) -> (Column, u8) {
     if is_bare && has_unit {
         (used, 2 + of_device)
     } else {
-        (Column::Other, 0)
+        (SmiColumn::Other, 0)
     }
 }
 
-/// The level that a label before a figure with a unit names. Behind a figure of memory, `used` is enough.
-pub(super) fn level_before_figure(label: &str, is_behind_memory: bool) -> Column {
-    let mut words = words(label);
+/// The level that a label before a figure with a unit names. After a figure of memory, `used` is enough.
+pub(super) fn level_before_figure(label: &str, is_behind_memory: bool) -> SmiColumn {
+    let mut words = split_words(label);
     if is_behind_memory && words.len() == 1 {
         words.push("memory".to_owned());
     }
@@ -238,16 +239,16 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(kind: Column, names: &[&str]) {
+    fn check(kind: SmiColumn, names: &[&str]) {
         for name in names {
-            assert_eq!(named(name).kind, kind, "{name}");
+            assert_eq!(parse_name(name).kind, kind, "{name}");
         }
     }
 
     #[test]
     fn names_of_scripts_are_those_of_nvidia_smi() {
         check(
-            Column::Used,
+            SmiColumn::Used,
             &[
                 "memory.used [MiB]",
                 "gpu_memory_used",
@@ -263,7 +264,7 @@ mod tests {
             ],
         );
         check(
-            Column::Total,
+            SmiColumn::Total,
             &[
                 "memory.total [MiB]",
                 "gpu_memory_total",
@@ -271,10 +272,13 @@ mod tests {
                 "vram_capacity_gb",
             ],
         );
-        check(Column::Free, &["memory.free [MiB]", "gpu_mem_available_mb"]);
-        check(Column::ProcessUsed, &["process_gpu_memory_used"]);
         check(
-            Column::Other,
+            SmiColumn::Free,
+            &["memory.free [MiB]", "gpu_mem_available_mb"],
+        );
+        check(SmiColumn::ProcessUsed, &["process_gpu_memory_used"]);
+        check(
+            SmiColumn::Other,
             &[
                 "utilization.memory [%]",
                 "gpu_memory_utilization",
@@ -294,21 +298,27 @@ mod tests {
                 "power_w",
             ],
         );
-        check(Column::Number, &["gpu", "index_gpu", "gpuIndex", "GPU ID"]);
-        check(Column::Elapsed, &["elapsed_sec", "t", "time_s"]);
-        check(Column::ElapsedMillis, &["elapsed_ms"]);
-        check(Column::Time, &["timestamp", "Timestamp (UTC)", "time"]);
+        check(
+            SmiColumn::Number,
+            &["gpu", "index_gpu", "gpuIndex", "GPU ID"],
+        );
+        check(SmiColumn::Elapsed, &["elapsed_sec", "t", "time_s"]);
+        check(SmiColumn::ElapsedMillis, &["elapsed_ms"]);
+        check(SmiColumn::Time, &["timestamp", "Timestamp (UTC)", "time"]);
     }
 
     #[test]
     fn units_and_devices_are_in_names_too() {
-        let unit_of = |name| named(name).unit;
+        let unit_of = |name| parse_name(name).unit;
         assert_eq!(unit_of("mem_used_mb"), Some(1 << 20));
         assert_eq!(unit_of("vram_used_gb"), Some(1 << 30));
         assert_eq!(unit_of("memory_used [B]"), Some(1));
         assert_eq!(unit_of("gpu_memory_used"), None);
-        assert_eq!(named("gpu1_mem_used").device, Some(1));
-        assert_eq!(named("system.gpu.0.memoryAllocatedBytes").device, Some(0));
-        assert_eq!(named("gpu_mem_used").device, None);
+        assert_eq!(parse_name("gpu1_mem_used").device, Some(1));
+        assert_eq!(
+            parse_name("system.gpu.0.memoryAllocatedBytes").device,
+            Some(0)
+        );
+        assert_eq!(parse_name("gpu_mem_used").device, None);
     }
 }

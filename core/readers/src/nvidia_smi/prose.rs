@@ -1,20 +1,20 @@
-//! Lines that a script or another monitor made for people: `[12:00:00] GPU 0  Memory: 512/8192 MiB`.
+//! Lines that a script or another monitor wrote for people: `[12:00:00] GPU 0  Memory: 512/8192 MiB`.
 //!
-//! A level is `used / total` with a unit, or a figure with a unit behind a name of memory.
+//! A level is `used / total` with a unit, or a figure with a unit after a name of memory.
 
-use super::columns::Column;
+use super::columns::SmiColumn;
 use super::names;
-use super::row::Row;
+use super::row::SmiRow;
 use crate::level_log::{Ids, WallTime};
 use gpumem_model::units::Bytes;
 
-/// The time that a line begins with, and what is behind it.
+/// The time that a line begins with, and the rest of the line.
 pub(super) fn time_in(text: &str) -> Option<(WallTime, &str)> {
     if let Some((inside, behind)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
         let time = WallTime::parse(&inside.replace('@', " "))?;
         return Some((time, behind));
     }
-    // What `watch` writes above the screen.
+    // The header that `watch` writes.
     let text = match text.strip_prefix("Every ") {
         Some(_) => text.rsplit_once(": ")?.1,
         None => text,
@@ -25,7 +25,7 @@ pub(super) fn time_in(text: &str) -> Option<(WallTime, &str)> {
     ends.into_iter().find_map(|end| {
         let (before, behind) = text.split_at(end);
         let before = before.trim_end_matches([':', ',', '-', ' ']);
-        // A number alone may be anything.
+        // A number alone is ambiguous.
         let time = before.contains(':').then(|| WallTime::parse(before))??;
         let half = behind.trim_start().get(..2).unwrap_or_default();
         if ["am", "pm"].contains(&half.to_ascii_lowercase().as_str()) {
@@ -38,28 +38,28 @@ pub(super) fn time_in(text: &str) -> Option<(WallTime, &str)> {
     })
 }
 
-/// A host's name may stand before a time of seven words.
+/// A host's name may precede a time of seven words.
 const N_WORDS_OF_TIME: usize = 9;
 
 /// A number in a line, with its unit.
-struct Figure<'t> {
-    /// What stands between it and the number before.
+struct ProseFigure<'t> {
+    /// The text between it and the previous number.
     before: &'t str,
     number: &'t str,
     unit: Option<u64>,
 }
 
-impl Figure<'_> {
+impl ProseFigure<'_> {
     fn bytes(&self, unit: u64) -> Option<Bytes> {
         let number: f64 = self.number.parse().ok()?;
         Some(Bytes::new((number * unit as f64).round() as u64))
     }
 }
 
-/// What a line says of a device, if it has a level.
-pub(super) fn row(text: &str) -> Option<Row<'_>> {
+/// A line's reading of a device, if it has a level.
+pub(super) fn row(text: &str) -> Option<SmiRow<'_>> {
     let figures = figures(text);
-    let mut row = Row::default();
+    let mut row = SmiRow::default();
     for (used, total) in figures.iter().zip(figures.iter().skip(1)) {
         let is_pair = matches!(total.before.trim(), "/" | "of");
         let Some(unit) = total.unit.filter(|_| is_pair) else {
@@ -79,8 +79,8 @@ pub(super) fn row(text: &str) -> Option<Row<'_>> {
     is_known.then_some(row)
 }
 
-/// Takes the figures that a name of memory stands before.
-fn labelled(figures: &[Figure<'_>], row: &mut Row<'_>) {
+/// Takes the figures after a name of memory.
+fn labelled(figures: &[ProseFigure<'_>], row: &mut SmiRow<'_>) {
     let mut is_behind_memory = false;
     for figure in figures {
         let Some(unit) = figure.unit else { continue };
@@ -92,15 +92,15 @@ fn labelled(figures: &[Figure<'_>], row: &mut Row<'_>) {
         let kind = names::level_before_figure(label, is_behind_memory);
         is_behind_memory |= kind.is_level();
         match kind {
-            Column::Used if row.level.is_none() => row.level = Some(Ok(bytes)),
-            Column::Total if row.total.is_none() => row.total = Some(bytes),
-            Column::Free if row.free.is_none() => row.free = Some(bytes),
+            SmiColumn::Used if row.level.is_none() => row.level = Some(Ok(bytes)),
+            SmiColumn::Total if row.total.is_none() => row.total = Some(bytes),
+            SmiColumn::Free if row.free.is_none() => row.free = Some(bytes),
             _ => (),
         }
     }
 }
 
-fn figures(text: &str) -> Vec<Figure<'_>> {
+fn figures(text: &str) -> Vec<ProseFigure<'_>> {
     let mut figures = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
@@ -119,7 +119,7 @@ fn figures(text: &str) -> Vec<Figure<'_>> {
         let is_in_word = before.ends_with(|c: char| c.is_alphanumeric() || c == '.');
         rest = if unit.is_some() { after_unit } else { after };
         if !is_in_word {
-            figures.push(Figure {
+            figures.push(ProseFigure {
                 before,
                 number,
                 unit,

@@ -1,9 +1,9 @@
-//! `1234 MiB` → bytes, and what stands there if the driver has no figure.
+//! `1234 MiB` → bytes, and the texts in place of missing figures.
 
-use crate::level_log::Reading;
+use crate::level_log::LogReading;
 use gpumem_model::units::Bytes;
 
-/// Bytes of one of a column's numbers. What nvidia-smi calls MB are MiB, too.
+/// Bytes per unit of a column. nvidia-smi's MB are MiB, too.
 pub(super) fn unit(name: &str) -> Option<u64> {
     match name.trim().to_ascii_lowercase().as_str() {
         "b" | "bytes" => Some(1),
@@ -14,9 +14,8 @@ pub(super) fn unit(name: &str) -> Option<u64> {
     }
 }
 
-/// A level with its unit, or one of a column's unit; `None` if it is neither a level nor what stands for a
-/// missing one.
-pub(super) fn level(text: &str, column_unit: u64) -> Option<Reading<'_>> {
+/// A level with its unit, or in a column's unit; `None` if it is neither a level nor a text for a missing one.
+pub(super) fn level(text: &str, column_unit: u64) -> Option<LogReading<'_>> {
     let text = text.trim();
     if is_missing(text) {
         return Some(Err(text));
@@ -38,12 +37,12 @@ pub(super) fn level(text: &str, column_unit: u64) -> Option<Reading<'_>> {
     Some(Ok(Bytes::new(bytes)))
 }
 
-/// `[N/A]`, `[Not Supported]`, `[Insufficient Permissions]`, `-`: what stands for a missing figure.
+/// A text for a missing figure: `[N/A]`, `[Not Supported]`, `[Insufficient Permissions]`, `-`.
 pub(super) fn is_missing(text: &str) -> bool {
     text.starts_with('[') && text.ends_with(']') || matches!(text, "N/A" | "-" | "" | "ERR!")
 }
 
-/// Whether a level has its unit behind it.
+/// Whether a unit follows a level.
 pub(super) fn has_unit(text: &str) -> bool {
     text.trim().ends_with('B')
 }
@@ -53,7 +52,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, expected: Option<Reading<'static>>) {
+    fn check(text: &str, expected: Option<LogReading<'static>>) {
         assert_eq!(level(text, 1 << 20), expected, "{text}");
     }
 

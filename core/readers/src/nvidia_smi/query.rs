@@ -1,27 +1,27 @@
-//! What `nvidia-smi -q` writes: names and values in sections, indented.
+//! The output of `nvidia-smi -q`: names and values in indented sections.
 
 use super::quantity;
-use super::row::Row;
+use super::row::SmiRow;
 use crate::level_log::{Ids, WallTime};
 
-/// Where in the sections the last line was.
+/// The section of the last line.
 #[derive(Default)]
 pub(super) struct Query<'t> {
     ids: Ids<'t>,
     device_name: Option<&'t str>,
     section: &'t str,
-    row: Row<'t>,
+    row: SmiRow<'t>,
     pid: Option<u64>,
     process_name: Option<&'t str>,
 }
 
-/// What a line is.
-pub(super) enum Said<'t> {
-    Row(Box<Row<'t>>),
+/// The meaning of a line.
+pub(super) enum QueryLine<'t> {
+    Row(Box<SmiRow<'t>>),
     Time(WallTime),
-    /// Something else of the same output.
+    /// Another line of the same output.
     Other,
-    /// No line of it.
+    /// Not a line of it.
     Foreign,
 }
 
@@ -30,11 +30,11 @@ pub(super) fn begins(text: &str) -> bool {
     text.contains("NVSMI LOG")
 }
 
-/// Sections of a device stand this deep: an instance of MIG has sections of the same names below it.
+/// Indentation of a device's sections: MIG instances have deeper sections with the same names.
 const SECTION: usize = 4;
 
 impl<'t> Query<'t> {
-    pub(super) fn line(&mut self, indent: usize, text: &'t str) -> Said<'t> {
+    pub(super) fn line(&mut self, indent: usize, text: &'t str) -> QueryLine<'t> {
         let Some((name, value)) = text.split_once(" : ") else {
             return self.heading(indent, text);
         };
@@ -45,7 +45,7 @@ impl<'t> Query<'t> {
         match (self.section, name) {
             ("Timestamp", _) => {
                 let time = WallTime::parse(value);
-                return time.map_or(Said::Other, Said::Time);
+                return time.map_or(QueryLine::Other, QueryLine::Time);
             }
             ("Product Name", _) => self.device_name = Some(value),
             ("GPU UUID", _) => self.ids.uuid = Some(value),
@@ -56,62 +56,62 @@ impl<'t> Query<'t> {
             (_, "Used GPU Memory") => return self.process(value),
             _ => (),
         }
-        Said::Other
+        QueryLine::Other
     }
 
-    fn heading(&mut self, indent: usize, text: &'t str) -> Said<'t> {
+    fn heading(&mut self, indent: usize, text: &'t str) -> QueryLine<'t> {
         if let Some(bus) = text.strip_prefix("GPU ").filter(|_| indent < SECTION) {
             *self = Self::default();
             self.ids.bus = Some(bus.trim());
-            return Said::Other;
+            return QueryLine::Other;
         }
         if begins(text) {
             *self = Self::default();
-            return Said::Other;
+            return QueryLine::Other;
         }
         if indent < SECTION {
-            return Said::Foreign;
+            return QueryLine::Foreign;
         }
         if indent == SECTION {
-            (self.section, self.row) = (text, Row::default());
+            (self.section, self.row) = (text, SmiRow::default());
         }
-        Said::Other
+        QueryLine::Other
     }
 
-    fn memory(&mut self, indent: usize, name: &'t str, value: &'t str) -> Said<'t> {
+    fn memory(&mut self, indent: usize, name: &'t str, value: &'t str) -> QueryLine<'t> {
         let Some(level) = quantity::level(value, 1 << 20).filter(|_| indent == 2 * SECTION) else {
-            return Said::Other;
+            return QueryLine::Other;
         };
         match name {
             "Total" => self.row.total = level.ok(),
             "Used" => {
-                let row = Row {
+                let row = SmiRow {
                     ids: self.ids,
                     device_name: self.device_name,
                     level: Some(level),
                     total: self.row.total,
-                    ..Row::default()
+                    ..SmiRow::default()
                 };
-                return Said::Row(Box::new(row));
+                return QueryLine::Row(Box::new(row));
             }
             _ => (),
         }
-        Said::Other
+        QueryLine::Other
     }
 
-    fn process(&self, value: &'t str) -> Said<'t> {
-        let row = Row {
+    fn process(&self, value: &'t str) -> QueryLine<'t> {
+        let row = SmiRow {
             ids: self.ids,
             device_name: self.device_name,
             pid: self.pid,
             process_name: self.process_name,
             process_used: quantity::level(value, 1 << 20),
-            ..Row::default()
+            ..SmiRow::default()
         };
         if self.pid.is_some() && row.process_used.is_some() {
-            Said::Row(Box::new(row))
+            QueryLine::Row(Box::new(row))
         } else {
-            Said::Other
+            QueryLine::Other
         }
     }
 }

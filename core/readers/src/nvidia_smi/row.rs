@@ -1,13 +1,13 @@
-//! What one line says of a device or of a process.
+//! One line's reading of a device or a process.
 
-use super::columns::{Column, Separator};
+use super::columns::{Separator, SmiColumn};
 use super::quantity;
-use crate::level_log::{Ids, Reading, WallTime};
+use crate::level_log::{Ids, LogReading, WallTime};
 use gpumem_model::units::{Bytes, Nanos};
 
-/// What is known of one reading.
+/// The fields of one reading.
 #[derive(Default)]
-pub(super) struct Row<'t> {
+pub(super) struct SmiRow<'t> {
     pub(super) ids: Ids<'t>,
     pub(super) day: Option<&'t str>,
     pub(super) clock: Option<&'t str>,
@@ -15,20 +15,20 @@ pub(super) struct Row<'t> {
     pub(super) device_name: Option<&'t str>,
     pub(super) pid: Option<u64>,
     pub(super) process_name: Option<&'t str>,
-    pub(super) process_used: Option<Reading<'t>>,
-    pub(super) level: Option<Reading<'t>>,
+    pub(super) process_used: Option<LogReading<'t>>,
+    pub(super) level: Option<LogReading<'t>>,
     pub(super) free: Option<Bytes>,
     pub(super) total: Option<Bytes>,
-    /// Whether a level has its unit behind it.
+    /// Whether a unit follows a level.
     pub(super) has_unit: bool,
 }
 
-impl<'t> Row<'t> {
-    /// Takes a field in; false if it cannot be what its column holds.
+impl<'t> SmiRow<'t> {
+    /// Adds a field; false if its value does not fit its column.
     pub(super) fn take(
         &mut self,
         field: &'t str,
-        column: Column,
+        column: SmiColumn,
         unit: u64,
         separator: Separator,
     ) -> bool {
@@ -36,19 +36,19 @@ impl<'t> Row<'t> {
         let known = (!quantity::is_missing(field)).then_some(field);
         self.has_unit |= column.is_level() && (known.is_none() || quantity::has_unit(field));
         match column {
-            Column::Time => {
+            SmiColumn::Time => {
                 self.clock = known;
                 let is_wall = known.is_some_and(|text| WallTime::parse(text).is_some());
                 if !is_wall {
                     self.elapsed = known.and_then(|text| elapsed(text, SECOND));
                 }
             }
-            Column::Day => self.day = known,
-            Column::Elapsed => self.elapsed = known.and_then(|text| elapsed(text, SECOND)),
-            Column::ElapsedMillis => {
+            SmiColumn::Day => self.day = known,
+            SmiColumn::Elapsed => self.elapsed = known.and_then(|text| elapsed(text, SECOND)),
+            SmiColumn::ElapsedMillis => {
                 self.elapsed = known.and_then(|text| elapsed(text, SECOND / 1e3));
             }
-            Column::Number => {
+            SmiColumn::Number => {
                 self.ids.number = known.map(number);
                 let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
                 // A script may write a name where dmon has a number.
@@ -58,41 +58,41 @@ impl<'t> Row<'t> {
                     .number
                     .is_some_and(|text| may_be_name || is_number(text));
             }
-            Column::Index => self.ids.index = known,
-            Column::Uuid => self.ids.uuid = known,
-            Column::Bus => self.ids.bus = known,
-            Column::DeviceName => self.device_name = known,
-            Column::Pid => {
+            SmiColumn::Index => self.ids.index = known,
+            SmiColumn::Uuid => self.ids.uuid = known,
+            SmiColumn::Bus => self.ids.bus = known,
+            SmiColumn::DeviceName => self.device_name = known,
+            SmiColumn::Pid => {
                 self.pid = known.and_then(|pid| pid.parse().ok());
                 return known.is_none() || self.pid.is_some();
             }
-            Column::ProcessName => self.process_name = known,
-            Column::ProcessUsed => {
+            SmiColumn::ProcessName => self.process_name = known,
+            SmiColumn::ProcessUsed => {
                 self.process_used = quantity::level(field, unit);
                 return self.process_used.is_some();
             }
-            Column::Used => {
+            SmiColumn::Used => {
                 self.level = quantity::level(field, unit);
                 return self.level.is_some();
             }
-            Column::Free | Column::Total => {
+            SmiColumn::Free | SmiColumn::Total => {
                 let Some(level) = quantity::level(field, unit) else {
                     return false;
                 };
-                let place = if column == Column::Free {
+                let place = if column == SmiColumn::Free {
                     &mut self.free
                 } else {
                     &mut self.total
                 };
                 *place = level.ok();
             }
-            Column::Name | Column::Other => (),
+            SmiColumn::Name | SmiColumn::Other => (),
         }
         true
     }
 
-    /// What is used: as logged, or what is not free.
-    pub(super) fn used(&self) -> Option<Reading<'t>> {
+    /// Used memory: as logged, or the capacity minus free memory.
+    pub(super) fn used(&self) -> Option<LogReading<'t>> {
         let of_free = self.total.zip(self.free);
         self.level
             .or_else(|| of_free.map(|(total, free)| Ok(total.saturating_sub(free))))
@@ -113,7 +113,7 @@ const SECOND: f64 = 1e9;
 
 fn elapsed(text: &str, unit: f64) -> Option<Nanos> {
     let number: f64 = text.parse().ok()?;
-    // A Unix time is no time since a start.
+    // A Unix time is not a time since a start.
     let is_elapsed = (0.0..1e9).contains(&(number * unit / SECOND));
     is_elapsed.then(|| Nanos::new((number * unit) as u64))
 }

@@ -1,26 +1,26 @@
 //! Rows → readings.
 
-use super::columns::{Column, Columns, Separator};
-use super::decoded::{Decoded, Line};
+use super::columns::{Separator, SmiColumn, SmiColumns};
+use super::decoded::{DecodedLine, DecodedText};
 use super::fault::NvidiaSmiFault;
 use super::fields::{fields, is_open};
-use super::query::{self, Query, Said};
-use super::row::Row;
-use super::table::{self, Table};
+use super::query::{self, Query, QueryLine};
+use super::row::SmiRow;
+use super::table::{self, TablePosition};
 use super::xml::{self, Element, Xml};
 use super::{TITLE, TITLE_OF_OTHERS};
 use super::{guess, prose, quantity};
-use crate::level_log::{Builder, Ids, LevelKind, LevelLog, Reading, WallTime};
+use crate::level_log::{Ids, LevelKind, LevelLog, LevelLogBuilder, LogReading, WallTime};
 use gpumem_model::units::Bytes;
 
-/// Lines that are no readings are shown up to here.
+/// At most this many characters of a line without a reading are shown.
 const N_SHOWN: usize = 60;
 
 /// No device has more memory.
 pub(super) const MOST: Bytes = Bytes::mib(16 << 20);
 
-pub(super) fn read(decoded: &Decoded<'_>) -> Result<LevelLog, (usize, NvidiaSmiFault)> {
-    let mut reader = Reader::default();
+pub(super) fn read(decoded: &DecodedText<'_>) -> Result<LevelLog, (usize, NvidiaSmiFault)> {
+    let mut reader = SmiReader::default();
     let mut lines = decoded.lines();
     while let Some(mut line) = lines.next() {
         if reader.is_open(line) {
@@ -36,16 +36,16 @@ pub(super) fn read(decoded: &Decoded<'_>) -> Result<LevelLog, (usize, NvidiaSmiF
     reader.finish()
 }
 
-/// A quoted field goes on for at most this many lines.
+/// A quoted field has at most this many lines.
 const N_IN_QUOTES: usize = 4;
 
-/// What the lines of another output than rows belong to.
+/// The output that the current lines belong to, unless they are rows.
 enum Output<'t> {
     Query(Query<'t>),
     Xml(Xml<'t>),
 }
 
-/// What devices are called that only their place in each reading tells apart.
+/// How to name devices that only their position in each reading distinguishes.
 const NAMES_IN_TURN: [&str; 16] = [
     "line 1 of each reading",
     "line 2 of each reading",
@@ -65,49 +65,49 @@ const NAMES_IN_TURN: [&str; 16] = [
     "line 16 of each reading",
 ];
 
-/// A row's time and level, of a log that does not name its devices.
-struct Unnamed<'t> {
+/// A row's time and level in a log that does not name its devices.
+struct UnnamedRow<'t> {
     at: WallTime,
-    reading: Reading<'t>,
+    reading: LogReading<'t>,
 }
 
 #[derive(Default)]
-struct Reader<'t> {
-    columns: Option<Columns>,
-    table: Table<'t>,
+struct SmiReader<'t> {
+    columns: Option<SmiColumns>,
+    table: TablePosition<'t>,
     output: Option<Output<'t>>,
-    /// The header without memory that was there, and where.
-    without_memory: Option<(usize, Columns)>,
+    /// A header without memory, and its offset.
+    without_memory: Option<(usize, SmiColumns)>,
     /// Rows without anything that names their device.
-    unnamed: Vec<Unnamed<'t>>,
+    unnamed: Vec<UnnamedRow<'t>>,
     unnamed_total: Option<Bytes>,
-    builder: Builder<'t>,
+    builder: LevelLogBuilder<'t>,
     latest_time: Option<WallTime>,
     has_units: bool,
     n_strange: usize,
-    first_strange: Option<Line<'t>>,
+    first_strange: Option<DecodedLine<'t>>,
     has_cut: bool,
     /// A number that is no level in MiB.
     too_large: Option<&'t str>,
     is_guessed: bool,
-    /// What the log is called, if nvidia-smi did not write its lines.
+    /// The log's name, if nvidia-smi did not write its lines.
     title: Option<&'static str>,
-    /// Where an output began that may be without memory.
+    /// The offset of an output that may lack memory.
     output_at: Option<(usize, &'static str)>,
     end: usize,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> SmiReader<'t> {
     fn line(
         &mut self,
-        line: Line<'t>,
-        decoded: &'t Decoded<'_>,
+        line: DecodedLine<'t>,
+        decoded: &'t DecodedText<'_>,
     ) -> Result<(), (usize, NvidiaSmiFault)> {
         self.end = line.at + line.text.len();
         if self.other_output(line) {
             return Ok(());
         }
-        if let Some(columns) = Columns::of_header(line.text) {
+        if let Some(columns) = SmiColumns::of_header(line.text) {
             let has_level = columns.has_level();
             if !has_level && self.without_memory.is_none() {
                 self.without_memory = Some((line.at, columns.clone()));
@@ -142,8 +142,8 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Whether a quoted field goes on in the next line.
-    fn is_open(&self, line: Line<'t>) -> bool {
+    /// Whether a quoted field continues on the next line.
+    fn is_open(&self, line: DecodedLine<'t>) -> bool {
         self.columns
             .as_ref()
             .is_some_and(|columns| match columns.separator {
@@ -152,8 +152,8 @@ impl<'t> Reader<'t> {
             })
     }
 
-    /// Reads a line of the table, of `-q` or of its XML; false if it is none.
-    fn other_output(&mut self, line: Line<'t>) -> bool {
+    /// Reads a line of the table, of `-q` or of its XML; false for other lines.
+    fn other_output(&mut self, line: DecodedLine<'t>) -> bool {
         if table::is_drawn(line.text) {
             if table::is_theirs(line.text) {
                 self.output_at.get_or_insert((line.at, "the table"));
@@ -180,11 +180,11 @@ impl<'t> Reader<'t> {
                 let said = query.line(line.indent, line.text);
                 self.output = Some(Output::Query(query));
                 match said {
-                    Said::Row(row) if line.has_end => self.named(&row, self.latest_time),
-                    Said::Row(_) => self.has_cut = true,
-                    Said::Time(time) => self.latest_time = Some(time),
-                    Said::Other => (),
-                    Said::Foreign => return false,
+                    QueryLine::Row(row) if line.has_end => self.named(&row, self.latest_time),
+                    QueryLine::Row(_) => self.has_cut = true,
+                    QueryLine::Time(time) => self.latest_time = Some(time),
+                    QueryLine::Other => (),
+                    QueryLine::Foreign => return false,
                 }
                 true
             }
@@ -200,8 +200,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads such a line; false if it is none.
-    fn prose(&mut self, line: Line<'t>) -> bool {
+    /// Reads such a line; false for other lines.
+    fn prose(&mut self, line: DecodedLine<'t>) -> bool {
         let time = prose::time_in(line.text);
         let row = prose::row(line.text).filter(|_| self.columns.is_none());
         let is_heading = time.is_some_and(|(_, rest)| is_heading(rest));
@@ -227,8 +227,8 @@ impl<'t> Reader<'t> {
     /// The columns of a log that begins without a header.
     fn guessed(
         &mut self,
-        decoded: &Decoded<'_>,
-    ) -> Result<Option<Columns>, (usize, NvidiaSmiFault)> {
+        decoded: &DecodedText<'_>,
+    ) -> Result<Option<SmiColumns>, (usize, NvidiaSmiFault)> {
         if self.is_guessed {
             return Ok(None);
         }
@@ -237,14 +237,14 @@ impl<'t> Reader<'t> {
         let mut rows = Vec::new();
         rows.extend(
             lines
-                .take_while(|line| Columns::of_header(line).is_none())
+                .take_while(|line| SmiColumns::of_header(line).is_none())
                 .take(4000),
         );
         match guess::columns(&rows) {
             Some(Ok(columns)) => {
-                let at = |wanted: fn(&Column) -> bool| columns.kinds.iter().position(wanted);
-                let used = at(|kind| matches!(kind, Column::Used | Column::ProcessUsed));
-                let of_total = at(|kind| *kind == Column::Total)
+                let at = |wanted: fn(&SmiColumn) -> bool| columns.kinds.iter().position(wanted);
+                let used = at(|kind| matches!(kind, SmiColumn::Used | SmiColumn::ProcessUsed));
+                let of_total = at(|kind| *kind == SmiColumn::Total)
                     .map(|total| format!(", column {} as the capacity", total + 1));
                 let words = format!(
                     "the log has no header: column {} was taken as used memory{}",
@@ -259,8 +259,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads one row; false if it is none.
-    fn row(&mut self, line: Line<'t>) -> bool {
+    /// Reads one row; false for other lines.
+    fn row(&mut self, line: DecodedLine<'t>) -> bool {
         let is_first = !self.has_readings();
         let Some(columns) = &self.columns else {
             return false;
@@ -268,7 +268,7 @@ impl<'t> Reader<'t> {
         let Some(fields) = fields(line.text, columns) else {
             return false;
         };
-        let (mut row, mut of_devices) = (Row::default(), Vec::new());
+        let (mut row, mut of_devices) = (SmiRow::default(), Vec::new());
         for (at, field) in fields.into_iter().enumerate() {
             let (column, unit) = (columns.kinds[at], columns.units[at]);
             let row = match columns.devices[at] {
@@ -320,7 +320,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A row of a device that may have no name.
-    fn take(&mut self, row: &Row<'t>, at: Option<WallTime>) {
+    fn take(&mut self, row: &SmiRow<'t>, at: Option<WallTime>) {
         match (row.used(), at) {
             (Some(reading), Some(at)) if row.ids == Ids::default() && row.pid.is_none() => {
                 self.unnamed_row(at, reading, row.total);
@@ -329,13 +329,13 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn unnamed_row(&mut self, at: WallTime, reading: Reading<'t>, total: Option<Bytes>) {
+    fn unnamed_row(&mut self, at: WallTime, reading: LogReading<'t>, total: Option<Bytes>) {
         self.builder.at(Some(at));
         self.unnamed_total = self.unnamed_total.max(total);
-        self.unnamed.push(Unnamed { at, reading });
+        self.unnamed.push(UnnamedRow { at, reading });
     }
 
-    fn named(&mut self, row: &Row<'t>, at: Option<WallTime>) {
+    fn named(&mut self, row: &SmiRow<'t>, at: Option<WallTime>) {
         let Some(device) = self.builder.device(row.ids) else {
             return;
         };
@@ -391,7 +391,7 @@ impl<'t> Reader<'t> {
         Ok(self.builder.finish(self.title.unwrap_or(TITLE)))
     }
 
-    /// Rows without a device: those of one time are one of each device, in their order.
+    /// Rows without a device: rows with the same time belong to one device each, in their order.
     fn name_unnamed(&mut self) {
         if self.unnamed.is_empty() {
             return;
@@ -422,17 +422,17 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Whether a row without a line end may have lost a part that counts: `12` of `1234`. A unit or a bracket ends a
-/// field; what is cut from a column that is not read is no loss.
-fn may_be_cut(text: &str, columns: &Columns) -> bool {
-    let is_read = columns.kinds.last() != Some(&Column::Other);
+/// Whether a row without a line end may have lost digits: `12` of `1234`. A unit or a bracket ends a field;
+/// cut columns that are not read do not matter.
+fn may_be_cut(text: &str, columns: &SmiColumns) -> bool {
+    let is_read = columns.kinds.last() != Some(&SmiColumn::Other);
     is_read && !text.ends_with(['B', ']', '%', '"'])
 }
 
-/// How many rows each reading has, if times tell: all have as many, at most 20 ms apart.
-fn n_in_turn(rows: &[Unnamed<'_>]) -> Option<usize> {
+/// Number of rows in each reading, if times show it: all have the same number, at most 20 ms apart.
+fn n_in_turn(rows: &[UnnamedRow<'_>]) -> Option<usize> {
     const APART: u64 = 20_000_000;
-    let is_same = |a: &Unnamed<'_>, b: &Unnamed<'_>| {
+    let is_same = |a: &UnnamedRow<'_>, b: &UnnamedRow<'_>| {
         b.at.since(a.at).get() <= APART && b.at.nanos() >= a.at.nanos()
     };
     let mut turns = Vec::new();
@@ -443,17 +443,17 @@ fn n_in_turn(rows: &[Unnamed<'_>]) -> Option<usize> {
     (whole.iter().all(|turn| *turn == n) && *last <= n).then_some(n)
 }
 
-/// Whether a line is for people: a level in words, or a time above a reading.
+/// Whether a line is prose: a level in words, or a time above a reading.
 fn is_prose(text: &str) -> bool {
     let is_time = |(_, behind): (WallTime, &str)| is_heading(behind);
     prose::row(text).is_some() || prose::time_in(text).is_some_and(is_time)
 }
 
 /// The row of a device whose number stands in the names of columns.
-fn row_of<'r, 't>(rows: &'r mut Vec<(usize, Row<'t>)>, device: usize) -> &'r mut Row<'t> {
+fn row_of<'r, 't>(rows: &'r mut Vec<(usize, SmiRow<'t>)>, device: usize) -> &'r mut SmiRow<'t> {
     let at = rows.iter().position(|(known, _)| *known == device);
     let at = at.unwrap_or_else(|| {
-        let mut row = Row::default();
+        let mut row = SmiRow::default();
         row.ids.number = NUMBERS.get(device).copied();
         rows.push((device, row));
         rows.len() - 1
@@ -466,7 +466,7 @@ const NUMBERS: [&str; 16] = [
     "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15",
 ];
 
-/// Whether nothing but a zone and the driver's version, as of gpustat, stands behind a time.
+/// Whether only a zone and the driver's version follow a time, as gpustat writes.
 fn is_heading(behind_time: &str) -> bool {
     let is_zone =
         |word: &str| word.len() <= 5 && word.bytes().all(|byte| byte.is_ascii_uppercase());

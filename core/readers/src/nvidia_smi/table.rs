@@ -1,14 +1,14 @@
-//! What plain `nvidia-smi` draws: two lines for a device, one for a process, in boxes that differ from version to
-//! version.
+//! The table that plain `nvidia-smi` draws: two lines for a device, one for a process, in boxes that differ
+//! between versions.
 
 use super::quantity;
-use super::row::Row;
+use super::row::SmiRow;
 use crate::level_log::Ids;
 
-/// Where in the drawing the last line was.
+/// The position in the drawing.
 #[derive(Default)]
-pub(super) struct Table<'t> {
-    /// Of the line before, whose memory stands in this one.
+pub(super) struct TablePosition<'t> {
+    /// From the line before; its memory follows in this one.
     device: Option<(Ids<'t>, Option<&'t str>)>,
     is_of_processes: bool,
     /// Whether lines of processes name instances (`GI`, `CI`).
@@ -20,15 +20,15 @@ pub(super) fn is_drawn(text: &str) -> bool {
     text.starts_with('|') || text.starts_with("+-") || text.starts_with("+=")
 }
 
-/// Whether a line of a drawing can only be nvidia-smi's.
+/// Whether a drawn line can only come from nvidia-smi.
 pub(super) fn is_theirs(text: &str) -> bool {
     text.starts_with('|') && (text.contains("NVIDIA-SMI") || device(text).is_some())
 }
 
-impl<'t> Table<'t> {
-    /// What a drawn line says, if it has a level.
-    pub(super) fn line(&mut self, text: &'t str) -> Option<Row<'t>> {
-        // The end of a line may be lost.
+impl<'t> TablePosition<'t> {
+    /// A drawn line's reading, if it has a level.
+    pub(super) fn line(&mut self, text: &'t str) -> Option<SmiRow<'t>> {
+        // A line may lack its end.
         let inside = text.strip_prefix('|')?.strip_suffix('|')?;
         if text.contains("NVIDIA-SMI") {
             *self = Self::default();
@@ -47,10 +47,10 @@ impl<'t> Table<'t> {
         }
         let (ids, device_name) = self.device.take()?;
         let memory = inside.split('|').nth(1)?;
-        let mut row = Row {
+        let mut row = SmiRow {
             ids,
             device_name,
-            ..Row::default()
+            ..SmiRow::default()
         };
         match memory.split_once(" / ") {
             Some((used, total)) => {
@@ -59,14 +59,14 @@ impl<'t> Table<'t> {
                 row.level = quantity::level(used, 1 << 20);
                 row.total = quantity::level(total, 1 << 20)?.ok();
             }
-            // A device whose memory is the host's.
+            // A device that shares the host's memory.
             None => row.level = Some(Err(memory.trim())),
         }
         Some(row)
     }
 
     /// `0   N/A  N/A   4211   C   python train.py   512MiB`.
-    fn process(&self, inside: &'t str) -> Option<Row<'t>> {
+    fn process(&self, inside: &'t str) -> Option<SmiRow<'t>> {
         let mut words = inside.split_whitespace();
         let number = words.next().filter(|it| it.parse::<u32>().is_ok())?;
         let is_bare = !self.has_instances && !inside.contains("N/A  N/A");
@@ -81,7 +81,7 @@ impl<'t> Table<'t> {
             Some((kind, name)) if is_type(kind) => name.trim(),
             _ => name,
         };
-        Some(Row {
+        Some(SmiRow {
             ids: Ids {
                 number: Some(number),
                 ..Ids::default()
@@ -89,7 +89,7 @@ impl<'t> Table<'t> {
             pid: pid.parse().ok(),
             process_name: Some(name).filter(|name| !name.is_empty()),
             process_used: Some(process_used),
-            ..Row::default()
+            ..SmiRow::default()
         })
     }
 }
@@ -104,7 +104,7 @@ fn device(text: &str) -> Option<(Ids<'_>, Option<&str>)> {
         return None;
     }
     let name = name.trim();
-    // Whether its driver stays loaded, or which driver it has.
+    // The persistence mode, or the driver model.
     let (short, mode) = name.rsplit_once(' ').unwrap_or((name, ""));
     let is_mode = matches!(
         mode,

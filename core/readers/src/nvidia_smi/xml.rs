@@ -1,10 +1,10 @@
-//! What `nvidia-smi -q -x` writes. A log has one such document after the other.
+//! The output of `nvidia-smi -q -x`. A log is a sequence of such documents.
 
 use super::quantity;
-use super::row::Row;
+use super::row::SmiRow;
 use crate::level_log::{Ids, WallTime};
 
-/// Elements that are deeper are no part of it.
+/// Deeper elements are not part of it.
 const MAX_DEPTH: usize = 64;
 
 /// Which elements are open.
@@ -13,12 +13,12 @@ pub(super) struct Xml<'t> {
     open: Vec<&'t str>,
     ids: Ids<'t>,
     device_name: Option<&'t str>,
-    row: Row<'t>,
+    row: SmiRow<'t>,
 }
 
-/// What an element says.
+/// The meaning of an element.
 pub(super) enum Element<'t> {
-    Row(Box<Row<'t>>),
+    Row(Box<SmiRow<'t>>),
     Time(WallTime),
 }
 
@@ -57,13 +57,13 @@ impl<'t> Xml<'t> {
     fn begin(&mut self, tag: &'t str) {
         let (name, attributes) = tag.split_once(' ').unwrap_or((tag, ""));
         match name {
-            // Of a document that was cut nothing is open any more.
+            // If the previous document was cut, its elements are no longer open.
             "nvidia_smi_log" => *self = Self::default(),
             "gpu" => {
                 (self.ids, self.device_name) = (Ids::default(), None);
                 self.ids.bus = attributes.split('"').nth(1);
             }
-            "fb_memory_usage" | "process_info" => self.row = Row::default(),
+            "fb_memory_usage" | "process_info" => self.row = SmiRow::default(),
             _ => (),
         }
         if self.open.len() < MAX_DEPTH {
@@ -79,7 +79,7 @@ impl<'t> Xml<'t> {
             ([_], "timestamp") => return WallTime::parse(content).map(Element::Time),
             ([.., "gpu"], "product_name") => self.device_name = Some(content),
             ([.., "gpu"], "uuid") => self.ids.uuid = Some(content),
-            // An instance of MIG has levels of the same names.
+            // A MIG instance has levels with the same names.
             ([.., "gpu", "fb_memory_usage"], "total") => self.row.total = level()?.ok(),
             ([.., "gpu", "fb_memory_usage"], "free") => self.row.free = level()?.ok(),
             ([.., "gpu", "fb_memory_usage"], "used") => self.row.level = level(),
@@ -87,7 +87,7 @@ impl<'t> Xml<'t> {
             ([.., "process_info"], "process_name") => self.row.process_name = Some(content),
             ([.., "process_info"], "used_memory") => self.row.process_used = level(),
             ([.., "gpu"], "fb_memory_usage") | (_, "process_info") => {
-                let row = Row {
+                let row = SmiRow {
                     ids: self.ids,
                     device_name: self.device_name,
                     ..std::mem::take(&mut self.row)

@@ -1,21 +1,21 @@
-//! The words by which a message is known for one of memory that ran out.
+//! The words that identify a message as out of memory.
 
 use super::ClassName;
 use gpumem_model::recording::Framework;
 
-/// What a message begins with, and where.
+/// The beginning of a message, and its offset.
 pub(super) struct Head {
     pub(super) start: usize,
-    kind: Kind,
+    kind: MessageKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// `CUDA out of memory. Tried to allocate`, and the same for every other accelerator.
+enum MessageKind {
+    /// `CUDA out of memory. Tried to allocate`, and the same for other accelerators.
     Torch,
     /// `MPS backend out of memory`.
     Mps,
-    /// torch on the host, which asks the C library.
+    /// torch on the host, which allocates through the C library.
     TorchHost,
     /// A status of XLA or TensorFlow, which other services give, too.
     Exhausted,
@@ -24,45 +24,51 @@ enum Kind {
     Rmm,
     Numba,
     Numpy,
-    /// What the driver or one of its libraries says.
+    /// The driver's message, or that of one of its libraries.
     Driver,
 }
 
-/// What tells most comes first: where several stand in a text, it is the message's.
-const HEADS: [(&str, Kind); 33] = [
-    ("out of memory. tried", Kind::Torch),
-    ("would exceed allowed memory", Kind::Torch),
-    ("mps backend out of memory", Kind::Mps),
-    ("cuda out of memory", Kind::Torch),
-    ("hip out of memory", Kind::Torch),
-    ("xpu out of memory", Kind::Torch),
-    ("defaultcpuallocator", Kind::TorchHost),
-    ("oom when allocating tensor", Kind::Tensorflow),
-    ("dst tensor is not initialized", Kind::Tensorflow),
-    ("(allocated so far", Kind::Cupy),
-    ("std::bad_alloc: out_of_memory", Kind::Rmm),
-    ("maximum pool size exceeded", Kind::Rmm),
-    ("results in cuda_error_out_of_memory", Kind::Numba),
-    ("for an array with shape", Kind::Numpy),
-    ("failed to allocate request for", Kind::Exhausted),
-    ("ran out of memory trying to allocate", Kind::Exhausted),
-    ("out of memory while trying to allocate", Kind::Exhausted),
-    ("out of memory allocating", Kind::Exhausted),
-    ("failed to allocate memory [op:", Kind::Exhausted),
-    ("resource_exhausted", Kind::Exhausted),
-    ("resource exhausted", Kind::Exhausted),
-    ("cuda error: out of memory", Kind::Driver),
-    ("hip error: out of memory", Kind::Driver),
-    ("cuda_error_out_of_memory", Kind::Driver),
-    ("cudaerrormemoryallocation", Kind::Driver),
-    ("hiperroroutofmemory", Kind::Driver),
-    ("cuda runtime error (2)", Kind::Driver),
-    ("cuda failure 2 'out of memory'", Kind::Driver),
-    ("blas_status_alloc_failed", Kind::Driver),
-    ("cudnn_status_alloc_failed", Kind::Driver),
-    ("cumemalloc failed: out of memory", Kind::Driver),
-    ("cudamalloc failed: out of memory", Kind::Driver),
-    ("out_of_device_memory", Kind::Driver),
+/// The most specific head comes first: it wins if a text has several.
+const HEADS: [(&str, MessageKind); 33] = [
+    ("out of memory. tried", MessageKind::Torch),
+    ("would exceed allowed memory", MessageKind::Torch),
+    ("mps backend out of memory", MessageKind::Mps),
+    ("cuda out of memory", MessageKind::Torch),
+    ("hip out of memory", MessageKind::Torch),
+    ("xpu out of memory", MessageKind::Torch),
+    ("defaultcpuallocator", MessageKind::TorchHost),
+    ("oom when allocating tensor", MessageKind::Tensorflow),
+    ("dst tensor is not initialized", MessageKind::Tensorflow),
+    ("(allocated so far", MessageKind::Cupy),
+    ("std::bad_alloc: out_of_memory", MessageKind::Rmm),
+    ("maximum pool size exceeded", MessageKind::Rmm),
+    ("results in cuda_error_out_of_memory", MessageKind::Numba),
+    ("for an array with shape", MessageKind::Numpy),
+    ("failed to allocate request for", MessageKind::Exhausted),
+    (
+        "ran out of memory trying to allocate",
+        MessageKind::Exhausted,
+    ),
+    (
+        "out of memory while trying to allocate",
+        MessageKind::Exhausted,
+    ),
+    ("out of memory allocating", MessageKind::Exhausted),
+    ("failed to allocate memory [op:", MessageKind::Exhausted),
+    ("resource_exhausted", MessageKind::Exhausted),
+    ("resource exhausted", MessageKind::Exhausted),
+    ("cuda error: out of memory", MessageKind::Driver),
+    ("hip error: out of memory", MessageKind::Driver),
+    ("cuda_error_out_of_memory", MessageKind::Driver),
+    ("cudaerrormemoryallocation", MessageKind::Driver),
+    ("hiperroroutofmemory", MessageKind::Driver),
+    ("cuda runtime error (2)", MessageKind::Driver),
+    ("cuda failure 2 'out of memory'", MessageKind::Driver),
+    ("blas_status_alloc_failed", MessageKind::Driver),
+    ("cudnn_status_alloc_failed", MessageKind::Driver),
+    ("cumemalloc failed: out of memory", MessageKind::Driver),
+    ("cudamalloc failed: out of memory", MessageKind::Driver),
+    ("out_of_device_memory", MessageKind::Driver),
 ];
 
 /// A message's figures are at most this many bytes before the words that identify it.
@@ -77,10 +83,10 @@ impl Head {
             .find(|(place, kind)| kind.is_of_memory(&lower[*place..]))?;
         let before = &lower[..place];
         let begins_with = match kind {
-            Kind::Torch => before.rfind("allocation on device"),
-            Kind::Cupy => before.rfind("out of memory"),
-            Kind::Numpy => Some(before.rfind("unable to allocate")?),
-            Kind::Exhausted => before
+            MessageKind::Torch => before.rfind("allocation on device"),
+            MessageKind::Cupy => before.rfind("out of memory"),
+            MessageKind::Numpy => Some(before.rfind("unable to allocate")?),
+            MessageKind::Exhausted => before
                 .rfind("{{function_node")
                 .or(before.rfind("allocator (")),
             _ => None,
@@ -103,26 +109,26 @@ impl Head {
             "allocator (gpu_",
         ];
         Some(match self.kind {
-            Kind::Torch if lower[..self.start].ends_with("simulated ") => Framework::Sim,
-            Kind::Torch | Kind::Mps | Kind::TorchHost => Framework::Torch,
-            Kind::Tensorflow => Framework::Tensorflow,
-            Kind::Exhausted if of_tensorflow.iter().any(|words| lower.contains(words)) => {
+            MessageKind::Torch if lower[..self.start].ends_with("simulated ") => Framework::Sim,
+            MessageKind::Torch | MessageKind::Mps | MessageKind::TorchHost => Framework::Torch,
+            MessageKind::Tensorflow => Framework::Tensorflow,
+            MessageKind::Exhausted if of_tensorflow.iter().any(|words| lower.contains(words)) => {
                 Framework::Tensorflow
             }
-            Kind::Exhausted => Framework::Jax,
-            Kind::Cupy => Framework::Cupy,
-            Kind::Rmm => Framework::Rmm,
-            Kind::Numba => Framework::Numba,
-            Kind::Numpy => Framework::Numpy,
-            Kind::Driver => return framework_named_in(lower),
+            MessageKind::Exhausted => Framework::Jax,
+            MessageKind::Cupy => Framework::Cupy,
+            MessageKind::Rmm => Framework::Rmm,
+            MessageKind::Numba => Framework::Numba,
+            MessageKind::Numpy => Framework::Numpy,
+            MessageKind::Driver => return framework_named_in(lower),
         })
     }
 
     /// `cuda:1`, from the accelerator that the head names and the number that follows it.
     pub(super) fn device(&self, framework: Option<Framework>, message: &str) -> Option<String> {
         match (self.kind, framework) {
-            (Kind::TorchHost | Kind::Numpy, _) => Some("host".to_owned()),
-            (Kind::Mps, _) => Some("mps:0".to_owned()),
+            (MessageKind::TorchHost | MessageKind::Numpy, _) => Some("host".to_owned()),
+            (MessageKind::Mps, _) => Some("mps:0".to_owned()),
             (_, Some(Framework::Sim)) => {
                 let number = number_after(message, "gpu ").unwrap_or("0");
                 Some(format!("sim:{number}"))
@@ -132,8 +138,8 @@ impl Head {
     }
 }
 
-impl Kind {
-    /// Other services run out of quota or of room for a message by the same status.
+impl MessageKind {
+    /// Other services use the same status for quotas and message sizes.
     fn is_of_memory(self, message: &str) -> bool {
         let words = ["memory", "allocat", "oom "];
         self != Self::Exhausted || words.iter().any(|words| message.contains(words))
@@ -168,7 +174,7 @@ pub(super) fn device_in(message: &str) -> Option<String> {
     number.map(|number| format!("{prefix}:{number}"))
 }
 
-/// Through which framework a driver's words came, where the text says so.
+/// The framework that reports a driver's error, if the text names it.
 fn framework_named_in(lower: &str) -> Option<Framework> {
     let named = [
         ("numba", Framework::Numba),
@@ -188,47 +194,47 @@ fn framework_named_in(lower: &str) -> Option<Framework> {
         .or(Some(Framework::Driver))
 }
 
-/// Whose class this is, where its very name says that memory ran out. The outer `None`
-/// is any other class.
-pub(super) fn of_class(class: &ClassName) -> Option<OfClass> {
+/// The owner of a class whose name says out of memory. The outer `None` is any other class.
+pub(super) fn of_class(class: &ClassName) -> Option<OomClass> {
     let package = class.module.split('.').next().unwrap_or_default();
     let framework = match (package, class.name.as_str()) {
         ("torch", "OutOfMemoryError") => Some(Framework::Torch),
         ("cupy" | "cupy_backends", "OutOfMemoryError") => Some(Framework::Cupy),
         ("gpumem", "OutOfMemoryError") => Some(Framework::Sim),
         ("tensorflow", "ResourceExhaustedError") => Some(Framework::Tensorflow),
-        // It shows itself under the name of its base.
+        // It has the name of its base.
         ("numpy", "MemoryError" | "_ArrayMemoryError") => Some(Framework::Numpy),
         ("pycuda", "MemoryError") => Some(Framework::Driver),
-        // A stand-in, or a framework that is not known yet.
+        // A stand-in, or an unknown framework.
         (_, "OutOfMemoryError") => None,
         _ => return None,
     };
-    Some(OfClass {
+    Some(OomClass {
         framework,
         is_of_host: framework == Some(Framework::Numpy),
     })
 }
 
-/// What Python raises where the host has no room. With a message it is somebody's own, and may mean anything.
+/// The exception that Python raises if the host has no memory. With a message, a library raised it, and it may
+/// mean anything.
 pub(super) fn is_of_python(class: &ClassName) -> bool {
     (class.module.as_str(), class.name.as_str()) == ("builtins", "MemoryError")
 }
 
-pub(super) const OF_PYTHON: OfClass = OfClass {
+pub(super) const OF_PYTHON: OomClass = OomClass {
     framework: None,
     is_of_host: true,
 };
 
-/// A class that stands for memory that ran out.
-pub(super) struct OfClass {
-    /// Whose it is, where that is known.
+/// An exception class for out of memory.
+pub(super) struct OomClass {
+    /// The framework that raises it, if known.
     pub(super) framework: Option<Framework>,
-    /// It is host memory.
+    /// Whether host memory ran out.
     pub(super) is_of_host: bool,
 }
 
-/// Where the accelerator that is named before `place` begins: `cuda out of memory`.
+/// Where the accelerator's name before `place` begins: `cuda out of memory`.
 fn accelerator_start(text: &str, place: usize) -> usize {
     let before = text[..place].trim_end_matches(' ');
     let word = before.rfind(|c: char| !c.is_ascii_alphanumeric());

@@ -2,15 +2,15 @@
 
 use gpumem_model::units::Bytes;
 
-/// From here on a figure stands for no number (`u64::MAX`, shown as 17179869184.00 GiB)
-/// or for a negative one, as unsigned arithmetic shows it.
+/// From here on a figure means no number (`u64::MAX`, shown as 17179869184.00 GiB) or a negative one, as
+/// unsigned arithmetic shows it.
 const NO_NUMBER: f64 = 9_223_372_036_854_775_808.0;
 
-/// A whole number without a unit is one of bytes where it is this large; a process's is not.
+/// A whole number of this size without a unit counts bytes; a process id is smaller.
 const PLAIN_BYTES: u64 = 1 << 24;
 
-/// The sizes of a text in small letters, with their places.
-pub(super) struct Sizes<'a> {
+/// The sizes in a lower-case text, with their offsets.
+pub(super) struct TextSizes<'a> {
     text: &'a str,
     found: Vec<Size>,
 }
@@ -18,12 +18,12 @@ pub(super) struct Sizes<'a> {
 struct Size {
     start: usize,
     end: usize,
-    /// `None` where the figure stands for no number.
+    /// `None` if the figure means no number.
     bytes: Option<Bytes>,
 }
 
-impl<'a> Sizes<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+impl<'a> TextSizes<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
         let mut found = Vec::new();
         let mut from = 0;
         while let Some(step) = text[from..].find(|c: char| c.is_ascii_digit()) {
@@ -36,7 +36,7 @@ impl<'a> Sizes<'a> {
         Self { text, found }
     }
 
-    /// The size that stands right before one of these words; earlier words are preferred.
+    /// The size directly before one of these words; earlier words are preferred.
     pub(super) fn before(&self, words: &[&str]) -> Option<Bytes> {
         let of_place = |place: usize| {
             let idx = self.found.partition_point(|size| size.end <= place);
@@ -50,7 +50,7 @@ impl<'a> Sizes<'a> {
         words.iter().find_map(of_words)?.bytes
     }
 
-    /// The size that stands right after one of these words; earlier words are preferred.
+    /// The size directly after one of these words; earlier words are preferred.
     pub(super) fn after(&self, words: &[&str]) -> Option<Bytes> {
         let of_words = |words: &&str| {
             let mut places = self.text.match_indices(words);
@@ -59,12 +59,12 @@ impl<'a> Sizes<'a> {
         words.iter().find_map(of_words)?.bytes
     }
 
-    /// The size that stands at this place.
+    /// The size at this offset.
     pub(super) fn at(&self, place: usize) -> Option<Bytes> {
         self.next(place)?.bytes
     }
 
-    /// Nothing but blanks and a colon may stand in between.
+    /// Only blanks and a colon may be between them.
     fn next(&self, place: usize) -> Option<&Size> {
         let idx = self.found.partition_point(|size| size.start < place);
         let size = self.found.get(idx)?;
@@ -75,7 +75,7 @@ impl<'a> Sizes<'a> {
 }
 
 impl Size {
-    /// The number in `start..end` and the unit after it; none where it is part of a word.
+    /// The number in `start..end` and the unit after it; `None` if it is part of a word.
     fn read(text: &str, start: usize, end: usize) -> Option<Self> {
         let is_part_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
         if text[..start].ends_with(is_part_of_word) {
@@ -108,7 +108,7 @@ impl Size {
     }
 }
 
-/// How many bytes the unit stands for.
+/// Bytes per unit.
 fn factor_of(unit: &str) -> Option<u64> {
     let exponent = match unit {
         "b" | "byte" | "bytes" => 0,
@@ -123,7 +123,7 @@ fn factor_of(unit: &str) -> Option<u64> {
     Some(1 << exponent)
 }
 
-/// Exact where the number is whole.
+/// Exact if the number is whole.
 fn product(number: &str, factor: u64) -> Option<Bytes> {
     let rounded = number.parse::<f64>().ok()? * factor as f64;
     if rounded.is_nan() || rounded >= NO_NUMBER {
@@ -134,7 +134,7 @@ fn product(number: &str, factor: u64) -> Option<Bytes> {
     Some(Bytes::new(exact.unwrap_or(rounded.round() as u64)))
 }
 
-/// How far a number goes: digits, also in groups, a fraction, an exponent.
+/// Where a number ends: digits, also in groups, a fraction, an exponent.
 fn number_len(text: &str) -> usize {
     let bytes = text.as_bytes();
     let is_digit = |idx: usize| bytes.get(idx).is_some_and(u8::is_ascii_digit);

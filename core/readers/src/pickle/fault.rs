@@ -4,15 +4,15 @@ use thiserror::Error;
 
 use crate::read_error::ReadError;
 
-use super::Kind;
+use super::PickleKind;
 
 /// A pickle that was not read.
-pub type PickleError = ReadError<Fault>;
+pub type PickleError = ReadError<PickleFault>;
 
 /// What is wrong: [`PickleError::what`]. The message is for users.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Fault {
-    /// An opcode that imports or calls something, and what it names if it does.
+pub enum PickleFault {
+    /// An opcode that imports or calls something, with the name if it has one.
     #[error("{opcode} would {}: only plain values are read", with_name(deed, name.as_deref()))]
     Refused {
         /// The opcode's name in Python's `pickletools`.
@@ -39,10 +39,10 @@ pub enum Fault {
         /// `a number`.
         expected: &'static str,
     },
-    /// An opcode needs more values than are there.
+    /// An opcode needs more values than the stack has.
     #[error("{0} finds too few values")]
     TooFew(&'static str),
-    /// An opcode needs a mark that is not there.
+    /// An opcode needs a mark, but the stack has none.
     #[error("{0} finds no MARK")]
     NoMark(&'static str),
     /// `APPENDS` to a dict, `SETITEMS` of a list.
@@ -50,8 +50,8 @@ pub enum Fault {
     Target {
         /// The opcode's name.
         opcode: &'static str,
-        /// What it finds on the stack.
-        found: Kind,
+        /// The value on the stack.
+        found: PickleKind,
     },
     /// A key without a value.
     #[error("{0} finds a key without a value")]
@@ -60,7 +60,7 @@ pub enum Fault {
     #[error("memo {0} is not set")]
     NoMemo(u32),
     /// A memo index that no writer would use here.
-    #[error("memo {0} is set before so many values could be there")]
+    #[error("memo {0} exceeds the number of values before it")]
     WildMemo(u32),
     /// The tree would take too much memory.
     #[error("its values would take more than {limit} bytes")]

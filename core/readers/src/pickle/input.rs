@@ -46,7 +46,7 @@ impl<'a> Input<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// A length of eight bytes; one that no memory could have ends the input.
+    /// A length of eight bytes; an impossible length ends the input.
     pub(super) fn long_length(&mut self) -> Option<usize> {
         usize::try_from(self.array().map(u64::from_le_bytes)?).ok()
     }

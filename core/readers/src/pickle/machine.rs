@@ -2,11 +2,11 @@
 
 use std::mem::size_of;
 
-use super::fault::{Fault, PickleError};
+use super::fault::{PickleError, PickleFault};
 use super::input::Input;
 use super::opcode;
 use super::text;
-use super::tree::{Container, Tree, Value};
+use super::tree::{PickleContainer, PickleValue, Tree};
 
 /// Bytes of tree for each byte of input. Snapshots of torch take about four.
 const BYTES_PER_BYTE: usize = 12;
@@ -19,10 +19,10 @@ const LONGEST_INPUT: usize = 1 << 31;
 
 pub(super) struct Machine<'a> {
     input: Input<'a>,
-    stack: Vec<Value>,
+    stack: Vec<PickleValue>,
     /// Heights of the stack at each mark.
     marks: Vec<u32>,
-    memo: Vec<Option<Value>>,
+    memo: Vec<Option<PickleValue>>,
     tree: Tree<'a>,
     /// Bytes that the tree and the memo take.
     used: usize,
@@ -30,7 +30,7 @@ pub(super) struct Machine<'a> {
 }
 
 /// `Ok(Some(…))` after `STOP`.
-type Step = Result<Option<Value>, Fault>;
+type MachineStep = Result<Option<PickleValue>, PickleFault>;
 
 impl<'a> Machine<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
@@ -41,7 +41,7 @@ impl<'a> Machine<'a> {
             marks: Vec::new(),
             memo: Vec::new(),
             tree: Tree {
-                root: Value::None,
+                root: PickleValue::None,
                 ints: Vec::new(),
                 floats: Vec::new(),
                 texts: Vec::new(),
@@ -57,7 +57,7 @@ impl<'a> Machine<'a> {
     pub(super) fn run(mut self) -> Result<Tree<'a>, PickleError> {
         let n_bytes = self.input.n_bytes();
         if n_bytes > LONGEST_INPUT {
-            let what = Fault::TooLong(n_bytes);
+            let what = PickleFault::TooLong(n_bytes);
             return Err(PickleError { offset: 0, what });
         }
         loop {
@@ -73,18 +73,18 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn step(&mut self) -> Step {
+    fn step(&mut self) -> MachineStep {
         let offset = self.input.at() as u32;
-        let opcode = self.input.byte().ok_or(Fault::Truncated)?;
+        let opcode = self.input.byte().ok_or(PickleFault::Truncated)?;
         match opcode {
             b'.' => return self.pop("STOP").map(Some),
             0x80 | 0x95 => self.framing(opcode)?,
             b'(' => self.mark()?,
             b'0' | b'1' => self.discard(opcode)?,
             b'p' | b'q' | b'r' | 0x94 | b'g' | b'h' | b'j' => self.memo(opcode)?,
-            b'N' => self.push(Value::None)?,
-            0x88 => self.push(Value::Bool(true))?,
-            0x89 => self.push(Value::Bool(false))?,
+            b'N' => self.push(PickleValue::None)?,
+            0x88 => self.push(PickleValue::Bool(true))?,
+            0x89 => self.push(PickleValue::Bool(false))?,
             b'I' | b'J' | b'K' | b'M' | b'L' | 0x8a | 0x8b => self.number(opcode)?,
             b'F' | b'G' => self.float(opcode)?,
             b'V' | b'X' | 0x8c | 0x8d | b'S' | b'T' | b'U' => self.text(opcode)?,
@@ -97,29 +97,29 @@ impl<'a> Machine<'a> {
         Ok(None)
     }
 
-    fn framing(&mut self, opcode: u8) -> Result<(), Fault> {
+    fn framing(&mut self, opcode: u8) -> Result<(), PickleFault> {
         if opcode == 0x80 {
-            let protocol = self.input.byte().ok_or(Fault::Truncated)?;
+            let protocol = self.input.byte().ok_or(PickleFault::Truncated)?;
             return match protocol {
                 0..=5 => Ok(()),
-                other => Err(Fault::Protocol(other)),
+                other => Err(PickleFault::Protocol(other)),
             };
         }
-        // A frame only tells how much may be read at once.
-        let n = self.input.long_length().ok_or(Fault::Truncated)?;
+        // A frame only says how much may be read at once.
+        let n = self.input.long_length().ok_or(PickleFault::Truncated)?;
         if n > self.input.rest().len() {
-            return Err(Fault::Truncated);
+            return Err(PickleFault::Truncated);
         }
         Ok(())
     }
 
-    fn mark(&mut self) -> Result<(), Fault> {
+    fn mark(&mut self) -> Result<(), PickleFault> {
         self.charge(size_of::<u32>())?;
         self.marks.push(self.stack.len() as u32);
         Ok(())
     }
 
-    fn discard(&mut self, opcode: u8) -> Result<(), Fault> {
+    fn discard(&mut self, opcode: u8) -> Result<(), PickleFault> {
         let height = self.marks.last().copied();
         let is_at_mark = height.is_some_and(|height| height as usize == self.stack.len());
         if opcode == b'1' || is_at_mark {
@@ -130,17 +130,17 @@ impl<'a> Machine<'a> {
         self.pop("POP").map(drop)
     }
 
-    fn memo(&mut self, opcode: u8) -> Result<(), Fault> {
+    fn memo(&mut self, opcode: u8) -> Result<(), PickleFault> {
         let at = match opcode {
             b'p' | b'g' => {
-                let line = self.input.line().ok_or(Fault::Truncated)?;
+                let line = self.input.line().ok_or(PickleFault::Truncated)?;
                 decimal(line).and_then(|at| u32::try_from(at).ok())
             }
-            b'q' | b'h' => Some(self.input.byte().ok_or(Fault::Truncated)?.into()),
+            b'q' | b'h' => Some(self.input.byte().ok_or(PickleFault::Truncated)?.into()),
             0x94 => u32::try_from(self.memo.len()).ok(),
-            _ => Some(self.input.u32().ok_or(Fault::Truncated)?),
+            _ => Some(self.input.u32().ok_or(PickleFault::Truncated)?),
         };
-        let argument = Fault::Argument {
+        let argument = PickleFault::Argument {
             opcode: if matches!(opcode, b'g' | b'h' | b'j') {
                 "GET"
             } else {
@@ -151,16 +151,16 @@ impl<'a> Machine<'a> {
         let at = at.ok_or(argument)?;
         if matches!(opcode, b'g' | b'h' | b'j') {
             let kept = self.memo.get(at as usize).copied().flatten();
-            return self.push(kept.ok_or(Fault::NoMemo(at))?);
+            return self.push(kept.ok_or(PickleFault::NoMemo(at))?);
         }
-        // Each value that came before took at least a byte.
+        // Each earlier value took at least a byte.
         if at as usize > self.input.at() {
-            return Err(Fault::WildMemo(at));
+            return Err(PickleFault::WildMemo(at));
         }
         let kept = self.top("PUT")?;
         let n = at as usize + 1;
         if n > self.memo.len() {
-            self.charge((n - self.memo.len()) * size_of::<Option<Value>>())?;
+            self.charge((n - self.memo.len()) * size_of::<Option<PickleValue>>())?;
             self.memo.resize(n, None);
         }
         if let Some(place) = self.memo.get_mut(at as usize) {
@@ -169,20 +169,20 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn number(&mut self, opcode: u8) -> Result<(), Fault> {
+    fn number(&mut self, opcode: u8) -> Result<(), PickleFault> {
         let input = &mut self.input;
         let number = match opcode {
-            b'K' => Some(input.byte().ok_or(Fault::Truncated)?.into()),
-            b'M' => Some(input.u16().ok_or(Fault::Truncated)?.into()),
+            b'K' => Some(input.byte().ok_or(PickleFault::Truncated)?.into()),
+            b'M' => Some(input.u16().ok_or(PickleFault::Truncated)?.into()),
             b'J' => {
-                let bits = input.u32().ok_or(Fault::Truncated)?;
+                let bits = input.u32().ok_or(PickleFault::Truncated)?;
                 Some(bits.cast_signed().into())
             }
             b'I' | b'L' => {
-                let line = input.line().ok_or(Fault::Truncated)?;
+                let line = input.line().ok_or(PickleFault::Truncated)?;
                 match (opcode, line) {
-                    (b'I', b"00") => return self.push(Value::Bool(false)),
-                    (b'I', b"01") => return self.push(Value::Bool(true)),
+                    (b'I', b"00") => return self.push(PickleValue::Bool(false)),
+                    (b'I', b"01") => return self.push(PickleValue::Bool(true)),
                     (b'L', line) => decimal(line.strip_suffix(b"L").unwrap_or(line)),
                     (_, line) => decimal(line),
                 }
@@ -192,14 +192,16 @@ impl<'a> Machine<'a> {
                     0x8a => input.short_length(),
                     _ => input.length(),
                 };
-                let bytes = n.and_then(|n| input.take(n)).ok_or(Fault::Truncated)?;
+                let bytes = n
+                    .and_then(|n| input.take(n))
+                    .ok_or(PickleFault::Truncated)?;
                 two_complement(bytes)
             }
         };
         let value = match number {
             Some(number) => self.int(number)?,
             None => {
-                return Err(Fault::Argument {
+                return Err(PickleFault::Argument {
                     opcode: if opcode == b'I' { "INT" } else { "LONG" },
                     expected: "a number of at most 16 bytes",
                 });
@@ -208,25 +210,25 @@ impl<'a> Machine<'a> {
         self.push(value)
     }
 
-    fn int(&mut self, number: i128) -> Result<Value, Fault> {
+    fn int(&mut self, number: i128) -> Result<PickleValue, PickleFault> {
         if let Ok(small) = i32::try_from(number) {
-            return Ok(Value::Small(small));
+            return Ok(PickleValue::Small(small));
         }
         self.charge(size_of::<i128>())?;
         let at = self.tree.ints.len() as u32;
         self.tree.ints.push(number);
-        Ok(Value::Int(at))
+        Ok(PickleValue::Int(at))
     }
 
-    fn float(&mut self, opcode: u8) -> Result<(), Fault> {
+    fn float(&mut self, opcode: u8) -> Result<(), PickleFault> {
         let number = if opcode == b'G' {
-            f64::from_be_bytes(self.input.array().ok_or(Fault::Truncated)?)
+            f64::from_be_bytes(self.input.array().ok_or(PickleFault::Truncated)?)
         } else {
-            let line = self.input.line().ok_or(Fault::Truncated)?;
+            let line = self.input.line().ok_or(PickleFault::Truncated)?;
             let number = std::str::from_utf8(line)
                 .ok()
                 .and_then(|line| line.parse().ok());
-            number.ok_or(Fault::Argument {
+            number.ok_or(PickleFault::Argument {
                 opcode: "FLOAT",
                 expected: "a number",
             })?
@@ -234,18 +236,18 @@ impl<'a> Machine<'a> {
         self.charge(size_of::<f64>())?;
         let at = self.tree.floats.len() as u32;
         self.tree.floats.push(number);
-        self.push(Value::Float(at))
+        self.push(PickleValue::Float(at))
     }
 
-    fn text(&mut self, opcode: u8) -> Result<(), Fault> {
+    fn text(&mut self, opcode: u8) -> Result<(), PickleFault> {
         let input = &mut self.input;
         if matches!(opcode, b'V' | b'S') {
-            let line = input.line().ok_or(Fault::Truncated)?;
+            let line = input.line().ok_or(PickleFault::Truncated)?;
             let (text, name) = match opcode {
                 b'V' => (text::raw_unicode(line), "UNICODE"),
                 _ => (text::quoted(line), "STRING"),
             };
-            let text = text.ok_or(Fault::Argument {
+            let text = text.ok_or(PickleFault::Argument {
                 opcode: name,
                 expected: "an escaped text",
             })?;
@@ -256,7 +258,9 @@ impl<'a> Machine<'a> {
             0x8d => input.long_length(),
             _ => input.length(),
         };
-        let bytes = n.and_then(|n| input.take(n)).ok_or(Fault::Truncated)?;
+        let bytes = n
+            .and_then(|n| input.take(n))
+            .ok_or(PickleFault::Truncated)?;
         let Ok(text) = std::str::from_utf8(bytes) else {
             // Python writes lone surrogates, which Unicode's encodings do not have.
             return self.decoded(String::from_utf8_lossy(bytes).into_owned());
@@ -264,36 +268,38 @@ impl<'a> Machine<'a> {
         self.charge(size_of::<&str>())?;
         let at = self.tree.texts.len() as u32;
         self.tree.texts.push(text);
-        self.push(Value::Text(at))
+        self.push(PickleValue::Text(at))
     }
 
-    fn decoded(&mut self, text: String) -> Result<(), Fault> {
+    fn decoded(&mut self, text: String) -> Result<(), PickleFault> {
         self.charge(size_of::<Box<str>>() + text.len())?;
         let at = self.tree.decoded.len() as u32;
         self.tree.decoded.push(text.into_boxed_str());
-        self.push(Value::Decoded(at))
+        self.push(PickleValue::Decoded(at))
     }
 
-    fn bytes(&mut self, opcode: u8) -> Result<(), Fault> {
+    fn bytes(&mut self, opcode: u8) -> Result<(), PickleFault> {
         let input = &mut self.input;
         let n = match opcode {
             b'C' => input.short_length(),
             b'B' => input.length(),
             _ => input.long_length(),
         };
-        let bytes = n.and_then(|n| input.take(n)).ok_or(Fault::Truncated)?;
+        let bytes = n
+            .and_then(|n| input.take(n))
+            .ok_or(PickleFault::Truncated)?;
         self.charge(size_of::<&[u8]>())?;
         let at = self.tree.bytes.len() as u32;
         self.tree.bytes.push(bytes);
-        self.push(Value::Bytes(at))
+        self.push(PickleValue::Bytes(at))
     }
 
-    fn list(&mut self, opcode: u8, offset: u32) -> Result<(), Fault> {
+    fn list(&mut self, opcode: u8, offset: u32) -> Result<(), PickleFault> {
         let name = match opcode {
-            b']' => return self.contain(Value::List, None, offset),
+            b']' => return self.contain(PickleValue::List, None, offset),
             b'l' => {
                 let from = self.marked("LIST")?;
-                return self.contain(Value::List, Some(from), offset);
+                return self.contain(PickleValue::List, Some(from), offset);
             }
             b'a' => "APPEND",
             _ => "APPENDS",
@@ -304,12 +310,12 @@ impl<'a> Machine<'a> {
         } else {
             self.marked(name)?
         };
-        self.extend(name, from, |target| matches!(target, Value::List(_)))
+        self.extend(name, from, |target| matches!(target, PickleValue::List(_)))
     }
 
-    fn dict(&mut self, opcode: u8, offset: u32) -> Result<(), Fault> {
+    fn dict(&mut self, opcode: u8, offset: u32) -> Result<(), PickleFault> {
         let name = match opcode {
-            b'}' => return self.contain(Value::Dict, None, offset),
+            b'}' => return self.contain(PickleValue::Dict, None, offset),
             b'd' => "DICT",
             b's' => "SETITEM",
             _ => "SETITEMS",
@@ -317,48 +323,48 @@ impl<'a> Machine<'a> {
         let from = if opcode == b's' {
             let from = self.stack.len().checked_sub(2);
             from.filter(|&from| from >= self.floor())
-                .ok_or(Fault::TooFew(name))?
+                .ok_or(PickleFault::TooFew(name))?
         } else {
             self.marked(name)?
         };
         if !(self.stack.len() - from).is_multiple_of(2) {
-            return Err(Fault::OddItems(name));
+            return Err(PickleFault::OddItems(name));
         }
         if opcode == b'd' {
-            return self.contain(Value::Dict, Some(from), offset);
+            return self.contain(PickleValue::Dict, Some(from), offset);
         }
-        self.extend(name, from, |target| matches!(target, Value::Dict(_)))
+        self.extend(name, from, |target| matches!(target, PickleValue::Dict(_)))
     }
 
-    fn tuple(&mut self, opcode: u8, offset: u32) -> Result<(), Fault> {
+    fn tuple(&mut self, opcode: u8, offset: u32) -> Result<(), PickleFault> {
         let n = match opcode {
-            b')' => return self.contain(Value::Tuple, None, offset),
+            b')' => return self.contain(PickleValue::Tuple, None, offset),
             b't' => {
                 let from = self.marked("TUPLE")?;
-                return self.contain(Value::Tuple, Some(from), offset);
+                return self.contain(PickleValue::Tuple, Some(from), offset);
             }
             other => usize::from(other - 0x84),
         };
         let from = self.stack.len().checked_sub(n);
         let from = from
             .filter(|&from| from >= self.floor())
-            .ok_or(Fault::TooFew("TUPLE1 to TUPLE3"))?;
-        self.contain(Value::Tuple, Some(from), offset)
+            .ok_or(PickleFault::TooFew("TUPLE1 to TUPLE3"))?;
+        self.contain(PickleValue::Tuple, Some(from), offset)
     }
 
     /// Makes a container of the stack's values from `from` on.
     fn contain(
         &mut self,
-        value: fn(u32) -> Value,
+        value: fn(u32) -> PickleValue,
         from: Option<usize>,
         offset: u32,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), PickleFault> {
         let from = from.unwrap_or(self.stack.len());
         let n_items = self.stack.len() - from;
-        self.charge(size_of::<Container>() + n_items * size_of::<Value>())?;
+        self.charge(size_of::<PickleContainer>() + n_items * size_of::<PickleValue>())?;
         let items = self.stack.drain(from..).collect();
         let at = self.tree.containers.len() as u32;
-        self.tree.containers.push(Container { items, offset });
+        self.tree.containers.push(PickleContainer { items, offset });
         self.push(value(at))
     }
 
@@ -367,12 +373,12 @@ impl<'a> Machine<'a> {
         &mut self,
         name: &'static str,
         from: usize,
-        is_right: fn(Value) -> bool,
-    ) -> Result<(), Fault> {
+        is_right: fn(PickleValue) -> bool,
+    ) -> Result<(), PickleFault> {
         let below = from.checked_sub(1).filter(|&below| below >= self.floor());
         let target = below.and_then(|below| self.stack.get(below).copied());
-        let target = target.ok_or(Fault::TooFew(name))?;
-        let wrong = Fault::Target {
+        let target = target.ok_or(PickleFault::TooFew(name))?;
+        let wrong = PickleFault::Target {
             opcode: name,
             found: target.kind(),
         };
@@ -380,49 +386,49 @@ impl<'a> Machine<'a> {
             .container()
             .filter(|_| is_right(target))
             .ok_or(wrong)?;
-        self.charge((self.stack.len() - from) * size_of::<Value>())?;
+        self.charge((self.stack.len() - from) * size_of::<PickleValue>())?;
         if let Some(container) = self.tree.containers.get_mut(at as usize) {
             container.items.extend(self.stack.drain(from..));
         }
         Ok(())
     }
 
-    fn push(&mut self, value: Value) -> Result<(), Fault> {
+    fn push(&mut self, value: PickleValue) -> Result<(), PickleFault> {
         self.stack.push(value);
-        let taken = self.stack.len() * size_of::<Value>();
+        let taken = self.stack.len() * size_of::<PickleValue>();
         self.within(taken)
     }
 
-    fn pop(&mut self, name: &'static str) -> Result<Value, Fault> {
+    fn pop(&mut self, name: &'static str) -> Result<PickleValue, PickleFault> {
         self.top(name)?;
-        self.stack.pop().ok_or(Fault::TooFew(name))
+        self.stack.pop().ok_or(PickleFault::TooFew(name))
     }
 
-    fn top(&self, name: &'static str) -> Result<Value, Fault> {
+    fn top(&self, name: &'static str) -> Result<PickleValue, PickleFault> {
         let top = self.stack.get(self.floor()..).and_then(<[_]>::last);
-        top.copied().ok_or(Fault::TooFew(name))
+        top.copied().ok_or(PickleFault::TooFew(name))
     }
 
-    /// The height of the stack below which values belong to what is outside the last mark.
+    /// The height of the stack at the last mark.
     fn floor(&self) -> usize {
         self.marks.last().map_or(0, |&height| height as usize)
     }
 
     /// Takes the last mark: the height of the stack there.
-    fn marked(&mut self, name: &'static str) -> Result<usize, Fault> {
-        let height = self.marks.pop().ok_or(Fault::NoMark(name))?;
+    fn marked(&mut self, name: &'static str) -> Result<usize, PickleFault> {
+        let height = self.marks.pop().ok_or(PickleFault::NoMark(name))?;
         Ok(height as usize)
     }
 
     /// Counts `n` bytes more for the tree.
-    fn charge(&mut self, n: usize) -> Result<(), Fault> {
+    fn charge(&mut self, n: usize) -> Result<(), PickleFault> {
         self.used = self.used.saturating_add(n);
         self.within(0)
     }
 
-    fn within(&self, more: usize) -> Result<(), Fault> {
+    fn within(&self, more: usize) -> Result<(), PickleFault> {
         if self.used.saturating_add(more) > self.limit {
-            return Err(Fault::TooLarge { limit: self.limit });
+            return Err(PickleFault::TooLarge { limit: self.limit });
         }
         Ok(())
     }

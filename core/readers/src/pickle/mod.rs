@@ -29,8 +29,8 @@ mod tests;
 mod text;
 mod tree;
 
-pub use fault::{Fault, PickleError};
-pub use tree::{Kind, Tree, View};
+pub use fault::{PickleError, PickleFault};
+pub use tree::{PickleKind, PickleView, Tree};
 
 /// Reads the first pickle in `bytes`; what follows its `STOP` is not read.
 ///

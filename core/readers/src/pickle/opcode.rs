@@ -1,8 +1,8 @@
 //! Opcodes by their names in Python's `pickletools`.
 
-use super::fault::Fault;
+use super::fault::PickleFault;
 
-/// What an opcode would do that this reader refuses: its name and the deed.
+/// The name of a refused opcode, and what it would do.
 pub(super) const fn refused(opcode: u8) -> Option<(&'static str, &'static str)> {
     Some(match opcode {
         b'c' => ("GLOBAL", "import"),
@@ -29,13 +29,13 @@ pub(super) const fn refused(opcode: u8) -> Option<(&'static str, &'static str)> 
     })
 }
 
-/// What is wrong with an opcode that is not read; `argument` follows it.
-pub(super) fn fault(opcode: u8, argument: &[u8]) -> Fault {
+/// The error for an opcode that is not read; `argument` follows it.
+pub(super) fn fault(opcode: u8, argument: &[u8]) -> PickleFault {
     let Some((name, deed)) = refused(opcode) else {
-        return Fault::Unknown(opcode);
+        return PickleFault::Unknown(opcode);
     };
     let named = matches!(opcode, b'c' | b'i').then(|| global(argument));
-    Fault::Refused {
+    PickleFault::Refused {
         opcode: name,
         deed,
         name: named.flatten(),

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A value of eight bytes: itself, or its index in one of the tree's tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum PickleValue {
     None,
     Bool(bool),
     Small(i32),
@@ -20,7 +20,7 @@ pub(super) enum Value {
 
 /// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PickleKind {
     /// `None`.
     None,
     /// `True` or `False`.
@@ -41,7 +41,7 @@ pub enum Kind {
     Dict,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for PickleKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::None => "None",
@@ -57,22 +57,22 @@ impl fmt::Display for Kind {
     }
 }
 
-impl Value {
-    pub(super) const fn kind(self) -> Kind {
+impl PickleValue {
+    pub(super) const fn kind(self) -> PickleKind {
         match self {
-            Self::None => Kind::None,
-            Self::Bool(_) => Kind::Bool,
-            Self::Small(_) | Self::Int(_) => Kind::Int,
-            Self::Float(_) => Kind::Float,
-            Self::Text(_) | Self::Decoded(_) => Kind::Text,
-            Self::Bytes(_) => Kind::Bytes,
-            Self::List(_) => Kind::List,
-            Self::Tuple(_) => Kind::Tuple,
-            Self::Dict(_) => Kind::Dict,
+            Self::None => PickleKind::None,
+            Self::Bool(_) => PickleKind::Bool,
+            Self::Small(_) | Self::Int(_) => PickleKind::Int,
+            Self::Float(_) => PickleKind::Float,
+            Self::Text(_) | Self::Decoded(_) => PickleKind::Text,
+            Self::Bytes(_) => PickleKind::Bytes,
+            Self::List(_) => PickleKind::List,
+            Self::Tuple(_) => PickleKind::Tuple,
+            Self::Dict(_) => PickleKind::Dict,
         }
     }
 
-    /// The index of the items that it has.
+    /// The index of its items.
     pub(super) const fn container(self) -> Option<u32> {
         match self {
             Self::List(at) | Self::Tuple(at) | Self::Dict(at) => Some(at),
@@ -81,36 +81,36 @@ impl Value {
     }
 }
 
-/// What a list, tuple or dict holds; keys and values of a dict alternate.
+/// The items of a list, tuple or dict; keys and values of a dict alternate.
 #[derive(Debug)]
-pub(super) struct Container {
-    pub(super) items: Vec<Value>,
+pub(super) struct PickleContainer {
+    pub(super) items: Vec<PickleValue>,
     /// Where it begins in the input.
     pub(super) offset: u32,
 }
 
-/// The values of a pickle. Values that it shares are here once; it may contain itself.
+/// The values of a pickle. Shared values are here once; a value may contain itself.
 #[derive(Debug)]
 pub struct Tree<'a> {
-    pub(super) root: Value,
+    pub(super) root: PickleValue,
     pub(super) ints: Vec<i128>,
     pub(super) floats: Vec<f64>,
     pub(super) texts: Vec<&'a str>,
     pub(super) decoded: Vec<Box<str>>,
     pub(super) bytes: Vec<&'a [u8]>,
-    pub(super) containers: Vec<Container>,
+    pub(super) containers: Vec<PickleContainer>,
 }
 
 impl Tree<'_> {
     /// The value that was pickled.
-    pub const fn root(&self) -> View<'_> {
-        View {
+    pub const fn root(&self) -> PickleView<'_> {
+        PickleView {
             tree: self,
             value: self.root,
         }
     }
 
-    /// Number of items that its lists, tuples and dicts hold together; shared ones count once.
+    /// Number of items in its lists, tuples and dicts; shared ones count once.
     pub fn n_items(&self) -> usize {
         self.containers
             .iter()
@@ -126,26 +126,26 @@ impl Tree<'_> {
 
 /// One value of a tree.
 #[derive(Clone, Copy)]
-pub struct View<'t> {
+pub struct PickleView<'t> {
     tree: &'t Tree<'t>,
-    value: Value,
+    value: PickleValue,
 }
 
-impl<'t> View<'t> {
+impl<'t> PickleView<'t> {
     /// Its type.
-    pub const fn kind(self) -> Kind {
+    pub const fn kind(self) -> PickleKind {
         self.value.kind()
     }
 
     /// Whether it is `None`.
     pub const fn is_none(self) -> bool {
-        matches!(self.value, Value::None)
+        matches!(self.value, PickleValue::None)
     }
 
     /// A bool.
     pub const fn as_bool(self) -> Option<bool> {
         match self.value {
-            Value::Bool(yes) => Some(yes),
+            PickleValue::Bool(yes) => Some(yes),
             _ => None,
         }
     }
@@ -153,8 +153,8 @@ impl<'t> View<'t> {
     /// An integer.
     pub fn as_int(self) -> Option<i128> {
         match self.value {
-            Value::Small(number) => Some(number.into()),
-            Value::Int(at) => self.tree.ints.get(at as usize).copied(),
+            PickleValue::Small(number) => Some(number.into()),
+            PickleValue::Int(at) => self.tree.ints.get(at as usize).copied(),
             _ => None,
         }
     }
@@ -167,16 +167,16 @@ impl<'t> View<'t> {
     /// A floating-point number.
     pub fn as_float(self) -> Option<f64> {
         match self.value {
-            Value::Float(at) => self.tree.floats.get(at as usize).copied(),
+            PickleValue::Float(at) => self.tree.floats.get(at as usize).copied(),
             _ => None,
         }
     }
 
-    /// A text. What was not Unicode in it is U+FFFD.
+    /// A text. Invalid Unicode in it is U+FFFD.
     pub fn as_text(self) -> Option<&'t str> {
         match self.value {
-            Value::Text(at) => self.tree.texts.get(at as usize).copied(),
-            Value::Decoded(at) => self.tree.decoded.get(at as usize).map(Box::as_ref),
+            PickleValue::Text(at) => self.tree.texts.get(at as usize).copied(),
+            PickleValue::Decoded(at) => self.tree.decoded.get(at as usize).map(Box::as_ref),
             _ => None,
         }
     }
@@ -184,24 +184,24 @@ impl<'t> View<'t> {
     /// Bytes.
     pub fn as_bytes(self) -> Option<&'t [u8]> {
         match self.value {
-            Value::Bytes(at) => self.tree.bytes.get(at as usize).copied(),
+            PickleValue::Bytes(at) => self.tree.bytes.get(at as usize).copied(),
             _ => None,
         }
     }
 
     /// The items of a list or tuple; none for another value.
-    pub fn items(self) -> impl ExactSizeIterator<Item = View<'t>> {
+    pub fn items(self) -> impl ExactSizeIterator<Item = PickleView<'t>> {
         let items = match self.value {
-            Value::List(_) | Value::Tuple(_) => self.contents(),
+            PickleValue::List(_) | PickleValue::Tuple(_) => self.contents(),
             _ => &[],
         };
         items.iter().map(move |&value| self.beside(value))
     }
 
     /// The keys and values of a dict in the order in which they were written; none for another value.
-    pub fn entries(self) -> impl ExactSizeIterator<Item = (View<'t>, View<'t>)> {
+    pub fn entries(self) -> impl ExactSizeIterator<Item = (PickleView<'t>, PickleView<'t>)> {
         let items = match self.value {
-            Value::Dict(_) => self.contents(),
+            PickleValue::Dict(_) => self.contents(),
             _ => &[],
         };
         let (pairs, _) = items.as_chunks::<2>();
@@ -210,8 +210,8 @@ impl<'t> View<'t> {
             .map(move |&[key, value]| (self.beside(key), self.beside(value)))
     }
 
-    /// The value of a dict's text key; the last one if it was set several times. Looks at every key.
-    pub fn get(self, key: &str) -> Option<View<'t>> {
+    /// The value of a dict's text key; the last one if it was set several times. A linear search.
+    pub fn get(self, key: &str) -> Option<PickleView<'t>> {
         let mut found = None;
         for (name, value) in self.entries() {
             if name.as_text() == Some(key) {
@@ -227,12 +227,12 @@ impl<'t> View<'t> {
         Some(container.offset as usize)
     }
 
-    /// A number that a list, tuple or dict has wherever it is shared.
+    /// The identity of a list, tuple or dict, the same wherever it is shared.
     pub const fn identity(self) -> Option<u32> {
         self.value.container()
     }
 
-    fn contents(self) -> &'t [Value] {
+    fn contents(self) -> &'t [PickleValue] {
         let container = self.value.container().and_then(|at| {
             let at = usize::try_from(at).ok()?;
             self.tree.containers.get(at)
@@ -240,7 +240,7 @@ impl<'t> View<'t> {
         container.map_or(&[], |container| &container.items)
     }
 
-    const fn beside(self, value: Value) -> Self {
+    const fn beside(self, value: PickleValue) -> Self {
         Self {
             tree: self.tree,
             value,

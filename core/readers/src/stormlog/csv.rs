@@ -1,10 +1,10 @@
 //! Rows of CSV as pandas writes them: fields with commas, quotes or line ends are quoted.
 
 use super::event::RawEvent;
-use super::figure::Figure;
+use super::figure::StormlogValue;
 use super::{Events, StormlogError, StormlogFault};
 
-/// What is behind so many fields is part of the last one.
+/// After this many fields, the rest of the row is part of the last one.
 const MAX_FIELDS: usize = 256;
 
 pub(super) fn read(bytes: &[u8], events: &mut Events) -> Result<(), StormlogError> {
@@ -33,14 +33,14 @@ pub(super) fn read(bytes: &[u8], events: &mut Events) -> Result<(), StormlogErro
         }
         let mut event = RawEvent::default();
         for (name, field) in names.iter().zip(&fields) {
-            event.set(name.trim(), Figure::of_text(field));
+            event.set(name.trim(), StormlogValue::of_text(field));
         }
         events.take(&event);
     }
     Ok(())
 }
 
-/// The fields of the first row, and what is behind it.
+/// The fields of the first row, and the text after it.
 fn row(text: &str) -> (Vec<String>, &str) {
     let mut fields = Vec::new();
     let mut field = String::new();

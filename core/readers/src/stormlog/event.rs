@@ -4,14 +4,14 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-use super::figure::Figure;
+use super::figure::StormlogValue;
 
-/// In the place of an unknown figure: events are many.
+/// An unknown figure. `Option` would take more memory, and there are many events.
 pub(super) const UNKNOWN: u64 = u64::MAX;
 
-/// What is kept of an event.
+/// The fields of an event that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct StormlogEvent {
     pub(super) at_nanos: i64,
     pub(super) host: usize,
     pub(super) device: i64,
@@ -26,21 +26,21 @@ pub(super) struct Event {
 /// An event's values as they are in the file.
 #[derive(Debug, Default)]
 pub(super) struct RawEvent {
-    timestamp_ns: Figure,
-    timestamp: Figure,
-    event_type: Figure,
-    collector: Figure,
-    pid: Figure,
-    pub(super) host: Figure,
-    device_id: Figure,
-    allocated: Figure,
-    reserved: Figure,
-    used: Figure,
-    total: Figure,
+    timestamp_ns: StormlogValue,
+    timestamp: StormlogValue,
+    event_type: StormlogValue,
+    collector: StormlogValue,
+    pid: StormlogValue,
+    pub(super) host: StormlogValue,
+    device_id: StormlogValue,
+    allocated: StormlogValue,
+    reserved: StormlogValue,
+    used: StormlogValue,
+    total: StormlogValue,
 }
 
 impl RawEvent {
-    pub(super) fn set(&mut self, key: &str, figure: Figure) {
+    pub(super) fn set(&mut self, key: &str, figure: StormlogValue) {
         let place = match key {
             "timestamp_ns" => &mut self.timestamp_ns,
             "timestamp" => &mut self.timestamp,
@@ -69,7 +69,7 @@ impl RawEvent {
             .is_some_and(|kind| alerts.contains(&kind))
     }
 
-    /// Whether its levels are resident memory of the process: the tracker of the CPU knows nothing else.
+    /// Whether its levels are the process's resident memory, the only level of the CPU tracker.
     pub(super) fn is_resident(&self) -> bool {
         let tracker = self.collector.text();
         tracker.is_some_and(|name| name.ends_with("cpu_tracker"))
@@ -86,7 +86,7 @@ impl RawEvent {
     }
 
     /// The event; `None` if it has no time.
-    pub(super) fn event(&self, host: usize) -> Option<Event> {
+    pub(super) fn event(&self, host: usize) -> Option<StormlogEvent> {
         let number = |text: &str| {
             text.rsplit(':')
                 .next()
@@ -96,8 +96,8 @@ impl RawEvent {
             .device_id
             .whole()
             .or_else(|| self.device_id.text().and_then(number));
-        let figure = |figure: &Figure| figure.bytes().unwrap_or(UNKNOWN);
-        Some(Event {
+        let figure = |figure: &StormlogValue| figure.bytes().unwrap_or(UNKNOWN);
+        Some(StormlogEvent {
             at_nanos: self.at_nanos()?,
             host,
             device: device.unwrap_or(0),

@@ -1,15 +1,15 @@
-//! A number or a short text; anything else is passed over without being kept.
+//! A number or a short text; other values are skipped.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Longer texts are no figure.
+/// Longer texts are not figures.
 const MAX_TEXT: usize = 256;
 
 /// A value of an event.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) enum Figure {
+pub(super) enum StormlogValue {
     #[default]
     None,
     Whole(i64),
@@ -17,7 +17,7 @@ pub(super) enum Figure {
     Text(String),
 }
 
-impl Figure {
+impl StormlogValue {
     /// A field of CSV.
     pub(super) fn of_text(text: &str) -> Self {
         let text = text.trim();
@@ -39,7 +39,7 @@ impl Figure {
         }
     }
 
-    /// A whole number; of a decimal one, which pandas makes of columns with gaps, the nearest.
+    /// A whole number; a decimal one is rounded: pandas writes decimals in columns with gaps.
     pub(super) fn whole(&self) -> Option<i64> {
         match self {
             Self::Whole(whole) => Some(*whole),
@@ -61,7 +61,7 @@ impl Figure {
     }
 }
 
-impl<'de> Deserialize<'de> for Figure {
+impl<'de> Deserialize<'de> for StormlogValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(FigureVisitor)
     }
@@ -70,46 +70,46 @@ impl<'de> Deserialize<'de> for Figure {
 struct FigureVisitor;
 
 impl<'de> Visitor<'de> for FigureVisitor {
-    type Value = Figure;
+    type Value = StormlogValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Figure, E> {
-        Ok(Figure::None)
+    fn visit_bool<E>(self, _: bool) -> Result<StormlogValue, E> {
+        Ok(StormlogValue::None)
     }
 
-    fn visit_i64<E>(self, whole: i64) -> Result<Figure, E> {
-        Ok(Figure::Whole(whole))
+    fn visit_i64<E>(self, whole: i64) -> Result<StormlogValue, E> {
+        Ok(StormlogValue::Whole(whole))
     }
 
-    fn visit_u64<E>(self, whole: u64) -> Result<Figure, E> {
-        Ok(i64::try_from(whole).map_or(Figure::None, Figure::Whole))
+    fn visit_u64<E>(self, whole: u64) -> Result<StormlogValue, E> {
+        Ok(i64::try_from(whole).map_or(StormlogValue::None, StormlogValue::Whole))
     }
 
-    fn visit_f64<E>(self, decimal: f64) -> Result<Figure, E> {
-        Ok(Figure::Decimal(decimal))
+    fn visit_f64<E>(self, decimal: f64) -> Result<StormlogValue, E> {
+        Ok(StormlogValue::Decimal(decimal))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Figure, E> {
+    fn visit_str<E>(self, text: &str) -> Result<StormlogValue, E> {
         let is_short = text.len() <= MAX_TEXT;
         Ok(if is_short {
-            Figure::Text(text.to_owned())
+            StormlogValue::Text(text.to_owned())
         } else {
-            Figure::None
+            StormlogValue::None
         })
     }
 
-    fn visit_unit<E>(self) -> Result<Figure, E> {
-        Ok(Figure::None)
+    fn visit_unit<E>(self) -> Result<StormlogValue, E> {
+        Ok(StormlogValue::None)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Figure, A::Error> {
-        IgnoredAny.visit_seq(items).map(|_| Figure::None)
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<StormlogValue, A::Error> {
+        IgnoredAny.visit_seq(items).map(|_| StormlogValue::None)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Figure, A::Error> {
-        IgnoredAny.visit_map(entries).map(|_| Figure::None)
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<StormlogValue, A::Error> {
+        IgnoredAny.visit_map(entries).map(|_| StormlogValue::None)
     }
 }

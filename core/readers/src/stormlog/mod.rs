@@ -3,7 +3,7 @@
 //!
 //! [The schema](https://github.com/Silas-Asamoah/stormlog/blob/main/docs/telemetry_schema.md) is public.
 //! Version 1 has `timestamp`, `memory_allocated` and `memory_reserved`; later ones have `timestamp_ns`,
-//! `allocator_*_bytes` and `device_*_bytes`. Other fields are passed over.
+//! `allocator_*_bytes` and `device_*_bytes`. Other fields are ignored.
 //!
 //! ```
 //! use gpumem_readers::stormlog;
@@ -12,7 +12,7 @@
 //!     "allocator_allocated_bytes": 100, "device_used_bytes": 300}]"#;
 //! let log = stormlog::read(file)?;
 //! let device = &log.devices[0];
-//! assert_eq!((device.levels[0].kind.name(), device.levels[0].course.peak.get()), ("used", 300));
+//! assert_eq!((device.levels[0].kind.name(), device.levels[0].series.peak.get()), ("used", 300));
 //! # Ok::<(), stormlog::StormlogError>(())
 //! ```
 
@@ -25,15 +25,15 @@ use serde::de::{SeqAccess, Visitor};
 use thiserror::Error;
 
 use super::json_file::own_seed;
-use super::level_log::{Builder, HOST, Ids, LevelKind, LevelLog, WallTime};
+use super::level_log::{HOST, Ids, LevelKind, LevelLog, LevelLogBuilder, WallTime};
 use super::read_error::ReadError;
-use event::{Event, RawEvent};
+use event::{RawEvent, StormlogEvent};
 use gpumem_model::units::Bytes;
 
-/// What such a file is called in a report.
+/// The name of such a file in a report.
 pub const TITLE: &str = "stormlog export";
 
-/// Events of further machines count for the first.
+/// If a file has more machines, their events count for the first.
 const N_HOSTS: usize = 256;
 
 /// An export that was not read.
@@ -42,7 +42,7 @@ pub type StormlogError = ReadError<StormlogFault>;
 /// What is wrong: [`StormlogError::what`]. The message is for users.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StormlogFault {
-    /// It is neither JSON nor CSV, or stops being so.
+    /// It is neither JSON nor CSV, or only its beginning is.
     #[error("the export of stormlog is damaged: {0}")]
     Damaged(String),
     /// It has no event with a level.
@@ -60,7 +60,7 @@ pub fn is_export(head: &[u8]) -> bool {
 /// Events as they were read; texts that repeat are kept once.
 #[derive(Default)]
 struct Events {
-    all: Vec<Event>,
+    all: Vec<StormlogEvent>,
     hosts: Vec<String>,
     n_alerts: usize,
     n_resident: usize,
@@ -89,7 +89,7 @@ impl Events {
 ///
 /// # Errors
 ///
-/// [`StormlogError`] if no event can be read, with the offset. A file that is cut is read up to there.
+/// [`StormlogError`] with the offset if no event can be read. A truncated file is read up to its end.
 pub fn read(bytes: &[u8]) -> Result<LevelLog, StormlogError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut events = Events::default();
@@ -140,7 +140,7 @@ fn offset_of(bytes: &[u8], line: usize, column: usize) -> usize {
     (start + column).min(bytes.len())
 }
 
-/// Takes events from wherever they are, one at a time.
+/// Takes events one at a time, wherever they are in the file.
 struct AnyEvents<'e>(&'e mut Events);
 
 own_seed!(AnyEvents<'_>, deserialize_any);
@@ -189,9 +189,9 @@ fn log(events: &Events) -> LevelLog {
             .or_default()
             .extend(event.pid());
     }
-    let mut ordered: Vec<&Event> = events.all.iter().collect();
+    let mut ordered: Vec<&StormlogEvent> = events.all.iter().collect();
     ordered.sort_by_key(|event| event.at_nanos);
-    let mut builder = Builder::default();
+    let mut builder = LevelLogBuilder::default();
     for event in ordered {
         let host = events.hosts.get(event.host).map(String::as_str);
         let ids = Ids {
@@ -217,7 +217,7 @@ fn log(events: &Events) -> LevelLog {
         let of_process = of_process
             .into_iter()
             .filter_map(|(kind, level)| Some((kind, level?)));
-        // What one process holds is the device's line, unless there are several.
+        // A single process's level is the device's level.
         let n_pids = pids
             .get(&(event.host, event.device))
             .map_or(0, BTreeSet::len);
@@ -268,7 +268,7 @@ fn known(bytes: u64) -> Option<Bytes> {
     (bytes != event::UNKNOWN).then_some(Bytes::new(bytes))
 }
 
-impl Event {
+impl StormlogEvent {
     fn pid(&self) -> Option<u64> {
         u64::try_from(self.pid).ok()
     }

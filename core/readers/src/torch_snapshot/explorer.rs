@@ -1,4 +1,4 @@
-//! A snapshot to look around in.
+//! An interactive view of a snapshot.
 
 use std::collections::HashMap;
 
@@ -10,39 +10,55 @@ use gpumem_model::trace::Action;
 use gpumem_model::units::Bytes;
 
 use super::fault::SnapshotError;
-use super::flame::{Flame, FlameNames, FlamePart, Grower, Side};
+use super::flame::{Flame, FlameNames, FlamePart, FlameSide, Grower};
 use super::holder::without_indices;
-use super::levels::Levels;
-use super::lines::{Rank, rank};
+use super::levels::SnapshotLevels;
+use super::lifetimes::TraceDuration;
+use super::lines::{FrameRank, rank};
 use super::live::{Life, lives};
-use super::model::{DeviceSnapshot, Frame, StackIdx, TorchSnapshot};
-use super::summary::{Owner, Summary, Tallies, code_line};
+use super::model::{DeviceSnapshot, SnapshotFrame, SnapshotStackIdx, TorchSnapshot};
+use super::summary::{LineOwner, Tallies, TorchSnapshotSummary, code_line};
 
-/// A snapshot that answers questions about any moment of its trace.
+/// A snapshot with the levels, blocks and stacks at any instant of its trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explorer {
-    /// What the text report says, too.
-    pub summary: Summary,
+    /// The summary, as in the text report.
+    pub summary: TorchSnapshotSummary,
     /// The frames of its stacks.
     pub frames: Vec<ExplorerFrame>,
     devices: Vec<DeviceSnapshot>,
     /// The blocks of each.
     lives: Vec<Vec<Life>>,
-    levels: Vec<Levels>,
-    /// Frames of each stack, innermost first: those of Python where there are any.
+    levels: Vec<SnapshotLevels>,
+    /// Frames of each stack, innermost first: Python's frames if there are any.
     stacks: Vec<Vec<u32>>,
     /// The line of each stack that the user can change.
     lines: Vec<Option<CodeLine>>,
-    /// What holds blocks, without indices, if gpumem wrote the file: `losses[].grad_fn`.
+    /// Holders of blocks without indices, if gpumem wrote the file: `losses[].grad_fn`.
     pub holders: Vec<String>,
     /// The position in `holders` of each holder in the file.
     patterns: Vec<u32>,
 }
 
-/// A frame, and whose it is.
+/// A block over the events of a device's trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allocation {
+    /// Number of events after which it exists: 0 if it existed before the trace.
+    pub from: usize,
+    /// Number of events after which it is gone; `None` if it exists at the end.
+    pub until: Option<usize>,
+    /// As requested.
+    pub bytes: Bytes,
+    /// The stack that allocated it, if recorded.
+    pub stack: Option<SnapshotStackIdx>,
+    /// Index of the line that allocated it, in the order of the lines' first blocks.
+    pub owner: usize,
+}
+
+/// A frame, and whether it is the user's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplorerFrame {
-    /// Where it is.
+    /// Its line.
     pub line: CodeLine,
     /// Outside of installed packages and Python itself.
     pub is_user: bool,
@@ -58,10 +74,10 @@ impl Explorer {
         let tree = pickle::parse(bytes)?;
         let snapshot = super::read(&tree, cells)?;
         let lives: Vec<_> = snapshot.devices.iter().map(lives).collect();
-        let summary = Summary::with(&snapshot, &lives);
+        let summary = TorchSnapshotSummary::with(&snapshot, &lives);
         let lines = snapshot.lines().into_iter();
         let lines = lines.map(|line| line.map(code_line)).collect();
-        let ranks: Vec<Rank> = snapshot.frames.iter().map(rank).collect();
+        let ranks: Vec<FrameRank> = snapshot.frames.iter().map(rank).collect();
         let TorchSnapshot {
             devices,
             frames,
@@ -71,14 +87,14 @@ impl Explorer {
         } = snapshot;
         let (holders, patterns) = patterns(&holders);
         // A file may have a frame several times.
-        let mut first: HashMap<Frame<'_>, u32> = HashMap::new();
+        let mut first: HashMap<SnapshotFrame<'_>, u32> = HashMap::new();
         let same: Vec<u32> = (0..)
             .zip(&frames)
             .map(|(idx, frame)| *first.entry(*frame).or_insert(idx))
             .collect();
         let is_python = |frame: &u32| {
             let rank = ranks.get(*frame as usize);
-            rank.is_some_and(|rank| matches!(rank, Rank::User | Rank::Installed))
+            rank.is_some_and(|rank| matches!(rank, FrameRank::User | FrameRank::Installed))
         };
         let shown = |stack: Vec<u32>| {
             let first = |frame: u32| same.get(frame as usize).copied();
@@ -95,12 +111,12 @@ impl Explorer {
                     line: frame.line,
                     function: frame.name.to_owned(),
                 },
-                is_user: *rank == Rank::User,
+                is_user: *rank == FrameRank::User,
             });
         Ok(Self {
             summary,
             frames: frames.collect(),
-            levels: devices.iter().map(Levels::of).collect(),
+            levels: devices.iter().map(SnapshotLevels::new).collect(),
             devices,
             lives,
             stacks: stacks.into_iter().map(shown).collect(),
@@ -110,7 +126,7 @@ impl Explorer {
         })
     }
 
-    /// What the parts of a flame are called.
+    /// The names of a flame's parts.
     pub fn names(&self) -> FlameNames<'_> {
         FlameNames {
             frames: &self.frames,
@@ -119,13 +135,14 @@ impl Explorer {
     }
 
     /// The levels of a device, by its position in the summary, over its trace.
-    pub fn levels(&self, device: usize) -> Levels {
+    pub fn levels(&self, device: usize) -> SnapshotLevels {
         self.levels.get(device).cloned().unwrap_or_default()
     }
 
-    /// Who holds what of a device after so many events of its trace.
-    pub fn flame(&self, device: usize, n_events: usize, side: Side) -> Flame {
-        let mut sums: HashMap<(Option<StackIdx>, Option<u32>), (Bytes, usize)> = HashMap::new();
+    /// A device's live blocks by stack, after `n_events` events of its trace.
+    pub fn flame(&self, device: usize, n_events: usize, side: FlameSide) -> Flame {
+        let mut sums: HashMap<(Option<SnapshotStackIdx>, Option<u32>), (Bytes, usize)> =
+            HashMap::new();
         for life in self.living(device, n_events) {
             let holder = life.holder;
             let holder = holder.and_then(|idx| self.patterns.get(idx as usize).copied());
@@ -134,19 +151,19 @@ impl Explorer {
             *n_blocks += 1;
         }
         let mut sums: Vec<_> = sums.into_iter().collect();
-        // Nodes of one size in the order of their stacks.
+        // Nodes of equal size in the order of their stacks.
         sums.sort_unstable_by_key(|(place, _)| *place);
         let mut grower = Grower::new();
         for ((stack, holder), (bytes, n_blocks)) in sums {
             let frames = stack.and_then(|idx| self.stacks.get(idx.0 as usize));
             let frames = frames.into_iter().flatten().copied();
-            // What holds a block is below all that led to it.
+            // A block's holder is below its stack.
             let holder = holder.map(FlamePart::Holder).into_iter();
             let mut parts: Vec<_> = holder.chain(frames.map(FlamePart::Frame)).collect();
             if parts.is_empty() {
                 parts.push(FlamePart::NoStack);
             }
-            if side == Side::Outside {
+            if side == FlameSide::Outside {
                 parts.reverse();
             }
             grower.add(parts.into_iter(), bytes, n_blocks);
@@ -160,27 +177,60 @@ impl Explorer {
         grower.grown()
     }
 
-    /// Who holds what of a device after so many events of its trace, by line, the largest first. What was
-    /// allocated before the trace and freed within it is in none.
-    pub fn owners(&self, device: usize, n_events: usize) -> Vec<Owner> {
+    /// A device's live blocks by line, after `n_events` events of its trace, the largest first. Blocks that were
+    /// allocated before the trace and freed within it are missing.
+    pub fn owners(&self, device: usize, n_events: usize) -> Vec<LineOwner> {
         let mut tallies = Tallies::new();
         for life in self.living(device, n_events) {
-            let line = life
-                .stack
-                .and_then(|idx| self.lines.get(idx.0 as usize)?.as_ref());
-            tallies.add(line, life.size);
+            tallies.add(self.line(life.stack), life.size);
         }
         tallies.largest_first(CodeLine::clone).0
     }
 
-    /// The blocks of a device that live after so many events.
+    /// The blocks of a device, the oldest first. Blocks that were allocated before the trace and freed within it
+    /// are missing.
+    pub fn allocations(&self, device: usize) -> Vec<Allocation> {
+        let mut lives: Vec<&Life> = self.lives.get(device).into_iter().flatten().collect();
+        lives.sort_by_key(|life| life.from);
+        let mut owners: HashMap<Option<&CodeLine>, usize> = HashMap::new();
+        let allocations = lives.into_iter().map(|life| {
+            let n_known = owners.len();
+            Allocation {
+                from: life.from as usize,
+                until: (life.until < u32::MAX).then_some(life.until as usize),
+                bytes: life.size,
+                stack: life.stack,
+                owner: *owners.entry(self.line(life.stack)).or_insert(n_known),
+            }
+        });
+        allocations.collect()
+    }
+
+    /// How long a block of a device lived.
+    pub fn lived(&self, device: usize, allocation: &Allocation) -> TraceDuration {
+        let events = self.devices.get(device).map(|it| it.events.as_slice());
+        let events = events.unwrap_or_default();
+        let last = allocation.until.unwrap_or(events.len());
+        TraceDuration::between(
+            events,
+            allocation.from.saturating_sub(1),
+            last.saturating_sub(1),
+        )
+    }
+
+    /// The line of a stack that the user can change.
+    pub fn line(&self, stack: Option<SnapshotStackIdx>) -> Option<&CodeLine> {
+        self.lines.get(stack?.0 as usize)?.as_ref()
+    }
+
+    /// The blocks of a device that live after `n_events` events.
     fn living(&self, device: usize, n_events: usize) -> impl Iterator<Item = &Life> {
         let lives = self.lives.get(device).into_iter().flatten();
         lives.filter(move |life| life.is_at(n_events))
     }
 
-    /// Where a device's memory lies at the end. PyTorch takes 2 MiB from the driver for requests of at most
-    /// 1 MiB, and more for others: by that its two pools are told apart.
+    /// A device's segments at the end. PyTorch takes 2 MiB from the driver for requests of at most 1 MiB, and more
+    /// for others: the size shows a segment's pool.
     pub fn segments(&self, device: usize) -> Segments {
         let segments = self.devices.get(device).map(|it| it.segments.iter());
         let segments = segments.into_iter().flatten().map(|segment| {
@@ -212,7 +262,7 @@ impl Explorer {
     }
 }
 
-/// The names without their indices, each once, and which of these each name is.
+/// The distinct names without their indices, and the index of each name among them.
 fn patterns(names: &[&str]) -> (Vec<String>, Vec<u32>) {
     let mut places: HashMap<String, u32> = HashMap::new();
     let mut patterns = Vec::new();

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::pickle::{self, Kind, PickleError};
+use crate::pickle::{self, PickleError, PickleKind};
 use crate::read_error::ReadError;
 
 /// A snapshot that was not read.
@@ -13,7 +13,7 @@ pub type SnapshotError = ReadError<SnapshotFault>;
 pub enum SnapshotFault {
     /// The pickle itself is damaged, or would run something.
     #[error(transparent)]
-    Pickle(pickle::Fault),
+    Pickle(pickle::PickleFault),
     /// A pickle of something else.
     #[error("not a memory snapshot of PyTorch: a pickled {0}")]
     OtherPickle(String),
@@ -22,10 +22,10 @@ pub enum SnapshotFault {
     Type {
         /// The field's name.
         field: &'static str,
-        /// What it should be.
-        expected: Kind,
-        /// What it is.
-        found: Kind,
+        /// The type expected.
+        expected: PickleKind,
+        /// The type found.
+        found: PickleKind,
     },
     /// A number that cannot be a size, an address or an index.
     #[error("`{field}` is {found}, not a number from 0 to 2^64-1")]
@@ -43,7 +43,7 @@ pub enum SnapshotFault {
         /// How many it has.
         n: usize,
     },
-    /// Shared lists that would be read again and again.
+    /// Shared lists that would be read too many times.
     #[error("its lists are shared so often that they would not end")]
     Endless,
 }

@@ -9,11 +9,11 @@ use super::explorer::ExplorerFrame;
 
 /// From which end of the stacks a [`Flame`] grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Side {
+pub enum FlameSide {
     /// From the outermost frame, such as the script's.
     #[default]
     Outside,
-    /// From the innermost frame, where memory is asked for: who calls it comes below.
+    /// From the innermost frame, which requests memory: its callers come below.
     Inside,
 }
 
@@ -24,23 +24,23 @@ pub struct Flame {
     pub nodes: Vec<FlameNode>,
 }
 
-/// What a node of a [`Flame`] stands for.
+/// The meaning of a node of a [`Flame`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FlamePart {
     /// Everything.
     All,
     /// A frame, by its position in [`Explorer::frames`](super::Explorer::frames).
     Frame(u32),
-    /// What holds the blocks, by its position in [`Explorer::holders`](super::Explorer::holders).
+    /// A holder of blocks, by its position in [`Explorer::holders`](super::Explorer::holders).
     Holder(u32),
     /// Blocks whose stack was not recorded.
     NoStack,
-    /// Blocks that were allocated before the trace and freed within it: who did is not known.
+    /// Blocks that were allocated before the trace and freed within it: their stack is unknown.
     BeforeTrace,
 }
 
 impl FlamePart {
-    /// The position of its frame; `None` if it is none.
+    /// The position of its frame, if it is one.
     pub fn frame(self) -> Option<usize> {
         match self {
             Self::Frame(frame) => Some(frame as usize),
@@ -49,25 +49,25 @@ impl FlamePart {
     }
 }
 
-/// What the parts of a [`Flame`] are called.
+/// The names of a [`Flame`]'s parts.
 #[derive(Debug, Clone, Copy)]
 pub struct FlameNames<'a> {
     /// The frames.
     pub frames: &'a [ExplorerFrame],
-    /// What holds blocks.
+    /// The holders.
     pub holders: &'a [String],
 }
 
-/// A part of a [`Flame`], as it was called there.
+/// A node of a [`Flame`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlameNode {
-    /// What it stands for.
+    /// Its meaning.
     pub part: FlamePart,
     /// Of all stacks through it.
     pub bytes: Bytes,
     /// Of all stacks through it.
     pub n_blocks: usize,
-    /// The node above; of the first itself.
+    /// The node above; the first node is its own.
     pub parent: usize,
     /// Positions of the nodes below, the largest first.
     pub children: Vec<usize>,
@@ -148,7 +148,7 @@ impl Grower {
         }
     }
 
-    /// Of all stacks so far.
+    /// Bytes of all stacks so far.
     pub(super) fn bytes(&self) -> Bytes {
         self.flame.nodes[0].bytes
     }

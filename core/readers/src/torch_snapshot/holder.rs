@@ -1,20 +1,19 @@
-//! What holds a block, in snapshots that gpumem has written.
+//! Holders of blocks, in snapshots that gpumem has written.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::pickle::View;
+use crate::pickle::PickleView;
 use gpumem_model::units::Bytes;
 
-use super::model::Block;
+use super::model::SnapshotBlock;
 
-/// The file of a frame whose name is what holds a block; a block's `user_metadata` begins with it, too.
-/// Names: [`SnapshotHolder`].
+/// The file of a frame whose name is a block's holder; a block's `user_metadata` begins with it, too.
 pub const HELD_BY: &str = "held by";
 
-/// Bytes that one name holds, or several that differ in indices only.
+/// Bytes of one name, or of several that differ only in indices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SnapshotHolder {
     /// `model.weight`, `losses[0 … 95].grad_fn`.
@@ -24,30 +23,30 @@ pub struct SnapshotHolder {
     pub pattern: String,
     /// Their bytes.
     pub bytes: Bytes,
-    /// In so many blocks.
+    /// Number of blocks.
     pub n_blocks: usize,
 }
 
-/// The holder that stands in place of a stack.
-pub(super) fn of_frames(frames: View<'_>) -> Option<&str> {
+/// The holder in place of a stack.
+pub(super) fn of_frames(frames: PickleView<'_>) -> Option<&str> {
     let mut items = frames.items();
     let frame = items.next().filter(|_| items.next().is_none())?;
     let is_its = frame.get("filename")?.as_text()? == HELD_BY;
     frame.get("name")?.as_text().filter(|_| is_its)
 }
 
-/// The holder that stands in `user_metadata`, after what the user's program wrote there.
+/// The holder in `user_metadata`, after the text of the user's program.
 pub(super) fn of_metadata(metadata: &str) -> Option<&str> {
     let last = metadata.lines().next_back()?;
     last.strip_prefix(HELD_BY)?.strip_prefix(' ')
 }
 
-/// What holds these blocks, largest first.
+/// The holders of these blocks, largest first.
 pub(super) fn holders<'b>(
-    blocks: impl Iterator<Item = &'b Block>,
+    blocks: impl Iterator<Item = &'b SnapshotBlock>,
     names: &[&str],
 ) -> Vec<SnapshotHolder> {
-    let mut groups: HashMap<String, Group> = HashMap::new();
+    let mut groups: HashMap<String, IndexedNames> = HashMap::new();
     for block in blocks {
         let name = block.holder.and_then(|idx| names.get(idx as usize));
         if let Some(name) = name {
@@ -55,7 +54,7 @@ pub(super) fn holders<'b>(
             groups.entry(pattern).or_default().add(&indices, block);
         }
     }
-    let holder = |(pattern, group): (String, Group)| SnapshotHolder {
+    let holder = |(pattern, group): (String, IndexedNames)| SnapshotHolder {
         name: group.name(&pattern),
         pattern,
         bytes: group.bytes,
@@ -66,17 +65,17 @@ pub(super) fn holders<'b>(
     holders
 }
 
-/// Names that differ in their indices only.
+/// Names that differ only in their indices.
 #[derive(Default)]
-struct Group {
+struct IndexedNames {
     /// The lowest and the highest of each index.
     ranges: Vec<(u64, u64)>,
     bytes: Bytes,
     n_blocks: usize,
 }
 
-impl Group {
-    fn add(&mut self, indices: &[u64], block: &Block) {
+impl IndexedNames {
+    fn add(&mut self, indices: &[u64], block: &SnapshotBlock) {
         if self.n_blocks == 0 {
             self.ranges = indices.iter().map(|index| (*index, *index)).collect();
         }
@@ -130,7 +129,7 @@ mod tests {
 
     #[track_caller]
     fn check(names: &[&str], expected: &[(&str, usize)]) {
-        let block = |idx: usize| Block {
+        let block = |idx: usize| SnapshotBlock {
             address: None,
             size: Bytes::mib(1),
             requested: Bytes::mib(1),
@@ -138,7 +137,7 @@ mod tests {
             stack: None,
             holder: Some(idx as u32),
         };
-        let blocks: Vec<Block> = (0..names.len()).map(block).collect();
+        let blocks: Vec<SnapshotBlock> = (0..names.len()).map(block).collect();
         let found = holders(blocks.iter(), names);
         let found: Vec<_> = found.iter().map(|it| (&*it.name, it.n_blocks)).collect();
         assert_eq!(found, expected);

@@ -1,4 +1,4 @@
-//! How long what a trace allocates lives, by line.
+//! Lifetimes of the blocks that a trace allocates, by line.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -14,35 +14,35 @@ use gpumem_model::units::{Bytes, Nanos};
 
 use super::lines::line_of;
 use super::live::Life;
-use super::model::{DeviceSnapshot, Event, Frame};
+use super::model::{DeviceSnapshot, SnapshotEvent, SnapshotFrame};
 use super::summary::code_line;
 
-/// The blocks that one line allocated in the trace, and how long they lived. A block that nobody has freed
-/// lives until the trace's end.
+/// The blocks that one line allocated in the trace, and their lifetimes. A block that is never freed lives until
+/// the trace's end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Lifetimes {
+pub struct LineLifetimes {
     /// The innermost line of the stack in user code; `None` if no stack was recorded.
     pub line: Option<CodeLine>,
-    /// How many there were.
+    /// Number of blocks.
     pub n_blocks: usize,
-    /// Their bytes together, as requested.
+    /// Their total bytes, as requested.
     pub bytes: Bytes,
-    /// How many of them were not freed.
+    /// Number of blocks that were not freed.
     pub n_left: usize,
-    /// The bytes of these.
+    /// Bytes of the blocks that were not freed.
     #[serde(rename = "left_bytes")]
     pub left: Bytes,
-    /// Half of the blocks lived no longer.
-    pub median: Lived,
-    /// What the longest of them lived.
-    pub longest: Lived,
+    /// The median lifetime.
+    pub median: TraceDuration,
+    /// The longest lifetime.
+    pub longest: TraceDuration,
     /// The longest time from a block's free until no stream used it; `None` if nothing waited.
-    pub longest_wait: Option<Lived>,
+    pub longest_wait: Option<TraceDuration>,
 }
 
-/// A part of a trace.
+/// A duration in a trace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Lived {
+pub struct TraceDuration {
     /// In microseconds; `None` if the trace has no times.
     pub micros: Option<u64>,
     /// In events.
@@ -50,17 +50,17 @@ pub struct Lived {
 }
 
 /// The events first.
-impl Serialize for Lived {
+impl Serialize for TraceDuration {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Lived", 2)?;
+        let mut fields = serializer.serialize_struct("TraceDuration", 2)?;
         fields.serialize_field("n_events", &self.n_events)?;
         fields.serialize_field("micros", &self.micros)?;
         fields.end()
     }
 }
 
-impl Lived {
-    fn between(events: &[Event], from: usize, to: usize) -> Self {
+impl TraceDuration {
+    pub(super) fn between(events: &[SnapshotEvent], from: usize, to: usize) -> Self {
         let at = |event: usize| events.get(event)?.at_micros;
         let micros = at(from).zip(at(to));
         Self {
@@ -69,13 +69,13 @@ impl Lived {
         }
     }
 
-    /// What a byte that lives so long costs: its microseconds, else its events.
+    /// The cost of a byte that lives this long: its microseconds, else its events.
     fn cost(self) -> u64 {
         self.micros.unwrap_or(self.n_events as u64)
     }
 }
 
-impl fmt::Display for Lived {
+impl fmt::Display for TraceDuration {
     /// `1.5 s`, else `3 events`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.micros {
@@ -87,27 +87,27 @@ impl fmt::Display for Lived {
 
 /// The blocks of one line while they are counted.
 #[derive(Default)]
-struct Tally {
-    lived: Vec<Lived>,
+struct LifetimeTally {
+    lived: Vec<TraceDuration>,
     bytes: Bytes,
     n_left: usize,
     left: Bytes,
-    longest_wait: Option<Lived>,
+    longest_wait: Option<TraceDuration>,
     cost: u128,
 }
 
-/// The lines whose blocks took most memory for most of the time first.
+/// Lines by bytes × lifetime, the highest first.
 pub(super) fn lifetimes(
     device: &DeviceSnapshot,
     lives: &[Life],
-    lines: &[Option<Frame<'_>>],
-) -> Vec<Lifetimes> {
+    lines: &[Option<SnapshotFrame<'_>>],
+) -> Vec<LineLifetimes> {
     let events = &device.events;
     let waits = waits(events);
-    let mut tallies: HashMap<Option<Frame<'_>>, Tally> = HashMap::new();
+    let mut tallies: HashMap<Option<SnapshotFrame<'_>>, LifetimeTally> = HashMap::new();
     for life in lives.iter().filter(|life| life.from > 0) {
         let (from, until) = (life.from as usize, life.until as usize);
-        let lived = Lived::between(events, from - 1, until.min(events.len()) - 1);
+        let lived = TraceDuration::between(events, from - 1, until.min(events.len()) - 1);
         let tally = tallies.entry(line_of(lines, life.stack)).or_default();
         tally.add(life, lived);
         if until <= events.len()
@@ -124,9 +124,8 @@ pub(super) fn lifetimes(
         .collect()
 }
 
-/// How long streams used what was freed, by the number of events after its free; what was done at once is left
-/// out.
-fn waits(events: &[Event]) -> HashMap<usize, Lived> {
+/// How long streams still used freed blocks, by the number of events up to the free; blocks freed at once are left out.
+fn waits(events: &[SnapshotEvent]) -> HashMap<usize, TraceDuration> {
     let mut waiting: HashMap<u64, usize> = HashMap::new();
     let mut waits = HashMap::new();
     for (at, event) in events.iter().enumerate() {
@@ -137,7 +136,7 @@ fn waits(events: &[Event]) -> HashMap<usize, Lived> {
             (Some(Action::FreeCompleted), Some(address)) => {
                 let freed = waiting.remove(&address);
                 if let Some(freed) = freed.filter(|freed| at > freed + 1) {
-                    waits.insert(freed + 1, Lived::between(events, freed, at));
+                    waits.insert(freed + 1, TraceDuration::between(events, freed, at));
                 }
             }
             _ => (),
@@ -146,8 +145,8 @@ fn waits(events: &[Event]) -> HashMap<usize, Lived> {
     waits
 }
 
-impl Tally {
-    fn add(&mut self, life: &Life, lived: Lived) {
+impl LifetimeTally {
+    fn add(&mut self, life: &Life, lived: TraceDuration) {
         self.lived.push(lived);
         self.bytes += life.size;
         let cost = u128::from(life.size.get()) * u128::from(lived.cost());
@@ -158,10 +157,10 @@ impl Tally {
         }
     }
 
-    fn summed_up(mut self, line: Option<CodeLine>) -> Lifetimes {
+    fn summed_up(mut self, line: Option<CodeLine>) -> LineLifetimes {
         self.lived.sort_unstable();
         let middle = self.lived.len().saturating_sub(1) / 2;
-        Lifetimes {
+        LineLifetimes {
             line,
             n_blocks: self.lived.len(),
             bytes: self.bytes,

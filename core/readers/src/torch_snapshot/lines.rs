@@ -1,14 +1,14 @@
-//! Which line of a stack is the user's.
+//! The user's line of a stack.
 
-use super::model::{Frame, StackIdx, TorchSnapshot};
+use super::model::{SnapshotFrame, SnapshotStackIdx, TorchSnapshot};
 use crate::code_line::{is_python, is_users};
 
 impl<'t> TorchSnapshot<'t> {
     /// The line of each stack that the user can change: the innermost frame outside of installed packages,
     /// Python itself and C++. If there is none, the innermost frame of Python; if there is none, the
     /// operator of the backward pass.
-    pub(super) fn lines(&self) -> Vec<Option<Frame<'t>>> {
-        let ranks: Vec<Rank> = self.frames.iter().map(rank).collect();
+    pub(super) fn lines(&self) -> Vec<Option<SnapshotFrame<'t>>> {
+        let ranks: Vec<FrameRank> = self.frames.iter().map(rank).collect();
         let line = |stack: &Vec<u32>| {
             let frames = stack.iter().filter_map(|&at| {
                 let at = at as usize;
@@ -16,8 +16,8 @@ impl<'t> TorchSnapshot<'t> {
             });
             let best = frames.reduce(|best, next| if next.0 < best.0 { next } else { best });
             best.map(|(rank, frame)| match rank {
-                Rank::User | Rank::Installed => frame,
-                Rank::Operator | Rank::Native => Frame {
+                FrameRank::User | FrameRank::Installed => frame,
+                FrameRank::Operator | FrameRank::Native => SnapshotFrame {
                     name: operator(frame.name).unwrap_or_default(),
                     file: "",
                     line: None,
@@ -28,17 +28,17 @@ impl<'t> TorchSnapshot<'t> {
     }
 }
 
-/// The line of a stack in what [`TorchSnapshot::lines`] returned.
+/// The line of a stack in the result of [`TorchSnapshot::lines`].
 pub(super) fn line_of<'t>(
-    lines: &[Option<Frame<'t>>],
-    stack: Option<StackIdx>,
-) -> Option<Frame<'t>> {
+    lines: &[Option<SnapshotFrame<'t>>],
+    stack: Option<SnapshotStackIdx>,
+) -> Option<SnapshotFrame<'t>> {
     lines.get(stack?.0 as usize).copied().flatten()
 }
 
-/// How much a frame tells the user: less is better.
+/// A frame's rank: lower is more useful to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rank {
+pub(super) enum FrameRank {
     User,
     Installed,
     Operator,
@@ -54,14 +54,14 @@ fn operator(name: &str) -> Option<&str> {
     path.get(..end)?.rsplit("::").next()
 }
 
-pub(super) fn rank(frame: &Frame<'_>) -> Rank {
+pub(super) fn rank(frame: &SnapshotFrame<'_>) -> FrameRank {
     if is_users(frame.file) {
-        Rank::User
+        FrameRank::User
     } else if is_python(frame.file) {
-        Rank::Installed
+        FrameRank::Installed
     } else if operator(frame.name).is_some() {
-        Rank::Operator
+        FrameRank::Operator
     } else {
-        Rank::Native
+        FrameRank::Native
     }
 }

@@ -1,4 +1,4 @@
-//! Which blocks live after so many events of a trace.
+//! Blocks that live after a number of events of a trace.
 
 use std::collections::HashMap;
 
@@ -6,33 +6,32 @@ use gpumem_model::segments::BlockState;
 use gpumem_model::trace::Action;
 use gpumem_model::units::Bytes;
 
-use super::model::{DeviceSnapshot, StackIdx};
+use super::model::{DeviceSnapshot, SnapshotStackIdx};
 
-/// A block, and while it lives: after `from` events of the trace and more, but fewer than `until`.
+/// A block that lives after at least `from` and fewer than `until` events of the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Life {
-    /// 0 if it was there before the trace.
+    /// 0 if it existed before the trace.
     pub(super) from: u32,
-    /// `u32::MAX` if it is there at the end.
+    /// `u32::MAX` if it exists at the end.
     pub(super) until: u32,
-    pub(super) stack: Option<StackIdx>,
+    pub(super) stack: Option<SnapshotStackIdx>,
     pub(super) holder: Option<u32>,
     /// As requested.
     pub(super) size: Bytes,
 }
 
 impl Life {
-    /// It lives after so many events.
+    /// Whether it lives after `n_events` events.
     pub(super) fn is_at(&self, n_events: usize) -> bool {
         (self.from..self.until).contains(&number(n_events))
     }
 }
 
-/// The blocks of a device, as far as trace and segments tell: what was allocated before the trace and freed
-/// within it is not among them.
+/// The known blocks of a device. Blocks that were allocated before the trace and freed within it are missing.
 pub(super) fn lives(device: &DeviceSnapshot) -> Vec<Life> {
     let mut lives: Vec<Life> = Vec::new();
-    // What lives at each address.
+    // The live block at each address.
     let mut living: HashMap<u64, usize> = HashMap::new();
     for (at, event) in device.events.iter().enumerate() {
         let (Some(address), after) = (event.address, number(at + 1)) else {
@@ -61,7 +60,7 @@ pub(super) fn lives(device: &DeviceSnapshot) -> Vec<Life> {
         let traced = block.address.and_then(|address| living.get(&address));
         match traced {
             Some(&traced) => lives[traced].holder = block.holder,
-            // Without an allocation in the trace it lived all the time.
+            // Without an allocation in the trace it existed before.
             None if block.address.is_some() || device.events.is_empty() => lives.push(Life {
                 from: 0,
                 until: u32::MAX,
@@ -75,7 +74,7 @@ pub(super) fn lives(device: &DeviceSnapshot) -> Vec<Life> {
     lives
 }
 
-/// No file has so many events that this would not be their number.
+/// No file has more than `u32::MAX` events.
 fn number(n_events: usize) -> u32 {
     u32::try_from(n_events).unwrap_or(u32::MAX - 1)
 }

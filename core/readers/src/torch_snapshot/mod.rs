@@ -1,7 +1,7 @@
-//! Memory snapshots of PyTorch: `torch.cuda.memory._dump_snapshot(path)` and what came before it.
+//! Memory snapshots of PyTorch: `torch.cuda.memory._dump_snapshot(path)` and its predecessors.
 //!
 //! The oldest files are a list of segments, later ones a dict with `segments`, `device_traces` and more.
-//! Fields came and went, so a missing field is normal, and an unknown one is passed over.
+//! Fields came and went, so a missing field is normal, and an unknown one is ignored.
 //!
 //! ```
 //! use gpumem_readers::torch_snapshot::summary;
@@ -17,6 +17,7 @@
 //! ```
 
 mod change;
+mod equal_sets;
 mod explorer;
 mod fault;
 mod flame;
@@ -34,20 +35,22 @@ mod summary;
 mod tests;
 mod timeline;
 
-pub use change::{Change, DeviceChange, SnapshotChange};
-pub use explorer::{Explorer, ExplorerFrame};
+pub use change::{ByteChange, DeviceChange, SnapshotChange};
+pub use equal_sets::EqualSets;
+pub use explorer::{Allocation, Explorer, ExplorerFrame};
 pub use fault::{SnapshotError, SnapshotFault};
-pub use flame::{Flame, FlameNames, FlameNode, FlamePart, Side};
+pub use flame::{Flame, FlameNames, FlameNode, FlamePart, FlameSide};
 pub use holder::{HELD_BY, SnapshotHolder};
-pub use levels::Levels;
-pub use lifetimes::{Lifetimes, Lived};
+pub use levels::SnapshotLevels;
+pub use lifetimes::{LineLifetimes, TraceDuration};
 pub use model::{
-    Block, DeviceSnapshot, Event, Frame, Segment, SnapshotDevice, StackIdx, TorchSnapshot,
+    DeviceSnapshot, SnapshotBlock, SnapshotDevice, SnapshotEvent, SnapshotFrame, SnapshotSegment,
+    SnapshotStackIdx, TorchSnapshot,
 };
 pub use read::read;
 pub use stacks::StackTotal;
-pub use summary::{DeviceSummary, FailedRequest, Owner, Summary};
-pub use timeline::Timeline;
+pub use summary::{FailedRequest, LineOwner, SnapshotDeviceSummary, TorchSnapshotSummary};
+pub use timeline::SnapshotTimeline;
 
 use super::cell_files::CellFiles;
 use super::pickle;
@@ -57,7 +60,7 @@ use super::pickle;
 /// # Errors
 ///
 /// [`SnapshotError`] if the bytes are damaged or not a snapshot, with the offset at which reading stopped.
-pub fn summary(bytes: &[u8]) -> Result<Summary, SnapshotError> {
+pub fn summary(bytes: &[u8]) -> Result<TorchSnapshotSummary, SnapshotError> {
     summary_in(bytes, &CellFiles::default())
 }
 
@@ -66,6 +69,9 @@ pub fn summary(bytes: &[u8]) -> Result<Summary, SnapshotError> {
 /// # Errors
 ///
 /// As [`summary()`].
-pub fn summary_in(bytes: &[u8], cells: &CellFiles) -> Result<Summary, SnapshotError> {
-    Ok(Summary::of(&read(&pickle::parse(bytes)?, cells)?))
+pub fn summary_in(bytes: &[u8], cells: &CellFiles) -> Result<TorchSnapshotSummary, SnapshotError> {
+    Ok(TorchSnapshotSummary::new(&read(
+        &pickle::parse(bytes)?,
+        cells,
+    )?))
 }

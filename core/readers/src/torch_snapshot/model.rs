@@ -14,10 +14,10 @@ pub struct TorchSnapshot<'t> {
     /// Devices with segments or events, in order; the host last.
     pub devices: Vec<DeviceSnapshot>,
     /// Each frame once.
-    pub frames: Vec<Frame<'t>>,
+    pub frames: Vec<SnapshotFrame<'t>>,
     /// Stacks as indices of `frames`, innermost first.
     pub stacks: Vec<Vec<u32>>,
-    /// What holds blocks, if gpumem wrote the file: paths.
+    /// Holders of blocks as paths, if gpumem wrote the file.
     pub holders: Vec<&'t str>,
     /// Names and values of the allocator's settings.
     pub settings: Vec<(&'t str, String)>,
@@ -52,19 +52,19 @@ impl fmt::Display for SnapshotDevice {
 /// One device's segments at the end, and its allocator's latest events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceSnapshot {
-    /// Which one.
+    /// The device.
     pub device: SnapshotDevice,
     /// In the file's order.
-    pub segments: Vec<Segment>,
+    pub segments: Vec<SnapshotSegment>,
     /// Oldest first.
-    pub events: Vec<Event>,
-    /// Of each out-of-memory event, in their order: the stream that wanted memory, if recorded.
+    pub events: Vec<SnapshotEvent>,
+    /// For each out-of-memory event in order: the stream that requested memory, if recorded.
     pub failed_streams: Vec<Option<u64>>,
 }
 
 /// Memory that the allocator holds from the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Segment {
+pub struct SnapshotSegment {
     /// Its size.
     pub size: Bytes,
     /// Bytes of allocated blocks, as the file states.
@@ -77,38 +77,38 @@ pub struct Segment {
     pub address: Option<u64>,
     /// Whether it holds small blocks.
     pub is_small: bool,
-    /// Whether it belongs to a pool of its own, as that of a CUDA graph.
+    /// Whether it belongs to a private pool, such as a CUDA graph's.
     pub is_private: bool,
     /// The stream that uses it, if recorded.
     pub stream: Option<u64>,
     /// In the order of their addresses.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<SnapshotBlock>,
 }
 
 /// A part of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Block {
-    /// Its first byte; old files leave it to be counted.
+pub struct SnapshotBlock {
+    /// Its first byte; counted if an old file does not have it.
     pub address: Option<u64>,
     /// Its size.
     pub size: Bytes,
-    /// What the program asked for; the size if the file does not tell.
+    /// Requested bytes; the size if the file does not have them.
     pub requested: Bytes,
-    /// Who uses it.
+    /// Its state.
     pub state: BlockState,
     /// The stack that allocated it, if recorded.
-    pub stack: Option<StackIdx>,
-    /// What holds it, if gpumem wrote the file: a position in [`TorchSnapshot::holders`].
+    pub stack: Option<SnapshotStackIdx>,
+    /// Its holder, if gpumem wrote the file: a position in [`TorchSnapshot::holders`].
     pub holder: Option<u32>,
 }
 
 /// A position in [`TorchSnapshot::stacks`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StackIdx(pub u32);
+pub struct SnapshotStackIdx(pub u32);
 
 /// A frame of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Frame<'t> {
+pub struct SnapshotFrame<'t> {
     /// The function.
     pub name: &'t str,
     /// The file.
@@ -119,16 +119,15 @@ pub struct Frame<'t> {
 
 /// One action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Event {
-    /// What was done; `None` for a snapshot, an annotation, or what this reader does not know.
+pub struct SnapshotEvent {
+    /// The action; `None` for a snapshot, an annotation or an unknown one.
     pub action: Option<Action>,
-    /// The first byte of the block or segment; of an out-of-memory event, the bytes that the driver had
-    /// free.
+    /// The first byte of the block or segment; for an out-of-memory event, the driver's free bytes.
     pub address: Option<u64>,
     /// As requested.
     pub size: Bytes,
     /// Microseconds since 1970.
     pub at_micros: Option<u64>,
-    /// The stack that asked for it, if recorded.
-    pub stack: Option<StackIdx>,
+    /// The stack that requested it, if recorded.
+    pub stack: Option<SnapshotStackIdx>,
 }

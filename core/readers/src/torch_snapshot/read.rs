@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::cell_files::CellFiles;
-use crate::pickle::{Kind, Tree, View};
+use crate::pickle::{PickleKind, PickleView, Tree};
 use gpumem_model::segments::BlockState;
 use gpumem_model::trace::Action;
 use gpumem_model::units::Bytes;
@@ -11,14 +11,15 @@ use gpumem_model::units::Bytes;
 use super::fault::{SnapshotError, SnapshotFault};
 use super::holder;
 use super::model::{
-    Block, DeviceSnapshot, Event, Frame, Segment, SnapshotDevice, StackIdx, TorchSnapshot,
+    DeviceSnapshot, SnapshotBlock, SnapshotDevice, SnapshotEvent, SnapshotFrame, SnapshotSegment,
+    SnapshotStackIdx, TorchSnapshot,
 };
-use super::record::{Record, list};
+use super::record::{PickledDict, list};
 
-/// Keys of which a snapshot has at least one.
+/// A snapshot has at least one of these keys.
 const KEYS: [&str; 4] = ["segments", "device_traces", "host_segments", "host_traces"];
 
-/// Not read yet, in the tables of what was.
+/// Marks an entry that was not read yet.
 const UNREAD: u32 = u32::MAX;
 
 /// The snapshot in a pickle. [`summary`](super::summary()) does both steps.
@@ -30,7 +31,7 @@ pub fn read<'t>(
     tree: &'t Tree<'t>,
     cells: &'t CellFiles,
 ) -> Result<TorchSnapshot<'t>, SnapshotError> {
-    let mut reader = Reader {
+    let mut reader = SnapshotReader {
         snapshot: TorchSnapshot::default(),
         cells,
         stack_of: vec![UNREAD; tree.n_containers()],
@@ -43,7 +44,7 @@ pub fn read<'t>(
     Ok(reader.snapshot)
 }
 
-struct Reader<'t> {
+struct SnapshotReader<'t> {
     snapshot: TorchSnapshot<'t>,
     cells: &'t CellFiles,
     /// The stack of each list of frames, and the frame of each dict: most are shared.
@@ -55,12 +56,12 @@ struct Reader<'t> {
     n_left: usize,
 }
 
-impl<'t> Reader<'t> {
-    fn root(&mut self, root: View<'t>) -> Result<(), SnapshotError> {
+impl<'t> SnapshotReader<'t> {
+    fn root(&mut self, root: PickleView<'t>) -> Result<(), SnapshotError> {
         match root.kind() {
-            Kind::List if is_segments(root) => self.segments(root, None),
-            Kind::Dict if KEYS.iter().any(|key| root.get(key).is_some()) => {
-                self.dict(Record::of(root, "snapshot", 0)?)
+            PickleKind::List if is_segments(root) => self.segments(root, None),
+            PickleKind::Dict if KEYS.iter().any(|key| root.get(key).is_some()) => {
+                self.dict(PickledDict::new(root, "snapshot", 0)?)
             }
             _ => {
                 let what = SnapshotFault::OtherPickle(looks_like(root));
@@ -69,7 +70,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn dict(&mut self, root: Record<'t>) -> Result<(), SnapshotError> {
+    fn dict(&mut self, root: PickledDict<'t>) -> Result<(), SnapshotError> {
         if let Some(segments) = root.list("segments")? {
             self.segments(segments, None)?;
         }
@@ -88,7 +89,7 @@ impl<'t> Reader<'t> {
             if traces
                 .items()
                 .next()
-                .is_some_and(|first| first.kind() == Kind::Dict)
+                .is_some_and(|first| first.kind() == PickleKind::Dict)
             {
                 self.trace(traces, SnapshotDevice::Host)?;
             } else {
@@ -99,7 +100,7 @@ impl<'t> Reader<'t> {
             }
         }
         if let Some(settings) = root.get("allocator_settings") {
-            let settings = Record::of(settings, "allocator_settings", root.offset())?;
+            let settings = PickledDict::new(settings, "allocator_settings", root.offset())?;
             let shown = settings
                 .fields()
                 .filter_map(|(name, value)| Some((name, plain(value)?)));
@@ -112,13 +113,13 @@ impl<'t> Reader<'t> {
 
     fn segments(
         &mut self,
-        segments: View<'t>,
+        segments: PickleView<'t>,
         device: Option<SnapshotDevice>,
     ) -> Result<(), SnapshotError> {
         let above = segments.offset().unwrap_or_default();
         for segment in segments.items() {
             self.visit(above)?;
-            let record = Record::of(segment, "segments", above)?;
+            let record = PickledDict::new(segment, "segments", above)?;
             let (number, segment) = self.segment(record)?;
             let device = device.unwrap_or(SnapshotDevice::Cuda(number));
             self.device(device).segments.push(segment);
@@ -127,9 +128,12 @@ impl<'t> Reader<'t> {
     }
 
     /// A segment, and its device's number.
-    fn segment(&mut self, record: Record<'t>) -> Result<(u64, Segment), SnapshotError> {
+    fn segment(
+        &mut self,
+        record: PickledDict<'t>,
+    ) -> Result<(u64, SnapshotSegment), SnapshotError> {
         let mut device = 0;
-        let mut segment = Segment {
+        let mut segment = SnapshotSegment {
             size: Bytes::ZERO,
             stated_allocated: None,
             stated_active: None,
@@ -164,7 +168,7 @@ impl<'t> Reader<'t> {
         if let Some(blocks) = record.list("blocks")? {
             for block in blocks.items() {
                 self.visit(record.offset())?;
-                let mut block = self.block(Record::of(block, "blocks", record.offset())?)?;
+                let mut block = self.block(PickledDict::new(block, "blocks", record.offset())?)?;
                 block.address = block.address.or(address);
                 address = block
                     .address
@@ -175,8 +179,8 @@ impl<'t> Reader<'t> {
         Ok((device, segment))
     }
 
-    fn block(&mut self, record: Record<'t>) -> Result<Block, SnapshotError> {
-        let mut block = Block {
+    fn block(&mut self, record: PickledDict<'t>) -> Result<SnapshotBlock, SnapshotError> {
+        let mut block = SnapshotBlock {
             address: None,
             size: Bytes::ZERO,
             requested: Bytes::ZERO,
@@ -199,13 +203,13 @@ impl<'t> Reader<'t> {
                     let named = value.as_text().and_then(holder::of_metadata);
                     block.holder = block.holder.or(self.holder(named));
                 }
-                // Torch 1.13 and 2.0: who had the block, the latest first.
+                // Torch 1.13 and 2.0: the block's past owners, the latest first.
                 "history" => latest = list(value, "history", record.offset())?.items().next(),
                 _ => (),
             }
         }
         if let Some(latest) = latest {
-            let latest = Record::of(latest, "history", record.offset())?;
+            let latest = PickledDict::new(latest, "history", record.offset())?;
             if let Some(frames) = latest.get("frames") {
                 block.stack = block.stack.or(self.stack(frames, latest.offset())?);
             }
@@ -217,7 +221,11 @@ impl<'t> Reader<'t> {
         Ok(block)
     }
 
-    fn trace(&mut self, trace: View<'t>, device: SnapshotDevice) -> Result<(), SnapshotError> {
+    fn trace(
+        &mut self,
+        trace: PickleView<'t>,
+        device: SnapshotDevice,
+    ) -> Result<(), SnapshotError> {
         if trace.items().len() == 0 {
             return Ok(());
         }
@@ -225,10 +233,10 @@ impl<'t> Reader<'t> {
         let (mut events, mut failed_streams) = (Vec::new(), Vec::new());
         for event in trace.items() {
             self.visit(above)?;
-            let record = Record::of(event, "device_traces", above)?;
+            let record = PickledDict::new(event, "device_traces", above)?;
             let event = self.event(record)?;
             if event.action == Some(Action::OutOfMemory) {
-                failed_streams.push(record.get("stream").and_then(View::as_u64));
+                failed_streams.push(record.get("stream").and_then(PickleView::as_u64));
             }
             events.push(event);
         }
@@ -238,8 +246,8 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    fn event(&mut self, record: Record<'t>) -> Result<Event, SnapshotError> {
-        let mut event = Event {
+    fn event(&mut self, record: PickledDict<'t>) -> Result<SnapshotEvent, SnapshotError> {
+        let mut event = SnapshotEvent {
             action: None,
             address: None,
             size: Bytes::ZERO,
@@ -260,32 +268,36 @@ impl<'t> Reader<'t> {
     }
 
     /// The stack of a list of frames; `None` if nothing was recorded.
-    fn stack(&mut self, frames: View<'t>, above: usize) -> Result<Option<StackIdx>, SnapshotError> {
+    fn stack(
+        &mut self,
+        frames: PickleView<'t>,
+        above: usize,
+    ) -> Result<Option<SnapshotStackIdx>, SnapshotError> {
         let Some(identity) = frames.identity() else {
             if frames.is_none() {
                 return Ok(None);
             }
             return list(frames, "frames", above).map(|_| None);
         };
-        // What gpumem writes where nothing was recorded is no stack.
+        // gpumem's entry for a missing stack.
         if frames.items().len() == 0 || holder::of_frames(frames).is_some() {
             return list(frames, "frames", above).map(|_| None);
         }
         if let Some(&known) = self.stack_of.get(identity as usize)
             && known != UNREAD
         {
-            return Ok(Some(StackIdx(known)));
+            return Ok(Some(SnapshotStackIdx(known)));
         }
         let mut stack = Vec::with_capacity(frames.items().len());
         for frame in frames.items() {
-            stack.push(self.frame(Record::of(frame, "frames", above)?));
+            stack.push(self.frame(PickledDict::new(frame, "frames", above)?));
         }
         let at = self.snapshot.stacks.len() as u32;
         self.snapshot.stacks.push(stack);
         if let Some(known) = self.stack_of.get_mut(identity as usize) {
             *known = at;
         }
-        Ok(Some(StackIdx(at)))
+        Ok(Some(SnapshotStackIdx(at)))
     }
 
     fn holder(&mut self, name: Option<&'t str>) -> Option<u32> {
@@ -297,14 +309,14 @@ impl<'t> Reader<'t> {
         Some(idx)
     }
 
-    fn frame(&mut self, record: Record<'t>) -> u32 {
+    fn frame(&mut self, record: PickledDict<'t>) -> u32 {
         let identity = record.identity() as usize;
         if let Some(&known) = self.frame_of.get(identity)
             && known != UNREAD
         {
             return known;
         }
-        let mut frame = Frame {
+        let mut frame = SnapshotFrame {
             name: "",
             file: "",
             line: None,
@@ -357,7 +369,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-fn state(value: View<'_>) -> BlockState {
+fn state(value: PickleView<'_>) -> BlockState {
     match value.as_text() {
         Some("active_allocated") => BlockState::Held,
         Some("active_pending_free" | "active_awaiting_free") => BlockState::Awaiting,
@@ -365,7 +377,7 @@ fn state(value: View<'_>) -> BlockState {
     }
 }
 
-fn action(value: View<'_>) -> Option<Action> {
+fn action(value: PickleView<'_>) -> Option<Action> {
     Some(match value.as_text()? {
         "alloc" => Action::Alloc,
         // The oldest traces have one action for both.
@@ -379,28 +391,28 @@ fn action(value: View<'_>) -> Option<Action> {
 }
 
 /// A setting as text; `None` if it has parts.
-fn plain(value: View<'_>) -> Option<String> {
+fn plain(value: PickleView<'_>) -> Option<String> {
     match value.kind() {
-        Kind::Bool => value.as_bool().map(|yes| yes.to_string()),
-        Kind::Int => value.as_int().map(|number| number.to_string()),
-        Kind::Float => value.as_float().map(|number| number.to_string()),
-        Kind::Text => value.as_text().map(str::to_owned),
+        PickleKind::Bool => value.as_bool().map(|yes| yes.to_string()),
+        PickleKind::Int => value.as_int().map(|number| number.to_string()),
+        PickleKind::Float => value.as_float().map(|number| number.to_string()),
+        PickleKind::Text => value.as_text().map(str::to_owned),
         _ => None,
     }
 }
 
-/// Whether a list is one of segments; an empty one may be.
-fn is_segments(list: View<'_>) -> bool {
+/// Whether a list may be a list of segments; an empty one may.
+fn is_segments(list: PickleView<'_>) -> bool {
     let first = list.items().next();
     first.is_none_or(|first| first.get("blocks").is_some() || first.get("total_size").is_some())
 }
 
 /// `dict with the keys a, b`, `list of 3 items`.
-fn looks_like(root: View<'_>) -> String {
+fn looks_like(root: PickleView<'_>) -> String {
     const SHOWN: usize = 4;
     let kind = root.kind();
     match kind {
-        Kind::Dict => {
+        PickleKind::Dict => {
             let keys = root.entries().filter_map(|(key, _)| key.as_text());
             let keys: Vec<&str> = keys.take(SHOWN).collect();
             if keys.is_empty() {
@@ -409,7 +421,7 @@ fn looks_like(root: View<'_>) -> String {
             let keys = gpumem_model::printable::printable(&keys.join(", "));
             format!("dict with {keys}")
         }
-        Kind::List | Kind::Tuple => format!("{kind} of {} items", root.items().len()),
+        PickleKind::List | PickleKind::Tuple => format!("{kind} of {} items", root.items().len()),
         _ => kind.to_string(),
     }
 }

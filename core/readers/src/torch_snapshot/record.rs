@@ -1,6 +1,6 @@
 //! Fields of records, checked.
 
-use crate::pickle::{Kind, View};
+use crate::pickle::{PickleKind, PickleView};
 
 use super::fault::{SnapshotError, SnapshotFault};
 use gpumem_model::units::Bytes;
@@ -10,19 +10,19 @@ const MOST_FIELDS: usize = 64;
 
 /// A dict with names as keys.
 #[derive(Clone, Copy)]
-pub(super) struct Record<'t> {
-    view: View<'t>,
+pub(super) struct PickledDict<'t> {
+    view: PickleView<'t>,
 }
 
-impl<'t> Record<'t> {
-    pub(super) fn of(
-        view: View<'t>,
+impl<'t> PickledDict<'t> {
+    pub(super) fn new(
+        view: PickleView<'t>,
         field: &'static str,
         above: usize,
     ) -> Result<Self, SnapshotError> {
         let offset = view.offset().unwrap_or(above);
-        if view.kind() != Kind::Dict {
-            return Err(wrong(field, Kind::Dict, view).at(offset));
+        if view.kind() != PickleKind::Dict {
+            return Err(wrong(field, PickleKind::Dict, view).at(offset));
         }
         let n = view.entries().len();
         if n > MOST_FIELDS {
@@ -35,31 +35,31 @@ impl<'t> Record<'t> {
         self.view.offset().unwrap_or_default()
     }
 
-    /// A number that it has wherever it is shared.
+    /// Its identity, the same wherever it is shared.
     pub(super) fn identity(self) -> u32 {
         self.view.identity().unwrap_or(u32::MAX)
     }
 
-    /// Names and values; a name that was set again comes again.
-    pub(super) fn fields(self) -> impl Iterator<Item = (&'t str, View<'t>)> {
+    /// Names and values; a name that was set twice comes twice.
+    pub(super) fn fields(self) -> impl Iterator<Item = (&'t str, PickleView<'t>)> {
         let fields = self.view.entries();
         fields.filter_map(|(key, value)| Some((key.as_text()?, value)))
     }
 
-    pub(super) fn get(self, name: &str) -> Option<View<'t>> {
+    pub(super) fn get(self, name: &str) -> Option<PickleView<'t>> {
         self.view.get(name).filter(|value| !value.is_none())
     }
 
     pub(super) fn number(
         self,
-        value: View<'t>,
+        value: PickleView<'t>,
         field: &'static str,
     ) -> Result<Option<u64>, SnapshotError> {
         if value.is_none() {
             return Ok(None);
         }
         let Some(number) = value.as_int() else {
-            return Err(wrong(field, Kind::Int, value).at(self.offset()));
+            return Err(wrong(field, PickleKind::Int, value).at(self.offset()));
         };
         if let Ok(number) = u64::try_from(number) {
             return Ok(Some(number));
@@ -70,13 +70,13 @@ impl<'t> Record<'t> {
 
     pub(super) fn bytes(
         self,
-        value: View<'t>,
+        value: PickleView<'t>,
         field: &'static str,
     ) -> Result<Option<Bytes>, SnapshotError> {
         Ok(self.number(value, field)?.map(Bytes::new))
     }
 
-    pub(super) fn list(self, field: &'static str) -> Result<Option<View<'t>>, SnapshotError> {
+    pub(super) fn list(self, field: &'static str) -> Result<Option<PickleView<'t>>, SnapshotError> {
         match self.get(field) {
             Some(value) => list(value, field, self.offset()).map(Some),
             None => Ok(None),
@@ -86,17 +86,21 @@ impl<'t> Record<'t> {
 
 /// `value` if it is a list or a tuple.
 pub(super) fn list<'t>(
-    value: View<'t>,
+    value: PickleView<'t>,
     field: &'static str,
     above: usize,
-) -> Result<View<'t>, SnapshotError> {
+) -> Result<PickleView<'t>, SnapshotError> {
     match value.kind() {
-        Kind::List | Kind::Tuple => Ok(value),
-        _ => Err(wrong(field, Kind::List, value).at(value.offset().unwrap_or(above))),
+        PickleKind::List | PickleKind::Tuple => Ok(value),
+        _ => Err(wrong(field, PickleKind::List, value).at(value.offset().unwrap_or(above))),
     }
 }
 
-pub(super) fn wrong(field: &'static str, expected: Kind, value: View<'_>) -> SnapshotFault {
+pub(super) fn wrong(
+    field: &'static str,
+    expected: PickleKind,
+    value: PickleView<'_>,
+) -> SnapshotFault {
     SnapshotFault::Type {
         field,
         expected,

@@ -1,4 +1,4 @@
-//! What a snapshot tells: totals, holes, owners, failed requests.
+//! A snapshot's totals, holes, owners and failed requests.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -11,19 +11,22 @@ use gpumem_model::segments::BlockState;
 use gpumem_model::trace::Action;
 use gpumem_model::units::Bytes;
 
+use super::equal_sets::{EqualSets, equal_sets};
 use super::holder::{SnapshotHolder, holders};
-use super::lifetimes::{Lifetimes, lifetimes};
+use super::lifetimes::{LineLifetimes, lifetimes};
 use super::lines::line_of;
 use super::live::{Life, lives};
-use super::model::{Block, DeviceSnapshot, Frame, Segment, SnapshotDevice, TorchSnapshot};
+use super::model::{
+    DeviceSnapshot, SnapshotBlock, SnapshotDevice, SnapshotFrame, SnapshotSegment, TorchSnapshot,
+};
 use super::stacks::{Frames, StackTotal, stack_totals};
-use super::timeline::Timeline;
+use super::timeline::SnapshotTimeline;
 
 /// A snapshot summed up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
+pub struct TorchSnapshotSummary {
     /// In the order of their numbers, the host last.
-    pub devices: Vec<DeviceSummary>,
+    pub devices: Vec<SnapshotDeviceSummary>,
     /// Names and values of the allocator's settings.
     pub settings: Vec<(String, String)>,
     /// Number of annotations, such as the steps of an optimizer.
@@ -32,8 +35,8 @@ pub struct Summary {
 
 /// One device of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DeviceSummary {
-    /// Which one.
+pub struct SnapshotDeviceSummary {
+    /// The device.
     #[serde(rename = "label")]
     pub device: SnapshotDevice,
     /// Bytes of all segments.
@@ -42,13 +45,13 @@ pub struct DeviceSummary {
     /// Bytes of blocks that tensors hold.
     #[serde(rename = "allocated_bytes")]
     pub allocated: Bytes,
-    /// Allocated bytes and those of blocks that await a stream.
+    /// Allocated bytes plus blocks that await a stream.
     #[serde(rename = "active_bytes")]
     pub active: Bytes,
-    /// What the program asked for of the allocated bytes; the rest is rounding.
+    /// Requested bytes among the allocated ones; the rest is rounding.
     #[serde(rename = "requested_bytes")]
     pub requested: Bytes,
-    /// Bytes of blocks that nobody uses.
+    /// Bytes of unused blocks.
     #[serde(rename = "inactive_bytes")]
     pub inactive: Bytes,
     /// Inactive bytes in segments without an active block: `torch.cuda.empty_cache()` returns them.
@@ -66,61 +69,63 @@ pub struct DeviceSummary {
     pub n_blocks: usize,
     /// Number of blocks that tensors hold.
     pub n_allocated_blocks: usize,
-    /// Whether the segments state other sums than their blocks have.
+    /// Whether a segment's stated sums differ from its blocks' sums.
     pub is_inconsistent: bool,
-    /// Which code allocated the allocated bytes, largest first.
-    pub owners: Vec<Owner>,
+    /// Allocated bytes by the line that allocated them, largest first.
+    pub owners: Vec<LineOwner>,
     /// The same by stack, largest first.
     pub stacks: Vec<StackTotal>,
-    /// What holds them, largest first; empty unless gpumem wrote the file.
+    /// Their holders, largest first; empty unless gpumem wrote the file.
     pub holders: Vec<SnapshotHolder>,
+    /// Sets of blocks with the same sizes, as an optimizer keeps them.
+    pub equal_sets: Option<EqualSets>,
     /// Requests that failed, oldest first.
     #[serde(rename = "failed_requests")]
     pub failed: Vec<FailedRequest>,
     /// The levels over the trace; `None` without a trace.
-    pub timeline: Option<Timeline>,
-    /// How long what was allocated in the trace lived: what took most memory for most of the time first.
-    pub lifetimes: Vec<Lifetimes>,
+    pub timeline: Option<SnapshotTimeline>,
+    /// Lifetimes of the trace's blocks by line, the highest bytes × lifetime first.
+    pub lifetimes: Vec<LineLifetimes>,
 }
 
 /// Bytes of one line of code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Owner {
+pub struct LineOwner {
     /// The innermost line of the stack in user code; `None` if no stack was recorded.
     pub line: Option<CodeLine>,
     /// Its bytes.
     pub bytes: Bytes,
-    /// In so many blocks.
+    /// Number of blocks.
     pub n_blocks: usize,
 }
 
 /// A request that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FailedRequest {
-    /// How many bytes were wanted.
+    /// The requested bytes.
     #[serde(rename = "wanted_bytes")]
     pub wanted: Bytes,
-    /// What the driver had free then.
+    /// The driver's free bytes at that time.
     #[serde(rename = "driver_free_bytes")]
     pub driver_free: Option<Bytes>,
-    /// The largest inactive block that could serve it: of its stream, and of no private pool.
+    /// The largest inactive block that could serve it: of its stream, in no private pool.
     #[serde(rename = "largest_hole_bytes")]
     pub largest_hole: Bytes,
-    /// Who asked.
+    /// The line that requested it.
     pub line: Option<CodeLine>,
-    /// Allocations and frees between it and the snapshot: with none, the snapshot's holes are those of then.
+    /// Number of allocations and frees between it and the snapshot. If none, the snapshot's holes were there then.
     #[serde(rename = "n_later_events")]
     pub n_later: usize,
 }
 
-impl Summary {
+impl TorchSnapshotSummary {
     /// Sums a snapshot up.
-    pub fn of(snapshot: &TorchSnapshot<'_>) -> Self {
+    pub fn new(snapshot: &TorchSnapshot<'_>) -> Self {
         let lives: Vec<_> = snapshot.devices.iter().map(lives).collect();
         Self::with(snapshot, &lives)
     }
 
-    /// The same, of a snapshot whose devices' blocks are known.
+    /// The same for a snapshot with its devices' blocks.
     pub(super) fn with(snapshot: &TorchSnapshot<'_>, lives: &[Vec<Life>]) -> Self {
         let lines = snapshot.lines();
         let devices = snapshot.devices.iter().zip(lives);
@@ -129,7 +134,7 @@ impl Summary {
         Self {
             devices: devices
                 .map(|(device, lives)| {
-                    DeviceSummary::of(device, lives, snapshot, &lines, &mut frames)
+                    SnapshotDeviceSummary::new(device, lives, snapshot, &lines, &mut frames)
                 })
                 .collect(),
             settings: settings
@@ -140,18 +145,18 @@ impl Summary {
     }
 }
 
-impl DeviceSummary {
-    fn of<'t>(
+impl SnapshotDeviceSummary {
+    fn new<'t>(
         device: &DeviceSnapshot,
         lives: &[Life],
         snapshot: &TorchSnapshot<'t>,
-        lines: &[Option<Frame<'t>>],
+        lines: &[Option<SnapshotFrame<'t>>],
         frames: &mut Frames<'t>,
     ) -> Self {
         let segments = &device.segments;
         let blocks = || segments.iter().flat_map(|segment| &segment.blocks);
         let in_state = |state| blocks().filter(move |block| block.state == state);
-        let size = |block: &Block| block.size;
+        let size = |block: &SnapshotBlock| block.size;
         let allocated: Bytes = in_state(BlockState::Held).map(size).sum();
         let awaits: Bytes = in_state(BlockState::Awaiting).map(size).sum();
         let requested = in_state(BlockState::Held).map(|block| block.requested);
@@ -180,18 +185,19 @@ impl DeviceSummary {
             owners,
             stacks: stack_totals(device, snapshot, lines, frames),
             holders: holders(in_state(BlockState::Held), &snapshot.holders),
+            equal_sets: equal_sets(device, snapshot),
             failed: failed(device, lines),
-            timeline: Timeline::of(device, lives, lines),
+            timeline: SnapshotTimeline::new(device, lives, lines),
             lifetimes: lifetimes(device, lives, lines),
         }
     }
 }
 
-/// What `empty_cache` returns of a segment: all of it if it is unused; of an expandable one, the unused parts that
-/// it maps one by one.
+/// The bytes of a segment that `empty_cache` returns: all of it if it is unused; for an expandable one, the unused
+/// parts that it maps one by one.
 ///
 /// Source: `release_blocks` and `ExpandableSegment::unmap` in `PyTorch`'s `CUDACachingAllocator.cpp`.
-fn releasable(segment: &Segment) -> Bytes {
+fn releasable(segment: &SnapshotSegment) -> Bytes {
     let mut blocks = segment.blocks.iter();
     if blocks.all(|block| block.state == BlockState::Free) {
         return segment.size;
@@ -210,8 +216,8 @@ fn releasable(segment: &Segment) -> Bytes {
     parts.map(Bytes::new).sum()
 }
 
-/// The largest inactive block of no private pool, and of that stream, if it is known.
-fn largest_hole(segments: &[Segment], stream: Option<u64>) -> Bytes {
+/// The largest inactive block in no private pool, and of that stream, if it is known.
+fn largest_hole(segments: &[SnapshotSegment], stream: Option<u64>) -> Bytes {
     let is_other = |of: Option<u64>| of.zip(stream).is_some_and(|(of, stream)| of != stream);
     let usable = segments
         .iter()
@@ -221,8 +227,8 @@ fn largest_hole(segments: &[Segment], stream: Option<u64>) -> Bytes {
     free.map(|block| block.size).max().unwrap_or_default()
 }
 
-fn is_inconsistent(segment: &Segment) -> bool {
-    let sum = |is_part: fn(&Block) -> bool| -> Bytes {
+fn is_inconsistent(segment: &SnapshotSegment) -> bool {
+    let sum = |is_part: fn(&SnapshotBlock) -> bool| -> Bytes {
         let parts = segment.blocks.iter().filter(|block| is_part(block));
         parts.map(|block| block.size).sum()
     };
@@ -235,7 +241,7 @@ fn is_inconsistent(segment: &Segment) -> bool {
         || sum(|_| true) != segment.size
 }
 
-fn failed(device: &DeviceSnapshot, lines: &[Option<Frame<'_>>]) -> Vec<FailedRequest> {
+fn failed(device: &DeviceSnapshot, lines: &[Option<SnapshotFrame<'_>>]) -> Vec<FailedRequest> {
     let mut n_later = 0;
     let mut failed = Vec::new();
     let mut streams = device.failed_streams.iter().rev();
@@ -275,20 +281,22 @@ impl<L: Copy + Ord + Hash> Tallies<L> {
     }
 
     /// The owners, largest first, and their sum.
-    pub(super) fn largest_first(self, line_of: impl Fn(L) -> CodeLine) -> (Vec<Owner>, Bytes) {
+    pub(super) fn largest_first(self, line_of: impl Fn(L) -> CodeLine) -> (Vec<LineOwner>, Bytes) {
         let total = self.of_lines.values().map(|(bytes, _)| *bytes).sum();
         let mut lines: Vec<_> = self.of_lines.into_iter().collect();
         lines.sort_by_key(|&(line, (bytes, _))| (Reverse(bytes), line));
-        let owners = lines.into_iter().map(|(line, (bytes, n_blocks))| Owner {
-            line: line.map(&line_of),
-            bytes,
-            n_blocks,
-        });
+        let owners = lines
+            .into_iter()
+            .map(|(line, (bytes, n_blocks))| LineOwner {
+                line: line.map(&line_of),
+                bytes,
+                n_blocks,
+            });
         (owners.collect(), total)
     }
 }
 
-pub(super) fn code_line(frame: Frame<'_>) -> CodeLine {
+pub(super) fn code_line(frame: SnapshotFrame<'_>) -> CodeLine {
     CodeLine {
         file: frame.file.to_owned(),
         line: frame.line,

@@ -1,18 +1,18 @@
-//! The levels over the events of a trace, and who owned the peak.
+//! The levels over the events of a trace, and the owners of the peak.
 
 use serde::Serialize;
 
 use gpumem_model::units::Bytes;
 
-use super::levels::{change, course_of_allocated};
+use super::levels::{allocated_levels, change};
 use super::lines::line_of;
 use super::live::Life;
-use super::model::{DeviceSnapshot, Frame};
-use super::summary::{Owner, Tallies, code_line};
+use super::model::{DeviceSnapshot, SnapshotFrame};
+use super::summary::{LineOwner, Tallies, code_line};
 
-/// What a device's trace tells of its level. Sizes are as requested, without the allocator's rounding.
+/// A device's level over its trace. Sizes are as requested, without the allocator's rounding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Timeline {
+pub struct SnapshotTimeline {
     /// Number of events.
     pub n_events: usize,
     /// Microseconds from the first event to the last, if they have times.
@@ -30,27 +30,27 @@ pub struct Timeline {
     pub peak_event: Option<usize>,
     /// Microseconds from the first event to the peak.
     pub peak_after_micros: Option<u64>,
-    /// Who owned the peak, largest first.
-    pub owners: Vec<Owner>,
+    /// Owners of the peak, largest first.
+    pub owners: Vec<LineOwner>,
     /// Bytes at the peak that were allocated before the trace began and freed later: owner unknown.
     #[serde(rename = "from_before_bytes")]
     pub n_bytes_from_before: Bytes,
-    /// Whether trace and segments disagree: all levels are at least this much.
+    /// Whether trace and segments disagree: all levels are lower bounds.
     pub is_lower_bound: bool,
 }
 
-impl Timeline {
+impl SnapshotTimeline {
     /// `None` without events that change the level.
-    pub(super) fn of(
+    pub(super) fn new(
         device: &DeviceSnapshot,
         lives: &[Life],
-        lines: &[Option<Frame<'_>>],
+        lines: &[Option<SnapshotFrame<'_>>],
     ) -> Option<Self> {
         let events = &device.events;
         if !events.iter().any(|event| change(event) != 0) {
             return None;
         }
-        let (levels, is_lower_bound) = course_of_allocated(device);
+        let (levels, is_lower_bound) = allocated_levels(device);
         let at_start = levels[0];
         let mut peak_event = None;
         let mut peak = at_start;
@@ -80,12 +80,12 @@ impl Timeline {
     }
 }
 
-/// Who owned the peak, and how many bytes they had together.
+/// Owners of the peak, and the sum of their bytes.
 fn owners(
     lives: &[Life],
-    lines: &[Option<Frame<'_>>],
+    lines: &[Option<SnapshotFrame<'_>>],
     peak_event: Option<usize>,
-) -> (Vec<Owner>, Bytes) {
+) -> (Vec<LineOwner>, Bytes) {
     let mut tallies = Tallies::new();
     let at_peak = peak_event.map_or(0, |at| at + 1);
     for life in lives.iter().filter(|life| life.is_at(at_peak)) {

@@ -2,11 +2,14 @@
 
 use proptest::prelude::*;
 
-use gpumem_analyzer::State;
-use gpumem_explorer::formats::{Content, torch_trace};
+use gpumem_analyzer::GrowthVerdict;
+use gpumem_explorer::formats::torch_trace;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 use gpumem_readers::cell_files::CellFiles;
-use gpumem_readers::chrome_trace::{GroupBy, TraceSummary, summary, summary_in};
+use gpumem_readers::chrome_trace::{
+    GroupBy, OperatorColumn, OperatorView, RowKind, TraceExplorer, TraceSummary, summary,
+    summary_in,
+};
 
 fn read(events: &[String]) -> TraceSummary {
     let file = format!(
@@ -37,10 +40,18 @@ fn memory(at: u32, bytes: i64, total: Option<i64>) -> String {
     )
 }
 
-fn linked(category: &str, name: &str, extent: (u32, u32), link: i64) -> String {
-    let event = span(category, name, 7, extent);
+fn with_args(event: &str, args: &str) -> String {
     let end = event.len() - 1;
-    format!(r#"{}, "args": {{"correlation": {link}}}}}"#, &event[..end])
+    format!(r#"{}, "args": {{{args}}}}}"#, &event[..end])
+}
+
+fn linked(category: &str, name: &str, extent: (u32, u32), link: i64) -> String {
+    let args = format!(r#""correlation": {link}"#);
+    with_args(&span(category, name, 7, extent), &args)
+}
+
+fn shaped(name: &str, dims: &str, extent: (u32, u32)) -> String {
+    with_args(&op(name, 7, extent), &format!(r#""Input Dims": {dims}"#))
 }
 
 #[track_caller]
@@ -107,6 +118,9 @@ fn own_time_is_without_operators_inside() {
     check_own(&ranged, &[("inner", 40, 40), ("outer", 40, 0)]);
     let threads = [op("one", 7, (10, 50)), op("two", 8, (20, 30))];
     check_own(&threads, &[("one", 40, 40), ("two", 10, 10)]);
+    // A call inside of its like takes no further time.
+    let alike = [op("mean", 7, (0, 100)), op("mean", 7, (10, 60))];
+    check_own(&alike, &[("mean", 100, 100)]);
 }
 
 #[test]
@@ -211,7 +225,7 @@ fn steps_and_ranges_have_what_they_kept() {
 }
 
 #[track_caller]
-fn check_growth(events: &[String], expected: State, words: &str) {
+fn check_growth(events: &[String], expected: GrowthVerdict, words: &str) {
     let summary = read(events);
     let growth = summary.devices[0].growth.as_ref().expect("there are steps");
     assert_eq!(growth.state, expected);
@@ -223,33 +237,28 @@ fn check_growth(events: &[String], expected: State, words: &str) {
 fn growth_from_step_to_step_is_judged_as_for_cells() {
     check_growth(
         &steps(12, 7 << 20),
-        State::Leak,
+        GrowthVerdict::Leak,
         "▲ cuda:0 grows: +7 MiB every step, over 12 steps",
     );
     check_growth(
         &steps(12, 0),
-        State::Stable,
+        GrowthVerdict::Stable,
         "cuda:0 does not grow from step to step, over 12 steps",
     );
     check_growth(
         &steps(3, 7 << 20),
-        State::NotEnoughData,
+        GrowthVerdict::NotEnoughData,
         "cuda:0 changed by +14 MiB over 3 steps; 6 more steps would",
     );
 }
 
 #[test]
 fn shapes_and_modules_make_rows_of_their_own() {
-    let shaped = |dims: &str, at: u32| {
-        format!(
-            r#"{{"args": {{"Input Dims": {dims}}}, "dur": 5, "ts": {at}, "ph": "X", "cat": "cpu_op", "name": "mm", "pid": 1, "tid": 7}}"#
-        )
-    };
     let events = [
         span("python_function", "nn.Module: Linear_0", 7, (0, 8)),
-        shaped("[[2, 3], []]", 1),
-        shaped("[[9, 9]]", 10),
-        shaped("[[9, 9]]", 20),
+        shaped("mm", "[[2, 3], []]", (1, 6)),
+        shaped("mm", "[[9, 9]]", (10, 15)),
+        shaped("mm", "[[9, 9]]", (20, 25)),
     ];
     let summary = read(&events);
     let rows = |by| -> Vec<_> {
@@ -301,7 +310,7 @@ fn functions_make_rows_and_cells_are_named() {
         op("aten::ones", 7, (31, 35)),
     ];
     let file = format!(r#"{{"traceEvents": [{}]}}"#, events.join(","));
-    let cells = CellFiles::of([("x = 1", "In [3]")]);
+    let cells = CellFiles::new([("x = 1", "In [3]")]);
     let summary = summary_in(file.as_bytes(), &cells).expect("it is whole");
     let rows = summary.operators_by(GroupBy::Function).iter();
     let rows: Vec<_> = rows
@@ -322,12 +331,6 @@ fn functions_make_rows_and_cells_are_named() {
 }
 
 #[test]
-fn a_call_inside_of_its_like_takes_no_further_time() {
-    let events = [op("mean", 7, (0, 100)), op("mean", 7, (10, 60))];
-    check_own(&events, &[("mean", 100, 100)]);
-}
-
-#[test]
 fn a_trace_of_another_program_is_refused() {
     let event = r#"{"ph": "X", "name": "fib", "pid": 7, "tid": 7, "ts": 1, "dur": 2}"#;
     let refused = summary(format!(r#"{{"traceEvents": [{event}]}}"#).as_bytes());
@@ -342,7 +345,7 @@ fn a_trace_of_another_program_is_refused() {
 }
 
 #[test]
-fn where_memory_was_profiled_it_is_not_asked_for() {
+fn a_trace_with_memory_gives_no_hint_to_profile_it() {
     let text = |header: &str| {
         let file = format!(r#"{{{header}"traceEvents": []}}"#);
         torch_trace(
@@ -375,24 +378,26 @@ fn check_refused(file: &str, words: &str) {
 }
 
 #[test]
-fn what_is_no_trace_says_what_it_is() {
-    check_refused(
-        r#"{"cells": [], "metadata": {}}"#,
-        "a JSON object with cells, metadata, without `traceEvents`",
-    );
-    check_refused("{}", "a JSON object with nothing");
-    check_refused(
-        "7",
-        "a trace of PyTorch's profiler, which is an object or a list of events",
-    );
-    check_refused(
-        r#"{"traceEvents": [7]}"#,
-        "byte 17: invalid type: integer `7`, expected an event",
-    );
-    check_refused(
-        r#"{"traceEvents": [{"ph": "X""#,
-        "byte 27: the file ends inside the JSON",
-    );
+fn an_error_describes_a_file_of_something_else() {
+    let form = "a trace of PyTorch's profiler, which is an object or a list of events";
+    for (file, words) in [
+        (
+            r#"{"cells": [], "metadata": {}}"#,
+            "a JSON object with cells, metadata, without `traceEvents`",
+        ),
+        ("{}", "a JSON object with nothing"),
+        ("7", form),
+        (
+            r#"{"traceEvents": [7]}"#,
+            "byte 17: invalid type: integer `7`, expected an event",
+        ),
+        (
+            r#"{"traceEvents": [{"ph": "X""#,
+            "byte 27: the file ends inside the JSON",
+        ),
+    ] {
+        check_refused(file, words);
+    }
 }
 
 #[test]
@@ -404,64 +409,7 @@ fn deep_nesting_is_no_trouble() {
     check_refused(&lists, "the file ends inside the JSON");
 }
 
-fn valid() -> String {
-    let mut events = steps(3, 4096);
-    events.extend([
-        op("aten::mm", 7, (5, 50)),
-        linked("cuda_runtime", "cudaLaunchKernel", (10, 12), 5),
-        linked("kernel", "sgemm", (100, 170), 5),
-    ]);
-    format!(
-        r#"{{"deviceProperties": [{{"id": 0, "name": "V100", "totalGlobalMem": 99}}], "distributedInfo": {{"rank": 1, "world_size": 2}}, "traceEvents": [{}]}}"#,
-        events.join(",\n")
-    )
-}
-
-fn check_survives(file: &[u8]) {
-    if let Ok(summary) = summary(file) {
-        let _ = torch_trace(&summary, GroupBy::Shapes, 40);
-        let _ = vec![("trace.json".to_owned(), summary)].json();
-    }
-}
-
 proptest! {
-    #[test]
-    fn changed_files_do_not_panic(
-        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
-        cut in any::<prop::sample::Index>(),
-        is_cut: bool,
-    ) {
-        let mut file = valid().into_bytes();
-        for (at, byte) in changes {
-            let at = at.index(file.len());
-            file[at] = byte;
-        }
-        if is_cut {
-            file.truncate(cut.index(file.len()));
-        }
-        check_survives(&file);
-    }
-
-    #[test]
-    fn changed_numbers_do_not_panic(numbers in prop::collection::vec(any::<i64>(), 1..20), skip in 0_usize..40) {
-        let valid = valid();
-        let mut numbers = numbers.iter().cycle();
-        let mut n_seen = 0;
-        let mut file = String::new();
-        for part in valid.split_inclusive([' ', ',', '}']) {
-            let digits = part.trim_end_matches([' ', ',', '}']);
-            n_seen += usize::from(digits.parse::<i64>().is_ok());
-            match digits.parse::<i64>() {
-                Ok(_) if n_seen % (skip + 1) == 0 => {
-                    file += &numbers.next().map(i64::to_string).unwrap_or_default();
-                    file += &part[digits.len()..];
-                }
-                _ => file += part,
-            }
-        }
-        check_survives(file.as_bytes());
-    }
-
     #[test]
     fn a_peak_is_never_below_a_level(changes in prop::collection::vec((0_u32..50, -99_i64..99), 1..60), start in 0_u32..50, length in 0_u32..50) {
         let mut events: Vec<String> = changes.iter().map(|(at, bytes)| memory(*at, *bytes, None)).collect();
@@ -481,4 +429,126 @@ proptest! {
         prop_assert_eq!(memory.kept.get(), level(&|at| at <= start + length) - before);
         prop_assert_eq!(memory.peak.get(), peak.unwrap_or(before).max(before));
     }
+}
+
+/// Two calls of `linear`, each with one of `mm`, and a kernel.
+fn explorer() -> TraceExplorer {
+    let events = [
+        span("user_annotation", "step", 7, (0, 100)),
+        shaped("linear", "[[0]]", (0, 40)),
+        memory(5, 100, None),
+        shaped("mm", "[[10]]", (10, 30)),
+        memory(15, 1000, None),
+        linked("cuda_runtime", "launch", (20, 22), 5),
+        linked("kernel", "Gemm", (50, 57), 5),
+        shaped("linear", "[[60]]", (60, 90)),
+        shaped("mm", "[[70]]", (70, 80)),
+        memory(75, -400, None),
+    ];
+    let file = format!(r#"{{"traceEvents": [{}]}}"#, events.join(","));
+    TraceExplorer::open(file.as_bytes(), &CellFiles::default()).expect("it is whole")
+}
+
+fn by(column: OperatorColumn, search: &str) -> OperatorView {
+    OperatorView {
+        search: search.to_owned(),
+        is_kernel: None,
+        column,
+        is_descending: true,
+    }
+}
+
+/// Rows by total time: name, calls, total and own time in microseconds, bytes and own bytes.
+#[track_caller]
+fn check_rows(within: Option<(u64, u64)>, expected: &[&str]) {
+    let explorer = explorer();
+    let table = explorer.table(GroupBy::Name, 0);
+    let within = within.map(|(from, to)| (Nanos::new(from * 1000), Nanos::new(to * 1000)));
+    let figures = table.figures(&explorer, within);
+    let shown = table.shown(&explorer, &figures, &by(OperatorColumn::TotalTime, ""));
+    let rows = shown.iter().map(|&row| {
+        let it = &figures[row];
+        let (total, own) = (it.total.get() / 1000, it.own.get() / 1000);
+        let (bytes, own_bytes) = (it.memory.get(), it.own_memory.get());
+        let name = table.name(&explorer, row);
+        format!("{name} {} {total} {own} {bytes} {own_bytes}", it.n_calls)
+    });
+    assert_eq!(rows.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn calls_of_a_part_include_memory_of_operators_inside() {
+    let all = [
+        "linear 2 70 40 700 100",
+        "mm 2 30 28 600 600",
+        "Gemm 1 7 7 0 0",
+        "launch 1 2 2 0 0",
+    ];
+    check_rows(None, &all);
+    check_rows(
+        Some((60, 100)),
+        &["linear 1 30 20 -400 0", "mm 1 10 10 -400 -400"],
+    );
+    check_rows(Some((30, 59)), &["Gemm 1 7 7 0 0"]);
+    check_rows(Some((95, 100)), &[]);
+}
+
+#[test]
+fn all_calls_have_the_figures_of_the_summary() {
+    let explorer = explorer();
+    for by in [GroupBy::Name, GroupBy::Shapes] {
+        let table = explorer.table(by, 0);
+        let figures = table.figures(&explorer, None);
+        for row in (0..table.n_rows()).filter(|row| table.kind(*row) != RowKind::Kernel) {
+            let name = (table.name(&explorer, row), table.within(&explorer, row));
+            let mut rows = explorer.summary.operators_by(by).iter();
+            let same =
+                rows.find(|it| (&*it.name, it.within.as_deref().unwrap_or_default()) == name);
+            let same = same.expect("it is in the summary");
+            let kept = same
+                .memory_on(0)
+                .map_or(ByteDelta::ZERO, |memory| memory.kept);
+            let it = &figures[row];
+            assert_eq!(
+                (it.n_calls, it.total, it.own, it.on_device, it.own_memory),
+                (same.n_calls, same.total, same.own, same.on_device, kept)
+            );
+        }
+    }
+}
+
+#[test]
+fn rows_are_sorted_by_any_column_and_found_by_letters_and_kind() {
+    use OperatorColumn::{Calls, DeviceTime, Name, SelfMemory, Within};
+    let ascending = |column| OperatorView {
+        is_descending: false,
+        ..by(column, "")
+    };
+    let kernels = OperatorView {
+        is_kernel: Some(true),
+        ..by(Name, "")
+    };
+    let explorer = explorer();
+    let check = |group, view: &OperatorView, expected: &str| {
+        let table = explorer.table(group, 0);
+        let shown = table.shown(&explorer, &table.figures(&explorer, None), view);
+        let names: Vec<_> = shown
+            .iter()
+            .map(|row| table.name(&explorer, *row))
+            .collect();
+        assert_eq!(names.join(" "), expected);
+    };
+    for (view, expected) in [
+        // Equal ones by name.
+        (by(Calls, ""), "linear mm Gemm launch"),
+        (ascending(Name), "Gemm launch linear mm"),
+        (ascending(SelfMemory), "Gemm launch linear mm"),
+        (by(DeviceTime, ""), "Gemm mm launch linear"),
+        (by(Name, "M"), "mm Gemm"),
+        (kernels, "Gemm"),
+        (by(Name, "conv"), ""),
+    ] {
+        check(GroupBy::Name, &view, expected);
+    }
+    check(GroupBy::Shapes, &by(Within, "[[70"), "mm");
 }

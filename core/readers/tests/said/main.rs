@@ -1,4 +1,4 @@
-//! What files of other programs are read as, and how that is said.
+//! Reads files of other programs and checks the results and their texts.
 
 mod chrome_trace;
 mod device_profile;

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use gpumem_explorer::formats::Content;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 use gpumem_readers::level_log::LevelKind;
-use gpumem_readers::nsight::{CallTally, Capture, FailedCall, MemoryEvent, NsightExport, Range};
+use gpumem_readers::nsight::{
+    CallTally, Capture, FailedCall, MemoryEvent, NsightExport, NvtxRange,
+};
 
 const PID: u64 = 4211 << 24;
 
@@ -22,8 +24,8 @@ fn event(at_nanos: i64, address: u64, mib: u64, is_free: bool) -> MemoryEvent {
     }
 }
 
-fn range(start_nanos: i64, end_nanos: Option<i64>, name: &str) -> Range {
-    Range {
+fn range(start_nanos: i64, end_nanos: Option<i64>, name: &str) -> NvtxRange {
+    NvtxRange {
         start_nanos,
         end_nanos,
         global_tid: PID + 7,
@@ -31,14 +33,24 @@ fn range(start_nanos: i64, end_nanos: Option<i64>, name: &str) -> Range {
     }
 }
 
-fn summed_up(events: Vec<MemoryEvent>, ranges: Vec<Range>) -> NsightExport {
-    let capture = Capture {
+fn captured(events: Vec<MemoryEvent>, ranges: Vec<NvtxRange>) -> Capture {
+    Capture {
         has_memory: true,
         events,
         ranges,
         ..Capture::default()
-    };
-    capture.summed_up()
+    }
+}
+
+fn summed_up(events: Vec<MemoryEvent>, ranges: Vec<NvtxRange>) -> NsightExport {
+    captured(events, ranges).summed_up()
+}
+
+/// The report of events on a device of `capacity_mib`.
+fn text_of(events: Vec<MemoryEvent>, capacity_mib: u64) -> String {
+    let mut capture = captured(events, vec![]);
+    capture.devices = [(0, (None, Some(Bytes::mib(capacity_mib))))].into();
+    capture.summed_up().text(200)
 }
 
 /// First, peak and last in MiB.
@@ -46,7 +58,7 @@ fn summed_up(events: Vec<MemoryEvent>, ranges: Vec<Range>) -> NsightExport {
 fn check_level(export: &NsightExport, kind: LevelKind, expected: [u64; 3]) {
     let device = &export.log.devices[0];
     let named = device.levels.iter().find(|it| it.kind == kind).unwrap();
-    let it = &named.course;
+    let it = &named.series;
     let mib = [it.first, it.peak, it.last].map(|bytes| bytes.get() >> 20);
     assert_eq!(mib, expected);
 }
@@ -67,7 +79,7 @@ fn events_are_levels_in_the_order_of_time() {
 }
 
 #[test]
-fn what_was_there_before_is_not_negative() {
+fn levels_before_the_capture_are_not_negative() {
     let export = summed_up(vec![event(10, 9, 4, true), event(20, 1, 1, false)], vec![]);
     check_level(&export, LevelKind::Device, [4, 4, 1]);
     assert_eq!(export.log.notes.len(), 1);
@@ -79,12 +91,12 @@ fn a_block_that_is_only_freed_was_there_before() {
         event(1, 0x10, 100, false),
         event(2, 0x20, 50, true),
         event(3, 0x30, 10, false),
-        // Its allocation was lost: it was not there before.
+        // Its allocation was lost: it did not exist before.
         event(4, 0x20, 50, true),
     ];
     let export = summed_up(events, vec![range(0, Some(9), "step")]);
     check_level(&export, LevelKind::Device, [50, 150, 110]);
-    let process = &export.log.devices[0].processes[0].levels[0].course;
+    let process = &export.log.devices[0].processes[0].levels[0].series;
     assert_eq!(
         (process.first, process.last),
         (Bytes::mib(50), Bytes::mib(110))
@@ -94,7 +106,7 @@ fn a_block_that_is_only_freed_was_there_before() {
 }
 
 #[test]
-fn what_one_process_frees_another_did_not_allocate() {
+fn addresses_of_two_processes_are_separate() {
     for address in [0x20, 0] {
         let other = MemoryEvent {
             global_pid: 4212 << 24,
@@ -104,8 +116,8 @@ fn what_one_process_frees_another_did_not_allocate() {
         check_level(&export, LevelKind::Device, [100, 200, 100]);
         let processes = &export.log.devices[0].processes;
         let shown = processes.iter().map(|it| {
-            let course = &it.levels[0].course;
-            (it.pid, course.first.get() >> 20, course.last.get() >> 20)
+            let series = &it.levels[0].series;
+            (it.pid, series.first.get() >> 20, series.last.get() >> 20)
         });
         assert_eq!(
             shown.collect::<Vec<_>>(),
@@ -115,14 +127,9 @@ fn what_one_process_frees_another_did_not_allocate() {
 }
 
 #[test]
-fn a_small_rise_is_not_denied() {
-    let capture = Capture {
-        has_memory: true,
-        events: vec![event(1, 1, 100, false), event(2, 2, 150, false)],
-        devices: [(0, (None, Some(Bytes::mib(40 << 10))))].into(),
-        ..Capture::default()
-    };
-    let text = capture.summed_up().text(100);
+fn a_small_rise_is_reported() {
+    let events = vec![event(1, 1, 100, false), event(2, 2, 150, false)];
+    let text = text_of(events, 40 << 10);
     let words =
         "no device's memory rose clearly: GPU 0 by 150 MiB, and less than 410 MiB does not count";
     assert!(text.contains(words), "{text}");
@@ -130,7 +137,7 @@ fn a_small_rise_is_not_denied() {
 }
 
 #[test]
-fn a_free_counts_what_was_allocated_and_a_lost_block_is_replaced() {
+fn a_free_has_its_allocation_s_size_and_lost_blocks_go() {
     let export = summed_up(
         vec![
             event(1, 1, 5, false),
@@ -186,17 +193,13 @@ fn ranges_are_runs() {
 }
 
 #[test]
-fn a_failed_call_tells_what_was_there() {
-    let mut capture = Capture {
-        has_memory: true,
-        events: vec![event(10, 1, 5, false)],
-        ranges: vec![
-            range(0, Some(100), "epoch"),
-            range(15, Some(30), "step"),
-            range(31, None, "x"),
-        ],
-        ..Capture::default()
-    };
+fn a_failed_call_has_the_levels_of_its_time() {
+    let ranges = vec![
+        range(0, Some(100), "epoch"),
+        range(15, Some(30), "step"),
+        range(31, None, "x"),
+    ];
+    let mut capture = captured(vec![event(10, 1, 5, false)], ranges);
     capture.failed.push(FailedCall {
         at_nanos: 20,
         global_tid: PID + 7,
@@ -224,7 +227,7 @@ fn a_failed_call_tells_what_was_there() {
 }
 
 #[test]
-fn without_memory_calls_tell_how_often_it_was_asked_for() {
+fn without_memory_calls_are_counted() {
     let mut malloc = CallTally::new("cudaMalloc_v3020");
     malloc.add(Nanos::new(1000));
     malloc.add(Nanos::new(3000));
@@ -246,7 +249,7 @@ no allocation failed
 }
 
 #[test]
-fn what_was_not_recorded_did_not_succeed() {
+fn without_results_no_call_succeeded() {
     let text = Capture::default().summed_up().text(100);
     let words =
         "whether an allocation failed was not recorded: this takes `nsys profile --trace=cuda`";
@@ -260,32 +263,17 @@ fn pinned_memory_is_no_share_of_the_device() {
         kind: 1,
         ..event(2, 2, 900, false)
     };
-    let capture = Capture {
-        has_memory: true,
-        events: vec![
-            event(1, 1, 10, false),
-            event(2, 3, 90, false),
-            pinned,
-            MemoryEvent {
-                at_nanos: 3,
-                address: 9,
-                ..pinned
-            },
-        ],
-        devices: [(0, (None, Some(Bytes::mib(1000))))].into(),
-        ..Capture::default()
+    let later = MemoryEvent {
+        at_nanos: 3,
+        address: 9,
+        ..pinned
     };
-    let text = capture.summed_up().text(200);
+    let held = [event(1, 1, 10, false), event(2, 3, 90, false)];
+    let text = text_of([&held[..], &[pinned, later]].concat(), 1000);
     assert!(text.contains("peak 100 MiB (10 %)"), "{text}");
     assert!(text.contains("peak 1.76 GiB · "), "{text}");
     // Pinned memory alone fills no device.
-    let capture = Capture {
-        has_memory: true,
-        events: vec![pinned],
-        devices: [(0, (None, Some(Bytes::mib(900))))].into(),
-        ..Capture::default()
-    };
-    let text = capture.summed_up().text(200);
+    let text = text_of(vec![pinned], 900);
     assert!(!text.contains("nearly full"), "{text}");
 }
 

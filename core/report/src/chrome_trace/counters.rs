@@ -1,15 +1,15 @@
 //! Levels as counters, one track for each level of each device.
 
-use super::event::{Args, Event, Name, Phase};
+use super::event::{EventName, Phase, TraceArgs, ViewerEvent};
 use super::process_of;
 use gpumem_model::recording::{DeviceIdx, Recording, Sample};
 use gpumem_model::units::{Bytes, Nanos};
 
 /// What a level is called, and where a reading has it.
-type Named = (&'static str, fn(&Sample) -> Option<Bytes>);
+type CounterLevel = (&'static str, fn(&Sample) -> Option<Bytes>);
 
 /// Viewers append the unit to these names: it is the name of the argument.
-const LEVELS: [Named; 4] = [
+const LEVELS: [CounterLevel; 4] = [
     ("allocated", |sample| sample.allocated),
     ("reserved", |sample| sample.reserved),
     ("process used", |sample| sample.process_used),
@@ -18,7 +18,7 @@ const LEVELS: [Named; 4] = [
 
 /// Every change of every level. A level that is unknown for a while keeps its last value there: the
 /// format has no gaps.
-pub(super) fn events(recording: &Recording) -> Vec<Event<'_>> {
+pub(super) fn events(recording: &Recording) -> Vec<ViewerEvent<'_>> {
     let devices = recording.devices().iter();
     let of_each = devices.flat_map(|device| {
         let samples = samples(recording, device.idx);
@@ -27,7 +27,11 @@ pub(super) fn events(recording: &Recording) -> Vec<Event<'_>> {
     of_each.flatten().collect()
 }
 
-fn changes<'a>(device: DeviceIdx, (name, level): Named, samples: &[Sample]) -> Vec<Event<'a>> {
+fn changes<'a>(
+    device: DeviceIdx,
+    (name, level): CounterLevel,
+    samples: &[Sample],
+) -> Vec<ViewerEvent<'a>> {
     let mut last = None;
     let known = samples
         .iter()
@@ -38,17 +42,17 @@ fn changes<'a>(device: DeviceIdx, (name, level): Named, samples: &[Sample]) -> V
         .collect()
 }
 
-fn counter<'a>(device: DeviceIdx, name: &'static str, at: Nanos, bytes: Bytes) -> Event<'a> {
-    Event {
+fn counter<'a>(device: DeviceIdx, name: &'static str, at: Nanos, bytes: Bytes) -> ViewerEvent<'a> {
+    ViewerEvent {
         ph: Phase::Counter,
-        name: Name::Known(name),
+        name: EventName::Known(name),
         cat: None,
         pid: process_of(device),
         tid: process_of(device),
         ts: at.into(),
         dur: None,
         s: None,
-        args: Args::Level { bytes: bytes.get() },
+        args: TraceArgs::Level { bytes: bytes.get() },
     }
 }
 
@@ -61,7 +65,7 @@ fn samples(recording: &Recording, device: DeviceIdx) -> Vec<Sample> {
         for levels in around {
             let at = |at, reading| Sample {
                 at,
-                ..Sample::of(reading)
+                ..Sample::from_reading(reading)
             };
             samples.push(at(run.started, &levels.before));
             let after = levels.after.as_ref().zip(run.ended);

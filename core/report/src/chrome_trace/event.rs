@@ -7,9 +7,9 @@ use gpumem_model::units::Nanos;
 
 /// An event as viewers read it.
 #[derive(Debug, Serialize)]
-pub(super) struct Event<'a> {
+pub(super) struct ViewerEvent<'a> {
     pub(super) ph: Phase,
-    pub(super) name: Name<'a>,
+    pub(super) name: EventName<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cat: Option<&'static str>,
     pub(super) pid: u32,
@@ -19,14 +19,14 @@ pub(super) struct Event<'a> {
     pub(super) dur: Option<Micros>,
     /// How far an instant reaches.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) s: Option<Scope>,
-    pub(super) args: Args,
+    pub(super) s: Option<InstantScope>,
+    pub(super) args: TraceArgs,
 }
 
 /// What viewers list about an event.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Args {
+pub(super) enum TraceArgs {
     /// The value of a counter.
     Level { bytes: u64 },
     /// The steps of a loop that a slice stands for, from 1.
@@ -55,7 +55,7 @@ pub(super) enum Phase {
 
 /// How far an instant reaches.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(super) enum Scope {
+pub(super) enum InstantScope {
     #[serde(rename = "g")]
     Global,
     #[serde(rename = "p")]
@@ -65,7 +65,7 @@ pub(super) enum Scope {
 /// A name that the recording has, or one that is made for the event.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
-pub(super) enum Name<'a> {
+pub(super) enum EventName<'a> {
     Known(&'a str),
     Made(String),
 }

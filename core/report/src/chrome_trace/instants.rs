@@ -2,45 +2,45 @@
 
 use serde_json::json;
 
-use super::event::{Args, Event, Name, Phase, Scope};
+use super::event::{EventName, InstantScope, Phase, TraceArgs, ViewerEvent};
 use super::{NOTEBOOK, process_of};
-use gpumem_analyzer::{Analysis, Finding, State, Withdrawn};
+use gpumem_analyzer::{Analysis, Finding, GrowthVerdict, Withdrawn};
 use gpumem_model::recording::Recording;
 use gpumem_model::units::{Nanos, Units};
 use gpumem_wording as wording;
 use gpumem_wording::{Presentation, Prose};
 
 /// One for each finding, with what the report says about it.
-pub(super) fn events<'a>(recording: &'a Recording, analysis: &'a Analysis) -> Vec<Event<'a>> {
+pub(super) fn events<'a>(recording: &'a Recording, analysis: &'a Analysis) -> Vec<ViewerEvent<'a>> {
     let findings = analysis.findings.iter();
     findings
         .map(|finding| instant(recording, finding))
         .collect()
 }
 
-fn instant<'a>(recording: &Recording, finding: &Finding) -> Event<'a> {
+fn instant<'a>(recording: &Recording, finding: &Finding) -> ViewerEvent<'a> {
     let shown = wording::present(recording, finding, Units::Binary);
     let device = finding.known_device();
     let process = device.map_or(NOTEBOOK, process_of);
-    Event {
+    ViewerEvent {
         ph: Phase::Instant,
-        name: Name::Made(shown.title.plain()),
+        name: EventName::Made(shown.title.plain()),
         cat: Some("finding"),
         pid: process,
         tid: process,
         ts: at(recording, finding).into(),
         dur: None,
-        s: Some(device.map_or(Scope::Global, |_| Scope::Process)),
+        s: Some(device.map_or(InstantScope::Global, |_| InstantScope::Process)),
         args: args(finding, &shown),
     }
 }
 
-fn args(finding: &Finding, shown: &Presentation) -> Args {
+fn args(finding: &Finding, shown: &Presentation) -> TraceArgs {
     let holders = finding.holders.iter().map(|holder| &holder.name);
-    Args::Other(json!({
+    TraceArgs::Other(json!({
         "kind": finding.kind.name(),
         "severity": finding.severity.name(),
-        "state": finding.state.map(State::name),
+        "state": finding.state.map(GrowthVerdict::name),
         "withdrawn": finding.withdrawn.map(Withdrawn::name),
         "detail": shown.detail().plain(),
         "held_by": holders.collect::<Vec<_>>(),

@@ -1,11 +1,11 @@
 //! The names of the tracks, and their order.
 
-use super::event::{Args, Event, Micros, Name, Phase};
+use super::event::{EventName, Micros, Phase, TraceArgs, ViewerEvent};
 use super::{NOTEBOOK, process_of, thread_of};
 use gpumem_model::recording::{Device, Recording};
 
 /// Names the processes and the threads.
-pub(super) fn events<'a>(recording: &Recording, n_lanes: usize) -> Vec<Event<'a>> {
+pub(super) fn events<'a>(recording: &Recording, n_lanes: usize) -> Vec<ViewerEvent<'a>> {
     let mut events = process(NOTEBOOK, "notebook".to_owned());
     for lane in 0..n_lanes {
         let name = match lane {
@@ -13,9 +13,9 @@ pub(super) fn events<'a>(recording: &Recording, n_lanes: usize) -> Vec<Event<'a>
             _ => format!("cells, at the same time ({})", lane + 1),
         };
         let thread = (NOTEBOOK, thread_of(recording, lane));
-        events.push(metadata("thread_name", thread, Args::Name { name }));
+        events.push(metadata("thread_name", thread, TraceArgs::Name { name }));
         let sort_index = u32::try_from(lane).unwrap_or(u32::MAX);
-        let place = Args::Place { sort_index };
+        let place = TraceArgs::Place { sort_index };
         events.push(metadata("thread_sort_index", thread, place));
     }
     for device in recording.devices() {
@@ -25,10 +25,10 @@ pub(super) fn events<'a>(recording: &Recording, n_lanes: usize) -> Vec<Event<'a>
 }
 
 /// The name of a process, and its place among the others.
-fn process<'a>(pid: u32, name: String) -> Vec<Event<'a>> {
-    let place = Args::Place { sort_index: pid };
+fn process<'a>(pid: u32, name: String) -> Vec<ViewerEvent<'a>> {
+    let place = TraceArgs::Place { sort_index: pid };
     vec![
-        metadata("process_name", (pid, pid), Args::Name { name }),
+        metadata("process_name", (pid, pid), TraceArgs::Name { name }),
         metadata("process_sort_index", (pid, pid), place),
     ]
 }
@@ -40,10 +40,10 @@ fn name(device: &Device) -> String {
     }
 }
 
-fn metadata<'a>(what: &'static str, (pid, tid): (u32, u32), args: Args) -> Event<'a> {
-    Event {
+fn metadata<'a>(what: &'static str, (pid, tid): (u32, u32), args: TraceArgs) -> ViewerEvent<'a> {
+    ViewerEvent {
         ph: Phase::Metadata,
-        name: Name::Known(what),
+        name: EventName::Known(what),
         cat: None,
         pid,
         tid,

@@ -33,7 +33,7 @@ mod tests;
 
 use serde::Serialize;
 
-use event::Event;
+use event::ViewerEvent;
 use gpumem_analyzer::Analysis;
 use gpumem_model::recording::{DeviceIdx, Recording};
 
@@ -51,9 +51,9 @@ pub fn chrome_trace(recording: &Recording, analysis: &Analysis) -> String {
     let mut all = metadata::events(recording, slices.n_lanes);
     all.append(&mut events);
     let header = recording.header();
-    let trace = Trace {
+    let trace = ViewerTrace {
         unit: "ms",
-        session: Session {
+        session: SessionInfo {
             session: &header.session,
             wall_anchor_nanos: header.wall_anchor.get().to_string(),
         },
@@ -78,18 +78,18 @@ fn thread_of(recording: &Recording, lane: usize) -> u32 {
 }
 
 #[derive(Serialize)]
-struct Trace<'a> {
+struct ViewerTrace<'a> {
     #[serde(rename = "displayTimeUnit")]
     unit: &'static str,
     #[serde(rename = "otherData")]
-    session: Session<'a>,
+    session: SessionInfo<'a>,
     #[serde(rename = "traceEvents")]
-    events: Vec<Event<'a>>,
+    events: Vec<ViewerEvent<'a>>,
 }
 
 /// What viewers show about the trace as a whole.
 #[derive(Serialize)]
-struct Session<'a> {
+struct SessionInfo<'a> {
     session: &'a str,
     /// As text: it does not fit a JavaScript number.
     wall_anchor_nanos: String,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use serde_json::{Map, Value, json};
 
-use super::event::{Args, Event, Micros, Name, Phase};
+use super::event::{EventName, Micros, Phase, TraceArgs, ViewerEvent};
 use super::lanes::Lanes;
 use super::{NOTEBOOK, thread_of};
 use gpumem_analyzer::{Analysis, Peak, RunRow, cell_label};
@@ -13,7 +13,7 @@ use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
 /// What is drawn in the tracks of the cells.
 pub(super) struct Slices<'a> {
-    pub(super) events: Vec<Event<'a>>,
+    pub(super) events: Vec<ViewerEvent<'a>>,
     pub(super) n_lanes: usize,
 }
 
@@ -22,10 +22,10 @@ struct Slice<'a> {
     /// The run, or the run that the step is in.
     run: RunIdx,
     is_step: bool,
-    name: Name<'a>,
+    name: EventName<'a>,
     start: Micros,
     end: Micros,
-    args: Args,
+    args: TraceArgs,
 }
 
 /// Every run and every step that the marks of a loop bound.
@@ -51,7 +51,7 @@ pub(super) fn slices<'a>(recording: &'a Recording, analysis: &Analysis) -> Slice
         if !slice.is_step {
             lane_of_run[slice.run.get()] = lane;
         }
-        events.push(Event {
+        events.push(ViewerEvent {
             ph: Phase::Complete,
             name: slice.name,
             cat: Some(if slice.is_step { "step" } else { "run" }),
@@ -87,18 +87,18 @@ fn of_run<'a>(
     }
 }
 
-fn name<'a>(recording: &Recording, run: &'a Run) -> Name<'a> {
+fn name<'a>(recording: &Recording, run: &'a Run) -> EventName<'a> {
     if let (RunKind::Block, Some(label)) = (run.kind, &run.label) {
-        return Name::Known(label);
+        return EventName::Known(label);
     }
     let label = cell_label(recording, run);
-    Name::Made(match run.execution_count {
+    EventName::Made(match run.execution_count {
         Some(number) => format!("[{number}] {label}"),
         None => label,
     })
 }
 
-fn figures(recording: &Recording, analysis: &Analysis, run: &Run) -> Args {
+fn figures(recording: &Recording, analysis: &Analysis, run: &Run) -> TraceArgs {
     let mut args = Map::new();
     args.insert("run".to_owned(), run.idx.0.into());
     args.insert("status".to_owned(), run.status.name().into());
@@ -106,10 +106,9 @@ fn figures(recording: &Recording, analysis: &Analysis, run: &Run) -> Args {
         let label = recording.device(row.device).label.clone();
         args.insert(label, of_row(row));
     }
-    Args::Other(args.into())
+    TraceArgs::Other(args.into())
 }
 
-/// The rows of a run; all of them are in the order of the runs.
 fn rows(analysis: &Analysis, run: RunIdx) -> &[RunRow] {
     let rows = &analysis.rows;
     let from = rows.partition_point(|row| row.run < run);
@@ -149,10 +148,10 @@ fn steps_of<'a>(run: &Run, label: &'a str, points: &Points) -> Vec<Slice<'a>> {
         .map(|(before, after)| Slice {
             run: run.idx,
             is_step: true,
-            name: Name::Known(label),
+            name: EventName::Known(label),
             start: before.at.into(),
             end: after.at.into(),
-            args: Args::Steps {
+            args: TraceArgs::Steps {
                 first_step: before.ordinal + 1,
                 last_step: after.ordinal,
             },

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use gpumem_model::holders::{DeviceHolders, Part};
+use gpumem_model::holders::{DeviceHolders, StorageUse};
 use gpumem_model::object;
 use gpumem_model::recording::{Recording, RunIdx};
 use gpumem_model::units::Bytes;
@@ -30,7 +30,7 @@ object! { JsonHolders<'_>, it => {
 
 #[derive(Serialize)]
 struct JsonPart {
-    part: Part,
+    part: StorageUse,
     n_bytes: Bytes,
 }
 
@@ -54,7 +54,7 @@ impl<'a> JsonFix<'a> {
 
 impl<'a> JsonHolders<'a> {
     /// Of each device that was looked at.
-    pub(super) fn of(recording: &'a Recording) -> Vec<Self> {
+    pub(super) fn by_device(recording: &'a Recording) -> Vec<Self> {
         let devices = recording.devices().iter();
         let looks = devices.filter_map(|device| {
             let (run, look) = recording.latest_holders(device.idx)?;

@@ -1,112 +1,81 @@
 //! The loops that were counted while a run went on.
 
-use serde::Serialize;
+use gpumem_model::object;
+use gpumem_model::recording::{
+    Device, FrameOrigin, Loop, Points, Recording, Run, RunLevels, Sample, Series,
+};
 
-use gpumem_model::recording::FrameOrigin;
-use gpumem_model::recording::{DeviceIdx, Loop, Points, Recording, Series};
-use gpumem_model::units::Bytes;
-
-#[derive(Serialize)]
 pub(super) struct JsonLoop<'a> {
-    run: u32,
-    #[serde(rename = "loop")]
-    number: u32,
-    parent: Option<u32>,
-    kind: &'static str,
-    file: Option<&'a str>,
-    execution_count: Option<u32>,
-    line: u32,
-    text: Option<&'a str>,
-    function: &'a str,
-    is_library: bool,
-    n_iterations: u64,
-    is_estimate: bool,
-    was_running: bool,
-    counted_from_nanos: u64,
-    last_nanos: u64,
-    n_marks: u64,
-    levels: Vec<JsonLevels<'a>>,
+    recording: &'a Recording,
+    run: &'a Run,
+    counted: &'a Loop,
 }
+
+object! { JsonLoop<'_>, it => {
+    run: it.counted.run,
+    loop: it.counted.idx,
+    parent: it.counted.parent,
+    kind: it.counted.kind.name(),
+    file: (it.counted.origin == FrameOrigin::File).then_some(&it.counted.file),
+    execution_count: match it.counted.origin {
+        FrameOrigin::Own => it.run.execution_count,
+        FrameOrigin::Cell(number) => Some(number),
+        FrameOrigin::File => None,
+    },
+    line: it.counted.line,
+    text: Some(&it.counted.text).filter(|text| !text.is_empty()),
+    function: it.counted.function,
+    is_library: it.counted.is_library,
+    n_iterations: it.counted.n_iterations,
+    is_estimate: it.counted.is_estimate,
+    was_running: it.counted.was_running,
+    counted_from_nanos: it.counted.counted_from,
+    last_nanos: it.counted.last_at,
+    n_marks: it.counted.n_marks,
+    levels: it.levels(),
+}}
 
 /// What was read of one device where iterations ended.
-#[derive(Serialize)]
-struct JsonLevels<'a> {
-    device: &'a str,
-    n_readings: usize,
-    first: Option<JsonReading>,
-    last: Option<JsonReading>,
-}
+struct JsonLevels<'a>(&'a Device, &'a Points);
 
-#[derive(Serialize)]
-struct JsonReading {
-    iteration: u64,
-    at_nanos: u64,
-    allocated_bytes: Option<u64>,
-    process_used_bytes: Option<u64>,
-    device_used_bytes: Option<u64>,
-}
+object! { JsonLevels<'_>, it => {
+    device: it.0.label,
+    n_readings: it.1.len(),
+    first: it.1.iter().next().map(JsonReading),
+    last: it.1.iter().last().map(JsonReading),
+}}
+
+struct JsonReading(Sample);
+
+object! { JsonReading, it => {
+    iteration: it.0.ordinal,
+    at_nanos: it.0.at,
+    allocated_bytes: it.0.allocated,
+    process_used_bytes: it.0.process_used,
+    device_used_bytes: it.0.device_used,
+}}
 
 impl<'a> JsonLoop<'a> {
     pub(super) fn all(recording: &'a Recording) -> Vec<Self> {
-        let runs = recording.runs().iter();
-        runs.flat_map(|run| recording.loops(run.idx))
-            .map(|counted| Self::new(recording, counted))
-            .collect()
-    }
-
-    fn new(recording: &'a Recording, counted: &'a Loop) -> Self {
-        let run = recording.run(counted.run);
-        let devices = run.levels.iter().map(|levels| levels.device);
-        let (file, execution_count) = match counted.origin {
-            FrameOrigin::Own => (None, run.execution_count),
-            FrameOrigin::Cell(number) => (None, Some(number)),
-            FrameOrigin::File => (Some(counted.file.as_str()), None),
+        let loops = |run: &'a Run| {
+            let of_run = recording.loops(run.idx);
+            of_run.map(move |counted| Self {
+                recording,
+                run,
+                counted,
+            })
         };
-        Self {
-            run: counted.run.0,
-            number: counted.idx.0,
-            parent: counted.parent.map(|parent| parent.0),
-            kind: counted.kind.name(),
-            file,
-            execution_count,
-            line: counted.line,
-            text: Some(&*counted.text).filter(|text| !text.is_empty()),
-            function: &counted.function,
-            is_library: counted.is_library,
-            n_iterations: counted.n_iterations,
-            is_estimate: counted.is_estimate,
-            was_running: counted.was_running,
-            counted_from_nanos: counted.counted_from.get(),
-            last_nanos: counted.last_at.get(),
-            n_marks: counted.n_marks,
-            levels: devices
-                .filter_map(|device| JsonLevels::new(recording, counted, device))
-                .collect(),
-        }
+        recording.runs().iter().flat_map(loops).collect()
     }
-}
 
-impl<'a> JsonLevels<'a> {
-    fn new(recording: &'a Recording, counted: &Loop, device: DeviceIdx) -> Option<Self> {
-        let points = recording.samples(counted.run, device, &Series::Loop(counted.idx));
-        (!points.is_empty()).then(|| Self {
-            device: &recording.device(device).label,
-            n_readings: points.len(),
-            first: JsonReading::new(points, 0),
-            last: JsonReading::new(points, points.len() - 1),
-        })
-    }
-}
-
-impl JsonReading {
-    fn new(points: &Points, idx: usize) -> Option<Self> {
-        let point = points.iter().nth(idx)?;
-        Some(Self {
-            iteration: point.ordinal,
-            at_nanos: point.at.get(),
-            allocated_bytes: point.allocated.map(Bytes::get),
-            process_used_bytes: point.process_used.map(Bytes::get),
-            device_used_bytes: point.device_used.map(Bytes::get),
-        })
+    fn levels(&self) -> Vec<JsonLevels<'a>> {
+        let on_device = |levels: &RunLevels| {
+            let series = Series::Loop(self.counted.idx);
+            let points = self
+                .recording
+                .samples(self.counted.run, levels.device, &series);
+            (!points.is_empty()).then(|| JsonLevels(self.recording.device(levels.device), points))
+        };
+        self.run.levels.iter().filter_map(on_device).collect()
     }
 }

@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use crate as report;
-use gpumem_jobs::processes::{ProcessFinding, ProcessRow, Processes};
+use gpumem_jobs::processes::{ChildProcesses, ProcessFinding, ProcessRow};
 use gpumem_model::object;
 use gpumem_model::recording::Recording;
 
 /// A session's child processes, and what is found in them.
-pub fn processes_json(recording: &Recording, processes: &Processes) -> String {
-    let children = JsonProcesses::of(recording, processes);
+pub fn processes_json(recording: &Recording, processes: &ChildProcesses) -> String {
+    let children = JsonProcesses::new(recording, processes);
     serde_json::to_string(&children).expect("processes hold strings and numbers only")
 }
 
@@ -36,7 +36,7 @@ object! { JsonProcessFinding<'_>, it => {
 }}
 
 impl<'a> JsonProcesses<'a> {
-    pub(super) fn of(recording: &Recording, processes: &'a Processes) -> Self {
+    pub(super) fn new(recording: &Recording, processes: &'a ChildProcesses) -> Self {
         let lines = report::process_findings(recording, processes);
         let findings = processes.findings.iter().zip(lines);
         let rows = &processes.rows;

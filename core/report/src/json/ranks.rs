@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate as report;
-use gpumem_jobs::ranks::{Cause, Rank, RankFinding, RankGrowth, RankRow, Ranks};
+use gpumem_jobs::ranks::{Rank, RankCause, RankFinding, RankGrowth, RankRow, Ranks};
 use gpumem_model::object;
 
 /// The ranks of a job as JSON. Fields named `*_bytes` are bytes, `*_nanos` nanoseconds; unknown is `null`.
@@ -23,7 +23,7 @@ object! { JsonRanks<'_>, it => {
     missing: it.found.missing,
     skew_nanos: it.found.skew,
     clock_correction_nanos: it.found.correction,
-    ranks: it.found.rows.iter().map(|row| JsonRank::of(it.job, row)).collect::<Vec<_>>(),
+    ranks: it.found.rows.iter().map(|row| JsonRank::new(it.job, row)).collect::<Vec<_>>(),
     findings: it.findings(),
 }}
 
@@ -43,7 +43,7 @@ struct JsonRankGrowth<'a> {
 }
 
 #[derive(Serialize)]
-struct JsonFinding {
+struct JsonRankFinding {
     title: String,
     kind: &'static str,
     ranks: Vec<u32>,
@@ -51,17 +51,17 @@ struct JsonFinding {
 }
 
 impl JsonRanks<'_> {
-    fn findings(&self) -> Vec<JsonFinding> {
+    fn findings(&self) -> Vec<JsonRankFinding> {
         let titles = report::rank_findings(self.found);
         let findings = self.found.findings.iter().zip(&titles);
         findings
-            .map(|(finding, title)| JsonFinding::of(self.found, finding, title))
+            .map(|(finding, title)| JsonRankFinding::new(self.found, finding, title))
             .collect()
     }
 }
 
 impl<'a> JsonRank<'a> {
-    fn of(job: &'a [Rank], row: &'a RankRow) -> Self {
+    fn new(job: &'a [Rank], row: &'a RankRow) -> Self {
         Self {
             id: &job[row.rank].id,
             row,
@@ -77,16 +77,16 @@ impl<'a> JsonRank<'a> {
     }
 }
 
-impl JsonFinding {
-    fn of(found: &Ranks, finding: &RankFinding, title: &str) -> Self {
+impl JsonRankFinding {
+    fn new(found: &Ranks, finding: &RankFinding, title: &str) -> Self {
         let number = |idx: &usize| found.rows[*idx].number;
         let (kind, later) = match &finding.cause {
-            Cause::Ended { later, .. } => {
+            RankCause::Ended { later, .. } => {
                 let later = later.iter().map(|(idx, _)| number(idx)).collect();
                 (found.rows[finding.rows[0]].ending.name(), later)
             }
-            Cause::Growth { state } => (state.name(), Vec::new()),
-            Cause::Differs { .. } => ("differs", Vec::new()),
+            RankCause::Growth { state } => (state.name(), Vec::new()),
+            RankCause::Differs { .. } => ("differs", Vec::new()),
         };
         Self {
             // Without its sign.

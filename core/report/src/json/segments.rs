@@ -34,10 +34,10 @@ impl<'a> JsonMapped<'a> {
     pub(super) fn all(recording: &'a Recording) -> Vec<Self> {
         let devices = recording.devices().iter();
         let looks = devices.filter_map(|device| recording.latest_mapped(device.idx));
-        looks.map(|mapped| Self::of(recording, mapped)).collect()
+        looks.map(|mapped| Self::new(recording, mapped)).collect()
     }
 
-    fn of(recording: &'a Recording, mapped: &'a SegmentSnapshot) -> Self {
+    fn new(recording: &'a Recording, mapped: &'a SegmentSnapshot) -> Self {
         Self {
             device: &recording.device(mapped.device).label,
             run: mapped.run,

@@ -32,7 +32,7 @@ struct JsonSteps {
 }
 
 impl<'a> JsonTrace<'a> {
-    pub(super) fn of(recording: &'a Recording, trace: &'a Trace) -> Self {
+    pub(super) fn new(recording: &'a Recording, trace: &'a Trace) -> Self {
         let run = recording.run(trace.run);
         let text = recording.text(run);
         let source = |line: u32| source_text::line(text?, line);

@@ -1,8 +1,8 @@
 //! One row for each finding, worst first.
 
 use super::Table;
-use crate::figures::{Figure, Value};
-use gpumem_analyzer::{Analysis, Finding, State, Withdrawn};
+use crate::figures::{FigureValue, RunFigure};
+use gpumem_analyzer::{Analysis, Finding, GrowthVerdict, Withdrawn};
 use gpumem_model::recording::Recording;
 use gpumem_model::units::Units;
 use gpumem_wording as wording;
@@ -25,31 +25,34 @@ pub fn findings(recording: &Recording, analysis: &Analysis) -> Table {
     Table::new(&rows.collect::<Vec<_>>(), figures())
 }
 
-fn figures<'a>() -> [Figure<FindingRow<'a>>; 18] {
-    use Value::{Change, Count, Name, Text};
+fn figures<'a>() -> [RunFigure<FindingRow<'a>>; 18] {
+    use FigureValue::{Change, Count, Name, Text};
 
     [
-        Figure::new("id", Text(|it| Some(it.finding.id.clone()))),
-        Figure::new("kind", Name(|it| Some(it.finding.kind.name()))),
-        Figure::new("severity", Name(|it| Some(it.finding.severity.name()))),
-        Figure::new("state", Name(|it| it.finding.state.map(State::name))),
-        Figure::new(
+        RunFigure::new("id", Text(|it| Some(it.finding.id.clone()))),
+        RunFigure::new("kind", Name(|it| Some(it.finding.kind.name()))),
+        RunFigure::new("severity", Name(|it| Some(it.finding.severity.name()))),
+        RunFigure::new(
+            "state",
+            Name(|it| it.finding.state.map(GrowthVerdict::name)),
+        ),
+        RunFigure::new(
             "withdrawn",
             Name(|it| it.finding.withdrawn.map(Withdrawn::name)),
         ),
-        Figure::new(
+        RunFigure::new(
             "cell",
             Text(|it| Some(it.finding.cell.as_ref()?.label.clone())),
         ),
-        Figure::new(
+        RunFigure::new(
             "cell_id",
             Text(|it| Some(it.finding.cell.as_ref()?.id.clone())),
         ),
-        Figure::new(
+        RunFigure::new(
             "path",
             Text(|it| (!it.finding.path.is_empty()).then(|| it.finding.path.join(" › "))),
         ),
-        Figure::new(
+        RunFigure::new(
             "device",
             Text(|it| {
                 Some(
@@ -60,27 +63,27 @@ fn figures<'a>() -> [Figure<FindingRow<'a>>; 18] {
                 )
             }),
         ),
-        Figure::new("metric", Name(|it| Some(it.finding.metric.name()))),
-        Figure::new("n_runs", Count(|it| Some(it.finding.n_runs as u64))),
-        Figure::new(
+        RunFigure::new("metric", Name(|it| Some(it.finding.metric.name()))),
+        RunFigure::new("n_runs", Count(|it| Some(it.finding.n_runs as u64))),
+        RunFigure::new(
             "bytes_per_run",
             Change(|it| Some(it.finding.growth()?.bytes_per_run)),
         ),
-        Figure::new("title", Text(|it| Some(it.shown.title.plain()))),
-        Figure::new("detail", Text(|it| Some(it.shown.detail().plain()))),
-        Figure::new(
+        RunFigure::new("title", Text(|it| Some(it.shown.title.plain()))),
+        RunFigure::new("detail", Text(|it| Some(it.shown.detail().plain()))),
+        RunFigure::new(
             "holder",
             Text(|it| Some(it.finding.holders.first()?.name.clone())),
         ),
-        Figure::new(
+        RunFigure::new(
             "holder_path",
             Text(|it| Some(it.finding.holders.first()?.path.clone())),
         ),
-        Figure::new(
+        RunFigure::new(
             "fix_before",
             Text(|it| it.finding.fix.as_ref()?.before.clone()),
         ),
-        Figure::new(
+        RunFigure::new(
             "fix_after",
             Text(|it| Some(it.finding.fix.as_ref()?.after.clone())),
         ),

@@ -27,7 +27,7 @@ pub use findings::findings;
 pub use runs::runs;
 pub use samples::samples;
 
-use crate::figures::{Figure, Value};
+use crate::figures::{FigureValue, RunFigure};
 
 /// Columns of equal length.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -46,7 +46,7 @@ impl Table {
     }
 
     /// Of each row these figures.
-    fn new<R>(rows: &[R], figures: impl IntoIterator<Item = Figure<R>>) -> Self {
+    fn new<R>(rows: &[R], figures: impl IntoIterator<Item = RunFigure<R>>) -> Self {
         let columns = figures.into_iter();
         Self {
             columns: columns
@@ -68,16 +68,22 @@ pub enum Values {
     Flags(Vec<Option<bool>>),
 }
 
-fn values<R>(rows: &[R], value: &Value<R>) -> Values {
+fn values<R>(rows: &[R], value: &FigureValue<R>) -> Values {
     let rows = rows.iter();
     match value {
-        Value::Bytes(of) => Values::Integers(rows.map(|row| signed(of(row)?.get())).collect()),
-        Value::Change(of) => Values::Integers(rows.map(|row| Some(of(row)?.get())).collect()),
-        Value::Nanos(of) => Values::Integers(rows.map(|row| signed(of(row)?.get())).collect()),
-        Value::Count(of) => Values::Integers(rows.map(|row| signed(of(row)?)).collect()),
-        Value::Name(of) => Values::Texts(rows.map(|row| of(row).map(str::to_owned)).collect()),
-        Value::Text(of) => Values::Texts(rows.map(of).collect()),
-        Value::Flag(of) => Values::Flags(rows.map(|row| Some(of(row))).collect()),
+        FigureValue::Bytes(of) => {
+            Values::Integers(rows.map(|row| signed(of(row)?.get())).collect())
+        }
+        FigureValue::Change(of) => Values::Integers(rows.map(|row| Some(of(row)?.get())).collect()),
+        FigureValue::Nanos(of) => {
+            Values::Integers(rows.map(|row| signed(of(row)?.get())).collect())
+        }
+        FigureValue::Count(of) => Values::Integers(rows.map(|row| signed(of(row)?)).collect()),
+        FigureValue::Name(of) => {
+            Values::Texts(rows.map(|row| of(row).map(str::to_owned)).collect())
+        }
+        FigureValue::Text(of) => Values::Texts(rows.map(of).collect()),
+        FigureValue::Flag(of) => Values::Flags(rows.map(|row| Some(of(row))).collect()),
     }
 }
 

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use super::Table;
-use crate::figures::{Figure, Value};
+use crate::figures::{FigureValue, RunFigure};
 use gpumem_model::recording::{Recording, RunIdx, Sample, Series};
 
-/// Where a sample is from, and the sample.
-struct Row<'a> {
+struct SampleRow<'a> {
     run: RunIdx,
     device: &'a str,
     series: &'static str,
@@ -18,24 +17,24 @@ struct Row<'a> {
 /// The samples as a table: those of the sampler, of marks (with their label), of loops (with their
 /// number) and of traces.
 pub fn samples(recording: &Recording) -> Table {
-    use Value::{Bytes, Count, Name, Nanos, Text};
+    use FigureValue::{Bytes, Count, Name, Nanos, Text};
 
     let figures = [
-        Figure::new("run", Count(|row: &Row<'_>| Some(row.run.0.into()))),
-        Figure::new("device", Text(|row| Some(row.device.to_owned()))),
-        Figure::new("series", Name(|row| Some(row.series))),
-        Figure::new("label", Text(|row| row.label.as_deref().map(str::to_owned))),
-        Figure::new("ordinal", Count(|row| Some(row.sample.ordinal))),
-        Figure::new("at_nanos", Nanos(|row| Some(row.sample.at))),
-        Figure::new("allocated_bytes", Bytes(|row| row.sample.allocated)),
-        Figure::new("reserved_bytes", Bytes(|row| row.sample.reserved)),
-        Figure::new("process_used_bytes", Bytes(|row| row.sample.process_used)),
-        Figure::new("device_used_bytes", Bytes(|row| row.sample.device_used)),
+        RunFigure::new("run", Count(|row: &SampleRow<'_>| Some(row.run.0.into()))),
+        RunFigure::new("device", Text(|row| Some(row.device.to_owned()))),
+        RunFigure::new("series", Name(|row| Some(row.series))),
+        RunFigure::new("label", Text(|row| row.label.as_deref().map(str::to_owned))),
+        RunFigure::new("ordinal", Count(|row| Some(row.sample.ordinal))),
+        RunFigure::new("at_nanos", Nanos(|row| Some(row.sample.at))),
+        RunFigure::new("allocated_bytes", Bytes(|row| row.sample.allocated)),
+        RunFigure::new("reserved_bytes", Bytes(|row| row.sample.reserved)),
+        RunFigure::new("process_used_bytes", Bytes(|row| row.sample.process_used)),
+        RunFigure::new("device_used_bytes", Bytes(|row| row.sample.device_used)),
     ];
     Table::new(&rows(recording), figures)
 }
 
-fn rows(recording: &Recording) -> Vec<Row<'_>> {
+fn rows(recording: &Recording) -> Vec<SampleRow<'_>> {
     let mut rows = Vec::new();
     for (run, device, series, points) in recording.all_samples() {
         let (series, label) = match series {
@@ -44,7 +43,7 @@ fn rows(recording: &Recording) -> Vec<Row<'_>> {
             Series::Loop(idx) => ("loop", Some(Cow::from(idx.0.to_string()))),
         };
         let device = &*recording.device(device).label;
-        let row = |sample| Row {
+        let row = |sample| SampleRow {
             run,
             device,
             series,
@@ -54,7 +53,7 @@ fn rows(recording: &Recording) -> Vec<Row<'_>> {
         rows.extend(points.iter().map(row));
     }
     for trace in recording.traces() {
-        let row = |sample: &Sample| Row {
+        let row = |sample: &Sample| SampleRow {
             run: trace.run,
             device: &recording.device(trace.device).label,
             series: "traced",

@@ -27,7 +27,7 @@ use crate::{Item, Scene};
 pub fn png(scene: &Scene, theme: Theme, scale: f64) -> Vec<u8> {
     let mut bitmap = Bitmap::new(scene.device_size(scale));
     paint(scene, theme, scale, &mut bitmap).expect("memory takes every pixel");
-    let palette = Palette::of(&bitmap.pixels, &flat_colours(scene, theme));
+    let palette = Palette::new(&bitmap.pixels, &flat_colours(scene, theme));
     encoded(&bitmap, &palette).expect("writing to memory does not fail")
 }
 
@@ -60,7 +60,7 @@ struct Bitmap {
     pixels: Vec<Rgb>,
 }
 
-type Outcome = Result<(), DrawingErrorKind<Infallible>>;
+type PaintResult = Result<(), DrawingErrorKind<Infallible>>;
 
 impl Bitmap {
     fn new((width, height): (u32, u32)) -> Self {
@@ -161,15 +161,15 @@ impl DrawingBackend for Bitmap {
         (self.width, self.height)
     }
 
-    fn ensure_prepared(&mut self) -> Outcome {
+    fn ensure_prepared(&mut self) -> PaintResult {
         Ok(())
     }
 
-    fn present(&mut self) -> Outcome {
+    fn present(&mut self) -> PaintResult {
         Ok(())
     }
 
-    fn draw_pixel(&mut self, (x, y): BackendCoord, colour: BackendColor) -> Outcome {
+    fn draw_pixel(&mut self, (x, y): BackendCoord, colour: BackendColor) -> PaintResult {
         self.blend(x, y, colour, 1.0);
         Ok(())
     }
@@ -180,7 +180,7 @@ impl DrawingBackend for Bitmap {
         (right, bottom): BackendCoord,
         style: &S,
         _fill: bool,
-    ) -> Outcome {
+    ) -> PaintResult {
         let (width, height) = (self.width.cast_signed(), self.height.cast_signed());
         for y in top.max(0)..bottom.min(height) {
             for x in left.max(0)..right.min(width) {
@@ -194,7 +194,7 @@ impl DrawingBackend for Bitmap {
         &mut self,
         path: I,
         style: &S,
-    ) -> Outcome {
+    ) -> PaintResult {
         let points: Vec<Corner> = path.into_iter().map(corner).collect();
         let half = style.stroke_width() as f32 / 2.0;
         let mut outlines: Vec<_> = points
@@ -212,7 +212,7 @@ impl DrawingBackend for Bitmap {
         &mut self,
         outline: I,
         style: &S,
-    ) -> Outcome {
+    ) -> PaintResult {
         let outline = outline.into_iter().map(corner).collect();
         self.cover(&[outline], style.color());
         Ok(())
@@ -223,8 +223,8 @@ impl DrawingBackend for Bitmap {
         text: &str,
         style: &S,
         baseline: BackendCoord,
-    ) -> Outcome {
-        let font = Typeface::of(style).font();
+    ) -> PaintResult {
+        let font = Typeface::new(style).font();
         #[expect(clippy::cast_possible_truncation, reason = "a font's size is small")]
         let em = style.size() as f32;
         // ab_glyph scales by the height of a line, CSS by the em.

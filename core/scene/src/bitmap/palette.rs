@@ -11,13 +11,13 @@ pub(super) const N_COLOURS: usize = 64;
 pub(super) struct Palette(pub(super) Vec<Rgb>);
 
 impl Palette {
-    /// Nearer colours than this, in steps of a channel, are not told apart: the edge of a
+    /// Nearer colours than this, in steps of a channel, are indistinguishable: the edge of a
     /// letter of one of our colours keeps three or four shades, at twice the pixels as many
     /// as an eye sees. Every shade more makes the picture larger.
     const STEP: i32 = 48;
 
     /// The `flat` colours, and the most frequent of those between them.
-    pub(super) fn of(pixels: &[Rgb], flat: &[Rgb]) -> Self {
+    pub(super) fn new(pixels: &[Rgb], flat: &[Rgb]) -> Self {
         let mut by_count: Vec<(Rgb, usize)> = counts(pixels).into_iter().collect();
         by_count.sort_by_key(|(colour, n)| (std::cmp::Reverse(*n), *colour));
         let mut chosen = flat.to_vec();

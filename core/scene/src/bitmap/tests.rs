@@ -2,8 +2,7 @@ use crate::bitmap::palette::N_COLOURS;
 use crate::bitmap::*;
 use crate::label::Label;
 use crate::plot::sheet;
-use crate::text;
-use crate::{Anchor, Face, Point, Rect, Role};
+use crate::{Anchor, Face, Point, Rect, Role, text};
 
 fn painted(item: Item) -> Bitmap {
     let scene = Scene {
@@ -122,7 +121,7 @@ fn flat_colours_are_exact_and_few() {
     let mut bitmap = Bitmap::new(scene.device_size(2.0));
     paint(&scene, Theme::Light, 2.0, &mut bitmap).expect("memory takes every pixel");
     let flat = flat_colours(&scene, Theme::Light);
-    let palette = Palette::of(&bitmap.pixels, &flat);
+    let palette = Palette::new(&bitmap.pixels, &flat);
     assert!(palette.0.len() <= N_COLOURS);
     for role in [Role::Panel, Role::Kept, Role::KeptFill, Role::Back] {
         assert!(palette.0.contains(&Theme::Light.colour(role)), "{role:?}");

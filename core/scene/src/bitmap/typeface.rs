@@ -13,7 +13,7 @@ pub(super) enum Typeface {
 }
 
 impl Typeface {
-    pub(super) fn of(style: &impl BackendTextStyle) -> Self {
+    pub(super) fn new(style: &impl BackendTextStyle) -> Self {
         match (style.family(), style.style()) {
             (FontFamily::Monospace, _) => Self::Mono,
             (_, FontStyle::Bold) => Self::Bold,

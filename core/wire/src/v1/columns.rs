@@ -5,36 +5,35 @@
 
 use serde::Serializer;
 
-use crate::messagepack::Reader;
-use crate::record::{Decode, Encode};
-use crate::refused::Outcome;
+use crate::record::{Encode, decoded_as};
 use gpumem_model::recording::{Column, Points};
 use gpumem_model::units::Nanos;
 
 #[derive(Default)]
-pub(super) struct Columns {
-    pub(super) at: Steps<Nanos>,
-    pub(super) ordinals: Steps<u64>,
-    pub(super) allocated: Levels,
-    pub(super) reserved: Levels,
-    pub(super) device_used: Levels,
-    pub(super) process_used: Levels,
+pub(super) struct SampleColumns {
+    pub(super) at: StepColumn<Nanos>,
+    pub(super) ordinals: StepColumn<u64>,
+    pub(super) allocated: LevelColumn,
+    pub(super) reserved: LevelColumn,
+    pub(super) device_used: LevelColumn,
+    pub(super) process_used: LevelColumn,
 }
 
 /// Numbers that do not fall, as the steps to each of them from the one before.
 #[derive(Default)]
-pub(super) struct Steps<T>(Vec<T>);
+pub(super) struct StepColumn<T>(Vec<T>);
 
 /// In bytes, or [`Column::UNKNOWN`]; empty where all are unknown.
 #[derive(Default, PartialEq)]
-pub(super) struct Levels(Vec<u64>);
+pub(super) struct LevelColumn(Vec<u64>);
 
-impl From<&Points> for Columns {
+impl From<&Points> for SampleColumns {
     fn from(points: &Points) -> Self {
-        let [allocated, reserved, device_used, process_used] = points.levels().map(Levels::from);
+        let [allocated, reserved, device_used, process_used] =
+            points.levels().map(LevelColumn::from);
         Self {
-            at: Steps(points.at().to_vec()),
-            ordinals: Steps(points.ordinals().collect()),
+            at: StepColumn(points.at().to_vec()),
+            ordinals: StepColumn(points.ordinals().collect()),
             allocated,
             reserved,
             device_used,
@@ -43,7 +42,7 @@ impl From<&Points> for Columns {
     }
 }
 
-impl From<&Column> for Levels {
+impl From<&Column> for LevelColumn {
     fn from(column: &Column) -> Self {
         let levels = column.as_slice();
         let is_known = levels.iter().any(|level| *level != Column::UNKNOWN);
@@ -55,64 +54,54 @@ impl From<&Column> for Levels {
     }
 }
 
-impl Columns {
+impl SampleColumns {
     /// The points; in words which column does not fit where they are none.
     pub(super) fn points(self) -> Result<Points, String> {
         self.check()?;
-        let levels = [
-            self.allocated,
-            self.reserved,
-            self.device_used,
-            self.process_used,
-        ];
+        let Self {
+            allocated,
+            reserved,
+            device_used,
+            process_used,
+            ..
+        } = self;
+        let levels = [allocated, reserved, device_used, process_used];
         let levels = levels.map(|levels| Column::of_levels(levels.0));
         Ok(Points::of_columns(self.at.0, self.ordinals.0, levels))
     }
 
     fn check(&self) -> Result<(), String> {
         let n_points = self.at.0.len();
-        let levels = [
-            ("allocated", &self.allocated),
-            ("reserved", &self.reserved),
-            ("device_used", &self.device_used),
-            ("process_used", &self.process_used),
+        let columns = [
+            ("allocated", self.allocated.0.len(), true),
+            ("reserved", self.reserved.0.len(), true),
+            ("device_used", self.device_used.0.len(), true),
+            ("process_used", self.process_used.0.len(), true),
+            ("ordinal_steps", self.ordinals.0.len(), false),
         ];
-        let n_rows = levels.map(|(name, column)| (name, column.0.len()));
-        let mut misfits = n_rows.into_iter().filter(|(_, n)| *n != n_points && *n > 0);
-        let ordinals = ("ordinal_steps", self.ordinals.0.len());
-        match misfits
-            .next()
-            .or(Some(ordinals).filter(|(_, n)| *n != n_points))
-        {
+        let mut columns = columns.into_iter();
+        match columns.find(|&(_, n, may_be_absent)| n != n_points && !(may_be_absent && n == 0)) {
             None => Ok(()),
-            Some((name, n_rows)) => Err(format!(
+            Some((name, n_rows, _)) => Err(format!(
                 "column {name} has {n_rows} rows, at_steps has {n_points}"
             )),
         }
     }
 }
 
-impl Decode for Steps<Nanos> {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        self.0 = reader.sums(Nanos::new)?;
-        Ok(())
-    }
+decoded_as! {
+    StepColumn<Nanos>: reader => Self(reader.sums(Nanos::new)?);
+    StepColumn<u64>: reader => Self(reader.sums(|number| number)?);
+    LevelColumn: reader => Self(reader.numbers(Some(Column::UNKNOWN))?);
 }
 
-impl Decode for Steps<u64> {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        self.0 = reader.sums(|number| number)?;
-        Ok(())
-    }
-}
-
-impl Encode for Steps<Nanos> {
+impl Encode for StepColumn<Nanos> {
     fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(steps(self.0.iter().map(|at| at.get())))
     }
 }
 
-impl Encode for Steps<u64> {
+impl Encode for StepColumn<u64> {
     fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(steps(self.0.iter().copied()))
     }
@@ -127,14 +116,7 @@ fn steps(numbers: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
     })
 }
 
-impl Decode for Levels {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        self.0 = reader.numbers(Some(Column::UNKNOWN))?;
-        Ok(())
-    }
-}
-
-impl Encode for Levels {
+impl Encode for LevelColumn {
     fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let known = |level: &u64| (*level != Column::UNKNOWN).then_some(*level);
         serializer.collect_seq(self.0.iter().map(known))

@@ -1,12 +1,10 @@
 //! The frame of a look at the holders.
 
-use crate::messagepack::Reader;
-use crate::record::{Decode, wire};
-use crate::refused::Outcome;
+use crate::record::{decoded_lists, wire};
 use crate::values::KnownKind;
 use gpumem_model::holders::{
-    Bound, Holder, HolderBranch, Kept, LibraryObject, NameLevel, Outlived, Part, Rest,
-    SharedMemory, Twin,
+    Bound, Holder, HolderBranch, IpythonRetention, LibraryObject, NameLevel, Outlived, Remainder,
+    SharedMemory, StorageUse, Twin,
 };
 use gpumem_model::recording::HolderSnapshot;
 use gpumem_model::units::Bytes;
@@ -56,15 +54,14 @@ fn cut(branches: &mut Vec<HolderBranch>, depth: usize) {
 }
 
 // What the bytes of a part come to; this version may not know the part.
-wire! { (Part, Bytes) => (Option<Part>, Bytes) {
+wire! { (StorageUse, Bytes) => (Option<StorageUse>, Bytes) {
     required "part" => 0,
     "bytes" => 1,
 }}
 
-impl Decode for Vec<(Part, Bytes)> {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        reader.list_of(self, |(part, bytes)| Some((part?, bytes)))
-    }
+decoded_lists! {
+    (StorageUse, Bytes): |(part, bytes)| Some((part?, bytes));
+    IpythonRetention: WireKept::known;
 }
 
 /// What a place keeps, which this version may not know.
@@ -77,7 +74,7 @@ struct WireKept {
     what: String,
 }
 
-wire! { Kept => WireKept {
+wire! { IpythonRetention => WireKept {
     required "class" => place,
     "bytes" => n_bytes,
     "name" => name,
@@ -86,20 +83,14 @@ wire! { Kept => WireKept {
 }}
 
 impl WireKept {
-    fn known(self) -> Option<Kept> {
-        Some(Kept {
+    fn known(self) -> Option<IpythonRetention> {
+        Some(IpythonRetention {
             place: self.place.0?,
             n_bytes: self.n_bytes,
             name: self.name,
             path: self.path,
             what: self.what,
         })
-    }
-}
-
-impl Decode for Vec<Kept> {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        reader.list_of(self, WireKept::known)
     }
 }
 
@@ -134,7 +125,7 @@ wire! { Twin {
     sparse "by_shape" => by_shape,
 }}
 
-wire! { Rest {
+wire! { Remainder {
     "n" => n,
     "bytes" => n_bytes,
 }}

@@ -1,10 +1,7 @@
 //! The frame of a loop.
 
-use serde::Serializer;
-
-use crate::record::{Encode, wire, wire_names};
-use gpumem_model::recording::FrameOrigin;
-use gpumem_model::recording::{Frame, Loop, LoopKind};
+use crate::record::{encoded_as, wire, wire_names};
+use gpumem_model::recording::{Frame, FrameOrigin, Loop, LoopKind};
 
 wire_names! { LoopKind }
 
@@ -35,16 +32,15 @@ wire! { WireLoop<&Loop> => WireLoop<Loop> {
     sparse "n_marks" => of.n_marks,
 }}
 
-impl Encode for Loop {
-    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (file, cell) = match self.origin {
-            FrameOrigin::File => (Some(self.file.clone()), None),
-            FrameOrigin::Cell(number) => (None, Some(number)),
-            FrameOrigin::Own => (None, None),
-        };
-        let of = self;
-        WireLoop { of, file, cell }.encode(serializer)
-    }
+encoded_as! {
+    Loop: counted => WireLoop {
+        of: counted,
+        file: (counted.origin == FrameOrigin::File).then(|| counted.file.clone()),
+        cell: match counted.origin {
+            FrameOrigin::Cell(number) => Some(number),
+            FrameOrigin::File | FrameOrigin::Own => None,
+        },
+    };
 }
 
 impl WireLoop<Loop> {
@@ -55,10 +51,7 @@ impl WireLoop<Loop> {
             (None, None) => FrameOrigin::Own,
         };
         let file = self.file.unwrap_or_default();
-        Frame::Loop(Box::new(Loop {
-            origin,
-            file,
-            ..self.of
-        }))
+        let of = self.of;
+        Frame::Loop(Box::new(Loop { origin, file, ..of }))
     }
 }

@@ -1,8 +1,6 @@
 //! The out-of-memory error of a run on the wire.
 
-use crate::messagepack::Reader;
-use crate::record::{Decode, wire};
-use crate::refused::Outcome;
+use crate::record::{decoded_lists, wire};
 use crate::values::KnownKind;
 use gpumem_model::recording::{OomHolder, OtherProcess, OutOfMemory};
 use gpumem_model::units::Bytes;
@@ -60,8 +58,4 @@ impl WireHolder {
     }
 }
 
-impl Decode for Vec<OomHolder> {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        reader.list_of(self, WireHolder::known)
-    }
-}
+decoded_lists! { OomHolder: WireHolder::known; }

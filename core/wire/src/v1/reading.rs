@@ -2,9 +2,8 @@
 
 use serde::Serializer;
 
-use crate::messagepack::{Reader, Token};
-use crate::record::{Decode, Encode, wire};
-use crate::refused::Outcome;
+use crate::messagepack::Token;
+use crate::record::{Encode, decoded_as, decoded_lists, encoded_as, wire};
 use gpumem_model::recording::{
     AllocatorLevels, ChildGroup, ChildHandle, Level, Reading, Source, Unknown,
 };
@@ -37,14 +36,6 @@ wire! { ChildGroup {
     "age_nanos" => age,
 }}
 
-/// A later gpumem may know other handles.
-impl Decode for ChildHandle {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        *self = reader.name(Self::from_name)?.unwrap_or_default();
-        Ok(())
-    }
-}
-
 /// An allocator, which this version may not know.
 struct WireAllocator<L> {
     source: Option<Source>,
@@ -68,11 +59,8 @@ wire! { WireAllocator<&AllocatorLevels> => WireAllocator<AllocatorLevels> {
     sparse "n_ooms" => levels.n_ooms,
 }}
 
-impl Encode for AllocatorLevels {
-    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (source, levels) = (Some(self.source), self);
-        WireAllocator { source, levels }.encode(serializer)
-    }
+encoded_as! {
+    AllocatorLevels: levels => WireAllocator { source: Some(levels.source), levels };
 }
 
 impl Default for WireAllocator<AllocatorLevels> {
@@ -94,11 +82,7 @@ impl WireAllocator<AllocatorLevels> {
     }
 }
 
-impl Decode for Vec<AllocatorLevels> {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        reader.list_of(self, WireAllocator::known)
-    }
-}
+decoded_lists! { AllocatorLevels: WireAllocator::known; }
 
 const NOT_REPORTED: &str = "not_reported";
 const NOT_PERMITTED: &str = "not_permitted";
@@ -123,16 +107,15 @@ impl Encode for Level {
     }
 }
 
-impl Decode for Level {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        *self = match reader.opening()? {
-            Token::Nil => Self::Unknown(Unknown::NotRead),
-            Token::Whole(n) => Self::Known(Bytes::new(n)),
-            Token::Text(reason) => Self::Unknown(unknown(reason)),
-            other => return Err(other.instead_of("a number of bytes or a reason")),
-        };
-        Ok(())
-    }
+decoded_as! {
+    Level: reader => match reader.opening()? {
+        Token::Nil => Self::Unknown(Unknown::NotRead),
+        Token::Whole(n) => Self::Known(Bytes::new(n)),
+        Token::Text(reason) => Self::Unknown(unknown(reason)),
+        other => return Err(other.instead_of("a number of bytes or a reason")),
+    };
+    /// A later gpumem may know other handles.
+    ChildHandle: reader => reader.name(Self::from_name)?.unwrap_or_default();
 }
 
 fn unknown(reason: &str) -> Unknown {

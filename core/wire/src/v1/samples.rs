@@ -1,9 +1,7 @@
 //! The frame of points.
 
-use serde::Serializer;
-
-use super::columns::Columns;
-use crate::record::{Encode, wire};
+use super::columns::SampleColumns;
+use crate::record::{encoded_as, wire};
 use gpumem_model::recording::{DeviceIdx, Frame, LoopIdx, RunIdx, Samples, Series};
 
 #[derive(Default)]
@@ -14,7 +12,7 @@ pub(crate) struct WireSamples {
     marks: Option<String>,
     /// The loop whose iterations these are.
     in_loop: Option<LoopIdx>,
-    columns: Columns,
+    columns: SampleColumns,
 }
 
 wire! { WireSamples {
@@ -30,23 +28,20 @@ wire! { WireSamples {
     sparse "process_used" => columns.process_used,
 }}
 
-impl Encode for Samples {
-    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let samples = WireSamples {
-            run: self.run,
-            device: self.device,
-            marks: match &self.series {
-                Series::Marked(label) => Some(label.clone()),
-                Series::Sampled | Series::Loop(_) => None,
-            },
-            in_loop: match self.series {
-                Series::Loop(idx) => Some(idx),
-                Series::Sampled | Series::Marked(_) => None,
-            },
-            columns: (&self.points).into(),
-        };
-        samples.encode(serializer)
-    }
+encoded_as! {
+    Samples: samples => WireSamples {
+        run: samples.run,
+        device: samples.device,
+        marks: match &samples.series {
+            Series::Marked(label) => Some(label.clone()),
+            Series::Sampled | Series::Loop(_) => None,
+        },
+        in_loop: match samples.series {
+            Series::Loop(idx) => Some(idx),
+            Series::Sampled | Series::Marked(_) => None,
+        },
+        columns: (&samples.points).into(),
+    };
 }
 
 impl WireSamples {

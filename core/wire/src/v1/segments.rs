@@ -1,11 +1,9 @@
 //! The frame of a map of segments: columns of small numbers.
 
-use serde::Serializer;
-
-use crate::budget::Budget;
-use crate::record::{Encode, wire};
+use crate::budget::ListBudget;
+use crate::record::{encoded_as, wire};
 use gpumem_model::recording::{DeviceIdx, Frame, RunIdx, SegmentSnapshot};
-use gpumem_model::segments::{Block, BlockState, Pool, Rest, Segment, Segments};
+use gpumem_model::segments::{Block, BlockState, Pool, Segment, Segments, SmallSegments};
 use gpumem_model::units::Bytes;
 
 /// Sizes are counted in `unit`s. A column in which every value is the usual one is absent.
@@ -51,22 +49,17 @@ wire! { WireSegments {
     "largest_free" => largest_free,
 }}
 
-impl Encode for SegmentSnapshot {
-    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        WireSegments::from(self).encode(serializer)
-    }
-}
+encoded_as! { SegmentSnapshot: snapshot => WireSegments::from(snapshot); }
 
 impl WireSegments {
     /// The frame; in words what does not fit where it is none.
-    pub(crate) fn frame(self, budget: &mut Budget) -> Result<Frame, String> {
+    pub(crate) fn frame(self, budget: &mut ListBudget) -> Result<Frame, String> {
         let n_bytes =
             self.n_blocks.len() * size_of::<Segment>() + self.sizes.len() * size_of::<Block>();
         budget.spend(n_bytes).map_err(|refused| refused.0)?;
         let found = match &self.reason {
             Some(reason) => Err(reason.clone()),
-            None => Ok(self
-                .segments()
+            None => Ok((self.segments())
                 .map_err(|words| format!("segments of run {}: {words}", self.run.0))?),
         };
         Ok(Frame::Segments(Box::new(SegmentSnapshot {
@@ -85,16 +78,17 @@ impl WireSegments {
             ("counts", self.counts.len(), n_blocks),
             ("holes", self.holes.len(), n_blocks),
         ];
-        let fits = |n_rows: usize, wanted: usize| n_rows == wanted || n_rows == 0;
-        if let Some((name, n_rows, wanted)) = columns.into_iter().find(|(_, n, of)| !fits(*n, *of))
-        {
+        let misfit = columns
+            .into_iter()
+            .find(|&(_, n, wanted)| n != wanted && n != 0);
+        if let Some((name, n_rows, wanted)) = misfit {
             return Err(format!("column {name} has {n_rows} rows, not {wanted}"));
         }
         let unit = self.unit.max(1);
         let bytes = |n: u64| Bytes::new(n.saturating_mul(unit));
         let at = |column: &[u64], idx: usize, usual: u64| column.get(idx).copied().unwrap_or(usual);
         let block = |idx: usize| Block {
-            state: of(&BlockState::ALL, at(&self.states, idx, 0)),
+            state: variant(&BlockState::ALL, at(&self.states, idx, 0)),
             size: bytes(self.sizes[idx]),
             n_blocks: at(&self.counts, idx, 1),
             holes: bytes(at(&self.holes, idx, 0).min(self.sizes[idx])),
@@ -111,7 +105,7 @@ impl WireSegments {
             let mut blocks = Vec::with_capacity(end - next);
             blocks.extend((next..end).map(block));
             segments.push(Segment {
-                pool: of(&Pool::ALL, at(&self.pools, idx, 0)),
+                pool: variant(&Pool::ALL, at(&self.pools, idx, 0)),
                 stream: u32::try_from(at(&self.streams, idx, 0)).unwrap_or(u32::MAX),
                 blocks,
             });
@@ -120,7 +114,7 @@ impl WireSegments {
         let rest = |idx: usize| at(&self.rest, idx, 0);
         Ok(Segments {
             segments,
-            rest: Rest {
+            rest: SmallSegments {
                 n_segments: rest(0),
                 size: bytes(rest(1)),
                 split: bytes(rest(2)).min(bytes(rest(1))),
@@ -133,24 +127,21 @@ impl WireSegments {
 }
 
 /// The last of them for a number that only a later gpumem knows.
-fn of<T: Copy>(all: &[T; 3], number: u64) -> T {
+fn variant<T: Copy>(all: &[T; 3], number: u64) -> T {
     let idx = usize::try_from(number).unwrap_or(usize::MAX);
     all[idx.min(2)]
 }
 
 impl From<&SegmentSnapshot> for WireSegments {
-    fn from(mapped: &SegmentSnapshot) -> Self {
-        let place = Self {
-            run: mapped.run,
-            device: mapped.device,
+    fn from(snapshot: &SegmentSnapshot) -> Self {
+        let unread = Self {
+            run: snapshot.run,
+            device: snapshot.device,
+            reason: snapshot.found.as_ref().err().cloned(),
             ..Self::default()
         };
-        let found = match &mapped.found {
-            Ok(found) => found,
-            Err(reason) => {
-                let reason = Some(reason.clone());
-                return Self { reason, ..place };
-            }
+        let Ok(found) = &snapshot.found else {
+            return unread;
         };
         let segments = &found.segments;
         let blocks = || segments.iter().flat_map(|segment| &segment.blocks);
@@ -185,7 +176,7 @@ impl From<&SegmentSnapshot> for WireSegments {
             rest: usual(rest, 0),
             total_blocks: found.n_blocks,
             largest_free: units(found.largest_free),
-            ..place
+            ..unread
         }
     }
 }

@@ -1,19 +1,18 @@
 //! The frame of a trace.
 
-use serde::Serializer;
-
-use super::columns::Columns;
-use crate::budget::Budget;
-use crate::record::{Encode, wire};
+use super::columns::SampleColumns;
+use crate::budget::ListBudget;
+use crate::record::{encoded_as, wire};
 use gpumem_model::recording::{
-    Frame, Lifetimes, LineTally, ModuleTally, Points, Sample, StackTally, Tally, Trace, TracedPeak,
+    AllocationTally, Frame, LifetimeClass, LineTally, ModuleTally, Points, Sample, StackTally,
+    Trace, TracedPeak,
 };
 
 /// Steps as columns, as in a frame of samples; everything else by name.
 #[derive(Default)]
 pub(crate) struct WireTrace<T> {
     trace: T,
-    columns: Columns,
+    columns: SampleColumns,
 }
 
 wire! { WireTrace<&Trace> => WireTrace<Trace> {
@@ -33,18 +32,16 @@ wire! { WireTrace<&Trace> => WireTrace<Trace> {
     "lifetimes" => trace.lifetimes,
 }}
 
-impl Encode for Trace {
-    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let steps: Points = self.steps.iter().copied().collect();
-        let columns = (&steps).into();
-        let trace = self;
-        WireTrace { trace, columns }.encode(serializer)
-    }
+encoded_as! {
+    Trace: trace => WireTrace {
+        trace,
+        columns: (&trace.steps.iter().copied().collect::<Points>()).into(),
+    };
 }
 
 impl WireTrace<Trace> {
     /// The frame; in words what does not fit where it is none.
-    pub(crate) fn frame(self, budget: &mut Budget) -> Result<Frame, String> {
+    pub(crate) fn frame(self, budget: &mut ListBudget) -> Result<Frame, String> {
         let mut trace = self.trace;
         let points = self.columns.points();
         let points = points.map_err(|words| format!("trace of run {}: {words}", trace.run.0))?;
@@ -64,7 +61,7 @@ wire! { TracedPeak {
     "from_before" => from_before,
 }}
 
-wire! { Tally {
+wire! { AllocationTally {
     "n_allocations" => n_allocations,
     "allocated" => allocated,
     "retained" => retained,
@@ -88,7 +85,7 @@ wire! { StackTally {
     "tally" => tally,
 }}
 
-wire! { Lifetimes {
+wire! { LifetimeClass {
     sparse "up_to_nanos" => up_to,
     "n_blocks" => n_blocks,
     "bytes" => bytes,

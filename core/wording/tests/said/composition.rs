@@ -1,11 +1,24 @@
 use gpumem_analyzer::testing::{leak, run, session};
 use gpumem_analyzer::*;
 use gpumem_analyzer::{Limit, LimitedBy};
-use gpumem_model::holders::Part as Purpose;
+use gpumem_model::holders::StorageUse as Purpose;
 use gpumem_model::recording::DeviceIdx;
 use gpumem_model::recording::Reading;
 use gpumem_model::units::*;
 use gpumem_wording as wording;
+
+fn bare() -> DeviceSummary {
+    DeviceSummary::now(DeviceIdx(0), &Reading::default())
+}
+
+/// The parts, named and in bytes.
+#[track_caller]
+fn check_parts(parts: &[CompositionPart], expected: &[(&str, u64)]) {
+    let found = parts
+        .iter()
+        .map(|part| (wording::part(part), part.size.get()));
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+}
 
 #[track_caller]
 fn check(levels: [Option<u64>; 5], expected: &[(&str, u64)]) {
@@ -23,14 +36,9 @@ fn check(levels: [Option<u64>; 5], expected: &[(&str, u64)]) {
         device_used,
         limits: limit.into_iter().collect(),
         capacity,
-        ..DeviceSummary::now(DeviceIdx(0), &Reading::default())
+        ..bare()
     };
-    let parts = summary.composition();
-    let found: Vec<(&str, u64)> = parts
-        .iter()
-        .map(|part| (wording::part(part), part.size.get()))
-        .collect();
-    assert_eq!(found, expected);
+    check_parts(&summary.composition(), expected);
 }
 
 #[test]
@@ -53,65 +61,59 @@ fn the_parts_are_what_lies_between_the_levels() {
 }
 
 #[track_caller]
-fn check_purposes(allocated: Option<u64>, found: &[(Purpose, u64)], expected: &[(&str, u64)]) {
-    let summary = DeviceSummary {
-        allocated: allocated.map(Bytes::new),
-        process_used: Some(Bytes::new(50)),
-        ..DeviceSummary::now(DeviceIdx(0), &Reading::default())
-    };
-    let found: Vec<(Purpose, Bytes)> = found
-        .iter()
-        .map(|(purpose, n)| (*purpose, Bytes::new(*n)))
-        .collect();
-    let parts = summary.composition_by_purpose(&found);
-    let parts: Vec<(&str, u64)> = parts
-        .iter()
-        .map(|part| (wording::part(part), part.size.get()))
-        .collect();
-    assert_eq!(parts, expected);
+fn check_purposes(summary: &DeviceSummary, found: &[(Purpose, u64)], expected: &[(&str, u64)]) {
+    let found = found.iter().map(|(purpose, n)| (*purpose, Bytes::new(*n)));
+    let parts = summary.composition_by_purpose(&found.collect::<Vec<_>>());
+    check_parts(&parts, expected);
 }
 
 #[test]
-fn what_is_allocated_is_told_by_what_it_is_for() {
+fn allocated_memory_is_divided_by_purpose() {
     let context = ("cache, context and libraries", 10);
     let model = [(Purpose::Parameters, 30), (Purpose::Unnamed, 4)];
-    check_purposes(
-        Some(40),
-        &model,
-        &[("parameters", 30), ("unnamed", 10), context],
-    );
-    check_purposes(Some(40), &[], &[("unnamed", 40), context]);
-    check_purposes(
-        Some(40),
-        &[(Purpose::Names, 41)],
-        &[("allocated", 40), context],
-    );
-    check_purposes(None, &model, &[("this process", 50)]);
+    let summary = |allocated: Option<u64>| DeviceSummary {
+        allocated: allocated.map(Bytes::new),
+        process_used: Some(Bytes::new(50)),
+        ..bare()
+    };
+    for (allocated, found, expected) in [
+        (
+            Some(40),
+            &model[..],
+            &[("parameters", 30), ("unnamed", 10), context][..],
+        ),
+        (Some(40), &[], &[("unnamed", 40), context]),
+        (
+            Some(40),
+            &[(Purpose::Names, 41)],
+            &[("allocated", 40), context],
+        ),
+        (None, &model, &[("this process", 50)]),
+    ] {
+        check_purposes(&summary(allocated), found, expected);
+    }
 }
 
 #[test]
-fn what_blocks_are_larger_than_asked_for_is_rounding() {
+fn block_sizes_above_requested_bytes_are_rounding() {
     let check = |requested: u64, expected: &[(&str, u64)]| {
         let summary = DeviceSummary {
             allocated: Some(Bytes::new(10_000)),
             requested: Some(Bytes::new(requested)),
-            ..DeviceSummary::now(DeviceIdx(0), &Reading::default())
+            ..bare()
         };
-        let found = [(Purpose::Graphs, 7000), (Purpose::Names, 2000)];
-        let found = found.map(|(purpose, n)| (purpose, Bytes::new(n)));
-        let parts = summary.composition_by_purpose(&found);
-        let parts: Vec<(&str, u64)> = parts
-            .iter()
-            .map(|part| (wording::part(part), part.size.get()))
-            .collect();
-        assert_eq!(parts, expected);
+        check_purposes(
+            &summary,
+            &[(Purpose::Graphs, 7000), (Purpose::Names, 2000)],
+            expected,
+        );
     };
     let (graphs, names) = (("graphs", 7000), ("your names", 2000));
     check(9000, &[graphs, names, ("rounding", 1000)]);
     check(9400, &[graphs, names, ("unnamed", 400), ("rounding", 600)]);
     // Too little for a word of its own.
     check(9995, &[("graphs", 7005), names, ("unnamed", 995)]);
-    // What was asked for is less than what was found: the look was at another instant.
+    // Requested bytes are fewer than the look's: it was at another instant.
     check(8000, &[graphs, names, ("rounding", 1000)]);
 }
 

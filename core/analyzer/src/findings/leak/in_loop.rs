@@ -1,9 +1,11 @@
 //! What is different if the steps that grow are iterations of a loop that nobody has marked.
 
 use super::super::decision::{Intent, LoopFacts};
-use super::super::held::{self, Growers, Looks, MIN_ENTRIES};
+use super::super::growing_holders::{self, GrowingHolders, Looks, MIN_ENTRIES};
 use super::super::suggest;
-use super::{Context, Details, Finding, Growth, Judged, STILL_THERE, State, StepSeries};
+use super::{
+    Context, Finding, FindingDetails, Growth, GrowthVerdict, Judged, STILL_THERE, StepSeries,
+};
 use crate::loop_place::LoopUnit;
 use crate::reason::Reason;
 use gpumem_heap::{Uses, is_data};
@@ -11,34 +13,39 @@ use gpumem_model::holders::{Holder, Keeper};
 use gpumem_model::recording::Run;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
-/// What grows from run to run and from iteration to iteration is told once: of the runs, if they are enough.
+/// Growth by run and by iteration is reported once: by run, if there are enough runs.
 pub(super) fn tell_once(findings: &mut Vec<Finding>) {
     let cell = |it: &Finding| it.cell.as_ref().map(|cell| cell.idx);
-    let grows = |it: &Finding| matches!(it.state, Some(State::Leak | State::Suspected));
-    let of_runs = |it: &Finding| matches!(&it.details, Details::Growth(of) if !of.steps);
+    let grows = |it: &Finding| {
+        matches!(
+            it.state,
+            Some(GrowthVerdict::Leak | GrowthVerdict::Suspected)
+        )
+    };
+    let of_runs = |it: &Finding| matches!(&it.details, FindingDetails::Growth(of) if !of.steps);
     let is_same = |a: &Finding, b: &Finding| (cell(a), a.device) == (cell(b), b.device);
     let (in_loops, others): (Vec<Finding>, Vec<Finding>) =
         findings.drain(..).partition(|it| it.in_loop().is_some());
-    let is_told = |it: &&Finding| {
+    let is_reported = |it: &&Finding| {
         let mut of_runs = others.iter().filter(|other| of_runs(other) && grows(other));
         of_runs.any(|other| is_same(it, other))
     };
-    let mut told: Vec<Finding> = Vec::new();
-    for finding in in_loops.iter().filter(|it| !is_told(it)) {
+    let mut merged: Vec<Finding> = Vec::new();
+    for finding in in_loops.iter().filter(|it| !is_reported(it)) {
         // Loops that no stack has shown in each other see the same name grow.
-        let same = told.iter_mut().find(|it| is_of_one_name(it, finding));
+        let same = merged.iter_mut().find(|it| is_of_one_name(it, finding));
         match same {
             Some(same) if rank(finding) > rank(same) => *same = finding.clone(),
             Some(_) => {}
-            None => told.push(finding.clone()),
+            None => merged.push(finding.clone()),
         }
     }
-    let is_early = |it: &Finding| it.state == Some(State::NotEnoughData) && of_runs(it);
+    let is_early = |it: &Finding| it.state == Some(GrowthVerdict::NotEnoughData) && of_runs(it);
     let others = others
         .into_iter()
-        .filter(|it| !is_early(it) || !told.iter().any(|of_loop| is_same(it, of_loop)));
+        .filter(|it| !is_early(it) || !merged.iter().any(|of_loop| is_same(it, of_loop)));
     findings.extend(others);
-    findings.extend(told);
+    findings.extend(merged);
 }
 
 /// Both are of the run's loops, and of what one name has.
@@ -79,14 +86,14 @@ const MOST_AFTER: f64 = 0.5;
 
 /// A name was filled in a run that gave it this share of what it has, …
 const FILLED: f64 = 0.8;
-/// … and at most so many entries in each iteration: an output, a loss and what belongs to them.
+/// … and at most this many entries in each iteration: an output, a loss and related values.
 const MAX_ENTRIES_EACH: u64 = 4;
-/// Iterations that were counted may have taken so many times as long as those before.
+/// Counted iterations may have taken this many times as long as earlier ones.
 const SLOWER: f64 = 1.25;
-/// If the loop may have turned so many times as often as it was counted, an average says little.
+/// If the loop may have iterated this many times as often as counted, an average says little.
 const UNCOUNTED: f64 = 1.3;
 
-/// What a function keeps until it returns is worth a word from so many bytes on.
+/// Memory that a function keeps until it returns is reported from this size on.
 const MUCH_RETURNED: Bytes = Bytes::mib(64);
 
 impl Judged {
@@ -94,8 +101,13 @@ impl Judged {
     /// run goes on, of what its end has given back, and where the look after it had no answer.
     pub(super) fn take_growers(&mut self, context: Context<'_>, kept: Bytes) {
         let (runs, device) = (&self.runs, self.key.device);
-        let growers = |looks| held::growers(context, runs, device, self.steps, kept, looks);
         let last = runs.last().filter(|_| self.in_loop.is_some());
+        // The loop's levels begin when it was found; iterations of a fast one are missing at its end, too.
+        let end = last.and_then(|run| context.rows.row(*run, device)?.after);
+        let since_start = end.map_or(Bytes::ZERO, |end| end.saturating_sub(self.start));
+        let steps_grew = self.steps.then_some(kept.max(since_start));
+        let growers =
+            |looks| growing_holders::from_looks(context, runs, device, steps_grew, kept, looks);
         let goes_on = last.is_some_and(|run| context.recording.run(*run).ended.is_none());
         let series = (&**runs, device, self.steps.then_some(self.n_runs));
         let after = growers(Looks::AfterRuns);
@@ -124,7 +136,10 @@ impl Judged {
     pub(super) fn take_rate_of_filled_name(&mut self, context: Context<'_>, kept: Bytes) -> bool {
         let in_loop = self.in_loop.as_ref();
         let is_counted = in_loop.is_some_and(|it| it.unit != LoopUnit::Second);
-        let is_unclear = matches!(self.growth.state, State::NotEnoughData | State::Stable);
+        let is_unclear = matches!(
+            self.growth.state,
+            GrowthVerdict::NotEnoughData | GrowthVerdict::Stable
+        );
         let first = self.growers.holders.first();
         let first = first.filter(|_| is_counted && is_unclear);
         let first = first.filter(|_| is_most(&self.growers, MOST_AFTER, kept));
@@ -168,7 +183,7 @@ impl Judged {
         let device = context.recording.device(self.key.device);
         Some(LoopFacts {
             is_filled,
-            is_steady: self.grew_each_time() && self.n_chances >= held::ENOUGH_RUNS,
+            is_steady: self.grew_each_time() && self.n_chances >= growing_holders::ENOUGH_RUNS,
             has_most: is_most(&self.growers, most, kept),
             has_graph: first.is_some_and(|it| it.traits.graph > Bytes::ZERO),
             is_host: !device.kind.is_accelerator(),
@@ -178,7 +193,7 @@ impl Judged {
         })
     }
 
-    /// The user has not asked about a loop: what cells do with the name tells whether it is there to collect.
+    /// The user did not ask about a loop: the cells' use of the name decides whether it is there to collect.
     pub(super) fn intent_in_loop(&self, context: Context<'_>, is_accident: bool) -> Option<Intent> {
         self.in_loop.as_ref()?;
         let recording = context.recording;
@@ -198,7 +213,7 @@ impl Judged {
 
     /// The rate of a loop that grows is what its name, or each of its tensors, has.
     pub(super) fn take_rate_of_loop(&mut self, context: Context<'_>) {
-        let grows = matches!(self.state, State::Leak | State::Suspected);
+        let grows = matches!(self.state, GrowthVerdict::Leak | GrowthVerdict::Suspected);
         let grows = grows && self.reason != Reason::WaitsForCollector;
         let first = self.growers.holders.first();
         let Some(first) = first.filter(|_| grows && self.in_loop.is_some()) else {
@@ -225,8 +240,8 @@ impl Judged {
         self.set_rate(each);
     }
 
-    /// What a name has more after each iteration, if the run filled it with so many entries in each. Of the
-    /// numbers that may be, the one that the levels come closest to.
+    /// A name's growth by iteration, if the run filled it with the same number of entries in each: the possible number
+    /// that is closest to the levels.
     fn each_iteration(&self, context: Context<'_>, holder: &Holder) -> Option<ByteDelta> {
         let n_counted = self.n_runs as u64;
         let grown = holder.grown?.as_f64();
@@ -314,7 +329,7 @@ fn run_time(run: &Run) -> Option<Nanos> {
 }
 
 /// The first of them has this share of what was kept.
-fn is_most(growers: &Growers, share: f64, kept: Bytes) -> bool {
+fn is_most(growers: &GrowingHolders, share: f64, kept: Bytes) -> bool {
     let first = growers.holders.first();
     let grown = first.and_then(|holder| holder.grown);
     grown.is_some_and(|grown| grown.as_f64() >= share * kept.as_f64())

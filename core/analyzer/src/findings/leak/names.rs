@@ -1,13 +1,13 @@
 //! Growth of names, whichever cells add to them.
 
-use super::super::held::{self, Looks};
+use super::super::growing_holders::{self, Looks};
 use super::super::suggest;
 use super::super::{Finding, FindingKind};
-use super::{Growers, Judged, found, n_positive, reaches};
+use super::{GrowingHolders, Judged, found, n_positive, reaches};
 use crate::context::Context;
-use crate::growth::State;
-use crate::names::{self, GrowingNames, NameKey, Names};
-use crate::series::Key;
+use crate::growth::GrowthVerdict;
+use crate::names::{self, GrowingNames, NameHistory, NameKey};
+use crate::series::SeriesKey;
 use crate::stats_cache::StatsCache;
 use gpumem_heap::Uses;
 use gpumem_model::holders::variable_of;
@@ -36,18 +36,20 @@ pub(crate) fn add_names(context: Context<'_>, findings: &mut Vec<Finding>, stats
             .first()
             .map(|holder| names.key(it.device, holder))
     };
-    let is_early = |it: &Finding| it.state == Some(State::NotEnoughData);
+    let is_early = |it: &Finding| it.state == Some(GrowthVerdict::NotEnoughData);
     let (early, late): (Vec<Finding>, Vec<Finding>) = findings.drain(..).partition(is_early);
     let mut growing = growing_names(context, None);
     growing.retain(|growing| {
         let first = growing.names.first();
-        first.is_some_and(|(name, _)| !held::is_told(names, &late, growing.device, name))
+        first.is_some_and(|(name, _)| {
+            !growing_holders::is_reported(names, &late, growing.device, name)
+        })
     });
     let judged = growing.iter();
     let judged = judged.filter_map(|growing| judged_names(context, growing, stats));
     let mut found = found(context, judged.collect());
     found.retain(|it| {
-        let is_told = |name: NameKey| held::is_told(names, &early, it.device, &name);
+        let is_told = |name: NameKey| growing_holders::is_reported(names, &early, it.device, &name);
         !is_early(it) || !first(it).is_some_and(is_told)
     });
     // What a cell adds to a name, its series has not settled, and needs no more runs.
@@ -66,13 +68,13 @@ pub(crate) fn add_names(context: Context<'_>, findings: &mut Vec<Finding>, stats
             has_settled || is_whole || is_unnamed || (is_early(it) && first(by) == first(it))
         })
     };
-    let told = early.into_iter().chain(late);
-    findings.extend(told.filter(|it| !is_overruled(it)));
+    let reported = early.into_iter().chain(late);
+    findings.extend(reported.filter(|it| !is_overruled(it)));
     findings.extend(found);
 }
 
 /// The first holder of `it` is the object of which `by` names a branch.
-fn is_whole_of(names: &Names, it: &Finding, by: &Finding) -> bool {
+fn is_whole_of(names: &NameHistory, it: &Finding, by: &Finding) -> bool {
     let first = |of: &Finding| Some(names.key(of.device, of.holders.first()?));
     let (Some(it), Some(by)) = (first(it), first(by)) else {
         return false;
@@ -84,7 +86,7 @@ impl Judged {
     /// However little it is: runs enough for a verdict, and either a sign of an accident, or no cell reads what
     /// the name collects.
     fn is_certain(&self, context: Context<'_>) -> bool {
-        let grows = matches!(self.state, State::Leak | State::Suspected);
+        let grows = matches!(self.state, GrowthVerdict::Leak | GrowthVerdict::Suspected);
         let last = self.runs.last().filter(|_| grows);
         let holder = self.growers.holders.first();
         last.zip(holder).is_some_and(|(run, holder)| {
@@ -105,14 +107,14 @@ fn judged_names(
     let course = std::iter::once(&growing.start).chain(&growing.levels);
     let course: Vec<Bytes> = course.copied().collect();
     let growth = stats.judged(&growing.levels, least, context.rules);
-    let key = Key::of(context.recording, context.paths, first, growing.device);
+    let key = SeriesKey::new(context.recording, context.paths, first, growing.device);
     let metric = context.summary(growing.device)?.metric;
     let levels = (growing.start, growing.levels.clone());
     let mut judged = Judged {
         runs: growing.runs.clone(),
         n_grown: n_positive(course.windows(2).map(|pair| pair[1].since(pair[0]))),
         name: growing.names.first().map(|((_, name), _)| name.clone()),
-        growers: Growers::of_names(context, growing),
+        growers: GrowingHolders::of_names(context, growing),
         looks: Looks::AfterRuns,
         begins_anew: growing.begin_anew,
         ..Judged::new(key, metric, growth, levels, least)

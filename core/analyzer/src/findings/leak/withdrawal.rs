@@ -16,7 +16,7 @@ impl Judged {
             || recording.runs()[last.idx.get() + 1..].iter().any(|run| {
                 run.kind == RunKind::Cell && run.cell == last.cell && run.revision != last.revision
             });
-        let mut of_device = rows.of(self.key.device);
+        let mut of_device = rows.for_device(self.key.device);
         let level_now = of_device
             .rfind(|row| row.metric == self.metric)
             .filter(|row| row.run > last.idx)
@@ -28,9 +28,15 @@ impl Judged {
             .and_then(|row| row.after)
             .map_or(self.start, |after| after.saturating_sub(nearly_all));
         let nearly_start = self.start + Bytes::new(kept.get() / 10);
+        let has_let_go = self.has_let_go(context);
         match level_now {
-            _ if self.has_let_go(context) => Some(Withdrawn::GivenBack),
-            Some(level) if level <= nearly_start.max(left_after_it) => Some(Withdrawn::GivenBack),
+            _ if has_let_go == Some(true) && !self.steps => Some(Withdrawn::GivenBack),
+            // If the name still has it, the level fell by what others freed.
+            Some(level)
+                if level <= nearly_start.max(left_after_it) && has_let_go != Some(false) =>
+            {
+                Some(Withdrawn::GivenBack)
+            }
             _ if is_edited => Some(Withdrawn::Edited),
             _ => None,
         }
@@ -47,19 +53,16 @@ impl Judged {
         of_growth != self.runs.last().map(revision)
     }
 
-    /// A look after its last run found less than half of what the name had gained.
-    fn has_let_go(&self, context: Context<'_>) -> bool {
+    /// Whether the latest look, if it is after its last run, found less than half of what the name had gained.
+    fn has_let_go(&self, context: Context<'_>) -> Option<bool> {
         let (device, recording) = (self.key.device, context.recording);
         let latest = recording.latest_holders(device).map(|(run, _)| run);
-        let latest = latest.filter(|run| self.runs.last().is_some_and(|last| run > last));
-        let first = self.growers.holders.first();
-        let Some((run, holder)) = latest.zip(first).filter(|_| !self.steps) else {
-            return false;
-        };
+        let run = latest.filter(|run| self.runs.last().is_some_and(|last| run > last))?;
+        let holder = self.growers.holders.first()?;
         let name = context.names.key(device, holder);
-        let level = context.names.level(device, &name, run);
+        let left = context.names.level(device, &name, run)?;
         let gained = holder.grown.unwrap_or_default();
-        level.is_some_and(|left| left.as_f64() < STILL_THERE * gained.as_f64())
+        Some(left.as_f64() < STILL_THERE * gained.as_f64())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::oom_cause::{Cause, HeldByError};
+use super::super::oom_cause::{HeldByError, OomCause};
 use super::super::suggest;
 use super::Case;
 use crate::idle;
@@ -27,7 +27,7 @@ const STATE: &str = ".state[";
 /// An optimizer whose state is new by this share has taken its first step.
 const NEW: f64 = 0.8;
 
-/// A variable of a function collects, rather than computes, from so many tensors on.
+/// From this many tensors on, a function's variable collects rather than computes.
 const MANY: u64 = 8;
 
 /// Queues of Python, which threads fill ahead.
@@ -41,9 +41,9 @@ const EVALUATES: [&str; 10] = [
 ];
 
 /// The most decisive first; none only where the cell went on, and nothing is known that it could do better.
-pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
-    let is_enough = |it: &Cause| short(case).is_some_and(|missing| it.frees() >= Some(missing));
-    let mut causes: Vec<Cause> = [
+pub(super) fn of_case(case: &Case<'_>) -> Vec<OomCause> {
+    let is_enough = |it: &OomCause| short(case).is_some_and(|missing| it.frees() >= Some(missing));
+    let mut causes: Vec<OomCause> = [
         too_large(case),
         limited(case),
         fragmented(case),
@@ -60,7 +60,8 @@ pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
     .flatten()
     .collect();
     // What is unused may still be wanted, and pieces may be as usual: last.
-    let never_fits = |it: &Cause| matches!(it, Cause::TooLarge { .. } | Cause::Limited { .. });
+    let never_fits =
+        |it: &OomCause| matches!(it, OomCause::TooLarge { .. } | OomCause::Limited { .. });
     if !causes.iter().any(never_fits) {
         causes.extend(unused(case));
     }
@@ -71,38 +72,38 @@ pub(super) fn of_case(case: &Case<'_>) -> Vec<Cause> {
         causes.extend(together(case));
     }
     if causes.is_empty() && !case.survived() {
-        causes.push(Cause::SmallerStep);
+        causes.push(OomCause::SmallerStep);
     }
     causes.extend(traceback(case));
-    causes.extend(case.elsewhere.then_some(Cause::Unread));
+    causes.extend(case.elsewhere.then_some(OomCause::Unread));
     causes
 }
 
-fn too_large(case: &Case<'_>) -> Option<Cause> {
+fn too_large(case: &Case<'_>) -> Option<OomCause> {
     let (wanted, room) = (case.figures().wanted?, case.room()?);
-    (wanted > room).then_some(Cause::TooLarge { room })
+    (wanted > room).then_some(OomCause::TooLarge { room })
 }
 
-fn limited(case: &Case<'_>) -> Option<Cause> {
+fn limited(case: &Case<'_>) -> Option<OomCause> {
     let (wanted, limit) = (case.figures().wanted?, case.limit()?);
     let is_enough = case.free().is_none_or(|free| free >= wanted);
-    (is_enough && wanted <= limit).then_some(Cause::Limited { limit })
+    (is_enough && wanted <= limit).then_some(OomCause::Limited { limit })
 }
 
 /// The cache alone had enough.
-fn fragmented(case: &Case<'_>) -> Option<Cause> {
+fn fragmented(case: &Case<'_>) -> Option<OomCause> {
     let wanted = case.figures().wanted?;
     pieces(case).filter(|_| case.unallocated().is_some_and(|it| it >= wanted))
 }
 
 /// The cache had enough together with what was free beside it, and takes a good part of the device.
-fn in_pieces(case: &Case<'_>) -> Option<Cause> {
+fn in_pieces(case: &Case<'_>) -> Option<OomCause> {
     let (missing, room, unallocated) = (case.missing()?, case.room()?, case.unallocated()?);
     let is_much = unallocated.as_f64() >= MUCH_IN_PIECES * room.as_f64();
     pieces(case).filter(|_| is_much && missing > Bytes::ZERO && unallocated >= missing)
 }
 
-fn pieces(case: &Case<'_>) -> Option<Cause> {
+fn pieces(case: &Case<'_>) -> Option<OomCause> {
     let (wanted, unallocated) = (case.figures().wanted?, case.unallocated()?);
     let largest = case.figures().largest_free;
     if largest.is_some_and(|largest| largest >= wanted) {
@@ -110,7 +111,7 @@ fn pieces(case: &Case<'_>) -> Option<Cause> {
     }
     let is_torch = matches!(case.oom.framework, None | Some(Framework::Torch));
     let is_movable = largest.is_none_or(|largest| largest >= EXPANDABLE_PAGE);
-    Some(Cause::Fragmented {
+    Some(OomCause::Fragmented {
         unallocated,
         largest,
         can_expand: is_torch
@@ -120,16 +121,16 @@ fn pieces(case: &Case<'_>) -> Option<Cause> {
 }
 
 /// What is enough only together, the cheapest first: of what costs nothing up to what somebody may need.
-fn together(case: &Case<'_>) -> Vec<Cause> {
+fn together(case: &Case<'_>) -> Vec<OomCause> {
     let Some(missing) = short(case) else {
         return Vec::new();
     };
     let cheap = cached_elsewhere(case).into_iter().chain(outputs(case));
-    let mut found: Vec<Cause> = cheap
+    let mut found: Vec<OomCause> = cheap
         .chain(idle(case))
         .chain(other_processes(case))
         .collect();
-    let size = |it: &Cause| it.frees().unwrap_or_default();
+    let size = |it: &OomCause| it.frees().unwrap_or_default();
     let mut sum: Bytes = found.iter().map(size).sum();
     if sum < missing {
         return Vec::new();
@@ -145,11 +146,11 @@ fn together(case: &Case<'_>) -> Vec<Cause> {
     found
 }
 
-fn cached_elsewhere(case: &Case<'_>) -> Option<Cause> {
+fn cached_elsewhere(case: &Case<'_>) -> Option<OomCause> {
     if case.is_limited() {
         return None;
     }
-    let asked = case.oom.framework.map(Framework::name);
+    let requester = case.oom.framework.map(Framework::name);
     let unused = |levels: &AllocatorLevels| {
         let (reserved, allocated) = (levels.reserved.known()?, levels.allocated.known()?);
         Some(reserved.saturating_sub(allocated))
@@ -159,23 +160,23 @@ fn cached_elsewhere(case: &Case<'_>) -> Option<Cause> {
     let (source, cached) = after
         .allocators
         .iter()
-        .filter(|levels| can_release(levels.source) && Some(levels.source.name()) != asked)
+        .filter(|levels| can_release(levels.source) && Some(levels.source.name()) != requester)
         .filter_map(|levels| Some((levels.source, unused(levels)?)))
         .max_by_key(|(_, cached)| *cached)?;
-    Some(Cause::CachedElsewhere { source, cached })
+    Some(OomCause::CachedElsewhere { source, cached })
 }
 
-fn other_processes(case: &Case<'_>) -> Option<Cause> {
+fn other_processes(case: &Case<'_>) -> Option<OomCause> {
     let (used, who) = case.others();
     let used = used.filter(|_| !case.is_limited())?;
-    Some(Cause::OtherProcesses {
+    Some(OomCause::OtherProcesses {
         used,
         pids: who.iter().map(|it| it.pid).collect(),
     })
 }
 
-fn collected(case: &Case<'_>) -> Option<Cause> {
-    let of_name = collecting_holder(case).map(|holder| Cause::Collected {
+fn collected(case: &Case<'_>) -> Option<OomCause> {
+    let of_name = collecting_holder(case).map(|holder| OomCause::Collected {
         kept: holder.grown.unwrap_or_default().magnitude(),
         name: holder.name.clone(),
     });
@@ -184,7 +185,7 @@ fn collected(case: &Case<'_>) -> Option<Cause> {
 
 /// What a local variable of a function that failed has, no variable of the notebook's does: it came about in
 /// this very run.
-fn collected_in_function(case: &Case<'_>) -> Option<Cause> {
+fn collected_in_function(case: &Case<'_>) -> Option<OomCause> {
     let least = case
         .missing()
         .max(case.figures().wanted)?
@@ -194,7 +195,7 @@ fn collected_in_function(case: &Case<'_>) -> Option<Cause> {
         is_of_frame && it.name.contains(" in ")
     };
     let holder = case.oom.holders.iter().find(is_local)?;
-    (holder.n_storages >= MANY && holder.used >= least).then(|| Cause::Collected {
+    (holder.n_storages >= MANY && holder.used >= least).then(|| OomCause::Collected {
         kept: holder.used,
         name: holder.name.clone(),
     })
@@ -218,10 +219,10 @@ pub(super) fn collecting_holder<'a>(case: &Case<'a>) -> Option<&'a Holder> {
     look.roots.iter().filter(is_one).max_by_key(|it| grown(it))
 }
 
-fn old_copy(case: &Case<'_>) -> Option<Cause> {
+fn old_copy(case: &Case<'_>) -> Option<OomCause> {
     let run = case.outermost;
     let missing = case.missing()?;
-    let earlier = case.rows.of(case.device).rev().filter(|row| {
+    let earlier = case.rows.for_device(case.device).rev().filter(|row| {
         let other = case.recording.run(row.run);
         row.run < run.idx && other.revision == run.revision
     });
@@ -241,13 +242,13 @@ fn old_copy(case: &Case<'_>) -> Option<Cause> {
     let most = names.iter().max_by_key(|name| held(name));
     let name = most.filter(|_| case.oom.holders.is_empty() || most.and_then(held) >= Some(kept));
     let name = *name?;
-    (is_still_there && missing > Bytes::ZERO && kept >= missing).then(|| Cause::OldCopy {
+    (is_still_there && missing > Bytes::ZERO && kept >= missing).then(|| OomCause::OldCopy {
         kept,
         name: name.to_owned(),
     })
 }
 
-fn earlier_error(case: &Case<'_>) -> Option<Cause> {
+fn earlier_error(case: &Case<'_>) -> Option<OomCause> {
     let missing = case.missing()?;
     let runs = &case.recording.runs()[..case.outermost.idx.get()];
     let mut outermost = runs.iter().rev().filter(|run| run.parent.is_none());
@@ -256,13 +257,13 @@ fn earlier_error(case: &Case<'_>) -> Option<Cause> {
     let kept = row.kept_alone();
     let kept = kept.filter(|kept| *kept > ByteDelta::ZERO)?.magnitude();
     let is_still_there = case.row()?.before? >= row.after?;
-    (is_still_there && missing > Bytes::ZERO && kept >= missing).then_some(Cause::EarlierError {
+    (is_still_there && missing > Bytes::ZERO && kept >= missing).then_some(OomCause::EarlierError {
         execution_count: failed.execution_count,
         kept,
     })
 }
 
-fn traceback(case: &Case<'_>) -> Option<Cause> {
+fn traceback(case: &Case<'_>) -> Option<OomCause> {
     if case.survived() {
         return None;
     }
@@ -284,15 +285,15 @@ fn traceback(case: &Case<'_>) -> Option<Cause> {
             None => HeldByError::Unknown,
         },
     };
-    Some(Cause::Traceback { kept })
+    Some(OomCause::Traceback { kept })
 }
 
-fn outputs(case: &Case<'_>) -> Option<Cause> {
+fn outputs(case: &Case<'_>) -> Option<OomCause> {
     let held = case.held_as(RootKind::OutputHistory)?;
-    Some(Cause::Outputs { held })
+    Some(OomCause::Outputs { held })
 }
 
-fn optimizer_state(case: &Case<'_>) -> Option<Cause> {
+fn optimizer_state(case: &Case<'_>) -> Option<OomCause> {
     let missing = short(case)?;
     let (run, device) = (case.outermost.idx, case.device);
     let (name, now) = largest_state(case.recording.holders(run, device)?)?;
@@ -300,7 +301,7 @@ fn optimizer_state(case: &Case<'_>) -> Option<Cause> {
     let before = before.and_then(|(_, look)| largest_state(look));
     let before = before.map_or(Bytes::ZERO, |(_, size)| size);
     let kept = now.saturating_sub(before);
-    (kept >= missing && kept.as_f64() >= NEW * now.as_f64()).then(|| Cause::OptimizerState {
+    (kept >= missing && kept.as_f64() >= NEW * now.as_f64()).then(|| OomCause::OptimizerState {
         kept,
         name: name.to_owned(),
     })
@@ -321,7 +322,7 @@ fn largest_state(look: &DeviceHolders) -> Option<(&str, Bytes)> {
     states.max_by_key(|(_, size)| *size)
 }
 
-fn no_backward(case: &Case<'_>) -> Option<Cause> {
+fn no_backward(case: &Case<'_>) -> Option<OomCause> {
     let missing = short(case)?;
     let look = case.recording.holders(case.outermost.idx, case.device)?;
     // A graph of an earlier run is not this one's.
@@ -335,7 +336,7 @@ fn no_backward(case: &Case<'_>) -> Option<Cause> {
         code.iter()
             .any(|it| words.iter().any(|word| it.contains(word)))
     };
-    (kept >= missing && has(&EVALUATES) && !has(&TRAINS)).then(|| Cause::NoBackward {
+    (kept >= missing && has(&EVALUATES) && !has(&TRAINS)).then(|| OomCause::NoBackward {
         kept,
         framework: suggest::framework(case.recording, case.device),
     })
@@ -343,7 +344,7 @@ fn no_backward(case: &Case<'_>) -> Option<Cause> {
 
 /// Of the variables that would be enough, the one that is unused for longest, data first: neither this run's
 /// cell nor the one before uses it.
-fn unused(case: &Case<'_>) -> Option<Cause> {
+fn unused(case: &Case<'_>) -> Option<OomCause> {
     let missing = short(case)?;
     let look = case.recording.holders(case.outermost.idx, case.device)?;
     let reads = NameReads::new(case.recording)?;
@@ -361,7 +362,7 @@ fn unused(case: &Case<'_>) -> Option<Cause> {
     };
     let longest = unused.min_by_key(|(run, names, kept)| (*run, !is_of_data(names), *kept));
     let (run, names, kept) = longest?;
-    Some(Cause::Unused {
+    Some(OomCause::Unused {
         kept,
         twin: idle::twin(look, &names).cloned(),
         name: names.join(", "),
@@ -370,7 +371,7 @@ fn unused(case: &Case<'_>) -> Option<Cause> {
 }
 
 /// What no cell had read for a while when the run failed, the longest unread first; of two twins, one.
-fn idle(case: &Case<'_>) -> Vec<Cause> {
+fn idle(case: &Case<'_>) -> Vec<OomCause> {
     let run = case.outermost.idx;
     let look = case.recording.holders(run, case.device);
     let Some((look, capacity)) = look.zip(case.room()) else {
@@ -389,7 +390,7 @@ fn idle(case: &Case<'_>) -> Vec<Cause> {
         }
         is_left
     });
-    let cause = |it: idle::IdleMemory| Cause::Unused {
+    let cause = |it: idle::IdleMemory| OomCause::Unused {
         kept: it.n_bytes,
         name: it.names.join(", "),
         execution_count: case.recording.run(it.last_use.run).execution_count,

@@ -2,8 +2,8 @@
 
 use crate::testing::{Play, held, run, session};
 use crate::{
-    Cause, Details, Finding, FindingKind, HeldByError, OomBreakdown, OomPart, OomShare, Reason,
-    Rules, Severity, Withdrawn, analyze,
+    Finding, FindingDetails, FindingKind, HeldByError, OomBreakdown, OomCause, OomPart, OomShare,
+    Reason, Rules, Severity, Withdrawn, analyze,
 };
 use gpumem_model::holders::{DeviceHolders, Holder, RootKind, SharedMemory, Twin};
 use gpumem_model::recording::{
@@ -40,14 +40,14 @@ fn recorded_in(
     let is_out = |status| status == Status::OutOfMemory;
     let failed = recording.runs().iter().rfind(|run| is_out(run.status));
     let mut failed = failed.expect("one that ran out").clone();
-    let told = parse(message);
+    let parsed = parse(message);
     let mut oom = OutOfMemory {
         at: Nanos::ZERO,
         device: None,
-        names_accelerator: told.as_ref().is_some_and(OomMessage::names_accelerator),
-        framework: told.as_ref().and_then(|told| told.framework),
+        names_accelerator: parsed.as_ref().is_some_and(OomMessage::names_accelerator),
+        framework: parsed.as_ref().and_then(|parsed| parsed.framework),
         survived: false,
-        figures: told.map_or_else(OomFigures::default, |told| told.figures),
+        figures: parsed.map_or_else(OomFigures::default, |parsed| parsed.figures),
         holders: Vec::new(),
         message: Some(message.to_owned()),
     };
@@ -72,13 +72,13 @@ fn finding(recording: &Recording) -> Finding {
 
 fn breakdown(recording: &Recording) -> OomBreakdown {
     match finding(recording).details {
-        Details::OutOfMemory(breakdown) => *breakdown,
+        FindingDetails::OutOfMemory(breakdown) => *breakdown,
         other => panic!("{other:?}"),
     }
 }
 
 #[track_caller]
-fn check_causes(recording: &Recording, expected: &[Cause]) {
+fn check_causes(recording: &Recording, expected: &[OomCause]) {
     assert_eq!(breakdown(recording).causes, expected);
 }
 
@@ -91,12 +91,12 @@ const TORCH: &str = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a
 
 #[test]
 fn nothing_helps_but_a_smaller_step() {
-    let told = format!(
+    let message = format!(
         "{TORCH}Including non-PyTorch memory, this process has 15.50 GiB memory in use. Of the \
          allocated memory 15.00 GiB is allocated by PyTorch, and 100.00 MiB is reserved by PyTorch \
          but unallocated."
     );
-    let recording = recorded(&[out(0)], &told, |_| {});
+    let recording = recorded(&[out(0)], &message, |_| {});
     assert_eq!(finding(&recording).severity, Severity::Critical);
     let found = breakdown(&recording);
     let parts = [
@@ -110,13 +110,13 @@ fn nothing_helps_but_a_smaller_step() {
         found.parts,
         parts.map(|(part, size)| OomShare { part, size })
     );
-    assert_eq!(found.causes, [Cause::SmallerStep]);
+    assert_eq!(found.causes, [OomCause::SmallerStep]);
 }
 
 #[test]
-fn what_was_there_is_told_in_parts() {
-    let told = format!("{TORCH}Of the allocated memory 15.00 GiB is allocated by PyTorch");
-    let breakdown = breakdown(&recorded(&[out(0)], &told, |_| {}));
+fn the_levels_are_divided_into_parts() {
+    let message = format!("{TORCH}Of the allocated memory 15.00 GiB is allocated by PyTorch");
+    let breakdown = breakdown(&recorded(&[out(0)], &message, |_| {}));
     let parts = [OomPart::Tensors, OomPart::Cache, OomPart::Free].map(|it| breakdown.part(it));
     let expected = [Some(Bytes::gib(15)), None, Some(Bytes::mib(512))];
     assert_eq!(parts, expected);
@@ -132,54 +132,60 @@ fn what_was_there_is_told_in_parts() {
 fn the_traceback_keeps_what_the_failed_frames_held() {
     let recording = recorded(&[out(600)], TORCH, |_| {});
     let kept = HeldByError::UpTo(Bytes::mib(600));
-    check_causes(&recording, &[Cause::SmallerStep, Cause::Traceback { kept }]);
+    check_causes(
+        &recording,
+        &[OomCause::SmallerStep, OomCause::Traceback { kept }],
+    );
     let replaced = recorded(&[out(600), run(0).status(Status::Error)], TORCH, |_| {});
-    check_causes(&replaced, &[Cause::SmallerStep]);
+    check_causes(&replaced, &[OomCause::SmallerStep]);
 }
 
 #[test]
 fn what_an_earlier_error_held_would_have_been_enough() {
     let recording = recorded(&[out(1600), out(0)], TORCH, |_| {});
-    let earlier = Cause::EarlierError {
+    let earlier = OomCause::EarlierError {
         execution_count: Some(2),
         kept: Bytes::mib(1600),
     };
     check_causes(&recording, &[earlier]);
     let given_back = [out(1600), run(-1600), out(0)];
-    check_causes(&recorded(&given_back, TORCH, |_| {}), &[Cause::SmallerStep]);
+    check_causes(
+        &recorded(&given_back, TORCH, |_| {}),
+        &[OomCause::SmallerStep],
+    );
 }
 
 #[test]
 fn pieces_of_the_cache_would_have_been_enough() {
-    let told = format!(
+    let message = format!(
         "{TORCH}Of the allocated memory 12.00 GiB is allocated by PyTorch, and 3.00 GiB is \
          reserved by PyTorch but unallocated."
     );
-    let recording = recorded(&[out(0)], &told, |oom| {
+    let recording = recorded(&[out(0)], &message, |oom| {
         oom.figures.largest_free = Some(Bytes::gib(1));
     });
-    let fragmented = Cause::Fragmented {
+    let fragmented = OomCause::Fragmented {
         unallocated: Bytes::gib(3),
         largest: Some(Bytes::gib(1)),
         can_expand: false,
     };
     check_causes(&recording, &[fragmented]);
-    let fits = recorded(&[out(0)], &told, |oom| {
+    let fits = recorded(&[out(0)], &message, |oom| {
         oom.figures.largest_free = Some(Bytes::gib(2));
     });
-    check_causes(&fits, &[Cause::SmallerStep]);
+    check_causes(&fits, &[OomCause::SmallerStep]);
 }
 
 #[test]
-fn other_processes_are_told_by_their_numbers() {
-    let told = format!(
+fn other_processes_are_named_by_their_ids() {
+    let message = format!(
         "{TORCH}Process 41 has 5.00 GiB memory in use. Process 42 has 10.00 GiB memory in use. Of \
          the allocated memory 8.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by \
          PyTorch but unallocated."
     );
     // The container hides that 42 is this very process.
-    let recording = recorded(&[out(0)], &told, |_| {});
-    let others = Cause::OtherProcesses {
+    let recording = recorded(&[out(0)], &message, |_| {});
+    let others = OomCause::OtherProcesses {
         used: Bytes::gib(5),
         pids: vec![41],
     };
@@ -189,7 +195,7 @@ fn other_processes_are_told_by_their_numbers() {
 #[test]
 fn the_old_copy_was_still_held() {
     let recording = recorded(&[run(1600), out(0)], TORCH, |_| {});
-    let copy = Cause::OldCopy {
+    let copy = OomCause::OldCopy {
         kept: Bytes::mib(1600),
         name: "model".to_owned(),
     };
@@ -198,7 +204,7 @@ fn the_old_copy_was_still_held() {
 
 #[test]
 fn a_variable_of_a_function_that_failed_has_collected() {
-    let check = |name: &str, n_storages, used, expected: &[Cause]| {
+    let check = |name: &str, n_storages, used, expected: &[OomCause]| {
         let recording = recorded(&[out(1700)], TORCH, |oom| {
             oom.holders = vec![OomHolder {
                 name: name.to_owned(),
@@ -209,19 +215,19 @@ fn a_variable_of_a_function_that_failed_has_collected() {
         });
         let kept = HeldByError::Exactly(Bytes::mib(used));
         let mut expected = expected.to_vec();
-        expected.push(Cause::Traceback { kept });
+        expected.push(OomCause::Traceback { kept });
         check_causes(&recording, &expected);
     };
     let name = "outs in encode()";
-    let collected = Cause::Collected {
+    let collected = OomCause::Collected {
         kept: Bytes::mib(2100),
         name: name.to_owned(),
     };
     check(name, 40, 2100, &[collected]);
     // One large tensor, one that has less than was wanted, and what is no variable's.
-    check(name, 1, 2100, &[Cause::SmallerStep]);
-    check(name, 40, 2000, &[Cause::SmallerStep]);
-    check("last exception", 40, 2100, &[Cause::SmallerStep]);
+    check(name, 1, 2100, &[OomCause::SmallerStep]);
+    check(name, 40, 2000, &[OomCause::SmallerStep]);
+    check("last exception", 40, 2100, &[OomCause::SmallerStep]);
 }
 
 #[test]
@@ -233,15 +239,15 @@ fn the_old_copy_is_what_still_has_a_name() {
         n_storages: 12,
     };
     let text = "model = build()\nloss = model(x)";
-    let check = |held: &str, expected: &[Cause]| {
+    let check = |held: &str, expected: &[OomCause]| {
         let recording = recorded_of(text, &[run(1600), out(0)], TORCH, |oom| {
             oom.holders = vec![copy(held)];
         });
         check_causes(&recording, expected);
     };
     let (kept, name) = (Bytes::mib(1600), "model".to_owned());
-    check("model", &[Cause::OldCopy { kept, name }]);
-    check("data", &[Cause::SmallerStep]);
+    check("model", &[OomCause::OldCopy { kept, name }]);
+    check("data", &[OomCause::SmallerStep]);
 }
 
 #[test]
@@ -253,7 +259,7 @@ fn what_a_name_collected_in_the_run_would_have_been_enough() {
         TORCH,
         |_| {},
     );
-    let collected = Cause::Collected {
+    let collected = OomCause::Collected {
         kept: Bytes::mib(1600),
         name: "kept".to_owned(),
     };
@@ -262,7 +268,7 @@ fn what_a_name_collected_in_the_run_would_have_been_enough() {
     assert_eq!(fix.after, "kept.append(f(x).detach())");
     let model = out(1600).held_by("kept", "Model");
     let recording = recorded_of("kept = Model()", &[model], TORCH, |_| {});
-    assert_eq!(breakdown(&recording).causes[0], Cause::SmallerStep);
+    assert_eq!(breakdown(&recording).causes[0], OomCause::SmallerStep);
 }
 
 /// The failed cell after three others, and what a look at its end found.
@@ -341,7 +347,7 @@ fn what_is_idle_and_displayed_is_enough_only_together() {
             .map(|(command, mib)| (*command, Bytes::mib(*mib)))
             .collect();
         assert_eq!(cures.collect::<Vec<_>>(), expected);
-        assert_eq!(found.causes == [Cause::SmallerStep], expected.is_empty());
+        assert_eq!(found.causes == [OomCause::SmallerStep], expected.is_empty());
     };
     let outputs = "%gpumem release outputs";
     // 1536 MiB were missing.
@@ -361,11 +367,11 @@ fn what_is_idle_and_displayed_is_enough_only_together() {
 
 #[test]
 fn a_name_that_no_cell_used_for_a_while_would_have_been_enough() {
-    let check = |first, failed, mib, expected: &[Cause]| {
+    let check = |first, failed, mib, expected: &[OomCause]| {
         let checkpoint = Holder::new(RootKind::Variable, "checkpoint", Bytes::mib(mib));
         check_causes(&looked_at(first, failed, checkpoint), expected);
     };
-    let unused = Cause::Unused {
+    let unused = OomCause::Unused {
         kept: Bytes::mib(2000),
         name: "checkpoint".to_owned(),
         execution_count: Some(1),
@@ -373,10 +379,10 @@ fn a_name_that_no_cell_used_for_a_while_would_have_been_enough() {
     };
     let load = "checkpoint = load()";
     check(load, "step()", 2000, &[unused]);
-    check(load, "step()", 1000, &[Cause::SmallerStep]);
-    check(load, "step(checkpoint)", 2000, &[Cause::SmallerStep]);
+    check(load, "step()", 1000, &[OomCause::SmallerStep]);
+    check(load, "step(checkpoint)", 2000, &[OomCause::SmallerStep]);
     let in_function = "checkpoint = load()\ndef step():\n    return checkpoint[0]";
-    check(in_function, "step()", 2000, &[Cause::SmallerStep]);
+    check(in_function, "step()", 2000, &[OomCause::SmallerStep]);
     // Several names for one object are deleted together.
     let together = looked("state = checkpoint = load()", "step()", |holders| {
         holders.shared = vec![SharedMemory {
@@ -388,7 +394,7 @@ fn a_name_that_no_cell_used_for_a_while_would_have_been_enough() {
             part: None,
         }];
     });
-    let unused = Cause::Unused {
+    let unused = OomCause::Unused {
         kept: Bytes::mib(2000),
         name: "checkpoint, state".to_owned(),
         execution_count: Some(1),
@@ -399,13 +405,13 @@ fn a_name_that_no_cell_used_for_a_while_would_have_been_enough() {
 
 #[test]
 fn a_graph_without_a_backward_pass_would_have_been_enough() {
-    let check = |first, failed, expected: &[Cause]| {
+    let check = |first, failed, expected: &[OomCause]| {
         let mut error = Holder::new(RootKind::Traceback, "last exception", Bytes::mib(1800));
         error.traits.graph = Bytes::mib(1700);
         error.grown = Some(ByteDelta::new(1800 << 20));
         check_causes(&looked_at(first, failed, error), expected);
     };
-    let graph = Cause::NoBackward {
+    let graph = OomCause::NoBackward {
         kept: Bytes::mib(1700),
         framework: "sim",
     };
@@ -414,31 +420,35 @@ fn a_graph_without_a_backward_pass_would_have_been_enough() {
     check(evaluates, "evaluate(x)", std::slice::from_ref(&graph));
     let of_another = "def step(x):\n    model(x).backward()";
     check(of_another, "evaluate(x)", &[graph]);
-    check(of_another, "step(x)", &[Cause::SmallerStep]);
-    check(of_another, "evaluate(x).backward()", &[Cause::SmallerStep]);
-    check(of_another, "main(config)", &[Cause::SmallerStep]);
+    check(of_another, "step(x)", &[OomCause::SmallerStep]);
+    check(
+        of_another,
+        "evaluate(x).backward()",
+        &[OomCause::SmallerStep],
+    );
+    check(of_another, "main(config)", &[OomCause::SmallerStep]);
     let mut earlier = Holder::new(RootKind::Variable, "losses", Bytes::mib(1800));
     earlier.traits.graph = Bytes::mib(1700);
     earlier.grown = Some(ByteDelta::ZERO);
     let evaluates = looked_at("losses = run()", "evaluate(losses)", earlier);
-    check_causes(&evaluates, &[Cause::SmallerStep]);
+    check_causes(&evaluates, &[OomCause::SmallerStep]);
 }
 
 #[test]
 fn the_state_of_an_optimizer_would_have_been_enough() {
-    let check = |path: &str, expected: &[Cause]| {
+    let check = |path: &str, expected: &[OomCause]| {
         let mut adam = Holder::new(RootKind::Variable, "opt", Bytes::mib(1600));
         adam.path = path.to_owned();
         check_causes(&looked_at("opt = Adam()", "opt.step()", adam), expected);
     };
-    let state = Cause::OptimizerState {
+    let state = OomCause::OptimizerState {
         kept: Bytes::mib(1600),
         name: "opt".to_owned(),
     };
     check("opt.state[…]['exp_avg']", &[state]);
-    check("opt.params[0]", &[Cause::SmallerStep]);
+    check("opt.params[0]", &[OomCause::SmallerStep]);
     // What else the name has is not known apart.
-    check("opt.inner.state[…]['exp_avg']", &[Cause::SmallerStep]);
+    check("opt.inner.state[…]['exp_avg']", &[OomCause::SmallerStep]);
 }
 
 #[test]
@@ -447,7 +457,7 @@ fn what_a_queue_collected_would_have_been_enough() {
     ahead.grown = Some(ByteDelta::new(1600 << 20));
     ahead.traits.n_tensors = 24;
     ahead.traits.type_name = "Queue".to_owned();
-    let collected = Cause::Collected {
+    let collected = OomCause::Collected {
         kept: Bytes::mib(1600),
         name: "ahead".to_owned(),
     };
@@ -459,20 +469,20 @@ fn what_a_queue_collected_would_have_been_enough() {
 
 #[test]
 fn pieces_and_what_was_free_would_have_been_enough() {
-    let check = |unallocated: &str, expected: &[Cause]| {
-        let told = format!(
+    let check = |unallocated: &str, expected: &[OomCause]| {
+        let message = format!(
             "{TORCH}Of the allocated memory 12.00 GiB is allocated by PyTorch, and {unallocated} is \
              reserved by PyTorch but unallocated."
         );
-        check_causes(&recorded(&[out(0)], &told, |_| {}), expected);
+        check_causes(&recorded(&[out(0)], &message, |_| {}), expected);
     };
-    let fragmented = Cause::Fragmented {
+    let fragmented = OomCause::Fragmented {
         unallocated: Bytes::mib(1792),
         largest: None,
         can_expand: false,
     };
     check("1.75 GiB", &[fragmented]);
-    check("1.00 GiB", &[Cause::SmallerStep]);
+    check("1.00 GiB", &[OomCause::SmallerStep]);
 }
 
 #[test]
@@ -488,15 +498,15 @@ fn growth_that_may_be_wanted_is_a_cause_only_where_it_grows() {
     let leak = grown.expect("it grows");
     let is_first = |growth: &Finding, oom: &Finding| {
         let mut ooms = [oom.clone()];
-        let Details::OutOfMemory(breakdown) = &mut ooms[0].details else {
+        let FindingDetails::OutOfMemory(breakdown) = &mut ooms[0].details else {
             panic!("{oom:?}");
         };
-        breakdown.causes = vec![Cause::SmallerStep];
+        breakdown.causes = vec![OomCause::SmallerStep];
         super::set_cures(&mut ooms, std::slice::from_ref(growth));
-        let Details::OutOfMemory(breakdown) = &ooms[0].details else {
+        let FindingDetails::OutOfMemory(breakdown) = &ooms[0].details else {
             panic!("{oom:?}");
         };
-        matches!(breakdown.causes[0], Cause::Growth { .. })
+        matches!(breakdown.causes[0], OomCause::Growth { .. })
     };
     let oom = finding(&recording);
     let wanted = Finding {
@@ -512,21 +522,21 @@ fn growth_that_may_be_wanted_is_a_cause_only_where_it_grows() {
 
 #[test]
 fn a_request_beyond_the_device_never_fits() {
-    let told = "CUDA out of memory. Tried to allocate 64.00 GiB. GPU 0 has a total capacity of \
+    let message = "CUDA out of memory. Tried to allocate 64.00 GiB. GPU 0 has a total capacity of \
                 16.00 GiB of which 15.00 GiB is free.";
-    let recording = recorded(&[out(0)], told, |_| {});
+    let recording = recorded(&[out(0)], message, |_| {});
     let room = Bytes::gib(16);
-    check_causes(&recording, &[Cause::TooLarge { room }]);
+    check_causes(&recording, &[OomCause::TooLarge { room }]);
 }
 
 #[test]
-fn a_limit_of_the_users_own_is_told() {
-    let told = "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 16.00 GiB total capacity; \
+fn a_limit_that_the_user_set_is_named() {
+    let message = "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 16.00 GiB total capacity; \
                 3.00 GiB already allocated; 12.00 GiB free; 4.00 GiB allowed; 3.00 GiB reserved in \
                 total by PyTorch)";
-    let recording = recorded(&[out(0)], told, |_| {});
+    let recording = recorded(&[out(0)], message, |_| {});
     let limit = Bytes::gib(4);
-    check_causes(&recording, &[Cause::Limited { limit }]);
+    check_causes(&recording, &[OomCause::Limited { limit }]);
     let found = breakdown(&recording);
     let available = (found.free, found.missing, found.room);
     let (left, missing) = (Some(Bytes::gib(1)), Some(Bytes::gib(1)));
@@ -558,10 +568,10 @@ fn a_message_without_figures_is_filled_from_the_levels() {
     assert_eq!(found.wanted, None);
     let parts = [OomPart::Tensors, OomPart::Others].map(|it| found.part(it));
     assert_eq!(parts, [Some(Bytes::mib(1000)), Some(Bytes::mib(700))]);
-    assert_eq!(found.causes, [Cause::SmallerStep]);
+    assert_eq!(found.causes, [OomCause::SmallerStep]);
 }
 
-/// The same on a machine where nobody reads a GPU, told by an error of these words.
+/// The same on a machine whose GPU is not read, from an error with this text.
 fn on_the_host(message: &str) -> Recording {
     let mut recording = recorded(&[out(600)], message, |_| {});
     let host = Device {
@@ -579,7 +589,11 @@ fn a_gpu_that_nobody_reads_is_not_the_host() {
     let kept = HeldByError::Unknown;
     check_causes(
         &recording,
-        &[Cause::SmallerStep, Cause::Traceback { kept }, Cause::Unread],
+        &[
+            OomCause::SmallerStep,
+            OomCause::Traceback { kept },
+            OomCause::Unread,
+        ],
     );
     assert_eq!(finding(&recording).known_device(), None);
     for words in [

@@ -3,7 +3,7 @@
 use gpumem_model::object;
 use gpumem_model::units::{Bytes, Nanos};
 use gpumem_readers::level_log::{
-    Course, DeviceLog, LevelKind, LevelLog, NamedCourse, Point, ProcessLog, WallTime,
+    DeviceLog, LevelKind, LevelLog, LevelSeries, LogPoint, LogSeries, ProcessLog, WallTime,
 };
 
 /// Also a part of what has more than levels.
@@ -14,7 +14,7 @@ object! { JsonLog<'_>, it => {
     started: by_clock(it.0.started),
     duration_nanos: it.0.duration,
     n_readings: it.0.n_readings,
-    devices: it.0.devices.iter().map(|device| JsonDevice(device, it.0.started)).collect::<Vec<_>>(),
+    devices: it.0.devices.iter().map(|device| JsonLogDevice(device, it.0.started)).collect::<Vec<_>>(),
     notes: it.0.notes,
 }}
 
@@ -24,9 +24,9 @@ fn by_clock(time: Option<WallTime>) -> Option<String> {
 }
 
 /// A device, and when its log starts.
-struct JsonDevice<'a>(&'a DeviceLog, Option<WallTime>);
+struct JsonLogDevice<'a>(&'a DeviceLog, Option<WallTime>);
 
-object! { JsonDevice<'_>, it => {
+object! { JsonLogDevice<'_>, it => {
     label: it.0.label,
     name: it.0.name,
     capacity_bytes: it.0.capacity,
@@ -36,7 +36,7 @@ object! { JsonDevice<'_>, it => {
 }}
 
 /// A process on a device.
-struct JsonProcess<'a>(&'a ProcessLog, &'a JsonDevice<'a>);
+struct JsonProcess<'a>(&'a ProcessLog, &'a JsonLogDevice<'a>);
 
 object! { JsonProcess<'_>, it => {
     pid: it.0.pid,
@@ -59,22 +59,22 @@ fn missing(missing: &[(String, usize)]) -> Vec<JsonMissing<'_>> {
 
 struct JsonLevel<'a> {
     kind: LevelKind,
-    course: &'a Course,
+    series: &'a LogSeries,
     capacity: Option<Bytes>,
     start: Option<WallTime>,
 }
 
 object! { JsonLevel<'_>, it => {
     name: it.kind,
-    shape: it.course.shape(it.capacity),
-    n_readings: it.course.n_readings,
-    first_bytes: it.course.first,
-    last_bytes: it.course.last,
-    lowest_bytes: it.course.lowest,
-    peak_bytes: it.course.peak,
-    peak_reading: it.course.peak_ordinal,
-    peak_nanos: it.nanos(it.course.peak_at),
-    peak_at: by_clock(it.course.peak_at),
+    shape: it.series.shape(it.capacity),
+    n_readings: it.series.n_readings,
+    first_bytes: it.series.first,
+    last_bytes: it.series.last,
+    lowest_bytes: it.series.lowest,
+    peak_bytes: it.series.peak,
+    peak_reading: it.series.peak_ordinal,
+    peak_nanos: it.nanos(it.series.peak_at),
+    peak_at: by_clock(it.series.peak_at),
     readings: it.points(|point| point.ordinal),
     at_nanos: it.points(|point| it.nanos(point.at)),
     bytes: it.points(|point| point.level),
@@ -85,19 +85,19 @@ impl JsonLevel<'_> {
         Some(at?.since(self.start?))
     }
 
-    fn points<T>(&self, of_each: impl Fn(&Point) -> T) -> Vec<T> {
-        self.course.points().iter().map(of_each).collect()
+    fn points<T>(&self, of_each: impl Fn(&LogPoint) -> T) -> Vec<T> {
+        self.series.points().iter().map(of_each).collect()
     }
 }
 
 fn levels<'a>(
-    levels: &'a [NamedCourse],
+    levels: &'a [LevelSeries],
     device: &DeviceLog,
     start: Option<WallTime>,
 ) -> Vec<JsonLevel<'a>> {
     let levels = levels.iter().map(|named| JsonLevel {
         kind: named.kind,
-        course: &named.course,
+        series: &named.series,
         capacity: device.capacity_of(named.kind),
         start,
     });

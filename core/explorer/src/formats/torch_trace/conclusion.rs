@@ -1,9 +1,9 @@
 //! The first lines: peaks, growth, and where the time goes.
 
 use crate::formats::torch_trace::{cut, label, level};
-use gpumem_analyzer::State;
+use gpumem_analyzer::GrowthVerdict;
 use gpumem_model::units::count;
-use gpumem_readers::chrome_trace::{DeviceLevels, FailedAllocation, PeakPlace, TraceSummary};
+use gpumem_readers::chrome_trace::{FailedAllocation, PeakPlace, TraceDeviceLevels, TraceSummary};
 use gpumem_wording::{Prose, code, prose};
 
 /// Devices of which the conclusion tells.
@@ -81,7 +81,7 @@ fn failed(failed: &FailedAllocation) -> String {
     parts.into_iter().flatten().collect()
 }
 
-fn peak(device: &DeviceLevels) -> String {
+fn peak(device: &TraceDeviceLevels) -> String {
     let (name, peak) = (label(device), level(device, device.peak));
     let above = if device.is_absolute {
         ""
@@ -113,24 +113,24 @@ fn within(place: &PeakPlace) -> String {
     places.concat()
 }
 
-fn growth(device: &DeviceLevels) -> Option<String> {
+fn growth(device: &TraceDeviceLevels) -> Option<String> {
     let name = label(device);
     let growth = device.growth.as_ref()?;
     let n_steps = count(device.after_steps.len(), "step");
     let rate = growth.bytes_per_run;
     Some(match growth.state {
-        State::Leak => format!(
+        GrowthVerdict::Leak => format!(
             "▲ {name} grows: {rate} every step, over {n_steps}{}",
             most(device)
         ),
-        State::Suspected => {
+        GrowthVerdict::Suspected => {
             format!(
                 "{name} may grow: {rate} every step, over {n_steps}{}",
                 most(device)
             )
         }
-        State::Stable => format!("{name} does not grow from step to step, over {n_steps}"),
-        State::NotEnoughData => {
+        GrowthVerdict::Stable => format!("{name} does not grow from step to step, over {n_steps}"),
+        GrowthVerdict::NotEnoughData => {
             let first = device.after_steps.first()?;
             let last = device.after_steps.last()?;
             let change =
@@ -142,7 +142,7 @@ fn growth(device: &DeviceLevels) -> Option<String> {
 }
 
 /// `; at the end most is of aten::add in step (train.py:9), 12 MiB in 12 blocks`
-fn most(device: &DeviceLevels) -> String {
+fn most(device: &TraceDeviceLevels) -> String {
     let owners = device.owners_at_end.iter().flatten();
     let largest = owners.map(|owner| {
         let operator = owner.operator.as_deref().unwrap_or("no operator");
@@ -160,11 +160,11 @@ fn most(device: &DeviceLevels) -> String {
 }
 
 /// `grows +1 MiB every step`
-pub(super) fn growth_part(device: &DeviceLevels) -> Option<String> {
+pub(super) fn growth_part(device: &TraceDeviceLevels) -> Option<String> {
     let growth = device.growth.as_ref()?;
     match growth.state {
-        State::Leak => Some(format!("▲ grows {} every step", growth.bytes_per_run)),
-        State::Suspected => Some(format!("may grow {} every step", growth.bytes_per_run)),
-        State::Stable | State::NotEnoughData => None,
+        GrowthVerdict::Leak => Some(format!("▲ grows {} every step", growth.bytes_per_run)),
+        GrowthVerdict::Suspected => Some(format!("may grow {} every step", growth.bytes_per_run)),
+        GrowthVerdict::Stable | GrowthVerdict::NotEnoughData => None,
     }
 }

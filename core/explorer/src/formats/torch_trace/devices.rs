@@ -2,7 +2,7 @@
 
 use crate::formats::torch_trace::{count, cut, in_parts, label, level};
 use gpumem_model::units::Bytes;
-use gpumem_readers::chrome_trace::{DeviceLevels, OperatorOwner, TraceSummary};
+use gpumem_readers::chrome_trace::{OperatorOwner, TraceDeviceLevels, TraceSummary};
 
 /// Devices beyond these are only counted.
 const N_DEVICES: usize = 8;
@@ -41,14 +41,14 @@ pub(super) fn lines(summary: &TraceSummary, width: usize) -> Vec<String> {
     lines
 }
 
-fn heading(device: &DeviceLevels, width: usize) -> String {
+fn heading(device: &TraceDeviceLevels, width: usize) -> String {
     let mut parts = vec![label(device)];
     parts.extend(device.model.clone());
     parts.extend(device.total.map(|total| total.to_string()));
     in_parts(&parts, width, "  ")
 }
 
-fn levels(device: &DeviceLevels) -> Vec<String> {
+fn levels(device: &TraceDeviceLevels) -> Vec<String> {
     let level = |of| level(device, of);
     let mut parts = vec![format!("  peak {}", level(device.peak))];
     if device.is_absolute {
@@ -69,7 +69,7 @@ fn levels(device: &DeviceLevels) -> Vec<String> {
 
 fn owner_lines(
     owners: &[OperatorOwner],
-    device: &DeviceLevels,
+    device: &TraceDeviceLevels,
     level: i64,
     width: usize,
 ) -> Vec<String> {
@@ -82,7 +82,7 @@ fn owner_lines(
         lines.push(row(
             owner.bytes,
             &count(owner.n_blocks, "block"),
-            &words(owner),
+            &owner_label(owner),
         ));
     }
     let rest = owners.get(N_OWNERS..).unwrap_or_default();
@@ -104,7 +104,7 @@ fn owner_lines(
     lines
 }
 
-pub(super) fn words(owner: &OperatorOwner) -> String {
+pub(super) fn owner_label(owner: &OperatorOwner) -> String {
     let operator = owner.operator.as_deref().unwrap_or("outside of operators");
     let within = owner.allocated_by.as_ref().map(|by| format!(" › {by}"));
     let module = owner.module.as_ref().map(|module| format!(" in {module}"));

@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 
 use gpumem_model::units::{ByteDelta, Bytes, count};
 use gpumem_readers::chrome_trace::{
-    DeviceLevels, GroupBy, OperatorOwner, TraceSummary, summary_in,
+    GroupBy, OperatorOwner, TraceDeviceLevels, TraceSummary, summary_in,
 };
 use gpumem_readers::container::Container;
 use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
 use gpumem_wording::Prose;
 
-use super::{Content, Measure, Page, Reading, RegistryEntry, into_content};
+use super::{Content, FileFigure, PageKind, ReadMethod, RegistryEntry, into_content};
 
 /// The title of its text and of its page.
 pub const TRACE_TITLE: &str = "PyTorch profiler trace";
@@ -24,17 +24,17 @@ pub const TRACE_TITLE: &str = "PyTorch profiler trace";
 const N_WORKERS: usize = 64;
 
 /// In the registry.
-pub(super) struct TorchTrace;
+pub(super) struct TorchTraceFormat;
 
 /// Traces by their files' names; one for a single file.
 pub type Workers = Vec<(String, TraceSummary)>;
 
-impl RegistryEntry for TorchTrace {
+impl RegistryEntry for TorchTraceFormat {
     const LISTED: Option<&'static str> = Some("traces and memory timelines of PyTorch");
     const MAY_BE_PACKED: bool = true;
-    const PAGE: Option<Page> = Some(Page::Trace);
+    const PAGE: Option<PageKind> = Some(PageKind::Trace);
     const NAMES_CELLS: bool = true;
-    const READING: Reading = Reading::Bytes(|file| {
+    const READING: ReadMethod = ReadMethod::Bytes(|file| {
         let summary = summary_in(file.bytes, file.cells);
         into_content(summary.map(|it| vec![(file.name.to_owned(), it)]))
     });
@@ -67,7 +67,7 @@ impl Content for Workers {
         serde_json::json!({ "workers": workers }).to_string()
     }
 
-    fn measures(&self) -> Option<Vec<Measure>> {
+    fn measures(&self) -> Option<Vec<FileFigure>> {
         let several = self.len() > 1;
         let mut measures = Vec::new();
         for (file, device) in self
@@ -81,13 +81,13 @@ impl Content for Workers {
             };
             for (name, level) in [("peak", device.peak), ("at the end", device.at_end)] {
                 let level = Bytes::new(u64::try_from(level.get()).unwrap_or(0));
-                measures.push(Measure::level(&label, name, level));
+                measures.push(FileFigure::level(&label, name, level));
             }
             let owners = device.owners_at_peak.iter().flatten();
             measures.extend(owners.map(|owner| {
-                Measure::owner(
+                FileFigure::owner(
                     &label,
-                    format!("at the peak: {}", devices::words(owner)),
+                    format!("at the peak: {}", devices::owner_label(owner)),
                     owner.bytes,
                 )
             }));
@@ -215,29 +215,29 @@ fn rank(summary: &TraceSummary) -> Option<String> {
 }
 
 /// A device's name: `cuda:0`, and its process if there are several.
-pub fn torch_trace_device(device: &DeviceLevels) -> String {
+pub fn torch_trace_device(device: &TraceDeviceLevels) -> String {
     label(device)
 }
 
 /// A level of a device; with a sign if it is relative to the trace's start.
-pub fn torch_trace_level(device: &DeviceLevels, bytes: ByteDelta) -> String {
+pub fn torch_trace_level(device: &TraceDeviceLevels, bytes: ByteDelta) -> String {
     level(device, bytes)
 }
 
 /// Which operator holds memory: `step (train.py:9) · aten::linear › aten::addmm in Linear_0`.
 pub fn torch_trace_owner(owner: &OperatorOwner) -> String {
-    devices::words(owner)
+    devices::owner_label(owner)
 }
 
 /// `cuda:0`, and its process if there are several.
-fn label(device: &DeviceLevels) -> String {
+fn label(device: &TraceDeviceLevels) -> String {
     let process = device.process.as_ref();
     let process = process.map_or_else(String::new, |process| format!(" of process {process}"));
     format!("{}{process}", device.device)
 }
 
 /// A level; with a sign if it is relative to the trace's start.
-fn level(device: &DeviceLevels, level: ByteDelta) -> String {
+fn level(device: &TraceDeviceLevels, level: ByteDelta) -> String {
     match u64::try_from(level.get()) {
         Ok(bytes) if device.is_absolute => Bytes::new(bytes).to_string(),
         _ => level.to_string(),

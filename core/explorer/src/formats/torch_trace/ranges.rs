@@ -2,7 +2,7 @@
 
 use crate::formats::torch_trace::{change, count, cut, label, level};
 use gpumem_model::units::{ByteDelta, Nanos};
-use gpumem_readers::chrome_trace::{Range, RangeMemory, TraceSummary};
+use gpumem_readers::chrome_trace::{RangeMemory, TraceRange, TraceSummary};
 
 /// Steps that are listed, the latest.
 const N_STEPS: usize = 12;
@@ -16,7 +16,7 @@ pub(super) fn lines(summary: &TraceSummary, width: usize) -> Vec<String> {
         .devices
         .first()
         .map_or_else(String::new, |device| format!(" on {}", label(device)));
-    let steps: Vec<&Range> = summary
+    let steps: Vec<&TraceRange> = summary
         .ranges
         .iter()
         .filter(|range| range.is_step)
@@ -66,7 +66,7 @@ fn row(figures: [&str; 4], name: &str, width: usize) -> String {
 }
 
 /// On the first device.
-fn memory(range: &Range) -> Option<RangeMemory> {
+fn memory(range: &TraceRange) -> Option<RangeMemory> {
     let mut memory = range.memory.iter();
     memory.find(|memory| memory.device_idx == 0).copied()
 }
@@ -78,7 +78,7 @@ fn figures(summary: &TraceSummary, memory: Option<RangeMemory>) -> (String, Stri
     }
 }
 
-struct Label<'a> {
+struct RangeLabel<'a> {
     name: &'a str,
     n_calls: usize,
     time: Nanos,
@@ -86,20 +86,20 @@ struct Label<'a> {
     memory: Option<RangeMemory>,
 }
 
-fn by_label(ranges: &[Range]) -> Vec<Label<'_>> {
-    let mut sorted: Vec<&Range> = ranges.iter().filter(|range| !range.is_step).collect();
+fn by_label(ranges: &[TraceRange]) -> Vec<RangeLabel<'_>> {
+    let mut sorted: Vec<&TraceRange> = ranges.iter().filter(|range| !range.is_step).collect();
     sorted.sort_by(|a, b| a.name.cmp(&b.name));
     let groups = sorted.chunk_by(|a, b| a.name == b.name);
-    let mut labels: Vec<Label<'_>> = groups.filter_map(of_label).collect();
+    let mut labels: Vec<RangeLabel<'_>> = groups.filter_map(of_label).collect();
     labels.sort_by_key(|label| std::cmp::Reverse(label.time));
     labels
 }
 
-fn of_label<'a>(ranges: &[&'a Range]) -> Option<Label<'a>> {
+fn of_label<'a>(ranges: &[&'a TraceRange]) -> Option<RangeLabel<'a>> {
     let all = || ranges.iter().filter_map(|range| memory(range));
     let kept = all().fold(ByteDelta::new(0), |kept, memory| kept + memory.kept);
     let peak = all().map(|memory| memory.peak).max();
-    Some(Label {
+    Some(RangeLabel {
         name: &ranges.first()?.name,
         n_calls: ranges.len(),
         time: ranges

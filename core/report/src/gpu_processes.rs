@@ -2,7 +2,7 @@
 
 use super::text_table::{self, left, right, wrapped_table};
 use super::{to_text, wrapped};
-use gpumem_jobs::company::{DeviceCompany, GpuProcesses, Kind, Member};
+use gpumem_jobs::gpu_processes::{DeviceProcesses, GpuProcess, GpuProcesses, ProcessKind};
 use gpumem_model::recording::Level;
 use gpumem_model::units::{Bytes, Nanos};
 
@@ -19,8 +19,8 @@ const LONGEST_USER: usize = 12;
 ///      2.0 GiB  5120  bob   5 min  vllm …
 /// → `kill 4100` ends what nobody seems to use any more: 3.1 GiB
 /// ```
-pub fn company(company: &GpuProcesses, width: usize) -> String {
-    let devices = company.devices.iter();
+pub fn gpu_process_table(processes: &GpuProcesses, width: usize) -> String {
+    let devices = processes.devices.iter();
     let rows: Vec<Vec<String>> = devices.flat_map(rows).collect();
     let columns = [
         left().min(3),
@@ -32,7 +32,7 @@ pub fn company(company: &GpuProcesses, width: usize) -> String {
     ];
     // The columns are the same for all devices.
     let mut rows = wrapped_table(&columns, &rows, width).into_iter();
-    let devices = company.devices.iter();
+    let devices = processes.devices.iter();
     let lines: Vec<String> = devices
         .flat_map(|it| on_device(it, &mut rows, width))
         .collect();
@@ -44,7 +44,7 @@ pub fn company(company: &GpuProcesses, width: usize) -> String {
 
 /// The lines of a device; `rows` are those of its table, and of the tables of later devices.
 fn on_device(
-    device: &DeviceCompany,
+    device: &DeviceProcesses,
     rows: &mut impl Iterator<Item = String>,
     width: usize,
 ) -> Vec<String> {
@@ -68,7 +68,7 @@ fn on_device(
 }
 
 /// The table of a device with its heading; empty if there is none.
-fn rows(device: &DeviceCompany) -> Vec<Vec<String>> {
+fn rows(device: &DeviceProcesses) -> Vec<Vec<String>> {
     let is_empty = device.members.is_empty() && device.unattributed.is_none();
     if is_empty || device.unlisted.is_some() {
         return Vec::new();
@@ -83,7 +83,7 @@ fn rows(device: &DeviceCompany) -> Vec<Vec<String>> {
     rows
 }
 
-fn heading(device: &DeviceCompany) -> String {
+fn heading(device: &DeviceProcesses) -> String {
     let name = format!("{}  {}", device.device, device.name);
     let used = match (device.used, device.capacity) {
         (Some(used), Some(capacity)) => format!(" · {used} of {capacity} used"),
@@ -93,7 +93,7 @@ fn heading(device: &DeviceCompany) -> String {
     format!("{}{used}", name.trim_end())
 }
 
-fn member_row(member: &Member) -> Vec<String> {
+fn member_row(member: &GpuProcess) -> Vec<String> {
     let unknown = || "–".to_owned();
     let memory = member.used.known();
     vec![
@@ -116,12 +116,12 @@ fn member_row(member: &Member) -> Vec<String> {
 }
 
 /// Each reason once.
-fn why_unknown(members: &[Member]) -> Vec<String> {
+fn why_unknown(members: &[GpuProcess]) -> Vec<String> {
     let mut reasons: Vec<&str> = members
         .iter()
         .filter_map(|it| match &it.used {
             Level::Known(_) => None,
-            Level::Unknown(why) => Some(why.words()),
+            Level::Unknown(why) => Some(why.message()),
         })
         .collect();
     reasons.sort_unstable();
@@ -131,9 +131,9 @@ fn why_unknown(members: &[Member]) -> Vec<String> {
 }
 
 /// What to do about processes that nobody uses any more.
-fn remedies(members: &[Member]) -> Vec<String> {
-    let ended: Vec<&Member> = members.iter().filter(|it| it.kind.can_be_ended()).collect();
-    let (own, of_others): (Vec<&Member>, Vec<&Member>) =
+fn remedies(members: &[GpuProcess]) -> Vec<String> {
+    let ended: Vec<&GpuProcess> = members.iter().filter(|it| it.kind.can_be_ended()).collect();
+    let (own, of_others): (Vec<&GpuProcess>, Vec<&GpuProcess>) =
         ended.into_iter().partition(|it| it.is_own_users);
     let mut remedies = Vec::new();
     if !own.is_empty() {
@@ -161,12 +161,12 @@ fn remedies(members: &[Member]) -> Vec<String> {
             "→ what others left over is theirs to end: ask {whose}"
         ));
     }
-    if members.iter().any(|it| it.kind == Kind::Gone) {
+    if members.iter().any(|it| it.kind == ProcessKind::Gone) {
         let words = "→ what has ended is held by a process that it started, or by its parent: `fuser -v \
                      /dev/nvidia*` as root tells which";
         remedies.push(words.to_owned());
     }
-    if members.iter().any(|it| it.kind == Kind::Zombie) {
+    if members.iter().any(|it| it.kind == ProcessKind::Zombie) {
         remedies.push(
             "→ what has ended and was not taken note of goes when its parent does".to_owned(),
         );
@@ -191,8 +191,8 @@ mod tests {
     use crate::columns::n_columns;
     use gpumem_model::recording::Unknown;
 
-    fn member(pid: u32, used: Level, kind: Kind, user: &str, words: &str) -> Member {
-        Member {
+    fn member(pid: u32, used: Level, kind: ProcessKind, user: &str, words: &str) -> GpuProcess {
+        GpuProcess {
             pid,
             used,
             kind,
@@ -207,8 +207,8 @@ mod tests {
         }
     }
 
-    fn device(members: Vec<Member>) -> DeviceCompany {
-        DeviceCompany {
+    fn device(members: Vec<GpuProcess>) -> DeviceProcesses {
+        DeviceProcesses {
             device: "cuda:0".to_owned(),
             name: "Tesla T4".to_owned(),
             used: Some(Bytes::gib(10)),
@@ -220,9 +220,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(device: DeviceCompany, expected: &[&str]) {
+    fn check(device: DeviceProcesses, expected: &[&str]) {
         let devices = vec![device];
-        let table = company(&GpuProcesses { devices }, 80);
+        let table = gpu_process_table(&GpuProcesses { devices }, 80);
         assert_eq!(table.lines().collect::<Vec<_>>(), expected);
         assert!(table.lines().all(|line| n_columns(line) <= 80), "{table}");
     }
@@ -236,25 +236,25 @@ mod tests {
                 member(
                     4711,
                     Bytes::mib(5300).into(),
-                    Kind::Own,
+                    ProcessKind::Own,
                     "ann",
                     "this kernel · train.ipynb",
                 ),
                 member(
                     270_000,
                     Bytes::gib(3).into(),
-                    Kind::OrphanedKernel,
+                    ProcessKind::OrphanedKernel,
                     "ann",
                     orphan,
                 ),
                 member(
                     300,
                     Bytes::gib(1).into(),
-                    Kind::LeftOver,
+                    ProcessKind::LeftOver,
                     "bob",
                     "python a.py · left over",
                 ),
-                member(30, withheld, Kind::Process, "carl", "vllm …"),
+                member(30, withheld, ProcessKind::Process, "carl", "vllm …"),
             ]),
             &[
                 "cuda:0  Tesla T4 · 10 GiB of 15 GiB used",
@@ -273,12 +273,12 @@ mod tests {
 
     #[test]
     fn what_nothing_is_known_of_says_so() {
-        let unattributed = DeviceCompany {
+        let unattributed = DeviceProcesses {
             unattributed: Some(Bytes::gib(2)),
-            ..device(vec![Member {
+            ..device(vec![GpuProcess {
                 age: None,
                 user: None,
-                ..member(7, Bytes::mib(1).into(), Kind::Gone, "", "has ended")
+                ..member(7, Bytes::mib(1).into(), ProcessKind::Gone, "", "has ended")
             }])
         };
         check(
@@ -292,7 +292,7 @@ mod tests {
                 "  `fuser -v /dev/nvidia*` as root tells which",
             ],
         );
-        let unlisted = DeviceCompany {
+        let unlisted = DeviceProcesses {
             unlisted: Some("no NVIDIA driver on this machine".to_owned()),
             used: None,
             ..device(Vec::new())
@@ -312,7 +312,7 @@ mod tests {
             ],
         );
         assert_eq!(
-            company(&GpuProcesses::default(), 80),
+            gpu_process_table(&GpuProcesses::default(), 80),
             "no GPU is read: `%gpumem status` says why"
         );
     }

@@ -1,36 +1,35 @@
 //! A level over time: its ends, its extremes, its shape.
 
 use super::WallTime;
-use gpumem_analyzer::{State, classify_growth};
+use gpumem_analyzer::{GrowthVerdict, classify_growth};
 use gpumem_model::extremes::Extremes;
 use gpumem_model::named;
 use gpumem_model::rules::Rules;
 use gpumem_model::units::{Bytes, Nanos};
 
-/// Readings are cut into at most this many buckets of as many readings each; of each, the lowest and the
-/// highest are kept.
+/// Readings go into at most this many buckets of equal size; the lowest and the highest of each are kept.
 const N_BUCKETS: u64 = 256;
 
-/// Smaller changes are no change: what a context or a display takes and gives back.
+/// Smaller changes do not count: contexts and displays take and return this much.
 const SMALL: Bytes = Bytes::mib(16);
 
-/// Fewer readings have no shape but up and down.
+/// Fewer readings only rise or fall.
 const N_FOR_TREND: usize = 8;
 
 /// A reading that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Point {
+pub struct LogPoint {
     /// Which reading of its series, counted from 0.
     pub ordinal: u64,
-    /// When, if the log tells: nanoseconds since 1970 in the log's own clock.
+    /// When it was read, if logged: nanoseconds since 1970 by the log's own clock.
     pub at: Option<WallTime>,
-    /// How much.
+    /// The level.
     pub level: Bytes,
 }
 
 /// The readings of one level.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Course {
+pub struct LogSeries {
     /// Number of readings.
     pub n_readings: u64,
     /// The first level.
@@ -43,24 +42,24 @@ pub struct Course {
     pub peak: Bytes,
     /// The first reading with the highest level, counted from 0.
     pub peak_ordinal: u64,
-    /// When it was read, if the log tells.
+    /// When it was read, if logged.
     pub peak_at: Option<WallTime>,
     /// When the first level was read.
     pub first_at: Option<WallTime>,
     /// When the last level was read.
     pub last_at: Option<WallTime>,
-    points: Vec<Point>,
+    points: Vec<LogPoint>,
     /// Readings in a bucket.
     bucket: u64,
 }
 
 named! {
-    /// How a level went over a log.
+    /// The shape of a level over a log.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Shape {
+    pub enum LogShape {
         /// One reading, or the same level all the time.
         Flat = "flat",
-        /// Each quarter's lowest level is above that of the quarter before it.
+        /// Each quarter's lowest level is above the previous quarter's.
         RoseThroughout = "rose_throughout",
         /// It rose, and stayed there in the second half.
         RoseAndStayed = "rose_and_stayed",
@@ -73,9 +72,9 @@ named! {
     }
 }
 
-impl Course {
+impl LogSeries {
     pub(crate) fn new(level: Bytes, at: Option<WallTime>) -> Self {
-        let point = Point {
+        let point = LogPoint {
             ordinal: 0,
             at,
             level,
@@ -108,13 +107,13 @@ impl Course {
             self.bucket *= 2;
             let points = std::mem::take(&mut self.points);
             let bucket = self.bucket;
-            let is_same = |a: &Point, b: &Point| a.ordinal / bucket == b.ordinal / bucket;
+            let is_same = |a: &LogPoint, b: &LogPoint| a.ordinal / bucket == b.ordinal / bucket;
             for group in points.chunk_by(is_same) {
                 self.points.extend(extremes(group).into_iter().flatten());
             }
         }
-        self.points.push(Point { ordinal, at, level });
-        let in_bucket = |point: &Point| point.ordinal / self.bucket == ordinal / self.bucket;
+        self.points.push(LogPoint { ordinal, at, level });
+        let in_bucket = |point: &LogPoint| point.ordinal / self.bucket == ordinal / self.bucket;
         let n_before = self
             .points
             .iter()
@@ -128,7 +127,7 @@ impl Course {
     }
 
     /// Readings in order, at most 512: no extreme is left out.
-    pub fn points(&self) -> &[Point] {
+    pub fn points(&self) -> &[LogPoint] {
         &self.points
     }
 
@@ -137,33 +136,33 @@ impl Course {
         Some(self.last_at?.since(self.first_at?))
     }
 
-    /// Smaller changes do not count: 16 MiB, or 1 % of the capacity (of the peak, if that is unknown) if that is
-    /// more.
+    /// Smaller changes do not count: 16 MiB, or 1 % of the capacity (or of the peak, if the capacity is unknown) if
+    /// that is more.
     pub fn least_change(&self, capacity: Option<Bytes>) -> Bytes {
         SMALL.max(Bytes::new(capacity.unwrap_or(self.peak).get() / 100))
     }
 
-    /// How it went. Changes below [`Course::least_change`] do not count, unless they add up to a rise that goes
-    /// on and stands out of the readings' scatter.
-    pub fn shape(&self, capacity: Option<Bytes>) -> Shape {
+    /// Its shape. Changes below [`LogSeries::least_change`] do not count, unless they add up to a steady rise that
+    /// stands out from the readings' scatter.
+    pub fn shape(&self, capacity: Option<Bytes>) -> LogShape {
         let small = self.least_change(capacity);
         let above = |high: Bytes, low: Bytes| high.saturating_sub(low) >= small;
         let lows = self.quarter_lows();
         if !above(self.last, self.first) && self.rises_slowly(&lows) {
-            return Shape::RoseThroughout;
+            return LogShape::RoseThroughout;
         }
         if !above(self.peak, self.lowest) {
-            return Shape::Flat;
+            return LogShape::Flat;
         }
         if above(self.first, self.last) {
-            return Shape::Fell;
+            return LogShape::Fell;
         }
         if !above(self.last, self.first) {
             let fell_back = above(self.peak, self.last.max(self.first));
             return if fell_back {
-                Shape::FellBack
+                LogShape::FellBack
             } else {
-                Shape::Fell
+                LogShape::Fell
             };
         }
         let rises = lows.windows(2).all(|pair| pair[0] < pair[1]);
@@ -173,28 +172,29 @@ impl Course {
                 .windows(2)
                 .all(|pair| pair[1].saturating_sub(pair[0]) >= a_part);
             if rises && is_steady && above(*last, *first) {
-                return Shape::RoseThroughout;
+                return LogShape::RoseThroughout;
             }
             let late = lows[2].min(lows[3]);
             if !above(self.peak, late) {
-                return Shape::RoseAndStayed;
+                return LogShape::RoseAndStayed;
             }
         }
-        Shape::Rose
+        LogShape::Rose
     }
 
-    /// Whether its floor keeps rising by at least 16 MiB, beyond doubt by the rules for runs.
+    /// Whether its floor keeps rising by at least 16 MiB, with the certainty that the rules for runs require.
     fn rises_slowly(&self, lows: &[Bytes]) -> bool {
         let is_rise = lows.len() == 4 && lows.windows(2).all(|pair| pair[0] < pair[1]);
         if !is_rise || self.last.saturating_sub(self.first) < SMALL {
             return false;
         }
-        let is_same = |a: &Point, b: &Point| a.ordinal / self.bucket == b.ordinal / self.bucket;
+        let is_same =
+            |a: &LogPoint, b: &LogPoint| a.ordinal / self.bucket == b.ordinal / self.bucket;
         let floors = self.points.chunk_by(is_same);
         let floors = floors.filter_map(|of_bucket| of_bucket.iter().map(|it| it.level).min());
         let mut levels = Vec::with_capacity(self.points.len());
         levels.extend(floors);
-        classify_growth(&levels, SMALL, &Rules::default()).state == State::Leak
+        classify_growth(&levels, SMALL, &Rules::default()).state == GrowthVerdict::Leak
     }
 
     /// The lowest level of each quarter of the readings; nothing if there are too few.
@@ -202,7 +202,7 @@ impl Course {
         if self.n_readings < N_FOR_TREND as u64 {
             return Vec::new();
         }
-        let quarter = |point: &Point| point.ordinal.saturating_mul(4) / self.n_readings;
+        let quarter = |point: &LogPoint| point.ordinal.saturating_mul(4) / self.n_readings;
         let of_quarter = |wanted: u64| {
             let points = self.points.iter().filter(move |it| quarter(it) == wanted);
             points.map(|point| point.level).min()
@@ -212,7 +212,7 @@ impl Course {
 }
 
 /// The lowest and the highest of some points, in their order; one of them if they are the same.
-fn extremes(points: &[Point]) -> [Option<Point>; 2] {
-    let extremes = Extremes::of(points.iter().map(|point| (point.level, *point)));
+fn extremes(points: &[LogPoint]) -> [Option<LogPoint>; 2] {
+    let extremes = Extremes::from_points(points.iter().map(|point| (point.level, *point)));
     extremes.map_or([None, None], |it| it.in_order(|point| point.ordinal))
 }

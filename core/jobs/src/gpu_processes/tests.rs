@@ -5,22 +5,22 @@ use super::*;
 /// `20 10 session=9 server=10 python train.py`: a process as the system tells of it.
 ///
 /// Facts: `session`, `group`, `server`, `notebook`, `user`, `name`, `zombie`, `gpu`; `20 gone` and
-/// `20 hidden` are processes of which nothing is told.
-fn sight(line: &str) -> (u32, Sight) {
+/// `20 hidden` are processes without details.
+fn sight(line: &str) -> (u32, ProcessLookup) {
     let mut words = line.split_ascii_whitespace().peekable();
     let pid: u32 = words.next().unwrap().parse().unwrap();
     let parent = words.next().unwrap();
     match parent {
-        "gone" => return (pid, Sight::Gone),
-        "hidden" => return (pid, Sight::Hidden),
+        "gone" => return (pid, ProcessLookup::Gone),
+        "hidden" => return (pid, ProcessLookup::Hidden),
         _ => {}
     }
-    let mut facts = Facts {
+    let mut facts = ProcessFacts {
         parent: Some(parent.parse().unwrap()),
         session: Some(pid),
         group: Some(pid),
         user: Some("ann".to_owned()),
-        ..Facts::default()
+        ..ProcessFacts::default()
     };
     while let Some((name, value)) = words.peek().and_then(|it| it.split_once('=')) {
         let (text, number) = (Some(value.to_owned()), value.parse().ok());
@@ -38,11 +38,11 @@ fn sight(line: &str) -> (u32, Sight) {
         words.next();
     }
     facts.command = words.map(ToOwned::to_owned).collect();
-    (pid, Sight::There(Box::new(facts)))
+    (pid, ProcessLookup::Found(Box::new(facts)))
 }
 
-/// Process 5 of this family asks who process `pid` is.
-fn sightings(family: &str, pid: u32) -> ProcessTable {
+/// Process `pid` as process 5 of this family sees it.
+fn table(family: &str, pid: u32) -> ProcessTable {
     let common = "1 0 name=systemd /sbin/init\n3 1 name=zsh zsh\n5 3 session=3 ipython";
     let lines = common.lines().chain(family.lines());
     let lines = lines.filter(|line| !line.trim().is_empty());
@@ -68,64 +68,64 @@ fn sightings(family: &str, pid: u32) -> ProcessTable {
 }
 
 #[track_caller]
-fn check_seen(sightings: &ProcessTable, kind: Kind, words: &str) {
-    let company = company(sightings);
-    let member = &company.devices[0].members[0];
+fn check_seen(table: &ProcessTable, kind: ProcessKind, words: &str) {
+    let found = gpu_processes(table);
+    let member = &found.devices[0].members[0];
     assert_eq!((member.kind, member.words.as_str()), (kind, words));
 }
 
-/// Who the process of the family's last line is.
+/// Checks the process of the family's last line.
 #[track_caller]
-fn check(family: &str, kind: Kind, words: &str) {
+fn check(family: &str, kind: ProcessKind, words: &str) {
     let last = family.trim_end().lines().last().unwrap();
     let (pid, _) = sight(last);
-    check_seen(&sightings(family, pid), kind, words);
+    check_seen(&table(family, pid), kind, words);
 }
 
 const KERNEL: &str = "python -m ipykernel_launcher -f /run/kernel-a.json";
 
 #[test]
 fn this_process_and_its_children_are_known() {
-    check("5 3 ipython", Kind::Own, "this process");
+    check("5 3 ipython", ProcessKind::Own, "this process");
     check(
         &format!("5 3 {KERNEL}"),
-        Kind::Own,
+        ProcessKind::Own,
         "this kernel · ~/books/train.ipynb",
     );
     check(
         "20 5 python serve.py",
-        Kind::Child,
+        ProcessKind::Child,
         "child of this process · python serve.py",
     );
     check(
         "20 5 sh\n21 20 nvcc",
-        Kind::Child,
+        ProcessKind::Child,
         "child of this process · nvcc",
     );
     // A forked loader has the kernel's command line.
     check(
         &format!("5 3 {KERNEL}\n20 5 session=5 {KERNEL}"),
-        Kind::Child,
+        ProcessKind::Child,
         "child of this kernel",
     );
 }
 
 #[test]
-fn a_kernel_is_told_by_its_notebook() {
+fn a_kernel_has_its_notebook_s_name() {
     let kernel = |id: &str| {
         format!(
             "10 1 jupyter-lab\n20 10 server=10 python -m ipykernel_launcher -f kernel-{id}.json"
         )
     };
-    check(&kernel("a"), Kind::Kernel, "kernel of train.ipynb");
+    check(&kernel("a"), ProcessKind::Kernel, "kernel of train.ipynb");
     check(
         &kernel("b"),
-        Kind::Kernel,
+        ProcessKind::Kernel,
         "kernel · started by jupyter-lab",
     );
     check(
         "10 1 jupyter-lab\n20 10 server=10 notebook=/srv/x.ipynb ipykernel_launcher --f=kernel-b.json",
-        Kind::Kernel,
+        ProcessKind::Kernel,
         "kernel of ~/x.ipynb",
     );
     check(
@@ -133,12 +133,12 @@ fn a_kernel_is_told_by_its_notebook() {
             "{}\n30 20 notebook=/srv/books/x.ipynb server=10 python fit.py",
             kernel("b")
         ),
-        Kind::KernelsChild,
+        ProcessKind::KernelsChild,
         "child of the kernel of x.ipynb · python fit.py",
     );
     check(
         &format!("10 1 jupyter-lab\n20 10 {KERNEL}\n30 20 session=20 {KERNEL}"),
-        Kind::KernelsChild,
+        ProcessKind::KernelsChild,
         "child of the kernel of ~/books/train.ipynb",
     );
 }
@@ -147,18 +147,18 @@ fn a_kernel_is_told_by_its_notebook() {
 fn a_kernel_whose_server_is_gone_is_orphaned() {
     check(
         &format!("20 1 server=10 {KERNEL}"),
-        Kind::OrphanedKernel,
+        ProcessKind::OrphanedKernel,
         "orphaned kernel of train.ipynb: its Jupyter server (pid 10) is gone",
     );
-    // Another process has got the server's number since.
+    // Another process has the server's number now.
     check(
         &format!("10 3 vim\n20 1 server=10 {KERNEL}"),
-        Kind::OrphanedKernel,
+        ProcessKind::OrphanedKernel,
         "orphaned kernel of train.ipynb: its Jupyter server (pid 10) is gone",
     );
     check(
         &format!("20 1 {KERNEL}"),
-        Kind::OrphanedKernel,
+        ProcessKind::OrphanedKernel,
         "orphaned kernel of ~/books/train.ipynb: what started it is gone",
     );
 }
@@ -168,7 +168,7 @@ fn what_starts_a_kernel_by_its_file_is_not_the_kernel() {
     let starter = "10 3 jupyter kernel --KernelManager.connection_file=/run/kernel-a.json";
     check(
         &format!("{starter}\n20 10 server=10 {KERNEL}"),
-        Kind::Kernel,
+        ProcessKind::Kernel,
         "kernel of train.ipynb",
     );
 }
@@ -178,24 +178,24 @@ fn a_kernel_is_no_orphan_where_that_is_not_sure() {
     // A wrapper stands between it and its server.
     check(
         &format!("10 1 jupyter-lab\n15 10 bash run.sh\n20 15 session=15 server=10 {KERNEL}"),
-        Kind::Kernel,
+        ProcessKind::Kernel,
         "kernel of train.ipynb",
     );
     // The server is the container's first process.
     check(
         &format!("1 0 name=jupyter-lab python /opt/bin/jupyter-lab\n20 1 server=1 {KERNEL}"),
-        Kind::Kernel,
+        ProcessKind::Kernel,
         "kernel of ~/books/train.ipynb",
     );
     check(
         &format!("1 0 name=python python main.py\n20 1 {KERNEL}"),
-        Kind::Kernel,
+        ProcessKind::Kernel,
         "kernel of ~/books/train.ipynb",
     );
     // Its ancestors are hidden.
     check(
         &format!("15 hidden\n20 15 server=10 {KERNEL}"),
-        Kind::Kernel,
+        ProcessKind::Kernel,
         "kernel of train.ipynb",
     );
 }
@@ -204,58 +204,58 @@ fn a_kernel_is_no_orphan_where_that_is_not_sure() {
 fn what_outlived_its_parent_is_left_over() {
     check(
         &format!("20 gone\n30 1 session=20 server=10 {KERNEL}"),
-        Kind::LeftOver,
+        ProcessKind::LeftOver,
         "left over by the kernel of train.ipynb: what started it is gone",
     );
     let spawned = "python -c from multiprocessing.spawn import spawn_main";
     check(
         &format!("30 1 {spawned}"),
-        Kind::LeftOver,
+        ProcessKind::LeftOver,
         "python -c … · left over: what started it is gone",
     );
     check(
         &format!("20 3 python main.py\n30 20 {spawned}"),
-        Kind::Process,
+        ProcessKind::Process,
         "python -c …",
     );
     check(
         "30 1 name=pt_data_worker python main.py",
-        Kind::LeftOver,
+        ProcessKind::LeftOver,
         "python main.py · left over: what started it is gone",
     );
     check(
         "20 gone\n30 1 group=20 python main.py",
-        Kind::LeftOver,
+        ProcessKind::LeftOver,
         "python main.py · left over: what started it is gone",
     );
     // Sent to the background on purpose: it leads its group.
     check(
         "30 1 group=30 python main.py",
-        Kind::Process,
+        ProcessKind::Process,
         "python main.py",
     );
 }
 
 #[test]
-fn what_has_ended_is_told_from_what_is_hidden() {
+fn ended_processes_differ_from_hidden_ones() {
     check(
         "20 3 zombie=1 name=python",
-        Kind::Zombie,
+        ProcessKind::Zombie,
         "python · has ended, but its parent (pid 3) has not taken note",
     );
     check(
         "20 gone",
-        Kind::Gone,
+        ProcessKind::Gone,
         "has ended: there is no process 20, but the driver still lists it",
     );
     check(
         "20 hidden",
-        Kind::Hidden,
+        ProcessKind::Hidden,
         "of another user, hidden by this system",
     );
     check(
         "21 3 sh\n20 3 user=bob vllm serve org/model",
-        Kind::Process,
+        ProcessKind::Process,
         "vllm …",
     );
 }
@@ -264,28 +264,28 @@ fn what_has_ended_is_told_from_what_is_hidden() {
 fn ids_of_another_machine_are_not_looked_up() {
     let from_container = |family: &str| ProcessTable {
         are_ids_ours: false,
-        ..sightings(family, 20)
+        ..table(family, 20)
     };
     let words = "outside of this container: its id means nothing here";
     check_seen(
         &from_container("20 3 python train.py"),
-        Kind::Outside,
+        ProcessKind::Outside,
         words,
     );
-    check_seen(&from_container("20 gone"), Kind::Outside, words);
+    check_seen(&from_container("20 gone"), ProcessKind::Outside, words);
     check_seen(
         &from_container("20 3 gpu=1 python train.py"),
-        Kind::Process,
+        ProcessKind::Process,
         "python train.py",
     );
     let unnamed = "a process that the driver does not name here";
-    check_seen(&sightings("", 0), Kind::Outside, unnamed);
+    check_seen(&table("", 0), ProcessKind::Outside, unnamed);
 }
 
 #[test]
-fn an_orphans_server_is_not_told() {
+fn an_orphan_s_server_is_not_named() {
     let server = |family: &str| {
-        company(&sightings(family, 20)).devices[0].members[0]
+        gpu_processes(&table(family, 20)).devices[0].members[0]
             .server
             .clone()
     };
@@ -301,18 +301,18 @@ fn an_orphans_server_is_not_told() {
 fn parents_in_a_ring_are_not_followed_for_ever() {
     check(
         "20 21 python a.py\n21 20 python b.py",
-        Kind::Process,
+        ProcessKind::Process,
         "python b.py",
     );
 }
 
 #[test]
-fn what_is_used_and_listed_by_nobody_is_told_where_it_is_much() {
+fn much_memory_without_a_listed_process_is_shown() {
     let unattributed = |used| {
-        let mut sightings = sightings("20 3 python a.py", 20);
-        sightings.devices[0].used = Some(Bytes::mib(used));
-        sightings.devices[0].capacity = Some(Bytes::gib(10));
-        company(&sightings).devices[0].unattributed
+        let mut table = table("20 3 python a.py", 20);
+        table.devices[0].used = Some(Bytes::mib(used));
+        table.devices[0].capacity = Some(Bytes::gib(10));
+        gpu_processes(&table).devices[0].unattributed
     };
     assert_eq!(unattributed(150), None);
     assert_eq!(unattributed(300), Some(Bytes::mib(200)));
@@ -320,10 +320,10 @@ fn what_is_used_and_listed_by_nobody_is_told_where_it_is_much() {
 
 #[test]
 fn this_process_comes_first_then_its_children_then_the_largest() {
-    let mut sightings = sightings("20 5 python a.py\n30 3 python b.py\n31 3 python c.py", 20);
+    let mut table = table("20 5 python a.py\n30 3 python b.py\n31 3 python c.py", 20);
     let used = [(31, 9), (20, 1), (30, 10), (5, 2)];
-    sightings.devices[0].processes = Ok(used.map(|(pid, n)| (pid, Bytes::mib(n).into())).to_vec());
-    let company = company(&sightings);
-    let pids: Vec<u32> = company.devices[0].members.iter().map(|it| it.pid).collect();
+    table.devices[0].processes = Ok(used.map(|(pid, n)| (pid, Bytes::mib(n).into())).to_vec());
+    let found = gpu_processes(&table);
+    let pids: Vec<u32> = found.devices[0].members.iter().map(|it| it.pid).collect();
     assert_eq!(pids, [5, 20, 30, 31]);
 }

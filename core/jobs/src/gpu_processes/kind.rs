@@ -5,7 +5,7 @@ use gpumem_model::named;
 named! {
     /// The relation of a process to this one.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Kind {
+    pub enum ProcessKind {
         /// This process.
         Own = "own",
         /// Started by this process, or by a child of it.
@@ -31,8 +31,8 @@ named! {
     }
 }
 
-impl Kind {
-    /// It seems to serve nobody.
+impl ProcessKind {
+    /// Whether it seems unused.
     pub const fn is_suspect(self) -> bool {
         matches!(
             self,
@@ -40,7 +40,7 @@ impl Kind {
         )
     }
 
-    /// It still runs, so the user can end it.
+    /// Whether it still runs, so that the user can end it.
     pub const fn can_be_ended(self) -> bool {
         matches!(self, Self::OrphanedKernel | Self::LeftOver)
     }

@@ -5,7 +5,7 @@
 //! that may belong to another machine (a container has its own ids) are not looked up.
 //!
 //! ```
-//! use gpumem_jobs::company::{Kind, Listing, ProcessTable, company};
+//! use gpumem_jobs::gpu_processes::{ProcessKind, Listing, ProcessTable, gpu_processes};
 //! use gpumem_model::units::Bytes;
 //!
 //! let device = Listing {
@@ -15,37 +15,37 @@
 //!     capacity: Some(Bytes::gib(16)),
 //!     processes: Ok(vec![(7, Bytes::mib(300).into())]),
 //! };
-//! let found = company(&ProcessTable {
+//! let found = gpu_processes(&ProcessTable {
 //!     own_pid: 7,
 //!     devices: vec![device],
 //!     are_ids_ours: true,
 //!     ..ProcessTable::default()
 //! });
 //! let member = &found.devices[0].members[0];
-//! assert_eq!((member.kind, &*member.words), (Kind::Own, "this process"));
+//! assert_eq!((member.kind, &*member.words), (ProcessKind::Own, "this process"));
 //! ```
 
 mod command;
+mod describe;
 mod family;
 mod jupyter;
 mod kind;
-mod member;
+mod process;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 pub use command::shortened;
 pub use jupyter::{connection_file, kernel_id};
-pub use kind::Kind;
+pub use kind::ProcessKind;
 
 use gpumem_model::recording::Level;
 use gpumem_model::units::{Bytes, Nanos};
-use member::member;
+use process::process;
 
-/// Everything that was found out at one moment: the input of [`company`](company()).
+/// Facts of one instant: the input of [`gpu_processes`](gpu_processes()).
 #[derive(Debug, Clone, Default)]
 pub struct ProcessTable {
     /// The id of this process.
@@ -54,7 +54,7 @@ pub struct ProcessTable {
     pub devices: Vec<Listing>,
     /// The processes on those lists, and the processes related to them: ancestors, leaders of sessions and
     /// groups. A process that is missing here was not looked up.
-    pub processes: BTreeMap<u32, Sight>,
+    pub processes: BTreeMap<u32, ProcessLookup>,
     /// Whether the driver's process ids are valid in this process's namespace.
     pub are_ids_ours: bool,
     /// The notebook of each kernel id, from the kernels' connection files.
@@ -72,9 +72,9 @@ pub struct Listing {
     pub device: String,
     /// The maker's name.
     pub name: String,
-    /// Used by every process together.
+    /// Memory used by all processes.
     pub used: Option<Bytes>,
-    /// All there is.
+    /// The capacity.
     pub capacity: Option<Bytes>,
     /// Process ids with the level of each, or the reason why there is no list.
     pub processes: Result<Vec<(u32, Level)>, String>,
@@ -82,9 +82,9 @@ pub struct Listing {
 
 /// What the operating system reports about a process id.
 #[derive(Debug, Clone)]
-pub enum Sight {
+pub enum ProcessLookup {
     /// The process exists.
-    There(Box<Facts>),
+    Found(Box<ProcessFacts>),
     /// The process exists, but the system hides its details.
     Hidden,
     /// There is no such process.
@@ -93,12 +93,12 @@ pub enum Sight {
 
 /// What the operating system reports about a process.
 #[derive(Debug, Clone, Default)]
-pub struct Facts {
+pub struct ProcessFacts {
     /// Its own name for itself, cut by the system.
     pub name: String,
     /// Its command line, one entry per argument.
     pub command: Vec<String>,
-    /// Whose it is.
+    /// Its user.
     pub user: Option<String>,
     /// How long ago it began.
     pub age: Option<Nanos>,
@@ -133,22 +133,22 @@ pub struct Server {
 #[derive(Debug, Clone, Default)]
 pub struct GpuProcesses {
     /// In the order in which the devices were read.
-    pub devices: Vec<DeviceCompany>,
+    pub devices: Vec<DeviceProcesses>,
 }
 
 /// The processes on one device.
 #[derive(Debug, Clone)]
-pub struct DeviceCompany {
+pub struct DeviceProcesses {
     /// As people write it.
     pub device: String,
     /// The maker's name.
     pub name: String,
-    /// Used by every process together.
+    /// Memory used by all processes.
     pub used: Option<Bytes>,
-    /// All there is.
+    /// The capacity.
     pub capacity: Option<Bytes>,
     /// This process first, then its children, then the others, the largest first.
-    pub members: Vec<Member>,
+    pub members: Vec<GpuProcess>,
     /// Why there is no list.
     pub unlisted: Option<String>,
     /// Used on the device, but by none of the listed processes; `None` below 1 % of the device.
@@ -157,14 +157,14 @@ pub struct DeviceCompany {
 
 /// One process on one device.
 #[derive(Debug, Clone)]
-pub struct Member {
+pub struct GpuProcess {
     /// As the driver gives it.
     pub pid: u32,
     /// What it uses of the device.
     pub used: Level,
     /// Its relation to this process.
-    pub kind: Kind,
-    /// Whose it is.
+    pub kind: ProcessKind,
+    /// Its user.
     pub user: Option<String>,
     /// It belongs to the same user as this process.
     pub is_own_users: bool,
@@ -178,32 +178,32 @@ pub struct Member {
     pub kernel_id: Option<String>,
     /// The address of its kernel's server.
     pub server: Option<String>,
-    /// What it is, in words.
+    /// Its description.
     pub words: String,
 }
 
-/// Joins what was found out about processes: who they are, and which may be left over.
-pub fn company(sightings: &ProcessTable) -> GpuProcesses {
-    let devices = sightings.devices.iter();
+/// Joins the facts about processes: their kinds, and which may be left over.
+pub fn gpu_processes(table: &ProcessTable) -> GpuProcesses {
+    let devices = table.devices.iter();
     GpuProcesses {
-        devices: devices.map(|it| on_device(it, sightings)).collect(),
+        devices: devices.map(|it| on_device(it, table)).collect(),
     }
 }
 
-fn on_device(listing: &Listing, sightings: &ProcessTable) -> DeviceCompany {
+fn on_device(listing: &Listing, table: &ProcessTable) -> DeviceProcesses {
     let listed = listing.processes.iter().flatten();
-    let mut members: Vec<Member> = listed
-        .map(|(pid, used)| member(*pid, used, sightings))
+    let mut members: Vec<GpuProcess> = listed
+        .map(|(pid, used)| process(*pid, used, table))
         .collect();
     members.sort_by_key(|it| {
         let place = match it.kind {
-            Kind::Own => 0,
-            Kind::Child => 1,
+            ProcessKind::Own => 0,
+            ProcessKind::Child => 1,
             _ => 2,
         };
         (place, Reverse(it.used.known()), it.pid)
     });
-    DeviceCompany {
+    DeviceProcesses {
         device: listing.device.clone(),
         name: listing.name.clone(),
         used: listing.used,
@@ -214,8 +214,7 @@ fn on_device(listing: &Listing, sightings: &ProcessTable) -> DeviceCompany {
     }
 }
 
-/// What is used but not listed, if it is at least 1 % of the device: the driver rounds, and keeps some
-/// for itself.
+/// Used but not listed memory, if it is at least 1 % of the device: the driver rounds, and uses some itself.
 fn unattributed(listing: &Listing) -> Option<Bytes> {
     let listed = listing.processes.as_ref().ok()?.iter();
     let known = listed

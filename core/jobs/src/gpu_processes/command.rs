@@ -34,10 +34,10 @@ pub fn shortened(command: &[String], words: bool) -> Option<String> {
     } else {
         (vec![program.to_owned()], rest)
     };
-    let told = if words { plain_words(rest) } else { Vec::new() };
-    let has_more = rest.len() > told.len();
-    let later = rest[told.len()..].iter().find(|it| is_script(it));
-    shown.extend(told);
+    let plain = if words { plain_words(rest) } else { Vec::new() };
+    let has_more = rest.len() > plain.len();
+    let later = rest[plain.len()..].iter().find(|it| is_script(it));
+    shown.extend(plain);
     if has_more {
         shown.push("…".to_owned());
     }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_told_with_its_script() {
+    fn a_program_is_shown_with_its_script() {
         check(
             "/usr/bin/python3 /srv/jobs/train.py",
             "python3 train.py",
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_may_be_a_secret_is_told() {
+    fn possible_secrets_are_not_shown() {
         check(
             "python train.py --token abc --wandb xyz",
             "python train.py …",
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_names_itself_is_told_by_its_first_word() {
+    fn a_process_that_names_itself_shows_its_first_word() {
         let command = [
             "ray::Trainer step of secret-experiment".to_owned(),
             String::new(),

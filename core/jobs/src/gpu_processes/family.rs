@@ -1,12 +1,12 @@
-//! What a process is to this one, by who started whom.
+//! The relation of a process to this one, by parents and children.
 
 use super::command::{base_name, is_python};
 use super::jupyter::kernel_id;
-use super::{Facts, Kind, ProcessTable, Sight};
+use super::{ProcessFacts, ProcessKind, ProcessLookup, ProcessTable};
 
-/// More generations than any family has, should the parents change while they are read.
+/// Limit on generations, because parents may change while they are read.
 const N_GENERATIONS: usize = 64;
-/// Who takes over the children of a process that ends.
+/// The process that adopts orphans.
 const REAPERS: [&str; 8] = [
     "systemd",
     "init",
@@ -17,7 +17,7 @@ const REAPERS: [&str; 8] = [
     "s6-svscan",
     "runit",
 ];
-/// How the workers of Python's `multiprocessing` and of `PyTorch`'s loaders are known.
+/// Marks of workers of Python's `multiprocessing` and of `PyTorch`'s loaders.
 const WORKERS: [&str; 3] = [
     "multiprocessing.spawn",
     "multiprocessing.forkserver",
@@ -27,23 +27,23 @@ const LOADER: &str = "pt_data_worker";
 
 /// How processes belong together.
 pub(super) struct Family<'a> {
-    pub(super) sightings: &'a ProcessTable,
+    pub(super) table: &'a ProcessTable,
 }
 
 impl<'a> Family<'a> {
-    pub(super) fn of(sightings: &'a ProcessTable) -> Self {
-        Self { sightings }
+    pub(super) fn new(table: &'a ProcessTable) -> Self {
+        Self { table }
     }
 
-    pub(super) fn facts(&self, pid: u32) -> Option<&'a Facts> {
-        match self.sightings.processes.get(&pid)? {
-            Sight::There(facts) => Some(facts),
-            Sight::Hidden | Sight::Gone => None,
+    pub(super) fn facts(&self, pid: u32) -> Option<&'a ProcessFacts> {
+        match self.table.processes.get(&pid)? {
+            ProcessLookup::Found(facts) => Some(facts),
+            ProcessLookup::Hidden | ProcessLookup::Gone => None,
         }
     }
 
     fn is_gone(&self, pid: u32) -> bool {
-        matches!(self.sightings.processes.get(&pid), Some(Sight::Gone))
+        matches!(self.table.processes.get(&pid), Some(ProcessLookup::Gone))
     }
 
     /// The nearest first; and whether that is all of them.
@@ -63,75 +63,75 @@ impl<'a> Family<'a> {
         (ancestors, false)
     }
 
-    pub(super) fn kind(&self, pid: u32) -> Kind {
-        if pid == self.sightings.own_pid {
-            return Kind::Own;
+    pub(super) fn kind(&self, pid: u32) -> ProcessKind {
+        if pid == self.table.own_pid {
+            return ProcessKind::Own;
         }
         let facts = self.facts(pid);
-        let is_surely_here = self.sightings.are_ids_ours || facts.is_some_and(|it| it.has_gpu_open);
+        let is_surely_here = self.table.are_ids_ours || facts.is_some_and(|it| it.has_gpu_open);
         // Newer drivers give those that a container cannot name the id 0.
         if pid == 0 || !is_surely_here {
-            return Kind::Outside;
+            return ProcessKind::Outside;
         }
         let Some(facts) = facts else {
             return if self.is_gone(pid) {
-                Kind::Gone
+                ProcessKind::Gone
             } else {
-                Kind::Hidden
+                ProcessKind::Hidden
             };
         };
         let (ancestors, is_complete) = self.ancestors(pid);
         if facts.is_zombie {
-            Kind::Zombie
-        } else if ancestors.contains(&self.sightings.own_pid) {
-            Kind::Child
+            ProcessKind::Zombie
+        } else if ancestors.contains(&self.table.own_pid) {
+            ProcessKind::Child
         } else if let Some(id) = kernel_id(&facts.command) {
             self.kind_of_kernel(id, pid, facts, &ancestors, is_complete)
         } else if self.outlived_its_parent(facts) {
-            Kind::LeftOver
+            ProcessKind::LeftOver
         } else if ancestors.iter().any(|it| self.kernel_id(*it).is_some()) {
-            Kind::KernelsChild
+            ProcessKind::KernelsChild
         } else {
-            Kind::Process
+            ProcessKind::Process
         }
     }
 
-    /// Of a process whose command line is a kernel's: so is that of every child that it forks.
+    /// Kind of a process with a kernel's command line (forked children have the same one).
     fn kind_of_kernel(
         &self,
         id: &str,
         pid: u32,
-        facts: &Facts,
+        facts: &ProcessFacts,
         ancestors: &[u32],
         is_complete: bool,
-    ) -> Kind {
-        // What starts a kernel may name its file as well, but leaves it a session of its own.
+    ) -> ProcessKind {
+        // A process that starts a kernel may name its file as well, but the kernel leads its own session.
         let is_its_kernel = |ancestor: &u32| {
             let ancestor = self.facts(*ancestor);
             ancestor
                 .is_some_and(|it| it.session == facts.session && kernel_id(&it.command) == Some(id))
         };
         if ancestors.iter().any(is_its_kernel) {
-            return Kind::KernelsChild;
+            return ProcessKind::KernelsChild;
         }
         if !is_complete {
-            return Kind::Kernel;
+            return ProcessKind::Kernel;
         }
-        // A kernel leads its session; what it forks stays in it.
+        // A kernel leads its session; its forks stay in it.
         let leader = facts
             .session
             .filter(|leader| *leader != pid && *leader != 0);
         if leader.is_some_and(|it| !ancestors.contains(&it)) {
-            return Kind::LeftOver;
+            return ProcessKind::LeftOver;
         }
         let lost_its_server = match facts.server_pid {
             Some(server) => !ancestors.contains(&server),
             None => self.has_reaper(facts),
         };
         if lost_its_server {
-            Kind::OrphanedKernel
+            ProcessKind::OrphanedKernel
         } else {
-            Kind::Kernel
+            ProcessKind::Kernel
         }
     }
 
@@ -141,7 +141,7 @@ impl<'a> Family<'a> {
 
     /// Its parent ended before it, and it was not meant to be on its own: it is a worker, or the
     /// first of its group is gone, too.
-    fn outlived_its_parent(&self, facts: &Facts) -> bool {
+    fn outlived_its_parent(&self, facts: &ProcessFacts) -> bool {
         let mut words = facts.command.iter();
         let is_worker =
             facts.name == LOADER || words.any(|word| WORKERS.iter().any(|it| word.contains(it)));
@@ -151,7 +151,7 @@ impl<'a> Family<'a> {
 
     /// It was handed on to the process that takes in orphans. In a container that may be any
     /// program, a Python one among them, which then has children of its own.
-    fn has_reaper(&self, facts: &Facts) -> bool {
+    fn has_reaper(&self, facts: &ProcessFacts) -> bool {
         let Some(parent) = facts.parent else {
             return false;
         };

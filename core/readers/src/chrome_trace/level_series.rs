@@ -1,12 +1,12 @@
 //! One device's level over time.
 
 use super::device::TraceDevice;
-use super::model::{Change, Trace};
+use super::model::{ChromeTrace, TraceChange};
 
 /// A process's memory on one device: levels in bytes, which are relative to the trace's start if the
 /// trace has no totals.
 #[derive(Debug)]
-pub(super) struct Course {
+pub(super) struct TraceLevelSeries {
     pub(super) process: u32,
     pub(super) device: TraceDevice,
     /// Whether the levels are totals.
@@ -15,16 +15,16 @@ pub(super) struct Course {
     pub(super) at_start: i64,
     /// Numbers of the changes, in order of time.
     pub(super) changes: Vec<u32>,
-    /// When each one was, and the level after it.
+    /// The time of each change and the level after it.
     times: Vec<i64>,
     levels: Vec<i64>,
     /// A tree of maxima over the levels: the node `n` covers the nodes `2n` and `2n+1`.
     maxima: Vec<i64>,
 }
 
-impl Course {
-    /// The courses of all devices; `numbers` are the changes of one device, in order of time.
-    pub(super) fn all(trace: &Trace) -> Vec<Self> {
+impl TraceLevelSeries {
+    /// The series of all devices.
+    pub(super) fn all(trace: &ChromeTrace) -> Vec<Self> {
         let key = |number: u32| {
             let change = &trace.changes[number as usize];
             (change.device, trace.process_of(change.thread))
@@ -33,11 +33,11 @@ impl Course {
         numbers.sort_unstable_by_key(|&n| (key(n), trace.changes[n as usize].at, n));
         let devices = numbers.chunk_by(|a, b| key(*a) == key(*b));
         devices
-            .filter_map(|numbers| Self::of(trace, numbers))
+            .filter_map(|numbers| Self::new(trace, numbers))
             .collect()
     }
 
-    fn of(trace: &Trace, numbers: &[u32]) -> Option<Self> {
+    fn new(trace: &ChromeTrace, numbers: &[u32]) -> Option<Self> {
         let first = &trace.changes[*numbers.first()? as usize];
         let change = |number: &u32| &trace.changes[*number as usize];
         let is_absolute = numbers
@@ -138,6 +138,6 @@ impl Course {
     }
 }
 
-fn total(change: &Change) -> i64 {
+fn total(change: &TraceChange) -> i64 {
     i64::try_from(change.allocated.unwrap_or(0)).unwrap_or(i64::MAX)
 }

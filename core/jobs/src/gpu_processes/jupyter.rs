@@ -1,7 +1,7 @@
-//! What a process has to do with Jupyter.
+//! A process's kernel, notebook and server.
 
 use super::command::base_name;
-use super::{Facts, ProcessTable, Server};
+use super::{ProcessFacts, ProcessTable, Server};
 
 /// The connection file of the kernel that this command line starts, if it starts one.
 ///
@@ -33,16 +33,16 @@ pub fn kernel_id(command: &[String]) -> Option<&str> {
 
 /// The notebook that this process's kernel was started for, from its connection file or else from its
 /// environment.
-pub(super) fn notebook(facts: &Facts, sightings: &ProcessTable) -> Option<String> {
-    let name = kernel_id(&facts.command).and_then(|id| sightings.notebooks.get(id));
+pub(super) fn notebook(facts: &ProcessFacts, table: &ProcessTable) -> Option<String> {
+    let name = kernel_id(&facts.command).and_then(|id| table.notebooks.get(id));
     let name = name.or(facts.session_name.as_ref());
     name.filter(|name| !name.is_empty()).cloned()
 }
 
 /// The server that started this process's kernel, if it is known.
-pub(super) fn server<'a>(facts: &Facts, sightings: &'a ProcessTable) -> Option<&'a Server> {
+pub(super) fn server<'a>(facts: &ProcessFacts, table: &'a ProcessTable) -> Option<&'a Server> {
     let pid = facts.server_pid?;
-    sightings.servers.iter().find(|server| server.pid == pid)
+    table.servers.iter().find(|server| server.pid == pid)
 }
 
 /// A path as people write it: relative to the server's folder, or to their home.
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_told_from_the_servers_folder_else_from_the_users() {
+    fn a_path_is_relative_to_the_server_s_folder_or_to_home() {
         check_path("/data/books/a/train.ipynb", "a/train.ipynb");
         check_path("/data/workshop/train.ipynb", "~/workshop/train.ipynb");
         check_path("/srv/train.ipynb", "/srv/train.ipynb");
