@@ -15,19 +15,21 @@ mod testing;
 
 use pyo3::prelude::*;
 
-// The walk reads objects without running Python, which only the GIL makes safe.
-#[pymodule(gil_used = true)]
+// Without a GIL nothing walks the heap (`base/gil.rs`), so loading this need not switch it on.
+#[pymodule(gil_used = false)]
 mod _gpumem {
     #[pymodule_export]
     use super::base::errors::{DeviceError, GpuMemError, RecordingError, RecordingWarning};
     #[pymodule_export]
     use super::base::files::write_file;
     #[pymodule_export]
+    use super::base::gil::why_no_looks;
+    #[pymodule_export]
     use super::base::guard::log_from_python;
     #[pymodule_export]
     use super::base::text::{markdown_code, markdown_text, printable_text, report_text};
     #[pymodule_export]
-    use super::heap::adapters::own::register_adapter;
+    use super::heap::adapters::registered::register_adapter;
     #[pymodule_export]
     use super::heap::look::_looks;
     #[pymodule_export]
@@ -35,11 +37,11 @@ mod _gpumem {
         Extension, check_interval, load_ipython_extension, stopped, unload_ipython_extension,
     };
     #[pymodule_export]
-    use super::python::api::{Recording, SessionProcesses, recording_now};
+    use super::python::api::{PyRecording, SessionProcesses, recording_now};
     #[pymodule_export]
-    use super::python::arrow::Table;
+    use super::python::arrow::PyTable;
     #[pymodule_export]
-    use super::python::blocks::{Block, block_of, record};
+    use super::python::blocks::{PyBlock, block_of, record};
     #[pymodule_export]
     use super::python::cells::telling_line;
     #[pymodule_export]
@@ -50,7 +52,7 @@ mod _gpumem {
         classic_thresholds,
     };
     #[pymodule_export]
-    use super::python::footprint::{Footprint, FootprintRow, of_model};
+    use super::python::footprint::{PyFootprint, PyFootprintRow, of_model};
     #[pymodule_export]
     use super::python::gpu_processes::{ProcessScan, scan_gpu_processes};
     #[pymodule_export]
@@ -65,7 +67,8 @@ mod _gpumem {
     use super::python::opened::{load, open};
     #[pymodule_export]
     use super::python::other_file::{
-        DeviceProfile, LevelLog, MemoryTimeline, NsightExport, OtherFile, TorchSnapshot, TorchTrace,
+        DeviceProfile, LevelLog, MemoryTimeline, NsightExport, PyOtherFile, TorchSnapshot,
+        TorchTrace,
     };
     #[pymodule_export]
     use super::python::outlived::{LettingGo, outlived};
@@ -85,9 +88,9 @@ mod _gpumem {
     use super::recording::run_end::on_run_end;
     #[pymodule_export]
     use super::recording::session::{
-        BegunTask, Subscription, begin_interval, close_store, device_labels, fetch, follow,
-        is_owner, look_after, note_missing, record_blocks, reset, roll, source_states,
-        sources_text, use_sources,
+        BegunTask, Subscription, begin_interval, close_store, device_labels, expect, expected,
+        fetch, follow, is_owner, look_after, note_missing, record_blocks, reset, roll,
+        source_states, sources_text, use_sources,
     };
 
     #[pymodule_export]
@@ -109,8 +112,10 @@ mod _gpumem {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        super::heap::still::resolve(module.py())?;
-        super::heap::walk::resolve(module.py())?;
+        if super::base::gil::resolve(module.py())? {
+            super::heap::still::resolve(module.py())?;
+            super::heap::walk::resolve(module.py())?;
+        }
         super::recording::loops::resolve(module.py(), super::ipython::extension::say_inside)?;
         super::recording::oom::observer::begin();
         super::machine::sim::register(module)?;

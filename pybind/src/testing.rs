@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use gpumem_heap as heap;
-use gpumem_heap::{Category, NodeIdx, ObjectGraph};
+use gpumem_heap::{NodeIdx, ObjectGraph, TensorCategory};
 use gpumem_model::holders::{Holder, RootKind, Traits};
 use gpumem_model::units::Bytes;
 use gpumem_wording as wording;
@@ -15,11 +15,11 @@ use pyo3::types::PyDict;
 
 use crate::base::guard::panic_in_next_callback;
 use crate::base::shells::shells;
-use crate::heap::adapters::own::{self, Asks};
+use crate::heap::adapters::registered::{self, Asks};
 #[cfg(target_os = "linux")]
 use crate::heap::look::{fail_look, fork_and_read, slow_copies};
 use crate::heap::look::{look_for, look_in_process, looks_under_way, use_up_looks};
-use crate::heap::walk::{self, Extent, Here, Limits, Places, Search};
+use crate::heap::walk::{self, LocalBackend, Places, Search, WalkExtent, WalkLimits};
 use crate::machine::sampler::simulated_run;
 use crate::recording::loops::look_at_loops;
 use crate::recording::session::{latest_line, long_from};
@@ -48,7 +48,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     hooks.add_function(wrap_pyfunction!(slow_copies, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(store_nanos, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(use_up_looks, &hooks)?)?;
-    // `add` would name it in `__all__`, and the stub tells of what is released.
+    // `add` would name it in `__all__`, and the stub lists what is released.
     module.setattr("_testing", hooks)
 }
 
@@ -80,32 +80,31 @@ fn fix(
     Some((fix.before, fix.after, why))
 }
 
-type GraphNode = (String, Option<&'static str>, Option<(String, u64)>);
+type NodeRow = (String, Option<&'static str>, Option<(String, u64)>);
 
 /// What leads to device memory, node by node and edge by edge: from every name, or from the
 /// entries of `namespace`.
-#[pyfunction]
-#[pyo3(signature = (namespace=None))]
+#[pyfunction(signature = (namespace=None))]
 #[expect(clippy::type_complexity, reason = "three plain lists and two facts")]
 fn object_graph(
     py: Python<'_>,
     namespace: Option<Bound<'_, PyDict>>,
 ) -> PyResult<(
-    Vec<GraphNode>,
+    Vec<NodeRow>,
     Vec<(u32, u32, String)>,
     Vec<(String, &'static str, String, u32)>,
     usize,
     bool,
 )> {
     let (places, extent) = if let Some(namespace) = namespace {
-        (Places::of_namespace(namespace)?, Extent::Names)
+        (Places::of_namespace(namespace)?, WalkExtent::Names)
     } else {
         let places = Places::of_shells(py, &shells(py), None)?;
-        (places, Extent::Everything)
+        (places, WalkExtent::Everything)
     };
     let search = Search {
         extent,
-        limits: Limits {
+        limits: WalkLimits {
             until: Instant::now() + WALK_TIME,
             n_nodes: 50_000_000,
         },
@@ -113,10 +112,10 @@ fn object_graph(
         is_copy: true,
         reads_graph: true,
     };
-    let registered = own::registered(py, Asks::All);
+    let registered = registered::registered(py, Asks::All);
     let walked = walk::find(py, &places, search, &registered)?;
     let registered = &registered;
-    let found = walked.asked(py, &mut Here { registered });
+    let found = walked.complete(py, &mut LocalBackend { registered });
     let graph = &found.graph;
     let edges = graph
         .edges()
@@ -134,10 +133,10 @@ fn object_graph(
     ))
 }
 
-fn nodes(graph: &ObjectGraph) -> Vec<GraphNode> {
+fn nodes(graph: &ObjectGraph) -> Vec<NodeRow> {
     let plain = |number: usize| {
         let node = graph.node(NodeIdx(number as u32));
-        let category = node.category.map(Category::name);
+        let category = node.category.map(TensorCategory::name);
         let storage = node.storage.as_ref();
         let storage = storage.map(|it| (it.device.to_string(), it.n_bytes.get()));
         (node.type_name.to_string(), category, storage)

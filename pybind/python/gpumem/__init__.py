@@ -7,10 +7,6 @@ The classes of results are in :mod:`gpumem.types`, the API of gpu-memory-profile
 :mod:`gpumem.classic`. Sizes are bytes, times are nanoseconds.
 """
 
-# isort: split
-from gpumem import _gil  # noqa: F401 (refuses a Python without the GIL)
-
-# isort: split
 from gpumem import callbacks, sim, types
 from gpumem._gpu_processes import who
 from gpumem._gpumem import (

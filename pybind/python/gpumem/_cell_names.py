@@ -1,4 +1,4 @@
-"""What the cells of a notebook are called, by their text."""
+"""The names of a notebook's cells, derived from their text."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ class LivingChild:
 
     pid: int
     name: str
-    """What ``multiprocessing`` calls it, or else its program and script."""
+    """Its name in ``multiprocessing``, or else its program and script."""
     held_bytes: dict[str, int]
-    """What it holds of each device; on the host what it shares with no other process."""
+    """The bytes that it uses on each device; on the host without shared memory."""
     age_nanos: int
     execution_count: int | None
     """Jupyter's number of the run that began it."""
@@ -88,7 +88,7 @@ def _on(label: str) -> str:
 
 
 def _reap() -> None:
-    """Have Python wait for those that have ended."""
+    """Wait for the processes that have ended."""
     with suppress(Exception):
         if "multiprocessing.process" in sys.modules:
             sys.modules["multiprocessing.process"].active_children()

@@ -21,8 +21,11 @@ COMMANDS = (
     ),
     ("%gpumem status", "see which sources are read, and why the others are not"),
     (
-        "%gpumem_report",
-        "open the report; --html FILE writes a file to share, --text prints text",
+        "%gpumem_report, %gpumem_report last",
+        (
+            "open the report, or that of the last session, if the kernel died; "
+            "--html FILE writes a file to share, --text prints text"
+        ),
     ),
     (
         "%gpumem baseline NAME, then %gpumem_report --compare NAME",
@@ -35,9 +38,13 @@ COMMANDS = (
             "omit --dry-run to free it"
         ),
     ),
+    (
+        "%gpumem expect NAME",
+        "say that the growth of a name or path is meant: no leak is reported; --off undoes it",
+    ),
     ("for batch in gpumem.steps(loader):", "judge growth inside a long cell, step by step"),
 )
-"""What to type, and what it is for."""
+"""Commands and their purpose."""
 
 WIDTH = 80
 

@@ -1,4 +1,4 @@
-"""What the Tab key offers after the magics: actions, options and their values.
+"""Completions after the magics: actions, options and their values.
 
 IPython calls it while the user types, so it runs none of the user's code, searches
 no heap, and never fails: without an answer, IPython's own completion goes on.
@@ -53,6 +53,7 @@ OF_OPTIONS: dict[str, Values] = {
 # For an action of `%gpumem`: the names that it takes.
 OF_ACTIONS: dict[str, Values] = {
     "baseline": lambda _: _gpumem._baseline_names(),
+    "expect": lambda shell: [*_gpumem._expected(), *_names(shell)],
     "holders": _names,
     "release": lambda shell: [*RELEASABLE, *_names(shell)],
     "use": lambda shell: ["auto", *_sources(shell)],

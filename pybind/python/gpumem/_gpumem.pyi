@@ -59,6 +59,8 @@ __all__ = [
     "_count_loops",
     "_default_rules",
     "_delete_sessions",
+    "_expect",
+    "_expected",
     "_fetch",
     "_flight_recorder",
     "_follow",
@@ -88,6 +90,7 @@ __all__ = [
     "_store_status",
     "_stored_recording",
     "_telling_line",
+    "_why_no_looks",
     "_worker_recording",
     "_workers",
     "_write_file",
@@ -199,9 +202,9 @@ def load(
     """Read a file of any kind that gpumem knows; its content tells which.
 
     A folder holds the recordings of a job's ranks, or the traces of several workers. A text
-    that is no file's path names a baseline or a kept session: ``"last"``, or the beginning of
-    its id. In a memory snapshot or a trace of PyTorch, the cells of ``notebook`` are named, by
-    default those of this session::
+    that is no file's path is read as a baseline's name, ``"last"``, or the beginning of a kept
+    session's id. In a memory snapshot or a trace of PyTorch, stack frames are shown with the cell
+    of ``notebook`` that they belong to, by default of this session::
 
         print(gpumem.load("snapshot.pickle"))
 
@@ -322,7 +325,7 @@ def _note_missing(words: str) -> None: ...
 @final
 class _Task:
     def __new__(cls) -> Self: ...
-    def end(self, name: str, failed: bool) -> None: ...
+    def end(self, name: str, failed: bool, file: str | None) -> None: ...
 
 def _on_run_end(
     listener: Callable[[str, str, str | None, int | None], object] | None,
@@ -343,6 +346,8 @@ def _classify_growth_json(
 def _default_rules() -> dict[str, float]: ...
 def _check_rules(thresholds: dict[str, float]) -> None: ...
 def _is_owner() -> bool: ...
+def _expected() -> list[str]: ...
+def _expect(expected: Sequence[str]) -> None: ...
 def _is_disabled() -> bool: ...
 def _keep_in(
     store: bool | str | os.PathLike[str],
@@ -519,6 +524,7 @@ def _stopped() -> str | None: ...
 class HolderSearch:
     def devices(self) -> list[dict[str, Any]]: ...
     def text(self, name: str | None, device: str | None, width: int) -> str: ...
+    def fix(self, device: str, name: str, sources: list[str]) -> tuple[str, str] | None: ...
 
 def find_holders(depth: int) -> HolderSearch: ...
 
@@ -562,6 +568,7 @@ def register_adapter(
     """
 
 def _looks() -> tuple[int, int, dict[str, int]]: ...
+def _why_no_looks() -> str | None: ...
 
 # For tests: only in a process whose environment has GPUMEM_TESTING=1.
 _testing: Any

@@ -1,4 +1,4 @@
-"""Whether somebody else calls a function: torch's that begins and ends a memory history."""
+"""Notes when other code calls torch's function that begins and ends a memory history."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType
 
-# Tools that `sys.monitoring` keeps for nobody in particular.
+# Tool ids that `sys.monitoring` reserves for no special purpose.
 FREE_TOOLS = (3, 4)
 
 

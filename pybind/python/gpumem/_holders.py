@@ -54,8 +54,8 @@ class Holder:
     grown_bytes: int | None = None
     """Only in a finding: its growth over the finding's runs."""
     since_execution_count: int | None = None
-    """The number of the run (``In [4]``) since which it holds most of that; ``None`` if it
-    came bit by bit, or nobody looked. Never in a finding."""
+    """The number of the run (``In [4]``) since which it holds most of ``n_bytes``; ``None`` if that
+    came bit by bit, or no recorded run looked for holders. Never in a finding."""
     allocated_in: str | None = None
     """The line that allocated the largest object: ``In [4], line 2``, ``train.py:12``. Only while
     torch records a history of its CUDA allocator, with torch 2.15 or newer."""
@@ -75,7 +75,7 @@ class SharedMemory:
 
 
 class Holders(TextResult):
-    """Who holds what on each device, at one moment."""
+    """The holders of each device's memory at one moment."""
 
     def __init__(self, found: _gpumem.HolderSearch) -> None:
         """Wrap the result of a walk."""
@@ -135,6 +135,12 @@ class Holders(TextResult):
             for it in self.shared
         ]
         return table(("device", "retained", "held by", "what", "path"), [*alone, *shared])
+
+    def _fix(self, holder: Holder | SharedMemory, sources: list[str]) -> tuple[str, str] | None:
+        """Return the statement in a module's text that makes a name hold it, and a better one."""
+        if isinstance(holder, SharedMemory):
+            return None
+        return self._found.fix(holder.device, holder.name, sources)
 
     @cached_property
     def _devices(self) -> list[dict[str, Any]]:

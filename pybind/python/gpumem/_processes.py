@@ -16,7 +16,7 @@ from typing import Any
 from gpumem import _gpumem
 
 VARIABLE = "GPUMEM_PROCESSES"
-# What of the environment tells one rank or job from another.
+# Variables of the environment that identify a rank or a job.
 PLACES = {
     "RANK": "rank",
     "LOCAL_RANK": "local_rank",
@@ -28,14 +28,14 @@ PLACES = {
     "SLURM_NTASKS": "slurm_ranks",
     "TORCHELASTIC_RUN_ID": "torchelastic_run",
 }
-# What tells a worker of a cluster, in place of all this.
+# The variable that identifies a worker of a cluster, in place of all these.
 FACTS: list[tuple[str, str]] = []
 # In the command line of processes that multiprocessing or loky starts.
 STARTED_BY = ("--multiprocessing-fork", "multiprocessing.forkserver", "loky.backend.popen")
 
 
 class _Anchor:
-    """What multiprocessing's registry of callbacks holds weakly."""
+    """The weakly held target of a callback in multiprocessing's registry."""
 
 
 _ANCHOR = _Anchor()
@@ -45,8 +45,8 @@ def worker(*_: object) -> None:
     """Record this process into the session that started it, if it is a child of one.
 
     Pass it as it is: ``DataLoader(..., worker_init_fn=gpumem.worker)``,
-    ``Pool(initializer=gpumem.worker)``. A fork by ``multiprocessing`` records itself without it. It
-    never fails, and does nothing where no session is kept.
+    ``Pool(initializer=gpumem.worker)``. Processes that ``multiprocessing`` forks need it not; those
+    that it spawns do. It never fails, and does nothing where no session is kept.
     """
     with contextlib.suppress(Exception):
         _read_place()
@@ -54,7 +54,7 @@ def worker(*_: object) -> None:
 
 
 def place(variable: str, words: str | None) -> None:
-    """Tell children that are not forked where they record themselves."""
+    """Pass the folder for recordings to children that are not forked."""
     if words is None:
         os.environ.pop(variable, None)
     else:
@@ -86,7 +86,7 @@ def exit_codes() -> list[tuple[int, int]]:
     """
     known = []
     with contextlib.suppress(Exception):
-        # Every process object is in this set as long as somebody holds it.
+        # Every process object is in this set as long as it is alive.
         for process in list(getattr(sys.modules.get("multiprocessing.process"), "_dangling", ())):
             # To ask the process itself would wait for it in the user's place.
             started: Any = getattr(process, "_popen", None)
@@ -152,7 +152,7 @@ def _begin_named() -> bool:
 
 
 def _begin_with_work() -> None:
-    """Have multiprocessing call back once it knows what this process is for: its name, its end.
+    """Register callbacks with multiprocessing for this process's name and end.
 
     A fork that multiprocessing has no work for begins when it records a step or a block.
     """
@@ -235,7 +235,7 @@ def _process_name() -> str | None:
 
 
 def facts() -> list[tuple[str, str]]:
-    """Return what the environment says of this process: its rank, its job, its node."""
+    """Return facts about this process from the environment: its rank, its job, its node."""
     if FACTS:
         return [*FACTS, ("host", platform.node())]
     named = ((name, os.environ.get(variable)) for variable, name in PLACES.items())
@@ -243,7 +243,7 @@ def facts() -> list[tuple[str, str]]:
     engine = _engine()
     if engine is not None:
         known.append(("rank", str(engine)))
-    # Of one process alone, nobody needs to know where it ran.
+    # The place of a process matters only in a job of several.
     return [*known, ("host", platform.node())] if known else known
 
 

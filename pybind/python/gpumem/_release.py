@@ -36,7 +36,7 @@ class ReleaseStep:
     words: str
     freed: dict[str, int] = field(default_factory=dict)
     outlived: str = ""
-    """Of a variable: who still keeps what it held; or why nothing came back."""
+    """For a variable: what still keeps its memory, or why nothing was freed."""
 
     def __str__(self) -> str:
         """Return one line, and two more if something else keeps what a variable held."""
@@ -58,7 +58,7 @@ class Released(TextResult):
 
     @property
     def freed(self) -> dict[str, int]:
-        """The total bytes freed on each device, in tensors or from the cache."""
+        """The bytes freed on each device: what tensors held, and what the cache gave back."""
         total: dict[str, int] = {}
         for step in self.steps:
             for device, n_bytes in step.freed.items():
@@ -99,8 +99,8 @@ def release(*what: str, dry_run: bool = False, end: bool | list[int] = False) ->
     - ``cycles``: a garbage collection.
     - ``cache``: unused memory in the allocators of PyTorch, CuPy and ``gpumem.sim``.
     - a name: the variable, under all its names.
-    - ``children``: living processes that this one began. ``all`` leaves them alone, and none ends
-      unless ``end`` names it by its process id, or is ``True`` for those to which nothing leads.
+    - ``children``: living processes that this one began. ``all`` leaves them alone. ``end=[pid]``
+      ends those, ``end=True`` those to which no variable leads.
 
     With ``dry_run``, or without arguments, it only returns what each step would do.
 
@@ -169,10 +169,10 @@ def _plan(name: str, shell: InteractiveShell | None) -> Plan:
     match name:
         case "traceback":
             errors = Errors(shell)
-            return Plan(name, "forget", errors.words(), "no error is kept", errors.forget)
+            return Plan(name, "forget", errors.description(), "no error is kept", errors.forget)
         case "outputs":
             outputs = Outputs(shell)
-            return Plan(name, "forget", outputs.words(), "no output is kept", outputs.forget)
+            return Plan(name, "forget", outputs.description(), "no output is kept", outputs.forget)
         case "cycles":
             return Plan(name, "collect", "what only refers to itself", "", gc.collect)
         case "cache":
@@ -188,7 +188,7 @@ def _plan(name: str, shell: InteractiveShell | None) -> Plan:
             if variable is None or problem:
                 steps = ", ".join((*STEPS, "all"))
                 raise ValueError(f"{problem}: release {steps}, or a variable")
-            about, names = variable.words(), tuple(variable.names())
+            about, names = variable.description(), tuple(variable.names())
             return Plan(name, "delete", about, "", variable.forget, names=names)
 
 
@@ -234,7 +234,7 @@ def _levels() -> dict[str, Levels]:
 
 
 def _fallen(then: Levels, now: Levels, level: str) -> int:
-    """Return the fall of the level; of the process's use if nobody reads the level."""
+    """Return the fall of the level, or of the process's use if the level is unknown."""
     for name in (level, "used"):
         before, after = getattr(then, name), getattr(now, name)
         if before is not None and after is not None:

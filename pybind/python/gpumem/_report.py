@@ -71,7 +71,7 @@ class KnownLeak:
     title: str
     cause: str
     link: str
-    """Where people report it."""
+    """The issue in which it is reported."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,10 @@ class Finding:
 
     id: str
     """Stays the same while the finding stands."""
+    fingerprint: str | None
+    """The same for one leak in all sessions of a notebook; None if it is no leak or growth."""
     kind: str
-    """What it is about: ``leak``, ``growing``, ``out_of_memory``, ...; docs/findings.md has all."""
+    """Its kind: ``leak``, ``growing``, ``out_of_memory``, ...; docs/findings.md has all."""
     severity: str
     """``critical``, ``warning`` or ``info``."""
     state: str | None
@@ -90,7 +92,8 @@ class Finding:
     reason: Reason | None
     """Why that is its state; None without one."""
     withdrawn: str | None
-    """Why the finding no longer applies: ``given_back``, ``edited``, ``had_enough``, ``let_go``."""
+    """Why the finding no longer applies: ``given_back``, ``edited``, ``had_enough``, ``let_go``,
+    ``returned``; ``expected``: `%gpumem expect` says that it is meant."""
     cell: Cell | None
     """The cell that it is about; None if it is about a whole device."""
     path: tuple[str, ...]
@@ -108,13 +111,13 @@ class Finding:
     title: str
     detail: str
     details: Details
-    """What only its kind of finding has."""
+    """The fields of its kind of finding."""
     holders: tuple[Holder, ...]
     """The names that hold it; those that grew most over these runs come first."""
     fix: Fix | None
     """The change that frees the memory of the first holder."""
     known_leak: KnownLeak | None
-    """What the catalogue says; None if it is no known leak of a library."""
+    """Its entry in the catalogue; None if it is no known leak of a library."""
     suggestions: tuple[str, ...]
     evidence: tuple[Evidence, ...]
 
@@ -127,7 +130,7 @@ class ProcessGrowth:
     """``leak``, ``suspected``, ``stable`` or ``not_enough_data``."""
     shape: str
     per: str
-    """What a step is: ``step`` of a loop, ``run`` of a cell, or ``span``: there are no steps."""
+    """The kind of step: ``step`` of a loop, ``run`` of a cell, or ``span`` without steps."""
     n_steps: int
     bytes_per_step: int
     total_bytes: int
@@ -157,7 +160,7 @@ class ChildProcess:
     latest_bytes: int | None
     peak_bytes: int | None
     copied_bytes: int | None
-    """By how much its memory rose without its allocating: pages of its parent that were copied."""
+    """Growth by copies of its parent's pages, which a fork shares until one of them writes."""
     device_used_bytes: int | None
     """GPU memory as the driver listed it at the end of the session's latest run."""
     device_peak_bytes: int | None
@@ -186,7 +189,7 @@ class ChildProcesses(list[ChildProcess]):
 
 
 class Live:
-    """What a notebook shows as a widget, and a terminal as text."""
+    """A result that a notebook shows as a widget and a terminal as text."""
 
     def _as_widget(self) -> tuple[Any, ...]:
         """Return what the widget shows: a report, and a comparison if there is one."""
@@ -223,11 +226,11 @@ class Twin:
 
     name: str
     n_alike: int
-    """How many storages have one of the same shape, element type and size there."""
+    """How many of its storages have one of the same shape, element type and size in the other."""
     n_all: int
-    """Of how many; gradients and the state of optimizers do not count."""
+    """All its storages, without gradients and the state of optimizers."""
     by_shape: bool
-    """The shapes are known; if not, the sizes are the same."""
+    """Whether the shapes are known; otherwise only the sizes match."""
 
 
 @dataclass(frozen=True)
@@ -244,7 +247,7 @@ class IdleMemory:
     last_execution_count: int | None
     """Jupyter's number of that run."""
     is_read: bool
-    """That run read it; if not, it only bound it."""
+    """Whether that run read it; otherwise it only bound it."""
     n_runs_since: int
     twin: Twin | None
     words: str
@@ -265,7 +268,7 @@ class Report(Live):
 
     @property
     def rules(self) -> Rules:
-        """What the findings are judged by."""
+        """The thresholds of the findings."""
         known: Any = self.recording._rules()
         return Rules(**known)
 
@@ -276,12 +279,12 @@ class Report(Live):
 
     @cached_property
     def idle(self) -> tuple[IdleMemory, ...]:
-        """What names hold that no cell has read for a while, the most first on each device."""
+        """Memory of names that no cell has read for a while, the largest first on each device."""
         return tuple(read(IdleMemory, entry) for entry in self._content["idle"])
 
     @cached_property
     def processes(self) -> ChildProcesses:
-        """The session's child processes as far as they are kept, those that grow first."""
+        """The session's child processes that left a record, those that grow first."""
         return ChildProcesses(read(ChildProcess, entry) for entry in self._content["processes"])
 
     @cached_property
@@ -398,7 +401,7 @@ def report(
         gpumem.report(gpumem.load("last")).findings
 
     Raises:
-        TypeError: it is no recording.
+        TypeError: it is no recording but a file of another tool, which has no runs to judge.
     """
     if recording is None:
         return Report(judged_by(_gpumem.recording(), rules), _gpumem._stopped())

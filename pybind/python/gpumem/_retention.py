@@ -35,8 +35,8 @@ class Errors:
     def __init__(self, shell: InteractiveShell | None) -> None:
         self._shell = shell
 
-    def words(self) -> str:
-        """Say which they are; nothing where none is kept."""
+    def description(self) -> str:
+        """Return which they are; empty if none is kept."""
         errors = list(_with_causes(self._kept()))
         n_frames = sum(_n_frames(_link(error, "__traceback__")) for error in errors)
         if not errors:
@@ -113,8 +113,8 @@ class Outputs:
     def __init__(self, shell: InteractiveShell | None) -> None:
         self._shell = shell
 
-    def words(self) -> str:
-        """Say which they are; nothing where none is kept."""
+    def description(self) -> str:
+        """Return which they are; empty if none is kept."""
         if self._shell is None:
             return ""
         numbers = sorted(self._shell.user_ns.get("_oh", ()))
@@ -170,7 +170,7 @@ class Variable:
         self.name = name
 
     def problem(self) -> str:
-        """Say why it cannot be let go; nothing where it can."""
+        """Return why it cannot be released; empty if it can."""
         if self.name not in self._shell.user_ns:
             return f"there is no variable {self.name!r}"
         is_output = self.name in UNDERSCORES or OUTPUT_NAME.fullmatch(self.name)
@@ -186,8 +186,8 @@ class Variable:
         }
         return [self.name, *sorted(names - {self.name})]
 
-    def words(self) -> str:
-        """Say which names it has."""
+    def description(self) -> str:
+        """Return its names as text."""
         others = self.names()[1:]
         also = f" (also {', '.join(others)})" if others else ""
         return f"{self.name}{also}"

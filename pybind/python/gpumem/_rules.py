@@ -14,8 +14,9 @@ _USUAL: Any = _gpumem._default_rules()
 class Rules:
     """Thresholds of the verdicts.
 
-    A report judges by those of its recording: ``%config GpuMem.rules = {"min_runs": 12}`` sets
-    them for the session, ``gpumem.report(rules=gpumem.Rules(min_runs=12))`` for one report.
+    A report uses those that were set when its session was recorded:
+    ``%config GpuMem.rules = {"min_runs": 12}`` sets them for the session,
+    ``gpumem.report(rules=gpumem.Rules(min_runs=12))`` for one report.
 
     Raises:
         ValueError: a threshold cannot have that value.
@@ -32,7 +33,7 @@ class Rules:
     block_t: float = _USUAL["block_t"]
     """The t-statistic of the increments of block minima must exceed this."""
     last_quarter_share: float = _USUAL["last_quarter_share"]
-    """The last quarter must carry more than this share of what is never given back."""
+    """The minimum share of the lasting growth in the last quarter of the runs."""
     trend_z: float = _USUAL["trend_z"]
     """The Mann-Kendall z, corrected for autocorrelation, must exceed this."""
     quarter_share: float = _USUAL["quarter_share"]

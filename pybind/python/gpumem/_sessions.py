@@ -1,4 +1,4 @@
-"""Sessions that are kept on the disk: which there are, and what was recorded in each."""
+"""Sessions that are kept on the disk, and their recordings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gpumem import _gpumem
 from gpumem._fields import read
+from gpumem._table import preformatted, size, table
 
 SHOWN = 20
 """The number of sessions that ``%gpumem sessions`` lists without ``--all``."""
@@ -34,7 +35,7 @@ class StoredSession:
     """One session that is kept."""
 
     id: str
-    """What ``gpumem.open_session`` takes; its beginning is enough."""
+    """Its id for ``gpumem.open_session``; a prefix is enough."""
     notebook: str | None
     """The notebook's path, if the frontend provides it."""
     host: str | None
@@ -43,7 +44,7 @@ class StoredSession:
     """Time since it ended, or since its last run."""
     ending: str
     """``running``, ``in_order`` (shut down or restarted), ``out_of_memory`` (in its last run),
-    ``killed_by_system`` (which had run out of memory) or ``lost`` (it died, nobody knows why)."""
+    ``killed_by_system`` (which had run out of memory) or ``lost`` (it died for unknown reasons)."""
     n_runs: int
     last_run: LastRun | None
     worst: str | None
@@ -54,9 +55,20 @@ class StoredSession:
     """What is missing in the file, or why it cannot be read."""
 
 
-def sessions() -> list[StoredSession]:
+class StoredSessions(list[StoredSession]):
+    """Sessions kept on the disk, newest first, as a list that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return preformatted("no sessions")
+        heads = ("session", "notebook", "runs", "how it ended", "worst finding", "file")
+        return table(heads, [_row(session) for session in self])
+
+
+def sessions() -> StoredSessions:
     """Return the sessions that are kept on the disk, the newest first, without this one."""
-    return [read(StoredSession, entry) for entry in json.loads(_gpumem._sessions_json())]
+    entries = json.loads(_gpumem._sessions_json())
+    return StoredSessions(read(StoredSession, entry) for entry in entries)
 
 
 def open_session(which: str = "last") -> _gpumem.Recording:
@@ -70,3 +82,14 @@ def open_session(which: str = "last") -> _gpumem.Recording:
         StoreError: its file cannot be read.
     """
     return _gpumem._stored_recording(which)
+
+
+def _row(session: StoredSession) -> tuple[str, ...]:
+    return (
+        session.id,
+        session.notebook or "",
+        str(session.n_runs),
+        session.ending.replace("_", " "),
+        session.worst or session.damage or "",
+        size(session.size_bytes),
+    )

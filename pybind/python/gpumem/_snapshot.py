@@ -23,7 +23,7 @@ class NamedBlocks(TextResult):
     n_named: int
     """How many of them have the path that holds them."""
     note: str | None
-    """What could not be found out, and why."""
+    """What is unknown, and why."""
 
     def text(self) -> str:
         """Return what was written, and how to open it."""
@@ -42,8 +42,8 @@ def snapshot(path: str | os.PathLike[str]) -> NamedBlocks:
     """Write PyTorch's memory snapshot to a file, each block with the path that holds it.
 
     The file is what ``torch.cuda.memory._dump_snapshot`` writes, and opens in the same
-    viewers. If no stack was recorded for a block, a frame ``held by`` names its holder, such as
-    ``losses[3].grad_fn._saved_self``; else the block's ``user_metadata`` does. None of your code
+    viewers. The holder, such as ``losses[3].grad_fn._saved_self``, is in the ``user_metadata`` of a
+    block with a recorded stack, and a frame ``held by`` of a block without one. None of your code
     is run, except for adapters that you registered.
 
     Raises:

@@ -32,7 +32,7 @@ KINDS = (
 )
 
 SEPARATE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-"""What stands in these is not run with the cell."""
+"""Code inside these does not run with the cell."""
 
 
 def hint(shell: InteractiveShell, source: str) -> str | None:
@@ -79,7 +79,7 @@ def _value(called: ast.expr, names: dict[str, Any]) -> object:
 
 
 def _kind(found: object, method: str) -> Kind | None:
-    """Tell a trainer by its classes; nothing of the object runs."""
+    """Recognise a trainer by its classes; none of the object's code runs."""
     # A stand-in for another object may run code when `isinstance` asks it.
     own: Any = found if issubclass(type(found), type) else type(found)
     for base in type.__getattribute__(own, "__mro__"):

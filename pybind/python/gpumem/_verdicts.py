@@ -174,8 +174,9 @@ def compare(
 ) -> Comparison:
     """Compare each growing cell of ``recording`` with the same cell of ``baseline``.
 
-    Both are judged by ``rules``, by default those of ``recording``. What other programs wrote has
-    ``after.compare(before)``: memory snapshots and traces of PyTorch, logs, memory profiles of JAX.
+    Both are judged by ``rules``, by default those of ``recording``. For files of
+    other tools (PyTorch's snapshots and traces, logs, JAX's memory profiles) load both, and call
+    ``after.compare(before)``.
     """
     return Comparison(judged_by(recording, rules), baseline)
 

@@ -29,10 +29,10 @@ class Reason:
     never rose: something is replaced by a larger version), ``may_be_meant`` (a name collects
     it, and neither is there a sign of an accident, nor will it soon fill the device),
     ``meant`` (a cell uses all that the name collects), ``accident`` (what holds it shows that
-    nobody meant to keep it), ``full_soon`` (the device is full within so many runs or steps),
-    ``takes_much`` (it has taken a tenth of the device or more), ``holder_unknown`` (no name
-    is known to hold it), ``not_beyond_doubt`` (it rests on one of the two tests alone, or
-    chance may explain it)."""
+    nobody meant to keep it), ``full_soon`` (the device is full within this many runs or
+    steps), ``takes_much`` (it has taken a tenth of the device or more), ``holder_unknown``
+    (no name is known to hold it), ``not_beyond_doubt`` (it rests on one of the two tests
+    alone, or chance may explain it)."""
     n: int | None = None
     """``fills``: how many entries it has."""
     most: int | None = None
@@ -248,7 +248,7 @@ class Retention:
 
 
 @dataclass(frozen=True)
-class GivenBack:
+class FreedVariable:
     """A variable that is gone, or has a new object, and gave back all that it held."""
 
     name: str
@@ -283,7 +283,7 @@ class Outlived:
     what: str
     """What that is."""
     way_out: str | None
-    """How it can be let go of, if that is known: ``exception``, ``hook``, ``method``, ``part``,
+    """How it can be let go of, if that is known: ``exception``, ``hook``, ``cache``, ``part``,
     ``name``, ``collector``, ``thread``."""
     is_alone: bool
     """The name keeps all of it, and no other name does."""
@@ -291,7 +291,7 @@ class Outlived:
     """The run since which the variable held it, as counted in the recording."""
     held_since_execution_count: int | None
     """Jupyter's number of that run."""
-    given_back: tuple[GivenBack, ...]
+    given_back: tuple[FreedVariable, ...]
     """Other variables that are gone, and gave back all that they held; the latest first."""
     since_run: int
     """The run after which it was found, as counted in the recording."""

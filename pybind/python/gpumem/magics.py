@@ -8,14 +8,12 @@ the cell begins.
 
 from __future__ import annotations
 
-import os
-import platform
 import re
 import sys
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from IPython.core.error import UsageError
 from IPython.core.inputtransformer2 import (
@@ -26,37 +24,32 @@ from IPython.core.inputtransformer2 import (
 )
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, kwds, magic_arguments
-from IPython.display import display, publish_display_data
 
-from gpumem import _completion, _gpumem
+from gpumem import _gpumem, _report_magic
 from gpumem._children import LivingChildren, described
 from gpumem._commands import commands_text
-from gpumem._completion import Completer
 from gpumem._gpu_processes import who
 from gpumem._holders import Holders, holders
-from gpumem._magic_arguments import interval_text, listed, parsed, parser_of, refusal, unquoted
+from gpumem._magic_arguments import interval_text, listed, parsed, refusal, unquoted
 from gpumem._release import CHILDREN, release
-from gpumem._report import NOTEBOOK_WIDTH, Report, below, processes_of, report
-from gpumem._sessions import SHOWN, open_session
-from gpumem._settings import DEFAULT_INTERVAL, GpuMem, flight_recorder_bytes, settings_of
+from gpumem._report import NOTEBOOK_WIDTH, below
+from gpumem._sessions import SHOWN
+from gpumem._settings import DEFAULT_INTERVAL, GpuMem
 from gpumem._snapshot import snapshot
 from gpumem._suggest import did_you_mean
-from gpumem._verdicts import Comparison, compare_with, set_baseline
+from gpumem._verdicts import set_baseline
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable
 
     from IPython.core.interactiveshell import InteractiveShell
-
-    from gpumem._gpumem import OtherFile
 
 
 CELL_MAGIC = "%%gpumem"
 
 # Actions of `%gpumem`.
 ACTIONS = [
-    *("on", "off", "status", "reset", "use", "baseline", "release"),
+    *("on", "off", "status", "reset", "use", "baseline", "release", "expect"),
     *("holders", "why", "who", "sessions", "report", "snapshot"),
 ]
 
@@ -68,7 +61,7 @@ CONTROL_HELP = f"""Control the recording, or show what each device holds now.
 """
 
 # Actions of `%gpumem` that take names.
-TAKE_NAMES = {"use", "baseline", "release", "holders", "why", "snapshot"}
+TAKE_NAMES = {"use", "baseline", "release", "expect", "holders", "why", "snapshot"}
 
 # Actions of `%gpumem` that work in a process forked from the one that records.
 ANSWERED_BY_FORKS = {"release", "holders", "why", "who"}
@@ -83,6 +76,7 @@ BELONG = {
     "device": ({"holders", "why"}, "why, or to %%gpumem"),
     "depth": ({"holders", "why"}, "why"),
     "dry_run": ({"release"}, "release"),
+    "off": ({"expect"}, "expect"),
     "all": ({"sessions"}, "sessions"),
 }
 
@@ -139,81 +133,6 @@ def blank_cell_magic(lines: list[str]) -> list[str]:
 # A terminal runs the transformers without side effects to check whether a cell is complete.
 # A blanked `%%gpumem` line would be: Enter after it would run it without a body.
 blank_cell_magic.has_side_effects = True  # type: ignore[attr-defined]
-
-
-def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[], None]:
-    """Put the magics, the transformer and the traits into a shell; return how to undo it."""
-    settings = settings_of(shell)
-
-    def configure(_change: object = None) -> None:
-        extension.configure(
-            settings.record_all,
-            settings.quiet,
-            settings.source_text,
-            settings.holders,
-            settings.interval,
-        )
-        extension.judge_by(settings.rules)
-        place = settings.snapshot_on_oom
-        # The folder of then may not be that of now.
-        _gpumem._snapshot_on_oom(Path(place).expanduser().absolute() if place else None)
-        _gpumem._count_loops(settings.loops, settings.foretell)
-        _gpumem._flight_recorder(flight_recorder_bytes(settings.flight_recorder))
-        if not _gpumem._is_disabled():
-            store = settings.store
-            _gpumem._keep_in(
-                str(Path(store).expanduser()) if isinstance(store, str) else store,
-                _notebook(shell),
-                platform.node(),
-                sys.orig_argv,
-            )
-
-    configure()
-    settings.observe(configure)
-    shell.configurables.append(settings)
-    shell.input_transformers_cleanup.append(blank_cell_magic)
-    registered = shell.magics_manager.magics
-    before = {kind: dict(magics) for kind, magics in registered.items()}
-    magics = GpuMemMagics(shell, extension, settings)
-    shell.register_magics(magics)
-    remove_completers = _completion.install(shell, _completers())
-
-    def uninstall() -> None:
-        settings.unobserve(configure)
-        remove_completers()
-        # The user may already have removed any of it.
-        for configurable in (settings, magics):
-            _take_out(shell.configurables, configurable)
-        _take_out(shell.input_transformers_cleanup, blank_cell_magic)
-        shell.magics_manager.registry.pop(type(magics).__name__, None)
-        for kind, names in magics.magics.items():
-            for name in names:
-                registered[kind].pop(name, None)
-                if name in before[kind]:
-                    registered[kind][name] = before[kind][name]
-
-    return uninstall
-
-
-def _completers() -> dict[str, Completer]:
-    of_report = Completer(parser_of(GpuMemMagics.show_report))
-    belong = {name: actions for name, (actions, _) in BELONG.items()}
-    return {
-        CELL_MAGIC: Completer(parser_of(GpuMemMagics.record)),
-        "%gpumem": Completer(parser_of(GpuMemMagics.control), belong, {"report": of_report}),
-        "%gpumem_report": of_report,
-    }
-
-
-def _notebook(shell: InteractiveShell) -> str | None:
-    """Return the notebook's path, where its frontend tells it: Jupyter's server or VS Code."""
-    path = os.environ.get("JPY_SESSION_NAME") or shell.user_ns.get("__vsc_ipynb_file__")
-    return path if isinstance(path, str) else None
-
-
-def _take_out(entries: list[Any], entry: object) -> None:
-    if entry in entries:
-        entries.remove(entry)
 
 
 @magics_class
@@ -301,16 +220,18 @@ class GpuMemMagics(Magics):
         nargs="?",
         choices=ACTIONS,
         metavar="ACTION",
-        help="""on, off, why (or holders), who, status, baseline, release, report: see above;
-        reset: forget all runs; use: read only these sources; sessions: list those kept on the
-        disk; snapshot: write PyTorch's memory snapshot, each block with the path that holds it""",
+        help="""on, off, why (or holders), who, status, baseline, expect, release, report: see
+        above; reset: forget all runs; use: read only these sources; sessions: list those kept on
+        the disk; snapshot: write PyTorch's memory snapshot, each block with the path that holds
+        it""",
     )
     @argument(
         "names",
         nargs="*",
         metavar="NAME",
         help="""for use: sources such as torch or sim, separated by commas or blanks, or auto for
-        every source that answers; for baseline: its name; for release: traceback (of the last
+        every source that answers; for baseline: its name; for expect: names or
+        paths whose growth you mean, such as `trainer.logs`; for release: traceback (of the last
         error), outputs, cycles (a garbage collection), cache (of the frameworks), all, children
         (processes that live on: it asks before it ends one), or a variable's name; for holders
         and why: the only variable to show; for snapshot: the file""",
@@ -329,6 +250,7 @@ class GpuMemMagics(Magics):
         help="on: minimum time between samples, such as 10ms (1ms to 1s)",
     )
     @argument("--dry-run", action="store_true", help="release: preview what would be freed")
+    @argument("--off", action="store_true", help="expect: report the growth of these names again")
     @argument("--all", action="store_true", help=f"sessions: not only the latest {SHOWN}")
     @line_magic("gpumem")
     def control(self, line: str) -> None:
@@ -345,6 +267,8 @@ class GpuMemMagics(Magics):
             answer = FORKED
         elif options.action == "snapshot":
             answer = self._snapshot(options.names)
+        elif options.action == "expect":
+            answer = _expect(options.names, off=options.off)
         else:
             answer = self._answer(options)
         self._extension.show(answer)
@@ -385,17 +309,7 @@ class GpuMemMagics(Magics):
         if _gpumem._is_disabled():
             self._extension.show(OFF)
             return
-        shown = _shown(options)
-        if isinstance(shown, _gpumem.OtherFile):
-            self._show_file(shown, options)
-            return
-        if options.html is not None:
-            self._save_page(shown.save, Path(options.html).expanduser())
-        if options.text:
-            self._extension.show(shown.text())
-        elif options.html is None:
-            display(shown)
-            self._tell_of_processes(shown, options)
+        _report_magic.show(options, self._extension.show)
 
     def _answer(self, options: Namespace) -> str:
         match options.action:
@@ -444,51 +358,6 @@ class GpuMemMagics(Magics):
         when = f"a line appears if a cell keeps or frees 1 % of {counted}, or with a new finding"
         why = "no GPU is seen yet, so host memory counts (`%gpumem status` says why)"
         return f"\n{when}" if accelerators else f"\n{when}\n{why}"
-
-    def _tell_of_processes(self, shown: Report | Comparison, options: Namespace) -> None:
-        """Say below the report that there are child processes: its page does not show them."""
-        n = len(shown.recording._processes()) if isinstance(shown, Report) else 0
-        if n > 0:
-            children = "1 child process" if n == 1 else f"{n} child processes"
-            session = f" --session {options.session}" if options.session else ""
-            of = f" {options.named}" if options.named else session
-            self._extension.show(f"{children}: `%gpumem_report{of} --processes` shows them")
-
-    def _show_file(self, found: OtherFile, options: Namespace) -> None:
-        """Show what is no report: its page if it has one, or else its text."""
-        if found._page_title is None and options.html is not None:
-            reason = f"{found._kind} has no --html: it is printed as text"
-            raise refusal("%gpumem_report", reason)
-        is_empty = isinstance(found, _gpumem.SessionProcesses) and not len(found)
-        if found._page_title is None or (is_empty and options.html is None):
-            self._extension.show(found.text(NOTEBOOK_WIDTH))
-            return
-        from gpumem import _file_page
-
-        source = Path(options.named or options.session or "this session").expanduser()
-        if options.html is not None:
-            page = _file_page.html(found, source)
-            save = partial(_written, page)
-            self._save_page(save, Path(options.html).expanduser())
-        if options.text:
-            self._extension.show(found.text(NOTEBOOK_WIDTH))
-        elif options.html is None:
-            publish_display_data(_file_page.mime_bundle(found, source))
-
-    def _save_page(self, save: Callable[[Path], None], path: Path) -> None:
-        if not path.suffix:
-            path = path.with_name(f"{path.name}.html")
-        if path.suffix.lower() != ".html":
-            reason = f"--html writes a page: end {path.name!r} in .html"
-            raise refusal("%gpumem_report", reason)
-        try:
-            save(path)
-        except (OSError, _gpumem.GpuMemError) as error:
-            raise refusal("%gpumem_report", f"--html: {error}") from None
-        except ValueError as error:
-            reason = f"--html: {path.name!r} cannot be the name of a file: {error}"
-            raise refusal("%gpumem_report", reason) from None
-        self._extension.show(f"wrote {path}")
 
     def _holders(self, options: Namespace) -> str:
         if len(options.names) > 1:
@@ -558,11 +427,11 @@ class GpuMemMagics(Magics):
         else:
             others = "" if typed else " process ids,"
             prompt = f"End {described(chosen)}? y,{others} or Enter for none: "
-        answer = _asked(prompt)
+        answer = _user_input(prompt)
         if answer is None:
             pids = [it.pid for it in chosen or children.all]
             return (
-                "no process is ended, because nobody can be asked here: "
+                "no process is ended, because this front end has no input: "
                 f'`gpumem.release("children", end={pids})` ends them'
             )
         words = answer.replace(",", " ").split()
@@ -629,6 +498,8 @@ class GpuMemMagics(Magics):
 
 def _looks() -> str:
     """Return how many looks at the heap were taken and answered, and why others were missed."""
+    if reason := _gpumem._why_no_looks():
+        return f"what holds memory, and loops: not recorded; {reason}"
     begun, answered, missed = _gpumem._looks()
     if not begun:
         return "what holds memory: no look yet"
@@ -637,43 +508,22 @@ def _looks() -> str:
     return f"what holds memory: {looks}, {answered} answered{reasons}"
 
 
-def _shown(options: Namespace) -> Report | Comparison | OtherFile:
-    """Return the report, the comparison or the file that the options ask for."""
-    if options.named is not None and options.session is not None:
-        reason = f"{options.named!r} is shown by itself: leave out --session"
-        raise refusal("%gpumem_report", reason)
-    if options.compare is not None and options.processes:
-        raise refusal("%gpumem_report", "a comparison has no --processes")
-    try:
-        found = _named(options)
-        if options.compare is not None:
-            return compare_with(_expanded(options.compare), found)
-        if options.processes:
-            return processes_of(_gpumem.recording() if found is None else found)
-        return found if isinstance(found, _gpumem.OtherFile) else report(found)
-    except KeyError as error:
-        raise refusal("%gpumem_report", error.args[0]) from None
-    except _gpumem.GpuMemError as error:
-        raise refusal("%gpumem_report", str(error)) from None
-    except OSError as error:
-        reason = f"cannot read {error.filename!r}: {error.strerror or error}"
-        raise refusal("%gpumem_report", reason) from None
-
-
-def _named(options: Namespace) -> _gpumem.Recording | OtherFile | None:
-    """Return what the options name; None is this session."""
-    if options.named is not None:
-        found: _gpumem.Recording | OtherFile = _gpumem._open(_expanded(options.named))
-        return found
-    return None if options.session is None else open_session(options.session)
-
-
-def _expanded(name: str) -> str:
-    return str(Path(name).expanduser()) if name.startswith("~") else name
-
-
-def _written(page: str, path: Path) -> None:
-    _gpumem._write_file(path, page.encode())
+def _expect(names: list[str], *, off: bool) -> str:
+    """Note that the growth of these names is meant, or no longer; without names, list all."""
+    expected = _gpumem._expected()
+    if not names:
+        if off:
+            raise refusal("%gpumem", "expect --off needs a name")
+        return f"expected: {', '.join(expected) or 'nothing; `%gpumem expect NAME` adds a name'}"
+    shown = [_gpumem._printable(name) for name in names]
+    if not off:
+        _gpumem._expect(list(dict.fromkeys([*expected, *shown])))
+        return f"expected: growth of {', '.join(shown)} is no longer reported as a leak"
+    if strangers := [name for name in shown if name not in expected]:
+        meant = did_you_mean(strangers[0], expected)
+        raise refusal("%gpumem", f"{strangers[0]!r} is not expected{meant}")
+    _gpumem._expect([name for name in expected if name not in shown])
+    return f"growth of {', '.join(shown)} is reported again"
 
 
 def _refuse_strays(options: Namespace) -> None:
@@ -735,8 +585,8 @@ def _parsed_names(line: str) -> CellOptions:
     )
 
 
-def _asked(prompt: str) -> str | None:
-    """Return the user's answer; ``None`` if there is nobody to ask."""
+def _user_input(prompt: str) -> str | None:
+    """Return the user's answer; ``None`` if the front end has no input."""
     try:
         return input(prompt)
     except (EOFError, OSError, NotImplementedError):

@@ -38,7 +38,7 @@ from gpumem._report import (
     Report,
     Twin,
 )
-from gpumem._sessions import LastRun, StoredSession
+from gpumem._sessions import LastRun, StoredSession, StoredSessions
 from gpumem._snapshot import NamedBlocks
 from gpumem._verdicts import Change, Comparison, GrowthSide, GrowthVerdict
 
@@ -79,6 +79,7 @@ __all__ = [
     "SessionProcesses",
     "SharedMemory",
     "StoredSession",
+    "StoredSessions",
     "Table",
     "TorchChange",
     "TorchSnapshot",

@@ -52,7 +52,7 @@ def _watch(config: Config) -> None:
 
 @pytest.hookimpl(tryfirst=True, hookwrapper=True)
 def pytest_pyfunc_call(pyfuncitem: Function) -> Iterator[None]:
-    """Let the function of a marked test be called several times."""
+    """Call the function of a marked test several times."""
     mark = pyfuncitem.get_closest_marker(MARK)
     if mark is None:
         yield

@@ -1,4 +1,4 @@
-"""What pytest keeps: values of fixtures, instances of test classes, a failed test's variables."""
+"""Objects that pytest keeps: fixtures, instances of test classes, a failed test's variables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAILED = "last exception"
 
 @contextlib.contextmanager
 def listed(session: Session, fixtures: list[FixtureDef[Any]]) -> Iterator[None]:
-    """Let a search know what pytest keeps now."""
+    """Pass the objects that pytest keeps now to a search."""
     try:
         for fixture in fixtures:
             result = fixture.cached_result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import inspect
 import re
@@ -31,9 +32,33 @@ def line_of(path: str, function: Callable[..., Any] | None) -> str | None:
     return None
 
 
+def module_text(path: str) -> str:
+    """Return the text of the module whose variable a path begins with; empty if it has none."""
+    with contextlib.suppress(OSError, TypeError):
+        return inspect.getsource(_split(path)[0])
+    return ""
+
+
+def fills(statement: str, path: str, function: Callable[..., Any] | None) -> bool:
+    """Whether a statement of a path's module may be the test's: it is not that of another test."""
+    test = function and inspect.unwrap(function)
+    if sys.modules.get(getattr(test, "__module__", "")) is not _split(path)[0]:
+        return True
+    first, *_ = statement.splitlines()
+    with contextlib.suppress(OSError, TypeError):
+        return test is not None and first.strip() in inspect.getsource(test)
+    return False
+
+
 def is_mentioned(path: str, function: Callable[..., Any] | None) -> bool:
     """Whether a test mentions what a path begins with."""
     return function is not None and _first(inspect.unwrap(function), _split(path)[1]) is not None
+
+
+def patch(before: str, after: str) -> list[str]:
+    """Return what to change, as a patch shows it."""
+    removed = [f"- {line}" for line in before.splitlines()]
+    return [*removed, *(f"+ {line}" for line in after.splitlines())]
 
 
 def place(function: Callable[..., Any]) -> str | None:

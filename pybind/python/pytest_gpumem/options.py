@@ -1,4 +1,4 @@
-"""What the mark asks for."""
+"""The options of the mark."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import inspect
@@ -14,7 +15,7 @@ import gpumem
 import pytest
 from gpumem import _gpumem
 
-from pytest_gpumem.lines import line_of
+from pytest_gpumem.lines import line_of, patch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
     from pytest_gpumem.options import Options
 
 LEAST = 1 << 20
-"""A name that has less than these bytes more after all calls collects nothing of size."""
+"""A name that grew by less than this after all calls is not reported."""
 
 
-def repeated(function: Callable[..., Any], name: str, asked: Options) -> Callable[..., Any]:
-    """Return a function that calls another one several times and then judges."""
+def repeated(function: Callable[..., Any], name: str, options: Options) -> Callable[..., Any]:
+    """Return a function that calls ``function`` several times and then checks its memory."""
     if _gpumem._is_disabled():
         return function
 
@@ -34,8 +35,8 @@ def repeated(function: Callable[..., Any], name: str, asked: Options) -> Callabl
 
     @functools.wraps(function)
     def calls(*args: Any, **kwargs: Any) -> None:
-        series = Series(name, function, asked)
-        for _ in range(asked.runs):
+        series = Series(name, function, options)
+        for _ in range(options.runs):
             with _gpumem._block_of(name, file):
                 function(*args, **kwargs)
             series.read()
@@ -43,8 +44,8 @@ def repeated(function: Callable[..., Any], name: str, asked: Options) -> Callabl
 
     @functools.wraps(function)
     async def awaits(*args: Any, **kwargs: Any) -> None:
-        series = Series(name, function, asked)
-        for _ in range(asked.runs):
+        series = Series(name, function, options)
+        for _ in range(options.runs):
             with _gpumem._block_of(name, file):
                 await function(*args, **kwargs)
             series.read()
@@ -54,26 +55,31 @@ def repeated(function: Callable[..., Any], name: str, asked: Options) -> Callabl
 
 
 class Series:
-    """What was held after each call."""
+    """Levels after each call."""
 
-    def __init__(self, name: str, function: Callable[..., Any], asked: Options) -> None:
-        """Begin; ``name`` and ``function`` are the test's."""
+    def __init__(self, name: str, function: Callable[..., Any], options: Options) -> None:
+        """Begin the series of the test ``name``."""
         self._name = name
         self._function = function
         self._prefix = f"{function.__module__}."
-        self._asked = asked
+        self._options = options
         self._n_runs_before = len(gpumem.report().runs)
         self._n_calls = 0
         self._levels: dict[str, list[int]] = defaultdict(list)
         self._hosts: set[str] = set()
-        # Of a process, all that it used before the test is no part of it.
+        # Host memory that the process used before the test does not count.
         self._at_start = {
             label: used or 0 for label, is_host, _, _, used in _gpumem.device_levels() if is_host
         }
+        self._resident_at_start, self._most_resident = resident()
+        self._rise_of_host = 0
         self._held: dict[int, dict[tuple[str, str], int]] = {}
 
     def read(self) -> None:
         """Note the levels now, without what waits for Python's garbage collector."""
+        _, most = resident()
+        if most > self._most_resident:
+            self._rise_of_host = most - self._resident_at_start
         gc.collect()
         self._n_calls += 1
         for label, is_host, allocated, _, used in _gpumem.device_levels():
@@ -82,17 +88,19 @@ class Series:
                 self._levels[label].append(level)
             if is_host:
                 self._hosts.add(label)
-        if self._asked.no_leak and self._n_calls in {1, (1 + self._asked.runs) // 2}:
-            self._held[self._n_calls] = held()
+        if self._options.no_leak and self._n_calls in {1, (1 + self._options.runs) // 2}:
+            self._held[self._n_calls] = bytes_by_name()
+        # What reading took is no peak of the test's.
+        _, self._most_resident = resident()
 
     def judge(self, file: str) -> None:
         """Fail the test, whose code is in ``file``, if it leaks or needs more than it may."""
         on_devices = self._levels.keys() - self._hosts
         judged = sorted(on_devices or self._levels)
-        if self._asked.peak_bytes is not None:
-            self._judge_peaks(judged, self._asked.peak_bytes)
-        if self._asked.no_leak:
-            self._held[self._n_calls] = held()
+        if self._options.peak_bytes is not None:
+            self._judge_peaks(judged, self._options.peak_bytes)
+        if self._options.no_leak:
+            self._held[self._n_calls] = bytes_by_name()
             for device in judged:
                 self._judge_growth(device, file)
 
@@ -102,6 +110,8 @@ class Series:
             own = (it for it in rows if it["device"] == device and it["label"] == self._name)
             start = self._at_start.get(device, 0)
             peak = max((it["peak_bytes"] or 0 for it in own), default=0) - start
+            if device in self._hosts:
+                peak = max(peak, self._rise_of_host)
             if peak > limit:
                 by = "by" if start else "to"
                 rose = f"{self._name} rises {by} {_gpumem.bytes_text(peak)} on {device}"
@@ -110,7 +120,7 @@ class Series:
 
     def _judge_growth(self, device: str, file: str) -> None:
         levels = self._levels[device]
-        if len(levels) < self._asked.runs:
+        if len(levels) < self._options.runs:
             return
         growth = gpumem.classify_growth(levels)
         name, a_call = self._collector(device)
@@ -164,11 +174,22 @@ class Series:
         texts = enumerate(linecache.getlines(file), 1)
         number = next((n for n, text in texts if text.strip().startswith(first.strip())), None)
         place = [] if number is None else [f"{Path(file).name}:{number}"]
-        removed = [f"- {line}" for line in fix.before.splitlines()]
-        added = [f"+ {line}" for line in fix.after.splitlines()]
-        return [*where, *place, *removed, *added]
+        return [*where, *place, *patch(fix.before, fix.after)]
 
 
-def held() -> dict[tuple[str, str], int]:
+def resident() -> tuple[int, int]:
+    """Return the bytes of this process that are resident now, and the most that ever were.
+
+    The kernel counts them, so that no peak is too short for it. Zeros where it does not tell.
+    """
+    with contextlib.suppress(OSError, LookupError, ValueError):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        kib = {key: text.split() for key, _, text in (it.partition(":") for it in lines)}
+        now, most = (int(kib[key][0]) << 10 for key in ("VmRSS", "VmHWM"))
+        return now, most
+    return 0, 0
+
+
+def bytes_by_name() -> dict[tuple[str, str], int]:
     """Return the bytes that each name alone keeps on each device."""
     return {(it.device, it.name): it.n_bytes for it in gpumem.holders()}

@@ -18,13 +18,13 @@ import pytest
 from gpumem import _gpumem
 
 from pytest_gpumem import kept
-from pytest_gpumem.lines import is_mentioned, line_of, place
+from pytest_gpumem.lines import fills, is_mentioned, line_of, module_text, patch, place
 from pytest_gpumem.summary import summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gpumem.types import Holder, SharedMemory
+    from gpumem.types import Holder, Holders, SharedMemory
     from pytest import (  # noqa: PT013 (only for types)
         FixtureDef,
         Item,
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 LEAST = 1 << 20
 """A name, or an allocator's counter, that has fewer bytes more is not worth a line."""
 LEAST_OF_HOST = 8 << 20
-"""What a process uses rises and falls by less than this without a cause in its tests."""
+"""Smaller changes of a process's memory need no cause in its tests."""
 SEARCH_SECONDS = 3.0
 """The most time for all searches together,"""
 SEARCH_SHARE = 0.1
 """and this share of the suite's time."""
 GARBAGE = "cyclic garbage"
-"""What the next collection frees."""
+"""Garbage that the next collection frees."""
 OUTPUT = "gpumem"
-"""What a worker of xdist sends under this name."""
+"""The name under which a worker of xdist sends its results."""
 
 
 @dataclass(frozen=True)
 class SuiteRow:
-    """What a name had more of after a test."""
+    """The growth of a name in a test."""
 
     test: str
     device: str
@@ -59,6 +59,8 @@ class SuiteRow:
     path: str
     what: str
     line: str | None
+    fix: list[str]
+    """The change, as a patch."""
 
 
 class Suite:
@@ -80,6 +82,8 @@ class Suite:
         self._base: dict[str, int] = {}
         """The level of each device at the last search, or the lowest one since."""
         self._before: dict[str, int] = {}
+        self._found: Holders | None = None
+        """By the search under way."""
         self._rows: list[SuiteRow] = []
         self._of_workers: list[dict[str, Any]] = []
 
@@ -220,7 +224,7 @@ class Suite:
         """
         begun = time.monotonic()
         with kept.listed(session, self._fixtures):
-            found = gpumem.holders()
+            found = self._found = gpumem.holders()
         fixtures = {kept.fixture_name(it): it for it in self._fixtures}
         now = levels()
         held: dict[tuple[str, str], int] = defaultdict(int)
@@ -244,7 +248,7 @@ class Suite:
                 n_noted = n_bytes if fixture is None else held[key]
                 self._note(largest[key], name, n_noted, fixture, is_own=is_own)
                 own[device] = own.get(device, 0) - n_bytes
-        self._held, self._base = held, now
+        self._held, self._base, self._found = held, now, None
         self._since.clear()
         self._gone.clear()
         self._searched += time.monotonic() - begun
@@ -258,7 +262,7 @@ class Suite:
         *,
         is_own: bool,
     ) -> None:
-        kind, line = "left", None
+        kind, line, fix = "left", None, None
         test, function = self._since[-1] if self._since else ("", None)
         same = (
             it for d, n, it in self._gone if d == holder.device and 9 * n < 10 * n_bytes < 11 * n
@@ -274,7 +278,11 @@ class Suite:
             if not is_own:
                 test, function = self._fillers(holder.path)
             line = line_of(holder.path, function)
-        row = SuiteRow(test, holder.device, name, kind, n_bytes, holder.path, holder.what, line)
+            fix = self._found and self._found._fix(holder, [module_text(holder.path)])
+            fix = fix if fix and fills(fix[0], holder.path, function) else None
+        path, what = holder.path, holder.what
+        lines = [] if fix is None else patch(*fix)
+        row = SuiteRow(test, holder.device, name, kind, n_bytes, path, what, line, lines)
         self._rows.append(row)
 
     def _fillers(self, path: str) -> tuple[str, Any]:

@@ -1,4 +1,4 @@
-"""What ``pytest --gpumem`` prints at the end, as ``--durations`` does."""
+"""The summary of ``pytest --gpumem``, printed at the end like ``--durations``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def summary(rows: list[SuiteRow], n_tests: int, n_skipped: int, *, is_whole: boo
         yield f"none of {n_tests} tests left memory behind"
     for part in (left, reasons):
         shown = part if is_whole else part[:N_SHOWN]
-        yield from map(_line, shown)
+        for row in shown:
+            yield _line(row)
+            yield from (f"{'':12}{line}" for line in row.fix)
         if len(shown) < len(part):
             yield f"… {len(part) - len(shown)} more (-v shows them)"
     if n_skipped:

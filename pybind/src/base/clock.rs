@@ -1,4 +1,4 @@
-//! The session's one clock: what the recorder and the sampler tell time by.
+//! The session's clock, which the recorder and the sampler share.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -12,7 +12,6 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A clock that starts now.
     pub(crate) fn start() -> Self {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
@@ -21,9 +20,9 @@ impl Clock {
         }
     }
 
-    /// The clock of another process of this machine, from what its [`words`](Self::words) say.
-    pub(crate) fn from_words(words: &str) -> Option<Self> {
-        let (monotonic, wall) = words.split_once(' ')?;
+    /// The clock of another process of this machine, parsed from [`to_text`](Self::to_text).
+    pub(crate) fn from_text(text: &str) -> Option<Self> {
+        let (monotonic, wall) = text.split_once(' ')?;
         let (monotonic, wall) = (monotonic.parse().ok()?, wall.parse().ok()?);
         let since = match monotonic_nanos() {
             Some(now) => now.checked_sub(monotonic)?,
@@ -35,20 +34,18 @@ impl Clock {
         })
     }
 
-    /// When it started: by the machine's monotonic clock, which all processes share (0 where there is
-    /// none), and on the wall. In nanoseconds.
-    pub(crate) fn words(self) -> String {
+    /// Its start in nanoseconds: by the monotonic clock that all processes share (0 if there is
+    /// none), and by the wall clock.
+    pub(crate) fn to_text(self) -> String {
         let now = monotonic_nanos().unwrap_or_default();
         let monotonic = now.saturating_sub(self.now().get());
         format!("{monotonic} {}", self.wall_anchor.get())
     }
 
-    /// Since the start.
     pub(crate) fn now(self) -> Nanos {
         nanos(self.start.elapsed().as_nanos())
     }
 
-    /// An instant, since the start.
     pub(crate) fn at(self, instant: Instant) -> Nanos {
         let since = instant.saturating_duration_since(self.start);
         nanos(since.as_nanos())

@@ -23,7 +23,6 @@ impl Expense {
         }
     }
 
-    /// A turn is over.
     pub(crate) fn note_turn(&mut self) {
         self.n_turns += 1;
         if self.n_turns >= self.turns_per_look {
@@ -35,8 +34,8 @@ impl Expense {
         }
     }
 
-    /// What the last turns took, each, at the cheaper of the last two looks: a figure that takes long
-    /// to read is read seldom by a rule of its own. Zero where it is not known.
+    /// CPU time per turn: the smaller of the last two measurements. Zero if unknown. (Slow readings
+    /// are limited separately.)
     pub(crate) fn per_turn(&self) -> Duration {
         self.per_turn
     }

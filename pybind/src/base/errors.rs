@@ -40,16 +40,16 @@ pub(crate) fn raised(py: Python<'_>, message: &str, offset: usize) -> PyErr {
 /// `error` with the file's name, as Python's own `open` says it.
 pub(crate) fn file_error(path: PathBuf, error: &io::Error) -> PyErr {
     if let Some(code) = error.raw_os_error() {
-        return PyOSError::new_err((code, words(error), path.into_os_string()));
+        return PyOSError::new_err((code, system_message(error), path.into_os_string()));
     }
     // A zero cannot be in a name, and cannot be seen in a message.
     let name = path.to_string_lossy().replace('\0', "\\x00");
     PyOSError::new_err(std::format!("{name}: {error}"))
 }
 
-/// What the system says, without the number that Rust adds.
-fn words(error: &io::Error) -> String {
-    let said = error.to_string();
-    let words = said.split(" (os error").next();
-    words.unwrap_or_default().to_owned()
+/// The system's message, without the number that Rust adds.
+pub(crate) fn system_message(error: &io::Error) -> String {
+    let mut message = error.to_string();
+    message.truncate(message.find(" (os error").unwrap_or(message.len()));
+    message
 }

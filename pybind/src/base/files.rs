@@ -101,11 +101,11 @@ const UNFINISHED: &str = ".tmp";
 /// What a symbolic link points to is written, and the link stays. A device or a pipe is written to.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match target(path)? {
-        Target::Stream => OpenOptions::new()
+        PathTarget::Stream => OpenOptions::new()
             .write(true)
             .open(path)
             .and_then(|mut stream| stream.write_all(bytes)),
-        Target::File(path) => replace(&path, bytes),
+        PathTarget::File(path) => replace(&path, bytes),
     }
 }
 
@@ -117,25 +117,24 @@ pub(crate) fn write_file(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyRes
 }
 
 /// What a path leads to.
-enum Target {
+enum PathTarget {
     /// A device, a pipe, or an open file of this process: it cannot be replaced.
     Stream,
     /// A file, there already or not.
     File(PathBuf),
 }
 
-fn target(path: &Path) -> io::Result<Target> {
+fn target(path: &Path) -> io::Result<PathTarget> {
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return Ok(Target::Stream);
+        return Ok(PathTarget::Stream);
     }
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         let Ok(link) = fs::read_link(&path) else {
-            return Ok(Target::File(path));
+            return Ok(PathTarget::File(path));
         };
-        // `/dev/stdout` may be a file that the shell has opened: a new one in its place would be lost.
         if path.starts_with("/dev") || path.starts_with("/proc") {
-            return Ok(Target::Stream);
+            return Ok(PathTarget::Stream);
         }
         path = path.parent().unwrap_or(Path::new("")).join(link);
     }
@@ -154,13 +153,13 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
-        // The first failure is the one to tell of.
+        // Report the first failure.
         drop(fs::remove_file(&beside));
     }
     written
 }
 
-/// A new file of a name that nobody else has.
+/// Creates a file with a unique name.
 pub(crate) fn create_in(folder: &Path) -> io::Result<(PathBuf, File)> {
     static N_FILES: AtomicU32 = AtomicU32::new(0);
     loop {

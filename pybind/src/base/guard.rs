@@ -3,16 +3,18 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::panic::{self, AssertUnwindSafe, UnwindSafe};
 #[cfg(feature = "testing")]
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once};
 
 use gpumem_model::printable::printable;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
-use crate::base::interrupt::{self, Held};
+use crate::base::interrupt::{self, InterruptGuard};
+use crate::base::locks::lock;
 use crate::base::text::Text;
 
 /// Set by a test: the next guarded call panics.
@@ -27,12 +29,12 @@ pub(crate) fn caught<T>(
     py: Python<'_>,
     body: impl FnOnce() -> PyResult<T>,
 ) -> Result<Option<T>, String> {
-    let _held = Held::new(py);
+    let _held = InterruptGuard::new(py);
     let guarded = AssertUnwindSafe(|| {
         #[cfg(feature = "testing")]
         assert!(
             !PANIC_NEXT.swap(false, Ordering::Relaxed),
-            "a test asked for this panic"
+            "panic requested by a test"
         );
         body()
     });
@@ -47,19 +49,33 @@ pub(crate) fn caught<T>(
     }
 }
 
+/// The same for a failure that is only logged, once, as `what: …`.
+pub(crate) fn logged<T>(
+    py: Python<'_>,
+    what: &str,
+    body: impl FnOnce() -> PyResult<T>,
+) -> Option<T> {
+    let log = |failure: &String| log_failure(py, what, failure);
+    caught(py, body).inspect_err(log).ok().flatten()
+}
+
+/// Says once in the log that `what` failed, and why.
+pub(crate) fn log_failure(py: Python<'_>, what: &str, failure: &(impl Display + ?Sized)) {
+    log_once(py, &format!("{what}: {failure}"));
+}
+
 /// Says `message` in Python's log under the name `gpumem`, on one line.
 pub(crate) fn log(py: Python<'_>, message: &str) {
     let said = py
         .import("logging")
         .and_then(|logging| logging.call_method1("getLogger", ("gpumem",)))
         .and_then(|logger| logger.call_method1("warning", ("%s", printable(message))));
-    // A logger that fails leaves nobody to tell.
+    // If the logger fails, there is nowhere left to report to.
     drop(said);
 }
 
 /// The same for what Python code of ours says.
-#[pyfunction]
-#[pyo3(name = "_log")]
+#[pyfunction(name = "_log")]
 pub(crate) fn log_from_python(py: Python<'_>, message: Text) {
     let Text(message) = message;
     log(py, &message);
@@ -68,11 +84,7 @@ pub(crate) fn log_from_python(py: Python<'_>, message: Text) {
 /// Says it the first time only.
 pub(crate) fn log_once(py: Python<'_>, message: &str) {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let is_new = SAID
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .insert(message.to_owned());
-    if is_new {
+    if lock(&SAID).insert(message.to_owned()) {
         log(py, message);
     }
 }
@@ -129,7 +141,6 @@ pub(crate) fn quietly<T>(body: impl FnOnce() -> T + UnwindSafe) -> Result<T, Str
     })
 }
 
-/// What a panic said.
 fn panic_message(payload: &(dyn Any + Send)) -> &str {
     payload
         .downcast_ref::<&str>()

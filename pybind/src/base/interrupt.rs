@@ -1,10 +1,8 @@
-//! The user's Ctrl-C, when it comes while something of ours runs: it is the
-//! user's cell that it must end.
+//! Defers Ctrl-C while gpumem's own code runs, so that it interrupts the user's cell.
 //!
-//! Raised inside a callback, `IPython` would print and drop it; raised inside a
-//! framework that is being asked, it would pass for the framework's failure. So
-//! Python holds it back for as long as ours runs. Then it is pending again, where
-//! code of the user's called us; a callback hands it to the cell.
+//! If it were raised inside a callback, `IPython` would print and drop it. If it were raised while
+//! a framework is read, it would look like the framework's failure. Therefore the handler only
+//! notes it. Afterwards it becomes pending again, or a callback raises it in the cell.
 
 #![expect(
     unsafe_code,
@@ -21,7 +19,6 @@ use pyo3::sync::PyOnceLock;
 /// `signal.SIGINT` of every system.
 const INTERRUPT: i32 = 2;
 
-/// Ctrl-C is held back.
 static IS_HELD: AtomicBool = AtomicBool::new(false);
 
 /// A Ctrl-C came while it was held back.
@@ -31,13 +28,12 @@ static CAME: AtomicBool = AtomicBool::new(false);
 static IS_POSTPONED: AtomicBool = AtomicBool::new(false);
 
 /// Ctrl-C is held back as long as this lives.
-pub(crate) struct Held<'py> {
-    hands: &'static Hands,
+pub(crate) struct InterruptGuard<'py> {
+    functions: &'static SignalFunctions,
     py: Python<'py>,
 }
 
-/// What sets Python's handlers.
-struct Hands {
+struct SignalFunctions {
     get: Py<PyAny>,
     set: Py<PyAny>,
     /// The usual handler, which raises `KeyboardInterrupt`.
@@ -45,36 +41,38 @@ struct Hands {
     notes: Py<PyAny>,
 }
 
-impl<'py> Held<'py> {
+impl<'py> InterruptGuard<'py> {
     /// `None` where no Ctrl-C is to be feared: the handler is another than Python's own, or this is
     /// not the main thread, the only one that handles signals.
     pub(crate) fn new(py: Python<'py>) -> Option<Self> {
-        let hands = Hands::of(py).ok()?;
-        let current = hands.current(py)?;
+        let functions = SignalFunctions::cached(py).ok()?;
+        let current = functions.current(py)?;
         // Code of the user's that ran inside ours may have put ours back when we were gone.
-        let is_left_over = current.is(&hands.notes) && !IS_HELD.load(Ordering::Relaxed);
-        if !(current.is(&hands.raises) || is_left_over) || !is_main_thread(py) {
+        let is_left_over = current.is(&functions.notes) && !IS_HELD.load(Ordering::Relaxed);
+        if !(current.is(&functions.raises) || is_left_over) || !is_main_thread(py) {
             return None;
         }
         // One that is pending already is raised here.
-        let set = || hands.set.call1(py, (INTERRUPT, &hands.notes));
+        let set = || functions.set.call1(py, (INTERRUPT, &functions.notes));
         if set().is_err() {
             CAME.store(true, Ordering::Relaxed);
             set().ok()?;
         }
         IS_HELD.store(true, Ordering::Relaxed);
-        Some(Self { hands, py })
+        Some(Self { functions, py })
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for InterruptGuard<'_> {
     fn drop(&mut self) {
-        let (hands, py) = (self.hands, self.py);
+        let (functions, py) = (self.functions, self.py);
         // Code of the user's that ran meanwhile may have set a handler of its own: that one stays.
-        let is_ours = hands.current(py).is_some_and(|it| it.is(&hands.notes));
+        let is_ours = functions
+            .current(py)
+            .is_some_and(|it| it.is(&functions.notes));
         if is_ours {
             // What came last is noted on the way.
-            drop(hands.set.call1(py, (INTERRUPT, &hands.raises)));
+            drop(functions.set.call1(py, (INTERRUPT, &functions.raises)));
         }
         IS_HELD.store(false, Ordering::Relaxed);
         if CAME.swap(false, Ordering::Relaxed) {
@@ -83,20 +81,20 @@ impl Drop for Held<'_> {
     }
 }
 
-/// Has the handler called as soon as Python code goes on in the main thread.
+/// Makes the interpreter call the handler as soon as the main thread runs Python code again.
 pub(crate) fn make_pending() {
     // SAFETY: may be called at any time; the number is a signal's.
     unsafe { ffi::PyErr_SetInterruptEx(INTERRUPT) };
 }
 
-impl Hands {
+impl SignalFunctions {
     fn current(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.get.call1(py, (INTERRUPT,)).ok()
     }
 
-    fn of(py: Python<'_>) -> PyResult<&'static Self> {
-        static HANDS: PyOnceLock<Hands> = PyOnceLock::new();
-        HANDS.get_or_try_init(py, || {
+    fn cached(py: Python<'_>) -> PyResult<&'static Self> {
+        static FUNCTIONS: PyOnceLock<SignalFunctions> = PyOnceLock::new();
+        FUNCTIONS.get_or_try_init(py, || {
             // Its wrapper `signal` makes an enumeration of every answer.
             let module = py.import("_signal")?;
             Ok(Self {
@@ -109,8 +107,8 @@ impl Hands {
     }
 }
 
-/// The handler while a Ctrl-C is held back. Where somebody has put it back later, it raises as
-/// Python's own does.
+/// The handler that notes a deferred Ctrl-C. If it is still installed afterwards, it raises as
+/// Python's own handler does.
 #[pyfunction]
 fn note(signal: i32, frame: &Bound<'_, PyAny>) -> PyResult<()> {
     let _ = (signal, frame);
@@ -171,7 +169,7 @@ pub(crate) fn end_cell(
     Ok(())
 }
 
-/// What `IPython` hands the cell's syntax tree to, as the last step before its code runs.
+/// What `IPython` functions the cell's syntax tree to, as the last step before its code runs.
 #[pyclass(frozen)]
 struct Postponed {
     shell: Py<PyAny>,
@@ -197,7 +195,7 @@ fn is_main_thread(py: Python<'_>) -> bool {
     if let Some(is_main) = IS_MAIN.get() {
         return is_main;
     }
-    let asked = || {
+    let query = || {
         let threading = py.import("threading")?;
         let (current, main) = (
             threading.call_method0("get_ident")?,
@@ -205,7 +203,7 @@ fn is_main_thread(py: Python<'_>) -> bool {
         );
         current.eq(main)
     };
-    let is_main = asked().unwrap_or(false);
+    let is_main = query().unwrap_or(false);
     IS_MAIN.set(Some(is_main));
     is_main
 }

@@ -2,13 +2,25 @@
 //!
 //! Knows no memory but gpumem's own.
 
+/// A Python dict of these names and values.
+macro_rules! dict {
+    ($py:expr, { $($name:literal: $value:expr),+ $(,)? }) => {{
+        let dict = pyo3::types::PyDict::new($py);
+        $(dict.set_item($name, $value)?;)+
+        dict
+    }};
+}
+pub(crate) use dict;
+
 pub(crate) mod call_stacks;
 pub(crate) mod clock;
 pub(crate) mod cpu_time;
 pub(crate) mod errors;
 pub(crate) mod files;
+pub(crate) mod gil;
 pub(crate) mod guard;
 pub(crate) mod interrupt;
+pub(crate) mod locks;
 pub(crate) mod modules;
 #[cfg(target_os = "linux")]
 pub(crate) mod own_memory;

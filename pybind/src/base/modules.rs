@@ -5,14 +5,13 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
-use crate::base::slots::is_asked_by_c_alone;
+use crate::base::slots::reads_attributes_in_c;
 
-/// A module that has been imported already.
 pub(crate) fn imported<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     let module = modules(py)?.get_item(name)?;
-    // `sys.modules["torch"] = None` forbids an import; and a module that runs code of its own
-    // when it is asked may import itself only then (`importlib.util.LazyLoader`).
-    Ok(module.filter(|module| !module.is_none() && is_asked_by_c_alone(module)))
+    // `sys.modules["torch"] = None` forbids an import; a lazy module
+    // (`importlib.util.LazyLoader`) runs its own code, an import, when an attribute is read.
+    Ok(module.filter(|module| !module.is_none() && reads_attributes_in_c(module)))
 }
 
 /// `sys.modules`, kept: finding it takes longer than everything that is looked up in it.

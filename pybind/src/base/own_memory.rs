@@ -10,11 +10,10 @@ use gpumem_model::units::Bytes;
 static COUNTED: Counted = Counted;
 
 /// Bytes of blocks that Rust code of this extension has and has not given back.
-static HELD: AtomicUsize = AtomicUsize::new(0);
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes that gpumem holds now.
-pub(crate) fn held() -> Bytes {
-    Bytes::new(HELD.load(Ordering::Relaxed) as u64)
+pub(crate) fn allocated_bytes() -> Bytes {
+    Bytes::new(ALLOCATED.load(Ordering::Relaxed) as u64)
 }
 
 /// The system's allocator, counted.
@@ -36,7 +35,7 @@ unsafe impl GlobalAlloc for Counted {
 
     // SAFETY: the caller hands in a block of this allocator with its layout, as `GlobalAlloc` says.
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        HELD.fetch_sub(block_bytes(layout.size()), Ordering::Relaxed);
+        ALLOCATED.fetch_sub(block_bytes(layout.size()), Ordering::Relaxed);
         // SAFETY: the block came from the system's allocator with this layout.
         unsafe { System.dealloc(block, layout) }
     }
@@ -46,7 +45,7 @@ unsafe impl GlobalAlloc for Counted {
         // SAFETY: the block came from the system's allocator with this layout.
         let block = counted(unsafe { System.realloc(block, layout, new_size) }, new_size);
         if !block.is_null() {
-            HELD.fetch_sub(block_bytes(layout.size()), Ordering::Relaxed);
+            ALLOCATED.fetch_sub(block_bytes(layout.size()), Ordering::Relaxed);
         }
         block
     }
@@ -54,7 +53,7 @@ unsafe impl GlobalAlloc for Counted {
 
 fn counted(block: *mut u8, size: usize) -> *mut u8 {
     if !block.is_null() {
-        HELD.fetch_add(block_bytes(size), Ordering::Relaxed);
+        ALLOCATED.fetch_add(block_bytes(size), Ordering::Relaxed);
     }
     block
 }

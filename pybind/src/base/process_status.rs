@@ -1,4 +1,4 @@
-//! Whether this process survives a new thread or a copy of itself, by what `/proc` says of it.
+//! Whether this process survives a new thread or a copy of itself, as read from `/proc`.
 
 use std::fs;
 use std::io;

@@ -1,10 +1,10 @@
 //! The shells of `IPython` in this process: the user's names are looked up in them.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 
+use crate::base::locks::lock_attached;
 use crate::base::modules::imported;
 
 static LOADED: Mutex<Vec<LoadedShell>> = Mutex::new(Vec::new());
@@ -19,7 +19,7 @@ pub(crate) struct LoadedShell {
 /// Every shell of this process: where gpumem is loaded, else the one that runs, if any.
 pub(crate) fn shells(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
     let of_one = |loaded: &LoadedShell| loaded.shell.bind(py).clone();
-    let mut shells: Vec<_> = loaded(py).iter().map(of_one).collect();
+    let mut shells: Vec<_> = lock_attached(py, &LOADED).iter().map(of_one).collect();
     if shells.is_empty() {
         let module = imported(py, "IPython.core.getipython").ok().flatten();
         let running = module.and_then(|module| module.call_method0("get_ipython").ok());
@@ -30,7 +30,5 @@ pub(crate) fn shells(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
 
 /// Those into which gpumem is loaded, in that order.
 pub(crate) fn loaded(py: Python<'_>) -> MutexGuard<'static, Vec<LoadedShell>> {
-    LOADED
-        .lock_py_attached(py)
-        .unwrap_or_else(PoisonError::into_inner)
+    lock_attached(py, &LOADED)
 }

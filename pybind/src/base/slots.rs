@@ -9,7 +9,7 @@ use pyo3::types::{PyModule, PyType};
 
 /// Whether an object's class leaves it to Python's own C code to look up an attribute, as
 /// modules and plain objects do.
-pub(crate) fn is_asked_by_c_alone(object: &Bound<'_, PyAny>) -> bool {
+pub(crate) fn reads_attributes_in_c(object: &Bound<'_, PyAny>) -> bool {
     let py = object.py();
     let look_up = |class: &Bound<'_, PyType>| {
         // SAFETY: the class is borrowed and the GIL held.

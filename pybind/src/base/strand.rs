@@ -1,4 +1,4 @@
-//! Whose turn it is: a thread's, or in it a task's of asyncio.
+//! A strand of execution: a thread, or an asyncio task in it.
 //!
 //! Cells and blocks of one strand come one after the other or are nested. Those of two threads run at the
 //! same time; two tasks of one thread take turns where they await.
@@ -19,7 +19,7 @@ pub(crate) struct Strand {
 }
 
 impl Strand {
-    /// That of the caller.
+    /// The caller's strand.
     pub(crate) fn current(py: Python<'_>) -> Self {
         Self {
             thread: thread::current().id(),

@@ -1,5 +1,9 @@
 //! Text of the user's, whatever it holds: on its way in, and made safe to show on its way out.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
+use gpumem_heap::LONGEST_OF_FIX;
 use gpumem_model::printable::{printable, printable_report};
 use gpumem_report as report;
 use pyo3::prelude::*;
@@ -26,6 +30,42 @@ impl From<Text> for String {
     fn from(text: Text) -> Self {
         text.0
     }
+}
+
+/// The text that code is in.
+#[derive(Debug)]
+pub(crate) struct SourceCode {
+    pub(crate) text: String,
+    /// The name of its file; `None` of a notebook's cell.
+    pub(crate) file: Option<String>,
+}
+
+/// Code without a file.
+impl From<String> for SourceCode {
+    fn from(text: String) -> Self {
+        Self { text, file: None }
+    }
+}
+
+/// The file, or the cell, by the name that code has of it; of a longer one no fix is known.
+pub(crate) fn code_of(py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<Option<SourceCode>> {
+    let lines = py.import("linecache")?.call_method1("getlines", (path,))?;
+    let Text(text) = PyString::new(py, "")
+        .call_method1("join", (lines,))?
+        .extract()?;
+    let file = file_name(Path::new(&path.extract::<String>()?));
+    let code = SourceCode { text, file };
+    Ok(Some(code).filter(|it| (1..=LONGEST_OF_FIX).contains(&it.text.len())))
+}
+
+/// Kernels may write cells to files: ipykernel for its debugger, marimo.
+fn file_name(path: &Path) -> Option<String> {
+    let names = |it: &OsStr| it.to_string_lossy().into_owned();
+    let name = names(path.file_name()?);
+    let folder = path.parent().and_then(Path::file_name).map(names);
+    let is_cell = name.starts_with("__marimo__cell_")
+        || folder.is_some_and(|it| it.starts_with("ipykernel_"));
+    (!is_cell && path.is_file()).then_some(name)
 }
 
 /// Several of them.

@@ -12,7 +12,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::process;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Condvar, Mutex, TryLockError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::base::locks::{lock, unpoisoned};
 #[cfg(target_os = "linux")]
 use crate::base::process_status;
 
@@ -31,7 +32,6 @@ static ARE_PAUSED: AtomicBool = AtomicBool::new(false);
 /// Why a thread's work has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// There is no more to do.
     Done,
     /// [`are_paused`]: it will be called again.
     Paused,
@@ -48,7 +48,7 @@ pub(crate) fn start(
     work: impl FnMut() -> Progress + Send + 'static,
     wake: impl Fn() + Send + Sync + 'static,
 ) -> io::Result<()> {
-    let thread = Arc::new(Thread {
+    let thread = Arc::new(KeptThread {
         name: name.to_owned(),
         work: Mutex::new(Some(Box::new(work))),
         wake: Box::new(wake),
@@ -56,7 +56,7 @@ pub(crate) fn start(
         is_paused: AtomicBool::new(false),
     });
     let threads = Threads::of_this_process();
-    // Whoever forks has not come back to the interpreter yet.
+    // The forking code has not returned to the interpreter yet.
     threads.resume();
     threads.start(thread)
 }
@@ -74,22 +74,22 @@ pub(crate) fn start_once(name: &str, work: impl FnOnce() + Send + 'static) -> io
 }
 
 /// A thread, and the one after it that goes on with its work.
-struct Thread {
+struct KeptThread {
     name: String,
     /// Locked as long as it works; `None` once it is done.
-    work: Mutex<Option<Work>>,
+    work: Mutex<Option<ThreadWork>>,
     wake: Box<dyn Fn() + Send + Sync>,
     handle: Mutex<Option<JoinHandle<()>>>,
     /// It has ended, and its work has not. Written under the lock of the list.
     is_paused: AtomicBool,
 }
 
-type Work = Box<dyn FnMut() -> Progress + Send>;
+type ThreadWork = Box<dyn FnMut() -> Progress + Send>;
 
-/// The threads of one process, living or paused, and those of which nobody has noticed the end.
+/// The threads of one process: living, paused, and ended but not yet joined.
 struct Threads {
     pid: u32,
-    all: Mutex<Vec<Arc<Thread>>>,
+    all: Mutex<Vec<Arc<KeptThread>>>,
     /// Some thread's work has returned.
     returned: Condvar,
     /// A fork has waited in vain since then: the next ones do not wait for the same work.
@@ -120,23 +120,22 @@ impl Threads {
         was_first.map_or_else(|_| Self::of_this_process(), |_| new)
     }
 
-    fn start(&'static self, thread: Arc<Thread>) -> io::Result<()> {
+    fn start(&'static self, thread: Arc<KeptThread>) -> io::Result<()> {
         self.forget_the_ended();
-        let mut all = locked(&self.all);
+        let mut all = lock(&self.all);
         let own = Arc::clone(&thread);
         let handle = spawn(&thread.name, move || self.run(&own))?;
-        *locked(&thread.handle) = Some(handle);
+        *lock(&thread.handle) = Some(handle);
         all.push(thread);
         Ok(())
     }
 
-    /// The thread's life.
-    fn run(&self, thread: &Thread) {
-        let mut work = locked(&thread.work);
+    fn run(&self, thread: &KeptThread) {
+        let mut work = lock(&thread.work);
         while let Some(body) = work.as_mut() {
-            // A panic has been printed, and there is nobody else to tell.
+            // The panic has already been printed.
             let returned = panic::catch_unwind(AssertUnwindSafe(body));
-            let _all = locked(&self.all);
+            let _all = lock(&self.all);
             self.is_stuck.store(false, Ordering::Relaxed);
             match returned.unwrap_or(Progress::Done) {
                 Progress::Done => drop(work.take()),
@@ -149,15 +148,15 @@ impl Threads {
             }
         }
         drop(work);
-        // Whoever waits has either seen that, or waits by now.
-        drop(locked(&self.all));
+        // A waiting thread has either seen the change or is already waiting.
+        drop(lock(&self.all));
         self.returned.notify_all();
     }
 
     fn forget_the_ended(&self) {
         let is_done =
-            |thread: &mut Arc<Thread>| thread.work.try_lock().is_ok_and(|work| work.is_none());
-        let done: Vec<_> = locked(&self.all).extract_if(.., is_done).collect();
+            |thread: &mut Arc<KeptThread>| thread.work.try_lock().is_ok_and(|work| work.is_none());
+        let done: Vec<_> = lock(&self.all).extract_if(.., is_done).collect();
         for thread in done {
             thread.join();
         }
@@ -166,7 +165,7 @@ impl Threads {
     /// Has all work return and all threads end, if no other thread is in the process.
     fn pause(&self) {
         self.forget_the_ended();
-        let all = locked(&self.all);
+        let all = lock(&self.all);
         if all.is_empty() || n_threads() != Some(all.len() + 1) {
             return;
         }
@@ -177,17 +176,17 @@ impl Threads {
         for thread in &threads {
             (thread.wake)();
         }
-        let all = locked(&self.all);
-        let is_working =
-            |thread: &Arc<Thread>| matches!(thread.work.try_lock(), Err(TryLockError::WouldBlock));
-        let some_work = |all: &mut Vec<Arc<Thread>>| all.iter().any(is_working);
+        let all = lock(&self.all);
+        let is_working = |thread: &Arc<KeptThread>| {
+            matches!(thread.work.try_lock(), Err(TryLockError::WouldBlock))
+        };
+        let some_work = |all: &mut Vec<Arc<KeptThread>>| all.iter().any(is_working);
         let patience = if self.is_stuck.load(Ordering::Relaxed) {
             Duration::ZERO
         } else {
             PATIENCE
         };
-        let woken = self.returned.wait_timeout_while(all, patience, some_work);
-        let (all, waited) = woken.unwrap_or_else(PoisonError::into_inner);
+        let (all, waited) = unpoisoned(self.returned.wait_timeout_while(all, patience, some_work));
         self.is_stuck.store(waited.timed_out(), Ordering::Relaxed);
         let ended: Vec<_> = all.iter().filter(|it| !is_working(it)).cloned().collect();
         drop(all);
@@ -201,9 +200,10 @@ impl Threads {
         if !are_paused() {
             return;
         }
-        let mut all = locked(&self.all);
+        let mut all = lock(&self.all);
         ARE_PAUSED.store(false, Ordering::Release);
-        let was_paused = |thread: &mut Arc<Thread>| thread.is_paused.swap(false, Ordering::Relaxed);
+        let was_paused =
+            |thread: &mut Arc<KeptThread>| thread.is_paused.swap(false, Ordering::Relaxed);
         let paused: Vec<_> = all.extract_if(.., was_paused).collect();
         drop(all);
         for thread in paused {
@@ -213,20 +213,15 @@ impl Threads {
     }
 }
 
-impl Thread {
-    /// Waits until it is gone: it has nothing more to do.
+impl KeptThread {
     fn join(&self) {
-        let handle = locked(&self.handle).take();
+        let handle = lock(&self.handle).take();
         // It does not panic.
         drop(handle.map(JoinHandle::join));
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Of this process; `None` where the system does not tell.
+/// Of this process; `None` if the system does not report it.
 fn n_threads() -> Option<usize> {
     Some(fs::read_dir("/proc/self/task").ok()?.count())
 }
@@ -265,7 +260,7 @@ fn fork_begins(py: Python<'_>) {
 #[pyfunction]
 fn fork_is_over() {
     if are_paused() {
-        *locked(&FORKED_AT) = Some(Instant::now());
+        *lock(&FORKED_AT) = Some(Instant::now());
         resume_soon();
     }
 }
@@ -287,7 +282,7 @@ fn resume_soon() {
 /// which the fork calls before the threads are counted.
 extern "C" fn go_on(_: *mut c_void) -> c_int {
     let is_in_handler = frame() != FORKING.load(Ordering::Relaxed);
-    let is_early = locked(&FORKED_AT).is_some_and(|it| it.elapsed() < MAX_HANDLER_TIME);
+    let is_early = lock(&FORKED_AT).is_some_and(|it| it.elapsed() < MAX_HANDLER_TIME);
     if is_in_handler && is_early {
         resume_soon();
     } else {

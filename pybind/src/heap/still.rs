@@ -27,7 +27,7 @@ use crate::base::slots::slot;
 /// From CPython's `object.h`: the stable ABI fixes this bit.
 const HEAP_TYPE: c_ulong = 1 << 9;
 
-/// What `type` itself says of a class: no metaclass has a say.
+/// A class as `type` itself describes it, past its metaclass.
 struct OfTypes {
     mro: Getter,
     dict: Getter,
@@ -45,7 +45,7 @@ static OF_TYPES: PyOnceLock<OfTypes> = PyOnceLock::new();
 pub(crate) fn resolve(py: Python<'_>) -> PyResult<()> {
     let own = py.get_type::<PyType>().getattr("__dict__")?;
     let getter = |name: &str| {
-        let found = Getter::of(&own.get_item(name)?);
+        let found = Getter::new(&own.get_item(name)?);
         found.ok_or_else(|| PyRuntimeError::new_err(format!("type.{name} is no descriptor")))
     };
     let found = OfTypes {
@@ -69,7 +69,7 @@ pub(crate) struct Section<'s> {
     of_types: &'s OfTypes,
     /// This is a copy of the user's process: what is changed here, the user does not see.
     is_copy: bool,
-    /// Of this closure alone.
+    /// Ties the section to its closure.
     _own: PhantomData<fn(&'s ()) -> &'s ()>,
 }
 
@@ -94,7 +94,7 @@ impl Section<'_> {
     ) -> R {
         let of_types = OF_TYPES
             .get(py)
-            .expect("resolved when the module is loaded");
+            .expect("resolved when the module is loaded, where there is a GIL");
         // SAFETY: the GIL is held.
         let _uncollected = Uncollected(unsafe { ffi::PyGC_Disable() } == 1);
         body(&Section {
@@ -235,7 +235,7 @@ impl<'s> Object<'s> {
         Some(Dict(self.clone()))
     }
 
-    /// The items of a list, or of what comes from one.
+    /// The items of a list or an instance of a subclass.
     pub(crate) fn list(&self) -> Option<impl Iterator<Item = Object<'s>> + use<'s>> {
         let list = self.object.cast::<PyList>().ok()?.clone();
         let section = self.section;
@@ -248,7 +248,24 @@ impl<'s> Object<'s> {
         }))
     }
 
-    /// The items of a tuple, or of what comes from one.
+    /// An item of a list or a tuple, or of an instance of a subclass.
+    pub(crate) fn item(&self, position: usize) -> Option<Object<'s>> {
+        let position = ffi::Py_ssize_t::try_from(position).ok()?;
+        let object = self.as_ptr();
+        // SAFETY: a list or a tuple; beyond its end nothing is returned, and an error is set.
+        let item = unsafe {
+            if ffi::PyList_Check(object) != 0 {
+                ffi::PyList_GetItem(object, position)
+            } else if ffi::PyTuple_Check(object) != 0 {
+                ffi::PyTuple_GetItem(object, position)
+            } else {
+                return None;
+            }
+        };
+        self.section.item(item)
+    }
+
+    /// The items of a tuple or an instance of a subclass.
     pub(crate) fn tuple(&self) -> Option<impl Iterator<Item = Object<'s>> + use<'s>> {
         let tuple = self.object.cast::<PyTuple>().ok()?.clone();
         let section = self.section;
@@ -334,7 +351,7 @@ impl<'s> Object<'s> {
     }
 
     /// What `str()` says, if that is C code.
-    pub(crate) fn words(&self) -> Option<String> {
+    pub(crate) fn str_text(&self) -> Option<String> {
         let class = self.class();
         let is_of_c = |name: &str| {
             let slot = class.attribute(name);
@@ -349,7 +366,7 @@ impl<'s> Object<'s> {
 
     /// The attributes of an instance itself; nothing if its class gives it no room for them.
     ///
-    /// CPython makes the dictionary when it is asked for, and keeps it from then on.
+    /// CPython creates the dictionary at the first access and keeps it.
     pub(crate) fn attributes(&self) -> Option<Dict<'s>> {
         // SAFETY: a live object; the result is a new reference, or null with an error.
         let dict = unsafe { ffi::PyObject_GenericGetDict(self.as_ptr(), ptr::null_mut()) };
@@ -382,7 +399,7 @@ impl<'s> Object<'s> {
 
     /// It is a function of C code itself.
     pub(crate) fn function(&self) -> Option<Method> {
-        Method::of(&self.object)
+        Method::new(&self.object)
     }
 
     /// The exception's own traceback, cause and context, whatever its class says.
@@ -423,7 +440,7 @@ impl<'s> Object<'s> {
         }
     }
 
-    /// What the object tells Python's collector that it refers to.
+    /// The objects that `tp_traverse` visits.
     pub(crate) fn referents(&self) -> Vec<Object<'s>> {
         let mut found: Vec<*mut ffi::PyObject> = Vec::new();
         // SAFETY: the slot of a live object's type on it; `keep` takes such a place.
@@ -566,7 +583,7 @@ impl<'s> Class<'s> {
 
     /// The attribute that C code defines under `name` for its instances.
     pub(crate) fn getter(&self, name: &str) -> Option<Getter> {
-        Getter::of(&self.attribute(name)?.object)
+        Getter::new(&self.attribute(name)?.object)
     }
 
     /// The method that C code defines under `name`, also as a property.
@@ -574,9 +591,9 @@ impl<'s> Class<'s> {
         let found = self.attribute(name)?;
         let is_property = found.object.get_type_ptr() == &raw mut ffi::PyProperty_Type;
         if is_property {
-            return Method::of(&found.read("fget")?.object);
+            return Method::new(&found.read("fget")?.object);
         }
-        Method::of(&found.object)
+        Method::new(&found.object)
     }
 
     /// What `__slots__` makes in a class and its bases, by name.
@@ -588,13 +605,13 @@ impl<'s> Class<'s> {
         let slot = |(name, descriptor): (Object<'s>, Object<'s>)| {
             let is_slot = descriptor.object.get_type_ptr() == &raw mut ffi::PyMemberDescr_Type;
             let name = name.text().filter(|_| is_slot)?;
-            Some((name, Getter::of(&descriptor.object)?))
+            Some((name, Getter::new(&descriptor.object)?))
         };
         self.lineage().flat_map(of_one).filter_map(slot).collect()
     }
 }
 
-/// Notes the first object that a traversal tells of.
+/// Keeps the first object that a traversal visits.
 // SAFETY: a `visitproc`, which `Class::own_attributes` alone hands out, with such a place.
 unsafe extern "C" fn note(object: *mut ffi::PyObject, place: *mut c_void) -> c_int {
     // SAFETY: the place that `Class::own_attributes` has handed to the traversal.
@@ -602,7 +619,7 @@ unsafe extern "C" fn note(object: *mut ffi::PyObject, place: *mut c_void) -> c_i
     1
 }
 
-/// Keeps what a traversal tells of.
+/// Keeps the objects that a traversal visits.
 // SAFETY: a `visitproc`, which `Object::referents` alone hands out, with such a place.
 unsafe extern "C" fn keep(object: *mut ffi::PyObject, place: *mut c_void) -> c_int {
     // SAFETY: the place that `Object::referents` has handed to the traversal.
@@ -657,10 +674,10 @@ impl<'s> Dict<'s> {
         self.items().map(|(_, value)| value)
     }
 
-    /// What stands under a name.
+    /// The value of a name.
     ///
-    /// In a large dictionary it is looked up, which compares keys of one hash: a key whose class is
-    /// the user's has none of the hash of a short name, as good as ever.
+    /// A large dictionary is looked up by hash. This compares keys of equal hash, and would run the
+    /// `__eq__` of a user-defined key class. Such keys almost never collide with a short name.
     pub(crate) fn get(&self, name: &str) -> Option<Object<'s>> {
         const FEW: usize = 16;
         if self.len() <= FEW {
@@ -687,7 +704,7 @@ pub(crate) struct Getter {
 
 impl Getter {
     /// Refuses what is not such a descriptor.
-    fn of(descriptor: &Bound<'_, PyAny>) -> Option<Self> {
+    fn new(descriptor: &Bound<'_, PyAny>) -> Option<Self> {
         let class = descriptor.get_type_ptr();
         let is_read_by_c =
             class == &raw mut ffi::PyGetSetDescr_Type || class == &raw mut ffi::PyMemberDescr_Type;
@@ -720,7 +737,7 @@ pub(crate) struct Method(Py<PyAny>);
 impl Method {
     /// Refuses what Python code could stand behind: functions and classes, and whatever has room
     /// for attributes of its own.
-    pub(crate) fn of(function: &Bound<'_, PyAny>) -> Option<Self> {
+    pub(crate) fn new(function: &Bound<'_, PyAny>) -> Option<Self> {
         let class = function.get_type();
         let is_of_c = !class
             .name()

@@ -4,17 +4,17 @@
 //! while it is idle, or when the next cell begins. Other shells say it with the next line.
 
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use gpumem_model::printable::printable_lines;
 use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use pyo3::types::{PyCFunction, PyDict};
 
 use crate::base::guard;
+use crate::base::locks::lock_attached;
 use crate::base::modules::imported;
 use crate::recording::session::{self, SessionRun};
 
@@ -38,7 +38,6 @@ struct LateLines {
 pub(crate) struct LateLine {
     pub(crate) run: SessionRun,
     pub(crate) shell: Py<PyAny>,
-    /// Jupyter's number of the cell.
     pub(crate) execution_count: Option<u32>,
     pub(crate) width: usize,
     /// What it was published with.
@@ -47,10 +46,9 @@ pub(crate) struct LateLine {
 }
 
 impl LateLine {
-    /// Waits for the answer.
     pub(crate) fn wait(self, py: Python<'_>) -> PyResult<()> {
         let is_in_kernel = self.is_in_kernel(py)?;
-        waiting(py).line = Some(self);
+        lock_attached(py, &WAITING).line = Some(self);
         if is_in_kernel {
             call_later(py, FIRST_PAUSE)?;
         }
@@ -63,11 +61,9 @@ impl LateLine {
 
     /// Shows the line again, with what was found since.
     fn update(&self, py: Python<'_>, findings: &str) -> PyResult<()> {
-        let content = PyDict::new(py);
         let text = format!("{}\n{findings}", self.text);
-        content.set_item("text/plain", printable_lines(&text))?;
         let output = self.output.bind(py);
-        output.set_item("data", content)?;
+        output.set_item("data", plain_text(py, &text)?)?;
         output.set_item("update", true)?;
         let publisher = self.shell.bind(py).getattr("display_pub")?;
         match publisher.getattr("publish")?.call((), Some(output)) {
@@ -78,7 +74,14 @@ impl LateLine {
     }
 }
 
-/// By which a line can be shown again.
+/// A text as display data.
+pub(crate) fn plain_text<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyDict>> {
+    let content = PyDict::new(py);
+    content.set_item("text/plain", printable_lines(text))?;
+    Ok(content)
+}
+
+/// The display id by which a line is updated.
 pub(crate) fn display_id(py: Python<'_>, run: SessionRun) -> PyResult<Bound<'_, PyDict>> {
     let transient = PyDict::new(py);
     transient.set_item("display_id", run.display_id())?;
@@ -95,23 +98,25 @@ pub(crate) fn say(py: Python<'_>) -> PyResult<()> {
     }
     let number = line.execution_count;
     let of_cell = number.map_or_else(String::new, |number| format!("In [{number}]:\n"));
-    waiting(py).unsaid.extend([&*of_cell, &*findings, "\n"]);
+    lock_attached(py, &WAITING)
+        .unsaid
+        .extend([&*of_cell, &*findings, "\n"]);
     Ok(())
 }
 
 /// What the next line begins with.
 pub(crate) fn take_unsaid(py: Python<'_>) -> String {
-    mem::take(&mut waiting(py).unsaid)
+    mem::take(&mut lock_attached(py, &WAITING).unsaid)
 }
 
 /// The line whose answer has come, and what that adds to it.
 fn take_answered(py: Python<'_>) -> PyResult<Option<(LateLine, String)>> {
-    let Some(line) = waiting(py).line.take() else {
+    let Some(line) = lock_attached(py, &WAITING).line.take() else {
         return Ok(None);
     };
     let findings = session::late_findings(py, line.run, line.width)?;
     if findings.is_none() {
-        waiting(py).line = Some(line);
+        lock_attached(py, &WAITING).line = Some(line);
         return Ok(None);
     }
     let findings = findings.filter(|findings| !findings.is_empty());
@@ -129,9 +134,8 @@ fn call_later(py: Python<'_>, pause: Duration) -> PyResult<()> {
     }
     let callback = PyCFunction::new_closure(py, None, None, move |arguments, _| {
         let py = arguments.py();
-        if let Err(failure) = guard::caught(py, || update_if_answered(py, pause)) {
-            guard::log_once(py, &format!("a finding was not shown: {failure}"));
-        }
+        let update = || update_if_answered(py, pause);
+        guard::logged(py, "a finding was not shown", update);
     })?;
     let seconds = pause.as_secs_f64();
     event_loop
@@ -143,15 +147,9 @@ fn update_if_answered(py: Python<'_>, pause: Duration) -> PyResult<()> {
     if let Some((line, findings)) = take_answered(py)? {
         return line.update(py, &findings);
     }
-    let is_waiting = waiting(py).line.is_some();
+    let is_waiting = lock_attached(py, &WAITING).line.is_some();
     if is_waiting && pause < LONGEST_PAUSE {
         call_later(py, pause * 3 / 2)?;
     }
     Ok(())
-}
-
-fn waiting(py: Python<'_>) -> MutexGuard<'static, LateLines> {
-    WAITING
-        .lock_py_attached(py)
-        .unwrap_or_else(PoisonError::into_inner)
 }

@@ -29,16 +29,9 @@ pub(crate) fn hint(
     shell: &Bound<'_, PyAny>,
     source: &Bound<'_, PyAny>,
 ) -> Option<String> {
-    let look = || -> PyResult<Option<String>> {
+    guard::logged(py, "a cell was not searched for a trainer", || {
         let module = py.import("gpumem._trainers")?;
         module.call_method1("hint", (shell, source))?.extract()
-    };
-    let failed = |failure: &String| {
-        guard::log_once(
-            py,
-            &format!("a cell was not searched for a trainer: {failure}"),
-        );
-    };
-    let found = guard::caught(py, look).inspect_err(failed).ok();
-    found.flatten().flatten()
+    })
+    .flatten()
 }

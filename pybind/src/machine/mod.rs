@@ -3,8 +3,8 @@
 //!
 //! Knows no cells and no runs, and not who holds memory.
 
-pub(crate) mod company;
 pub(crate) mod out_of_memory;
+pub(crate) mod processes;
 pub(crate) mod sampler;
 pub(crate) mod sim;
 pub(crate) mod sources;

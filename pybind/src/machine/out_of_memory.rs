@@ -8,14 +8,13 @@ use pyo3::prelude::*;
 
 static OBSERVER: OnceLock<Observer> = OnceLock::new();
 
-/// Where memory lay, or why that is not known; `None` if nobody can tell.
-type Layout = Option<Result<Segments, String>>;
+/// Where memory lay, or why that is unknown; `None` if no source reports it.
+type LayoutResult = Option<Result<Segments, String>>;
 
-/// What is called.
 pub(crate) struct Observer {
     /// Memory of a device of this label ran out just now.
-    pub(crate) note: fn(Python<'_>, Framework, String, OomFigures, Layout),
-    /// Lets one kind of device of torch's tell, once in the process; it must be initialised.
+    pub(crate) note: fn(Python<'_>, Framework, String, OomFigures, LayoutResult),
+    /// Attaches to one kind of torch device, once per process; torch must be initialised.
     pub(crate) attach_to_torch: fn(&Bound<'_, PyAny>, &str),
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::process;
 use std::str::FromStr;
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use gpumem_model::units::{Nanos, NotATime};
 
 use crate::base::clock::Clock;
 use crate::base::cpu_time::Expense;
+use crate::base::locks::{lock, unpoisoned};
 use crate::base::threads::{self, Progress};
 use crate::machine::sources::Drivers;
 
@@ -64,44 +65,42 @@ pub(crate) struct Sampler {
     pid: u32,
     clock: Clock,
     drivers: Drivers,
-    shared: Arc<Shared>,
+    shared: Arc<SamplerShared>,
     /// Hangs up when the thread has ended.
     thread: Option<Receiver<()>>,
 }
 
 #[derive(Default)]
-struct Shared {
-    work: Mutex<Work>,
+struct SamplerShared {
+    work: Mutex<SamplerWork>,
     changed: Condvar,
 }
 
 /// What the thread has to do.
 #[derive(Default)]
-struct Work {
-    runs: Vec<Sampling>,
+struct SamplerWork {
+    runs: Vec<RunSamples>,
     /// It sleeps for longer than a new run would have it.
     is_asleep: bool,
     is_over: bool,
 }
 
-/// What has been sampled of one run.
-struct Sampling {
+struct RunSamples {
     run: RunIdx,
     began: Instant,
     shortest: Duration,
     interval: Duration,
-    /// When it was due to be read last; `None` before its first reading.
     last: Option<Instant>,
     /// The reading under way is for it.
     is_due: bool,
-    devices: Vec<Sampled>,
+    devices: Vec<DeviceSamples>,
 }
 
 /// What was sampled of each device, by its key.
 pub(crate) type SampledDevices = Vec<(DeviceKey, Vec<Sample>)>;
 
 /// What has been sampled of one device.
-struct Sampled {
+struct DeviceSamples {
     key: DeviceKey,
     points: Downsampler,
     n_downsamplings: u32,
@@ -125,9 +124,9 @@ impl Sampler {
         if !self.is_here() {
             return Ok(());
         }
-        let mut work = self.shared.lock();
+        let mut work = lock(&self.shared.work);
         work.runs.retain(|it| it.run != run);
-        work.runs.push(Sampling {
+        work.runs.push(RunSamples {
             run,
             began: Instant::now(),
             shortest,
@@ -153,8 +152,7 @@ impl Sampler {
         if !self.is_here() {
             return Vec::new();
         }
-        // Nobody is woken for this: the thread finds no run when its interval is over.
-        let mut work = self.shared.lock();
+        let mut work = lock(&self.shared.work);
         let place = work.runs.iter().position(|it| it.run == run);
         let sampling = place.map(|place| work.runs.remove(place));
         drop(work);
@@ -164,12 +162,15 @@ impl Sampler {
             .collect()
     }
 
-    /// The runs that are sampled.
     pub(crate) fn runs(&self) -> Vec<RunIdx> {
         if !self.is_here() {
             return Vec::new();
         }
-        self.shared.lock().runs.iter().map(|it| it.run).collect()
+        lock(&self.shared.work)
+            .runs
+            .iter()
+            .map(|it| it.run)
+            .collect()
     }
 
     /// What has been sampled of a run until now.
@@ -211,7 +212,7 @@ impl Drop for Sampler {
         let Some(ended) = self.thread.take().filter(|_| self.is_here()) else {
             return;
         };
-        self.shared.lock().is_over = true;
+        lock(&self.shared.work).is_over = true;
         self.shared.changed.notify_one();
         // The thread never waits for the GIL, so it may be waited for with the GIL held. A panic in it
         // left the run without further samples.
@@ -222,12 +223,11 @@ impl Drop for Sampler {
 /// What has been sampled of a run, for another thread of this process.
 #[derive(Clone)]
 pub(crate) struct SoFar {
-    shared: Arc<Shared>,
+    shared: Arc<SamplerShared>,
     run: RunIdx,
 }
 
 impl SoFar {
-    /// Until now.
     pub(crate) fn get(&self) -> SampledDevices {
         self.shared.so_far(self.run)
     }
@@ -239,9 +239,9 @@ impl fmt::Debug for SoFar {
     }
 }
 
-impl Shared {
+impl SamplerShared {
     fn so_far(&self, run: RunIdx) -> SampledDevices {
-        let work = self.lock();
+        let work = lock(&self.work);
         let sampling = work.runs.iter().find(|it| it.run == run);
         let devices = sampling.into_iter().flat_map(|it| &it.devices);
         devices
@@ -249,14 +249,9 @@ impl Shared {
             .collect()
     }
 
-    /// Out of a sleep.
     fn wake(&self) {
-        drop(self.lock());
+        drop(lock(&self.work));
         self.changed.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Work> {
-        self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The thread's life. No lock is held while it reads.
@@ -265,7 +260,7 @@ impl Shared {
         let mut last = Instant::now();
         while let Some(round) = self.wait(&mut last, expense.per_turn()) {
             let sampled = drivers.sample(round.since, round.rest);
-            let mut work = self.lock();
+            let mut work = lock(&self.work);
             for run in work.runs.iter_mut().filter(|run| run.is_due) {
                 run.is_due = false;
                 // A driver may have answered before this run began.
@@ -277,7 +272,7 @@ impl Shared {
             drop(work);
             expense.note_turn();
         }
-        if self.lock().is_over {
+        if lock(&self.work).is_over {
             Progress::Done
         } else {
             Progress::Paused
@@ -287,28 +282,26 @@ impl Shared {
     /// Sleeps until the next reading of a run is due; `None` when the session is over, or threads pause.
     /// `last` is when the last reading was due.
     fn wait(&self, last: &mut Instant, cost: Duration) -> Option<Round> {
-        let mut work = self.lock();
+        let mut work = lock(&self.work);
         while !work.is_over && !threads::are_paused() {
             let dues = work.runs.iter().map(|run| run.due(*last, cost));
             let Some((due, rest)) = dues.min() else {
                 work.is_asleep = true;
-                let woken = self.changed.wait(work);
-                work = woken.unwrap_or_else(PoisonError::into_inner);
+                work = unpoisoned(self.changed.wait(work));
                 work.is_asleep = false;
                 continue;
             };
             let left = due.saturating_duration_since(Instant::now());
             work = if rest > SHORTEST {
                 work.is_asleep = true;
-                let woken = self.changed.wait_timeout(work, left);
-                let (mut work, _) = woken.unwrap_or_else(PoisonError::into_inner);
+                let (mut work, _) = unpoisoned(self.changed.wait_timeout(work, left));
                 work.is_asleep = false;
                 work
             } else {
-                // Nobody need wake it from so short a sleep, and this one costs less.
+                // So short a sleep needs no wake-up, and this one costs less.
                 drop(work);
                 thread::sleep(left);
-                self.lock()
+                lock(&self.work)
             };
             if let Some(round) = work.round(last, cost) {
                 return Some(round);
@@ -318,7 +311,7 @@ impl Shared {
     }
 }
 
-impl Work {
+impl SamplerWork {
     /// The runs are read that are due by now, if some are.
     fn round(&mut self, last: &mut Instant, cost: Duration) -> Option<Round> {
         let (now, before) = (Instant::now(), *last);
@@ -329,9 +322,9 @@ impl Work {
                 continue;
             }
             run.is_due = true;
-            // At the shortest interval the next reading is counted from when this one was due, not from when
-            // it is done, so that neither reading nor waking late makes them fewer; a longer one is a pause
-            // that somebody asked for, and no reading comes sooner. What was missed is not made up for.
+            // At the shortest interval the next reading is due one interval after this one was due, so
+            // that slow readings and late wake-ups do not reduce their number. A longer interval was set
+            // by the user and is a minimum: it counts from now. Missed readings are not made up for.
             let is_on_beat = rest <= SHORTEST && now < due + rest;
             let beat = if is_on_beat { due } else { now };
             run.last = Some(beat);
@@ -359,14 +352,14 @@ struct Round {
     rest: Duration,
 }
 
-impl Sampling {
+impl RunSamples {
     /// When its next reading is due, and how long after the one before it at least. `last` is when
     /// any run was read last.
     fn due(&self, last: Instant, cost: Duration) -> (Instant, Duration) {
         let rest = self.interval.max(cost * REST_PER_READING).min(LONGEST);
         let due = match self.last {
             Some(own) => own + rest,
-            // Short runs one after another wait no longer for a dear reading than a long one.
+            // Short runs in a row wait no longer for an expensive reading than a long one does.
             None => (self.began + self.interval).max(last + rest),
         };
         (due, rest)
@@ -375,7 +368,7 @@ impl Sampling {
     fn push(&mut self, key: &DeviceKey, point: Sample) {
         let known = self.devices.iter().position(|it| it.key == *key);
         let device_idx = known.unwrap_or_else(|| {
-            self.devices.push(Sampled {
+            self.devices.push(DeviceSamples {
                 key: key.clone(),
                 points: Downsampler::new(MAX_POINTS, Spacing::Time),
                 n_downsamplings: 0,
@@ -392,12 +385,12 @@ impl Sampling {
     }
 }
 
-/// How often a run of so many seconds reads a device, and how many points of it are kept: what a
-/// benchmark of a day need not wait a day for.
+/// How often a run of `n_seconds` reads a device, and how many points of it are kept, simulated so
+/// that a benchmark of a day takes less than a day.
 #[cfg(feature = "testing")]
 #[pyo3::pyfunction]
 pub(crate) fn simulated_run(n_seconds: u64) -> (u64, usize) {
-    let mut run = Sampling {
+    let mut run = RunSamples {
         run: RunIdx::default(),
         began: Instant::now(),
         shortest: SHORTEST,

@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use gpumem_model::units::Bytes;
-use gpumem_sim::OutOfMemory;
+use gpumem_sim::SimOutOfMemory;
 use pyo3::exceptions::{
     PyAttributeError, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError,
 };
@@ -21,9 +21,10 @@ use pyo3::types::{PyDict, PyFloat, PyInt};
 
 use device::MAX_DEVICES;
 pub(crate) use device::{
-    Device, Storage, begin_traces, ensure as ensure_device, reset_peaks, segments, shown, stats,
+    SimDevice, SimStorage, begin_traces, ensure as ensure_device, reset_peaks, segments, shown,
+    stats,
 };
-pub(crate) use graph::{Gradient, Leaf, Node};
+pub(crate) use graph::{Gradient, GraphNode, Leaf};
 
 /// A scalar: one 4-byte float.
 const SCALAR: Bytes = Bytes::new(4);
@@ -56,7 +57,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// A tensor of a simulated device: a size and what it keeps alive, without numbers.
 #[pyclass(frozen, weakref, module = "gpumem.sim")]
 pub(crate) struct Tensor {
-    pub(crate) storage: Arc<Storage>,
+    pub(crate) storage: Arc<SimStorage>,
     n_bytes: Bytes,
     /// Where its gradient goes.
     pub(crate) gradient: Option<Gradient>,
@@ -66,13 +67,13 @@ pub(crate) struct Tensor {
 #[derive(FromPyObject)]
 enum Operand<'py> {
     Tensor(Bound<'py, Tensor>),
-    Number(Number),
+    Number(AnyNumber),
 }
 
 /// An `int` or a `float`; its value makes no difference here.
-struct Number;
+struct AnyNumber;
 
-impl<'a, 'py> FromPyObject<'a, 'py> for Number {
+impl<'a, 'py> FromPyObject<'a, 'py> for AnyNumber {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
@@ -96,8 +97,8 @@ impl Tensor {
         }
     }
 
-    fn __radd__(&self, _number: Number) -> PyResult<Self> {
-        self.__add__(Operand::Number(Number))
+    fn __radd__(&self, _number: AnyNumber) -> PyResult<Self> {
+        self.__add__(Operand::Number(AnyNumber))
     }
 
     fn __mul__(&self, other: Operand<'_>) -> PyResult<Self> {
@@ -112,8 +113,8 @@ impl Tensor {
         }
     }
 
-    fn __rmul__(&self, _number: Number) -> PyResult<Self> {
-        self.__mul__(Operand::Number(Number))
+    fn __rmul__(&self, _number: AnyNumber) -> PyResult<Self> {
+        self.__mul__(Operand::Number(AnyNumber))
     }
 
     fn __matmul__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
@@ -173,7 +174,7 @@ impl Tensor {
         graph::backward(gradient)
     }
 
-    /// Bytes asked for; the allocator rounds them up.
+    /// Bytes requested; the allocator rounds them up.
     #[getter]
     fn nbytes(&self) -> u64 {
         self.n_bytes.get()
@@ -251,7 +252,7 @@ impl HostTensor {
 }
 
 impl Tensor {
-    fn new(device: &Arc<Device>, n_bytes: Bytes, gradient: Option<Gradient>) -> PyResult<Self> {
+    fn new(device: &Arc<SimDevice>, n_bytes: Bytes, gradient: Option<Gradient>) -> PyResult<Self> {
         let storage = allocate(device, n_bytes)?;
         Ok(Self {
             storage,
@@ -272,7 +273,7 @@ impl Tensor {
         let inputs: Vec<_> = inputs.filter(|_| IS_GRAD_ON.get()).collect();
         let gradient = (!inputs.is_empty()).then(|| {
             let saved = saved.iter().map(|tensor| Arc::clone(&tensor.storage));
-            Gradient::Node(Arc::new(Node::new(op, inputs, saved.collect())))
+            Gradient::Node(Arc::new(GraphNode::new(op, inputs, saved.collect())))
         });
         Self::new(self.storage.device(), n_bytes, gradient)
     }
@@ -307,7 +308,7 @@ enum DeviceChoice {
 }
 
 impl DeviceChoice {
-    fn find(self) -> PyResult<Arc<Device>> {
+    fn find(self) -> PyResult<Arc<SimDevice>> {
         let number = match &self {
             Self::Number(number) => usize::try_from(*number).ok(),
             Self::Label(label) => {
@@ -353,8 +354,7 @@ fn sim_use(total_bytes: &Bound<'_, PyAny>, n_devices: i64) -> PyResult<()> {
 }
 
 /// Allocates a tensor of `n_bytes`.
-#[pyfunction]
-#[pyo3(signature = (n_bytes, *, requires_grad, device))]
+#[pyfunction(signature = (n_bytes, *, requires_grad, device))]
 fn sim_tensor(
     n_bytes: &Bound<'_, PyAny>,
     requires_grad: bool,
@@ -410,8 +410,7 @@ fn sim_reset_peak_memory_stats(device: DeviceChoice) -> PyResult<()> {
 }
 
 /// Sets whether this thread's operations build graphs; what it was before.
-#[pyfunction]
-#[pyo3(signature = (*, enabled))]
+#[pyfunction(signature = (*, enabled))]
 fn sim_set_grad_enabled(enabled: bool) -> bool {
     IS_GRAD_ON.replace(enabled)
 }
@@ -427,12 +426,14 @@ fn size(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     })
 }
 
-fn allocate(device: &Arc<Device>, n_bytes: Bytes) -> PyResult<Arc<Storage>> {
+fn allocate(device: &Arc<SimDevice>, n_bytes: Bytes) -> PyResult<Arc<SimStorage>> {
     let refused = |error| refused(device, &error);
-    Storage::new(device, n_bytes).map(Arc::new).map_err(refused)
+    SimStorage::new(device, n_bytes)
+        .map(Arc::new)
+        .map_err(refused)
 }
 
 /// The error that the user's code gets.
-fn refused(device: &Device, error: &OutOfMemory) -> PyErr {
+fn refused(device: &SimDevice, error: &SimOutOfMemory) -> PyErr {
     OutOfMemoryError::new_err(device::out_of_memory(device, error))
 }

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use gpumem_heap::Found;
+use gpumem_heap::HeapSearchResult;
 use gpumem_model::recording::FrameOrigin;
 use gpumem_model::trace::StackFrame;
 use pyo3::prelude::*;
 
 use crate::base::shells::shells;
 use crate::base::text::Text;
-use crate::recording::trace::{Cells, allocation_traceback};
+use crate::recording::trace::{CompiledCells, allocation_traceback};
 
 /// torch can tell where memory was allocated.
 pub(super) fn are_known(py: Python<'_>) -> bool {
@@ -17,7 +17,7 @@ pub(super) fn are_known(py: Python<'_>) -> bool {
 }
 
 /// Notes the line that allocated the largest storage of each name. `found` has the addresses of storages.
-pub(super) fn note(py: Python<'_>, found: &mut Found) -> PyResult<()> {
+pub(super) fn note(py: Python<'_>, found: &mut HeapSearchResult) -> PyResult<()> {
     let Some(traceback) = allocation_traceback(py)? else {
         return Ok(());
     };
@@ -27,7 +27,7 @@ pub(super) fn note(py: Python<'_>, found: &mut Found) -> PyResult<()> {
         .collect();
     let mut cells = Vec::new();
     for shell in shells(py) {
-        cells.push(Cells::new(&shell, None, "")?);
+        cells.push(CompiledCells::new(&shell, None, "")?);
     }
     for device in &mut found.holders.devices {
         for holder in &mut device.roots {
@@ -41,8 +41,8 @@ pub(super) fn note(py: Python<'_>, found: &mut Found) -> PyResult<()> {
     Ok(())
 }
 
-/// Of the frames, the innermost first: that in a cell, or else that in a file.
-fn line(frames: &Bound<'_, PyAny>, cells: &mut [Cells<'_>]) -> PyResult<Option<String>> {
+/// The innermost frame in a cell, or else in a file. `frames` begins with the innermost.
+fn line(frames: &Bound<'_, PyAny>, cells: &mut [CompiledCells<'_>]) -> PyResult<Option<String>> {
     let mut in_file = None;
     let frames: Option<Vec<Bound<'_, PyAny>>> = frames.extract()?;
     for frame in frames.into_iter().flatten() {

@@ -4,12 +4,12 @@ use std::ffi::CString;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use gpumem_analyzer::{Analysis, Compared, analyze, compare, waiting};
+use gpumem_analyzer::{Analysis, SessionComparison, analyze, compare, waiting};
 use gpumem_charts as charts;
 use gpumem_explorer::formats::{Content, FileKind};
 use gpumem_explorer::process_page::ProcessPage;
 use gpumem_heap::Holders;
-use gpumem_jobs::processes::{Processes, processes};
+use gpumem_jobs::processes::{ChildProcesses, processes};
 use gpumem_model::recording::{self, DeviceIdx, RunIdx};
 use gpumem_report as report;
 use gpumem_report::chrome_trace::chrome_trace;
@@ -25,21 +25,21 @@ use crate::base::errors::{RecordingWarning, file_error, raised};
 use crate::base::files;
 use crate::base::text::Text;
 use crate::heap::look;
-use crate::python::arrow::Table;
-use crate::python::other_file::{OtherFile, object};
+use crate::python::arrow::PyTable;
+use crate::python::other_file::{PyOtherFile, object};
 use crate::python::rules;
 use crate::recording::{child, session, store};
 
 /// All runs of one kernel's life, with its devices. Does not change.
-#[pyclass(frozen, module = "gpumem.types")]
-pub(crate) struct Recording {
+#[pyclass(frozen, name = "Recording", module = "gpumem.types")]
+pub(crate) struct PyRecording {
     pub(crate) inner: recording::Recording,
     /// Where the session's child processes are kept.
     children: Option<PathBuf>,
 }
 
 #[pymethods]
-impl Recording {
+impl PyRecording {
     /// Reads the bytes of a recording.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
@@ -145,7 +145,11 @@ impl Recording {
         let (py, recording) = (slf.py(), slf.clone().unbind());
         let found = py.detach(|| recording.get().processes());
         let n = found.rows.len();
-        object(py, Children { recording, found }, SessionProcesses { n })
+        object(
+            py,
+            ChildrenContent { recording, found },
+            SessionProcesses { n },
+        )
     }
 
     /// The conclusion, for an issue.
@@ -171,7 +175,7 @@ impl Recording {
     }
 
     /// `runs`, `samples` or `findings` as columns.
-    fn _report_table(&self, py: Python<'_>, what: &str) -> PyResult<Table> {
+    fn _report_table(&self, py: Python<'_>, what: &str) -> PyResult<PyTable> {
         look::ensure_room()?;
         let table = py.detach(|| match what {
             "runs" => Some(table::runs(&self.inner, &self.analysis())),
@@ -179,13 +183,13 @@ impl Recording {
             "findings" => Some(table::findings(&self.inner, &self.analysis())),
             _ => None,
         });
-        table.map(Table::new).ok_or_else(|| {
+        table.map(PyTable::new).ok_or_else(|| {
             let hint = "hint: name \"runs\", \"samples\" or \"findings\"";
             PyValueError::new_err(std::format!("there is no table {what:?}\n{hint}"))
         })
     }
 
-    /// Of the programs and libraries that the session ran with.
+    /// The versions of the programs and libraries of the session.
     fn _versions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let versions = PyDict::new(py);
         for (name, version) in &self.inner.header().versions {
@@ -213,7 +217,7 @@ impl Recording {
     }
 }
 
-impl Recording {
+impl PyRecording {
     pub(crate) fn new(inner: recording::Recording) -> Self {
         Self {
             inner,
@@ -221,7 +225,7 @@ impl Recording {
         }
     }
 
-    /// Of a session whose child processes are kept in that folder.
+    /// The recording of a session whose child processes are kept in `children`.
     pub(crate) fn with_children(inner: recording::Recording, children: PathBuf) -> Self {
         Self {
             inner,
@@ -230,13 +234,13 @@ impl Recording {
     }
 
     /// The session's child processes as they are now.
-    fn processes(&self) -> Processes {
+    fn processes(&self) -> ChildProcesses {
         let children = self.children.as_deref().map(child::found);
         let rules = &self.inner.header().rules;
         processes(&self.inner, &children.unwrap_or_default(), rules)
     }
 
-    fn compared(&self, baseline: &Self) -> Vec<Compared> {
+    fn compared(&self, baseline: &Self) -> Vec<SessionComparison> {
         compare(&self.inner, &baseline.inner, &self.inner.header().rules)
     }
 
@@ -250,7 +254,7 @@ impl Recording {
 }
 
 /// The child processes that a session recorded.
-#[pyclass(frozen, extends = OtherFile, module = "gpumem._gpumem")]
+#[pyclass(frozen, extends = PyOtherFile, module = "gpumem._gpumem")]
 pub(crate) struct SessionProcesses {
     n: usize,
 }
@@ -262,12 +266,12 @@ impl SessionProcesses {
     }
 }
 
-struct Children {
-    recording: Py<Recording>,
-    found: Processes,
+struct ChildrenContent {
+    recording: Py<PyRecording>,
+    found: ChildProcesses,
 }
 
-impl Content for Children {
+impl Content for ChildrenContent {
     fn kind(&self) -> &'static str {
         "a session's child processes"
     }
@@ -300,11 +304,11 @@ fn theme(dark: bool) -> Theme {
 
 /// The session's recording as it is now.
 #[pyfunction(name = "recording")]
-pub(crate) fn recording_now(py: Python<'_>) -> PyResult<Recording> {
+pub(crate) fn recording_now(py: Python<'_>) -> PyResult<PyRecording> {
     look::ensure_room()?;
     session::look_if_unseen(py)?;
     session::renew_children(py)?;
-    Ok(Recording {
+    Ok(PyRecording {
         inner: session::snapshot(py)?,
         children: session::children(py)?,
     })
@@ -331,7 +335,7 @@ pub(crate) fn unreadable(py: Python<'_>, path: PathBuf, error: &io::Error) -> Py
 }
 
 /// The recording that a file holds, if it looks like one.
-pub(crate) fn load_bytes(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<Recording> {
+pub(crate) fn load_bytes(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<PyRecording> {
     let kind = FileKind::recognise(bytes);
     if kind.may_be_recording() {
         return decoded(py, path, bytes);
@@ -340,7 +344,7 @@ pub(crate) fn load_bytes(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<
 }
 
 /// The recording in a file's bytes; of a damaged one what is sound.
-pub(crate) fn decoded(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<Recording> {
+pub(crate) fn decoded(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<PyRecording> {
     let read =
         py.detach(|| wire::decode(bytes).or_else(|error| store::sound_part(bytes).ok_or(error)));
     warned(py, Some(path), read)
@@ -360,13 +364,13 @@ fn not_a_recording(py: Python<'_>, path: &Path, kind: FileKind) -> PyErr {
 fn warned(
     py: Python<'_>,
     path: Option<&Path>,
-    read: Result<recording::Recording, wire::ReadError>,
-) -> PyResult<Recording> {
+    read: Result<recording::Recording, wire::WireError>,
+) -> PyResult<PyRecording> {
     let read = read.map_err(|error| recording_error(py, path, &error))?;
     for words in read.missing() {
         warn_missing(py, path, words)?;
     }
-    Ok(Recording::new(read))
+    Ok(PyRecording::new(read))
 }
 
 /// Says that a part of a recording is missing.
@@ -379,7 +383,7 @@ pub(crate) fn warn_missing(py: Python<'_>, path: Option<&Path>, words: &str) -> 
     PyErr::warn(py, &py.get_type::<RecordingWarning>(), &words, 1)
 }
 
-fn recording_error(py: Python<'_>, path: Option<&Path>, error: &wire::ReadError) -> PyErr {
+fn recording_error(py: Python<'_>, path: Option<&Path>, error: &wire::WireError) -> PyErr {
     let message = match path {
         Some(path) => std::format!("{}: {error}", path.display()),
         None => error.to_string(),

@@ -14,19 +14,19 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
 /// Rows with one type for each column, which libraries for data frames read.
-#[pyclass(frozen, module = "gpumem.types")]
-pub(crate) struct Table {
+#[pyclass(frozen, name = "Table", module = "gpumem.types")]
+pub(crate) struct PyTable {
     inner: table::Table,
 }
 
-impl Table {
+impl PyTable {
     pub(crate) fn new(inner: table::Table) -> Self {
         Self { inner }
     }
 }
 
 #[pymethods]
-impl Table {
+impl PyTable {
     /// The table as a stream of one batch; the columns keep their types.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(

@@ -5,18 +5,18 @@
 //! task has a stack of its own; where it names one that has ended, the nearest open
 //! one around it takes its place.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
-use gpumem_heap::LONGEST_OF_FIX;
 use pyo3::exceptions::{PyGeneratorExit, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::sync::{MutexExt, PyOnceLock};
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyString};
 
 use crate::base::guard;
-use crate::base::text::Text;
+use crate::base::locks::lock_attached;
+use crate::base::text::{SourceCode, code_of};
 use crate::recording::child;
-use crate::recording::ending::Ending;
+use crate::recording::ending::RunEnding;
 use crate::recording::session::{self, RunId};
 
 /// Records a block or a function as a run of its own, nested in the cell's run.
@@ -24,12 +24,11 @@ use crate::recording::session::{self, RunId};
 /// `with gpumem.record("name"):`, `@gpumem.record("name")` or `@gpumem.record`.
 /// Growth is judged over the blocks of one name in one cell. Outside of a recorded
 /// cell it is a run of a cell that stands for the name.
-#[pyfunction]
-#[pyo3(signature = (name_or_function, /))]
+#[pyfunction(signature = (name_or_function, /))]
 pub(crate) fn record<'py>(name_or_function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = name_or_function.py();
     if let Ok(name) = name_or_function.cast::<PyString>() {
-        let block = Block::new(name.to_string_lossy().into_owned(), None);
+        let block = PyBlock::new(name.to_string_lossy().into_owned(), None);
         return Ok(Bound::new(py, block)?.into_any());
     }
     if !name_or_function.is_callable() {
@@ -42,40 +41,39 @@ pub(crate) fn record<'py>(name_or_function: &Bound<'py, PyAny>) -> PyResult<Boun
 }
 
 /// The block that each call of a decorated function is; `file` has the function's code.
-#[pyfunction]
-#[pyo3(name = "_block_of")]
-pub(crate) fn block_of(name: String, file: Option<String>) -> Block {
-    Block::new(name, file)
+#[pyfunction(name = "_block_of")]
+pub(crate) fn block_of(name: String, file: Option<String>) -> PyBlock {
+    PyBlock::new(name, file)
 }
 
 /// A block under a name; it may be entered again and again, by several threads too.
-#[pyclass(frozen, module = "gpumem._gpumem")]
-pub(crate) struct Block {
+#[pyclass(frozen, name = "Block", module = "gpumem._gpumem")]
+pub(crate) struct PyBlock {
     #[pyo3(get)]
     name: String,
     /// Where the code of the block is; `None`: where it is entered.
     file: Option<String>,
-    entries: Mutex<Vec<Entry>>,
+    entries: Mutex<Vec<BlockEntry>>,
 }
 
 /// One time that the block was entered.
 #[derive(Clone, Copy)]
-struct Entry {
+struct BlockEntry {
     /// `None` where nothing is recorded.
     id: Option<RunId>,
     around: Option<RunId>,
 }
 
 #[pymethods]
-impl Block {
+impl PyBlock {
     fn __enter__(slf: Py<Self>, py: Python<'_>) -> Py<Self> {
         child::record_block();
         let entry = if session::records_blocks() {
-            guarded(py, || slf.get().begin(py)).unwrap_or(Entry::UNRECORDED)
+            guarded(py, || slf.get().begin(py)).unwrap_or(BlockEntry::UNRECORDED)
         } else {
-            Entry::UNRECORDED
+            BlockEntry::UNRECORDED
         };
-        slf.get().entries(py).push(entry);
+        lock_attached(py, &slf.get().entries).push(entry);
         slf
     }
 
@@ -101,7 +99,7 @@ impl Block {
     }
 }
 
-impl Block {
+impl PyBlock {
     fn new(name: String, file: Option<String>) -> Self {
         Self {
             name,
@@ -110,28 +108,24 @@ impl Block {
         }
     }
 
-    fn begin(&self, py: Python<'_>) -> PyResult<Entry> {
+    fn begin(&self, py: Python<'_>) -> PyResult<BlockEntry> {
         let around = current(py)?;
         let id = session::begin_block(py, &self.name, around, || self.source(py).ok().flatten())?;
         if let Some(id) = id {
             set_current(py, Some(id))?;
         }
-        Ok(Entry { id, around })
+        Ok(BlockEntry { id, around })
     }
 
-    /// The text of the file, or of the cell, that the block is in; of a longer one no fix is known.
-    fn source(&self, py: Python<'_>) -> PyResult<Option<Text>> {
+    /// The text of the file, or of the cell, that the block is in.
+    fn source(&self, py: Python<'_>) -> PyResult<Option<SourceCode>> {
         let file = if let Some(file) = &self.file {
             PyString::new(py, file).into_any()
         } else {
             let frame = py.import("sys")?.call_method0("_getframe")?;
             frame.getattr("f_code")?.getattr("co_filename")?
         };
-        let lines = py.import("linecache")?.call_method1("getlines", (file,))?;
-        let text: Text = PyString::new(py, "")
-            .call_method1("join", (lines,))?
-            .extract()?;
-        Ok(Some(text).filter(|it| (1..=LONGEST_OF_FIX).contains(&it.0.len())))
+        code_of(py, &file)
     }
 
     fn end(&self, py: Python<'_>, error: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -148,23 +142,17 @@ impl Block {
     }
 
     /// The entry that this context is in; else the latest.
-    fn take_entry(&self, py: Python<'_>, current: Option<RunId>) -> Option<Entry> {
-        let mut entries = self.entries(py);
+    fn take_entry(&self, py: Python<'_>, current: Option<RunId>) -> Option<BlockEntry> {
+        let mut entries = lock_attached(py, &self.entries);
         let own = entries
             .iter()
             .rposition(|entry| entry.id.is_some() && entry.id == current);
         let position = own.or(entries.len().checked_sub(1))?;
         Some(entries.remove(position))
     }
-
-    fn entries(&self, py: Python<'_>) -> MutexGuard<'_, Vec<Entry>> {
-        self.entries
-            .lock_py_attached(py)
-            .unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl Entry {
+impl BlockEntry {
     const UNRECORDED: Self = Self {
         id: None,
         around: None,
@@ -199,14 +187,13 @@ fn decorated<'py>(function: &Bound<'py, PyAny>, name: Option<&str>) -> PyResult<
 
 /// A failure of ours is said once and stays out of the user's block.
 fn guarded<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> Option<T> {
-    let failed = |failure| guard::log_once(py, &format!("a block was not recorded: {failure}"));
-    guard::caught(py, body).map_err(failed).ok().flatten()
+    guard::logged(py, "a block was not recorded", body)
 }
 
 /// Leaving a generator is no error.
-fn ending_of(error: &Bound<'_, PyAny>) -> PyResult<Ending> {
+fn ending_of(error: &Bound<'_, PyAny>) -> PyResult<RunEnding> {
     if error.is_none() || error.is_instance_of::<PyGeneratorExit>() {
-        return Ok(Ending::OK);
+        return Ok(RunEnding::OK);
     }
-    Ending::of_error(error)
+    RunEnding::of_error(error)
 }

@@ -18,5 +18,5 @@ pub(crate) fn cells(py: Python<'_>, notebook: Option<Bound<'_, PyAny>>) -> PyRes
     let names = py.import("gpumem._cell_names")?;
     let names: Vec<(Text, Text)> = names.call_method1("cell_names", (notebook,))?.extract()?;
     let cells = names.iter().map(|(text, name)| (&*text.0, &*name.0));
-    Ok(CellFiles::of(cells))
+    Ok(CellFiles::new(cells))
 }

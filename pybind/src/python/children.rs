@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use gpumem_model::units::{Bytes, Nanos};
+use gpumem_model::units::Bytes;
 use gpumem_report::{self as report, LivingProcess};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::machine::company::children::end;
-use crate::recording::session::{self, SeenChild};
+use super::list;
+use crate::base::dict;
+use crate::machine::processes::children::end;
+use crate::recording::session::{self, ObservedChild};
 
 /// Time for a process to end by itself before it is killed.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -16,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Those that lived at one moment.
 #[pyclass(frozen, module = "gpumem._gpumem")]
 pub(crate) struct ChildScan {
-    seen: Vec<SeenChild>,
+    seen: Vec<ObservedChild>,
     rows: Vec<LivingProcess>,
 }
 
@@ -24,8 +26,7 @@ pub(crate) struct ChildScan {
 impl ChildScan {
     /// A dict for each, the one that holds most first.
     fn children<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let rows: PyResult<Vec<_>> = self.rows.iter().map(|row| plain(py, row)).collect();
-        PyList::new(py, rows?)
+        list(py, &self.rows, plain)
     }
 
     /// They all in a table.
@@ -46,14 +47,14 @@ impl ChildScan {
 pub(crate) fn find_children(py: Python<'_>) -> PyResult<ChildScan> {
     let mut seen = session::seen_children(py)?;
     let labels = session::labels_by_key(py)?;
-    let held = |child: &SeenChild| -> Vec<(String, Bytes)> {
+    let held = |child: &ObservedChild| -> Vec<(String, Bytes)> {
         let label = |key| labels.get(key).cloned();
         let used = child.used.iter();
         let on_accelerators = used.filter_map(|(key, used)| Some((label(key)?, *used)));
         let on_host = child.child.own.map(|own| ("host".to_owned(), own));
         on_accelerators.chain(on_host).collect()
     };
-    let sum = |child: &SeenChild| held(child).iter().map(|(_, held)| *held).sum::<Bytes>();
+    let sum = |child: &ObservedChild| held(child).iter().map(|(_, held)| *held).sum::<Bytes>();
     seen.sort_by_key(|it| (std::cmp::Reverse(sum(it)), it.child.id.pid));
     let rows = seen.iter().map(|it| LivingProcess {
         pid: it.child.id.pid,
@@ -72,12 +73,12 @@ fn plain<'py>(py: Python<'py>, row: &LivingProcess) -> PyResult<Bound<'py, PyDic
     for (label, bytes) in &row.held {
         held.set_item(label, bytes.get())?;
     }
-    let plain = PyDict::new(py);
-    plain.set_item("pid", row.pid)?;
-    plain.set_item("name", &row.name)?;
-    plain.set_item("held_bytes", held)?;
-    plain.set_item("age_nanos", Nanos::get(row.age))?;
-    plain.set_item("execution_count", row.execution_count)?;
-    plain.set_item("handle", row.handle.name())?;
-    Ok(plain)
+    Ok(dict!(py, {
+        "pid": row.pid,
+        "name": &row.name,
+        "held_bytes": held,
+        "age_nanos": row.age.get(),
+        "execution_count": row.execution_count,
+        "handle": row.handle.name(),
+    }))
 }

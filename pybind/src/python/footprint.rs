@@ -3,12 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use gpumem_footprint as footprint;
-use gpumem_footprint::{Model, ModelTensor, Options, Parameter, Part, Present};
+use gpumem_footprint::{FootprintPart, ModelTensor, Options, Parameter, PresentPart, TrainedModel};
 use gpumem_model::units::Bytes;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::base::errors::GpuMemError;
+use crate::base::gil;
 use crate::heap::adapters::{Access, Quiet, torch_is_imported};
 use crate::heap::still::{Class, Object, Section};
 
@@ -18,14 +20,14 @@ const MAX_WRAPPERS: usize = 4;
 const MAX_DEPTH: usize = 4;
 
 /// What a model in training should take, next to what is there. Sizes are bytes.
-#[pyclass(frozen, module = "gpumem.types")]
-pub(crate) struct Footprint {
+#[pyclass(frozen, name = "Footprint", module = "gpumem.types")]
+pub(crate) struct PyFootprint {
     inner: footprint::Footprint,
 }
 
 /// One kind of memory on one device.
-#[pyclass(frozen, get_all, module = "gpumem.types")]
-pub(crate) struct FootprintRow {
+#[pyclass(frozen, get_all, name = "FootprintRow", module = "gpumem.types")]
+pub(crate) struct PyFootprintRow {
     device: String,
     /// `parameters`, `buffers`, `gradients` or `optimizer_state`.
     part: &'static str,
@@ -37,12 +39,12 @@ pub(crate) struct FootprintRow {
 }
 
 #[pymethods]
-impl Footprint {
+impl PyFootprint {
     /// One for each device and part.
     #[getter]
-    fn rows(&self) -> Vec<FootprintRow> {
+    fn rows(&self) -> Vec<PyFootprintRow> {
         let rows = self.inner.rows.iter();
-        rows.map(|row| FootprintRow {
+        rows.map(|row| PyFootprintRow {
             device: row.device.clone(),
             part: row.part.name(),
             expected_bytes: row.expected.map(Bytes::get),
@@ -91,7 +93,7 @@ impl Footprint {
 }
 
 #[pymethods]
-impl FootprintRow {
+impl PyFootprintRow {
     fn __repr__(&self) -> String {
         let expected = self.expected_bytes.map(Bytes::new);
         let expected = expected.map_or_else(|| "not known".to_owned(), |bytes| bytes.to_string());
@@ -104,13 +106,15 @@ impl FootprintRow {
 ///
 /// `model` is a `torch.nn.Module`, `optimizer` a `torch.optim.Optimizer`, one of bitsandbytes or
 /// one that wraps such. Activations depend on the input and are not foretold.
-#[pyfunction(name = "footprint")]
-#[pyo3(signature = (model, optimizer=None))]
+#[pyfunction(name = "footprint", signature = (model, optimizer=None))]
 pub(crate) fn of_model(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
     optimizer: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Footprint> {
+) -> PyResult<PyFootprint> {
+    if !gil::is_there() {
+        return Err(GpuMemError::new_err(format!("no footprint: {}", gil::NONE)));
+    }
     let not_a_module = || {
         let class = model.get_type().to_string();
         PyTypeError::new_err(format!("a torch.nn.Module is needed, not {class}"))
@@ -118,7 +122,7 @@ pub(crate) fn of_model(
     if !torch_is_imported(py) || !model.hasattr("parameters")? {
         return Err(not_a_module());
     }
-    // Asked of the model itself, before torch's interception is off: it may be a wrapper.
+    // Read from the model before torch's dispatch is disabled: it may be a wrapper.
     let parameters = collected(model, "parameters")?;
     let buffers = if model.hasattr("buffers")? {
         collected(model, "buffers")?
@@ -134,10 +138,10 @@ pub(crate) fn of_model(
         if !parameters.iter().all(|it| access.is_tensor(&object(it))) {
             return None;
         }
-        let mut reader = Reader {
+        let mut reader = ModelReader {
             access,
             seen: HashSet::new(),
-            model: Model::default(),
+            model: TrainedModel::default(),
         };
         let optimizer = optimizer.as_ref().map(object);
         reader.read_optimizer(optimizer.as_ref());
@@ -154,8 +158,8 @@ pub(crate) fn of_model(
         }
         Some(reader.model)
     });
-    Ok(Footprint {
-        inner: footprint::Footprint::of(&model.ok_or_else(not_a_module)?),
+    Ok(PyFootprint {
+        inner: footprint::Footprint::for_model(&model.ok_or_else(not_a_module)?),
     })
 }
 
@@ -226,14 +230,14 @@ fn options(group: &Bound<'_, PyDict>) -> PyResult<Options> {
 }
 
 /// Fills the core's model with what it reads.
-struct Reader {
+struct ModelReader {
     access: Access,
     /// Storages that are counted already.
     seen: HashSet<(String, usize)>,
-    model: Model,
+    model: TrainedModel,
 }
 
-impl Reader {
+impl ModelReader {
     fn read_optimizer(&mut self, optimizer: Option<&Object<'_>>) {
         let name = |class: Class<'_>| Some(format!("{}.{}", class.module()?, class.qualname()?));
         let lineage =
@@ -248,11 +252,11 @@ impl Reader {
                 requires_grad: self.access.requires_grad(parameter)?,
                 options: options.cloned(),
             });
-            self.count(&tensor, Part::Parameters);
+            self.count(&tensor, FootprintPart::Parameters);
         }
         if let Some(grad) = self.access.gradient(parameter) {
             for tensor in self.access.local(&grad)? {
-                self.count(&tensor, Part::Gradients);
+                self.count(&tensor, FootprintPart::Gradients);
             }
         }
         Some(())
@@ -262,7 +266,7 @@ impl Reader {
         for tensor in self.access.local(buffer)? {
             let shape = self.shape(&tensor)?;
             self.model.buffers.push(shape);
-            self.count(&tensor, Part::Buffers);
+            self.count(&tensor, FootprintPart::Buffers);
         }
         Some(())
     }
@@ -271,7 +275,7 @@ impl Reader {
     fn read_state(&mut self, state: &Object<'_>, depth: usize) {
         if self.access.is_tensor(state) {
             for tensor in self.access.local(state).into_iter().flatten() {
-                self.count(&tensor, Part::OptimizerState);
+                self.count(&tensor, FootprintPart::OptimizerState);
             }
             return;
         }
@@ -297,10 +301,10 @@ impl Reader {
         })
     }
 
-    fn count(&mut self, tensor: &Object<'_>, part: Part) {
+    fn count(&mut self, tensor: &Object<'_>, part: FootprintPart) {
         for storage in self.access.storages(tensor).into_iter().flatten() {
             if self.seen.insert((storage.device.clone(), storage.address)) {
-                self.model.present.push(Present {
+                self.model.present.push(PresentPart {
                     device: storage.device,
                     part,
                     n_bytes: storage.n_bytes,

@@ -1,48 +1,48 @@
 //! Who is on the GPUs, for Python: the drivers' lists, and what the system tells of the processes on them. The
 //! core joins them.
 
-use gpumem_jobs::company::{self, DeviceCompany, Listing, Member, Sight};
+use gpumem_jobs::gpu_processes::{self, DeviceProcesses, GpuProcess, Listing, ProcessLookup};
 use gpumem_model::recording::Level;
 use gpumem_model::units::{Bytes, Nanos};
 use gpumem_report as report;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::machine::company::process_table;
+use super::list;
+use crate::base::dict;
+use crate::machine::processes::process_table;
 use crate::recording::session;
 
 /// Who is on each device, at one moment.
 #[pyclass(frozen, module = "gpumem._gpumem")]
 pub(crate) struct ProcessScan {
-    found: company::GpuProcesses,
+    found: gpu_processes::GpuProcesses,
 }
 
 #[pymethods]
 impl ProcessScan {
     /// A dict for each device, in the order in which they are read.
     fn devices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let devices = self.found.devices.iter();
-        let devices: PyResult<Vec<_>> = devices.map(|device| plain_device(py, device)).collect();
-        PyList::new(py, devices?)
+        list(py, &self.found.devices, plain_device)
     }
 
     /// It all in words.
     fn text(&self, width: usize) -> String {
-        report::company(&self.found, width)
+        report::gpu_process_table(&self.found, width)
     }
 }
 
 /// Finds out who is on the GPUs now.
 #[pyfunction]
 pub(crate) fn scan_gpu_processes(py: Python<'_>) -> PyResult<ProcessScan> {
-    let mut sightings = process_table(py, listings(py))?;
+    let mut table = process_table(py, listings(py))?;
     // A process may have ended since the driver listed it: only one that it lists again is a
     // remnant.
-    let mut sights = sightings.processes.values();
-    if sightings.are_ids_ours && sights.any(|it| matches!(it, Sight::Gone)) {
-        sightings = process_table(py, listings(py))?;
+    let mut lookups = table.processes.values();
+    if table.are_ids_ours && lookups.any(|it| matches!(it, ProcessLookup::Gone)) {
+        table = process_table(py, listings(py))?;
     }
-    let found = py.detach(|| company::company(&sightings));
+    let found = py.detach(|| gpu_processes::gpu_processes(&table));
     Ok(ProcessScan { found })
 }
 
@@ -59,34 +59,32 @@ fn listings(py: Python<'_>) -> Vec<Listing> {
         .collect()
 }
 
-fn plain_device<'py>(py: Python<'py>, device: &DeviceCompany) -> PyResult<Bound<'py, PyDict>> {
-    let members = device.members.iter();
-    let members: PyResult<Vec<_>> = members.map(|it| plain_member(py, it)).collect();
-    let plain = PyDict::new(py);
-    plain.set_item("device", &device.device)?;
-    plain.set_item("unlisted", &device.unlisted)?;
-    plain.set_item("unattributed_bytes", device.unattributed.map(Bytes::get))?;
-    plain.set_item("processes", members?)?;
-    Ok(plain)
+fn plain_device<'py>(py: Python<'py>, device: &DeviceProcesses) -> PyResult<Bound<'py, PyDict>> {
+    Ok(dict!(py, {
+        "device": &device.device,
+        "unlisted": &device.unlisted,
+        "unattributed_bytes": device.unattributed.map(Bytes::get),
+        "processes": list(py, &device.members, plain_member)?,
+    }))
 }
 
-fn plain_member<'py>(py: Python<'py>, member: &Member) -> PyResult<Bound<'py, PyDict>> {
+fn plain_member<'py>(py: Python<'py>, member: &GpuProcess) -> PyResult<Bound<'py, PyDict>> {
     let why_unknown = match &member.used {
         Level::Known(_) => None,
-        Level::Unknown(why) => Some(why.words()),
+        Level::Unknown(why) => Some(why.message()),
     };
-    let plain = PyDict::new(py);
-    plain.set_item("pid", member.pid)?;
-    plain.set_item("used_bytes", member.used.known().map(Bytes::get))?;
-    plain.set_item("why_unknown", why_unknown)?;
-    plain.set_item("kind", member.kind.name())?;
-    plain.set_item("is_suspect", member.kind.is_suspect())?;
-    plain.set_item("user", &member.user)?;
-    plain.set_item("command", &member.command)?;
-    plain.set_item("age_nanos", member.age.map(Nanos::get))?;
-    plain.set_item("notebook", &member.notebook)?;
-    plain.set_item("kernel_id", &member.kernel_id)?;
-    plain.set_item("server", &member.server)?;
-    plain.set_item("words", &member.words)?;
-    Ok(plain)
+    Ok(dict!(py, {
+        "pid": member.pid,
+        "used_bytes": member.used.known().map(Bytes::get),
+        "why_unknown": why_unknown,
+        "kind": member.kind.name(),
+        "is_suspect": member.kind.is_suspect(),
+        "user": &member.user,
+        "command": &member.command,
+        "age_nanos": member.age.map(Nanos::get),
+        "notebook": &member.notebook,
+        "kernel_id": &member.kernel_id,
+        "server": &member.server,
+        "words": &member.words,
+    }))
 }

@@ -7,7 +7,7 @@ use gpumem_report as report;
 use pyo3::prelude::*;
 
 use crate::base::guard;
-use crate::machine::sources::Found;
+use crate::machine::sources::SourceDevice;
 use crate::python::holders;
 use crate::recording::session;
 
@@ -18,17 +18,14 @@ pub(crate) fn levels_text(py: Python<'_>) -> String {
     let devices: Vec<(Device, Reading)> = readings
         .map(|(found, reading)| (device(found), reading))
         .collect();
-    // Without an allocator that tells there is nothing to take apart.
+    // Without an allocator's counters there is nothing to break down.
     let is_held = devices.iter().any(|(device, reading)| {
         let allocated = DeviceSummary::now(device.idx, reading).allocated;
         device.kind.is_accelerator() && allocated.is_some_and(|it| it > Bytes::ZERO)
     });
     let held = is_held.then(|| holders::find_now(py, 1)).transpose();
     let held = held.unwrap_or_else(|error| {
-        guard::log_once(
-            py,
-            &format!("what memory is held for is not known: {error}"),
-        );
+        guard::log_failure(py, "what memory is held for is not known", &error);
         None
     });
     let recording = session::snapshot(py).unwrap_or_default();
@@ -37,12 +34,12 @@ pub(crate) fn levels_text(py: Python<'_>) -> String {
 
 /// What a device holds: its label, whether it is the host, and in bytes what is allocated,
 /// reserved and used by this process (else by every process), as far as it is known.
-type DeviceLevels = (String, bool, Option<u64>, Option<u64>, Option<u64>);
+type DeviceFigures = (String, bool, Option<u64>, Option<u64>, Option<u64>);
 
 /// The levels of every device now.
 #[pyfunction]
-pub(crate) fn device_levels(py: Python<'_>) -> Vec<DeviceLevels> {
-    let of_device = |(found, reading): (Found, Reading)| {
+pub(crate) fn device_levels(py: Python<'_>) -> Vec<DeviceFigures> {
+    let of_device = |(found, reading): (SourceDevice, Reading)| {
         let device = device(found);
         let levels = DeviceSummary::now(device.idx, &reading);
         let is_host = device.kind == DeviceKind::Host;
@@ -62,7 +59,7 @@ type DeviceScalars = (String, bool, Vec<(&'static str, u64)>);
 /// The levels of every device now, for what draws them.
 #[pyfunction]
 pub(crate) fn device_scalars(py: Python<'_>) -> Vec<DeviceScalars> {
-    let of_device = |(found, reading): (Found, Reading)| {
+    let of_device = |(found, reading): (SourceDevice, Reading)| {
         let device = device(found);
         let levels = DeviceSummary::now(device.idx, &reading);
         let known = [
@@ -82,7 +79,7 @@ pub(crate) fn device_scalars(py: Python<'_>) -> Vec<DeviceScalars> {
     readings.into_iter().map(of_device).collect()
 }
 
-fn device(found: Found) -> Device {
+fn device(found: SourceDevice) -> Device {
     Device {
         idx: DeviceIdx(0),
         key: found.key,

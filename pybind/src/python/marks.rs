@@ -14,8 +14,7 @@ use crate::recording::{child, loops, session};
 
 /// Marks this instant in the innermost block, or in the cell's run: growth from mark
 /// to mark is judged like growth from run to run. Outside of both it does nothing.
-#[pyfunction]
-#[pyo3(signature = (label = None))]
+#[pyfunction(signature = (label = None))]
 pub(crate) fn mark(py: Python<'_>, label: Option<Text>) {
     let label = label.map(String::from);
     set(py, Mark::StepEnded(label.as_deref().unwrap_or("mark")));
@@ -36,9 +35,7 @@ fn set(py: Python<'_>, mark: Mark<'_>) {
         loops::note_mark();
     }
     let body = || session::mark(py, mark, blocks::current(py)?);
-    if let Err(failure) = guard::caught(py, body) {
-        guard::log_once(py, &format!("a mark was not recorded: {failure}"));
-    }
+    guard::logged(py, "a mark was not recorded", body);
 }
 
 /// Yields the items of `iterable`, and marks where the first iteration begins and each ends.
@@ -77,7 +74,7 @@ impl Steps {
 pub(crate) struct StepsIterator {
     items: Py<PyIterator>,
     label: String,
-    /// Of what was asked for last: before the first item, inside of a step, or outside.
+    /// Where iteration stands: before the first item, inside a step, or outside.
     place: AtomicU8,
 }
 

@@ -25,3 +25,16 @@ pub(crate) mod stored;
 pub(crate) mod torch_snapshot;
 pub(crate) mod torch_trace;
 pub(crate) mod workers;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+/// Maps the items with `one` into a Python list.
+fn list<'py, T>(
+    py: Python<'py>,
+    items: &[T],
+    one: fn(Python<'py>, &T) -> PyResult<Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let dicts: PyResult<Vec<_>> = items.iter().map(|item| one(py, item)).collect();
+    PyList::new(py, dicts?)
+}

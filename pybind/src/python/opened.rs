@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use gpumem_explorer::formats::{self, FileKind, Format, OtherFile, Reading};
+use gpumem_explorer::formats::{self, FileKind, Format, OtherFile, ReadMethod};
 use gpumem_readers::cell_files::CellFiles;
 use gpumem_readers::container::LOOKED_AT;
 use gpumem_wire as wire;
@@ -15,7 +15,7 @@ use crate::base::files;
 use crate::base::text::Text;
 use crate::python::api::{decoded, unreadable};
 use crate::python::cells::cells;
-use crate::python::other_file::{FileBytes, PageFile, Source, file_object, refused};
+use crate::python::other_file::{FileBytes, PageFile, PageSource, file_object, refused};
 use crate::python::torch_trace::file_name;
 use crate::python::{nsight, ranks, stored, torch_trace};
 use crate::recording::store;
@@ -24,8 +24,7 @@ use crate::recording::store;
 /// ranks, or the traces of several workers. A text that is no file's path may name a baseline or a session that is
 /// kept: `"last"`, or the beginning of its id. In a memory snapshot or a trace of `PyTorch`, cells of `notebook` are
 /// named, by default those of this session.
-#[pyfunction]
-#[pyo3(signature = (path, *, notebook = None))]
+#[pyfunction(signature = (path, *, notebook = None))]
 pub(crate) fn load(
     path: &Bound<'_, PyAny>,
     notebook: Option<Bound<'_, PyAny>>,
@@ -34,8 +33,7 @@ pub(crate) fn load(
 }
 
 /// As `load`, for a page: it keeps the file's bytes.
-#[pyfunction(name = "_open")]
-#[pyo3(signature = (path, *, notebook = None))]
+#[pyfunction(name = "_open", signature = (path, *, notebook = None))]
 pub(crate) fn open(
     path: &Bound<'_, PyAny>,
     notebook: Option<Bound<'_, PyAny>>,
@@ -76,19 +74,19 @@ fn load_file(
     }
     let beginning = py.detach(|| Beginning::open(&path));
     let kind = FileKind::recognise(&beginning.bytes);
-    let reading = kind.format.map_or(Reading::Never, Format::reading);
-    let is_others = matches!(reading, Reading::Bytes(_) | Reading::Rows(_));
+    let reading = kind.format.map_or(ReadMethod::Never, Format::reading);
+    let is_others = matches!(reading, ReadMethod::Bytes(_) | ReadMethod::Rows(_));
     if (!is_others || store::is_session_name(&path))
         && let Some(session) = ranks::session_in(py, &path)?
     {
         return session.into_py_any(py);
     }
     match reading {
-        Reading::Recording => {
+        ReadMethod::Recording => {
             let bytes = beginning.whole(py, &path)?;
             decoded(py, &path, &bytes)?.into_py_any(py)
         }
-        Reading::Bytes(read) => {
+        ReadMethod::Bytes(read) => {
             let bytes = beginning.whole(py, &path)?;
             let cells = match kind.format {
                 Some(format) if format.names_cells() => cells(py, notebook)?,
@@ -110,11 +108,11 @@ fn load_file(
             };
             let label = String::new();
             let files = vec![PageFile { name, label, bytes }];
-            file_object(py, content, Source { files, cells })
+            file_object(py, content, PageSource { files, cells })
         }
-        Reading::Rows(content) => {
+        ReadMethod::Rows(content) => {
             let capture = nsight::read(py, &path)?;
-            file_object(py, py.detach(|| content(capture)), Source::default())
+            file_object(py, py.detach(|| content(capture)), PageSource::default())
         }
         // Its beginning is damaged.
         _ if kind.may_be_recording() && py.detach(|| store::has_frames(&path)) => {

@@ -20,15 +20,15 @@ use crate::python::api::read_file;
 const DEFAULT_COLUMNS: usize = 100;
 
 /// What `gpumem.load` read in a file that is not a recording.
-#[pyclass(frozen, subclass, module = "gpumem._gpumem")]
-pub(crate) struct OtherFile {
+#[pyclass(frozen, subclass, name = "OtherFile", module = "gpumem._gpumem")]
+pub(crate) struct PyOtherFile {
     content: Arc<dyn Content>,
-    source: Source,
+    source: PageSource,
 }
 
 /// What a page is made from, if not from the content.
 #[derive(Default)]
-pub(crate) struct Source {
+pub(crate) struct PageSource {
     pub(crate) files: Vec<PageFile>,
     pub(crate) cells: CellFiles,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Source {
 /// A file that a page shows.
 pub(crate) struct PageFile {
     pub(crate) name: String,
-    /// Of its button, if there are several.
+    /// The label of its button, if there are several.
     pub(crate) label: String,
     pub(crate) bytes: FileBytes,
 }
@@ -49,7 +49,7 @@ pub(crate) enum FileBytes {
 }
 
 #[pymethods]
-impl OtherFile {
+impl PyOtherFile {
     #[getter]
     fn _kind(&self) -> &'static str {
         self.content.kind()
@@ -80,7 +80,7 @@ impl OtherFile {
             ))
         })?;
         let content: Arc<dyn Content> = Arc::new(change);
-        let source = Source::default();
+        let source = PageSource::default();
         Ok(Self { content, source })
     }
 
@@ -139,7 +139,7 @@ impl OtherFile {
     }
 }
 
-impl OtherFile {
+impl PyOtherFile {
     /// The content of a subclass.
     pub(crate) fn content<C: Content>(&self) -> &C {
         let content: &dyn Any = &*self.content;
@@ -152,7 +152,7 @@ macro_rules! classes {
     ($($(#[$doc:meta])+ $Class:ident = $Content:ty,)+) => {
         $(
             $(#[$doc])+
-            #[pyclass(frozen, extends = OtherFile, module = "gpumem._gpumem")]
+            #[pyclass(frozen, extends = PyOtherFile, module = "gpumem._gpumem")]
             pub(crate) struct $Class;
         )+
 
@@ -160,7 +160,7 @@ macro_rules! classes {
         pub(crate) fn file_object(
             py: Python<'_>,
             content: Arc<dyn Content>,
-            source: Source,
+            source: PageSource,
         ) -> PyResult<Py<PyAny>> {
             let read: &dyn Any = &*content;
             $(
@@ -168,14 +168,14 @@ macro_rules! classes {
                     return object_of_class(py, content, source, $Class).map(Py::into_any);
                 }
             )+
-            Py::new(py, OtherFile { content, source }).map(Py::into_any)
+            Py::new(py, PyOtherFile { content, source }).map(Py::into_any)
         }
     };
 }
 
 classes! {
     /// A memory snapshot of `PyTorch`: who holds what on each device, and who did at the peak.
-    TorchSnapshot = torch_snapshot::Summary,
+    TorchSnapshot = torch_snapshot::TorchSnapshotSummary,
     /// A Chrome trace of PyTorch's profiler, or those of several workers.
     TorchTrace = Workers,
     /// Bytes by category over time, as PyTorch's `export_memory_timeline` writes them.
@@ -188,24 +188,24 @@ classes! {
     DeviceProfile = device_profile::DeviceProfile,
 }
 
-/// An object of a subclass, of what was found in no file.
+/// An object of a subclass without a file.
 pub(crate) fn object<S>(py: Python<'_>, content: impl Content, class: S) -> PyResult<Py<S>>
 where
-    S: PyClass<BaseType = OtherFile>,
+    S: PyClass<BaseType = PyOtherFile>,
 {
-    object_of_class(py, Arc::new(content), Source::default(), class)
+    object_of_class(py, Arc::new(content), PageSource::default(), class)
 }
 
 fn object_of_class<S>(
     py: Python<'_>,
     content: Arc<dyn Content>,
-    source: Source,
+    source: PageSource,
     class: S,
 ) -> PyResult<Py<S>>
 where
-    S: PyClass<BaseType = OtherFile>,
+    S: PyClass<BaseType = PyOtherFile>,
 {
-    let base = PyClassInitializer::from(OtherFile { content, source });
+    let base = PyClassInitializer::from(PyOtherFile { content, source });
     Py::new(py, base.add_subclass(class))
 }
 

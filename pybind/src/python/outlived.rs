@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gpumem_heap::{Found, Inventory};
+use gpumem_heap::{HeapSearchResult, Inventory};
 use gpumem_model::units::Bytes;
 use gpumem_report as report;
 use pyo3::prelude::*;
@@ -38,7 +38,7 @@ impl LettingGo {
         let Some(before) = &self.before else {
             return Ok(Some(String::new()));
         };
-        if held(before, &self.names) == Bytes::ZERO {
+        if held_bytes(before, &self.names) == Bytes::ZERO {
             return Ok(None);
         }
         let found = look_for(py, Some(Arc::clone(before)), self.names.clone());
@@ -48,35 +48,39 @@ impl LettingGo {
     }
 }
 
-/// Who keeps what a variable held that is gone, in words; empty if nobody does. `None` if no look has met
-/// the name.
+/// A description of what still keeps the memory of a deleted variable; empty if nothing does. `None` if
+/// no look has met the name.
 #[pyfunction]
 pub(crate) fn outlived(py: Python<'_>, name: Text, width: usize) -> PyResult<Option<String>> {
     let names = vec![String::from(name)];
     let Some(before) = session::latest_inventory(py)? else {
         return Ok(None);
     };
-    if held(&before, &names) == Bytes::ZERO {
+    if held_bytes(&before, &names) == Bytes::ZERO {
         return Ok(None);
     }
     let found = look_for(py, Some(before), names.clone());
     Ok(found.map(|found| report::outlived_lines(&found.holders, &names, false, width)))
 }
 
-/// What these variables held, or should no longer hold, at a look.
-fn held(inventory: &Inventory, names: &[String]) -> Bytes {
+/// Bytes that these variables held, or should no longer hold, at a look.
+fn held_bytes(inventory: &Inventory, names: &[String]) -> Bytes {
     let shelves = inventory.devices.iter();
     let holdings = shelves.flat_map(|it| it.holdings.iter().chain(&it.promises));
     let of_names = holdings.filter(|it| names.iter().any(|name| **name == *it.name));
     of_names.map(|it| it.n_bytes).sum()
 }
 
-fn look_for(py: Python<'_>, before: Option<Arc<Inventory>>, gone: Vec<String>) -> Option<Found> {
+fn look_for(
+    py: Python<'_>,
+    before: Option<Arc<Inventory>>,
+    gone: Vec<String>,
+) -> Option<HeapSearchResult> {
     let question = Question {
         allocated: session::handed_out(py),
         before,
         gone,
-        ..Question::new(py, Reach::NamesOrAll, Urgency::Asked)
+        ..Question::new(py, Reach::NamesOrAll, Urgency::Query)
     };
     let patience = look::walk_time().max(look::patience());
     match look::take(py, &shells(py), &question, patience) {

@@ -5,30 +5,30 @@ use std::path::{Path, PathBuf};
 use gpumem_analyzer::{Analysis, analyze};
 use gpumem_explorer::formats::Content;
 use gpumem_explorer::process_page::ProcessPage;
-use gpumem_jobs::history::Ending;
+use gpumem_jobs::history::SessionEnding;
 use gpumem_jobs::ranks::{self, Rank, Ranks};
 use gpumem_report as report;
 use gpumem_report::json::ranks_json;
 use pyo3::prelude::*;
 
 use crate::base::errors::raised;
-use crate::python::api::{Recording, load_bytes, read_file, warn_missing};
-use crate::python::other_file::{OtherFile, object};
+use crate::python::api::{PyRecording, load_bytes, read_file, warn_missing};
+use crate::python::other_file::{PyOtherFile, object};
 use crate::python::workers::ending_of;
-use crate::recording::store::{self, Archive, ArchiveError, Opened, Origin};
+use crate::recording::store::{self, Archive, ArchiveError, Opened};
 
 /// The ranks of a job, each with a recording of its own.
-#[pyclass(frozen, extends = OtherFile, module = "gpumem._gpumem")]
+#[pyclass(frozen, extends = PyOtherFile, module = "gpumem._gpumem")]
 pub(crate) struct JobRanks;
 
-struct Job {
+struct RankJob {
     ranks: Vec<Rank>,
     found: Ranks,
     /// Recordings beside those of the job.
     n_others: usize,
 }
 
-impl Content for Job {
+impl Content for RankJob {
     fn kind(&self) -> &'static str {
         "a job of several ranks"
     }
@@ -67,7 +67,7 @@ impl Content for Job {
 pub(crate) fn job_of(py: Python<'_>, found: Vec<Rank>) -> PyResult<Py<JobRanks>> {
     let job = py.detach(|| {
         let (ranks, n_others) = ranks::of_last_job(found);
-        Job {
+        RankJob {
             found: ranks::ranks(&ranks),
             ranks,
             n_others,
@@ -85,7 +85,7 @@ pub(crate) fn read_folder(py: Python<'_>, folder: &Path) -> PyResult<Option<Py<J
 }
 
 /// The session in a file of the store; `None` if that is none.
-pub(crate) fn session_in(py: Python<'_>, path: &Path) -> PyResult<Option<Recording>> {
+pub(crate) fn session_in(py: Python<'_>, path: &Path) -> PyResult<Option<PyRecording>> {
     let Some(opened) = py.detach(|| Archive::of_file(path)) else {
         return Ok(None);
     };
@@ -93,15 +93,14 @@ pub(crate) fn session_in(py: Python<'_>, path: &Path) -> PyResult<Option<Recordi
     if let Some(words) = &opened.damage {
         warn_missing(py, Some(path), words)?;
     }
-    Ok(Some(Recording::with_children(
+    Ok(Some(PyRecording::with_children(
         opened.recording,
         opened.children,
     )))
 }
 
 /// Joins the ranks of one job: files of recordings, sessions, and folders with such.
-#[pyfunction]
-#[pyo3(name = "_ranks")]
+#[pyfunction(name = "_ranks")]
 pub(crate) fn ranks_of(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Py<JobRanks>> {
     let mut found = Vec::new();
     for path in paths {
@@ -128,12 +127,7 @@ fn ranks_in(py: Python<'_>, folder: &Path) -> PyResult<Vec<Rank>> {
     if folder.extension().is_some_and(|it| it == "processes") {
         return Ok(Vec::new());
     }
-    let archive = Archive {
-        folder: folder.to_owned(),
-        origin: Origin::default(),
-        own: None,
-        is_written: false,
-    };
+    let archive = Archive::of_folder(folder.to_owned());
     let sessions = py.detach(|| archive.all());
     let sessions = sessions.into_iter();
     let mut found: Vec<Rank> = sessions
@@ -166,7 +160,7 @@ fn saved(py: Python<'_>, path: PathBuf) -> PyResult<Rank> {
     let id = path.display().to_string();
     Ok(py.detach(|| {
         let analysis = analyze(&recording, &recording.header().rules);
-        let ending = ending_of(&recording).unwrap_or(Ending::InOrder);
+        let ending = ending_of(&recording).unwrap_or(SessionEnding::InOrder);
         Rank::new(&id, recording, analysis, ending)
     }))
 }

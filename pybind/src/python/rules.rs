@@ -44,7 +44,7 @@ fn unknown(name: &str) -> String {
     format!("no threshold is named {name:?}: there are {names}")
 }
 
-/// The thresholds that apply where nobody sets others.
+/// The default thresholds.
 #[pyfunction]
 pub(crate) fn _default_rules(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     to_python(py, &Rules::default())

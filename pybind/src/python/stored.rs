@@ -1,8 +1,8 @@
 //! What is kept on the disk, for Python.
 
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, TryRecvError};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use gpumem_jobs::history::StoredSession;
@@ -14,12 +14,13 @@ use pyo3::exceptions::{PyFileNotFoundError, PyKeyError};
 use pyo3::prelude::*;
 
 use crate::base::errors::GpuMemError;
+use crate::base::locks::lock;
 use crate::base::text::{Text, strings};
 use crate::base::threads;
 use crate::heap::look;
-use crate::python::api::Recording;
+use crate::python::api::PyRecording;
 use crate::recording::session;
-use crate::recording::store::{Archive, ArchiveError, Origin, Setting};
+use crate::recording::store::{Archive, ArchiveError, SessionOrigin, StoreSetting};
 
 create_exception!(
     gpumem,
@@ -40,8 +41,7 @@ pub(crate) enum Store {
 
 /// What `GpuMem.store` says now, and who is recorded: the notebook's path and the machine's name,
 /// where they are known, and what the process was started by.
-#[pyfunction]
-#[pyo3(name = "_keep_in")]
+#[pyfunction(name = "_keep_in")]
 pub(crate) fn keep_in(
     py: Python<'_>,
     store: Store,
@@ -50,11 +50,11 @@ pub(crate) fn keep_in(
     command: Vec<Text>,
 ) -> PyResult<()> {
     let setting = match store {
-        Store::Yes(true) => Setting::Usual,
-        Store::Yes(false) => Setting::Off,
-        Store::Folder(path) => Setting::Folder(path),
+        Store::Yes(true) => StoreSetting::Usual,
+        Store::Yes(false) => StoreSetting::Off,
+        Store::Folder(path) => StoreSetting::Folder(path),
     };
-    let origin = Origin::new(
+    let origin = SessionOrigin::new(
         notebook.map(String::from),
         host.map(String::from),
         &strings(command),
@@ -63,8 +63,7 @@ pub(crate) fn keep_in(
 }
 
 /// The sessions that are kept, as a table.
-#[pyfunction]
-#[pyo3(name = "_sessions_text")]
+#[pyfunction(name = "_sessions_text")]
 pub(crate) fn sessions_text(py: Python<'_>, n_shown: usize, width: usize) -> PyResult<String> {
     let archive = archive(py)?;
     py.detach(|| {
@@ -81,21 +80,22 @@ pub(crate) fn sessions_text(py: Python<'_>, n_shown: usize, width: usize) -> PyR
 }
 
 /// The same, as JSON.
-#[pyfunction]
-#[pyo3(name = "_sessions_json")]
+#[pyfunction(name = "_sessions_json")]
 pub(crate) fn sessions_json(py: Python<'_>) -> PyResult<String> {
     let archive = archive(py)?;
     Ok(py.detach(|| json::sessions_json(&archive.sessions(usize::MAX).0)))
 }
 
 /// The recording of a session: `last`, or an id of which the beginning is enough.
-#[pyfunction]
-#[pyo3(name = "_stored_recording")]
-pub(crate) fn stored_recording(py: Python<'_>, which: Text) -> PyResult<Recording> {
+#[pyfunction(name = "_stored_recording")]
+pub(crate) fn stored_recording(py: Python<'_>, which: Text) -> PyResult<PyRecording> {
     let Text(which) = which;
     let archive = archive(py)?;
     let opened = py.detach(|| archive.open(&which)).map_err(raised)?;
-    Ok(Recording::with_children(opened.recording, opened.children))
+    Ok(PyRecording::with_children(
+        opened.recording,
+        opened.children,
+    ))
 }
 
 /// What came of the search for the last session of this notebook.
@@ -122,14 +122,14 @@ pub(crate) fn search_last(py: Python<'_>) -> PyResult<()> {
     if threads::start_once("gpumem-last", search).is_ok() {
         // It never says anything, and ends when the search does.
         let _ = py.detach(move || is_done.recv_timeout(PATIENCE));
-        *LAST_DIED.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+        *lock(&LAST_DIED) = Some(found);
     }
     Ok(())
 }
 
 /// The last session of this notebook, if it died: once, when that is known.
 pub(crate) fn last_died() -> Option<StoredSession> {
-    let mut last = LAST_DIED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = lock(&LAST_DIED);
     let session = last.as_ref()?.try_recv();
     if !matches!(session, Err(TryRecvError::Empty)) {
         *last = None;
@@ -138,27 +138,24 @@ pub(crate) fn last_died() -> Option<StoredSession> {
 }
 
 /// Everything of gpumem is off.
-#[pyfunction]
-#[pyo3(name = "_is_disabled")]
+#[pyfunction(name = "_is_disabled")]
 pub(crate) fn is_disabled() -> bool {
     session::is_disabled()
 }
 
 /// Where this session is kept, and why not.
-#[pyfunction]
-#[pyo3(name = "_store_status")]
+#[pyfunction(name = "_store_status")]
 pub(crate) fn store_status(py: Python<'_>) -> PyResult<(Option<String>, Option<String>)> {
     let state = session::store_state(py)?.unwrap_or_default();
     Ok((state.path, state.trouble))
 }
 
 /// Keeps a recording under a name: without one the runs so far, if sessions are kept.
-#[pyfunction]
-#[pyo3(name = "_save_baseline", signature = (name, recording = None))]
+#[pyfunction(name = "_save_baseline", signature = (name, recording = None))]
 pub(crate) fn save_baseline(
     py: Python<'_>,
     name: Text,
-    recording: Option<Bound<'_, Recording>>,
+    recording: Option<Bound<'_, PyRecording>>,
 ) -> PyResult<()> {
     let Text(name) = name;
     let recording = match recording {
@@ -174,7 +171,7 @@ pub(crate) fn save_baseline(
 }
 
 /// The baseline of that name, or else the session of that id; for the name of a folder only a baseline.
-pub(crate) fn named(py: Python<'_>, name: &str, is_folder: bool) -> PyResult<Option<Recording>> {
+pub(crate) fn named(py: Python<'_>, name: &str, is_folder: bool) -> PyResult<Option<PyRecording>> {
     let Some(archive) = session::archive(py)? else {
         return Ok(None);
     };
@@ -182,13 +179,13 @@ pub(crate) fn named(py: Python<'_>, name: &str, is_folder: bool) -> PyResult<Opt
     let baselines = py.detach(|| archive.baseline_names());
     if baselines.contains(&shown) {
         let recording = py.detach(|| archive.baseline(&shown)).map_err(raised)?;
-        return Ok(Some(Recording::new(recording)));
+        return Ok(Some(PyRecording::new(recording)));
     }
     if is_folder {
         return Ok(None);
     }
     match py.detach(|| archive.open(name)) {
-        Ok(opened) => Ok(Some(Recording::with_children(
+        Ok(opened) => Ok(Some(PyRecording::with_children(
             opened.recording,
             opened.children,
         ))),
@@ -205,8 +202,7 @@ pub(crate) fn named(py: Python<'_>, name: &str, is_folder: bool) -> PyResult<Opt
 }
 
 /// The names of all baselines that are kept.
-#[pyfunction]
-#[pyo3(name = "_baseline_names")]
+#[pyfunction(name = "_baseline_names")]
 pub(crate) fn baseline_names(py: Python<'_>) -> PyResult<Vec<String>> {
     let archive = archive(py)?;
     Ok(py.detach(|| archive.baseline_names()))

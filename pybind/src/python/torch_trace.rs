@@ -10,7 +10,9 @@ use pyo3::prelude::*;
 
 use crate::python::api::read_file;
 use crate::python::cells::cells;
-use crate::python::other_file::{FileBytes, PageFile, Source, TorchTrace, file_object, refused};
+use crate::python::other_file::{
+    FileBytes, PageFile, PageSource, TorchTrace, file_object, refused,
+};
 
 #[pymethods]
 impl TorchTrace {
@@ -57,7 +59,7 @@ pub(crate) fn read_folder(
         });
         workers.push((name, summary));
     }
-    file_object(py, Arc::new(workers), Source { files, cells })
+    file_object(py, Arc::new(workers), PageSource { files, cells })
 }
 
 /// In the order of their names.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use gpumem_analyzer::analyze;
-use gpumem_jobs::history::Ending;
+use gpumem_jobs::history::SessionEnding;
 use gpumem_jobs::ranks::Rank;
 use gpumem_model::recording::{Frame, Header, Missing, Recording, RunIdx, Status};
 use gpumem_model::units::Nanos;
@@ -14,14 +14,13 @@ use pyo3::types::PyBytes;
 use crate::base::errors::raised;
 use crate::python::ranks::{JobRanks, job_of};
 use crate::recording::recorder::bounded;
-use crate::recording::store::{self, Archive, Origin};
+use crate::recording::store::{self, Archive};
 
-/// What a recording says of a process that did not end in order.
+/// A recording's facts about a process that did not end in order.
 const ENDING: &str = "ending";
 
 /// Joins the workers of a cluster: of each what opens its report, its frames, and how it ended.
-#[pyfunction]
-#[pyo3(name = "_workers")]
+#[pyfunction(name = "_workers")]
 pub(crate) fn workers(
     py: Python<'_>,
     found: Vec<(String, Vec<u8>, Option<String>)>,
@@ -29,19 +28,18 @@ pub(crate) fn workers(
     let ranks = py.detach(|| {
         let rank = |(id, bytes, ending): (String, Vec<u8>, Option<String>)| {
             let recording = read(&bytes, ending.as_deref())?;
-            let ending = ending_of(&recording).unwrap_or(Ending::InOrder);
+            let ending = ending_of(&recording).unwrap_or(SessionEnding::InOrder);
             let analysis = analyze(&recording, &recording.header().rules);
             Ok(Rank::new(&id, recording, analysis, ending))
         };
         found.into_iter().map(rank).collect::<Result<Vec<_>, _>>()
     });
-    let ranks = ranks.map_err(|error: wire::ReadError| failed(py, &error))?;
+    let ranks = ranks.map_err(|error: wire::WireError| failed(py, &error))?;
     job_of(py, ranks)
 }
 
 /// The same frames as one recording, which says how its process ended.
-#[pyfunction]
-#[pyo3(name = "_worker_recording")]
+#[pyfunction(name = "_worker_recording")]
 pub(crate) fn worker_recording<'py>(
     py: Python<'py>,
     frames: &[u8],
@@ -53,36 +51,28 @@ pub(crate) fn worker_recording<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// Of two beginnings of one recording, the second one goes on for longer, or is the only one that can be
-/// read.
-#[pyfunction]
-#[pyo3(name = "_is_further")]
+/// Whether the second of two prefixes of one recording is longer, or is the only readable one.
+#[pyfunction(name = "_is_further")]
 pub(crate) fn is_further(py: Python<'_>, first: &[u8], second: &[u8]) -> bool {
     py.detach(|| reach(second) >= reach(first))
 }
 
-/// What the session of that id left in a folder, with at most so many points of each series, and how it
-/// ended; `None` where there is no such session, or it is under way.
-#[pyfunction]
-#[pyo3(name = "_left_behind")]
+/// The recording that the session of this id left in a folder, with at most `n_points` points per
+/// series, and how the session ended. `None` if there is no such session, or if it still runs.
+#[pyfunction(name = "_left_behind")]
 pub(crate) fn left_behind<'py>(
     py: Python<'py>,
     folder: PathBuf,
     session: &str,
     n_points: usize,
 ) -> Option<(Bound<'py, PyBytes>, &'static str)> {
-    let archive = Archive {
-        folder,
-        origin: Origin::default(),
-        own: None,
-        is_written: false,
-    };
+    let archive = Archive::of_folder(folder);
     let (bytes, ending) = py.detach(|| {
         let id: String = session.chars().take(8).collect();
         let opened = archive.open(&id).ok()?;
         let is_it = opened.recording.header().session == session;
         let ending = opened.session.ending;
-        (is_it && ending != Ending::Running).then_some(())?;
+        (is_it && ending != SessionEnding::Running).then_some(())?;
         let frames = opened.recording.frames();
         let frames = frames.map(|frame| of_worker(bounded(frame, n_points)));
         Some((wire::encode_frames(frames), ending))
@@ -92,13 +82,12 @@ pub(crate) fn left_behind<'py>(
 
 /// Deletes the sessions in a folder that gpumem made, but for those under way, and the folder if it holds nothing
 /// else.
-#[pyfunction]
-#[pyo3(name = "_delete_sessions")]
+#[pyfunction(name = "_delete_sessions")]
 pub(crate) fn delete_sessions(py: Python<'_>, folder: PathBuf) {
     py.detach(move || store::delete_sessions(&folder));
 }
 
-/// What a session says of a kernel that died, said of a worker.
+/// Rewrites the message about a dead kernel for a worker.
 fn of_worker(frame: Frame) -> Frame {
     let Frame::Missing(missing) = frame else {
         return frame;
@@ -110,14 +99,14 @@ fn of_worker(frame: Frame) -> Frame {
     Frame::Missing(Missing { words })
 }
 
-/// What the header of a saved recording says of its process.
-pub(crate) fn ending_of(recording: &Recording) -> Option<Ending> {
+/// The facts about its process in the header of a saved recording.
+pub(crate) fn ending_of(recording: &Recording) -> Option<SessionEnding> {
     let mut facts = recording.header().process.iter();
     let (_, name) = facts.find(|(name, _)| name == ENDING)?;
-    Ending::from_name(name)
+    SessionEnding::from_name(name)
 }
 
-fn read(frames: &[u8], ending: Option<&str>) -> Result<Recording, wire::ReadError> {
+fn read(frames: &[u8], ending: Option<&str>) -> Result<Recording, wire::WireError> {
     let mut recording = wire::decode(frames)?;
     if let Some(ending) = ending {
         let header = recording.header();
@@ -153,6 +142,6 @@ fn last_sample(recording: &Recording, run: RunIdx) -> impl Iterator<Item = Nanos
     })
 }
 
-fn failed(py: Python<'_>, error: &wire::ReadError) -> PyErr {
+fn failed(py: Python<'_>, error: &wire::WireError) -> PyErr {
     raised(py, &error.to_string(), error.offset)
 }

@@ -6,23 +6,20 @@ use pyo3::prelude::*;
 
 use crate::recording::oom::{self, OomReport};
 
-/// How a run ended.
 #[derive(Debug, Clone)]
-pub(crate) struct Ending {
+pub(crate) struct RunEnding {
     pub(crate) status: Status,
     /// Where memory ran out.
     pub(crate) oom: Option<OomReport>,
 }
 
-impl Ending {
-    /// Without an error.
+impl RunEnding {
     pub(crate) const OK: Self = Self::plain(Status::Ok);
 
     pub(crate) const fn plain(status: Status) -> Self {
         Self { status, oom: None }
     }
 
-    /// With `error`.
     pub(crate) fn of_error(error: &Bound<'_, PyAny>) -> PyResult<Self> {
         if error.is_instance_of::<PyKeyboardInterrupt>() {
             return Ok(Self::plain(Status::Interrupted));

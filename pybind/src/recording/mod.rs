@@ -1,6 +1,6 @@
 //! What happens to memory in a run, and what is kept of it.
 //!
-//! Knows neither what Python sees of it nor what a shell shows.
+//! It knows neither the Python API nor what a shell shows.
 
 pub(crate) mod child;
 pub(crate) mod ending;

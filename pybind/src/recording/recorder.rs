@@ -4,12 +4,12 @@
 //! handed cells and readings, and turns them into frames.
 
 mod follow;
+mod intervals;
 mod looks;
 mod loops;
 mod oom;
 mod overlaps;
 mod points;
-mod rolled;
 mod storing;
 mod traced;
 mod unrecorded;
@@ -18,27 +18,26 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gpumem_model::downsample::Downsampler;
 use gpumem_model::holders::Allocated;
-use gpumem_model::named;
 use gpumem_model::recording::{
     AllocatorLevels, Cell, CellIdx, Changes, Device, DeviceIdx, DeviceKey, DriverLevels, Frame,
     Header, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Series,
     SourceHash, SourceState, Status, Unknown,
 };
 use gpumem_model::rules::Rules;
-use gpumem_model::source_text;
 use gpumem_model::units::Nanos;
+use gpumem_model::{named, source_text};
 
 use crate::base::clock::Clock;
 use crate::base::strand::Strand;
-use crate::base::text::Text;
-use crate::machine::sources::Found;
+use crate::base::text::SourceCode;
+use crate::machine::sources::SourceDevice;
 use follow::Followed;
 pub(crate) use follow::Notifier;
-pub(crate) use oom::{Names, out_of_memory};
+pub(crate) use intervals::{Task, bounded};
+pub(crate) use oom::{OomContext, out_of_memory};
 use overlaps::OpenRun;
 use points::MAX_POINTS;
 pub(crate) use points::Mark;
-pub(crate) use rolled::{Task, bounded};
 use storing::Storing;
 pub(crate) use traced::{RunAsTraced, Traced};
 
@@ -46,30 +45,27 @@ named! {
     /// How much of a cell's source is kept.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub(crate) enum SourceText {
-        /// All of it.
         #[default]
         Full = "full",
         /// Only its hash: runs can be distinguished but not read.
         Hash = "hash",
-        /// Not even a hash, against which a text could be tried: a number.
+        /// A number instead of a hash, against which texts could be tried.
         None = "none",
     }
 }
 
-/// A cell as it is launched.
 #[derive(Debug)]
 pub(crate) struct Launch {
     /// The frontend's id of the cell, where it sends one.
     pub(crate) cell_id: Option<String>,
-    pub(crate) source: String,
+    pub(crate) code: SourceCode,
     pub(crate) label: Option<String>,
-    /// Jupyter's number.
     pub(crate) execution_count: Option<u32>,
 }
 
 /// What the code around something names as the run that it is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Around {
+pub(crate) enum EnclosingRun {
     /// This run, which may have ended.
     Run(RunIdx),
     /// No run of this session.
@@ -78,16 +74,14 @@ pub(crate) enum Around {
     Unknown,
 }
 
-/// How a run begins.
 #[derive(Debug)]
-pub(crate) struct Start {
+pub(crate) struct RunStart {
     pub(crate) strand: Strand,
-    /// The runs that were open when the levels were asked for: some may have ended since.
+    /// The runs that were open when the levels were requested: some may have ended since.
     pub(crate) beside: Vec<RunIdx>,
-    pub(crate) levels: Vec<(Found, Reading)>,
+    pub(crate) levels: Vec<(SourceDevice, Reading)>,
 }
 
-/// How a run ends.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) strand: Strand,
@@ -95,12 +89,11 @@ pub(crate) struct End {
     pub(crate) at: Nanos,
     /// Jupyter's number, if it is known better than at the start.
     pub(crate) execution_count: Option<u32>,
-    pub(crate) levels: Vec<(Found, Reading)>,
+    pub(crate) levels: Vec<(SourceDevice, Reading)>,
 }
 
-/// Where a run stands.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct RunContext {
     cell: CellIdx,
     revision: SourceHash,
     parent: Option<RunIdx>,
@@ -117,9 +110,8 @@ pub(crate) struct Recorder {
     cells: HashMap<String, CellIdx>,
     /// The numbers that stand for sources where not even a hash is kept.
     source_numbers: HashMap<SourceHash, SourceHash>,
-    /// The runs that have begun and not ended.
     open: BTreeMap<RunIdx, OpenRun>,
-    /// Of all runs that have ended.
+    /// The points of all runs that have ended.
     n_points: usize,
     /// The number of points from which the oldest are downsampled.
     thins_at: usize,
@@ -167,7 +159,6 @@ impl Recorder {
         std::mem::take(&mut self.changed)
     }
 
-    /// The clock of the recording's times.
     pub(crate) fn clock(&self) -> Clock {
         self.clock
     }
@@ -186,7 +177,6 @@ impl Recorder {
         self.emit(Frame::Header(Header { sources, ..header }));
     }
 
-    /// Findings are judged by other rules from now on.
     pub(crate) fn judge_by(&mut self, rules: Rules) {
         let header = self.recording.header();
         if header.rules != rules {
@@ -195,11 +185,16 @@ impl Recorder {
         }
     }
 
-    /// A cell's run begins now.
-    pub(crate) fn begin(&mut self, launch: Launch, start: Start) -> RunIdx {
-        let revision = self.revision(&launch.source);
-        let cell = self.cell(launch.cell_id, &launch.source, revision);
-        let place = Place {
+    /// The user means the growth of these names and paths from now on, and of no other.
+    pub(crate) fn expect(&mut self, expected: Vec<String>) {
+        let header = self.recording.header().clone();
+        self.emit(Frame::Header(Header { expected, ..header }));
+    }
+
+    pub(crate) fn begin(&mut self, launch: Launch, start: RunStart) -> RunIdx {
+        let revision = self.revision(&launch.code.text);
+        let cell = self.cell(launch.cell_id, launch.code, revision);
+        let place = RunContext {
             cell,
             revision,
             parent: None,
@@ -216,24 +211,23 @@ impl Recorder {
     pub(crate) fn begin_block(
         &mut self,
         name: &str,
-        source: Option<Text>,
-        around: Around,
-        start: Start,
+        code: Option<SourceCode>,
+        around: EnclosingRun,
+        start: RunStart,
     ) -> RunIdx {
         let place = if let Some(parent) = self.innermost(around) {
             let run = self.recording.run(parent);
-            Place {
+            RunContext {
                 cell: run.cell,
                 revision: run.revision,
                 parent: Some(parent),
                 execution_count: run.execution_count,
             }
         } else {
-            let source =
-                source.map_or_else(|| format!("with gpumem.record({name:?}):"), String::from);
-            let revision = self.revision(&source);
-            Place {
-                cell: self.cell(Some(format!("block:{name}")), &source, revision),
+            let code = code.unwrap_or_else(|| format!("with gpumem.record({name:?}):").into());
+            let revision = self.revision(&code.text);
+            RunContext {
+                cell: self.cell(Some(format!("block:{name}")), code, revision),
                 revision,
                 parent: None,
                 execution_count: None,
@@ -244,13 +238,13 @@ impl Recorder {
 
     /// The run that something belongs to: the nearest open one around it. What names none, in a thread of
     /// the user's, belongs to the cell that began last.
-    pub(crate) fn innermost(&self, around: Around) -> Option<RunIdx> {
+    pub(crate) fn innermost(&self, around: EnclosingRun) -> Option<RunIdx> {
         match around {
-            Around::Nothing => None,
-            Around::Run(run) => self
+            EnclosingRun::Nothing => None,
+            EnclosingRun::Run(run) => self
                 .with_ancestors(run)
                 .find(|it| self.open.contains_key(it)),
-            Around::Unknown => {
+            EnclosingRun::Unknown => {
                 let open = self.open.keys().rev().copied();
                 let mut cells = open.filter(|run| {
                     let run = self.recording.run(*run);
@@ -261,12 +255,17 @@ impl Recorder {
         }
     }
 
-    /// A run has begun that has not ended.
     pub(crate) fn is_open(&self) -> bool {
         !self.open.is_empty()
     }
 
-    fn open(&mut self, kind: RunKind, place: Place, label: Option<String>, start: Start) -> RunIdx {
+    fn open(
+        &mut self,
+        kind: RunKind,
+        place: RunContext,
+        label: Option<String>,
+        start: RunStart,
+    ) -> RunIdx {
         let levels = start
             .levels
             .into_iter()
@@ -288,12 +287,9 @@ impl Recorder {
             label,
             execution_count: place.execution_count,
             started: self.clock.now(),
-            ended: None,
-            status: Status::Running,
             levels,
-            oom: None,
-            overlaps: Vec::new(),
             beside_unrecorded,
+            ..Run::default()
         }));
         let open = OpenRun {
             strand: start.strand,
@@ -308,14 +304,14 @@ impl Recorder {
     pub(crate) fn unanswered(
         &self,
         run: RunIdx,
-        after: &[(Found, Reading)],
-    ) -> Vec<(Found, Reading)> {
+        after: &[(SourceDevice, Reading)],
+    ) -> Vec<(SourceDevice, Reading)> {
         let began_with = self.recording.run(run).levels.iter();
         began_with
             .map(|levels| (self.recording.device(levels.device), &levels.before))
             .filter(|(device, _)| after.iter().all(|(found, _)| found.key != device.key))
             .map(|(device, before)| {
-                let found = Found {
+                let found = SourceDevice {
                     key: device.key.clone(),
                     label: device.label.clone(),
                     name: device.name.clone(),
@@ -326,7 +322,7 @@ impl Recorder {
             .collect()
     }
 
-    /// The run ended; `after` tells of its devices. False where it is not open.
+    /// Ends the run with the readings `after`. False if it is not open.
     pub(crate) fn end(&mut self, idx: RunIdx, end: End) -> bool {
         let Some(open) = self.open.remove(&idx) else {
             return false;
@@ -391,7 +387,7 @@ impl Recorder {
         }
     }
 
-    fn device(&mut self, found: Found) -> DeviceIdx {
+    fn device(&mut self, found: SourceDevice) -> DeviceIdx {
         let known = self.devices.get(&found.key).copied();
         // Its number may become known only when CUDA starts.
         if let Some(idx) = known.filter(|idx| self.recording.device(*idx).label == found.label) {
@@ -418,19 +414,23 @@ impl Recorder {
         *self.source_numbers.entry(hash).or_insert(number)
     }
 
-    fn cell(&mut self, id: Option<String>, source: &str, hash: SourceHash) -> CellIdx {
+    fn cell(&mut self, id: Option<String>, code: SourceCode, hash: SourceHash) -> CellIdx {
         let id = id.unwrap_or_else(|| format!("{:016x}", hash.0));
         let known = self.cells.get(&id).copied();
         if let Some(idx) = known.filter(|idx| self.recording.revision(*idx, hash).is_some()) {
             return idx;
         }
         let idx = known.unwrap_or(CellIdx(index(self.cells.len())));
-        let text = (self.source_text == SourceText::Full).then(|| source.to_owned());
+        let SourceCode { text, file } = code;
+        let (text, file) = match self.source_text {
+            SourceText::Full => (Some(text), file),
+            _ => (None, None),
+        };
         self.cells.insert(id.clone(), idx);
         self.emit(Frame::Cell(Cell {
             idx,
             id,
-            revisions: vec![Revision { hash, text }],
+            revisions: vec![Revision { hash, text, file }],
         }));
         idx
     }
@@ -453,7 +453,7 @@ fn unanswered(before: &Reading) -> Reading {
     }
 }
 
-/// Somebody reset the peak counter of an allocator.
+/// The peak counter of an allocator was reset.
 fn peak_was_reset(before: &Reading, after: &Reading) -> bool {
     after.allocators.iter().any(|now| {
         let mut before = before.allocators.iter();

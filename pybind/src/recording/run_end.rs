@@ -1,12 +1,12 @@
 //! The listener for the end of a recorded cell, or of a block outside every run.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 
 use crate::base::guard;
+use crate::base::locks::lock_attached;
 use crate::recording::session;
 use gpumem_model::recording::RunIdx;
 
@@ -16,13 +16,10 @@ static LISTENER: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
 
 /// Calls `listener(source, cell_id, label, execution_count)` after each recorded cell, and after each block
 /// outside of one, when it is no longer part of the run. `None` ends that.
-#[pyfunction]
-#[pyo3(name = "_on_run_end")]
+#[pyfunction(name = "_on_run_end")]
 pub(crate) fn on_run_end(py: Python<'_>, listener: Option<Py<PyAny>>) {
     IS_TOLD.store(listener.is_some(), Ordering::Relaxed);
-    let mut place = LISTENER
-        .lock_py_attached(py)
-        .unwrap_or_else(PoisonError::into_inner);
+    let mut place = lock_attached(py, &LISTENER);
     let old = std::mem::replace(&mut *place, listener);
     drop(place);
     drop(old);
@@ -33,19 +30,13 @@ pub(crate) fn tell(py: Python<'_>, run: RunIdx) {
     if !IS_TOLD.load(Ordering::Relaxed) {
         return;
     }
-    let told = guard::caught(py, || {
-        let listener = {
-            let place = LISTENER
-                .lock_py_attached(py)
-                .unwrap_or_else(PoisonError::into_inner);
-            place.as_ref().map(|listener| listener.clone_ref(py))
-        };
+    guard::logged(py, "dask callback failed", || {
+        let listener = lock_attached(py, &LISTENER)
+            .as_ref()
+            .map(|it| it.clone_ref(py));
         let (Some(listener), Some(title)) = (listener, session::title(py, run)?) else {
             return Ok(());
         };
         listener.call1(py, title).map(drop)
     });
-    if let Err(failure) = told {
-        guard::log_once(py, &format!("dask callback failed: {failure}"));
-    }
 }

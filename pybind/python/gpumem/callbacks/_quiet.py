@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
 SAID: set[str] = set()
-"""What was logged already."""
+"""The messages that were logged already."""
 
 
 def quiet(method: _F) -> _F:

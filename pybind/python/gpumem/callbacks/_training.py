@@ -1,4 +1,4 @@
-"""What every callback does: mark steps, and write what a tracker shows."""
+"""The base of all callbacks: marks steps and writes to trackers."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class TrainerCallback(transformers.TrainerCallback):
         """Mark the end of a batch of ``evaluate`` or ``predict``."""
         if self._training is not None:
             return
-        # Nothing tells of their beginning.
+        # There is no event at their beginning.
         if self._batches is None:
             self._batches = Marks(f"prediction {self._label}")
         else:

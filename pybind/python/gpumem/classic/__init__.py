@@ -73,7 +73,7 @@ _INSTEAD = {
     "telemetry_event_to_dict": _TELEMETRY,
     "validate_telemetry_record": _TELEMETRY,
 }
-"""What to use instead of each name of gpu-memory-profiler that is not provided."""
+"""Replacements for names of gpu-memory-profiler that are not provided."""
 
 
 def __getattr__(name: str) -> object:

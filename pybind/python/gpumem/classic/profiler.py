@@ -308,7 +308,7 @@ def _name(func: Callable[..., object]) -> str:
 
 
 def _is_being_defined(func: Callable[..., object], caller: FrameType) -> bool:
-    """Tell ``@profile_function`` above a ``def`` from ``profile_function(name)``.
+    """Distinguish ``@profile_function`` above a ``def`` from ``profile_function(name)``.
 
     A decorator is called while its ``def`` is on the caller's line, and before the
     function's name is bound.

@@ -61,7 +61,7 @@ def _run(options: Namespace, name: str) -> int:
         code = importlib.import_module(f"gpumem.cli.{options.command}").run(options)
         sys.stdout.flush()
     except (exits.CommandError, GpuMemError) as error:
-        print(f"{name}: {exits.told(error)}", file=sys.stderr)
+        print(f"{name}: {exits.error_text(error)}", file=sys.stderr)
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     except BrokenPipeError:

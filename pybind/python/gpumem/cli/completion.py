@@ -51,7 +51,7 @@ ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
 SEEN = "__fish_seen_subcommand_from"
 
 Completed = dict[str, tuple[str, dict[str, str]]]
-"""What each command does, and its options, each with what it does."""
+"""The help of each command and of its options."""
 
 
 def add(parser: ArgumentParser) -> None:

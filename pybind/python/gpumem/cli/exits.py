@@ -28,8 +28,8 @@ class CommandError(Exception):
     """Ends a command with code 2: the text is one line, with a hint on a second one."""
 
 
-def told(error: Exception) -> str:
-    """Return what an error says in a terminal: names and paths in it may hold anything."""
+def error_text(error: Exception) -> str:
+    """Return an error's text for a terminal; control characters of names and paths are escaped."""
     said, is_hinted, hint = str(error).partition("\nhint: ")
     hint = f"\nhint: {terminal.plain(hint)}" if is_hinted else ""
     return f"{terminal.plain(said)}{hint}"

@@ -15,19 +15,23 @@ if TYPE_CHECKING:
 
 
 def commands(checked: Checked) -> Iterator[str]:
-    """Return one line for each reason to fail."""
+    """Return one line for each reason to fail, and for each finding that is allowed."""
     for violation in checked.violations:
         line = _line(checked, violation)
         title = _gpumem._printable(f"gpumem: {violation.title}")
-        yield _error(str(checked.path), line, title, "\n".join(violation.lines()))
+        yield _command("error", str(checked.path), line, title, "\n".join(violation.lines()))
+    for allowed in checked.allowed:
+        line = _line(checked, allowed)
+        title = _gpumem._printable(f"gpumem: allowed: {allowed.title}")
+        yield _command("notice", str(checked.path), line, title, "\n".join(allowed.lines()))
     if checked.broken is not None:
-        yield _error(str(checked.path), 1, "gpumem", _gpumem._printable(checked.broken))
+        yield _command("error", str(checked.path), 1, "gpumem", _gpumem._printable(checked.broken))
 
 
-def _error(file: str, line: int, title: str, message: str) -> str:
+def _command(level: str, file: str, line: int, title: str, message: str) -> str:
     file = _gpumem._printable(file)
     about = f"file={_property(file)},line={line},title={_property(title)}"
-    return f"::error {about}::{_escaped(message)}"
+    return f"::{level} {about}::{_escaped(message)}"
 
 
 def _line(checked: Checked, violation: Violation) -> int:

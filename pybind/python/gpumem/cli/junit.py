@@ -45,6 +45,10 @@ def _suite(checked: Checked) -> ET.Element:
     for violation in checked.violations:
         count = None if violation.cell is None else violation.cell.execution_count
         _add(case(name_of(count, violation.place)), violation)
+    for allowed in checked.allowed:
+        count = None if allowed.cell is None else allowed.cell.execution_count
+        out = ET.SubElement(case(name_of(count, allowed.place)), "system-out")
+        out.text = "\n".join(["allowed", *allowed.lines()])
     if checked.broken is not None:
         name = name_of(checked.failed, "runs to its end")
         error = ET.SubElement(case(name), "error", message=_gpumem._printable(checked.broken))

@@ -37,7 +37,7 @@ ID_LENGTH = 8
 # Timeout of requests to the kernel between cells.
 PATIENCE_SECONDS = 120
 
-# The notebook may load gpumem, too: it is then not told that it is loaded already.
+# If the notebook loads gpumem as well, IPython must not print that it is already loaded.
 LOAD = """
 def _gpumem_load():
     shell = get_ipython()
@@ -83,7 +83,7 @@ class Failed:
 
 @dataclass
 class Ran:
-    """What came of it."""
+    """The outcome."""
 
     notebook: Any
     """The notebook with its outputs."""
@@ -217,7 +217,7 @@ class _Runner:
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Let Ctrl-C interrupt the cell, as in a notebook, so that the kernel can still be asked.
+        """Let Ctrl-C interrupt the cell, as in a notebook, so that the kernel still answers.
 
         A second one ends the command.
         """

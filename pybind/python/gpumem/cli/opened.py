@@ -1,4 +1,4 @@
-"""What people name: a file, a baseline or a session that is kept."""
+"""Resolves names of users: a file, a baseline or a kept session."""
 
 from __future__ import annotations
 

@@ -111,9 +111,9 @@ def _show_other(found: OtherFile, options: Namespace) -> int:
     forms = ["--text", "--json"]
     if found._page_title is not None:
         forms.insert(0, "--html")
-    asked = [f"--{name}" for name in FILES if getattr(options, name) is not None]
-    asked += [f"--{options.form}"] if options.form in {"csv", "markdown"} else []
-    refused = [name for name in asked if name not in forms]
+    chosen = [f"--{name}" for name in FILES if getattr(options, name) is not None]
+    chosen += [f"--{options.form}"] if options.form in {"csv", "markdown"} else []
+    refused = [name for name in chosen if name not in forms]
     if refused:
         message = f"{found._kind} has no {refused[0]}"
         raise exits.CommandError(f"{message}\nhint: use {', '.join(forms[:-1])} or {forms[-1]}")

@@ -25,14 +25,14 @@ NOTEBOOK = "JPY_SESSION_NAME"
 
 @dataclass(frozen=True)
 class Program:
-    """What is run."""
+    """The program that is run."""
 
     name: str
     code: CodeType
     source: str
     module: ModuleType
     folder: str
-    """What Python puts first on its search path."""
+    """The first entry of Python's search path."""
     argv0: str
 
 
@@ -148,8 +148,10 @@ def _recorder(program: Program, profile: str, store: str | None) -> tuple[Any, A
         if usual is not None:
             os.environ[NOTEBOOK] = usual
     label = program.name.replace('"', "'").replace("\n", " ")
-    asked = f'%%gpumem --label "{label}"\n{program.source}'
-    info = ExecutionInfo(asked, False, False, True, None)  # noqa: FBT003 (as IPython makes it)
+    cell = f'%%gpumem --label "{label}"\n{program.source}'
+    info = ExecutionInfo(cell, False, False, True, None)  # noqa: FBT003 (as IPython makes it)
+    # The name with its line in a report.
+    info.program_file = Path(program.argv0).name  # type: ignore[attr-defined]
 
     def begin() -> None:
         shell.events.trigger("pre_run_cell", info)

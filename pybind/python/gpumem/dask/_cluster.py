@@ -37,14 +37,14 @@ class WorkerSession:
     name: str
     host: str
     address: str
-    """Where it was last heard of. It says nothing of who it is."""
+    """Its last known address, which does not identify it."""
     ending: str = "running"
     """``running``, ``in_order``, ``killed_by_system``, ``out_of_memory``, or ``lost``."""
     n_acknowledged: int = 0
     """The number of its last reply."""
     frames: bytes = b""
     is_handed_in: bool = False
-    """It is gone, and what it left on its machine has been read."""
+    """It is gone, and the file that it left on its machine has been read."""
 
     def take(self, news: Iterable[tuple[int, bytes]]) -> None:
         """Append what is new; what came before, or comes too early, changes nothing."""
@@ -103,7 +103,7 @@ class Cluster:
         )
 
     def recordings(self) -> dict[str, _gpumem.Recording]:
-        """Return the recording of each worker by its name, the latest if it was started anew."""
+        """Return the recording of each worker by its name, the latest if it was restarted."""
         self._collect()
         return {it.name: _gpumem.Recording.from_bytes(_recording(it)) for it in self._known()}
 
@@ -146,7 +146,7 @@ class Cluster:
         return f"<gpumem.dask.Cluster: {n_alive} workers>"
 
     def _roll(self, cell: list[Any]) -> None:
-        """Have the workers end a run of that cell; one message."""
+        """End a run of that cell on the workers, with one message."""
         if self._ask(cell, self._patience):
             self._said.clear()
 
@@ -239,7 +239,7 @@ class Cluster:
         return folder / f"{name}-{worker.epoch[:8]}.gpumem"
 
     def _say(self, words: str, error: BaseException | None = None) -> None:
-        """Say it once, until the cluster has answered again."""
+        """Log it once, until the cluster has answered again."""
         if words not in self._said:
             self._said.add(words)
             reason = "" if error is None else f": {str(error) or type(error).__name__}"
@@ -247,7 +247,7 @@ class Cluster:
 
 
 def register(client: Client, folder: str | None = None) -> Cluster:
-    """Have the workers of a dask cluster record themselves, also those that come later.
+    """Record the workers of a dask cluster, including workers that join later.
 
     At the end of each recorded cell, and of each ``with gpumem.record(name):`` outside of one, one
     message closes an interval on each worker as a run of that cell. ``folder`` is where each worker

@@ -1,4 +1,4 @@
-"""What runs inside of dask's own processes: on the scheduler, and on each worker."""
+"""Plugins for dask's processes: the scheduler and the workers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,9 @@ class OnWorker(WorkerPlugin):
             return
         if finish == "executing":
             with _worker.quietly("a task is not recorded"):
-                self._side.tasks.begin(key, key_split(key))
+                task = self._worker.state.tasks[key]
+                function = getattr(task.run_spec, "func", None)
+                self._side.tasks.begin(key, key_split(key), function)
         elif start in RUNNING and finish not in RUNNING:
             with _worker.quietly("a task is not recorded"):
                 self._side.tasks.end(key, failed=finish == "error")

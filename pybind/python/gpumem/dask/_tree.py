@@ -1,4 +1,4 @@
-"""How many processes are asked at once: each by whoever asks, or by others in turn."""
+"""Querying many workers: directly, or through a tree of workers."""
 
 from __future__ import annotations
 
@@ -13,47 +13,47 @@ FLAT = 128
 FAN_OUT = 16
 """The number of branches if there are more: each worker queries those below it."""
 BELOW = 0.8
-"""Those below have this part of the time: who asks them can still answer."""
+"""The share of the time for workers below, so that the one above them can still answer."""
 
 
 class Answers(NamedTuple):
-    """What came back."""
+    """The replies of workers."""
 
     replies: list[bytes]
     silent: list[str]
-    """The addresses of those that did not answer in time."""
+    """The addresses of workers that did not answer in time."""
 
 
 def branches(addresses: list[str]) -> list[list[str]]:
-    """Split addresses: the first of each branch is asked, and asks the others."""
+    """Split addresses into branches, each queried through its first worker."""
     if len(addresses) <= FLAT:
         return [[address] for address in addresses]
     return [addresses[start::FAN_OUT] for start in range(FAN_OUT)]
 
 
 def twigs(addresses: list[str]) -> list[list[str]]:
-    """Split the addresses below one that was asked: already a part of a tree."""
+    """Split the addresses below a worker that is already part of a tree."""
     return [part for start in range(FAN_OUT) if (part := addresses[start::FAN_OUT])]
 
 
 async def ask(
     rpc: Callable[[str], Any], parts: list[list[str]], request: bytes, seconds: float
 ) -> Answers:
-    """Ask all of them, and no longer than ``seconds``.
+    """Query all workers within ``seconds``.
 
-    If the first of a branch does not answer, those below it are asked without it.
+    If the first worker of a branch does not answer, those below it are queried without it.
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
 
     async def of_branch(branch: list[str]) -> Answers:
         first, below = branch[0], branch[1:]
-        # With nobody below there is nobody to be asked afterwards.
+        # Without workers below there is no second attempt to leave time for.
         patience = seconds * BELOW if below else seconds
         try:
             message = {"request": request, "below": below, "seconds": patience * BELOW}
-            asked = rpc(first).gpumem_roll(**message)
-            return Answers(**await asyncio.wait_for(asked, patience))
+            reply = rpc(first).gpumem_roll(**message)
+            return Answers(**await asyncio.wait_for(reply, patience))
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise

@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import platform
-import stat
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgpack
 
-from gpumem import _gpumem, _processes
+from gpumem import _gpumem, _processes, _worker_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,14 +35,12 @@ N_TASKS = 256
 """The most tasks of an interval that are recorded,"""
 N_OF_PREFIX = 16
 """and every one of a prefix up to this; then every second, fourth, …"""
-N_CLUSTERS = 20
-"""The number of clusters whose folders are kept on a machine."""
 MAX_REPLY = 4 << 20
 """Bytes of news in one reply, unless the first are more; the others come with the next one."""
 
 AT_ONCE = (
-    "tasks that ran at the same time in one process are not told apart: "
-    "growth is judged by cells there"
+    "tasks that ran at the same time in one process cannot be distinguished: "
+    "growth is judged by cell there"
 )
 
 _SAID: set[str] = set()
@@ -54,7 +48,7 @@ _SAID: set[str] = set()
 
 @contextlib.contextmanager
 def quietly(what: str) -> Iterator[None]:
-    """Say a failure of ours once, and let nothing out."""
+    """Log an internal failure once, and raise nothing."""
     try:
         yield
     except Exception as error:
@@ -65,7 +59,7 @@ def quietly(what: str) -> Iterator[None]:
 
 
 class Recorder(Protocol):
-    """What records a process."""
+    """The recorder of a process."""
 
     def roll(self, cell: list[Any]) -> int | None:
         """End the interval as a run of that cell; return the run's number."""
@@ -114,7 +108,7 @@ def begin(worker: Any, cluster: str, folder: str | None) -> Side:
     global WORKER, RESULTS, ACTORS
     if WORKER is not None:
         raise RuntimeError(f"this process records the worker {WORKER.name} already")
-    kept = _folder(cluster, folder)
+    kept = folder or _worker_folders.new(cluster)
     _processes.FACTS[:] = [("worker", str(worker.name)), ("cluster", cluster)]
     # What was recorded before, if anything, was no part of the cluster.
     _gpumem.reset()
@@ -140,6 +134,8 @@ def end() -> None:
 @dataclass
 class _Running:
     name: str
+    file: str | None
+    """Where its function is."""
     begun: Any
     """The levels at its begin; ``None`` if it is not recorded."""
     is_alone: bool
@@ -155,17 +151,18 @@ class Tasks:
         self._is_said = False
 
     def begin_interval(self) -> None:
-        """Count anew."""
+        """Reset the counts."""
         self._n_seen.clear()
         self._n_recorded.clear()
 
-    def begin(self, key: Any, name: str) -> None:
+    def begin(self, key: Any, name: str, function: Any = None) -> None:
         """Note that a task begins, and read the levels."""
         for other in self._running.values():
             other.is_alone = False
         is_alone = not self._running
         begun = _gpumem._Task() if is_alone and self._is_recorded(name) else None
-        self._running[key] = _Running(name, begun, is_alone)
+        file = getattr(getattr(function, "__code__", None), "co_filename", None)
+        self._running[key] = _Running(name, file, begun, is_alone)
 
     def end(self, key: Any, *, failed: bool) -> None:
         """Record a task that is over, if it ran alone."""
@@ -176,7 +173,7 @@ class Tasks:
             self._is_said = True
             _gpumem._note_missing(AT_ONCE)
         if task.is_alone and task.begun is not None:
-            task.begun.end(task.name, failed)
+            task.begun.end(task.name, failed, task.file)
 
     def _is_recorded(self, name: str) -> bool:
         n_seen, n_recorded = self._n_seen.get(name, 0), self._n_recorded.get(name, 0)
@@ -190,7 +187,7 @@ class Tasks:
 
 @dataclass
 class Side:
-    """One worker, as its cluster asks it. ``epoch`` tells one life of it from the next."""
+    """One worker, as its cluster queries it. ``epoch`` identifies one life of the worker."""
 
     recorder: Recorder
     cluster: str
@@ -199,37 +196,37 @@ class Side:
     epoch: str
     host: str = field(default_factory=machine)
     unsent: list[tuple[int, bytes]] = field(default_factory=list)
-    """What the cluster has not acknowledged, with its number."""
+    """Frames that the cluster has not acknowledged, with their numbers."""
     sequence: int = 0
     n_rolled: int = 0
     tasks: Tasks = field(default_factory=Tasks)
     _looking: asyncio.Future[None] | None = None
     _unseen: int | None = None
-    """A run after which nobody has looked yet."""
+    """A run after which there was no look yet."""
 
     async def answer(self, request: bytes) -> bytes:
-        """Roll if that is asked for; return everything that is not acknowledged.
+        """Roll if the query says so; return everything that is not acknowledged.
 
-        Nothing for a client that registered before the one whose recording this is.
+        Returns nothing to a client other than the one that records now.
         """
-        asked = msgpack.unpackb(request)
-        if asked["by"] != self.cluster:
+        query = msgpack.unpackb(request)
+        if query["by"] != self.cluster:
             return b""
-        acknowledged = asked["acks"].get(self.epoch, 0)
+        acknowledged = query["acks"].get(self.epoch, 0)
         self.unsent = [(number, news) for number, news in self.unsent if number > acknowledged]
         # A roll that was sent again has been done.
-        if asked["cell"] is not None and asked["n"] > self.n_rolled:
-            self.n_rolled = asked["n"]
+        if query["cell"] is not None and query["n"] > self.n_rolled:
+            self.n_rolled = query["n"]
             with quietly("an interval was not closed"):
-                self._unseen = self.recorder.roll(asked["cell"])
+                self._unseen = self.recorder.roll(query["cell"])
                 self.tasks.begin_interval()
-        if asked["wait"]:
+        if query["wait"]:
             await self._looked()
         with quietly("what a worker recorded was not fetched"):
             self._fetch()
-        if not asked["wait"] and (self._looking is None or self._looking.done()):
+        if not query["wait"] and (self._looking is None or self._looking.done()):
             self._look()
-        gone = asked["lost"].get(self.epoch, ())
+        gone = query["lost"].get(self.epoch, ())
         left = [(epoch, *found) for epoch in gone if (found := self._left(epoch))]
         reply = (self.epoch, self.name, self.host, self.address, self._bounded(), left)
         return bytes(msgpack.packb(reply))
@@ -264,7 +261,7 @@ class Side:
             self._looking = loop.run_in_executor(None, self._search, run)
 
     def _search(self, run: int) -> None:
-        with quietly("who held memory after a run is not known"):
+        with quietly("could not search for holders after a run"):
             self.recorder.look(run)
 
     async def _looked(self) -> None:
@@ -273,49 +270,6 @@ class Side:
             if self._looking is not None:
                 await self._looking
             self._look()
-
-
-def _folder(cluster: str, folder: str | None) -> str:
-    if folder is not None:
-        return folder
-    place = _private_place()
-    with contextlib.suppress(OSError):
-        folders = sorted(place.iterdir(), key=lambda it: it.lstat().st_mtime, reverse=True)
-        for old in folders[N_CLUSTERS:]:
-            _gpumem._delete_sessions(old)
-    return str(place / cluster)
-
-
-def _private_place() -> Path:
-    """Return a folder that every worker of this user finds, and nobody else can have made."""
-    user = os.getuid() if hasattr(os, "getuid") else 0
-    for base in (tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR")):
-        if base is not None:
-            place = Path(base, f"gpumem-workers-{user}")
-            with contextlib.suppress(OSError):
-                place.mkdir(mode=0o700, exist_ok=True)
-                if _is_private(place):
-                    return place
-    return Path(tempfile.mkdtemp(prefix="gpumem-workers-"))
-
-
-def _is_private(place: Path) -> bool:
-    """Whether nobody but this user can write to a folder, or put another in its place."""
-    if not hasattr(os, "getuid"):
-        # The temporary folder is the user's own.
-        return True
-    opened = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        found = os.fstat(opened)
-    finally:
-        os.close(opened)
-    around = place.parent.stat()
-    others_write = around.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    is_safe = around.st_uid in (0, os.geteuid()) and (
-        not others_write or around.st_mode & stat.S_ISVTX
-    )
-    is_own = found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == stat.S_IRWXU
-    return bool(is_safe and is_own)
 
 
 def _in_memory(results: Any) -> dict[Any, Any]:

@@ -1,28 +1,29 @@
 //! The Python stack of this thread, without running any code of the user's.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use gpumem_model::trace::StackIdx;
 use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::{MAX_FRAMES, Stacks};
+use crate::base::locks::{lock, unpoisoned};
 use crate::base::text::Text;
 
 /// One frame: its code, by address, and the line it is at.
-type Key = (usize, u32);
+type CodeKey = (usize, u32);
 
 /// Stacks as they are walked, each line of each code once.
 ///
 /// A code object is kept as long as the walker, so that its address stays its own.
 #[derive(Default)]
-pub(crate) struct Walker(Mutex<Seen>);
+pub(crate) struct Walker(Mutex<WalkedStacks>);
 
 #[derive(Default)]
-struct Seen {
+struct WalkedStacks {
     stacks: Stacks,
-    frames: HashMap<Key, u32>,
+    frames: HashMap<CodeKey, u32>,
     codes: HashMap<usize, Py<PyAny>>,
 }
 
@@ -32,7 +33,7 @@ impl Walker {
         // Read before the lock is taken: whatever Python does meanwhile may come back here.
         let walked = walk(py)?;
         let known: Vec<Option<u32>> = {
-            let seen = self.seen();
+            let seen = lock(&self.0);
             let keys = walked.iter().map(|(code, line)| key(code, *line));
             keys.map(|key| seen.frames.get(&key).copied()).collect()
         };
@@ -43,7 +44,7 @@ impl Walker {
                 None => Some(names(code)?),
             });
         }
-        let mut seen = self.seen();
+        let mut seen = lock(&self.0);
         let mut frames = Vec::with_capacity(walked.len());
         for (((code, line), known), named) in walked.into_iter().zip(known).zip(named) {
             let key = key(&code, line);
@@ -64,16 +65,11 @@ impl Walker {
 
     /// What was walked.
     pub(crate) fn into_stacks(self) -> Stacks {
-        let seen = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        seen.stacks
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(self.0.into_inner()).stacks
     }
 }
 
-fn key(code: &Bound<'_, PyAny>, line: u32) -> Key {
+fn key(code: &Bound<'_, PyAny>, line: u32) -> CodeKey {
     (code.as_ptr() as usize, line)
 }
 

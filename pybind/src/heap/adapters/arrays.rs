@@ -1,15 +1,15 @@
 //! What the adapters of arrays have in common.
 
-use gpumem_heap::{Category, Step};
+use gpumem_heap::{Step, TensorCategory};
 use gpumem_model::units::Bytes;
 
-use super::{Details, Sink, Storage, identity};
+use super::{ObjectDetails, Sink, StorageEntry, identity};
 use crate::heap::still::Object;
 
-/// One block of memory, as a framework tells of it.
-pub(super) struct Block {
+/// One block of memory, as a framework reports it.
+pub(super) struct ArrayMemory {
     pub(super) device: String,
-    /// Of its first byte, or of the object that stands for it.
+    /// The address of its first byte, or of the object that represents it.
     pub(super) address: usize,
     pub(super) n_bytes: Bytes,
     /// Address of the object that owns the bytes.
@@ -19,9 +19,9 @@ pub(super) struct Block {
 }
 
 /// Tells that the object which is looked at holds this block.
-pub(super) fn hold(block: &Block, sink: &mut Sink<'_, '_, '_>) {
-    let storage = Storage {
-        id: identity::of(block.address, block.n_bytes, block.owner),
+pub(super) fn hold(block: &ArrayMemory, sink: &mut Sink<'_, '_, '_>) {
+    let storage = StorageEntry {
+        id: identity::storage_id(block.address, block.n_bytes, block.owner),
         device: &block.device,
         n_bytes: block.n_bytes,
         address: block.is_data.then_some(block.address as u64),
@@ -33,13 +33,13 @@ pub(super) fn hold(block: &Block, sink: &mut Sink<'_, '_, '_>) {
 pub(super) fn describe(
     dtype: Option<String>,
     shape: Option<Vec<u64>>,
-    category: Category,
+    category: TensorCategory,
     sink: &mut Sink<'_, '_, '_>,
 ) {
-    let details = Details {
+    let details = ObjectDetails {
         dtype,
         shape,
-        ..Details::of(category)
+        ..ObjectDetails::with_category(category)
     };
     sink.describe(sink.own(), details);
 }

@@ -6,18 +6,18 @@ use std::collections::HashMap;
 use gpumem_model::units::Bytes;
 use pyo3::ffi;
 
-use super::arrays::{self, Block};
-use super::{Adapter, ClassName, Sink, Unread};
+use super::arrays::{self, ArrayMemory};
+use super::{Adapter, QualifiedName, Sink, Unread};
 use crate::heap::still::{Method, Object};
 
 /// Smaller ones come from Python's allocator for small objects, of which no single one matters, and
 /// which are too many to be looked at.
 pub(crate) const SMALLEST: Bytes = Bytes::new(512);
 
-/// Shorter texts, in letters, are documentation more often than what somebody collects.
+/// Shorter texts, in characters, are usually documentation rather than collected data.
 pub(crate) const SHORTEST_TEXT: Bytes = Bytes::new(4096);
 
-/// Looks at objects of these types and of what comes from them.
+/// Looks at objects of these types and their subclasses.
 #[derive(Default)]
 pub(super) struct Buffers {
     /// What `sys.getsizeof` calls, by the class's address; none where that is the user's code.
@@ -36,7 +36,7 @@ impl Buffers {
 }
 
 impl Adapter for Buffers {
-    fn claims(&self, class: &ClassName) -> bool {
+    fn claims(&self, class: &QualifiedName) -> bool {
         matches!(
             (class.module.as_str(), class.name.as_str()),
             ("builtins", "bytes" | "bytearray" | "str") | ("array", "array")
@@ -47,7 +47,7 @@ impl Adapter for Buffers {
         let n_bytes = self.n_bytes(object);
         if let Some(n_bytes) = n_bytes.filter(|n_bytes| *n_bytes >= SMALLEST) {
             let data = data(object);
-            let block = Block {
+            let block = ArrayMemory {
                 device: "host".to_owned(),
                 address: data.unwrap_or(object.address()),
                 n_bytes,
@@ -64,7 +64,7 @@ impl Adapter for Buffers {
 #[expect(unsafe_code, reason = "the bytes of an object of a known type")]
 fn data(object: &Object<'_>) -> Option<usize> {
     let pointer = object.as_ptr();
-    // SAFETY: a live object, of which the type is asked first.
+    // SAFETY: a live object whose type is checked first.
     unsafe {
         if ffi::PyByteArray_Check(pointer) != 0 {
             return Some(ffi::PyByteArray_AsString(pointer) as usize);

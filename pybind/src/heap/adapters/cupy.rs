@@ -1,16 +1,16 @@
 //! `CuPy`'s arrays: each points into memory of a pool, which several may share.
 
-use gpumem_heap::Category;
+use gpumem_heap::TensorCategory;
 use gpumem_model::units::Bytes;
 
-use super::arrays::{self, Block};
-use super::{Adapter, ClassName, Sink, Unread};
+use super::arrays::{self, ArrayMemory};
+use super::{Adapter, QualifiedName, Sink, Unread};
 use crate::heap::still::Object;
 
 pub(super) struct CuPy;
 
 impl Adapter for CuPy {
-    fn claims(&self, class: &ClassName) -> bool {
+    fn claims(&self, class: &QualifiedName) -> bool {
         matches!(
             (class.module.as_str(), class.name.as_str()),
             ("cupy" | "cupy._core.core", "ndarray" | "_ndarray_base")
@@ -23,7 +23,7 @@ impl Adapter for CuPy {
         arrays::describe(
             dtype.as_ref().and_then(arrays::numpy_dtype),
             shape.as_ref().and_then(arrays::lengths),
-            Category::Array,
+            TensorCategory::Array,
             sink,
         );
         let block = block(array).ok_or(Unread("the memory of a CuPy array"))?;
@@ -34,11 +34,11 @@ impl Adapter for CuPy {
     }
 }
 
-fn block(array: &Object<'_>) -> Option<Block> {
+fn block(array: &Object<'_>) -> Option<ArrayMemory> {
     let memory = array.read("data")?.read("mem")?;
     let ordinal = memory.read("device_id")?.number()?;
     let is_managed = memory.class().short_name().contains("Managed");
-    Some(Block {
+    Some(ArrayMemory {
         device: format!("cuda:{ordinal}{}", if is_managed { " managed" } else { "" }),
         address: usize::try_from(memory.read("ptr")?.number()?).ok()?,
         n_bytes: Bytes::new(memory.read("size")?.number()?),

@@ -1,16 +1,16 @@
 //! JAX's arrays.
 
-use gpumem_heap::Category;
+use gpumem_heap::TensorCategory;
 use gpumem_model::units::Bytes;
 
-use super::arrays::{self, Block};
-use super::{Adapter, ClassName, Sink, Unread};
+use super::arrays::{self, ArrayMemory};
+use super::{Adapter, QualifiedName, Sink, Unread};
 use crate::heap::still::Object;
 
 pub(super) struct Jax;
 
 impl Adapter for Jax {
-    fn claims(&self, class: &ClassName) -> bool {
+    fn claims(&self, class: &QualifiedName) -> bool {
         class.name == "ArrayImpl" && class.module.starts_with("jaxlib")
     }
 
@@ -24,7 +24,7 @@ impl Adapter for Jax {
         arrays::describe(
             dtype.as_ref().and_then(arrays::numpy_dtype),
             shape.as_ref().and_then(arrays::lengths),
-            Category::Array,
+            TensorCategory::Array,
             sink,
         );
         let is_deleted = array.call("is_deleted").and_then(|it| it.is_true());
@@ -53,7 +53,7 @@ fn hold(part: &Object<'_>, array: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> O
     } else {
         array.address()
     };
-    let block = Block {
+    let block = ArrayMemory {
         device: device(part)?,
         address,
         n_bytes: Bytes::new(n_bytes),

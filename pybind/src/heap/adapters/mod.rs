@@ -5,12 +5,13 @@
 
 mod arrays;
 pub(crate) mod buffers;
+pub(crate) mod collections;
 mod cupy;
 mod identity;
 mod jax;
 mod numba;
 mod numpy;
-pub(crate) mod own;
+pub(crate) mod registered;
 mod shared_memory;
 mod sim;
 mod tensorflow;
@@ -20,13 +21,20 @@ use crate::heap::still::{Object, Section};
 
 pub(crate) use torch::{Access, Quiet, is_imported as torch_is_imported, pools};
 
-pub(crate) use crate::heap::walk::{Details, Part, PoolId, Sink, Storage, StorageId};
+pub(crate) use crate::heap::walk::{
+    ObjectDetails, ObjectPart, PoolId, Sink, StorageEntry, StorageId,
+};
 
 /// The types of one framework.
 pub(crate) trait Adapter {
-    /// Whether instances of a class of this name are its own. Asked once per class and walk, for
-    /// the class and each of its bases.
-    fn claims(&self, class: &ClassName) -> bool;
+    /// Whether this adapter handles instances of a class with this name. Called once per class and
+    /// walk, for the class and each of its bases.
+    fn claims(&self, class: &QualifiedName) -> bool;
+
+    /// Whether instances of classes that come from its own are its own, too.
+    fn claims_subclasses(&self) -> bool {
+        true
+    }
 
     /// Reports what `object` holds; an error says what could not be read. Earlier reports stay.
     ///
@@ -41,7 +49,7 @@ pub(crate) struct Unread(pub(crate) &'static str);
 
 /// What a class is called, as it says itself: `torch` and `Tensor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ClassName {
+pub(crate) struct QualifiedName {
     /// `torch.nn.parameter`; empty where it has none.
     pub(crate) module: String,
     /// `Parameter`
@@ -49,8 +57,13 @@ pub(crate) struct ClassName {
 }
 
 /// The adapters of one walk: of frameworks that are imported, made anew, so that one may keep what it
-/// learns as long as the walk goes on. `reads_graph` allows torch's to read its autograd graph.
-pub(crate) fn all<'s>(section: &'s Section<'s>, reads_graph: bool) -> Vec<Box<dyn Adapter + 's>> {
+/// learns as long as the walk goes on. `reads_graph` allows torch's to read its autograd graph;
+/// `is_listed`: the walk has a list of all that Python's garbage collector tracks.
+pub(crate) fn all<'s>(
+    section: &'s Section<'s>,
+    reads_graph: bool,
+    is_listed: bool,
+) -> Vec<Box<dyn Adapter + 's>> {
     let mut adapters: Vec<Box<dyn Adapter + 's>> = vec![
         Box::new(sim::Sim),
         Box::new(jax::Jax),
@@ -59,7 +72,8 @@ pub(crate) fn all<'s>(section: &'s Section<'s>, reads_graph: bool) -> Vec<Box<dy
         Box::new(tensorflow::TensorFlow),
         Box::new(pools::Pools),
         Box::new(buffers::Buffers::default()),
-        Box::new(shared_memory::SharedMemory),
+        Box::new(collections::Collections::new(is_listed)),
+        Box::new(shared_memory::SharedMemoryAdapter),
     ];
     if let Some(numpy) = numpy::NumPy::of_imported(section) {
         adapters.push(Box::new(numpy));

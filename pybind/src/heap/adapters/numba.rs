@@ -1,11 +1,11 @@
 //! Numba's device arrays. Their classes are written in Python: only attributes of their instances
 //! are read.
 
-use gpumem_heap::Category;
+use gpumem_heap::TensorCategory;
 use gpumem_model::units::Bytes;
 
-use super::arrays::{self, Block};
-use super::{Adapter, ClassName, Sink, Unread};
+use super::arrays::{self, ArrayMemory};
+use super::{Adapter, QualifiedName, Sink, Unread};
 use crate::heap::still::Object;
 
 /// How many pointers may stand between an array and the memory that was allocated.
@@ -14,7 +14,7 @@ const MAX_POINTERS: usize = 8;
 pub(super) struct Numba;
 
 impl Adapter for Numba {
-    fn claims(&self, class: &ClassName) -> bool {
+    fn claims(&self, class: &QualifiedName) -> bool {
         class.module.ends_with("cudadrv.devicearray") && class.name == "DeviceNDArrayBase"
     }
 
@@ -24,7 +24,7 @@ impl Adapter for Numba {
         arrays::describe(
             dtype.as_ref().and_then(arrays::numpy_dtype),
             shape.as_ref().and_then(arrays::lengths),
-            Category::Array,
+            TensorCategory::Array,
             sink,
         );
         let Some(memory) = allocated(array) else {
@@ -33,7 +33,7 @@ impl Adapter for Numba {
         let Some(size) = memory.attribute("size").and_then(|size| size.number()) else {
             return Ok(());
         };
-        let block = Block {
+        let block = ArrayMemory {
             device: device(&memory),
             address: memory.address(),
             n_bytes: Bytes::new(size),

@@ -1,4 +1,4 @@
-//! `numpy`'s arrays: each has a block of its own, or shows a part of what its base has.
+//! `numpy`'s arrays: each owns a block or is a view of its base.
 //!
 //! Its C interface fixes where the fields of an array lie, from numpy 1 on. They are read from
 //! there: the attribute that tells of the bytes, `__array_interface__`, may run Python code.
@@ -13,12 +13,12 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::rc::Rc;
 
-use gpumem_heap::{Category, Step};
+use gpumem_heap::{Step, TensorCategory};
 use gpumem_model::units::Bytes;
 use pyo3::ffi;
 
-use super::arrays::{self, Block};
-use super::{Adapter, ClassName, Sink, Unread, buffers};
+use super::arrays::{self, ArrayMemory};
+use super::{Adapter, QualifiedName, Sink, Unread, buffers};
 use crate::heap::still::{Getter, Object, Section};
 
 /// The host, as people write it.
@@ -29,7 +29,7 @@ const OWNS_DATA: c_int = 4;
 
 /// `PyArrayObject_fields`, as far as it is read.
 #[repr(C)]
-struct Fields {
+struct ArrayFields {
     head: ffi::PyObject,
     data: *mut c_void,
     n_dimensions: c_int,
@@ -46,7 +46,7 @@ pub(super) struct NumPy {
     n_dimensions: Getter,
     base: Getter,
     dtype: Getter,
-    /// Whether the fields lie where they are expected: of the first array numpy is asked, too.
+    /// Whether the fields have the expected offsets, as checked against numpy for the first array.
     is_known: Cell<Option<bool>>,
     dtypes: RefCell<HashMap<usize, Rc<Dtype>>>,
 }
@@ -74,9 +74,9 @@ impl NumPy {
     }
 
     /// None where they lie elsewhere than is known here.
-    fn fields<'a>(&self, array: &'a Object<'_>) -> Option<&'a Fields> {
+    fn fields<'a>(&self, array: &'a Object<'_>) -> Option<&'a ArrayFields> {
         // SAFETY: an array is at least as large as in numpy 1.0, and lives as long as the section.
-        let fields = unsafe { &*array.as_ptr().cast::<Fields>() };
+        let fields = unsafe { &*array.as_ptr().cast::<ArrayFields>() };
         let is_known = self.is_known.get();
         let is_known = is_known.unwrap_or_else(|| self.agrees(array, fields).is_some());
         self.is_known.set(Some(is_known));
@@ -84,7 +84,7 @@ impl NumPy {
     }
 
     /// Whether numpy says the same of an array as its fields do.
-    fn agrees(&self, array: &Object<'_>, fields: &Fields) -> Option<()> {
+    fn agrees(&self, array: &Object<'_>, fields: &ArrayFields) -> Option<()> {
         let n_dimensions = self.n_dimensions.get(array)?.number()?;
         let base = self.base.get(array)?;
         let is_base = base.is_none() && fields.base.is_null() || base.as_ptr() == fields.base;
@@ -115,7 +115,12 @@ impl NumPy {
         if is_small && fields.base.is_null() && !dtype.is_object {
             return Some(());
         }
-        arrays::describe(dtype.name.clone(), shape(fields), Category::Array, sink);
+        arrays::describe(
+            dtype.name.clone(),
+            shape(fields),
+            TensorCategory::Array,
+            sink,
+        );
         if let Some(base) = NonNull::new(fields.base) {
             // SAFETY: the array keeps its base.
             let base = unsafe { section.borrowed(base.as_ptr()) };
@@ -133,18 +138,18 @@ impl NumPy {
 }
 
 impl Adapter for NumPy {
-    fn claims(&self, class: &ClassName) -> bool {
+    fn claims(&self, class: &QualifiedName) -> bool {
         class.module == "numpy" && class.name == "ndarray"
     }
 
     fn look(&self, object: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Result<(), Unread> {
-        let told = self.array(object, sink);
-        told.ok_or(Unread("the memory of a NumPy array"))
+        let array = self.array(object, sink);
+        array.ok_or(Unread("the memory of a NumPy array"))
     }
 }
 
 /// The lengths of an array.
-fn shape(fields: &Fields) -> Option<Vec<u64>> {
+fn shape(fields: &ArrayFields) -> Option<Vec<u64>> {
     let n = usize::try_from(fields.n_dimensions).ok()?;
     if n == 0 || fields.dimensions.is_null() {
         return Some(Vec::new());
@@ -159,7 +164,7 @@ fn shape(fields: &Fields) -> Option<Vec<u64>> {
 /// made, and nobody can tell how large that is: as large as what shows it.
 fn show(
     array: &Object<'_>,
-    fields: &Fields,
+    fields: &ArrayFields,
     n_bytes: Bytes,
     base: &Object<'_>,
     dtype: &Dtype,
@@ -172,8 +177,14 @@ fn show(
     }
 }
 
-fn hold(fields: &Fields, n_bytes: Bytes, owner: usize, dtype: &Dtype, sink: &mut Sink<'_, '_, '_>) {
-    let block = Block {
+fn hold(
+    fields: &ArrayFields,
+    n_bytes: Bytes,
+    owner: usize,
+    dtype: &Dtype,
+    sink: &mut Sink<'_, '_, '_>,
+) {
+    let block = ArrayMemory {
         device: HOST.to_owned(),
         address: fields.data as usize,
         n_bytes,
@@ -185,11 +196,11 @@ fn hold(fields: &Fields, n_bytes: Bytes, owner: usize, dtype: &Dtype, sink: &mut
 
 /// The objects in an array of objects that has its own block: numpy does not tell Python's garbage
 /// collector of them.
-fn elements(fields: &Fields, n_bytes: Bytes, sink: &mut Sink<'_, '_, '_>) {
+fn elements(fields: &ArrayFields, n_bytes: Bytes, sink: &mut Sink<'_, '_, '_>) {
     let n = n_bytes.get() as usize / size_of::<*mut ffi::PyObject>();
     let first = fields.data.cast::<*mut ffi::PyObject>();
-    // SAFETY: a block of so many references, each to a live object or null; they lie side by side
-    // in any order of the dimensions.
+    // SAFETY: a block of `n` references, each to a live object or null. They are contiguous in any
+    // order of the dimensions.
     let items = (0..n).map(|idx| unsafe { first.add(idx).read_unaligned() });
     sink.items(items);
 }

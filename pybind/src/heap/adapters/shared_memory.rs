@@ -2,14 +2,14 @@
 
 use gpumem_model::units::Bytes;
 
-use super::arrays::{self, Block};
-use super::{Adapter, ClassName, Sink, Unread};
+use super::arrays::{self, ArrayMemory};
+use super::{Adapter, QualifiedName, Sink, Unread};
 use crate::heap::still::Object;
 
-pub(super) struct SharedMemory;
+pub(super) struct SharedMemoryAdapter;
 
-impl Adapter for SharedMemory {
-    fn claims(&self, class: &ClassName) -> bool {
+impl Adapter for SharedMemoryAdapter {
+    fn claims(&self, class: &QualifiedName) -> bool {
         class.module == "multiprocessing.shared_memory" && class.name == "SharedMemory"
     }
 
@@ -19,7 +19,7 @@ impl Adapter for SharedMemory {
             return Ok(());
         };
         let n_bytes = object.attribute("_size").and_then(|size| size.number());
-        let block = Block {
+        let block = ArrayMemory {
             device: "host".to_owned(),
             address: mapped.address(),
             n_bytes: Bytes::new(n_bytes.ok_or(Unread("the size of a SharedMemory"))?),

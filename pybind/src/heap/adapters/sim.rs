@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use gpumem_heap::{Category, Step};
+use gpumem_heap::{Step, TensorCategory};
 
-use super::{Adapter, ClassName, Details, Part, Sink, StorageId, Unread};
+use super::{Adapter, ObjectDetails, ObjectPart, QualifiedName, Sink, StorageId, Unread};
 use crate::heap::still::Object;
-use crate::machine::sim::{Gradient, Leaf, Node, Storage, Tensor};
+use crate::machine::sim::{Gradient, GraphNode, Leaf, SimStorage, Tensor};
 
 pub(super) struct Sim;
 
 impl Adapter for Sim {
-    fn claims(&self, class: &ClassName) -> bool {
+    fn claims(&self, class: &QualifiedName) -> bool {
         class.module == "gpumem.sim" && class.name == "Tensor"
     }
 
@@ -27,11 +27,11 @@ fn look(tensor: &Tensor, sink: &mut Sink<'_, '_, '_>) {
     let own = sink.own();
     let is_leaf = matches!(tensor.gradient, Some(Gradient::Leaf(_)));
     let category = if is_leaf {
-        Category::Parameter
+        TensorCategory::Parameter
     } else {
-        Category::Tensor
+        TensorCategory::Tensor
     };
-    sink.describe(own, Details::of(category));
+    sink.describe(own, ObjectDetails::with_category(category));
     storage(sink, own, &tensor.storage, Step::Within);
     if let Some(gradient) = &tensor.gradient {
         graph(sink, own, gradient);
@@ -39,7 +39,7 @@ fn look(tensor: &Tensor, sink: &mut Sink<'_, '_, '_>) {
 }
 
 /// The graph from `start` on, each of its parts once.
-fn graph(sink: &mut Sink<'_, '_, '_>, own: Part, start: &Gradient) {
+fn graph(sink: &mut Sink<'_, '_, '_>, own: ObjectPart, start: &Gradient) {
     let mut open = vec![(own, start, Step::attribute("grad_fn"))];
     while let Some((from, gradient, step)) = open.pop() {
         match gradient {
@@ -48,7 +48,10 @@ fn graph(sink: &mut Sink<'_, '_, '_>, own: Part, start: &Gradient) {
                 let address = Arc::as_ptr(it) as usize;
                 let (part, is_new) = sink.part(from, address, step);
                 if is_new {
-                    sink.describe(part, Details::named("AccumulateGrad", Category::Graph));
+                    sink.describe(
+                        part,
+                        ObjectDetails::named("AccumulateGrad", TensorCategory::Graph),
+                    );
                     leaf(sink, part, it);
                 }
             }
@@ -56,7 +59,7 @@ fn graph(sink: &mut Sink<'_, '_, '_>, own: Part, start: &Gradient) {
                 let address = Arc::as_ptr(node) as usize;
                 let (part, is_new) = sink.part(from, address, step);
                 if is_new {
-                    sink.describe(part, Details::named(node.op(), Category::Graph));
+                    sink.describe(part, ObjectDetails::named(node.op(), TensorCategory::Graph));
                     saved(sink, part, node);
                     for (idx, input) in node.inputs().iter().enumerate() {
                         let step = Step::attribute(&format!("next_functions[{idx}]"));
@@ -69,24 +72,27 @@ fn graph(sink: &mut Sink<'_, '_, '_>, own: Part, start: &Gradient) {
 }
 
 /// A tensor that collects a gradient.
-fn leaf(sink: &mut Sink<'_, '_, '_>, part: Part, leaf: &Leaf) {
+fn leaf(sink: &mut Sink<'_, '_, '_>, part: ObjectPart, leaf: &Leaf) {
     storage(sink, part, leaf.storage(), Step::Within);
     if let Some(grad) = leaf.grad() {
         let step = Step::attribute("grad");
         let (gradient, _) = sink.part(part, Arc::as_ptr(&grad) as usize, step);
-        sink.describe(gradient, Details::named("Tensor", Category::Gradient));
+        sink.describe(
+            gradient,
+            ObjectDetails::named("Tensor", TensorCategory::Gradient),
+        );
         storage(sink, gradient, &grad, Step::Within);
     }
 }
 
-fn saved(sink: &mut Sink<'_, '_, '_>, part: Part, node: &Node) {
+fn saved(sink: &mut Sink<'_, '_, '_>, part: ObjectPart, node: &GraphNode) {
     for kept in &node.saved() {
         storage(sink, part, kept, Step::Saved(None));
     }
 }
 
-fn storage(sink: &mut Sink<'_, '_, '_>, from: Part, storage: &Arc<Storage>, step: Step) {
-    let told = super::Storage {
+fn storage(sink: &mut Sink<'_, '_, '_>, from: ObjectPart, storage: &Arc<SimStorage>, step: Step) {
+    let entry = super::StorageEntry {
         id: StorageId {
             now: storage.id(),
             over_time: storage.id(),
@@ -95,5 +101,5 @@ fn storage(sink: &mut Sink<'_, '_, '_>, from: Part, storage: &Arc<Storage>, step
         n_bytes: storage.n_bytes(),
         address: None,
     };
-    sink.storage(from, told, step);
+    sink.storage(from, entry, step);
 }

@@ -1,15 +1,15 @@
 //! TensorFlow's eager tensors and variables.
 //!
-//! Where its bytes are, a tensor tells as `DLPack`. Of a GPU's that waits for everything that is under
-//! way there: it is not asked, and two that share a buffer of a GPU count twice. Of what has no
-//! plain numbers, asking ends the process.
+//! A tensor gives the address of its bytes through `DLPack`. On a GPU the call would wait for all
+//! work in progress, so it is not made, and two tensors that share a buffer there count twice. On a
+//! tensor without plain numbers the call would end the process.
 #![expect(unsafe_code, reason = "the pointer inside a capsule")]
 
-use gpumem_heap::Category;
+use gpumem_heap::TensorCategory;
 use gpumem_model::units::Bytes;
 
-use super::arrays::{self, Block};
-use super::{Adapter, ClassName, Sink, Unread};
+use super::arrays::{self, ArrayMemory};
+use super::{Adapter, QualifiedName, Sink, Unread};
 use crate::heap::still::Object;
 
 /// The host, as people write it.
@@ -48,7 +48,7 @@ fn element(number: u64) -> Option<(&'static str, u64)> {
 }
 
 impl Adapter for TensorFlow {
-    fn claims(&self, class: &ClassName) -> bool {
+    fn claims(&self, class: &QualifiedName) -> bool {
         matches!(
             (class.module.as_str(), class.name.as_str()),
             ("tensorflow.python.framework.ops", "EagerTensor")
@@ -71,7 +71,7 @@ impl Adapter for TensorFlow {
 fn tensor(tensor: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Option<()> {
     let number = tensor.call("_datatype_enum")?.number()?;
     let shape = arrays::lengths(&tensor.call("_shape_tuple")?);
-    hold(tensor, number, shape, Category::Tensor, sink)
+    hold(tensor, number, shape, TensorCategory::Tensor, sink)
 }
 
 /// Its bytes are behind a handle, which has no size: shape and type say it.
@@ -81,7 +81,7 @@ fn variable(variable: &Object<'_>, handle: &Object<'_>, sink: &mut Sink<'_, '_, 
     let dtype = variable.attribute("_dtype");
     let number = dtype.and_then(|dtype| dtype.call("_type_enum")?.number());
     let number = number.unwrap_or(0);
-    hold(handle, number, shape, Category::Parameter, sink)
+    hold(handle, number, shape, TensorCategory::Parameter, sink)
 }
 
 /// `tensor` has the bytes, though another object may be the one that is looked at.
@@ -89,7 +89,7 @@ fn hold(
     tensor: &Object<'_>,
     number: u64,
     shape: Option<Vec<u64>>,
-    category: Category,
+    category: TensorCategory,
     sink: &mut Sink<'_, '_, '_>,
 ) -> Option<()> {
     let Some((dtype, element_bytes)) = element(number) else {
@@ -98,9 +98,9 @@ fn hold(
     let n_elements = shape.as_ref().map_or(0, |shape| shape.iter().product());
     arrays::describe(Some(dtype.to_owned()), shape, category, sink);
     let device = label(&tensor.read("backing_device")?.text()?);
-    let is_read = category == Category::Tensor && device == HOST;
+    let is_read = category == TensorCategory::Tensor && device == HOST;
     let address = is_read.then(|| address(tensor)).flatten();
-    let block = Block {
+    let block = ArrayMemory {
         device,
         address: address.unwrap_or(tensor.address()),
         n_bytes: Bytes::new(element_bytes.saturating_mul(n_elements)),
@@ -113,7 +113,7 @@ fn hold(
     Some(())
 }
 
-/// Of the first byte of a tensor of numbers on the host. Nothing is copied.
+/// The address of the first byte of a numeric tensor on the host. Nothing is copied.
 fn address(tensor: &Object<'_>) -> Option<usize> {
     let modules = tensor.section().modules()?;
     let module = modules.get("tensorflow.python._pywrap_tfe")?.globals()?;

@@ -20,7 +20,7 @@ fn slow_allowance() -> Duration {
     patience()
 }
 
-struct Budget {
+struct LookBudget {
     began: Instant,
     spent: Duration,
     spent_on_slow: Duration,
@@ -28,9 +28,9 @@ struct Budget {
     latest_answer: Duration,
 }
 
-static BUDGET: LazyLock<Mutex<Budget>> = LazyLock::new(|| Mutex::new(Budget::begin()));
+static BUDGET: LazyLock<Mutex<LookBudget>> = LazyLock::new(|| Mutex::new(LookBudget::begin()));
 
-impl Budget {
+impl LookBudget {
     fn begin() -> Self {
         Self {
             began: Instant::now(),
@@ -47,12 +47,12 @@ impl Budget {
 
 /// A session begins.
 pub(crate) fn begin() {
-    *Budget::locked() = Budget::begin();
+    *LookBudget::locked() = LookBudget::begin();
 }
 
 /// A look took so much.
 pub(super) fn spend(time: Duration) {
-    let mut budget = Budget::locked();
+    let mut budget = LookBudget::locked();
     budget.spent += time;
     if time > SLOW {
         budget.spent_on_slow += time;
@@ -61,27 +61,27 @@ pub(super) fn spend(time: Duration) {
 
 /// The look of an earlier run was waited for that long.
 pub(crate) fn spend_waiting(time: Duration) {
-    Budget::locked().spent += time;
+    LookBudget::locked().spent += time;
 }
 
 /// As if looks had taken all of their time for an hour to come.
 #[cfg(feature = "testing")]
 #[pyo3::pyfunction]
 pub(crate) fn use_up_looks() {
-    Budget::locked().spent = allowance() + Duration::from_secs(3600) / SHARE;
+    LookBudget::locked().spent = allowance() + Duration::from_secs(3600) / SHARE;
 }
 
 /// Time from the copy to its answer.
 pub(super) fn answered_after(time: Duration) {
-    Budget::locked().latest_answer = time;
+    LookBudget::locked().latest_answer = time;
 }
 
 /// How long the latest answer took.
 pub(super) fn latest_answer() -> Duration {
-    Budget::locked().latest_answer
+    LookBudget::locked().latest_answer
 }
 
-/// Whether there is time for a look that nobody asked for: after a slow one there is none for a while.
+/// Whether an automatic look may run now: after a slow one there is a pause.
 pub(crate) fn is_due() -> bool {
     let is_due = is_left();
     if !is_due {
@@ -92,7 +92,7 @@ pub(crate) fn is_due() -> bool {
 
 /// Whether a look may be waited for.
 pub(crate) fn is_left() -> bool {
-    let budget = Budget::locked();
+    let budget = LookBudget::locked();
     let share = budget.began.elapsed() / SHARE;
     budget.spent <= allowance() + share && budget.spent_on_slow <= slow_allowance() + share
 }

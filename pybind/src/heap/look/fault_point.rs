@@ -1,6 +1,6 @@
 //! Where the process of a look can fail.
 
-/// The points in the order in which the process comes by.
+/// The points in the order in which the process reaches them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 #[cfg_attr(
@@ -14,7 +14,7 @@ pub(crate) enum FaultPoint {
     ReadySent,
     RootsFound,
     HeapWalked,
-    AdaptersAsked,
+    AdaptersQueried,
     AnswerFound,
     HalfSent,
     AnswerSent,

@@ -24,7 +24,7 @@ const POINTS: [FaultPoint; 10] = [
     FaultPoint::ReadySent,
     FaultPoint::RootsFound,
     FaultPoint::HeapWalked,
-    FaultPoint::AdaptersAsked,
+    FaultPoint::AdaptersQueried,
     FaultPoint::AnswerFound,
     FaultPoint::HalfSent,
     FaultPoint::AnswerSent,
@@ -138,7 +138,7 @@ pub(crate) fn fork_and_read(py: Python<'_>, address: usize, n_bytes: usize, time
             process::leave();
         }
         let mut status = 1;
-        // SAFETY: a child of this thread, which nobody else waits for.
+        // SAFETY: a child of this thread that only this code waits for.
         unsafe { libc::waitpid(pid, &raw mut status, 0) };
         u32::from(status == 0)
     };

@@ -4,19 +4,19 @@
 //! Nothing else may run: no thread of the user's, no backward pass of torch's, whose engine frees
 //! tensors without the GIL. Little is looked at, for this is the user's time; and few nodes of
 //! torch's graphs, because each leaves a wrapper behind that lives as long as the node, and many
-//! of them overflow the stack of whoever frees the graph.
+//! of them overflow the stack when the graph is freed.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use gpumem_heap::Found;
+use gpumem_heap::HeapSearchResult;
 use gpumem_model::units::Bytes;
 use pyo3::prelude::*;
 
 use super::{Question, headroom, job, patience};
-use crate::heap::adapters::own::Registered;
+use crate::heap::adapters::registered::Registered;
 use crate::heap::still::Section;
-use crate::heap::walk::{self, Here, Limits, Places, Search, other_threads};
+use crate::heap::walk::{self, LocalBackend, Places, Search, WalkLimits, other_threads};
 
 /// Set by a test: no copy is made.
 static IS_ORDERED: AtomicBool = AtomicBool::new(false);
@@ -74,13 +74,13 @@ pub(super) fn look(
     places: &Places<'_>,
     question: &Question,
     registered: &[Registered<'_>],
-) -> Result<Found, String> {
+) -> Result<HeapSearchResult, String> {
     if let Some(left) = headroom::left().filter(|left| *left < ROOM) {
         return Err(format!("only {left} of host memory are left"));
     }
     let search = job::search_of(question);
     let search = Search {
-        limits: Limits {
+        limits: WalkLimits {
             until: Instant::now() + question.walk_time.min(time()),
             n_nodes: MAX_NODES,
         },
@@ -95,7 +95,7 @@ pub(super) fn look(
         walk::find(py, places, search, registered)
     };
     let walked = walked.map_err(|error| error.to_string())?;
-    let walked = walked.asked(py, &mut Here { registered });
+    let walked = walked.complete(py, &mut LocalBackend { registered });
     Ok(py.detach(|| {
         let held_by = walked.graph.by_preferred_name();
         let mut found = job::work_out(walked, question).0;

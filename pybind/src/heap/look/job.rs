@@ -4,7 +4,7 @@ use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::time::Instant;
 
-use gpumem_heap::{Asked, Found, HeapAnalysis as Analysis, ObjectGraph};
+use gpumem_heap::{HeapAnalysis as Analysis, HeapSearchResult, ObjectGraph, OutlivedQuery};
 use gpumem_wire as wire;
 use pyo3::prelude::*;
 
@@ -12,8 +12,10 @@ use super::message::{self, Questions, Tag};
 use super::process::{self, Link};
 use super::serve::ANSWER_WITHIN;
 use super::{FaultPoint, Question, Reach, faults};
-use crate::heap::adapters::own::Registered;
-use crate::heap::walk::{self, Asker, Extent, Limits, Places, Search, Told, WalkedMemory};
+use crate::heap::adapters::registered::Registered;
+use crate::heap::walk::{
+    self, Answers, Places, QueryBackend, Search, WalkExtent, WalkLimits, WalkedMemory,
+};
 
 /// The most objects, parts and storages that a search visits.
 const MAX_NODES: usize = 50_000_000;
@@ -30,15 +32,15 @@ pub(super) fn run_in_child(
     faults::at(FaultPoint::MallocProbed);
     message::send(link, Tag::Ready, &[]);
     faults::at(FaultPoint::ReadySent);
-    let mut asker = ByLine { link };
-    // A panic prints nothing: nobody is there to read it.
+    let mut backend = RemoteBackend { link };
+    // A panic prints nothing in the copy.
     panic::set_hook(Box::new(|_| {}));
     let looked = panic::catch_unwind(AssertUnwindSafe(|| {
         let search = Search {
             is_copy: true,
             ..search_of(question)
         };
-        answer(py, places, question, search, registered, &mut asker)
+        answer(py, places, question, search, registered, &mut backend)
     }));
     match looked {
         Ok(Ok((found, touched))) => {
@@ -74,11 +76,11 @@ fn report(link: &Link, touched: &WalkedMemory) {
 pub(super) fn search_of(question: &Question) -> Search {
     Search {
         extent: if question.reach == Reach::All {
-            Extent::Everything
+            WalkExtent::Everything
         } else {
-            Extent::Names
+            WalkExtent::Names
         },
-        limits: Limits {
+        limits: WalkLimits {
             until: Instant::now() + question.walk_time,
             n_nodes: MAX_NODES,
         },
@@ -94,21 +96,21 @@ fn answer(
     question: &Question,
     search: Search,
     registered: &[Registered<'_>],
-    asker: &mut dyn Asker,
-) -> PyResult<(Found, WalkedMemory)> {
-    let mut walked = walk::find(py, places, search, registered)?.asked(py, asker);
-    faults::at(FaultPoint::AdaptersAsked);
+    backend: &mut dyn QueryBackend,
+) -> PyResult<(HeapSearchResult, WalkedMemory)> {
+    let mut walked = walk::find(py, places, search, registered)?.complete(py, backend);
+    faults::at(FaultPoint::AdaptersQueried);
     let mut touched = mem::take(&mut walked.touched);
     let held_by = walked.graph.by_preferred_name();
     let (mut found, hides) = work_out(walked, question);
     if hides && question.reach == Reach::NamesOrAll {
         let further = Search {
-            extent: Extent::Everything,
+            extent: WalkExtent::Everything,
             ..search
         };
-        let mut walked = walk::find(py, places, further, registered)?.asked(py, asker);
+        let mut walked = walk::find(py, places, further, registered)?.complete(py, backend);
         touched = mem::take(&mut walked.touched);
-        // What was cut short tells less than what is known.
+        // A search that was cut short knows less than the first one.
         if !walked.graph.is_cut() {
             found = work_out(walked, question).0;
         }
@@ -118,8 +120,8 @@ fn answer(
 }
 
 /// Who holds what, and whether names leave growth unexplained.
-pub(super) fn work_out(walked: walk::Found, question: &Question) -> (Found, bool) {
-    let walk::Found {
+pub(super) fn work_out(walked: walk::WalkResult, question: &Question) -> (HeapSearchResult, bool) {
+    let walk::WalkResult {
         mut graph,
         n_objects,
         notes,
@@ -137,14 +139,14 @@ pub(super) fn work_out(walked: walk::Found, question: &Question) -> (Found, bool
         let grown = question.grown.as_ref();
         hides |= !graph.is_cut()
             && grown.is_some_and(|(device, by)| inventory.hides_on(device, *by, before));
-        let asked = Asked {
+        let earlier = OutlivedQuery {
             gone: &question.gone,
             is_collected: question.is_collected,
             is_kept: question.is_kept,
         };
-        hides |= analysis.outlived(&mut inventory, &mut holders, before, &asked);
+        hides |= analysis.outlived(&mut inventory, &mut holders, before, &earlier);
     }
-    let found = Found {
+    let found = HeapSearchResult {
         holders,
         inventory,
         held_by: Vec::new(),
@@ -165,31 +167,31 @@ fn account(graph: &mut ObjectGraph, question: &Question) {
     graph.find_graph_cycles();
 }
 
-/// Asks the original for what the copy cannot do.
-struct ByLine<'l> {
+/// Sends queries that the copy cannot answer to the original process.
+struct RemoteBackend<'l> {
     link: &'l Link,
 }
 
-impl Asker for ByLine<'_> {
+impl QueryBackend for RemoteBackend<'_> {
     fn ask(
         &mut self,
         _py: Python<'_>,
         objects: &[(Bound<'_, PyAny>, u8)],
         pools: &[walk::PoolId],
-    ) -> Told {
+    ) -> Answers {
         let object =
             |(object, adapter): &(Bound<'_, PyAny>, u8)| (object.as_ptr() as usize, *adapter);
         let questions = Questions {
             objects: objects.iter().map(object).collect(),
             pools: pools.to_vec(),
         };
-        message::send(self.link, Tag::Asked, &questions.to_bytes());
+        message::send(self.link, Tag::Questions, &questions.to_bytes());
         let until = Instant::now() + ANSWER_WITHIN;
-        let told = message::receive(self.link, &mut || self.link.wait_until(until));
-        let told = told.ok().and_then(|(tag, payload)| {
-            let told = message::told_from_bytes(&payload, &questions)?;
-            (tag == Tag::Told).then_some(told)
+        let reply = message::receive(self.link, &mut || self.link.wait_until(until));
+        let answers = reply.ok().and_then(|(tag, payload)| {
+            let answers = message::answers_from_bytes(&payload, &questions)?;
+            (tag == Tag::Answers).then_some(answers)
         });
-        told.unwrap_or_default()
+        answers.unwrap_or_default()
     }
 }

@@ -6,8 +6,8 @@
 use gpumem_model::units::Bytes;
 
 use super::process::{Link, Silence};
-use crate::heap::adapters::own::Held;
-use crate::heap::walk::{PoolId, Told};
+use crate::heap::adapters::registered::ReportedBytes;
+use crate::heap::walk::{Answers, PoolId};
 
 /// A longer one is not the answer of any look.
 const MAX_BYTES: usize = 64 << 20;
@@ -23,25 +23,25 @@ const MAGIC: u32 = 0x6c6f_6f6b;
 pub(super) enum Tag {
     /// The child works, and begins.
     Ready = 1,
-    /// What only the user's own process can tell.
-    Asked = 2,
-    /// That, for the child.
-    Told = 3,
-    /// What was found.
+    /// Queries that only the user's own process can answer.
+    Questions = 2,
+    /// The answers to them.
+    Answers = 3,
+    /// The result.
     Found = 4,
-    /// Why nothing was, in words.
+    /// Why there is no result.
     Failed = 5,
     /// The address at which the child needed memory that was left out of it.
     Lacks = 6,
-    /// What the next copy can do without: asked and answered.
+    /// What the next copy can do without: request and response.
     Survey = 7,
 }
 
 impl Tag {
     const ALL: [Self; 7] = [
         Self::Ready,
-        Self::Asked,
-        Self::Told,
+        Self::Questions,
+        Self::Answers,
         Self::Found,
         Self::Failed,
         Self::Lacks,
@@ -162,10 +162,10 @@ pub(super) fn numbers_from_bytes(bytes: &[u8]) -> Option<Vec<u64>> {
     rest.is_empty().then(|| numbers.collect())
 }
 
-/// What the original tells, for the line.
-pub(super) fn told_to_bytes(told: &Told) -> Vec<u8> {
+/// The answers of the original process as a payload.
+pub(super) fn answers_to_bytes(answers: &Answers) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for held in &told.objects {
+    for held in &answers.objects {
         number(&mut bytes, held.len() as u64);
         for held in held {
             text(&mut bytes, &held.device);
@@ -174,7 +174,7 @@ pub(super) fn told_to_bytes(told: &Told) -> Vec<u8> {
             number(&mut bytes, held.key.unwrap_or_default());
         }
     }
-    for free in &told.pools {
+    for free in &answers.pools {
         number(&mut bytes, free.len() as u64);
         for (device, n_bytes) in free {
             text(&mut bytes, device);
@@ -185,31 +185,31 @@ pub(super) fn told_to_bytes(told: &Told) -> Vec<u8> {
 }
 
 /// `questions` says how many entries there are.
-pub(super) fn told_from_bytes(bytes: &[u8], questions: &Questions) -> Option<Told> {
+pub(super) fn answers_from_bytes(bytes: &[u8], questions: &Questions) -> Option<Answers> {
     let rest = &mut &*bytes;
-    let mut told = Told::default();
+    let mut answers = Answers::default();
     for _ in &questions.objects {
         let mut entries = Vec::new();
         for _ in 0..take_number(rest)? {
             let device = take_text(rest)?;
             let n_bytes = Bytes::new(take_number(rest)?);
             let (has_key, key) = (take_number(rest)? != 0, take_number(rest)?);
-            entries.push(Held {
+            entries.push(ReportedBytes {
                 device,
                 n_bytes,
                 key: has_key.then_some(key),
             });
         }
-        told.objects.push(entries);
+        answers.objects.push(entries);
     }
     for _ in &questions.pools {
         let mut entries = Vec::new();
         for _ in 0..take_number(rest)? {
             entries.push((take_text(rest)?, Bytes::new(take_number(rest)?)));
         }
-        told.pools.push(entries);
+        answers.pools.push(entries);
     }
-    rest.is_empty().then_some(told)
+    rest.is_empty().then_some(answers)
 }
 
 fn number(bytes: &mut Vec<u8>, number: u64) {

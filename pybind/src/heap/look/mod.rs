@@ -30,17 +30,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use gpumem_heap as heap;
-use gpumem_heap::{Found, Inventory};
+use gpumem_heap::{HeapSearchResult, Inventory};
 use gpumem_model::holders::Allocated;
 use gpumem_model::units::Bytes;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
-use crate::base::cpu_time;
 use crate::base::modules::imported;
-use crate::heap::adapters::own::{self, Asks, Registered};
+use crate::base::{cpu_time, gil};
 use crate::heap::adapters::pools;
-use crate::heap::walk::{Places, Told};
+use crate::heap::adapters::registered::{self, Asks, Registered};
+use crate::heap::walk::{Answers, Places};
 #[cfg(feature = "testing")]
 pub(crate) use budget::use_up_looks;
 pub(crate) use budget::{begin as begin_budget, is_due, is_left, spend_waiting};
@@ -52,7 +52,7 @@ pub(crate) use faults::{fail_look, fork_and_read, slow_copies};
 pub(crate) use in_process::{look_in_process, looks_under_way};
 use message::Questions;
 pub(crate) use no_answer::NoAnswer;
-use serve::{Event, Turn};
+use serve::{CopyEvent, CopyTurn};
 pub(crate) use tries::{_looks, Tries};
 
 /// How far a look goes.
@@ -60,7 +60,7 @@ pub(crate) use tries::{_looks, Tries};
 pub(crate) enum Reach {
     /// What has a name.
     Names,
-    /// Everything, if names do not explain most of what a device has more than before.
+    /// Everything, if names do not explain most of a device's growth.
     NamesOrAll,
     /// Everything: libraries, cyclic garbage, what nothing leads to.
     All,
@@ -69,28 +69,28 @@ pub(crate) enum Reach {
 /// Who waits for the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Urgency {
-    /// Nobody: a run has ended, and there is time for a look.
+    /// No one waits: a run has ended, and there is time for a look.
     AfterRun,
     /// An error that is about to be shown.
     Error,
     /// The user's own query.
-    Asked,
+    Query,
 }
 
-/// What is asked.
+/// What a look has to find.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Question {
     pub(crate) reach: Reach,
-    /// What the answer tells one by one.
-    pub(crate) limits: heap::Limits,
+    /// Which holders the answer lists one by one.
+    pub(crate) limits: heap::HolderLimits,
     /// What the allocators of each device have handed out.
     pub(crate) allocated: Vec<(String, Allocated)>,
     /// A device that no allocator accounts for, and by how much it grew in the run.
     pub(crate) grown: Option<(String, Bytes)>,
-    /// The look that this one is held against.
+    /// The look to compare with.
     pub(crate) before: Option<Arc<Inventory>>,
-    /// Variables that it found, and that are gone since.
+    /// Variables that it found and that have since been deleted.
     pub(crate) gone: Vec<String>,
     /// The levels did not fall by what those held.
     pub(crate) is_kept: bool,
@@ -117,7 +117,7 @@ impl Question {
     pub(crate) fn new(py: Python<'_>, reach: Reach, urgency: Urgency) -> Self {
         Self {
             reach,
-            limits: heap::Limits::default(),
+            limits: heap::HolderLimits::default(),
             allocated: Vec::new(),
             grown: None,
             before: None,
@@ -138,11 +138,11 @@ impl Question {
         match self.urgency {
             Urgency::AfterRun => moment(),
             Urgency::Error => patience(),
-            Urgency::Asked => self.walk_time,
+            Urgency::Query => self.walk_time,
         }
     }
 
-    /// The one to try next, if a look in vain tells of one.
+    /// The next question to try after a failed look, if there is one.
     pub(crate) fn after(&self, missed: &NoAnswer) -> Option<Self> {
         match missed {
             NoAnswer::LacksMemory if self.leaves_out => Some(Self {
@@ -162,7 +162,7 @@ impl Question {
 
 /// The garbage collector frees cyclic garbage by itself.
 fn is_collected(py: Python<'_>) -> bool {
-    let asked = || -> PyResult<bool> {
+    let query = || -> PyResult<bool> {
         let Some(gc) = imported(py, "gc")? else {
             return Ok(true);
         };
@@ -170,28 +170,28 @@ fn is_collected(py: Python<'_>) -> bool {
         let threshold = gc.call_method0("get_threshold")?.get_item(0)?;
         Ok(is_on && threshold.is_truthy()?)
     };
-    asked().unwrap_or(true)
+    query().unwrap_or(true)
 }
 
 /// What a look came to, or why to nothing.
-pub(crate) type Outcome = Result<Found, NoAnswer>;
+pub(crate) type LookResult = Result<HeapSearchResult, NoAnswer>;
 
 /// A look that is under way. One that is dropped is ended.
 pub(crate) struct Look {
-    state: State,
+    state: LookState,
 }
 
-enum State {
+enum LookState {
     Child {
-        events: Receiver<Event>,
+        events: Receiver<CopyEvent>,
         /// The thread that serves the child ends it when this is gone.
         _wanted: Arc<()>,
     },
-    Over(Option<Outcome>),
+    Over(Option<LookResult>),
 }
 
-/// A child that says nothing for so long has no time on this machine; one that hangs is found out
-/// earlier.
+/// How long to wait for a child's first message. A busy machine may delay it; a hanging child is
+/// found earlier.
 const READY_WITHIN: Duration = Duration::from_millis(250);
 
 /// The most child processes for one look.
@@ -207,6 +207,9 @@ impl Look {
         shells: &[Bound<'_, PyAny>],
         question: &Question,
     ) -> Result<Self, NoAnswer> {
+        if !gil::is_there() {
+            return Err(NoAnswer::NoGil);
+        }
         let looking = Looking::begin()?;
         let before = cpu_time::spent();
         let places = Places::of_shells(py, shells, question.thread);
@@ -222,7 +225,7 @@ impl Look {
     }
 
     fn begun(py: Python<'_>, places: &Places<'_>, question: &Question) -> Result<Self, NoAnswer> {
-        let registered = own::registered(py, question.asks);
+        let registered = registered::registered(py, question.asks);
         if in_process::is_ordered() {
             let found = in_process::look(py, places, question, &registered)?;
             return Ok(Self::over(Ok(found)));
@@ -230,10 +233,10 @@ impl Look {
         if question.urgency == Urgency::AfterRun && process::has_many_mappings() {
             return Err(NoAnswer::ManyMappings);
         }
-        let turn = py.detach(|| Turn::take(question.patience()));
+        let turn = py.detach(|| CopyTurn::take(question.patience()));
         let turn = Arc::new(turn.ok_or(NoAnswer::Busy)?);
         let room = headroom::check()?;
-        let registered = own::registered(py, question.asks);
+        let registered = registered::registered(py, question.asks);
         let until = Instant::now() + question.walk_time + REST_TIME;
         let mut missed = NoAnswer::Busy;
         for _ in 0..MAX_CHILDREN {
@@ -257,63 +260,63 @@ impl Look {
             let mut events =
                 serve::start(child, until, Arc::clone(&turn), Arc::downgrade(&wanted))?;
             let first = if registered.is_empty() {
-                first_word(py, &mut events)
+                first_event(py, &mut events)
             } else {
                 let patience = question.patience().max(patience());
-                first_words_kept_still(py, &mut events, &registered, patience)
+                first_event_with_gil(py, &mut events, &registered, patience)
             };
             match first {
-                First::Working => {
+                FirstEvent::Working => {
                     return Ok(Self {
-                        state: State::Child {
+                        state: LookState::Child {
                             events,
                             _wanted: wanted,
                         },
                     });
                 }
-                First::Over(outcome) => return Ok(Self::over(outcome)),
-                First::Failed(why) => missed = why,
+                FirstEvent::Over(outcome) => return Ok(Self::over(outcome)),
+                FirstEvent::Failed(why) => missed = why,
             }
         }
         Err(missed)
     }
 
-    fn over(outcome: Outcome) -> Self {
+    fn over(outcome: LookResult) -> Self {
         Self {
-            state: State::Over(Some(outcome)),
+            state: LookState::Over(Some(outcome)),
         }
     }
 
-    /// What it came to, if that is known within `patience`; other threads run meanwhile. Asked
-    /// again after that, it says nothing more.
-    pub(crate) fn wait(&mut self, py: Python<'_>, patience: Duration) -> Option<Outcome> {
+    /// The outcome, if it is known within `patience`; other threads run meanwhile. It is returned
+    /// once: later calls return `None`.
+    pub(crate) fn wait(&mut self, py: Python<'_>, patience: Duration) -> Option<LookResult> {
         let until = Instant::now() + patience;
         let outcome = loop {
             let events = match &mut self.state {
-                State::Over(outcome) => match outcome.take() {
+                LookState::Over(outcome) => match outcome.take() {
                     Some(outcome) => break outcome,
                     None => return None,
                 },
-                State::Child { events, .. } => events,
+                LookState::Child { events, .. } => events,
             };
             match next(py, events, until) {
-                Ok(Event::Done(outcome)) => break outcome,
-                Ok(Event::Asked(questions, answer)) => {
-                    // Objects were asked about before anything else ran: only pools are left.
-                    let told = Told {
+                Ok(CopyEvent::Done(outcome)) => break outcome,
+                Ok(CopyEvent::Questions(questions, answer)) => {
+                    // Objects were queried before anything else ran: only pools are left.
+                    let answers = Answers {
                         objects: questions.objects.iter().map(|_| Vec::new()).collect(),
                         pools: free_in(py, &questions),
                     };
                     // A child that is gone needs no answer.
-                    drop(answer.send(told));
+                    drop(answer.send(answers));
                 }
-                Ok(Event::Ready) => {}
+                Ok(CopyEvent::Ready) => {}
                 Err(RecvTimeoutError::Timeout) => return None,
                 Err(RecvTimeoutError::Disconnected) => break Err(NoAnswer::given_up()),
             }
         };
         Tries::answered(&outcome);
-        self.state = State::Over(None);
+        self.state = LookState::Over(None);
         Some(outcome)
     }
 }
@@ -326,7 +329,7 @@ thread_local! {
 struct Looking;
 
 impl Looking {
-    /// An adapter of the user's that looks itself would have itself asked again, without end.
+    /// Fails if a look is in progress: a user's adapter that looks would recurse without end.
     fn begin() -> Result<Self, NoAnswer> {
         if IS_LOOKING.replace(true) {
             let words = "gpumem is looking for holders already: an adapter cannot look itself";
@@ -344,7 +347,7 @@ impl Drop for Looking {
 
 /// What became of a look.
 pub(crate) enum Taken {
-    Answered(Box<Found>),
+    Answered(Box<HeapSearchResult>),
     /// It is still under way.
     Late(Look),
     NoAnswer(NoAnswer),
@@ -389,7 +392,7 @@ fn once(
     }
 }
 
-/// How long somebody waits for a look, in milliseconds.
+/// The patience for a look, in milliseconds.
 static PATIENCE: AtomicU64 = AtomicU64::new(250);
 
 /// Something that is about to be shown depends on the answer.
@@ -414,7 +417,7 @@ pub(crate) fn walk_time() -> Duration {
     (patience() / 2).max(Duration::from_secs(2))
 }
 
-/// How long somebody waits for a look: tests of what it finds run on slow machines, too.
+/// The patience for a look. Tests of its results raise it for slow machines.
 #[cfg(feature = "testing")]
 #[pyfunction]
 pub(crate) fn look_for(milliseconds: u64) {
@@ -424,9 +427,9 @@ pub(crate) fn look_for(milliseconds: u64) {
 /// The next event; other threads run meanwhile.
 fn next(
     py: Python<'_>,
-    events: &mut Receiver<Event>,
+    events: &mut Receiver<CopyEvent>,
     until: Instant,
-) -> Result<Event, RecvTimeoutError> {
+) -> Result<CopyEvent, RecvTimeoutError> {
     // What is there already is worth no detour.
     if let Ok(event) = events.try_recv() {
         return Ok(event);
@@ -434,27 +437,27 @@ fn next(
     let left = until.saturating_duration_since(Instant::now());
     py.detach(move || {
         // The whole of it, which may go to another thread: a part may not.
-        let events: &mut Receiver<Event> = events;
+        let events: &mut Receiver<CopyEvent> = events;
         events.recv_timeout(left)
     })
 }
 
 /// How a child began.
-enum First {
+enum FirstEvent {
     /// It works.
     Working,
     /// It has answered already.
-    Over(Outcome),
+    Over(LookResult),
     /// It ended, or it hangs.
     Failed(NoAnswer),
 }
 
-impl First {
-    fn of(event: Result<Event, RecvTimeoutError>) -> Self {
+impl FirstEvent {
+    fn new(event: Result<CopyEvent, RecvTimeoutError>) -> Self {
         match event {
-            Ok(Event::Ready | Event::Asked(..)) => Self::Working,
-            Ok(Event::Done(Ok(found))) => Self::Over(Ok(found)),
-            Ok(Event::Done(Err(why))) => Self::Failed(why),
+            Ok(CopyEvent::Ready | CopyEvent::Questions(..)) => Self::Working,
+            Ok(CopyEvent::Done(Ok(found))) => Self::Over(Ok(found)),
+            Ok(CopyEvent::Done(Err(why))) => Self::Failed(why),
             Err(RecvTimeoutError::Timeout) => {
                 let words = "its process did not come to begin";
                 Self::Failed(NoAnswer::Failed(words.to_owned()))
@@ -464,51 +467,51 @@ impl First {
     }
 }
 
-/// Waits for a child to say that it works.
-fn first_word(py: Python<'_>, events: &mut Receiver<Event>) -> First {
-    First::of(next(py, events, Instant::now() + READY_WITHIN))
+/// Waits for a child's first message.
+fn first_event(py: Python<'_>, events: &mut Receiver<CopyEvent>) -> FirstEvent {
+    FirstEvent::new(next(py, events, Instant::now() + READY_WITHIN))
 }
 
-/// The same where adapters of the user's may be asked. The GIL is kept until the child has said of
-/// which objects: they are alive only as long as nothing has run.
-fn first_words_kept_still(
+/// The same if the user's adapters may be called. The GIL is kept until the child has named the
+/// objects: they are alive only as long as nothing has run.
+fn first_event_with_gil(
     py: Python<'_>,
-    events: &mut Receiver<Event>,
+    events: &mut Receiver<CopyEvent>,
     registered: &[Registered<'_>],
     patience: Duration,
-) -> First {
-    let began = First::of(events.recv_timeout(READY_WITHIN));
-    if !matches!(began, First::Working) {
+) -> FirstEvent {
+    let began = FirstEvent::new(events.recv_timeout(READY_WITHIN));
+    if !matches!(began, FirstEvent::Working) {
         return began;
     }
     match events.recv_timeout(patience) {
-        Ok(Event::Asked(questions, answer)) => {
+        Ok(CopyEvent::Questions(questions, answer)) => {
             // A child that is gone needs no answer.
-            drop(answer.send(told(py, &questions, registered)));
-            First::Working
+            drop(answer.send(call_adapters(py, &questions, registered)));
+            FirstEvent::Working
         }
-        // It goes on, and what it asks from now on stays without an answer.
-        Err(RecvTimeoutError::Timeout) => First::Working,
-        event => First::of(event),
+        // The child continues; later questions stay unanswered.
+        Err(RecvTimeoutError::Timeout) => FirstEvent::Working,
+        event => FirstEvent::new(event),
     }
 }
 
-/// Asks the user's adapters about the objects that a child named.
+/// Calls the user's adapters with the objects that a child named.
 #[expect(unsafe_code, reason = "objects that the copy of this process named")]
-fn told(py: Python<'_>, questions: &Questions, registered: &[Registered<'_>]) -> Told {
-    let held = |(address, adapter): &(usize, u8)| {
+fn call_adapters(py: Python<'_>, questions: &Questions, registered: &[Registered<'_>]) -> Answers {
+    let borrow = |(address, adapter): &(usize, u8)| {
         let pointer = *address as *mut pyo3::ffi::PyObject;
         // SAFETY: the copy met it as a live object, and the GIL was kept since the copy was made.
         let object = unsafe { Bound::from_borrowed_ptr_or_opt(py, pointer) };
         (object, *adapter)
     };
-    // All are held before any code of the user's runs.
-    let objects: Vec<_> = questions.objects.iter().map(held).collect();
+    // Take a reference to each before any of the user's code runs.
+    let objects: Vec<_> = questions.objects.iter().map(borrow).collect();
     let ask = |(object, adapter): (Option<Bound<'_, PyAny>>, u8)| {
         let (_, function) = registered.get(usize::from(adapter))?;
-        Some(own::ask(function, &object?))
+        Some(registered::ask(function, &object?))
     };
-    Told {
+    Answers {
         objects: objects
             .into_iter()
             .map(|it| ask(it).unwrap_or_default())
@@ -531,7 +534,7 @@ pub(crate) fn ensure_room() -> PyResult<()> {
     }
 }
 
-/// What is free in the pools that a child asks about.
+/// The free bytes of the pools that a child asks about.
 fn free_in(py: Python<'_>, questions: &Questions) -> Vec<Vec<(String, Bytes)>> {
     let pools = questions.pools.iter();
     pools.map(|pool| pools::free(py, *pool)).collect()

@@ -2,13 +2,17 @@
 
 use std::fmt;
 
+use crate::base::gil;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoAnswer {
+    /// This build of Python has no GIL.
+    NoGil,
     /// One look at a time.
     Busy,
     /// Its copy of the process needed memory that was left out. The next copy has it.
     LacksMemory,
-    /// A copy of the process would stop it for too long, and nobody asked for the look.
+    /// Copying the process would stop it for too long for an automatic look.
     ManyMappings,
     /// The process of its copy crashed or hung, in words: another thread may have been in the middle of
     /// changing what it met.
@@ -26,11 +30,12 @@ impl NoAnswer {
 impl fmt::Display for NoAnswer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
+            Self::NoGil => gil::NONE,
             Self::Busy => "the look before it is still under way",
             Self::LacksMemory => "its process needed memory that was left out",
             Self::ManyMappings => {
-                "the process has so many mappings of memory that a copy would stop it for more than 50 ms; \
-                 a look that is asked for, as by `%gpumem why NAME`, takes that time"
+                "copying this process would stop it for more than 50 ms, because it has very many memory \
+                 mappings; `%gpumem why NAME` looks anyway"
             }
             Self::Ended(words) | Self::Failed(words) => words,
         })

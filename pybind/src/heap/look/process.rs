@@ -29,7 +29,7 @@ use super::{FaultPoint, faults};
 use crate::base::{cpu_time, process_status};
 use crate::heap::walk::WalkedMemory;
 use crate::machine::sources::host;
-use window::Window;
+use window::CopyWindow;
 
 pub(super) use exclusions::{learn, miss};
 pub(super) use mappings::are_many as has_many_mappings;
@@ -64,11 +64,11 @@ pub(super) struct Process {
 
 /// Why nothing was received.
 pub(super) enum Silence {
-    /// Not within the time.
+    /// The time limit was exceeded.
     Late,
     /// The other side is gone.
     Gone,
-    /// The other side sleeps, and nobody will wake it.
+    /// The other side sleeps and will not be woken.
     Asleep,
     /// This thread is to pause.
     Paused,
@@ -93,7 +93,7 @@ pub(super) fn split(room: Option<Bytes>, leaves_out: bool) -> io::Result<Side> {
     } else {
         ranges::AddressRanges::EMPTY
     });
-    let window = Window::open(&mut left_out);
+    let window = CopyWindow::open(&mut left_out);
     faults::pause_in_copy();
     let none = 0_usize;
     // SAFETY: with no flags this copies the process as `fork` does, and tells nobody. The child goes
@@ -135,7 +135,7 @@ pub(super) fn survey(touched: &WalkedMemory) -> Option<Vec<u64>> {
 }
 
 impl Process {
-    /// It sleeps: it waits for somebody, though it has nobody to wait for but this process.
+    /// It sleeps, although it has only this process to wait for.
     pub(super) fn is_asleep(&self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid));
         // The state stands behind the name, which may hold anything.
@@ -151,7 +151,7 @@ impl Process {
         let mut status = 0;
         let pid = mem::take(&mut self.pid);
         loop {
-            // SAFETY: a child of this process, which nobody else waits for: it sends no signal.
+            // SAFETY: a child of this process that only this code waits for: it sends no signal.
             let waited = unsafe { libc::waitpid(pid, &raw mut status, libc::__WCLONE) };
             if waited == pid {
                 return described(Some(status));
@@ -231,7 +231,7 @@ fn isolate(parent: libc::pid_t, kept: RawFd, most: Option<Bytes>) {
         }
     }
     close_all_but(kept);
-    // What aborts in a library says so in nobody's terminal.
+    // A library that aborts must not print to the user's terminal.
     // SAFETY: every descriptor but the line is closed: these become 0, 1 and 2.
     unsafe {
         let mut fd = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
@@ -241,7 +241,7 @@ fn isolate(parent: libc::pid_t, kept: RawFd, most: Option<Bytes>) {
     }
 }
 
-/// Whose copy this is.
+/// The process id of the original.
 static ORIGINAL: AtomicI32 = AtomicI32::new(0);
 
 /// Ends this copy with its original. The system also sends the signal when no more than the thread
@@ -274,7 +274,7 @@ fn end_with(original: libc::pid_t) {
 /// Pipes and sockets of the user's see their end when the user's own process closes them.
 fn close_all_but(kept: RawFd) {
     let close_range = |first: u32, last: u32| {
-        // SAFETY: nobody in this copy uses a descriptor but the line's.
+        // SAFETY: this copy uses only the line's descriptor.
         first > last || unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } == 0
     };
     let kept = kept as u32;
@@ -284,7 +284,7 @@ fn close_all_but(kept: RawFd) {
     }
     // Before Linux 5.9.
     for fd in (0..=MOST_DESCRIPTORS).filter(|fd| *fd != kept.cast_signed()) {
-        // SAFETY: nobody in this copy uses this descriptor; one that is not open is no matter.
+        // SAFETY: this copy does not use this descriptor; closing one that is not open is harmless.
         unsafe { libc::close(fd) };
     }
 }
@@ -437,11 +437,11 @@ impl Link {
         Ok(())
     }
 
-    /// Until there is something to receive, or nobody to receive it from.
+    /// Waits until there is something to receive or the sender is gone.
     pub(super) fn wait_until(&self, until: Instant) -> Result<(), Silence> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            let mut asked = libc::pollfd {
+            let mut descriptor = libc::pollfd {
                 fd: self.socket.as_raw_fd(),
                 events: libc::POLLIN,
                 revents: 0,
@@ -449,8 +449,8 @@ impl Link {
             let left_millis = i32::try_from(left.as_millis()).unwrap_or(i32::MAX);
             // The last part of a millisecond counts as one.
             let timeout = left_millis.saturating_add(i32::from(!left.is_zero()));
-            // SAFETY: one descriptor is asked about, and lives.
-            match unsafe { libc::poll(&raw mut asked, 1, timeout) } {
+            // SAFETY: one live descriptor.
+            match unsafe { libc::poll(&raw mut descriptor, 1, timeout) } {
                 0 => return Err(Silence::Late),
                 1.. => return Ok(()),
                 _ if is_interrupted() => {}

@@ -8,18 +8,18 @@ use gpumem_wire as wire;
 
 use super::message::{self, Questions, Refused, Tag};
 use super::process::{self, Child, Link, Silence};
-use super::{NoAnswer, Outcome, budget};
+use super::{LookResult, NoAnswer, budget};
 use crate::base::threads::{self, Progress};
-use crate::heap::walk::Told;
+use crate::heap::walk::Answers;
 
 /// What the look that waits learns of its child.
-pub(super) enum Event {
+pub(super) enum CopyEvent {
     /// It works.
     Ready,
-    /// It asks what only this process can tell, and waits for a while.
-    Asked(Questions, Sender<Told>),
+    /// It sends queries that only this process can answer, and waits for a while.
+    Questions(Questions, Sender<Answers>),
     /// It has answered, or it never will.
-    Done(Outcome),
+    Done(LookResult),
 }
 
 /// How long a child waits for what it asks.
@@ -38,12 +38,12 @@ const SLICE: Duration = Duration::from_millis(20);
 const ASLEEP: u32 = 4;
 
 /// One child at a time has the turn.
-pub(super) struct Turn(());
+pub(super) struct CopyTurn(());
 
 static IS_TAKEN: Mutex<bool> = Mutex::new(false);
 static GIVEN_BACK: Condvar = Condvar::new();
 
-impl Turn {
+impl CopyTurn {
     pub(super) fn take(patience: Duration) -> Option<Self> {
         let (mut is_taken, _) = GIVEN_BACK
             .wait_timeout_while(taken(), patience, |is_taken| *is_taken)
@@ -54,7 +54,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for CopyTurn {
     fn drop(&mut self) {
         *taken() = false;
         GIVEN_BACK.notify_one();
@@ -69,9 +69,9 @@ fn taken() -> MutexGuard<'static, bool> {
 pub(super) fn start(
     child: Child,
     until: Instant,
-    turn: Arc<Turn>,
+    turn: Arc<CopyTurn>,
     wanted: Weak<()>,
-) -> Result<Receiver<Event>, NoAnswer> {
+) -> Result<Receiver<CopyEvent>, NoAnswer> {
     let (sender, events) = mpsc::channel();
     let mut service = Service {
         child: Some(child),
@@ -89,15 +89,15 @@ pub(super) fn start(
 
 /// What the thread does for a child.
 struct Service {
-    /// `None` once nothing more is to be heard from it.
+    /// `None` once it sends nothing more.
     child: Option<Child>,
-    events: Sender<Event>,
+    events: Sender<CopyEvent>,
     began: Instant,
     until: Instant,
     /// The child is ended when this is gone; `None` once it has answered.
     wanted: Option<Weak<()>>,
     /// `None` once the child has answered.
-    turn: Option<Arc<Turn>>,
+    turn: Option<Arc<CopyTurn>>,
 }
 
 impl Service {
@@ -117,7 +117,7 @@ impl Service {
                 Ok(Some(answer)) => self.answered(child, answer),
                 Err(refused) => {
                     let reason = end(child, &refused);
-                    drop(self.events.send(Event::Done(Err(reason))));
+                    drop(self.events.send(CopyEvent::Done(Err(reason))));
                 }
             }
         }
@@ -160,15 +160,19 @@ impl Service {
         &self,
         child: &Child,
         (tag, payload): (Tag, Vec<u8>),
-    ) -> Result<Option<Outcome>, Refused> {
+    ) -> Result<Option<LookResult>, Refused> {
         match tag {
-            Tag::Ready => drop(self.events.send(Event::Ready)),
-            Tag::Asked => {
+            Tag::Ready => drop(self.events.send(CopyEvent::Ready)),
+            Tag::Questions => {
                 let questions = Questions::from_bytes(&payload).ok_or(Refused::Garbage)?;
                 let (answer, answered) = mpsc::channel();
-                drop(self.events.send(Event::Asked(questions, answer)));
-                if let Ok(told) = answered.recv_timeout(ANSWER_WITHIN) {
-                    message::send(&child.link, Tag::Told, &message::told_to_bytes(&told));
+                drop(self.events.send(CopyEvent::Questions(questions, answer)));
+                if let Ok(answers) = answered.recv_timeout(ANSWER_WITHIN) {
+                    message::send(
+                        &child.link,
+                        Tag::Answers,
+                        &message::answers_to_bytes(&answers),
+                    );
                 }
             }
             Tag::Found => {
@@ -185,13 +189,13 @@ impl Service {
                 }
                 return Ok(Some(Err(NoAnswer::LacksMemory)));
             }
-            Tag::Told | Tag::Survey => return Err(Refused::Garbage),
+            Tag::Answers | Tag::Survey => return Err(Refused::Garbage),
         }
         Ok(None)
     }
 
-    /// After a slow copy, the child is asked what the next one can do without.
-    fn answered(&mut self, child: Child, answer: Outcome) {
+    /// After a slow copy, requests from the child what the next copy can do without.
+    fn answered(&mut self, child: Child, answer: LookResult) {
         budget::answered_after(self.began.elapsed());
         if child.took > SLOW {
             message::send(&child.link, Tag::Survey, &[]);
@@ -201,7 +205,7 @@ impl Service {
         } else {
             close(child.link);
         }
-        drop(self.events.send(Event::Done(answer)));
+        drop(self.events.send(CopyEvent::Done(answer)));
         // Another look may begin.
         self.turn = None;
     }
@@ -215,7 +219,7 @@ fn learn(child: &Child, message: Option<(Tag, Vec<u8>)>) {
     }
 }
 
-/// Whoever learns what came of a look finds no descriptor open.
+/// Closes the descriptors of a link, which must happen before the outcome is published.
 fn close(link: Link) {
     #[allow(clippy::drop_non_drop, reason = "it has descriptors on Linux only")]
     drop(link);

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
-use super::{Look, NoAnswer, Outcome};
+use super::{Look, LookResult, NoAnswer};
 
 static TRIES: Mutex<Tries> = Mutex::new(Tries {
     n_begun: 0,
@@ -31,7 +31,7 @@ impl Tries {
         }
     }
 
-    pub(super) fn answered(outcome: &Outcome) {
+    pub(super) fn answered(outcome: &LookResult) {
         let mut tries = Self::locked();
         match outcome {
             Ok(_) => tries.n_answered += 1,

@@ -1,17 +1,17 @@
-//! How many objects a container takes at most, read without running anything of the user's.
+//! The maximum size of a container, read without running the user's code.
 
 use gpumem_model::holders::Bound;
 
 use super::native::Native;
 use crate::heap::still::{Dict, Object};
 
-/// The class of what a cache with a bound keeps for each result.
+/// The class of an entry of a bounded `lru_cache`.
 const LINK: &str = "_lru_list_elem";
 
-/// How full `object` is, if it is a container that has a bound: `collections.deque(maxlen=…)`,
+/// The size and the limit of `object`, if it is a bounded container: `collections.deque(maxlen=…)`,
 /// `functools.lru_cache(maxsize=…)`, `queue.Queue(maxsize)`, `asyncio.Queue(maxsize)`.
-pub(super) fn of(object: &Object<'_>) -> Option<Bound> {
-    match Native::of(object) {
+pub(super) fn capacity_bound(object: &Object<'_>) -> Option<Bound> {
+    match Native::of_object(object) {
         Some(Native::Deque) => {
             let most = object.read("maxlen")?.number()?;
             Some(Bound {
@@ -68,7 +68,7 @@ fn of_queue(object: &Object<'_>) -> Option<Bound> {
     let queue = of_either("queue")?;
     let n = match queue.list() {
         Some(list) => list.count() as u64,
-        None if matches!(Native::of(&queue), Some(Native::Deque)) => n_elements(&queue),
+        None if matches!(Native::of_object(&queue), Some(Native::Deque)) => n_elements(&queue),
         None => 0,
     };
     Some(Bound { n, most })

@@ -7,42 +7,42 @@ use std::ptr::NonNull;
 use gpumem_model::units::Bytes;
 use pyo3::ffi;
 
-use super::table::Table;
+use super::table::AddressTable;
 use crate::base::slots::slot;
-use crate::heap::adapters::{Adapter, ClassName, buffers};
+use crate::heap::adapters::{Adapter, QualifiedName, buffers, collections};
 use crate::heap::still::{Class, Section};
 
 /// From CPython's `object.h`: the stable ABI fixes these bits.
 const READY: c_ulong = 1 << 12;
-const HAVE_GC: c_ulong = 1 << 14;
+pub(crate) const HAVE_GC: c_ulong = 1 << 14;
 const BYTES_SUBCLASS: c_ulong = 1 << 27;
 const UNICODE_SUBCLASS: c_ulong = 1 << 28;
 
 /// What instances of a class get.
 #[derive(Clone, Copy)]
 pub(super) struct Treatment {
-    /// How an instance tells what it refers to; none where it is not asked.
+    /// The traversal of an instance's references; `None` if it is skipped.
     pub(super) traverse: Option<ffi::traverseproc>,
-    /// Says of one instance whether it can be asked; none where every one can.
+    /// Whether an instance can be traversed; `None` if all can.
     pub(super) is_gc: Option<ffi::inquiry>,
     pub(super) adapter: Option<AdapterIdx>,
-    /// Which of the user's own adapters is to be asked about an instance.
+    /// Which of the user's own adapters handles an instance.
     pub(super) own_adapter: Option<u8>,
     /// Instances are classes themselves.
     pub(super) is_metaclass: bool,
-    /// How to tell instances that are too short to matter, as most bytes and texts are.
+    /// The length function of types whose short instances do not matter, such as bytes, texts and lists.
     length: Option<Length>,
 }
 
 /// Counts the bytes or letters of an instance.
 // SAFETY: called with instances of the class that it is for.
-type Count = unsafe extern "C" fn(*mut ffi::PyObject) -> ffi::Py_ssize_t;
+type LengthFn = unsafe extern "C" fn(*mut ffi::PyObject) -> ffi::Py_ssize_t;
 
-/// Bytes and texts of which an instance is looked at only if it is long.
+/// The minimum length of instances that are looked at.
 #[derive(Clone, Copy)]
 struct Length {
-    of: Count,
-    least: Bytes,
+    of: LengthFn,
+    least: u64,
 }
 
 /// Which adapter of the walk.
@@ -65,13 +65,28 @@ impl Treatment {
         self.traverse.is_none() && self.adapter.is_none() && self.own_adapter.is_none()
     }
 
-    /// An instance holds nothing but a few bytes or letters.
+    /// An instance holds nothing but a few bytes or letters, and leads nowhere.
     #[inline]
     pub(super) fn is_too_small(&self, object: NonNull<ffi::PyObject>, least: Bytes) -> bool {
+        self.traverse.is_none() && self.is_shorter(object, least.get())
+    }
+
+    /// The adapter for an instance, unless the instance is too short.
+    #[inline]
+    pub(super) fn adapter_of(&self, object: NonNull<ffi::PyObject>) -> Option<AdapterIdx> {
+        self.adapter.filter(|_| !self.is_shorter(object, 0))
+    }
+
+    /// An instance leads to others, and is passed over by its adapter if it is short.
+    pub(super) fn is_collection(&self) -> bool {
+        self.traverse.is_some() && self.length.is_some()
+    }
+
+    fn is_shorter(&self, object: NonNull<ffi::PyObject>, least: u64) -> bool {
         self.length.is_some_and(|length| {
             // SAFETY: an instance of the type whose function this is.
             let n = unsafe { (length.of)(object.as_ptr()) };
-            u64::try_from(n).is_ok_and(|n| Bytes::new(n) < length.least.max(least))
+            u64::try_from(n).is_ok_and(|n| n < length.least.max(least))
         })
     }
 }
@@ -82,9 +97,9 @@ pub(super) struct Classes<'a, 's> {
     adapters: &'a [Box<dyn Adapter + 's>],
     /// Types for which the user registered an adapter.
     registered: Vec<*mut ffi::PyTypeObject>,
-    known: Table,
+    known: AddressTable,
     treatments: Vec<Treatment>,
-    /// The classes asked for last, by the low bits of their address.
+    /// The most recently used classes, by the low bits of their address.
     recent: Vec<(usize, Treatment)>,
     /// A class made by Python code whose first instance is met right now.
     new_heap_type: Option<*mut ffi::PyTypeObject>,
@@ -102,7 +117,7 @@ impl<'a, 's> Classes<'a, 's> {
             section,
             adapters,
             registered,
-            known: Table::with_room(4096),
+            known: AddressTable::with_room(4096),
             treatments: Vec::new(),
             recent: vec![(0, Treatment::PASSED); N_RECENT],
             new_heap_type: None,
@@ -171,18 +186,21 @@ impl<'a, 's> Classes<'a, 's> {
             adapter,
             own_adapter,
             is_metaclass,
-            length: None,
+            length: length_of(class, flags),
         }
     }
 
     /// The adapter that claims the class or the nearest of its bases.
     fn adapter(&self, class: *mut ffi::PyTypeObject) -> Option<AdapterIdx> {
         self.class(class).lineage().find_map(|base| {
-            let name = ClassName {
+            let name = QualifiedName {
                 module: base.module().unwrap_or_default(),
                 name: base.qualname()?,
             };
-            let position = self.adapters.iter().position(|it| it.claims(&name))?;
+            let is_own = base.as_type_ptr() == class;
+            let mut adapters = self.adapters.iter();
+            let position =
+                adapters.position(|it| it.claims(&name) && (is_own || it.claims_subclasses()))?;
             u8::try_from(position).ok().map(AdapterIdx)
         })
     }
@@ -212,12 +230,17 @@ impl<'a, 's> Classes<'a, 's> {
 
 /// How long instances are of a class that most often has short ones.
 fn length_of(class: *mut ffi::PyTypeObject, flags: c_ulong) -> Option<Length> {
-    let (of, least): (Count, Bytes) = if flags & UNICODE_SUBCLASS != 0 {
-        (ffi::PyUnicode_GetLength, buffers::SHORTEST_TEXT)
+    let fewest = collections::FEWEST as u64;
+    let (of, least): (LengthFn, u64) = if flags & UNICODE_SUBCLASS != 0 {
+        (ffi::PyUnicode_GetLength, buffers::SHORTEST_TEXT.get())
     } else if flags & BYTES_SUBCLASS != 0 {
-        (ffi::PyBytes_Size, buffers::SMALLEST)
+        (ffi::PyBytes_Size, buffers::SMALLEST.get())
     } else if class == &raw mut ffi::PyByteArray_Type {
-        (ffi::PyByteArray_Size, buffers::SMALLEST)
+        (ffi::PyByteArray_Size, buffers::SMALLEST.get())
+    } else if class == &raw mut ffi::PyList_Type {
+        (ffi::PyList_Size, fewest)
+    } else if class == &raw mut ffi::PyDict_Type {
+        (ffi::PyDict_Size, fewest)
     } else {
         return None;
     };

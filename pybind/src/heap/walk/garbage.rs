@@ -1,6 +1,5 @@
-//! Objects that only refer to each other, found by a dry look: what the collector's next run would
-//! free is told from the rest as the collector does it, by taking the references inside a set
-//! of objects from the counts of all. Nothing is collected.
+//! Cyclic garbage, found as the collector finds it (trial deletion): references inside the set of
+//! objects are subtracted from their reference counts. Nothing is collected.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
@@ -8,76 +7,76 @@ use std::ptr::NonNull;
 use pyo3::ffi;
 
 use super::heap::Heap;
-use super::table::Table;
+use super::table::AddressTable;
 use crate::heap::still::Object;
 
-/// Objects that the collector knows and that were not met on the way from any root.
-struct Strangers<'h, 'a, 's> {
+/// Objects that the collector tracks and that no root reaches.
+struct TrialDeletion<'h, 'a, 's> {
     heap: &'h mut Heap<'a, 's>,
     objects: Vec<NonNull<ffi::PyObject>>,
-    numbers: Table,
+    numbers: AddressTable,
     /// References from outside of the set, as far as is known.
     n_outside: Vec<isize>,
     is_alive: Vec<bool>,
-    /// Alive, and still to be asked what they refer to.
+    /// Alive objects whose references are still to be visited.
     open: Vec<u32>,
 }
 
 /// Everything that is cyclic garbage among `tracked`, which is all that the collector knows.
 pub(super) fn find<'s>(heap: &mut Heap<'_, 's>, tracked: &[Object<'s>]) -> Vec<Object<'s>> {
     let section = heap.section;
-    let mut strangers = Strangers::of(heap, tracked);
-    for number in 0..strangers.objects.len() {
-        strangers.ask(number as u32, count);
+    let mut trial = TrialDeletion::new(heap, tracked);
+    for number in 0..trial.objects.len() {
+        trial.ask(number as u32, count);
     }
-    for number in 0..strangers.objects.len() {
-        if strangers.n_outside[number] > 0 {
-            strangers.enliven(number as u32);
+    for number in 0..trial.objects.len() {
+        if trial.n_outside[number] > 0 {
+            trial.enliven(number as u32);
         }
     }
-    while let Some(number) = strangers.open.pop() {
-        strangers.ask(number, enliven);
+    while let Some(number) = trial.open.pop() {
+        trial.ask(number, enliven);
     }
-    if strangers.heap.is_cut() {
+    if trial.heap.is_cut() {
         return Vec::new();
     }
-    let dead = strangers.objects.iter().zip(&strangers.is_alive);
+    let dead = trial.objects.iter().zip(&trial.is_alive);
     dead.filter(|(_, is_alive)| !**is_alive)
         // SAFETY: `tracked` holds a reference to each.
         .map(|(object, _)| unsafe { section.borrowed(object.as_ptr()) })
         .collect()
 }
 
-impl<'h, 'a, 's> Strangers<'h, 'a, 's> {
-    fn of(heap: &'h mut Heap<'a, 's>, tracked: &[Object<'s>]) -> Self {
-        let mut strangers = Self {
+impl<'h, 'a, 's> TrialDeletion<'h, 'a, 's> {
+    fn new(heap: &'h mut Heap<'a, 's>, tracked: &[Object<'s>]) -> Self {
+        let mut trial = Self {
             heap,
             objects: Vec::new(),
-            numbers: Table::with_room(tracked.len() / 2),
+            numbers: AddressTable::with_room(tracked.len() / 2),
             n_outside: Vec::new(),
             is_alive: Vec::new(),
             open: Vec::new(),
         };
         for object in tracked {
             let address = object.address();
-            if strangers.heap.is_met(address) {
+            if trial.heap.is_met(address) {
                 continue;
             }
             let Some(pointer) = NonNull::new(object.as_ptr()) else {
                 continue;
             };
-            let number = strangers.objects.len() as u32;
-            if strangers.numbers.insert(address, number).is_none() {
+            let number = trial.objects.len() as u32;
+            if trial.numbers.insert(address, number).is_none() {
                 break;
             }
-            strangers.objects.push(pointer);
+            trial.objects.push(pointer);
             // SAFETY: a live object; the GIL is held. The collector's list holds one reference to it,
             // and `tracked` another.
             let n_references = unsafe { ffi::Py_REFCNT(object.as_ptr()) } - 2;
-            strangers.n_outside.push(n_references);
-            strangers.is_alive.push(false);
+            trial.n_outside.push(n_references);
+            trial.is_alive.push(false);
         }
-        strangers
+        trial
     }
 
     fn enliven(&mut self, number: u32) {
@@ -97,23 +96,23 @@ impl<'h, 'a, 's> Strangers<'h, 'a, 's> {
 }
 
 /// One reference less comes from outside.
-// SAFETY: a `visitproc`, which `Strangers::ask` alone hands out, with itself as argument.
+// SAFETY: a `visitproc`, which `TrialDeletion::ask` alone hands out, with itself as argument.
 unsafe extern "C" fn count(object: *mut ffi::PyObject, argument: *mut c_void) -> c_int {
-    // SAFETY: `Strangers::ask` hands itself to the traversal.
-    let strangers = unsafe { &mut *argument.cast::<Strangers<'_, '_, '_>>() };
-    if let Some(number) = strangers.numbers.get(object as usize) {
-        strangers.n_outside[number as usize] -= 1;
+    // SAFETY: `TrialDeletion::ask` hands itself to the traversal.
+    let trial = unsafe { &mut *argument.cast::<TrialDeletion<'_, '_, '_>>() };
+    if let Some(number) = trial.numbers.get(object as usize) {
+        trial.n_outside[number as usize] -= 1;
     }
-    c_int::from(!strangers.heap.spend())
+    c_int::from(!trial.heap.spend())
 }
 
 /// What is alive keeps what it refers to.
-// SAFETY: a `visitproc` that only `Strangers::ask` passes on, with itself as argument.
+// SAFETY: a `visitproc` that only `TrialDeletion::ask` passes on, with itself as argument.
 unsafe extern "C" fn enliven(object: *mut ffi::PyObject, argument: *mut c_void) -> c_int {
-    // SAFETY: the argument is the `Strangers` whose `ask` runs this traversal.
-    let strangers = unsafe { &mut *argument.cast::<Strangers<'_, '_, '_>>() };
-    if let Some(number) = strangers.numbers.get(object as usize) {
-        strangers.enliven(number);
+    // SAFETY: the argument is the `TrialDeletion` whose `ask` runs this traversal.
+    let trial = unsafe { &mut *argument.cast::<TrialDeletion<'_, '_, '_>>() };
+    if let Some(number) = trial.numbers.get(object as usize) {
+        trial.enliven(number);
     }
-    c_int::from(!strangers.heap.spend())
+    c_int::from(!trial.heap.spend())
 }

@@ -8,25 +8,25 @@ use gpumem_heap as heap;
 use gpumem_heap::{GraphBuilder, LibraryClass, Node, NodeIdx, Step};
 
 use super::bound;
-use super::heap::{Heap, NodeNumber, Place, Told};
+use super::heap::{Heap, HiddenReference, NodeKind, NodeNumber};
 use super::label::Labeller;
 use super::prune::Pruned;
-use super::roots::Root;
-use super::sink::Details;
+use super::roots::NamedRoot;
+use super::sink::ObjectDetails;
 use super::table::ByNumber;
 use crate::heap::still::{Class, Object, Section};
 
-/// Builds the graph of what leads from `roots` to device memory.
+/// Builds the graph of the nodes between `roots` and device memory.
 pub(super) fn build<'r, 's: 'r>(
     heap: &Heap<'_, 's>,
     pruned: &Pruned,
-    roots: impl Iterator<Item = &'r Root<'s>>,
+    roots: impl Iterator<Item = &'r NamedRoot<'s>>,
 ) -> Built {
-    let mut builder = Builder {
+    let mut builder = WalkGraphBuilder {
         heap,
         pruned,
         labeller: Labeller::new(),
-        told: told_in_order(heap, pruned),
+        hidden_references: hidden_in_order(heap, pruned),
         names: ByNumber::default(),
         classes: ByNumber::default(),
         known_classes: known_leaks::classes().collect(),
@@ -56,22 +56,22 @@ pub(super) fn build<'r, 's: 'r>(
     }
 }
 
-/// A graph that waits for what the user's own adapters tell.
+/// A graph without the reports of the user's adapters.
 pub(super) struct Built {
     pub(super) graph: GraphBuilder,
     /// By node: its place in it.
     pub(super) known: Vec<Option<NodeIdx>>,
 }
 
-/// In `Builder::shown_by`: no node has shown it yet.
+/// In `WalkGraphBuilder::shown_by`: no node has shown it yet.
 const NOBODY: NodeNumber = NodeNumber::MAX;
 
-struct Builder<'h, 'a, 's> {
+struct WalkGraphBuilder<'h, 'a, 's> {
     heap: &'h Heap<'a, 's>,
     pruned: &'h Pruned,
     labeller: Labeller,
-    /// What adapters told, in the order of the nodes that it is told of.
-    told: Vec<&'h Told>,
+    /// References that adapters reported, by source node.
+    hidden_references: Vec<&'h HiddenReference>,
     /// Names of types, by the type's address.
     names: ByNumber<usize, Arc<str>>,
     /// What is known of leaks of a type's instances, by the type's address.
@@ -88,7 +88,7 @@ struct Builder<'h, 'a, 's> {
     graph: GraphBuilder,
 }
 
-impl<'s> Builder<'_, '_, 's> {
+impl<'s> WalkGraphBuilder<'_, '_, 's> {
     /// The place of a node in the graph.
     fn node(&mut self, node: NodeNumber) -> NodeIdx {
         if let Some(known) = self.known[node as usize] {
@@ -102,13 +102,13 @@ impl<'s> Builder<'_, '_, 's> {
     }
 
     fn described(&mut self, node: NodeNumber) -> Node {
-        if let Place::Storage(number) = self.heap.places[node as usize] {
+        if let NodeKind::Storage(number) = self.heap.places[node as usize] {
             let storage = &self.heap.storages[number as usize];
             let device = &self.heap.devices[storage.device as usize];
             let node = Node::storage(storage.id, Arc::clone(device), storage.n_bytes);
             return node.at(storage.address);
         }
-        let unknown = Details::default();
+        let unknown = ObjectDetails::default();
         let details = self.heap.details.get(&node).unwrap_or(&unknown);
         let named = details.type_name.as_deref().map(Arc::from);
         let class = || self.heap.object(node).map(|object| self.type_name(&object));
@@ -118,7 +118,10 @@ impl<'s> Builder<'_, '_, 's> {
             dtype: details.dtype.as_deref().map(Arc::from),
             shape: details.shape.as_deref().map(Box::from),
             storage: None,
-            bound: self.heap.object(node).and_then(|object| bound::of(&object)),
+            bound: self
+                .heap
+                .object(node)
+                .and_then(|object| bound::capacity_bound(&object)),
             class: self
                 .heap
                 .object(node)
@@ -146,13 +149,13 @@ impl<'s> Builder<'_, '_, 's> {
     }
 
     fn edges(&mut self, node: NodeNumber) {
-        let first = self.told.partition_point(|told| told.from < node);
-        for position in first..self.told.len() {
-            let told = self.told[position];
-            if told.from != node {
+        let first = self.hidden_references.partition_point(|it| it.from < node);
+        for position in first..self.hidden_references.len() {
+            let hidden = self.hidden_references[position];
+            if hidden.from != node {
                 break;
             }
-            self.edge(node, told.to, told.step.clone());
+            self.edge(node, hidden.to, hidden.step.clone());
         }
         let heap = self.heap;
         let pruned = self.pruned;
@@ -207,9 +210,10 @@ fn library_class<'s>(
     })
 }
 
-/// What adapters told of what leads to device memory, in the order of the nodes it is told of.
-fn told_in_order<'h>(heap: &'h Heap<'_, '_>, pruned: &Pruned) -> Vec<&'h Told> {
-    let mut told: Vec<&Told> = heap.told.iter().filter(|it| pruned.keeps(it.to)).collect();
-    told.sort_by_key(|it| it.from);
-    told
+/// The references that adapters reported and that lead to device memory, by source node.
+fn hidden_in_order<'h>(heap: &'h Heap<'_, '_>, pruned: &Pruned) -> Vec<&'h HiddenReference> {
+    let references = heap.hidden_references.iter();
+    let mut kept: Vec<&HiddenReference> = references.filter(|it| pruned.keeps(it.to)).collect();
+    kept.sort_by_key(|it| it.from);
+    kept
 }

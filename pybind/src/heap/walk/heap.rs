@@ -1,4 +1,4 @@
-//! Which objects the roots reach, through what each type tells the garbage collector.
+//! The objects that the roots reach through `tp_traverse`.
 //!
 //! All of it happens in one section, so that borrowed pointers stay good.
 
@@ -15,17 +15,17 @@ use pyo3::types::PyTypeMethods;
 
 use super::WalkedMemory;
 use super::classes::{Classes, Treatment};
-use super::limits::Limits;
-use super::sink::{Details, PoolId, Sink, Storage};
-use super::table::{ByNumber, Table};
-use crate::heap::adapters::own::Registered;
+use super::limits::WalkLimits;
+use super::sink::{ObjectDetails, PoolId, Sink, StorageEntry};
+use super::table::{AddressTable, ByNumber};
+use crate::heap::adapters::registered::Registered;
 use crate::heap::adapters::{Adapter, Unread};
 use crate::heap::still::{Object, Section};
 
 /// How many references are followed between two looks at the clock.
 const STRIDE: usize = 1 << 14;
 
-/// As many references are remembered: a traversal that never ends tells of the same one for ever.
+/// The most references that are remembered: an endless traversal visits the same object forever.
 const MOST_REFERENCES: usize = 1 << 28;
 
 /// The number of an object, a part of one, or a storage.
@@ -36,7 +36,7 @@ const CLOSED: NodeNumber = NodeNumber::MAX;
 
 /// What a node stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum NodeKind {
     /// A Python object, alive as long as the walk.
     Object(NonNull<ffi::PyObject>),
     /// Something of a framework that is no Python object, such as a node of a graph.
@@ -58,7 +58,7 @@ pub(super) struct StorageNode {
 
 /// A reference that `tp_traverse` does not report.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct HiddenReference {
     pub(super) from: NodeNumber,
     pub(super) to: NodeNumber,
     pub(super) step: Step,
@@ -69,13 +69,13 @@ pub(crate) struct Heap<'a, 's> {
     pub(super) section: &'s Section<'s>,
     adapters: &'a [Box<dyn Adapter + 's>],
     classes: Classes<'a, 's>,
-    table: Table,
-    pub(super) places: Vec<Place>,
+    table: AddressTable,
+    pub(super) places: Vec<NodeKind>,
     /// Where the references of each entered node begin in `references`.
     pub(super) starts: Vec<u32>,
     pub(super) references: Vec<NodeNumber>,
-    pub(super) told: Vec<Told>,
-    pub(super) details: ByNumber<NodeNumber, Details>,
+    pub(super) hidden_references: Vec<HiddenReference>,
+    pub(super) details: ByNumber<NodeNumber, ObjectDetails>,
     parts: ByNumber<usize, NodeNumber>,
     storage_nodes: ByNumber<(u32, u64), NodeNumber>,
     pub(super) storages: Vec<StorageNode>,
@@ -86,9 +86,9 @@ pub(crate) struct Heap<'a, 's> {
     deferred: Vec<(NodeNumber, *mut ffi::PyTypeObject)>,
     /// Classes of these modules hold nothing of the user's.
     libraries: &'a HashSet<String>,
-    /// What was passed over, and why.
+    /// What was skipped, and why.
     pub(super) notes: BTreeSet<String>,
-    /// Objects about which an adapter of the user's is to be asked, and which one.
+    /// Objects that a user's adapter handles, and which adapter.
     pub(super) questions: Vec<(NodeNumber, u8)>,
     /// Objects that keep a pool of an allocator's.
     pub(super) pools: Vec<(NodeNumber, PoolId)>,
@@ -96,12 +96,12 @@ pub(crate) struct Heap<'a, 's> {
     n_looked_at: usize,
     /// Shorter bytes and texts are passed over, whatever their class.
     least: Bytes,
-    /// Nodes below this one are held by what lives: who leads there from now on has no part in it.
+    /// Nodes below this index are already reachable; later references to them are ignored.
     settled: NodeNumber,
-    budget: Budget,
+    budget: WalkBudget,
 }
 
-struct Budget {
+struct WalkBudget {
     until: Instant,
     n_nodes: usize,
     /// References until the clock is looked at.
@@ -109,7 +109,7 @@ struct Budget {
     is_spent: bool,
 }
 
-impl Budget {
+impl WalkBudget {
     #[inline]
     fn spend(&mut self, n_nodes: usize, n_references: usize) -> bool {
         self.left -= 1;
@@ -128,18 +128,18 @@ impl<'a, 's> Heap<'a, 's> {
         adapters: &'a [Box<dyn Adapter + 's>],
         registered: &[Registered<'_>],
         libraries: &'a HashSet<String>,
-        limits: Limits,
+        limits: WalkLimits,
     ) -> Self {
         let registered = registered.iter().map(|(class, _)| class.as_type_ptr());
         Self {
             section,
             adapters,
             classes: Classes::new(section, adapters, registered.collect()),
-            table: Table::with_room(1 << 16),
+            table: AddressTable::with_room(1 << 16),
             places: Vec::new(),
             starts: Vec::new(),
             references: Vec::new(),
-            told: Vec::new(),
+            hidden_references: Vec::new(),
             details: ByNumber::default(),
             parts: ByNumber::default(),
             storage_nodes: ByNumber::default(),
@@ -154,7 +154,7 @@ impl<'a, 's> Heap<'a, 's> {
             n_looked_at: 0,
             least: Bytes::ZERO,
             settled: 0,
-            budget: Budget {
+            budget: WalkBudget {
                 until: limits.until,
                 n_nodes: limits.n_nodes.min(CLOSED as usize - 1),
                 left: STRIDE,
@@ -197,6 +197,11 @@ impl<'a, 's> Heap<'a, 's> {
         self.least = least;
     }
 
+    /// Short bytes and texts are passed over.
+    pub(super) fn passes_short(&self) -> bool {
+        self.least > Bytes::ZERO
+    }
+
     /// From now on nothing leads to what was met so far.
     pub(super) fn settle(&mut self) {
         self.settled = self.places.len() as NodeNumber;
@@ -215,12 +220,12 @@ impl<'a, 's> Heap<'a, 's> {
         self.look_at_the_rest();
     }
 
-    /// Where the budget was spent: tensors that were met are told all the same, the nearest first.
+    /// Once the budget is spent: still reports the tensors that were met, nearest first.
     fn look_at_the_rest(&mut self) {
         let met = self.places.len();
         let first = self.starts.len().max(self.n_looked_at).min(met);
         for node in first..met {
-            if let Place::Object(object) = self.places[node] {
+            if let NodeKind::Object(object) = self.places[node] {
                 // SAFETY: met as a live object, and nothing was freed since.
                 let class = unsafe { ffi::Py_TYPE(object.as_ptr()) };
                 let treatment = self.classes.treatment(class);
@@ -251,7 +256,7 @@ impl<'a, 's> Heap<'a, 's> {
             return None;
         };
         if is_new {
-            self.places.push(Place::Object(object));
+            self.places.push(NodeKind::Object(object));
             if let Some(class) = self.classes.take_new_heap_type() {
                 self.deferred.push((node, class));
             }
@@ -270,11 +275,12 @@ impl<'a, 's> Heap<'a, 's> {
         if to < self.settled {
             return;
         }
-        if !has_room(&mut self.told) {
+        if !has_room(&mut self.hidden_references) {
             self.budget.is_spent = true;
             return;
         }
-        self.told.push(Told { from, to, step });
+        self.hidden_references
+            .push(HiddenReference { from, to, step });
     }
 
     /// The node of something at an address that is no Python object, and whether it is new.
@@ -282,13 +288,13 @@ impl<'a, 's> Heap<'a, 's> {
         let next = self.places.len() as NodeNumber;
         let node = *self.parts.entry(address).or_insert(next);
         if node == next {
-            self.places.push(Place::Part);
+            self.places.push(NodeKind::Part);
         }
         (node, node == next)
     }
 
     /// The node of a storage.
-    pub(super) fn storage(&mut self, storage: &Storage<'_>) -> NodeNumber {
+    pub(super) fn storage(&mut self, storage: &StorageEntry<'_>) -> NodeNumber {
         let device = self.device(storage.device);
         let next = self.places.len() as NodeNumber;
         let node = *self
@@ -303,7 +309,7 @@ impl<'a, 's> Heap<'a, 's> {
                 n_bytes: storage.n_bytes,
                 address: storage.address,
             });
-            self.places.push(Place::Storage(number));
+            self.places.push(NodeKind::Storage(number));
         }
         node
     }
@@ -320,8 +326,8 @@ impl<'a, 's> Heap<'a, 's> {
     /// Where in memory it was.
     pub(super) fn touched(&self) -> WalkedMemory {
         const NEAR: usize = 1 << 12;
-        let object = |place: &Place| match place {
-            Place::Object(object) => Some(object.as_ptr() as usize / NEAR * NEAR),
+        let object = |place: &NodeKind| match place {
+            NodeKind::Object(object) => Some(object.as_ptr() as usize / NEAR * NEAR),
             _ => None,
         };
         let mut objects: Vec<usize> = self.places.iter().filter_map(object).collect();
@@ -343,7 +349,7 @@ impl<'a, 's> Heap<'a, 's> {
 
     /// The object that a node stands for.
     pub(super) fn object(&self, node: NodeNumber) -> Option<Object<'s>> {
-        let Place::Object(object) = self.places[node as usize] else {
+        let NodeKind::Object(object) = self.places[node as usize] else {
             return None;
         };
         // SAFETY: met as a live object, and nothing was freed since.
@@ -371,7 +377,7 @@ impl<'a, 's> Heap<'a, 's> {
             return;
         }
         self.starts.push(self.references.len() as u32);
-        let Place::Object(object) = self.places[node as usize] else {
+        let NodeKind::Object(object) = self.places[node as usize] else {
             return;
         };
         // SAFETY: met as a live object, and nothing was freed since.
@@ -395,11 +401,11 @@ impl<'a, 's> Heap<'a, 's> {
         self.table.get(address).is_some()
     }
 
-    /// An adapter knows objects of its class.
+    /// An adapter knows objects of its class, which is none of Python's own collections.
     pub(super) fn is_claimed(&mut self, object: &Object<'_>) -> bool {
         let treatment = self.classes.treatment(object.class().as_type_ptr());
         self.classes.take_new_heap_type();
-        treatment.adapter.is_some()
+        treatment.adapter.is_some() && !treatment.is_collection()
     }
 
     /// Counts one reference; false where the budget is spent.
@@ -408,7 +414,7 @@ impl<'a, 's> Heap<'a, 's> {
         self.budget.spend(self.places.len(), self.references.len())
     }
 
-    /// How an object that the collector knows tells what it refers to.
+    /// The traversal of an object that the collector tracks.
     pub(super) fn traverse_of_tracked(
         &mut self,
         object: NonNull<ffi::PyObject>,
@@ -418,19 +424,19 @@ impl<'a, 's> Heap<'a, 's> {
         let treatment = self.classes.treatment(class);
         self.classes.take_new_heap_type();
         let traverse = treatment.traverse?;
-        is_asked(object, treatment).then_some(traverse)
+        is_traversable(object, treatment).then_some(traverse)
     }
 
-    /// Has an adapter tell what an object holds, if one knows its class.
+    /// Calls the adapter of an object's class, if there is one.
     fn look(&mut self, node: NodeNumber, object: NonNull<ffi::PyObject>, treatment: Treatment) {
-        let Some(adapter) = treatment.adapter else {
+        let Some(adapter) = treatment.adapter_of(object) else {
             return;
         };
         // SAFETY: met as a live object, and nothing was freed since.
         let object = unsafe { self.section.borrowed(object.as_ptr()) };
         let adapters = self.adapters;
-        let told = adapters[adapter.0 as usize].look(&object, &mut Sink::new(self, node));
-        if let Err(Unread(what)) = told {
+        let outcome = adapters[adapter.0 as usize].look(&object, &mut Sink::new(self, node));
+        if let Err(Unread(what)) = outcome {
             self.note(&format!("{what} could not be read"));
         }
     }
@@ -441,8 +447,8 @@ impl<'a, 's> Heap<'a, 's> {
         treatment: Treatment,
     ) -> Option<ffi::traverseproc> {
         let traverse = treatment.traverse?;
-        let is_entered =
-            is_asked(object, treatment) && (!treatment.is_metaclass || self.is_users_class(object));
+        let is_entered = is_traversable(object, treatment)
+            && (!treatment.is_metaclass || self.is_users_class(object));
         is_entered.then_some(traverse)
     }
 
@@ -464,15 +470,16 @@ impl<'a, 's> Heap<'a, 's> {
                 && let Some(to) = self.meet(class)
             {
                 let step = Step::attribute("__class__");
-                self.told.push(Told { from, to, step });
+                self.hidden_references
+                    .push(HiddenReference { from, to, step });
             }
         }
         self.places.len() > n_before
     }
 }
 
-/// Of some types only some instances can be asked: of classes, those that Python code made.
-fn is_asked(object: NonNull<ffi::PyObject>, treatment: Treatment) -> bool {
+/// Whether the object can be traversed. Of classes, only those that Python code made can.
+fn is_traversable(object: NonNull<ffi::PyObject>, treatment: Treatment) -> bool {
     match treatment.is_gc {
         // SAFETY: the type's own slot on its instance.
         Some(is_gc) => unsafe { is_gc(object.as_ptr()) != 0 },
@@ -480,13 +487,13 @@ fn is_asked(object: NonNull<ffi::PyObject>, treatment: Treatment) -> bool {
     }
 }
 
-/// Whether one more fits. Memory that is not to be had ends the walk, and not the process.
+/// Whether one more fits. Running out of memory ends the walk, not the process.
 #[inline]
 fn has_room<T>(places: &mut Vec<T>) -> bool {
     places.len() < places.capacity() || places.try_reserve(1).is_ok()
 }
 
-/// What `visited` is told beside the object.
+/// The second argument of `visited`.
 struct Visit<'h, 'a, 's> {
     heap: &'h mut Heap<'a, 's>,
     own_class: *mut ffi::PyObject,

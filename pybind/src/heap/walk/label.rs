@@ -1,16 +1,15 @@
 //! How a reference reads in Python: `.attr`, `[3]`, `['loss']`, a local of a frame.
 //!
-//! Only objects whose class is known to run nothing of the user's are asked, by the slots of
-//! CPython's own types. What stands between an object and what it shows, such as an instance's
-//! dict or a closure's cells, is passed over.
+//! Only objects whose class runs none of the user's code are read, through the slots of CPython's
+//! own types. Objects in between, such as an instance's dict or a closure's cells, get no step of
+//! their own.
 
 use gpumem_heap::Step;
 
 use super::native::{self, Members, Native, in_words};
 use crate::heap::still::{Dict, Object};
 
-/// Instances whose dict is asked for in one walk: CPython makes it when it is asked for, and keeps
-/// it from then on.
+/// The most instance dicts read in one walk: CPython creates each at the first access and keeps it.
 const MOST_DICTS: usize = 4096;
 
 /// How many entries of containers are looked through in one walk.
@@ -19,16 +18,16 @@ const MOST_ENTRIES: usize = 1 << 24;
 /// The longest key that a path shows.
 const LONGEST_KEY: usize = 40;
 
-/// What an object shows of what it refers to.
+/// The labels found so far, and the objects in between.
 #[derive(Default)]
-pub(super) struct Labels {
+pub(super) struct ReferenceLabels {
     /// Objects by address, with the way to them. One may be reached in several ways.
     pub(super) targets: Vec<(usize, Step)>,
     /// Objects that are passed over: what they hold is among the targets.
     pub(super) passed: Vec<usize>,
 }
 
-impl Labels {
+impl ReferenceLabels {
     fn add(&mut self, target: &Object<'_>, step: Step) {
         self.targets.push((target.address(), step));
     }
@@ -54,15 +53,15 @@ impl Labeller {
         }
     }
 
-    /// What `object` shows; `is_target` says which objects matter. What cannot be asked stays
-    /// without a name.
+    /// What `object` shows; `is_target` says which objects matter. Objects that cannot be
+    /// read stay unnamed.
     pub(super) fn labels(
         &mut self,
         object: &Object<'_>,
         is_target: &dyn Fn(usize) -> bool,
-    ) -> Labels {
-        let mut labels = Labels::default();
-        match Native::of(object) {
+    ) -> ReferenceLabels {
+        let mut labels = ReferenceLabels::default();
+        match Native::of_object(object) {
             Some(native) => self.native(native, object, is_target, &mut labels),
             None => self.other(object, is_target, &mut labels),
         }
@@ -77,7 +76,7 @@ impl Labeller {
         native: Native,
         object: &Object<'_>,
         is_target: &dyn Fn(usize) -> bool,
-        labels: &mut Labels,
+        labels: &mut ReferenceLabels,
     ) {
         let is_copy = object.section().is_copy();
         match native {
@@ -126,7 +125,7 @@ impl Labeller {
     }
 
     /// Closure, defaults and attributes.
-    fn function(&mut self, function: &Object<'_>, labels: &mut Labels) {
+    fn function(&mut self, function: &Object<'_>, labels: &mut ReferenceLabels) {
         let is_copy = function.section().is_copy();
         let code = if is_copy {
             function.read("__code__")
@@ -167,12 +166,12 @@ impl Labeller {
         attributes(function, &["__globals__"], labels);
     }
 
-    /// Of containers, their items; of anything but CPython's own containers, its attributes.
+    /// The items of containers; the attributes of everything but CPython's own containers.
     fn other(
         &mut self,
         object: &Object<'_>,
         is_target: &dyn Fn(usize) -> bool,
-        labels: &mut Labels,
+        labels: &mut ReferenceLabels,
     ) {
         self.items(object, is_target, labels);
         if let Some(globals) = object.globals() {
@@ -203,10 +202,10 @@ impl Labeller {
         &mut self,
         object: &Object<'_>,
         is_target: &dyn Fn(usize) -> bool,
-        labels: &mut Labels,
+        labels: &mut ReferenceLabels,
     ) {
         let is_target = |item: &Object<'_>| is_target(item.address());
-        let mut found = Numbered::new(self.entries_left);
+        let mut found = BoundedItems::new(self.entries_left);
         if let Some(dict) = object.dict() {
             for (_, (key, value)) in found.each(dict.items()) {
                 if is_target(&value) {
@@ -234,7 +233,7 @@ impl Labeller {
     }
 
     /// The attributes in an object's own dict.
-    fn dict_of(&mut self, object: &Object<'_>, labels: &mut Labels) {
+    fn dict_of(&mut self, object: &Object<'_>, labels: &mut ReferenceLabels) {
         if self.dicts_left == 0 {
             return;
         }
@@ -244,7 +243,7 @@ impl Labeller {
         }
     }
 
-    fn attributes_in(&mut self, dict: &Dict<'_>, labels: &mut Labels) {
+    fn attributes_in(&mut self, dict: &Dict<'_>, labels: &mut ReferenceLabels) {
         if dict.len() > self.entries_left {
             return;
         }
@@ -257,12 +256,12 @@ impl Labeller {
 }
 
 /// Goes through a container, as far as there is room.
-struct Numbered {
+struct BoundedItems {
     most: usize,
     n_taken: usize,
 }
 
-impl Numbered {
+impl BoundedItems {
     fn new(most: usize) -> Self {
         Self { most, n_taken: 0 }
     }
@@ -280,7 +279,12 @@ impl Numbered {
 }
 
 /// The defaults of a function's last arguments, and of those that have to be named.
-fn defaults(function: &Object<'_>, n_arguments: usize, names: &[String], labels: &mut Labels) {
+fn defaults(
+    function: &Object<'_>,
+    n_arguments: usize,
+    names: &[String],
+    labels: &mut ReferenceLabels,
+) {
     if let Some(defaults) = function.read("__defaults__")
         && let Some(values) = defaults.tuple()
     {
@@ -299,14 +303,14 @@ fn defaults(function: &Object<'_>, n_arguments: usize, names: &[String], labels:
     }
 }
 
-fn locals(frame: &Object<'_>, labels: &mut Labels) {
+fn locals(frame: &Object<'_>, labels: &mut ReferenceLabels) {
     for (name, value) in native::locals(frame) {
         labels.add(&value, Step::local(&name));
     }
 }
 
 /// Attributes of an object of CPython's own, by name.
-fn attributes(object: &Object<'_>, names: &[&str], labels: &mut Labels) {
+fn attributes(object: &Object<'_>, names: &[&str], labels: &mut ReferenceLabels) {
     for name in names {
         if let Some(value) = object.read(name) {
             labels.add(&value, Step::attribute(name));
@@ -314,12 +318,12 @@ fn attributes(object: &Object<'_>, names: &[&str], labels: &mut Labels) {
     }
 }
 
-/// A name, which is a string unless somebody put something else into a namespace.
+/// A name: a string, unless code put another key into a namespace.
 fn text(name: &Object<'_>) -> String {
     name.text().unwrap_or_else(|| "?".to_owned())
 }
 
-/// `'loss'`, `3`, `(0, 'a')`: what a key says of itself, if its class is CPython's own.
+/// `'loss'`, `3`, `(0, 'a')`: the `repr` of a key, if its class is CPython's own.
 fn plain_key(key: &Object<'_>) -> Option<String> {
     let shown = key.literal()?;
     if shown.chars().count() <= LONGEST_KEY {

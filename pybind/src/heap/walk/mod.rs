@@ -1,13 +1,12 @@
-//! The live Python heap → what of it leads to device memory.
+//! The live Python heap → the part that leads to device memory.
 //!
-//! From named roots, through what every type tells the garbage collector (`tp_traverse`), in a
-//! section in which nothing of Python's runs ([`crate::heap::still`]). First comes reach alone, then what
-//! leads to a storage is told from the rest, and only that gets its names.
+//! The walk starts from named roots and follows `tp_traverse` of every type, in a section in which
+//! no Python code runs ([`crate::heap::still`]). It first finds what is reachable, then prunes
+//! everything that leads to no storage, and names only the rest.
 //!
-//! Interpreters without a GIL are not supported: there is no `abi3` wheel for them.
+//! In a build of Python without the GIL none of this is called, and no [`Section`] can be entered.
 #![expect(unsafe_code, reason = "the slots of live types, borrowed objects")]
 
-mod asker;
 mod bound;
 mod classes;
 mod garbage;
@@ -17,6 +16,7 @@ mod label;
 mod limits;
 mod native;
 mod prune;
+mod queries;
 mod release;
 mod rest;
 mod roots;
@@ -26,22 +26,23 @@ mod table;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use gpumem_heap::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Step};
+use gpumem_heap::{GraphBuilder, Node, NodeIdx, ObjectGraph, Step, TensorCategory};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::heap::adapters::own::Registered;
+use crate::heap::adapters::registered::Registered;
 use crate::heap::adapters::{self, Quiet};
 use crate::heap::look::{FaultPoint, fault};
 use crate::heap::still::Section;
 use heap::Heap;
 use prune::Pruned;
-use roots::{Root, Roots};
+use roots::{NamedRoot, Roots};
 
-pub(crate) use asker::{Asker, Here, Told};
-pub(crate) use limits::Limits;
+pub(crate) use classes::HAVE_GC;
+pub(crate) use limits::WalkLimits;
+pub(crate) use queries::{Answers, LocalBackend, QueryBackend};
 pub(crate) use roots::{Places, current_frames, other_threads, own_thread, waiting_tasks};
-pub(crate) use sink::{Details, Part, PoolId, Sink, Storage, StorageId};
+pub(crate) use sink::{ObjectDetails, ObjectPart, PoolId, Sink, StorageEntry, StorageId};
 
 /// Finds what a walk needs, once, when the module is loaded: this imports.
 pub(crate) fn resolve(py: Python<'_>) -> PyResult<()> {
@@ -51,18 +52,18 @@ pub(crate) fn resolve(py: Python<'_>) -> PyResult<()> {
 
 /// How far a search goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum WalkExtent {
     /// What has a name.
     Names,
     /// Then libraries, cyclic garbage, and what no Python object leads to.
     Everything,
 }
 
-/// What is looked for, how far, and where.
+/// What a walk searches, and its limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Search {
-    pub(crate) extent: Extent,
-    pub(crate) limits: Limits,
+    pub(crate) extent: WalkExtent,
+    pub(crate) limits: WalkLimits,
     /// This process is a copy of the user's.
     pub(crate) is_copy: bool,
     /// What torch's autograd keeps is read.
@@ -70,7 +71,7 @@ pub(crate) struct Search {
 }
 
 /// What was found.
-pub(crate) struct Found {
+pub(crate) struct WalkResult {
     pub(crate) graph: ObjectGraph,
     /// How many objects were looked at.
     pub(crate) n_objects: usize,
@@ -92,7 +93,7 @@ pub(crate) struct WalkedMemory {
     pub(crate) arrays: Vec<Range<usize>>,
 }
 
-/// What a walk found, before anybody else is asked.
+/// The result of a walk, before adapters and allocators are queried.
 pub(crate) struct Walked {
     graph: GraphBuilder,
     n_objects: usize,
@@ -100,7 +101,7 @@ pub(crate) struct Walked {
     touched: WalkedMemory,
     /// Objects that keep a pool of an allocator's to themselves.
     pools: Vec<(NodeIdx, PoolId)>,
-    /// Objects that an adapter of the user's tells of, their place, and which adapter.
+    /// Objects that a user's adapter handles, their place, and which adapter.
     questions: Vec<(Py<PyAny>, NodeIdx, u8)>,
 }
 
@@ -112,8 +113,8 @@ pub(crate) fn find(
     registered: &[Registered<'_>],
 ) -> PyResult<Walked> {
     let tracked = match search.extent {
-        Extent::Names => None,
-        Extent::Everything => Some(roots::tracked(py)?),
+        WalkExtent::Names => None,
+        WalkExtent::Everything => Some(roots::tracked(py)?),
     };
     let _quiet = Quiet::of_imported(py);
     Ok(Section::enter(py, search.is_copy, |section| {
@@ -130,7 +131,7 @@ fn walk<'s>(
 ) -> Walked {
     let roots = Roots::find(section, places);
     fault(FaultPoint::RootsFound);
-    let adapters = adapters::all(section, search.reads_graph);
+    let adapters = adapters::all(section, search.reads_graph, tracked.is_some());
     let libraries = &roots.libraries;
     let mut heap = Heap::new(section, &adapters, registered, libraries, search.limits);
     for object in roots.closed.iter().chain(&roots.passed) {
@@ -142,16 +143,16 @@ fn walk<'s>(
         Some(tracked) => rest::find(&mut heap, &roots, &tracked.collect::<Vec<_>>()),
     };
     fault(FaultPoint::HeapWalked);
-    let asked = heap.questions.iter().map(|(node, _)| *node);
-    let wanted: Vec<_> = asked
+    let queried = heap.questions.iter().map(|(node, _)| *node);
+    let wanted: Vec<_> = queried
         .chain(heap.pools.iter().map(|(node, _)| *node))
         .collect();
-    let pruned = Pruned::of(&heap, &wanted);
+    let pruned = Pruned::new(&heap, &wanted);
     let mut built = graph::build(&heap, &pruned, roots.found.iter().chain(&rest));
     for (hook, handle) in release::handles(&roots.found) {
         built.graph.handle(hook, handle);
     }
-    if search.extent == Extent::Everything && !heap.is_cut() {
+    if search.extent == WalkExtent::Everything && !heap.is_cut() {
         built.graph.whole();
     }
     let question = |(node, adapter): &(_, u8)| {
@@ -174,12 +175,12 @@ fn walk<'s>(
 }
 
 impl Walked {
-    /// Takes in what the walk could not find out itself: from here on nothing is borrowed.
-    pub(crate) fn asked(mut self, py: Python<'_>, asker: &mut dyn Asker) -> Found {
+    /// Queries adapters and allocators, and builds the graph. Nothing is borrowed any more.
+    pub(crate) fn complete(mut self, py: Python<'_>, backend: &mut dyn QueryBackend) -> WalkResult {
         if !self.questions.is_empty() || !self.pools.is_empty() {
-            self.ask(py, asker);
+            self.ask(py, backend);
         }
-        Found {
+        WalkResult {
             graph: self.graph.build(),
             n_objects: self.n_objects,
             notes: self.notes,
@@ -187,7 +188,7 @@ impl Walked {
         }
     }
 
-    fn ask(&mut self, py: Python<'_>, asker: &mut dyn Asker) {
+    fn ask(&mut self, py: Python<'_>, backend: &mut dyn QueryBackend) {
         let questions = std::mem::take(&mut self.questions);
         let pools = std::mem::take(&mut self.pools);
         let mut distinct: Vec<PoolId> = Vec::new();
@@ -198,22 +199,25 @@ impl Walked {
         }
         let objects = questions.iter();
         let objects = objects.map(|(object, _, adapter)| (object.bind(py).clone(), *adapter));
-        let told = asker.ask(py, &objects.collect::<Vec<_>>(), &distinct);
+        let answers = backend.ask(py, &objects.collect::<Vec<_>>(), &distinct);
         let holders = questions.iter().map(|(_, holder, _)| *holder);
-        self.take_held(holders.zip(told.objects));
-        for (number, (pool, free)) in distinct.iter().zip(told.pools).enumerate() {
+        self.add_reported(holders.zip(answers.objects));
+        for (number, (pool, free)) in distinct.iter().zip(answers.pools).enumerate() {
             let holders = pools.iter().filter(|(_, it)| it == pool);
             let holders: Vec<NodeIdx> = holders.map(|(holder, _)| *holder).collect();
-            self.take_free(number as u64, &holders, free);
+            self.add_free(number as u64, &holders, free);
         }
     }
 
-    /// What adapters of the user's told of the objects at these places.
-    fn take_held(&mut self, told: impl Iterator<Item = (NodeIdx, Vec<adapters::own::Held>)>) {
-        /// Keys of the user's are told from the numbers of frameworks' storages.
+    /// Adds the bytes that the user's adapters reported for the objects at these places.
+    fn add_reported(
+        &mut self,
+        reported: impl Iterator<Item = (NodeIdx, Vec<adapters::registered::ReportedBytes>)>,
+    ) {
+        /// Separates the user's keys from the numbers of frameworks' storages.
         const OWN: u64 = 1 << 63;
         let mut known = HashMap::new();
-        for (number, (holder, held)) in told.enumerate() {
+        for (number, (holder, held)) in reported.enumerate() {
             for (idx, held) in held.into_iter().enumerate() {
                 let unshared = OWN | OWN >> 1 | (number << 8 | idx & 0xFF) as u64;
                 let id = held.key.map_or(unshared, |key| OWN | key & !(OWN >> 1));
@@ -221,24 +225,26 @@ impl Walked {
                     self.graph
                         .node(Node::storage(id, held.device, held.n_bytes))
                 });
-                self.graph.categorise(holder, Category::Tensor);
+                self.graph.categorise(holder, TensorCategory::Tensor);
                 self.graph.edge(holder, storage, Step::Within);
             }
         }
     }
 
-    /// What is free in a pool that others cannot use: it is reserved for who has the pool.
-    fn take_free(
+    /// Adds the free bytes of a pool: only the pool's owner can use them.
+    fn add_free(
         &mut self,
         number: u64,
         holders: &[NodeIdx],
         free: Vec<(String, gpumem_model::units::Bytes)>,
     ) {
-        /// Told from storages of frameworks and from keys of the user's.
+        /// Separates pools from storages of frameworks and from the user's keys.
         const POOLS: u64 = 1 << 62;
         for (device, n_bytes) in free {
             let node = Node::storage(POOLS | number, device, n_bytes);
-            let storage = self.graph.node(node.of(Category::Workspace));
+            let storage = self
+                .graph
+                .node(node.with_category(TensorCategory::Workspace));
             for holder in holders {
                 self.graph.edge(*holder, storage, Step::Within);
             }
@@ -247,7 +253,7 @@ impl Walked {
 }
 
 /// Goes as far as the roots lead.
-fn enter<'s>(heap: &mut Heap<'_, 's>, roots: &[Root<'s>]) {
+fn enter<'s>(heap: &mut Heap<'_, 's>, roots: &[NamedRoot<'s>]) {
     for root in roots {
         heap.reach(&root.object);
     }

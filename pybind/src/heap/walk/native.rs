@@ -1,6 +1,6 @@
 //! The classes of CPython itself that a path leads through, and how to ask them.
 //!
-//! Their attributes are descriptors of C types that nobody can change, so that asking for one runs
+//! Their attributes are descriptors of immutable C types, so that asking for one runs
 //! no code of the user's.
 
 use std::collections::HashMap;
@@ -83,11 +83,11 @@ pub(crate) fn resolve(py: Python<'_>) -> PyResult<()> {
 impl Native {
     /// It is a function that Python code made.
     pub(super) fn is_function(object: &Object<'_>) -> bool {
-        Self::of(object) == Some(Self::Function)
+        Self::of_object(object) == Some(Self::Function)
     }
 
     /// What `object` is, if its class is exactly one of these.
-    pub(super) fn of(object: &Object<'_>) -> Option<Self> {
+    pub(super) fn of_object(object: &Object<'_>) -> Option<Self> {
         let class = object.class();
         let natives = NATIVES.get(object.section().py());
         let mut natives = natives.into_iter().flatten();

@@ -1,6 +1,6 @@
-//! What of everything reached leads to a storage: few nodes, as a rule.
+//! The reached nodes that lead to a storage: usually few.
 
-use super::heap::{Heap, NodeNumber, Place};
+use super::heap::{Heap, NodeKind, NodeNumber};
 
 /// The nodes that lead to device memory, and the references between them.
 pub(super) struct Pruned {
@@ -10,9 +10,9 @@ pub(super) struct Pruned {
 
 impl Pruned {
     /// Goes back from every storage, and from what else is `wanted`.
-    pub(super) fn of(heap: &Heap<'_, '_>, wanted: &[NodeNumber]) -> Self {
+    pub(super) fn new(heap: &Heap<'_, '_>, wanted: &[NodeNumber]) -> Self {
         let storages =
-            |number: &NodeNumber| matches!(heap.places[*number as usize], Place::Storage(_));
+            |number: &NodeNumber| matches!(heap.places[*number as usize], NodeKind::Storage(_));
         let every = 0..heap.places.len() as NodeNumber;
         let mut open: Vec<NodeNumber> = every.filter(storages).collect();
         open.extend(wanted);
@@ -23,7 +23,7 @@ impl Pruned {
         for node in &open {
             is_kept[*node as usize] = true;
         }
-        let referrers = Referrers::of(heap);
+        let referrers = Referrers::new(heap);
         while let Some(node) = open.pop() {
             for referrer in referrers.of_node(node) {
                 if !std::mem::replace(&mut is_kept[*referrer as usize], true) {
@@ -47,7 +47,7 @@ struct Referrers {
 }
 
 impl Referrers {
-    fn of(heap: &Heap<'_, '_>) -> Self {
+    fn new(heap: &Heap<'_, '_>) -> Self {
         let n_nodes = heap.places.len();
         let mut ends = vec![0_u32; n_nodes + 1];
         for_each(heap, |_, to| ends[to as usize + 1] += 1);
@@ -78,7 +78,7 @@ fn for_each(heap: &Heap<'_, '_>, mut visit: impl FnMut(NodeNumber, NodeNumber)) 
             visit(from as NodeNumber, *to);
         }
     }
-    for told in &heap.told {
-        visit(told.from, told.to);
+    for hidden in &heap.hidden_references {
+        visit(hidden.from, hidden.to);
     }
 }

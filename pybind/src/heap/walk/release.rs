@@ -1,15 +1,15 @@
-//! Handles of hooks, which let go of what a hook has. Nothing of it is called.
+//! Handles of hooks: removing a handle releases its hook. None is called here.
 
 use gpumem_model::holders::RootKind;
 
-use super::roots::Root;
+use super::roots::NamedRoot;
 use crate::heap::still::Object;
 
 /// In a list of handles, as many are looked at.
 const MAX_HANDLES: usize = 256;
 
 /// The numbers of hooks, with the variable that is their handle, as torch's `register_forward_hook` returns it.
-pub(super) fn handles(roots: &[Root<'_>]) -> Vec<(u64, String)> {
+pub(super) fn handles(roots: &[NamedRoot<'_>]) -> Vec<(u64, String)> {
     let variables = roots.iter().filter(|it| it.kind == RootKind::Variable);
     let mut found = Vec::new();
     for root in variables {

@@ -7,11 +7,11 @@ use gpumem_model::units::Bytes;
 
 use super::heap::Heap;
 use super::native::in_words;
-use super::roots::{Root, Roots};
+use super::roots::{NamedRoot, Roots};
 use super::{enter, garbage};
 use crate::heap::still::{Class, Object};
 
-/// What libraries say of themselves is shorter, and there is a lot of it.
+/// Shorter texts are mostly documentation of libraries.
 const SHORTEST_IN_LIBRARIES: Bytes = Bytes::new(64 << 10);
 
 /// Finds it, nearest to a name first, and enters it. `tracked` is all that the collector knows.
@@ -19,7 +19,7 @@ pub(super) fn find<'s>(
     heap: &mut Heap<'_, 's>,
     roots: &Roots<'s>,
     tracked: &[Object<'s>],
-) -> Vec<Root<'s>> {
+) -> Vec<NamedRoot<'s>> {
     heap.pass_shorter_than(SHORTEST_IN_LIBRARIES);
     let mut found = libraries(roots);
     enter(heap, &found);
@@ -31,8 +31,8 @@ pub(super) fn find<'s>(
     found
 }
 
-/// The globals of libraries, and the attributes of what was closed: IPython's own objects.
-fn libraries<'s>(roots: &Roots<'s>) -> Vec<Root<'s>> {
+/// The globals of libraries, and the attributes of closed objects: IPython's own.
+fn libraries<'s>(roots: &Roots<'s>) -> Vec<NamedRoot<'s>> {
     let of_module = roots.library_globals.iter().flat_map(|(module, globals)| {
         let owner = owner(module);
         let named = globals.named();
@@ -65,7 +65,7 @@ fn libraries<'s>(roots: &Roots<'s>) -> Vec<Root<'s>> {
 }
 
 /// Containers among the attributes of a library's class, such as the figures that pyplot has open.
-fn collected_in<'s>(owner: &str, module: &str, class: &Class<'s>) -> Vec<Root<'s>> {
+fn collected_in<'s>(owner: &str, module: &str, class: &Class<'s>) -> Vec<NamedRoot<'s>> {
     let own = class.own_attributes().into_iter();
     let named = own.flat_map(|own| own.named());
     let collected = named.filter(|(_, value)| {
@@ -96,8 +96,8 @@ fn owner(module: &str) -> &str {
     }
 }
 
-fn system<'s>(name: &str, path: String, object: Object<'s>) -> Root<'s> {
-    Root {
+fn system<'s>(name: &str, path: String, object: Object<'s>) -> NamedRoot<'s> {
+    NamedRoot {
         name: name.to_owned(),
         kind: RootKind::System,
         path,
@@ -108,7 +108,7 @@ fn system<'s>(name: &str, path: String, object: Object<'s>) -> Root<'s> {
 
 /// Objects that only refer to each other, and what they keep. Of those that lead to each other one
 /// is enough: an instance of a class that Python code made, where there is one.
-fn garbage<'s>(heap: &mut Heap<'_, 's>, tracked: &[Object<'s>]) -> Vec<Root<'s>> {
+fn garbage<'s>(heap: &mut Heap<'_, 's>, tracked: &[Object<'s>]) -> Vec<NamedRoot<'s>> {
     let mut found = garbage::find(heap, tracked);
     found.sort_by_cached_key(|object| {
         let is_instance = object.class().is_heap_type() && object.as_class().is_none();
@@ -126,15 +126,15 @@ fn garbage<'s>(heap: &mut Heap<'_, 's>, tracked: &[Object<'s>]) -> Vec<Root<'s>>
 }
 
 /// Tensors that something else than an object of Python keeps, or an object that nothing leads to.
-fn strangers<'s>(heap: &mut Heap<'_, 's>, tracked: &[Object<'s>]) -> Vec<Root<'s>> {
+fn strangers<'s>(heap: &mut Heap<'_, 's>, tracked: &[Object<'s>]) -> Vec<NamedRoot<'s>> {
     let unmet = tracked.iter();
     let unmet = unmet.filter(|object| heap.is_claimed(object) && !heap.is_met(object.address()));
     without_name(RootKind::Unnamed, "unnamed", unmet.cloned().collect())
 }
 
 /// Roots without a name: each path begins with what the object is.
-fn without_name<'s>(kind: RootKind, name: &str, objects: Vec<Object<'s>>) -> Vec<Root<'s>> {
-    let root = |object| Root {
+fn without_name<'s>(kind: RootKind, name: &str, objects: Vec<Object<'s>>) -> Vec<NamedRoot<'s>> {
+    let root = |object| NamedRoot {
         name: name.to_owned(),
         kind,
         path: in_words(&object),

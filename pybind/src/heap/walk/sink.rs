@@ -1,8 +1,8 @@
-//! Where an adapter tells what an object holds.
+//! Where an adapter reports the memory of an object.
 
 use std::ptr::NonNull;
 
-use gpumem_heap::{Category, Step};
+use gpumem_heap::{Step, TensorCategory};
 use gpumem_model::units::Bytes;
 use pyo3::ffi;
 
@@ -12,47 +12,47 @@ use crate::heap::still::Object;
 /// The object that is looked at, something inside it that is no Python object, or an object that
 /// it refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Part(pub(super) NodeNumber);
+pub(crate) struct ObjectPart(pub(super) NodeNumber);
 
-/// What tells a storage from every other of its device.
+/// The identity of a storage on its device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct StorageId {
-    /// From those that live at the same time: the same, whichever framework tells of it.
+    /// Among those alive at the same time; the same from every framework.
     pub(crate) now: u64,
     /// From those that lived before it, too, as far as that is known: addresses are used again.
     pub(crate) over_time: u64,
 }
 
-/// A pool of torch's allocator that only what captured or asked for it allocates in.
+/// A pool of torch's allocator, used only by the graph or the code that requested it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PoolId(pub(crate) u64, pub(crate) u64);
 
 /// Bytes of one device that are given back together.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Storage<'a> {
+pub(crate) struct StorageEntry<'a> {
     pub(crate) id: StorageId,
     /// As people write it: `cuda:0`.
     pub(crate) device: &'a str,
     pub(crate) n_bytes: Bytes,
-    /// Of its first byte, where it is known. No walk reads what is there.
+    /// The address of its first byte, if known. No walk reads it.
     pub(crate) address: Option<u64>,
 }
 
 /// What is known of an object or a part beside its class.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Details {
+pub(crate) struct ObjectDetails {
     /// In place of the class's name: what a part is.
     pub(crate) type_name: Option<String>,
     /// `float32`
     pub(crate) dtype: Option<String>,
     pub(crate) shape: Option<Vec<u64>>,
-    /// What it is for. Of what several say, the first in [`Category`]'s order stays.
-    pub(crate) category: Option<Category>,
+    /// What it is for. If several are reported, the first in [`TensorCategory`]'s order stays.
+    pub(crate) category: Option<TensorCategory>,
 }
 
-impl Details {
+impl ObjectDetails {
     /// What an object is by itself.
-    pub(crate) fn of(category: Category) -> Self {
+    pub(crate) fn with_category(category: TensorCategory) -> Self {
         Self {
             category: Some(category),
             ..Self::default()
@@ -60,35 +60,40 @@ impl Details {
     }
 
     /// The same of a part, which has no class to name it.
-    pub(crate) fn named(type_name: impl Into<String>, category: Category) -> Self {
+    pub(crate) fn named(type_name: impl Into<String>, category: TensorCategory) -> Self {
         Self {
             type_name: Some(type_name.into()),
-            ..Self::of(category)
+            ..Self::with_category(category)
         }
     }
 }
 
-/// Takes what an adapter tells of one object.
+/// Receives what an adapter reports about one object.
 pub(crate) struct Sink<'h, 'a, 's> {
     heap: &'h mut Heap<'a, 's>,
-    own: Part,
+    own: ObjectPart,
 }
 
 impl<'h, 'a, 's> Sink<'h, 'a, 's> {
     pub(super) fn new(heap: &'h mut Heap<'a, 's>, own: NodeNumber) -> Self {
         Self {
             heap,
-            own: Part(own),
+            own: ObjectPart(own),
         }
     }
 
     /// The object that is looked at.
-    pub(crate) fn own(&self) -> Part {
+    pub(crate) fn own(&self) -> ObjectPart {
         self.own
     }
 
-    /// Adds what is known of a part. What was told before stays where nothing is said anew.
-    pub(crate) fn describe(&mut self, part: Part, details: Details) {
+    /// Only what is large is of interest here: the objects are a library's.
+    pub(crate) fn is_in_library(&self) -> bool {
+        self.heap.passes_short()
+    }
+
+    /// Merges details of a part. Earlier values stay unless `details` replaces them.
+    pub(crate) fn describe(&mut self, part: ObjectPart, details: ObjectDetails) {
         let known = self.heap.details.entry(part.0).or_default();
         known.type_name = details.type_name.or(known.type_name.take());
         known.dtype = details.dtype.or(known.dtype.take());
@@ -97,7 +102,7 @@ impl<'h, 'a, 's> Sink<'h, 'a, 's> {
     }
 
     /// `from` keeps these bytes. Storages of one id and device are one.
-    pub(crate) fn storage(&mut self, from: Part, storage: Storage<'_>, step: Step) {
+    pub(crate) fn storage(&mut self, from: ObjectPart, storage: StorageEntry<'_>, step: Step) {
         let to = self.heap.storage(&storage);
         self.tell(from, to, step);
     }
@@ -106,11 +111,16 @@ impl<'h, 'a, 's> Sink<'h, 'a, 's> {
     /// the object cannot lead to device memory.
     ///
     /// An object that was made for this look is kept until the walk ends, no longer.
-    pub(crate) fn object(&mut self, from: Part, object: &Object<'_>, step: Step) -> Option<Part> {
+    pub(crate) fn object(
+        &mut self,
+        from: ObjectPart,
+        object: &Object<'_>,
+        step: Step,
+    ) -> Option<ObjectPart> {
         let to = self.heap.reach(object)?;
         self.heap.keep(object);
         self.tell(from, to, step);
-        Some(Part(to))
+        Some(ObjectPart(to))
     }
 
     /// The object that is looked at keeps these, by their places. They are alive as long as it is;
@@ -133,13 +143,17 @@ impl<'h, 'a, 's> Sink<'h, 'a, 's> {
         self.heap.note(reason);
     }
 
-    /// `from` keeps something that is no Python object, told from others that live at the same
-    /// time by its address; and whether it is met for the first time, so that what it keeps is
-    /// still to be told.
-    pub(crate) fn part(&mut self, from: Part, address: usize, step: Step) -> (Part, bool) {
+    /// Adds a part that `from` keeps and that is no Python object, identified by its address among
+    /// those alive. Also returns whether it is new: then its own references are still to be added.
+    pub(crate) fn part(
+        &mut self,
+        from: ObjectPart,
+        address: usize,
+        step: Step,
+    ) -> (ObjectPart, bool) {
         let (to, is_new) = self.heap.part(address);
         self.tell(from, to, step);
-        (Part(to), is_new)
+        (ObjectPart(to), is_new)
     }
 
     /// The object that is looked at keeps a pool, which is measured when the walk is over.
@@ -147,7 +161,7 @@ impl<'h, 'a, 's> Sink<'h, 'a, 's> {
         self.heap.pools.push((self.own.0, pool));
     }
 
-    fn tell(&mut self, from: Part, to: NodeNumber, step: Step) {
+    fn tell(&mut self, from: ObjectPart, to: NodeNumber, step: Step) {
         self.heap.tell(from.0, to, step);
     }
 }

@@ -1,11 +1,11 @@
-//! Which objects were met, by address, and maps of what is known of them.
+//! The set of met objects by address, and maps with number keys.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Addresses and the number of the node that each became: open addressing over a
 /// power of two, at most half full, so that a look-up is one cache line nearly always.
-pub(super) struct Table {
+pub(super) struct AddressTable {
     slots: Vec<Slot>,
     n_used: usize,
     shift: u32,
@@ -29,7 +29,7 @@ const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 /// A map by numbers and addresses, of which there is one for each tensor.
 pub(super) type ByNumber<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
-/// Spreads numbers and addresses: nobody chooses them to collide.
+/// Spreads numbers and addresses; no one chooses them to collide.
 #[derive(Default)]
 pub(super) struct Spread(u64);
 
@@ -58,7 +58,7 @@ impl Hasher for Spread {
     }
 }
 
-impl Table {
+impl AddressTable {
     /// Room for `n` addresses before it grows.
     pub(super) fn with_room(n: usize) -> Self {
         let n_slots = (n.max(8) * 2).next_power_of_two();
@@ -92,7 +92,7 @@ impl Table {
     /// The node of `address`, if it was met.
     pub(super) fn get(&self, address: usize) -> Option<u32> {
         let slot = self.slots[self.position(address)];
-        // A traversal may tell of nothing at all, which is what an empty slot holds.
+        // A traversal may visit null, which marks an empty slot.
         (slot.address == address && address != 0).then_some(slot.node)
     }
 

@@ -9,58 +9,52 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 
-use super::Extension;
 use super::options::{cell_options, is_control};
 use super::parent::context_of_cell;
-use super::parsed_interval;
+use super::{Extension, parsed_interval};
 use crate::base::guard;
 use crate::base::modules::imported;
 use crate::base::strand::{Strand, current_task};
-use crate::base::text::{Text, strings};
+use crate::base::text::{SourceCode, Text, strings};
 use crate::ipython::late_line;
 use crate::python::blocks;
-use crate::recording::ending::Ending;
+use crate::recording::ending::RunEnding;
 use crate::recording::named_snapshot::on_oom;
-use crate::recording::oom::holders::Watching;
+use crate::recording::oom::holders::OomWatch;
 use crate::recording::recorder::Launch;
 use crate::recording::run_end;
 use crate::recording::session::{self, RunId, Selection};
 use crate::recording::trace::{Traceable, Tracing, flight};
 
-/// A `run_cell` under way.
 pub(super) struct RunningCell {
     /// `IPython`'s `ExecutionInfo`.
     info: Py<PyAny>,
     /// As `threading` has it.
     thread: Option<Py<PyAny>>,
     strand: Strand,
-    /// The task that runs it.
     task: Option<Py<PyWeakrefReference>>,
-    /// Jupyter's number.
     execution_count: Option<u32>,
     /// `None` if it is not recorded, or is part of a cell that is.
     recorded: Option<RecordedCell>,
 }
 
-/// A recorded cell under way.
 pub(super) struct RecordedCell {
     run: RunId,
     /// What its context was in before.
     around: Option<RunId>,
-    /// `%%gpumem` asked for it.
-    pub(super) asked: bool,
+    /// The cell has `%%gpumem`.
+    pub(super) has_magic: bool,
     pub(super) quiet: bool,
-    /// Who holds memory is looked for after it, and when memory runs out in it.
-    watching: Option<Watching>,
+    /// Searches for holders after the cell and when memory runs out in it.
+    watching: Option<OomWatch>,
     selection: Selection,
-    /// `--trace` asked for it.
+    /// Set by `--trace`.
     traced: Option<TracedCell>,
-    snapshot: on_oom::Watched,
+    snapshot: on_oom::RunWatch,
     /// In which another thread shows something below it.
     context: Option<Py<PyAny>>,
 }
 
-/// The tracing of a cell under way.
 struct TracedCell {
     tracing: Tracing,
     /// The cell as typed.
@@ -104,7 +98,7 @@ impl Extension {
             // What it marks is no part of a cell that runs in another thread.
             return blocks::set_current(py, around.or(Some(RunId::NONE)));
         }
-        let asked = options.is_some();
+        let has_magic = options.is_some();
         let options = options.unwrap_or_default();
         let interval = options.interval.map(|it| parsed_interval(&it.0));
         let selection = Selection::begin(
@@ -121,7 +115,12 @@ impl Extension {
         let launch = Launch {
             cell_id: text_of(&info.getattr(intern!(py, "cell_id"))?),
             execution_count,
-            source: source.clone(),
+            code: SourceCode {
+                text: source.clone(),
+                file: info
+                    .getattr_opt("program_file")?
+                    .and_then(|it| text_of(&it)),
+            },
             label: options.label.map(String::from),
         };
         let holders = options.holders.unwrap_or(holders);
@@ -131,9 +130,9 @@ impl Extension {
         let recorded = RecordedCell {
             run,
             around,
-            asked,
+            has_magic,
             quiet: options.quiet,
-            watching: holders.then(Watching::begin),
+            watching: holders.then(OomWatch::begin),
             selection,
             traced: None,
             snapshot: on_oom::begin(),
@@ -148,7 +147,7 @@ impl Extension {
             flight::begin(py, &source)
         };
         if let Err(error) = flight {
-            guard::log_once(py, &format!("the flight recorder does not work: {error}"));
+            guard::log_failure(py, "the flight recorder does not work", &error);
         }
         if options.trace {
             let tracing = Tracing::begin(py, run, &source, options.trace_file)?;
@@ -174,7 +173,7 @@ impl Extension {
         let traced = recorded.traced.take();
         let looks = recorded.watching.take().is_some();
         let ending = ending_of(result);
-        if let Ok(Ending { oom: Some(oom), .. }) = &ending
+        if let Ok(RunEnding { oom: Some(oom), .. }) = &ending
             && oom.message.framework == Some(Framework::Torch)
         {
             // If torch's allocator could not tell it then.
@@ -193,7 +192,7 @@ impl Extension {
             return ended.map(drop);
         };
         run_end::tell(py, run);
-        if recorded.asked && !recorded.quiet {
+        if recorded.has_magic && !recorded.quiet {
             // It is written while the line is made.
             session::hurry_store(py)?;
         }
@@ -233,7 +232,7 @@ impl Extension {
             found.map(|it| {
                 (
                     it.context.as_ref().map(|it| it.clone_ref(py)),
-                    it.quiet || (!it.asked && state.quiet),
+                    it.quiet || (!it.has_magic && state.quiet),
                 )
             })
         };
@@ -266,7 +265,7 @@ impl Extension {
         if let Some(traced) = recorded.traced {
             traced.tracing.abandon(py);
         }
-        let (ending, count) = (Ending::plain(status), cell.execution_count);
+        let (ending, count) = (RunEnding::plain(status), cell.execution_count);
         session::end(py, recorded.run, ending, count, recorded.selection).map(drop)
     }
 
@@ -448,10 +447,7 @@ impl Extension {
 /// Records torch's history no longer, if that is our doing.
 pub(super) fn end_flight(py: Python<'_>) {
     if let Err(error) = flight::end(py) {
-        guard::log_once(
-            py,
-            &format!("the flight recorder could not be stopped: {error}"),
-        );
+        guard::log_failure(py, "the flight recorder could not be stopped", &error);
     }
 }
 
@@ -483,9 +479,9 @@ fn text_of(value: &Bound<'_, PyAny>) -> Option<String> {
     value.extract().ok().map(|Text(text)| text)
 }
 
-fn ending_of(result: &Bound<'_, PyAny>) -> PyResult<Ending> {
+fn ending_of(result: &Bound<'_, PyAny>) -> PyResult<RunEnding> {
     if result.is_none() {
-        return Ok(Ending::plain(Status::Interrupted));
+        return Ok(RunEnding::plain(Status::Interrupted));
     }
     let py = result.py();
     for attribute in [
@@ -494,8 +490,8 @@ fn ending_of(result: &Bound<'_, PyAny>) -> PyResult<Ending> {
     ] {
         let error = result.getattr(attribute)?;
         if !error.is_none() {
-            return Ending::of_error(&error);
+            return RunEnding::of_error(&error);
         }
     }
-    Ok(Ending::OK)
+    Ok(RunEnding::OK)
 }

@@ -13,7 +13,7 @@ use crate::base::text::Text;
 const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
 
 /// A failure of ours.
-pub(super) struct Stopped {
+pub(super) struct StopReason {
     reason: String,
     /// Jupyter's number of the cell in which it came.
     execution_count: Option<u32>,
@@ -21,9 +21,8 @@ pub(super) struct Stopped {
     is_said: bool,
 }
 
-impl Stopped {
-    /// One line.
-    pub(super) fn words(&self) -> String {
+impl StopReason {
+    pub(super) fn message(&self) -> String {
         let number = self.execution_count;
         let after = number.map_or_else(String::new, |number| format!(" after In [{number}]"));
         let reason = printable(self.reason.trim_end_matches('.'));
@@ -48,7 +47,7 @@ impl Extension {
         }
         if let Err(failure) = guard::caught(py, body) {
             let number = guard::caught(py, number).ok().flatten().flatten();
-            self.state(py).stopped = Some(Stopped {
+            self.state(py).stopped = Some(StopReason {
                 reason: failure.clone(),
                 execution_count: number,
                 is_said: false,
@@ -88,7 +87,7 @@ impl Extension {
                 return Ok(());
             }
             stopped.is_said = true;
-            stopped.words()
+            stopped.message()
         };
         self.publish(py, &words, PyDict::new(py))
     }

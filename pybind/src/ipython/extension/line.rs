@@ -1,6 +1,6 @@
 //! What is shown below a cell.
 
-use gpumem_model::printable::{printable, printable_lines};
+use gpumem_model::printable::printable;
 use gpumem_model::recording::RunIdx;
 use gpumem_report as report;
 use pyo3::exceptions::PyException;
@@ -32,7 +32,7 @@ impl Extension {
         }
         late_line::say(py)?;
         let width = self.width(py)?;
-        let line = session::line(py, run, cell.asked, width)?;
+        let line = session::line(py, run, cell.has_magic, width)?;
         if line.is_none() && notes.is_empty() {
             return Ok(false);
         }
@@ -154,19 +154,17 @@ impl Extension {
         text: &str,
         tag: Bound<'py, PyDict>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
-        let content = PyDict::new(py);
-        content.set_item("text/plain", printable_lines(text))?;
         let metadata = PyDict::new(py);
         metadata.set_item("gpumem", tag)?;
         let output = PyDict::new(py);
-        output.set_item("data", content)?;
+        output.set_item("data", late_line::plain_text(py, text)?)?;
         output.set_item("metadata", metadata)?;
         let publisher = self.shell.bind(py).getattr("display_pub")?;
         Ok((publisher.getattr("publish")?, output))
     }
 
     fn is_quiet(&self, py: Python<'_>, cell: &RecordedCell) -> bool {
-        cell.quiet || (!cell.asked && self.state(py).quiet)
+        cell.quiet || (!cell.has_magic && self.state(py).quiet)
     }
 
     /// How many columns a line has: those of a notebook, or of the terminal.

@@ -10,14 +10,14 @@ mod line;
 mod options;
 mod parent;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use gpumem_model::recording::RunIdx;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use pyo3::types::PyDict;
 
+use crate::base::locks::lock_attached;
 use crate::base::shells::{self, LoadedShell};
 use crate::base::text::Text;
 use crate::base::{guard, interrupt};
@@ -26,7 +26,7 @@ use crate::python::{rules, stored};
 use crate::recording::recorder::SourceText;
 use crate::recording::session::{self, RunId};
 use cells::{RunningCell, count_of, end_flight};
-use failure::Stopped;
+use failure::StopReason;
 
 /// What one shell has of gpumem.
 #[pyclass(frozen, module = "gpumem._gpumem")]
@@ -43,10 +43,10 @@ struct ShellState {
     record_all: bool,
     /// Nothing is printed after a cell that did not ask for it.
     quiet: bool,
-    /// Who holds memory is looked for after a run that left some.
+    /// Searches for holders after a run that kept memory.
     holders: bool,
     /// Our failure, after which nothing is recorded.
-    stopped: Option<Stopped>,
+    stopped: Option<StopReason>,
     /// The run below which the callback for a trainer was named.
     hinted: Option<RunIdx>,
     /// Why the last line was not shown.
@@ -109,7 +109,7 @@ impl Extension {
     /// In words: our failure, after which nothing is recorded until `resume`, and how to go on.
     #[getter]
     fn stopped(&self, py: Python<'_>) -> Option<String> {
-        self.state(py).stopped.as_ref().map(Stopped::words)
+        self.state(py).stopped.as_ref().map(StopReason::message)
     }
 
     /// Records again after a failure of ours.
@@ -143,15 +143,12 @@ impl Extension {
     }
 
     fn state(&self, py: Python<'_>) -> MutexGuard<'_, ShellState> {
-        self.state
-            .lock_py_attached(py)
-            .unwrap_or_else(PoisonError::into_inner)
+        lock_attached(py, &self.state)
     }
 }
 
 /// Loads gpumem into a shell. A second time does nothing.
-#[pyfunction]
-#[pyo3(signature = (ip))]
+#[pyfunction(signature = (ip))]
 pub(crate) fn load_ipython_extension(py: Python<'_>, ip: &Bound<'_, PyAny>) -> PyResult<()> {
     if loaded(py)
         .iter()
@@ -167,7 +164,7 @@ pub(crate) fn load_ipython_extension(py: Python<'_>, ip: &Bound<'_, PyAny>) -> P
         },
     )?;
     let uninstall = py
-        .import("gpumem.magics")?
+        .import("gpumem._install")?
         .call_method1("install", (ip, &extension))?;
     extension.get().state(py).uninstall = Some(uninstall.unbind());
     close_at_exit(py)?;
@@ -183,7 +180,7 @@ pub(crate) fn load_ipython_extension(py: Python<'_>, ip: &Bound<'_, PyAny>) -> P
         if let Err(failure) = guard::caught(py, say_last_died) {
             guard::log(
                 py,
-                &format!("what became of the last session is not known: {failure}"),
+                &format!("could not find out how the last session ended: {failure}"),
             );
         }
     }
@@ -204,8 +201,7 @@ fn close_at_exit(py: Python<'_>) -> PyResult<()> {
 }
 
 /// Takes everything of gpumem out of a shell; the recording stays.
-#[pyfunction]
-#[pyo3(signature = (ip))]
+#[pyfunction(signature = (ip))]
 pub(crate) fn unload_ipython_extension(py: Python<'_>, ip: &Bound<'_, PyAny>) -> PyResult<()> {
     let Some(extension) = loaded(py)
         .into_iter()
@@ -249,17 +245,15 @@ pub(crate) fn say_inside(py: Python<'_>, run: RunId, text: &str) -> PyResult<()>
     Ok(())
 }
 
-/// What `Extension.stopped` says of the shell that has stopped, if one has: a report says so.
-#[pyfunction]
-#[pyo3(name = "_stopped")]
+/// The reason of the shell that has stopped, if one has, for reports.
+#[pyfunction(name = "_stopped")]
 pub(crate) fn stopped(py: Python<'_>) -> Option<String> {
     let mut loaded = loaded(py).into_iter();
     loaded.find_map(|extension| extension.get().stopped(py))
 }
 
 /// Says in a `ValueError` why a text is no interval of the sampler.
-#[pyfunction]
-#[pyo3(name = "_check_interval")]
+#[pyfunction(name = "_check_interval")]
 pub(crate) fn check_interval(text: Text) -> PyResult<()> {
     let Text(text) = text;
     parsed_interval(&text).map(drop)

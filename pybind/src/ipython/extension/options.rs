@@ -5,7 +5,6 @@ use pyo3::types::PyString;
 
 use crate::base::text::Text;
 
-/// The options of one `%%gpumem` line.
 #[derive(Debug, Default, FromPyObject)]
 pub(super) struct CellOptions {
     pub(super) label: Option<Text>,

@@ -1,17 +1,18 @@
 //! The simulated device, and the storages that hold its blocks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use gpumem_model::recording::{Framework, OomFigures};
 use gpumem_model::segments::Segments;
 use gpumem_model::trace::{History, StackIdx};
 use gpumem_model::units::Bytes;
-use gpumem_sim::{AllocatorStats, BlockId, CachingAllocator, OutOfMemory};
+use gpumem_sim::{AllocatorStats, BlockId, CachingAllocator, SimOutOfMemory};
 use pyo3::Python;
 
 use super::log::SimLog;
 use crate::base::clock::Clock;
+use crate::base::locks::lock;
 use crate::machine::out_of_memory::observer;
 
 /// The most devices at once.
@@ -21,16 +22,16 @@ const DEFAULT_CAPACITY: Bytes = Bytes::gib(8);
 
 /// The devices on which tensors are made now. Locked under the GIL only, so that nobody can hold
 /// it when the user forks.
-static CURRENT: Mutex<Vec<Arc<Device>>> = Mutex::new(Vec::new());
+static CURRENT: Mutex<Vec<Arc<SimDevice>>> = Mutex::new(Vec::new());
 
-/// What a driver would tell of each current device. The sampler's thread reads it without any
+/// The levels that a driver would report for each current device. The sampler's thread reads it without any
 /// lock. No capacity: no device.
 static SHOWN: [ShownNow; MAX_DEVICES] = [const { ShownNow::none() }; MAX_DEVICES];
 
 /// How many storages there were so far.
 static N_STORAGES: AtomicU64 = AtomicU64::new(0);
 
-/// What [`Shown`] is read from.
+/// What [`ReservedLevels`] is read from.
 struct ShownNow {
     reserved: AtomicU64,
     capacity: AtomicU64,
@@ -45,19 +46,17 @@ impl ShownNow {
     }
 }
 
-/// A device's driver figures.
-pub(crate) struct Shown {
-    /// In segments.
+pub(crate) struct ReservedLevels {
     pub(crate) reserved: Bytes,
     /// The device's size.
     pub(crate) capacity: Bytes,
 }
 
 /// The driver figures of the current device of this number, if there is one.
-pub(crate) fn shown(number: usize) -> Option<Shown> {
+pub(crate) fn shown(number: usize) -> Option<ReservedLevels> {
     let shown = SHOWN.get(number)?;
     let capacity = shown.capacity.load(Ordering::Acquire);
-    (capacity > 0).then(|| Shown {
+    (capacity > 0).then(|| ReservedLevels {
         reserved: Bytes::new(shown.reserved.load(Ordering::Acquire)),
         capacity: Bytes::new(capacity),
     })
@@ -86,7 +85,7 @@ pub(crate) fn ensure() {
 }
 
 /// The devices on which tensors are made; the first call makes one.
-pub(super) fn current() -> Vec<Arc<Device>> {
+pub(super) fn current() -> Vec<Arc<SimDevice>> {
     let existing = lock(&CURRENT).clone();
     if existing.is_empty() {
         install(DEFAULT_CAPACITY, 1)
@@ -95,14 +94,14 @@ pub(super) fn current() -> Vec<Arc<Device>> {
     }
 }
 
-fn existing(number: usize) -> Option<Arc<Device>> {
+fn existing(number: usize) -> Option<Arc<SimDevice>> {
     lock(&CURRENT).get(number).cloned()
 }
 
 /// Makes empty devices and uses them from here on. Tensors of those before keep theirs.
-pub(super) fn install(capacity: Bytes, n_devices: usize) -> Vec<Arc<Device>> {
-    let device = |number| Arc::new(Device::new(number, capacity));
-    let devices: Vec<Arc<Device>> = (0..n_devices).map(device).collect();
+pub(super) fn install(capacity: Bytes, n_devices: usize) -> Vec<Arc<SimDevice>> {
+    let device = |number| Arc::new(SimDevice::new(number, capacity));
+    let devices: Vec<Arc<SimDevice>> = (0..n_devices).map(device).collect();
     let mut current = lock(&CURRENT);
     for (number, shown) in SHOWN.iter().enumerate() {
         let capacity = if number < n_devices {
@@ -121,7 +120,7 @@ pub(super) fn install(capacity: Bytes, n_devices: usize) -> Vec<Arc<Device>> {
 }
 
 /// A simulated device: an allocator that many tensors share.
-pub(crate) struct Device {
+pub(crate) struct SimDevice {
     number: usize,
     label: String,
     /// What it is called if others replaced it and tensors are kept on it.
@@ -131,8 +130,8 @@ pub(crate) struct Device {
     trace: Mutex<Option<Arc<SimLog>>>,
 }
 
-/// Traces the current devices, if there are any, each until [`Device::end_trace`].
-pub(crate) fn begin_traces(clock: Clock) -> Vec<Arc<Device>> {
+/// Traces the current devices, if there are any, each until [`SimDevice::end_trace`].
+pub(crate) fn begin_traces(clock: Clock) -> Vec<Arc<SimDevice>> {
     let devices = lock(&CURRENT).clone();
     for device in &devices {
         let log = SimLog::begin(clock, &mut lock(&device.allocator));
@@ -141,7 +140,7 @@ pub(crate) fn begin_traces(clock: Clock) -> Vec<Arc<Device>> {
     devices
 }
 
-impl Device {
+impl SimDevice {
     fn new(number: usize, capacity: Bytes) -> Self {
         Self {
             number,
@@ -157,7 +156,6 @@ impl Device {
         self.number
     }
 
-    /// As people write it.
     pub(crate) fn label(&self) -> &str {
         if self.is_among(&lock(&CURRENT)) {
             &self.label
@@ -192,7 +190,7 @@ impl Device {
     }
 
     /// Tells of a request that could not be served.
-    fn tell(&self, error: &OutOfMemory) {
+    fn tell(&self, error: &SimOutOfMemory) {
         let figures = OomFigures {
             wanted: Some(error.wanted),
             free: Some(error.free),
@@ -224,7 +222,7 @@ impl Device {
     }
 
     /// Takes a block; a trace learns for whom.
-    fn allocate(&self, n_bytes: Bytes) -> Result<BlockId, OutOfMemory> {
+    fn allocate(&self, n_bytes: Bytes) -> Result<BlockId, SimOutOfMemory> {
         let log = lock(&self.trace).clone();
         // Walked before the allocator is locked: Python may free another block meanwhile.
         let stack = log.as_deref().and_then(SimLog::stack);
@@ -254,16 +252,16 @@ impl Device {
 }
 
 /// A block of a device, given back when the last tensor or graph lets go of it.
-pub(crate) struct Storage {
+pub(crate) struct SimStorage {
     /// Never used again for another one.
     id: u64,
-    device: Arc<Device>,
+    device: Arc<SimDevice>,
     block: BlockId,
     n_bytes: Bytes,
 }
 
-impl Storage {
-    pub(super) fn new(device: &Arc<Device>, n_bytes: Bytes) -> Result<Self, OutOfMemory> {
+impl SimStorage {
+    pub(super) fn new(device: &Arc<SimDevice>, n_bytes: Bytes) -> Result<Self, SimOutOfMemory> {
         let block = device.allocate(n_bytes);
         Ok(Self {
             id: N_STORAGES.fetch_add(1, Ordering::Relaxed),
@@ -274,7 +272,7 @@ impl Storage {
     }
 
     /// One more of the same size on the same device.
-    pub(super) fn twin(&self) -> Result<Self, OutOfMemory> {
+    pub(super) fn twin(&self) -> Result<Self, SimOutOfMemory> {
         Self::new(&self.device, self.n_bytes)
     }
 
@@ -282,24 +280,24 @@ impl Storage {
         self.id
     }
 
-    /// As they were asked for.
+    /// The requested size.
     pub(crate) fn n_bytes(&self) -> Bytes {
         self.n_bytes
     }
 
-    pub(crate) fn device(&self) -> &Arc<Device> {
+    pub(crate) fn device(&self) -> &Arc<SimDevice> {
         &self.device
     }
 }
 
-impl Drop for Storage {
+impl Drop for SimStorage {
     fn drop(&mut self) {
         self.device.change(|allocator| allocator.free(self.block));
     }
 }
 
 /// An out-of-memory error in PyTorch's words, so that whoever reads those reads these.
-pub(super) fn out_of_memory(device: &Device, error: &OutOfMemory) -> String {
+pub(super) fn out_of_memory(device: &SimDevice, error: &SimOutOfMemory) -> String {
     let number = device.number;
     let in_use = error.capacity.saturating_sub(error.free);
     let cached = error.reserved.saturating_sub(error.allocated);
@@ -326,8 +324,4 @@ fn in_torch_units(n: Bytes) -> String {
         _ => (n.as_f64() / 1024.0 / 1024.0 / 1024.0, "GiB"),
     };
     format!("{size:.2} {unit}")
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,12 +3,14 @@
 
 use std::collections::HashSet;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pyo3::PyResult;
 use pyo3::exceptions::PyRuntimeError;
 
-use super::device::Storage;
+use super::device::SimStorage;
+
+use crate::base::locks::lock;
 
 /// Where the gradient of a tensor goes.
 #[derive(Clone)]
@@ -16,40 +18,40 @@ pub(crate) enum Gradient {
     /// Into the tensor itself: the user made it with `requires_grad=True`.
     Leaf(Arc<Leaf>),
     /// Back through the operation that made it.
-    Node(Arc<Node>),
+    Node(Arc<GraphNode>),
 }
 
 /// A tensor that collects a gradient. A graph that reaches it keeps its storage.
 pub(crate) struct Leaf {
-    storage: Arc<Storage>,
-    grad: Mutex<Option<Arc<Storage>>>,
+    storage: Arc<SimStorage>,
+    grad: Mutex<Option<Arc<SimStorage>>>,
 }
 
 /// One operation of a graph.
-pub(crate) struct Node {
+pub(crate) struct GraphNode {
     op: &'static str,
     inputs: Vec<Gradient>,
     saved: Mutex<Saved>,
 }
 
 enum Saved {
-    Storages(Vec<Arc<Storage>>),
+    Storages(Vec<Arc<SimStorage>>),
     Freed,
 }
 
 impl Leaf {
-    pub(super) fn new(storage: Arc<Storage>) -> Self {
+    pub(super) fn new(storage: Arc<SimStorage>) -> Self {
         Self {
             storage,
             grad: Mutex::new(None),
         }
     }
 
-    pub(crate) fn storage(&self) -> &Arc<Storage> {
+    pub(crate) fn storage(&self) -> &Arc<SimStorage> {
         &self.storage
     }
 
-    pub(crate) fn grad(&self) -> Option<Arc<Storage>> {
+    pub(crate) fn grad(&self) -> Option<Arc<SimStorage>> {
         lock(&self.grad).clone()
     }
 
@@ -61,7 +63,7 @@ impl Leaf {
 
     fn ensure_grad(&self) -> PyResult<()> {
         if self.grad().is_none() {
-            // Not under the lock: where memory runs out, whoever looks who holds it comes by here.
+            // Not under the lock: if memory runs out, the search for holders reads this graph.
             let twin = self.storage.twin();
             let refused = |error| super::refused(self.storage.device(), &error);
             *lock(&self.grad) = Some(Arc::new(twin.map_err(refused)?));
@@ -70,8 +72,12 @@ impl Leaf {
     }
 }
 
-impl Node {
-    pub(super) fn new(op: &'static str, inputs: Vec<Gradient>, saved: Vec<Arc<Storage>>) -> Self {
+impl GraphNode {
+    pub(super) fn new(
+        op: &'static str,
+        inputs: Vec<Gradient>,
+        saved: Vec<Arc<SimStorage>>,
+    ) -> Self {
         Self {
             op,
             inputs,
@@ -88,7 +94,7 @@ impl Node {
     }
 
     /// What it keeps for a backward pass; nothing when that has been.
-    pub(crate) fn saved(&self) -> Vec<Arc<Storage>> {
+    pub(crate) fn saved(&self) -> Vec<Arc<SimStorage>> {
         match &*lock(&self.saved) {
             Saved::Storages(storages) => storages.clone(),
             Saved::Freed => Vec::new(),
@@ -99,7 +105,7 @@ impl Node {
         matches!(*lock(&self.saved), Saved::Freed)
     }
 
-    /// Lets go of what was saved; a node that saved nothing can be passed again.
+    /// Releases the saved tensors; a node without any can be traversed again.
     fn free(&self) {
         let mut saved = lock(&self.saved);
         if matches!(&*saved, Saved::Storages(storages) if !storages.is_empty()) {
@@ -110,7 +116,7 @@ impl Node {
     }
 }
 
-impl Drop for Node {
+impl Drop for GraphNode {
     /// Link by link: a chain that dropped itself link in link would overflow the stack.
     fn drop(&mut self) {
         let mut orphans = mem::take(&mut self.inputs);
@@ -141,7 +147,7 @@ pub(super) fn backward(start: &Gradient) -> PyResult<()> {
 }
 
 /// Every node and leaf of the graph, each once.
-fn reach(start: &Gradient) -> (Vec<&Node>, Vec<&Leaf>) {
+fn reach(start: &Gradient) -> (Vec<&GraphNode>, Vec<&Leaf>) {
     let (mut nodes, mut leaves) = (Vec::new(), Vec::new());
     let mut seen: HashSet<*const ()> = HashSet::new();
     let mut open = vec![start];
@@ -156,8 +162,4 @@ fn reach(start: &Gradient) -> (Vec<&Node>, Vec<&Leaf>) {
         }
     }
     (nodes, leaves)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

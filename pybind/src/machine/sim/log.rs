@@ -1,26 +1,27 @@
 //! The history of the simulated device.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
-use gpumem_model::trace::{Action, Event, History, Levels, Rounding, StackIdx};
+use gpumem_model::trace::{Action, AllocatorEvent, History, HistoryLevels, Rounding, StackIdx};
 use gpumem_model::units::Bytes;
-use gpumem_sim::{CachingAllocator, Change};
+use gpumem_sim::{AllocatorChange, CachingAllocator};
 use pyo3::Python;
 
 use crate::base::call_stacks::Walker;
 use crate::base::clock::Clock;
+use crate::base::locks::{lock, unpoisoned};
 
-/// Of a longer history the end is kept.
+/// The most events of a history; only the latest are kept.
 const MAX_EVENTS: usize = 1 << 20;
 
 /// What a simulated device does while its run is traced.
 pub(crate) struct SimLog {
     clock: Clock,
-    before: Levels,
+    before: HistoryLevels,
     blocks_before: HashMap<u64, Bytes>,
     walker: Walker,
-    events: Mutex<VecDeque<Event>>,
+    events: Mutex<VecDeque<AllocatorEvent>>,
 }
 
 impl SimLog {
@@ -41,15 +42,15 @@ impl SimLog {
         Python::try_attach(|py| self.walker.stack(py).ok().flatten()).flatten()
     }
 
-    /// Takes in what the allocator did for whoever is in `stack`.
-    pub(crate) fn note(&self, changes: Vec<Change>, stack: Option<StackIdx>) {
+    /// Records an action of the allocator with its call stack.
+    pub(crate) fn note(&self, changes: Vec<AllocatorChange>, stack: Option<StackIdx>) {
         let at = self.clock.now();
-        let mut events = self.events();
+        let mut events = lock(&self.events);
         for change in changes {
             if events.len() == MAX_EVENTS {
                 events.pop_front();
             }
-            events.push_back(Event {
+            events.push_back(AllocatorEvent {
                 at,
                 action: change.action,
                 address: change.address,
@@ -59,7 +60,7 @@ impl SimLog {
         }
     }
 
-    /// The history up to now, of what `allocator` holds.
+    /// The history up to now of the allocations that `allocator` holds.
     pub(crate) fn end(self, allocator: &mut CachingAllocator) -> History {
         allocator.keep_log(false);
         let mut history = History::new(self.before, Rounding::Exact);
@@ -67,20 +68,16 @@ impl SimLog {
         history.blocks_before = self.blocks_before;
         history.blocks_after = blocks(allocator);
         let events = self.events.into_inner();
-        history.events = events.unwrap_or_else(PoisonError::into_inner).into();
+        history.events = unpoisoned(events).into();
         history.is_cut = history.events.len() == MAX_EVENTS;
         self.walker.into_stacks().into_history(&mut history);
         history
     }
-
-    fn events(&self) -> MutexGuard<'_, VecDeque<Event>> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-fn levels(allocator: &CachingAllocator) -> Levels {
+fn levels(allocator: &CachingAllocator) -> HistoryLevels {
     let stats = allocator.stats();
-    Levels {
+    HistoryLevels {
         allocated: stats.allocated,
         reserved: stats.reserved,
     }

@@ -1,4 +1,4 @@
-//! The CUDA driver, as far as somebody else in this process uses it already.
+//! The CUDA driver, once other code in this process uses it.
 //!
 //! Nothing here loads the driver, initialises it or creates a context: `cuInit`
 //! poisons a later fork, and a context costs hundreds of MiB that no call gives
@@ -26,7 +26,7 @@ use libloading::Library;
 
 use super::unified::INTEGRATED;
 use super::visible::Visibility;
-use super::{Answer, DriverSource, Found, Unused};
+use super::{Answer, DriverSource, SourceDevice, Unused};
 
 #[cfg(target_os = "linux")]
 #[path = "cuda/loaded.rs"]
@@ -38,10 +38,9 @@ const NO_CONTEXT: &str = "this process has no context on it yet";
 #[derive(Default)]
 pub(super) struct CudaSource {
     /// Found once: the driver's list stands as long as the process.
-    devices: Vec<(Found, Handle)>,
+    devices: Vec<(SourceDevice, Handle)>,
 }
 
-/// A device of the driver's.
 #[derive(Debug, Clone, Copy)]
 struct Handle {
     device: CUdevice,
@@ -79,7 +78,7 @@ impl DriverSource for CudaSource {
         let handle = self.handle(key);
         let levels = handle.map(|(driver, handle)| driver.levels(handle));
         levels.map_or_else(DriverLevels::default, |it| {
-            it.unwrap_or_else(Failure::levels)
+            it.unwrap_or_else(CudaFailure::levels)
         })
     }
 
@@ -87,7 +86,7 @@ impl DriverSource for CudaSource {
         let handle = self.handle(key);
         let levels = handle.map(|(driver, handle)| driver.memory(handle));
         levels.map_or_else(DriverLevels::default, |it| {
-            it.unwrap_or_else(Failure::levels)
+            it.unwrap_or_else(CudaFailure::levels)
         })
     }
 }
@@ -114,7 +113,6 @@ pub(super) enum Footing {
     Inside,
 }
 
-/// Whether this process can have memory on a GPU.
 pub(super) fn footing() -> Footing {
     match numbers_with_context() {
         None => Footing::Outside,
@@ -137,12 +135,12 @@ pub(super) fn numbers_with_context() -> Option<Vec<usize>> {
 
 /// Why a call gave nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Failure {
+struct CudaFailure {
     code: Option<c_int>,
     words: String,
 }
 
-impl Failure {
+impl CudaFailure {
     fn missing(symbol: &str) -> Self {
         Self {
             code: None,
@@ -195,9 +193,9 @@ macro_rules! functions {
             }
 
             // SAFETY: the caller's pointers, devices and contexts are what is said above the macro.
-            $($(#[$attribute])* unsafe fn $method(&self, $($argument: $of),*) -> Result<(), Failure> {
+            $($(#[$attribute])* unsafe fn $method(&self, $($argument: $of),*) -> Result<(), CudaFailure> {
                 let Some(function) = self.$method else {
-                    return Err(Failure::missing($symbol));
+                    return Err(CudaFailure::missing($symbol));
                 };
                 // SAFETY: the driver's function of this signature; the caller vouches for the arguments.
                 self.check(unsafe { function($($argument),*) })
@@ -243,7 +241,7 @@ impl Driver {
     }
 
     /// A code's name as the driver gives it. A newer driver has codes that no header here knows.
-    fn check(&self, code: c_int) -> Result<(), Failure> {
+    fn check(&self, code: c_int) -> Result<(), CudaFailure> {
         if code == CUresult::CUDA_SUCCESS as c_int {
             return Ok(());
         }
@@ -260,32 +258,32 @@ impl Driver {
                 .into_owned(),
             None => format!("CUDA error {code}"),
         };
-        Err(Failure {
+        Err(CudaFailure {
             code: Some(code),
             words,
         })
     }
 
-    fn n_devices(&self) -> Result<c_int, Failure> {
+    fn n_devices(&self) -> Result<c_int, CudaFailure> {
         let mut count = 0;
         // SAFETY: the pointer is to a live integer.
         unsafe { self.get_count(&raw mut count) }?;
         Ok(count)
     }
 
-    fn device(&self, ordinal: c_int) -> Result<CUdevice, Failure> {
+    fn device(&self, ordinal: c_int) -> Result<CUdevice, CudaFailure> {
         let mut device = 0;
         // SAFETY: the pointer is to a live device.
         unsafe { self.get_device(&raw mut device, ordinal) }?;
         Ok(device)
     }
 
-    /// The devices, if CUDA has been initialised by somebody else: this never does it.
-    fn devices(&self) -> Result<Vec<(Found, Handle)>, Failure> {
+    /// The devices, if other code has initialised CUDA: gpumem never does.
+    fn devices(&self) -> Result<Vec<(SourceDevice, Handle)>, CudaFailure> {
         (0..self.n_devices()?)
             .map(|ordinal| {
                 let device = self.device(ordinal)?;
-                let found = Found {
+                let found = SourceDevice {
                     key: self.key(device)?.into(),
                     label: format!("cuda:{ordinal}"),
                     name: self.name(device)?,
@@ -303,7 +301,7 @@ impl Driver {
             .collect()
     }
 
-    fn name(&self, device: CUdevice) -> Result<String, Failure> {
+    fn name(&self, device: CUdevice) -> Result<String, CudaFailure> {
         const LENGTH: c_int = 256;
         let mut name = [0; LENGTH as usize];
         // SAFETY: the array has that length; the device is the driver's own.
@@ -318,7 +316,7 @@ impl Driver {
 
     /// `GPU-<uuid>` as `nvidia-smi -L` writes it; of a part of a GPU, whose own UUID only the newer
     /// function gives, `MIG-<uuid>`.
-    fn key(&self, device: CUdevice) -> Result<String, Failure> {
+    fn key(&self, device: CUdevice) -> Result<String, CudaFailure> {
         let mut whole = CUuuid { bytes: [0; 16] };
         // SAFETY: the pointer is to a live UUID; the device is the driver's own.
         unsafe { self.get_uuid(&raw mut whole, device) }?;
@@ -331,7 +329,7 @@ impl Driver {
     }
 
     /// Memory of the device and of the driver's pools.
-    fn levels(&self, handle: Handle) -> Result<DriverLevels, Failure> {
+    fn levels(&self, handle: Handle) -> Result<DriverLevels, CudaFailure> {
         let levels = self.memory(handle)?;
         let device = handle.device;
         if levels.device_used.known().is_none() {
@@ -349,7 +347,7 @@ impl Driver {
     }
 
     /// Used and total bytes, where this process has a context and the memory is the GPU's own.
-    fn memory(&self, handle: Handle) -> Result<DriverLevels, Failure> {
+    fn memory(&self, handle: Handle) -> Result<DriverLevels, CudaFailure> {
         let Handle {
             device,
             is_integrated,
@@ -384,11 +382,11 @@ impl Driver {
         let which = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_INTEGRATED;
         let mut figure = 0;
         // SAFETY: the pointer is to a live integer; the device is the driver's own.
-        let asked = unsafe { self.get_attribute(&raw mut figure, which, device) };
-        asked.is_ok() && figure != 0
+        let status = unsafe { self.get_attribute(&raw mut figure, which, device) };
+        status.is_ok() && figure != 0
     }
 
-    fn is_context_active(&self, device: CUdevice) -> Result<bool, Failure> {
+    fn is_context_active(&self, device: CUdevice) -> Result<bool, CudaFailure> {
         let (mut flags, mut is_active) = (0, 0);
         // SAFETY: both pointers are to live integers; the device is the driver's own.
         unsafe { self.get_context_state(device, &raw mut flags, &raw mut is_active) }?;
@@ -405,8 +403,8 @@ impl Driver {
         let figure = |which| {
             let mut n_bytes = 0_u64;
             // SAFETY: the attribute is 64 bits wide, and the pool is the driver's own.
-            let asked = unsafe { self.get_pool_attribute(pool, which, (&raw mut n_bytes).cast()) };
-            level(asked.map(|()| n_bytes))
+            let status = unsafe { self.get_pool_attribute(pool, which, (&raw mut n_bytes).cast()) };
+            level(status.map(|()| n_bytes))
         };
         (
             figure(CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT),
@@ -414,7 +412,11 @@ impl Driver {
         )
     }
 
-    fn graph_figure(&self, device: CUdevice, which: CUgraphMem_attribute) -> Result<u64, Failure> {
+    fn graph_figure(
+        &self,
+        device: CUdevice,
+        which: CUgraphMem_attribute,
+    ) -> Result<u64, CudaFailure> {
         let mut n_bytes = 0_u64;
         // SAFETY: the attribute is 64 bits wide; the device is the driver's own.
         unsafe { self.get_graph_attribute(device, which, (&raw mut n_bytes).cast()) }?;
@@ -422,8 +424,10 @@ impl Driver {
     }
 }
 
-fn level(figure: Result<u64, Failure>) -> Level {
-    figure.map_or_else(Failure::level, |n_bytes| Level::Known(Bytes::new(n_bytes)))
+fn level(figure: Result<u64, CudaFailure>) -> Level {
+    figure.map_or_else(CudaFailure::level, |n_bytes| {
+        Level::Known(Bytes::new(n_bytes))
+    })
 }
 
 /// The primary context of a device, current on this thread as long as this lives. It must be
@@ -434,7 +438,7 @@ struct Pushed<'a> {
 }
 
 impl<'a> Pushed<'a> {
-    fn new(driver: &'a Driver, device: CUdevice) -> Result<Self, Failure> {
+    fn new(driver: &'a Driver, device: CUdevice) -> Result<Self, CudaFailure> {
         let mut context: CUcontext = std::ptr::null_mut();
         // SAFETY: the pointer is to a live handle; released below or in `drop`.
         unsafe { driver.retain_context(&raw mut context, device) }?;

@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyModule, PyType};
 use super::framework::{
     FrameworkSource, cuda_device, imported, known, limit, managed_device, not_imported, unused,
 };
-use super::{Answer, Found};
+use super::{Answer, SourceDevice};
 
 /// The most objects examined to find a pool's allocator.
 const MAX_LOOKS: usize = 64;
@@ -19,7 +19,7 @@ const MAX_LOOKS: usize = 64;
 /// The devices on which the user's threads were seen to have a context.
 #[derive(Default)]
 pub(super) struct CupySource {
-    devices: BTreeMap<usize, Found>,
+    devices: BTreeMap<usize, SourceDevice>,
     /// A pool of managed memory was set: the device stays when it is no longer.
     uses_managed: bool,
 }
@@ -47,8 +47,8 @@ impl FrameworkSource for CupySource {
         if self.devices.is_empty() {
             return Ok(unused("imported, but not used yet: no CUDA context"));
         }
-        let mut devices: Vec<Found> = self.devices.values().cloned().collect();
-        self.uses_managed |= matches!(Chosen::of(&cupy)?, Chosen::Managed(_));
+        let mut devices: Vec<SourceDevice> = self.devices.values().cloned().collect();
+        self.uses_managed |= matches!(Chosen::new(&cupy)?, Chosen::Managed(_));
         if self.uses_managed {
             devices.push(managed_device());
         }
@@ -67,11 +67,11 @@ impl FrameworkSource for CupySource {
             return Ok(AllocatorLevels::unread(Source::Cupy));
         };
         let default = cupy.call_method0("get_default_memory_pool")?;
-        let chosen = Chosen::of(&cupy)?;
+        let chosen = Chosen::new(&cupy)?;
         on_device(&cupy, ordinal, || {
-            let held = Held::of(&default)?;
+            let held = PoolLevels::new(&default)?;
             Ok(match &chosen {
-                Chosen::Device(pool) => held.and(&Held::of(pool)?).levels(),
+                Chosen::Device(pool) => held.and(&PoolLevels::new(pool)?).levels(),
                 _ => held.levels(),
             })
         })
@@ -81,12 +81,12 @@ impl FrameworkSource for CupySource {
 impl CupySource {
     /// What the pool of managed memory holds for all devices.
     fn managed(&self, cupy: &Bound<'_, PyAny>) -> PyResult<AllocatorLevels> {
-        let Chosen::Managed(pool) = Chosen::of(cupy)? else {
+        let Chosen::Managed(pool) = Chosen::new(cupy)? else {
             return Ok(AllocatorLevels::unread(Source::Cupy));
         };
-        let mut sum = Held::default();
+        let mut sum = PoolLevels::default();
         for ordinal in self.devices.keys() {
-            sum = sum.and(&on_device(cupy, *ordinal, || Held::of(&pool))?);
+            sum = sum.and(&on_device(cupy, *ordinal, || PoolLevels::new(&pool))?);
         }
         Ok(sum.levels())
     }
@@ -94,16 +94,14 @@ impl CupySource {
 
 /// What the user has `CuPy` allocate with.
 enum Chosen<'py> {
-    /// The default pool, or something that counts nothing.
     Default,
-    /// A pool of a device's own memory.
     Device(Bound<'py, PyAny>),
     /// A pool of managed memory.
     Managed(Bound<'py, PyAny>),
 }
 
 impl<'py> Chosen<'py> {
-    fn of(cupy: &Bound<'py, PyAny>) -> PyResult<Self> {
+    fn new(cupy: &Bound<'py, PyAny>) -> PyResult<Self> {
         let cuda = cupy.getattr("cuda")?;
         // The allocator is a pool's method `malloc`.
         let allocator = cuda.call_method0("get_allocator");
@@ -127,8 +125,8 @@ impl<'py> Chosen<'py> {
     }
 }
 
-/// Whether a pool was made on `malloc_managed`. It does not say so, but it refers to it: what an
-/// object refers to is asked of the collector, which runs no code of the object's.
+/// Whether a pool was made on `malloc_managed`. The pool only refers to that function: its
+/// references come from the garbage collector, which runs none of the object's code.
 fn allocates_managed(cuda: &Bound<'_, PyAny>, pool: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Ok(managed) = cuda.getattr("malloc_managed") else {
         return Ok(false);
@@ -162,14 +160,14 @@ fn leads_everywhere(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 /// What pools hold of one device.
 #[derive(Default)]
-struct Held {
+struct PoolLevels {
     used: u64,
     total: u64,
     limit: u64,
 }
 
-impl Held {
-    fn of(pool: &Bound<'_, PyAny>) -> PyResult<Self> {
+impl PoolLevels {
+    fn new(pool: &Bound<'_, PyAny>) -> PyResult<Self> {
         let ask = |function: &str| pool.call_method0(function)?.extract::<u64>();
         Ok(Self {
             used: ask("used_bytes")?,
@@ -226,7 +224,7 @@ fn on_device<T>(
     answer
 }
 
-fn device(cuda: &Bound<'_, PyAny>, ordinal: usize) -> PyResult<Found> {
+fn device(cuda: &Bound<'_, PyAny>, ordinal: usize) -> PyResult<SourceDevice> {
     let runtime = cuda.getattr("runtime")?;
     let properties = runtime.call_method1("getDeviceProperties", (ordinal,))?;
     let name: Vec<u8> = properties.get_item("name")?.extract()?;

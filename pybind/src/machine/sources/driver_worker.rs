@@ -4,7 +4,7 @@
 use std::hint;
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use gpumem_model::recording::{DeviceKey, DriverLevels, Source};
@@ -13,25 +13,26 @@ use super::guarded::Guarded;
 use super::visible::Visibility;
 use super::{Answer, DriverSource, Unused, failed};
 use crate::base::cpu_time::Expense;
+use crate::base::locks::{lock, unpoisoned};
 use crate::base::threads::{self, Progress};
 
-/// Longer than this a run's ends do not wait. A driver that takes longer every time is not waited
-/// for at all: what it says comes with the samples.
+/// The longest that a run's start or end waits. A driver that always takes longer is not waited for
+/// at all: its answers come with the samples.
 pub(super) const PATIENCE: Duration = Duration::from_millis(50);
 /// Timeout for a driver that has not answered yet: it may never do so.
 const PATIENCE_AT_FIRST: Duration = Duration::from_millis(20);
 /// Most answers come in this time, and falling asleep and being woken would take as long.
 const AWAKE: Duration = Duration::from_micros(30);
-/// A driver that says nothing for so long is not waited for until it has: longer than the first
-/// patience, for most take their time when they start.
+/// A driver that is silent for this long is not waited for until it answers. Longer than the first
+/// patience, because most drivers are slow to start.
 const STUCK: Duration = Duration::from_millis(40);
 /// A driver that has not started in this time is not expected to.
 const HANG: Duration = Duration::from_secs(1);
 /// Minimum time between two queries during a run.
 const SHORTEST_REST: Duration = Duration::from_millis(2);
 const LONGEST_REST: Duration = Duration::from_secs(1);
-/// Asking takes at most this part of the time: 0.2 % of a core.
-const REST_PER_LOOK: u32 = 500;
+/// Queries take at most this part of the time: 0.2 % of a core.
+const REST_PER_RESPONSE: u32 = 500;
 
 /// A query of a driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,10 +43,8 @@ enum Request {
     Sample,
 }
 
-/// What a driver said.
 #[derive(Debug)]
 pub(super) struct Response {
-    /// When it had said it.
     pub(super) at: Instant,
     pub(super) devices: Answer,
     pub(super) levels: Vec<(DeviceKey, DriverLevels)>,
@@ -54,7 +53,7 @@ pub(super) struct Response {
 }
 
 impl Response {
-    /// What is said just now.
+    /// A response of this instant.
     pub(super) fn now(devices: Answer, levels: Vec<(DeviceKey, DriverLevels)>) -> Self {
         Self {
             at: Instant::now(),
@@ -64,7 +63,7 @@ impl Response {
         }
     }
 
-    /// There are no devices to be asked for.
+    /// A response without devices, and why.
     pub(super) fn without_devices(why: Unused) -> Self {
         Self::now(Err(why), Vec::new())
     }
@@ -77,12 +76,12 @@ impl Response {
 }
 
 /// Another query of a driver, whose caller waits for the answer.
-pub(super) type Job = Box<dyn FnOnce(&mut Guarded) + Send>;
+pub(super) type DriverJob = Box<dyn FnOnce(&mut Guarded) + Send>;
 
 /// What the thread does next.
 enum Work {
     Request(Ticket, Request),
-    Job(Job),
+    Job(DriverJob),
 }
 
 /// An answer that is there already, or that will come.
@@ -103,39 +102,39 @@ pub(super) struct DriverWorker {
     mailbox: Arc<Mailbox>,
     /// Until the thread takes it over.
     waiting: Option<Guarded>,
-    /// The last look that was handed out as a sample.
+    /// The last response that was handed out as a sample.
     sampled: Ticket,
 }
 
 #[derive(Default)]
 struct Mailbox {
-    state: Mutex<State>,
+    state: Mutex<MailboxState>,
     ordered: Condvar,
     answered: Condvar,
     /// The `Ticket` of the last order that was answered; written under the lock.
     last_answered: AtomicU64,
 }
 
-struct State {
-    /// Everything is asked for, of the devices that are seen like this.
+struct MailboxState {
+    /// A request for all levels of the devices that are visible.
     order: Option<Visibility>,
-    job: Option<Job>,
-    /// Samples are asked for until further notice.
-    sampling: Option<Sampling>,
+    job: Option<DriverJob>,
+    /// The request for samples, until it is withdrawn.
+    sampling: Option<SampleRequest>,
     last_ordered: Ticket,
     busy_since: Option<Instant>,
     is_awaited: bool,
     whole_costs: Costs,
     sample_costs: Costs,
-    look: Option<Arc<Response>>,
+    response: Option<Arc<Response>>,
 }
 
 /// The thread wakes itself for samples: being woken for each would cost both sides more than the
 /// sample does.
 #[derive(Debug, Clone, Copy)]
-struct Sampling {
+struct SampleRequest {
     interval: Duration,
-    /// Whoever asked has not come back by then: the run is over.
+    /// The caller has not come back by then: the run is over.
     until: Instant,
 }
 
@@ -154,16 +153,16 @@ impl DriverWorker {
         self.source
     }
 
-    /// Asks for everything, and hands out what can be told without a driver's help. The thread is
+    /// Asks for everything, and returns what is known without the driver. The thread is
     /// left alone then: waking it costs more than all else that a run's ends do.
     pub(super) fn ask(&mut self, visibility: &Visibility, patience: Duration) -> Pending {
         if let Some(why) = (self.absence)() {
             return Pending::Known(Arc::new(Response::without_devices(why)));
         }
         self.ensure_thread();
-        let mut state = self.mailbox.lock();
-        if let Some(look) = state.look.as_ref().filter(|look| look.is_final) {
-            return Pending::Known(Arc::clone(look));
+        let mut state = lock(&self.mailbox.state);
+        if let Some(response) = state.response.as_ref().filter(|response| response.is_final) {
+            return Pending::Known(Arc::clone(response));
         }
         let until = Instant::now() + state.patience(patience);
         let ticket = state.order(visibility);
@@ -173,39 +172,39 @@ impl DriverWorker {
         Pending::Ordered(ticket, until)
     }
 
-    /// What was asked for; of a driver that is late, what it said of its devices before.
+    /// The requested answer, or the last known devices if the driver is late.
     pub(super) fn answer(&self, pending: Pending) -> Arc<Response> {
         match pending {
-            Pending::Known(look) => look,
+            Pending::Known(response) => response,
             Pending::Ordered(ticket, until) => self.mailbox.wait(ticket, until),
         }
     }
 
-    /// What the driver said since the last sample, if it did so after `since`. It goes on being
-    /// asked, no more often than the interval says; never waits for it.
+    /// The driver's response since the last sample, if it is later than `since`. Never waits;
+    /// queries continue, at most one per interval.
     pub(super) fn sample(&mut self, since: Instant, interval: Duration) -> Option<Arc<Response>> {
-        let mut state = self.mailbox.lock();
-        let look = state.look.clone()?;
+        let mut state = lock(&self.mailbox.state);
+        let response = state.response.clone()?;
         let answered = self.mailbox.last_answered();
         let is_new = mem::replace(&mut self.sampled, answered) < answered;
-        let is_idle = look.devices.is_ok() && state.go_on(interval);
+        let is_idle = response.devices.is_ok() && state.go_on(interval);
         drop(state);
         if is_idle {
             self.mailbox.ordered.notify_one();
         }
-        (is_new && look.at >= since).then_some(look)
+        (is_new && response.at >= since).then_some(response)
     }
 
     /// What the driver said last, if it has said anything.
     pub(super) fn latest(&self) -> Option<Arc<Response>> {
-        self.mailbox.lock().look.clone()
+        lock(&self.mailbox.state).response.clone()
     }
 
     /// Runs a job on the driver's thread, when that has time for it: never where it hangs. One
     /// that was not begun when the next one came is dropped.
-    pub(super) fn send(&mut self, job: Job) {
+    pub(super) fn send(&mut self, job: DriverJob) {
         self.ensure_thread();
-        self.mailbox.lock().job = Some(job);
+        lock(&self.mailbox.state).job = Some(job);
         self.mailbox.ordered.notify_one();
     }
 
@@ -222,22 +221,22 @@ impl DriverWorker {
         let work = move || mailbox.attend(&mut guarded, &mut devices);
         let mailbox = Arc::clone(&self.mailbox);
         let wake = move || {
-            drop(mailbox.lock());
+            drop(lock(&mailbox.state));
             mailbox.ordered.notify_all();
         };
         let spawned = threads::start(&name, work, wake);
         if let Err(error) = spawned {
-            let mut state = self.mailbox.lock();
+            let mut state = lock(&self.mailbox.state);
             self.mailbox
                 .last_answered
                 .store(u64::MAX, Ordering::Release);
             let why = format!("no thread could be started: {error}");
-            state.look = Some(Arc::new(Response::without_devices(Unused(why.into()))));
+            state.response = Some(Arc::new(Response::without_devices(Unused(why.into()))));
         }
     }
 }
 
-impl Default for State {
+impl Default for MailboxState {
     fn default() -> Self {
         Self {
             order: None,
@@ -248,7 +247,7 @@ impl Default for State {
             is_awaited: false,
             whole_costs: Costs::default(),
             sample_costs: Costs::default(),
-            look: None,
+            response: None,
         }
     }
 }
@@ -262,14 +261,14 @@ impl Costs {
         self.0 = [self.0[1], cost];
     }
 
-    /// The cheaper one: a look that was preempted says nothing of what asking costs.
+    /// The cheaper one: a preempted query says nothing about what one costs.
     fn typical(&self) -> Duration {
         self.0[0].min(self.0[1])
     }
 }
 
-impl State {
-    /// Notes that everything is asked for, which ends the sampling that was under way.
+impl MailboxState {
+    /// Requests everything, which ends the sampling in progress.
     fn order(&mut self, visibility: &Visibility) -> Ticket {
         self.last_ordered.0 += 1;
         self.order = Some(visibility.clone());
@@ -280,11 +279,11 @@ impl State {
     /// Until further notice samples are taken. True where the thread must be woken for it.
     fn go_on(&mut self, interval: Duration) -> bool {
         let until = Instant::now() + (interval.max(self.rest()) * 2);
-        let before = self.sampling.replace(Sampling { interval, until });
+        let before = self.sampling.replace(SampleRequest { interval, until });
         before.is_none() && self.busy_since.is_none() && self.order.is_none()
     }
 
-    /// What is to be done now; else when to look again, if ever.
+    /// What is to be done now; else when to check again, if ever.
     fn due(&mut self, now: Instant) -> Result<Work, Option<Instant>> {
         if let Some(visibility) = self.order.take() {
             let order = Request::Everything(visibility);
@@ -294,10 +293,10 @@ impl State {
             return Ok(Work::Job(job));
         }
         self.sampling = self.sampling.filter(|sampling| now <= sampling.until);
-        let (Some(sampling), Some(look)) = (self.sampling, &self.look) else {
+        let (Some(sampling), Some(response)) = (self.sampling, &self.response) else {
             return Err(None);
         };
-        let due = look.at + sampling.interval.max(self.rest());
+        let due = response.at + sampling.interval.max(self.rest());
         if now < due {
             return Err(Some(due));
         }
@@ -307,7 +306,7 @@ impl State {
 
     /// How long the driver is left alone between samples.
     fn rest(&self) -> Duration {
-        let rest = self.sample_costs.typical() * REST_PER_LOOK;
+        let rest = self.sample_costs.typical() * REST_PER_RESPONSE;
         rest.clamp(SHORTEST_REST, LONGEST_REST)
     }
 
@@ -317,7 +316,7 @@ impl State {
         if at_most > PATIENCE {
             return at_most;
         }
-        match &self.look {
+        match &self.response {
             _ if self.is_busy_for(STUCK) || is_slow => Duration::ZERO,
             None => at_most.min(PATIENCE_AT_FIRST),
             Some(_) => at_most,
@@ -330,8 +329,8 @@ impl State {
 
     /// What can be said of a driver that has not answered in time.
     fn late(&self) -> Response {
-        let devices = match &self.look {
-            Some(look) => look.devices.clone(),
+        let devices = match &self.response {
+            Some(response) => response.devices.clone(),
             None if self.is_busy_for(HANG) => Err(Unused("the driver does not answer".into())),
             None => Err(Unused("the driver has not answered yet".into())),
         };
@@ -343,34 +342,29 @@ impl State {
 }
 
 impl Mailbox {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn last_answered(&self) -> Ticket {
         Ticket(self.last_answered.load(Ordering::Acquire))
     }
 
     fn wait(&self, ticket: Ticket, until: Instant) -> Arc<Response> {
         // A thread that has not begun may wait for this very core.
-        if self.lock().busy_since.is_some() {
+        if lock(&self.state).busy_since.is_some() {
             let asleep = until.min(Instant::now() + AWAKE);
             while self.last_answered() < ticket && Instant::now() < asleep {
                 hint::spin_loop();
             }
         }
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         while self.last_answered() < ticket {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Arc::new(state.late());
             }
             state.is_awaited = true;
-            let woken = self.answered.wait_timeout(state, left);
-            (state, _) = woken.unwrap_or_else(PoisonError::into_inner);
+            (state, _) = unpoisoned(self.answered.wait_timeout(state, left));
         }
-        let look = state.look.clone();
-        look.unwrap_or_else(|| Arc::new(state.late()))
+        let response = state.response.clone();
+        response.unwrap_or_else(|| Arc::new(state.late()))
     }
 
     /// The thread's life, which is as long as the process's. No lock is held while it asks.
@@ -381,7 +375,7 @@ impl Mailbox {
                 Work::Request(ticket, order) => (ticket, order),
                 Work::Job(job) => {
                     job(guarded);
-                    self.lock().busy_since = None;
+                    lock(&self.state).busy_since = None;
                     continue;
                 }
             };
@@ -403,14 +397,14 @@ impl Mailbox {
                 )
             });
             let levels = levels.collect();
-            let look = Response {
+            let response = Response {
                 is_final: guarded.run(|driver| driver.is_final()).unwrap_or(true),
                 ..Response::now(devices.clone(), levels)
             };
-            let took = look.at - began;
+            let took = response.at - began;
             expense.note_turn();
             let cost = took.max(expense.per_turn());
-            self.deliver(ticket, look, |state| match order {
+            self.deliver(ticket, response, |state| match order {
                 Request::Everything(_) => state.whole_costs.push(took),
                 Request::Sample => state.sample_costs.push(cost),
             });
@@ -420,7 +414,7 @@ impl Mailbox {
 
     /// Waits for something to do; `None` when threads pause.
     fn next(&self) -> Option<Work> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         loop {
             if threads::are_paused() {
                 return None;
@@ -431,30 +425,29 @@ impl Mailbox {
                     state.busy_since = Some(now);
                     return Some(work);
                 }
-                Err(None) => {
-                    let woken = self.ordered.wait(state);
-                    woken.unwrap_or_else(PoisonError::into_inner)
-                }
-                Err(Some(due)) => {
-                    let woken = self.ordered.wait_timeout(state, due - now);
-                    woken.unwrap_or_else(PoisonError::into_inner).0
-                }
+                Err(None) => unpoisoned(self.ordered.wait(state)),
+                Err(Some(due)) => unpoisoned(self.ordered.wait_timeout(state, due - now)).0,
             };
         }
     }
 
-    fn deliver(&self, ticket: Ticket, look: Response, note_cost: impl FnOnce(&mut State)) {
-        let mut state = self.lock();
+    fn deliver(
+        &self,
+        ticket: Ticket,
+        response: Response,
+        note_cost: impl FnOnce(&mut MailboxState),
+    ) {
+        let mut state = lock(&self.state);
         state.busy_since = None;
         note_cost(&mut state);
         self.last_answered.store(ticket.0, Ordering::Release);
-        let before = state.look.replace(Arc::new(look));
+        let before = state.response.replace(Arc::new(response));
         let is_awaited = mem::take(&mut state.is_awaited);
         drop(state);
         if is_awaited {
             self.answered.notify_all();
         }
-        // Freed when nobody waits for it any more.
+        // Freed when the last waiting thread is gone.
         drop(before);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process;
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use gpumem_model::recording::{DeviceKey, DriverLevels, Level, Source, Unknown};
@@ -11,6 +11,8 @@ use super::driver_worker::{DriverWorker, Pending, Response};
 use super::guarded::Guarded;
 use super::visible::Visibility;
 use super::{DriverSource, ProcessLists, Unused, failed, not_chosen};
+
+use crate::base::locks::lock;
 
 /// Driver sources behind one lock. Its holder needs no GIL and takes none.
 ///
@@ -23,14 +25,14 @@ pub(crate) struct Drivers {
 }
 
 struct DriverSet {
-    sources: Vec<Asked>,
+    sources: Vec<DriverEntry>,
     /// The devices that are sampled.
     plan: Vec<Planned>,
 }
 
-/// A source, and where it is asked.
-enum Asked {
-    /// On the thread that asks: it answers at once.
+/// A source, and the thread that queries it.
+enum DriverEntry {
+    /// On the calling thread: it answers at once.
     Here(Guarded),
     /// On its own thread: it may be slow, or hang.
     Apart(DriverWorker),
@@ -43,20 +45,20 @@ pub(super) struct Planned {
     pub(super) sources: Vec<(Source, DeviceKey)>,
 }
 
-/// What the sources were asked, each in its place: nothing of those that are not chosen.
-pub(super) struct Asking(Vec<Option<Question>>);
+/// One query for each source, in their order; `None` for sources that are not chosen.
+pub(super) struct PendingAnswers(Vec<Option<DriverQuery>>);
 
-/// What a source was asked.
-enum Question {
-    /// To be put when the answers are collected.
+/// The query of one source.
+enum DriverQuery {
+    /// Sent when the answers are collected.
     Later,
     Put(Pending),
 }
 
-/// What one source says of its devices.
-pub(super) struct Said {
+/// The answer of one source.
+pub(super) struct DriverAnswer {
     pub(super) source: Source,
-    pub(super) look: Arc<Response>,
+    pub(super) response: Arc<Response>,
 }
 
 /// The cheap levels of a device, and when they were read.
@@ -67,25 +69,26 @@ pub(crate) struct Sampled {
 }
 
 impl Drivers {
-    /// `here` are asked on the thread that wants to know, `apart` on threads of their own.
+    /// Queries `here` on the calling thread and `apart` on threads of their own.
     pub(super) fn new(apart: Vec<Box<dyn DriverSource>>, here: Vec<Box<dyn DriverSource>>) -> Self {
         let apart = apart
             .into_iter()
-            .map(|it| Asked::Apart(DriverWorker::new(it)));
-        let here = here.into_iter().map(|it| Asked::Here(Guarded::new(it)));
+            .map(|it| DriverEntry::Apart(DriverWorker::new(it)));
+        let here = here
+            .into_iter()
+            .map(|it| DriverEntry::Here(Guarded::new(it)));
         Self {
             pid: process::id(),
             set: Arc::new(Mutex::new(DriverSet {
-                // Those that are read here come first: the others work meanwhile.
+                // Sources of this thread come first: the others work meanwhile.
                 sources: here.chain(apart).collect(),
                 plan: Vec::new(),
             })),
         }
     }
 
-    /// What has been sampled of each planned device since the last time, after `since`; in the
-    /// order of the devices, without those of which there is nothing new. Asked again at this
-    /// interval.
+    /// The new samples of the planned devices since the last call and after `since`, in the order of
+    /// the devices. Slow drivers are queried again at this interval.
     pub(crate) fn sample(&self, since: Instant, interval: Duration) -> Vec<Sampled> {
         let Some(mut set) = self.lock() else {
             return Vec::new();
@@ -94,7 +97,7 @@ impl Drivers {
         let sampled = set.plan.iter().filter_map(|planned| {
             let of_device = planned.sources.iter().filter_map(|(source, key)| {
                 let said = said.iter().find(|said| said.source == *source)?;
-                Some((said.look.at, said.look.levels_of(key)?.clone()))
+                Some((said.response.at, said.response.levels_of(key)?.clone()))
             });
             let (at, levels) =
                 of_device.reduce(|one, other| (one.0.max(other.0), joined(one.1, other.1)))?;
@@ -104,32 +107,32 @@ impl Drivers {
         sampled.collect()
     }
 
-    /// Asks every chosen source for everything. Those that are asked apart work on it until it is
-    /// collected, and for so long after now as the patience lasts.
+    /// Queries every chosen source for everything. Sources with their own thread have until
+    /// [`collect`](Self::collect), and at most `patience` from now.
     pub(super) fn ask(
         &self,
         chosen: &[Source],
         visibility: &Visibility,
         patience: Duration,
-    ) -> Asking {
+    ) -> PendingAnswers {
         let Some(mut set) = self.lock() else {
-            return Asking(Vec::new());
+            return PendingAnswers(Vec::new());
         };
-        let asked = set.sources.iter_mut().map(|asked| {
-            let is_chosen = chosen.contains(&asked.source());
-            is_chosen.then(|| match asked {
-                Asked::Here(_) => Question::Later,
-                Asked::Apart(driver_worker) => {
-                    Question::Put(driver_worker.ask(visibility, patience))
+        let queries = set.sources.iter_mut().map(|entry| {
+            let is_chosen = chosen.contains(&entry.source());
+            is_chosen.then(|| match entry {
+                DriverEntry::Here(_) => DriverQuery::Later,
+                DriverEntry::Apart(driver_worker) => {
+                    DriverQuery::Put(driver_worker.ask(visibility, patience))
                 }
             })
         });
-        Asking(asked.collect())
+        PendingAnswers(queries.collect())
     }
 
-    /// What is sampled of the devices that are planned, now; of the sources that are asked apart what they
-    /// said last. Nothing if somebody else asks: nobody is waited for.
-    pub(super) fn at_once(&self) -> Vec<Said> {
+    /// The levels of the planned devices now; the last response of sources with their own thread.
+    /// Never waits: empty while another thread holds the sources.
+    pub(super) fn at_once(&self) -> Vec<DriverAnswer> {
         let is_here = self.pid == process::id();
         let Some(mut set) = is_here.then(|| self.set.try_lock().ok()).flatten() else {
             return Vec::new();
@@ -137,19 +140,17 @@ impl Drivers {
         set.sample(|driver_worker| driver_worker.latest())
     }
 
-    /// What the sources say to that.
-    pub(super) fn collect(&self, Asking(asked): Asking) -> Vec<Said> {
+    /// The answers of the sources.
+    pub(super) fn collect(&self, PendingAnswers(queries): PendingAnswers) -> Vec<DriverAnswer> {
         let Some(mut set) = self.lock() else {
             return Vec::new();
         };
-        let sources = set.sources.iter_mut().zip(asked);
-        sources
-            .map(|(asked, question)| asked.say(question))
-            .collect()
+        let sources = set.sources.iter_mut().zip(queries);
+        sources.map(|(entry, query)| entry.answer(query)).collect()
     }
 
-    /// Has a source asked which processes are on its devices; the answer comes over the channel,
-    /// which hangs up where there is nobody to ask.
+    /// Queries a source for the processes on its devices. The answer comes over the channel, which
+    /// closes if there is no such source.
     pub(super) fn ask_processes(
         &self,
         source: Source,
@@ -159,14 +160,14 @@ impl Drivers {
         let visibility = visibility.clone();
         let job = move |guarded: &mut Guarded| {
             let lists = guarded.run(|driver| driver.processes(&visibility));
-            // Whoever asked may have lost patience.
+            // The caller may have timed out.
             let _ = sender.send(lists.unwrap_or_else(|words| Err(Unused(words.into()))));
         };
         if let Some(mut set) = self.lock() {
             let mut sources = set.sources.iter_mut();
-            match sources.find(|asked| asked.source() == source) {
-                Some(Asked::Here(guarded)) => job(guarded),
-                Some(Asked::Apart(driver_worker)) => driver_worker.send(Box::new(job)),
+            match sources.find(|entry| entry.source() == source) {
+                Some(DriverEntry::Here(guarded)) => job(guarded),
+                Some(DriverEntry::Apart(driver_worker)) => driver_worker.send(Box::new(job)),
                 None => {}
             }
         }
@@ -185,39 +186,38 @@ impl Drivers {
         let Some(set) = self.lock() else {
             return Vec::new();
         };
-        set.sources.iter().map(Asked::source).collect()
+        set.sources.iter().map(DriverEntry::source).collect()
     }
 
     fn lock(&self) -> Option<MutexGuard<'_, DriverSet>> {
         let is_here = self.pid == process::id();
-        is_here.then(|| self.set.lock().unwrap_or_else(PoisonError::into_inner))
+        is_here.then(|| lock(&self.set))
     }
 }
 
 impl DriverSet {
-    /// What is sampled of the devices that are planned; of the sources that are asked apart what
-    /// `of_apart` says.
+    /// The levels of the planned devices; `of_apart` gives those of sources with their own thread.
     fn sample(
         &mut self,
         mut of_apart: impl FnMut(&mut DriverWorker) -> Option<Arc<Response>>,
-    ) -> Vec<Said> {
+    ) -> Vec<DriverAnswer> {
         let Self { sources, plan } = self;
-        let said = sources.iter_mut().filter_map(|asked| {
-            let source = asked.source();
+        let said = sources.iter_mut().filter_map(|entry| {
+            let source = entry.source();
             let planned = plan.iter().flat_map(|it| &it.sources);
             let mut keys = planned.filter(|(of, _)| *of == source).peekable();
             keys.peek()?;
-            let look = match asked {
-                Asked::Here(guarded) => sample(guarded, keys.map(|(_, key)| key)),
-                Asked::Apart(driver_worker) => of_apart(driver_worker)?,
+            let response = match entry {
+                DriverEntry::Here(guarded) => sample(guarded, keys.map(|(_, key)| key)),
+                DriverEntry::Apart(driver_worker) => of_apart(driver_worker)?,
             };
-            Some(Said { source, look })
+            Some(DriverAnswer { source, response })
         });
         said.collect()
     }
 }
 
-impl Asked {
+impl DriverEntry {
     fn source(&self) -> Source {
         match self {
             Self::Here(guarded) => guarded.source(),
@@ -225,16 +225,16 @@ impl Asked {
         }
     }
 
-    fn say(&mut self, question: Option<Question>) -> Said {
+    fn answer(&mut self, query: Option<DriverQuery>) -> DriverAnswer {
         let source = self.source();
-        let look = match (self, question) {
-            (Self::Apart(driver_worker), Some(Question::Put(pending))) => {
+        let response = match (self, query) {
+            (Self::Apart(driver_worker), Some(DriverQuery::Put(pending))) => {
                 driver_worker.answer(pending)
             }
             (Self::Here(guarded), Some(_)) => everything(guarded),
             _ => Arc::new(Response::without_devices(not_chosen())),
         };
-        Said { source, look }
+        DriverAnswer { source, response }
     }
 }
 
@@ -260,7 +260,7 @@ fn sample<'a>(guarded: &mut Guarded, keys: impl Iterator<Item = &'a DeviceKey>) 
     Arc::new(Response::now(Ok(Vec::new()), levels))
 }
 
-/// What two sources say of one device: of each level the first figure that is known, and the
+/// Merges the levels of one device from two sources: of each level the first figure that is known, and the
 /// smaller capacity.
 pub(super) fn joined(one: DriverLevels, other: DriverLevels) -> DriverLevels {
     DriverLevels {

@@ -6,19 +6,17 @@ use gpumem_model::segments::Segments;
 use gpumem_model::units::Bytes;
 use pyo3::prelude::*;
 
-use super::{Answer, Found, Unused};
+use super::{Answer, SourceDevice, Unused};
 pub(super) use crate::base::modules::imported;
 
 /// A source that is read under the GIL. An error is the source's failure; the registry says so.
 pub(crate) trait FrameworkSource: Send {
-    /// Its name.
     fn source(&self) -> Source;
-    /// Its devices, where it already runs; or why it is not read. Asked at every run: microseconds.
+    /// Its devices if it already runs, or why it is not read. Called for every run: takes
+    /// microseconds.
     fn devices(&mut self, py: Python<'_>) -> PyResult<Answer>;
-    /// The levels of one of them.
     fn read(&mut self, py: Python<'_>, key: &DeviceKey) -> PyResult<AllocatorLevels>;
-    /// Where memory lies on one of them; a sentence, where that cannot be told now, and `None` where
-    /// it never can.
+    /// The segments of a device; the reason if they are not known now, and `None` if they never are.
     fn segments(
         &mut self,
         _py: Python<'_>,
@@ -37,13 +35,13 @@ pub(super) fn unused(reason: &'static str) -> Answer {
     Err(Unused(reason.into()))
 }
 
-/// The answer of a framework that nobody imported.
+/// The answer of a framework that is not imported.
 pub(super) fn not_imported() -> Answer {
     unused("not imported")
 }
 
 /// The devices of a framework that runs and counts what they hold, beside what it keeps of each.
-pub(super) fn counted<T>(devices: &[(Found, T)]) -> Answer {
+pub(super) fn counted<T>(devices: &[(SourceDevice, T)]) -> Answer {
     if devices.is_empty() {
         return unused("runs on the CPU, where it does not count its memory");
     }
@@ -51,9 +49,9 @@ pub(super) fn counted<T>(devices: &[(Found, T)]) -> Answer {
 }
 
 /// A device under CUDA's own number, by which sources that know no UUID agree.
-pub(super) fn cuda_device(ordinal: usize, uuid: Option<&str>, name: String) -> Found {
+pub(super) fn cuda_device(ordinal: usize, uuid: Option<&str>, name: String) -> SourceDevice {
     let label = format!("cuda:{ordinal}");
-    Found {
+    SourceDevice {
         key: uuid
             .map_or_else(|| label.clone(), |uuid| format!("GPU-{uuid}"))
             .into(),
@@ -64,17 +62,17 @@ pub(super) fn cuda_device(ordinal: usize, uuid: Option<&str>, name: String) -> F
 }
 
 /// What frameworks hold in managed memory, on whichever side it is.
-pub(super) fn managed_device() -> Found {
+pub(super) fn managed_device() -> SourceDevice {
     device_of_its_own("managed", "Managed memory", DeviceKind::Managed)
 }
 
 /// What frameworks hold in host memory that is pinned.
-pub(super) fn pinned_device() -> Found {
+pub(super) fn pinned_device() -> SourceDevice {
     device_of_its_own("pinned", "Pinned host memory", DeviceKind::Pinned)
 }
 
-fn device_of_its_own(key: &str, name: &str, kind: DeviceKind) -> Found {
-    Found {
+fn device_of_its_own(key: &str, name: &str, kind: DeviceKind) -> SourceDevice {
+    SourceDevice {
         key: key.into(),
         label: key.to_owned(),
         name: name.to_owned(),

@@ -32,9 +32,9 @@ impl Guarded {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
-        // A source that panicked is never asked again, so nobody sees what it left behind.
-        let asked = quietly(AssertUnwindSafe(|| ask(self.driver.as_mut())));
-        asked.map_err(|message| {
+        // A source that panicked is never read again, so nothing sees the state that it left.
+        let outcome = quietly(AssertUnwindSafe(|| ask(self.driver.as_mut())));
+        outcome.map_err(|message| {
             let failure = format!("not read again in this session: it panicked: {message}");
             self.failure.insert(failure).clone()
         })

@@ -5,7 +5,7 @@ use gpumem_model::recording::{DeviceKey, DeviceKind, DriverLevels, Level, Source
 use gpumem_model::units::Bytes;
 
 use super::visible::Visibility;
-use super::{Answer, DriverSource, Found};
+use super::{Answer, DriverSource, SourceDevice};
 
 #[cfg(target_os = "linux")]
 mod malloc;
@@ -33,7 +33,6 @@ pub(super) struct HostSource {
 }
 
 impl HostSource {
-    /// Opens what is read later.
     pub(super) fn new() -> Self {
         Self {
             system: System::new(),
@@ -47,7 +46,7 @@ impl DriverSource for HostSource {
     }
 
     fn devices(&mut self, _visibility: &Visibility) -> Answer {
-        Ok(vec![Found {
+        Ok(vec![SourceDevice {
             key: "host".into(),
             label: "host".to_owned(),
             name: "Host memory".to_owned(),
@@ -79,13 +78,13 @@ pub(super) fn note() -> Option<&'static str> {
     System::note()
 }
 
-/// `malloc` is asked nothing while this lives, so that none of its locks is held for that.
+/// While this guard lives, gpumem calls no function that takes locks of `malloc`.
 #[cfg(target_os = "linux")]
 pub(crate) fn keep_malloc_still() -> Option<std::sync::MutexGuard<'static, ()>> {
     malloc::keep_still()
 }
 
-/// What the host has left, for whoever is about to need some.
+/// The memory that the host has left.
 pub(crate) struct Memory(System);
 
 impl Memory {
@@ -93,7 +92,7 @@ impl Memory {
         Self(System::new())
     }
 
-    /// To be had without others losing theirs; `None` if the system does not tell.
+    /// Available without taking it from others; `None` if the system does not report it.
     pub(crate) fn left(&mut self) -> Option<Bytes> {
         let used = self.0.used().ok()?;
         let all = self.0.limit().or_else(|| self.0.capacity().ok())?;

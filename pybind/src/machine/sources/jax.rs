@@ -8,13 +8,13 @@ use super::framework::{
     FrameworkSource, counted, cuda_device, imported, known, limit, not_imported, not_reported,
     unused,
 };
-use super::{Answer, Found};
+use super::{Answer, SourceDevice};
 
 /// Reads the devices of the backends that JAX has made, without JAX's own functions, which would
 /// make them: from then on `jax.distributed.initialize` is refused.
 #[derive(Default)]
 pub(super) struct JaxSource {
-    devices: Vec<(Found, Py<PyAny>)>,
+    devices: Vec<(SourceDevice, Py<PyAny>)>,
 }
 
 impl FrameworkSource for JaxSource {
@@ -80,7 +80,7 @@ impl FrameworkSource for JaxSource {
 }
 
 /// A device that has memory of its own.
-fn found(device: &Bound<'_, PyAny>) -> PyResult<Option<Found>> {
+fn found(device: &Bound<'_, PyAny>) -> PyResult<Option<SourceDevice>> {
     let platform: String = device.getattr("platform")?.extract()?;
     let name: String = device.getattr("device_kind")?.extract()?;
     match platform.as_str() {
@@ -92,7 +92,7 @@ fn found(device: &Bound<'_, PyAny>) -> PyResult<Option<Found>> {
         platform => {
             let id: i64 = device.getattr("id")?.extract()?;
             let label = format!("{platform}:{id}");
-            Ok(Some(Found {
+            Ok(Some(SourceDevice {
                 key: label.as_str().into(),
                 label,
                 name,

@@ -3,13 +3,13 @@
 
 use gpumem_model::recording::{DeviceKey, DeviceKind, DriverLevels, Level, Source, Unknown};
 
-use super::drivers::{Planned, Said, joined};
-use super::{Answer, Found};
+use super::drivers::{DriverAnswer, Planned, joined};
+use super::{Answer, SourceDevice};
 
 /// A device that is read now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Joined {
-    pub(super) found: Found,
+    pub(super) found: SourceDevice,
     /// The sources that answer for it, each with the key that it gives it.
     sources: Vec<(Source, DeviceKey)>,
 }
@@ -23,11 +23,11 @@ impl Joined {
     }
 
     /// What its drivers say together.
-    pub(super) fn levels(&self, said: &[Said]) -> DriverLevels {
+    pub(super) fn levels(&self, said: &[DriverAnswer]) -> DriverLevels {
         said.iter()
             .filter_map(|said| {
                 let key = self.key_for(said.source)?;
-                said.look.levels_of(key).cloned()
+                said.response.levels_of(key).cloned()
             })
             .reduce(joined)
             .unwrap_or_default()
@@ -82,31 +82,30 @@ pub(super) fn join(answers: &[(Source, Answer)]) -> Vec<Joined> {
 }
 
 /// By UUID; by CUDA's number where a framework gives no UUID.
-fn are_same(one: &Found, other: &Found) -> bool {
+fn are_same(one: &SourceDevice, other: &SourceDevice) -> bool {
     match (uuid(&one.key), uuid(&other.key)) {
         (Some(one), Some(other)) => one == other,
         _ => one.label == other.label,
     }
 }
 
-/// Of a part of a GPU not every source tells that it is one.
+/// Not every source reports that a device is a part of a GPU.
 fn uuid(key: &DeviceKey) -> Option<&str> {
     let key = key.as_str();
     key.strip_prefix("GPU-").or(key.strip_prefix("MIG-"))
 }
 
-/// NVML's own number, while nobody could tell CUDA's.
-fn is_provisional(found: &Found) -> bool {
+/// NVML's own number, while CUDA's is unknown.
+fn is_provisional(found: &SourceDevice) -> bool {
     found.label.starts_with("nvml:")
 }
 
 /// A level of a device: the device's label, the level's name, and what is known of it.
-pub(super) type Named<'a> = (&'a str, &'static str, &'a Level);
+pub(super) type NamedLevel<'a> = (&'a str, &'static str, &'a Level);
 
-/// The levels of a driver's devices.
-pub(super) fn levels_said(said: &Said) -> impl Iterator<Item = Named<'_>> {
-    said.look.levels.iter().flat_map(|(key, levels)| {
-        let mut found = said.look.devices.iter().flatten();
+pub(super) fn levels_said(said: &DriverAnswer) -> impl Iterator<Item = NamedLevel<'_>> {
+    said.response.levels.iter().flat_map(|(key, levels)| {
+        let mut found = said.response.devices.iter().flatten();
         let found = found.find(|it| it.key == *key);
         let label = found.map_or(key.as_str(), |it| it.label.as_str());
         levels.named().map(|(name, level)| (label, name, level))
@@ -114,7 +113,7 @@ pub(super) fn levels_said(said: &Said) -> impl Iterator<Item = Named<'_>> {
 }
 
 /// What of these levels is not known, and why: each reason once.
-pub(super) fn notes<'a>(levels: impl Iterator<Item = Named<'a>>) -> Vec<String> {
+pub(super) fn notes<'a>(levels: impl Iterator<Item = NamedLevel<'a>>) -> Vec<String> {
     let mut notes: Vec<Note<'_>> = Vec::new();
     for (label, name, level) in levels {
         let Some(why) = why_unknown(level) else {
@@ -156,6 +155,6 @@ impl Note<'_> {
 fn why_unknown(level: &Level) -> Option<&str> {
     match level {
         Level::Known(_) | Level::Unknown(Unknown::NotRead | Unknown::NotReported) => None,
-        Level::Unknown(why) => Some(why.words()),
+        Level::Unknown(why) => Some(why.message()),
     }
 }

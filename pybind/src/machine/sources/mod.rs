@@ -41,7 +41,7 @@ use gpumem_model::units::Bytes;
 use pyo3::{PyResult, Python};
 
 pub(crate) use drivers::Drivers;
-use drivers::{Asking, Said};
+use drivers::{DriverAnswer, PendingAnswers};
 use framework::FrameworkSource;
 use join::{Joined, join};
 use visible::Visibility;
@@ -53,14 +53,12 @@ pub(crate) const PATIENCE_OF_A_QUESTION: Duration = Duration::from_secs(1);
 
 /// A device as a source finds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct SourceDevice {
     /// Outlives the session, and is the same from every source.
     pub(crate) key: DeviceKey,
     /// As people write it: `cuda:0`, `sim:0`, `host`.
     pub(crate) label: String,
-    /// The maker's name.
     pub(crate) name: String,
-    /// What it is.
     pub(crate) kind: DeviceKind,
 }
 
@@ -69,9 +67,9 @@ pub(crate) struct Found {
 pub(crate) struct Unused(pub(crate) Cow<'static, str>);
 
 /// A source's answer to the query of its devices.
-pub(crate) type Answer = Result<Vec<Found>, Unused>;
+pub(crate) type Answer = Result<Vec<SourceDevice>, Unused>;
 
-/// The processes on one device, each with what it uses; or why nobody tells.
+/// The processes on one device, each with its bytes, or why they are unknown.
 pub(crate) type ProcessList = Result<Vec<(u32, Level)>, String>;
 
 /// The processes on each device of a source, by the device's key.
@@ -82,7 +80,6 @@ pub(crate) type UsedByProcess = BTreeMap<DeviceKey, BTreeMap<u32, Bytes>>;
 
 /// A source that needs no GIL.
 pub(crate) trait DriverSource: Send {
-    /// Its name.
     fn source(&self) -> Source;
     /// Tells at once, on any thread and without the driver, why there is nothing to ask it.
     fn absence(&self) -> fn() -> Option<Unused> {
@@ -92,8 +89,8 @@ pub(crate) trait DriverSource: Send {
     fn is_final(&self) -> bool {
         false
     }
-    /// Its devices, in its own order, of those that the environment shows; or why it has none.
-    /// Asked at every run: microseconds.
+    /// The visible devices in the source's order, or why it has none. Called for every run: takes
+    /// microseconds.
     fn devices(&mut self, visibility: &Visibility) -> Answer;
     /// The levels of one of them. A failure is an unknown level with its reason.
     fn read(&mut self, key: &DeviceKey) -> DriverLevels;
@@ -128,8 +125,8 @@ impl fmt::Display for UnknownSource {
 impl std::error::Error for UnknownSource {}
 
 /// The queries of the drivers, and their deadline.
-pub(crate) struct Ordered {
-    asking: Asking,
+pub(crate) struct PendingReadings {
+    asking: PendingAnswers,
     chosen: Vec<Source>,
     patience: Duration,
 }
@@ -145,7 +142,7 @@ pub(crate) struct Sources {
     chosen: Option<Vec<Source>>,
     /// What open runs ask for instead, by the number of each; the latest prevails.
     chosen_for_runs: Vec<(u64, Option<Vec<Source>>)>,
-    /// What CUDA shows, by the environment until CUDA itself can be asked.
+    /// The devices that CUDA shows; from the environment until CUDA is started.
     visibility: Visibility,
     answers: Vec<(Source, Answer)>,
     devices: Vec<Joined>,
@@ -202,7 +199,6 @@ impl Sources {
         Ok(())
     }
 
-    /// The run with that number is over.
     pub(crate) fn run_is_over(&mut self, number: u64) {
         self.chosen_for_runs.retain(|(it, _)| *it != number);
     }
@@ -229,13 +225,17 @@ impl Sources {
 
     /// Sets the drivers to work on the levels of this instant, for `read` to collect: who has
     /// something else to do meanwhile waits the less for them.
-    pub(crate) fn order(&mut self) -> Ordered {
+    pub(crate) fn order(&mut self) -> PendingReadings {
         self.ask_drivers(driver_worker::PATIENCE)
     }
 
     /// The levels of every device, as ordered just now, in the order of the sources. Devices that
     /// have appeared since the last time (a framework that was imported meanwhile) are among them.
-    pub(crate) fn read(&mut self, py: Python<'_>, ordered: Ordered) -> Vec<(Found, Reading)> {
+    pub(crate) fn read(
+        &mut self,
+        py: Python<'_>,
+        ordered: PendingReadings,
+    ) -> Vec<(SourceDevice, Reading)> {
         let said = self.collect(py, ordered);
         let frameworks = &mut self.frameworks;
         let readings = self.devices.iter().map(|joined| {
@@ -244,17 +244,17 @@ impl Sources {
             let allocators = allocators(py, frameworks, joined);
             (joined.found.clone(), Reading { driver, allocators })
         });
-        let mut readings: Vec<(Found, Reading)> = readings.collect();
+        let mut readings: Vec<(SourceDevice, Reading)> = readings.collect();
         unified::share_with_host(&mut readings);
         readings
     }
 
-    /// The levels of every device as far as they are told at once: what allocators count now, and what
-    /// a slow driver said last.
-    pub(crate) fn read_at_once(&mut self, py: Python<'_>) -> Vec<(Found, Reading)> {
+    /// The levels of every device that are available without waiting: allocators' counters now, and
+    /// the last response of a slow driver.
+    pub(crate) fn read_at_once(&mut self, py: Python<'_>) -> Vec<(SourceDevice, Reading)> {
         let chosen = self.chosen_sources();
         let frameworks = self.ask_frameworks(py, &chosen);
-        // A framework may have started since the drivers were asked.
+        // A framework may have started since the drivers were queried.
         let n_drivers = self.answers.len().saturating_sub(frameworks.len());
         if !self.answers[n_drivers..].iter().eq(&frameworks) {
             let of_drivers = self.answers[..n_drivers].iter().cloned();
@@ -273,13 +273,16 @@ impl Sources {
     }
 
     /// The accelerators with their levels, and who is on them.
-    pub(crate) fn processes(&mut self, py: Python<'_>) -> Vec<(Found, DriverLevels, ProcessList)> {
+    pub(crate) fn processes(
+        &mut self,
+        py: Python<'_>,
+    ) -> Vec<(SourceDevice, DriverLevels, ProcessList)> {
         let said = self.ask(py, PATIENCE_OF_A_QUESTION);
-        let asked = self.is_chosen(Source::Nvml).then(|| {
+        let pending = self.is_chosen(Source::Nvml).then(|| {
             let answer = self.drivers.ask_processes(Source::Nvml, &self.visibility);
             py.detach(move || answer.recv_timeout(PATIENCE_OF_A_QUESTION))
         });
-        let lists = match asked {
+        let lists = match pending {
             None => Err(not_chosen()),
             Some(Ok(lists)) => lists,
             Some(Err(_)) => Err(Unused("the driver does not answer".into())),
@@ -372,10 +375,10 @@ impl Sources {
         });
         let allocators: Vec<(&str, AllocatorLevels)> = allocators.collect();
         for said in &mut said {
-            let devices = relabelled(&self.devices, said.source, &said.look.devices);
-            said.look = Arc::new(driver_worker::Response::now(
+            let devices = relabelled(&self.devices, said.source, &said.response.devices);
+            said.response = Arc::new(driver_worker::Response::now(
                 devices,
-                said.look.levels.clone(),
+                said.response.levels.clone(),
             ));
         }
         self.names()
@@ -410,26 +413,26 @@ impl Sources {
     }
 
     /// Asks every chosen source for its devices, and joins them where they are the same.
-    fn ask(&mut self, py: Python<'_>, patience: Duration) -> Vec<Said> {
+    fn ask(&mut self, py: Python<'_>, patience: Duration) -> Vec<DriverAnswer> {
         let ordered = self.ask_drivers(patience);
         self.collect(py, ordered)
     }
 
-    fn ask_drivers(&mut self, patience: Duration) -> Ordered {
+    fn ask_drivers(&mut self, patience: Duration) -> PendingReadings {
         let chosen = self.chosen_sources();
-        if !self.is_cuda_asked() {
+        if !self.is_cuda_listed() {
             self.visibility = Visibility::of_environment();
         }
-        Ordered {
+        PendingReadings {
             asking: self.drivers.ask(&chosen, &self.visibility, patience),
             chosen,
             patience,
         }
     }
 
-    /// What the drivers say to that, who work while the frameworks are asked.
-    fn collect(&mut self, py: Python<'_>, ordered: Ordered) -> Vec<Said> {
-        let Ordered {
+    /// The answers of the drivers, which work while the frameworks are read.
+    fn collect(&mut self, py: Python<'_>, ordered: PendingReadings) -> Vec<DriverAnswer> {
+        let PendingReadings {
             asking,
             chosen,
             patience,
@@ -441,7 +444,9 @@ impl Sources {
         } else {
             drivers.collect(asking)
         };
-        let of_drivers = said.iter().map(|said| (said.source, &said.look.devices));
+        let of_drivers = said
+            .iter()
+            .map(|said| (said.source, &said.response.devices));
         let of_frameworks = frameworks.iter().map(|(source, answer)| (*source, answer));
         let answers = of_drivers.chain(of_frameworks);
         let known = self
@@ -459,8 +464,8 @@ impl Sources {
         let frameworks = self.frameworks.iter_mut().map(|framework| {
             let source = framework.source();
             let answer = if chosen.contains(&source) {
-                let asked = framework.devices(py);
-                asked.unwrap_or_else(|error| Err(Unused(error.to_string().into())))
+                let devices = framework.devices(py);
+                devices.unwrap_or_else(|error| Err(Unused(error.to_string().into())))
             } else {
                 Err(not_chosen())
             };
@@ -488,7 +493,7 @@ impl Sources {
     }
 
     /// CUDA runs and has listed its devices: the environment no longer matters.
-    fn is_cuda_asked(&self) -> bool {
+    fn is_cuda_listed(&self) -> bool {
         let mut answers = self.answers.iter();
         answers.any(|(source, answer)| *source == Source::Cuda && answer.is_ok())
     }
@@ -503,7 +508,7 @@ impl Sources {
     }
 }
 
-/// What every framework that knows a device says of it.
+/// The levels of a device from every framework that knows it.
 fn allocators(
     py: Python<'_>,
     frameworks: &mut [Box<dyn FrameworkSource>],
@@ -517,14 +522,13 @@ fn allocators(
     levels.collect()
 }
 
-/// A source's devices as they are read: in their order, and by the labels that CUDA gives them
-/// once it has told.
+/// A source's devices in the order in which they are read, with CUDA's labels if they are known.
 fn relabelled(devices: &[Joined], source: Source, answer: &Answer) -> Answer {
     let found = answer.as_ref().map_err(Clone::clone)?;
     let read = devices.iter().filter_map(|joined| {
         let key = joined.key_for(source)?;
         let found = found.iter().find(|found| found.key == *key)?;
-        Some(Found {
+        Some(SourceDevice {
             label: joined.found.label.clone(),
             ..found.clone()
         })
@@ -532,7 +536,7 @@ fn relabelled(devices: &[Joined], source: Source, answer: &Answer) -> Answer {
     Ok(read.collect())
 }
 
-/// Who is on a device: a simulated one is its process's own.
+/// The processes on a device; a simulated device belongs to its own process.
 fn processes_on(joined: &Joined, levels: &DriverLevels, lists: &ProcessLists) -> ProcessList {
     if joined.found.kind == DeviceKind::Simulated {
         return Ok(vec![(std::process::id(), levels.device_used.clone())]);

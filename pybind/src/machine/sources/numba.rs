@@ -6,12 +6,12 @@ use pyo3::prelude::*;
 use super::framework::{
     FrameworkSource, cuda_device, imported, known, managed_device, not_imported, unused,
 };
-use super::{Answer, Found};
+use super::{Answer, SourceDevice};
 
 /// Reads the contexts that Numba has made. `current_context()` would make one.
 #[derive(Default)]
 pub(super) struct NumbaSource {
-    devices: Vec<(Found, Py<PyAny>)>,
+    devices: Vec<(SourceDevice, Py<PyAny>)>,
     /// It has held managed memory: the device stays when all of that is given back.
     uses_managed: bool,
 }
@@ -51,8 +51,8 @@ impl FrameworkSource for NumbaSource {
             return Ok(unused("imported, but it has no CUDA context yet"));
         }
         let devices = self.devices.iter().map(|(found, _)| found.clone());
-        let mut devices: Vec<Found> = devices.collect();
-        if self.uses_managed || self.held(py, |kind| kind == MANAGED)?.1 > 0 {
+        let mut devices: Vec<SourceDevice> = devices.collect();
+        if self.uses_managed || self.usage(py, |kind| kind == MANAGED)?.1 > 0 {
             self.uses_managed = true;
             devices.push(managed_device());
         }
@@ -62,7 +62,7 @@ impl FrameworkSource for NumbaSource {
     /// What is reserved and not allocated waits to be freed.
     fn read(&mut self, py: Python<'_>, key: &DeviceKey) -> PyResult<AllocatorLevels> {
         if *key == managed_device().key {
-            let (allocated, n_blocks) = self.held(py, |kind| kind == MANAGED)?;
+            let (allocated, n_blocks) = self.usage(py, |kind| kind == MANAGED)?;
             return Ok(AllocatorLevels {
                 allocated: known(allocated),
                 n_blocks: Some(n_blocks),
@@ -76,7 +76,7 @@ impl FrameworkSource for NumbaSource {
         let manager = context.bind(py).getattr("memory_manager")?;
         // Mapped memory is the host's.
         let is_its_own = |kind: &str| ![MANAGED, "MappedMemory"].contains(&kind);
-        let (allocated, n_blocks) = held(&manager, is_its_own)?;
+        let (allocated, n_blocks) = usage(&manager, is_its_own)?;
         let pending: u64 = manager
             .getattr("deallocations")?
             .getattr("_size")?
@@ -91,19 +91,19 @@ impl FrameworkSource for NumbaSource {
 }
 
 impl NumbaSource {
-    /// What all its contexts hold of the kinds that `is_counted`: bytes, and allocations.
-    fn held(&self, py: Python<'_>, is_counted: fn(&str) -> bool) -> PyResult<(u64, u64)> {
+    /// Bytes and number of the allocations of all contexts whose kind `is_counted`.
+    fn usage(&self, py: Python<'_>, is_counted: fn(&str) -> bool) -> PyResult<(u64, u64)> {
         let mut total = (0, 0);
         for (_, context) in &self.devices {
             let manager = context.bind(py).getattr("memory_manager")?;
-            let (n_bytes, n_blocks) = held(&manager, is_counted)?;
+            let (n_bytes, n_blocks) = usage(&manager, is_counted)?;
             total = (total.0 + n_bytes, total.1 + n_blocks);
         }
         Ok(total)
     }
 }
 
-fn held(manager: &Bound<'_, PyAny>, is_counted: fn(&str) -> bool) -> PyResult<(u64, u64)> {
+fn usage(manager: &Bound<'_, PyAny>, is_counted: fn(&str) -> bool) -> PyResult<(u64, u64)> {
     let (mut n_bytes, mut n_blocks) = (0, 0);
     let allocations = manager.getattr("allocations")?.call_method0("values")?;
     for allocation in allocations.try_iter()? {

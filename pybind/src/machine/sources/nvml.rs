@@ -14,8 +14,8 @@ use nvml_wrapper::{Device, Nvml};
 use super::cuda::{Footing, footing};
 use super::process::{descends_from, is_in_first_pid_namespace, is_in_wsl};
 use super::unified::NOT_SUPPORTED;
-use super::visible::{Seen, Unit, Visibility, seen};
-use super::{Answer, DriverSource, Found, ProcessLists, Unused};
+use super::visible::{Unit, UnitVisibility, Visibility, visibilities};
+use super::{Answer, DriverSource, ProcessLists, SourceDevice, Unused};
 
 /// Listing processes takes at most this part of a run: 0.1 %.
 const REST_PER_LIST: u32 = 1000;
@@ -31,7 +31,7 @@ const NOT_LISTED: &str = "the driver lists the processes of the machine by ids t
 pub(super) struct NvmlSource {
     library: Option<Result<&'static Nvml, Unused>>,
     /// Those that are shown, by what the environment said.
-    shown: Option<(Visibility, Vec<(Found, Device<'static>)>)>,
+    shown: Option<(Visibility, Vec<(SourceDevice, Device<'static>)>)>,
     /// When the processes of each device may be listed again.
     listed_again: HashMap<DeviceKey, Instant>,
     /// The driver has listed this process by the id that it knows of itself.
@@ -53,7 +53,7 @@ impl DriverSource for NvmlSource {
         let known = self.shown.take().filter(|(under, _)| under == visibility);
         let shown = match known {
             Some((_, shown)) => shown,
-            None => shown(nvml, visibility).map_err(|error| Unused(words(&error).into()))?,
+            None => shown(nvml, visibility).map_err(|error| Unused(message(&error).into()))?,
         };
         let (_, shown) = self.shown.insert((visibility.clone(), shown));
         if shown.is_empty() {
@@ -83,13 +83,13 @@ impl DriverSource for NvmlSource {
         self.devices(visibility)?;
         let shown = self.shown.iter().flat_map(|(_, shown)| shown);
         let lists = shown.map(|(found, device)| {
-            let list = listed(device, Lists::All).map(|listed| {
+            let list = listed(device, NvmlLists::All).map(|listed| {
                 let listed = listed.into_iter();
                 listed.map(|(pid, used)| (pid, level(used))).collect()
             });
             (
                 found.key.clone(),
-                list.map_err(|why| why.words().to_owned()),
+                list.map_err(|why| why.message().to_owned()),
             )
         });
         Ok(lists.collect())
@@ -117,7 +117,7 @@ impl DriverSource for NvmlSource {
 }
 
 fn device<'a>(
-    shown: Option<&'a (Visibility, Vec<(Found, Device<'static>)>)>,
+    shown: Option<&'a (Visibility, Vec<(SourceDevice, Device<'static>)>)>,
     key: &DeviceKey,
 ) -> Option<&'a Device<'static>> {
     let (_, shown) = shown?;
@@ -129,14 +129,14 @@ fn device<'a>(
 fn initialised() -> Result<&'static Nvml, Unused> {
     match Nvml::init() {
         Ok(nvml) => Ok(Box::leak(Box::new(nvml))),
-        Err(error) => Err(Unused(words(&error).into())),
+        Err(error) => Err(Unused(message(&error).into())),
     }
 }
 
 fn shown(
     nvml: &'static Nvml,
     visibility: &Visibility,
-) -> Result<Vec<(Found, Device<'static>)>, NvmlError> {
+) -> Result<Vec<(SourceDevice, Device<'static>)>, NvmlError> {
     let units = units(nvml)?;
     let described: Vec<Unit<'_>> = units
         .iter()
@@ -145,16 +145,16 @@ fn shown(
             name: &found.name,
         })
         .collect();
-    let seen = seen(&described, visibility);
-    let mut shown: Vec<(usize, (Found, Device<'static>))> = Vec::new();
-    for (seen, (mut found, device)) in seen.into_iter().zip(units) {
-        match seen {
-            Seen::Hidden => {}
-            Seen::Numbered(ordinal) => {
+    let visibilities = visibilities(&described, visibility);
+    let mut shown: Vec<(usize, (SourceDevice, Device<'static>))> = Vec::new();
+    for (visibility, (mut found, device)) in visibilities.into_iter().zip(units) {
+        match visibility {
+            UnitVisibility::Hidden => {}
+            UnitVisibility::Numbered(ordinal) => {
                 found.label = format!("cuda:{ordinal}");
                 shown.push((ordinal, (found, device)));
             }
-            Seen::Unnumbered => shown.push((shown.len(), (found, device))),
+            UnitVisibility::Unnumbered => shown.push((shown.len(), (found, device))),
         }
     }
     shown.sort_by_key(|(ordinal, _)| *ordinal);
@@ -162,7 +162,7 @@ fn shown(
 }
 
 /// Every GPU, or in its place the parts that it is divided into, in the order of the bus.
-fn units(nvml: &'static Nvml) -> Result<Vec<(Found, Device<'static>)>, NvmlError> {
+fn units(nvml: &'static Nvml) -> Result<Vec<(SourceDevice, Device<'static>)>, NvmlError> {
     let mut units = Vec::new();
     for idx in 0..nvml.device_count()? {
         let device = nvml.device_by_index(idx)?;
@@ -190,8 +190,8 @@ fn parts(device: &Device<'static>) -> Vec<Device<'static>> {
         .collect()
 }
 
-fn found(device: &Device<'static>, label: String) -> Result<Found, NvmlError> {
-    Ok(Found {
+fn found(device: &Device<'static>, label: String) -> Result<SourceDevice, NvmlError> {
+    Ok(SourceDevice {
         key: device.uuid()?.into(),
         label,
         name: device.name()?,
@@ -222,7 +222,7 @@ fn memory(device: &Device<'static>) -> DriverLevels {
 
 /// What this process uses, and what those that it started use.
 fn processes(device: &Device<'static>, is_listed: &mut bool) -> (Level, Level) {
-    let listed = match listed(device, Lists::Usual) {
+    let listed = match listed(device, NvmlLists::Usual) {
         Ok(listed) => listed,
         Err(why) => return (Level::Unknown(why.clone()), Level::Unknown(why)),
     };
@@ -240,9 +240,9 @@ fn processes(device: &Device<'static>, is_listed: &mut bool) -> (Level, Level) {
 /// What each process uses, by its id.
 type UsedByPid = BTreeMap<u32, Option<u64>>;
 
-/// Which lists of processes are asked for.
+/// Which lists of processes to read.
 #[derive(Clone, Copy)]
-enum Lists {
+enum NvmlLists {
     /// Those that compute, and those that draw.
     Usual,
     /// Those that compute through CUDA MPS, too: a call more.
@@ -252,7 +252,7 @@ enum Lists {
 /// The processes on these lists.
 ///
 /// The driver counts by process: one that is on two of them uses the same memory on both.
-fn listed(device: &Device<'static>, lists: Lists) -> Result<UsedByPid, Unknown> {
+fn listed(device: &Device<'static>, lists: NvmlLists) -> Result<UsedByPid, Unknown> {
     let computing = device.running_compute_processes();
     let computing = computing.map_err(|error| match unknown(&error) {
         _ if is_in_wsl() => Unknown::Withheld(WSL.into()),
@@ -262,8 +262,8 @@ fn listed(device: &Device<'static>, lists: Lists) -> Result<UsedByPid, Unknown> 
     // Where there is no screen to draw on, or no MPS, these lists are often refused.
     let drawing = device.running_graphics_processes().unwrap_or_default();
     let served = match lists {
-        Lists::Usual => Vec::new(),
-        Lists::All => device.mps_running_compute_processes().unwrap_or_default(),
+        NvmlLists::Usual => Vec::new(),
+        NvmlLists::All => device.mps_running_compute_processes().unwrap_or_default(),
     };
     for (pid, used) in [drawing, served].into_iter().flat_map(by_pid) {
         let known = listed.entry(pid).or_insert(used);
@@ -288,7 +288,7 @@ fn by_pid(listed: Vec<ProcessInfo>) -> UsedByPid {
     used
 }
 
-/// Of a process on the driver's list.
+/// The level of a process on the driver's list.
 fn level(used: Option<u64>) -> Level {
     let unattributed = if is_in_wsl() {
         WSL
@@ -303,8 +303,8 @@ fn level(used: Option<u64>) -> Level {
     )
 }
 
-/// Of a process that is not on this list: nothing, if the list would show it, as that of another GPU
-/// has.
+/// The level of a process that is not on this list: zero if the list would show it, as the list of
+/// another GPU does.
 fn unlisted(is_listed: bool) -> Level {
     let is_surely_absent = match footing() {
         Footing::Outside => true,
@@ -323,12 +323,12 @@ fn unknown(error: &NvmlError) -> Unknown {
     match error {
         NvmlError::NotSupported => Unknown::Withheld(NOT_SUPPORTED.into()),
         NvmlError::NoPermission => Unknown::NotPermitted,
-        NvmlError::FailedToLoadSymbol(_) => Unknown::Withheld(words(error).into()),
-        error => Unknown::Failed(words(error).into()),
+        NvmlError::FailedToLoadSymbol(_) => Unknown::Withheld(message(error).into()),
+        error => Unknown::Failed(message(error).into()),
     }
 }
 
-fn words(error: &NvmlError) -> String {
+fn message(error: &NvmlError) -> String {
     let words = match error {
         NvmlError::LibloadingError(_) => "no NVIDIA driver on this machine",
         NvmlError::DriverNotLoaded => "NVIDIA's library is here, but its driver is not loaded",

@@ -16,7 +16,7 @@ fn parent_of(pid: u32) -> Option<u32> {
     stat(pid).ok().map(|stat| stat.parent)
 }
 
-/// What the kernel says of a process in one line.
+/// The fields of `/proc/PID/stat`.
 #[cfg(target_os = "linux")]
 pub(crate) struct Stat {
     pub(crate) name: String,
@@ -30,7 +30,7 @@ pub(crate) struct Stat {
     pub(crate) signals_its_end: bool,
 }
 
-/// Of a process that is there, and not hidden.
+/// Reads the fields; fails if the process is gone or hidden.
 #[cfg(target_os = "linux")]
 pub(crate) fn stat(pid: u32) -> std::io::Result<Stat> {
     let text = std::fs::read(format!("/proc/{pid}/stat"))?;
@@ -54,7 +54,7 @@ fn parsed(text: &str) -> Option<Stat> {
     })
 }
 
-/// Not in a container with process ids of its own.
+/// Whether this process is outside containers with their own process ids.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_in_first_pid_namespace() -> bool {
     static IS_FIRST: OnceLock<bool> = OnceLock::new();

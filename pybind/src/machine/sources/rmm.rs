@@ -9,7 +9,7 @@ use super::framework::{
     FrameworkSource, cuda_device, imported, known, managed_device, not_imported, pinned_device,
     unused,
 };
-use super::{Answer, Found, cuda};
+use super::{Answer, SourceDevice, cuda};
 
 /// A stack of resources is not deeper.
 const MAX_DEPTH: usize = 32;
@@ -19,7 +19,7 @@ const NESTED: &str = "rmm's statistics count a nested block alone just now";
 /// CUDA. Asking rmm for the resource of a device makes no context and sets none.
 #[derive(Default)]
 pub(super) struct RmmSource {
-    stacks: Vec<(Found, usize, Py<PyAny>)>,
+    stacks: Vec<(SourceDevice, usize, Py<PyAny>)>,
     /// The most that the statistics of a device were seen to have allocated in all.
     totals: BTreeMap<usize, u64>,
 }
@@ -40,7 +40,7 @@ impl FrameworkSource for RmmSource {
         }
         for number in numbers {
             let resource = resources.call_method1("get_per_device_resource", (number,))?;
-            let stack = Stack::of(&resource)?;
+            let stack = ResourceStack::new(&resource)?;
             if let Some(found) = stack.found(number).filter(|_| stack.counts) {
                 self.stacks.push((found, number, resource.unbind()));
             }
@@ -51,7 +51,8 @@ impl FrameworkSource for RmmSource {
                  before the first allocation makes them",
             ));
         }
-        let mut devices: Vec<Found> = self.stacks.iter().map(|(it, ..)| it.clone()).collect();
+        let mut devices: Vec<SourceDevice> =
+            self.stacks.iter().map(|(it, ..)| it.clone()).collect();
         devices.dedup();
         Ok(Ok(devices))
     }
@@ -60,7 +61,7 @@ impl FrameworkSource for RmmSource {
     fn read(&mut self, py: Python<'_>, key: &DeviceKey) -> PyResult<AllocatorLevels> {
         let mut total: Option<AllocatorLevels> = None;
         for (_, number, resource) in self.stacks.iter().filter(|(it, ..)| it.key == *key) {
-            let mut stack = Stack::of(resource.bind(py))?;
+            let mut stack = ResourceStack::new(resource.bind(py))?;
             if let Some(ever) = stack.levels.total_allocated.known() {
                 // Counters that were pushed start at zero, and are added when they are popped.
                 let most = self.totals.entry(*number).or_default();
@@ -80,21 +81,21 @@ impl FrameworkSource for RmmSource {
 
 /// Where the memory of a stack of resources is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum MemoryKind {
     Device,
     Managed,
     Pinned,
 }
 
 /// What the resources say that stand on top of each other.
-struct Stack {
+struct ResourceStack {
     levels: AllocatorLevels,
-    place: Option<Place>,
+    place: Option<MemoryKind>,
     counts: bool,
 }
 
-impl Stack {
-    fn of(resource: &Bound<'_, PyAny>) -> PyResult<Self> {
+impl ResourceStack {
+    fn new(resource: &Bound<'_, PyAny>) -> PyResult<Self> {
         let mut stack = Self {
             levels: AllocatorLevels::unread(Source::Rmm),
             place: None,
@@ -105,7 +106,7 @@ impl Stack {
         for _ in 0..MAX_DEPTH {
             let Some(resource) = next.take() else { break };
             let kind = resource.get_type();
-            // A resource of the user's own is not asked anything.
+            // A resource of the user's own is not called.
             if !kind.module()?.to_string_lossy().starts_with("rmm.") {
                 break;
             }
@@ -164,14 +165,14 @@ impl Stack {
                 *is_under_pool = true;
             }
             "CudaMemoryResource" | "CudaAsyncMemoryResource" | "CudaAsyncViewMemoryResource" => {
-                self.place = Some(Place::Device);
+                self.place = Some(MemoryKind::Device);
             }
             "ManagedMemoryResource"
             | "CudaAsyncManagedMemoryResource"
             | "SystemMemoryResource"
-            | "SamHeadroomMemoryResource" => self.place = Some(Place::Managed),
+            | "SamHeadroomMemoryResource" => self.place = Some(MemoryKind::Managed),
             "PinnedHostMemoryResource" | "CudaAsyncPinnedMemoryResource" => {
-                self.place = Some(Place::Pinned);
+                self.place = Some(MemoryKind::Pinned);
             }
             _ => {}
         }
@@ -181,11 +182,11 @@ impl Stack {
         Ok(())
     }
 
-    fn found(&self, number: usize) -> Option<Found> {
+    fn found(&self, number: usize) -> Option<SourceDevice> {
         Some(match self.place? {
-            Place::Device => cuda_device(number, None, String::new()),
-            Place::Managed => managed_device(),
-            Place::Pinned => pinned_device(),
+            MemoryKind::Device => cuda_device(number, None, String::new()),
+            MemoryKind::Managed => managed_device(),
+            MemoryKind::Pinned => pinned_device(),
         })
     }
 
@@ -198,7 +199,7 @@ impl Stack {
     }
 }
 
-/// The outermost resource that knows a figure tells it. One below zero is of a nested block.
+/// The figure of the outermost resource that has one. A negative one belongs to a nested block.
 fn set(level: &mut Level, figure: Option<u64>) {
     if level.known().is_none()
         && let Some(n_bytes) = figure
@@ -213,7 +214,7 @@ fn figure(counts: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<u64>> {
     Ok(figure.extract().ok())
 }
 
-/// Of two devices: unknown where either is. They need not have been at their peaks together.
+/// The sum over two devices, unknown if either is. Their peaks need not coincide.
 fn added(one: &AllocatorLevels, other: &AllocatorLevels) -> AllocatorLevels {
     let sum = |one: &Level, other: &Level| match (one, other) {
         (Level::Known(one), Level::Known(other)) => Level::Known(*one + *other),

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use gpumem_model::units::Bytes;
 
-use super::Found;
+use super::SourceDevice;
 
 /// What the service lets this process have of a device, where one runs here.
-pub(super) fn limit(found: &Found) -> Option<Bytes> {
+pub(super) fn limit(found: &SourceDevice) -> Option<Bytes> {
     let limits = env::var("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT").ok()?;
     let pipes = env::var_os("CUDA_MPS_PIPE_DIRECTORY").unwrap_or_else(|| "/tmp/nvidia-mps".into());
     // Without a service the variable limits nothing.

@@ -8,10 +8,10 @@ use pyo3::{PyResult, Python};
 
 use super::framework::FrameworkSource;
 use super::visible::Visibility;
-use super::{Answer, DriverSource, Found, Unused};
+use super::{Answer, DriverSource, SourceDevice, Unused};
 use crate::machine::sim;
 
-/// What a driver would say of simulated devices: segments, and nothing inside of them.
+/// The driver's view of simulated devices: segments, not the blocks inside.
 pub(super) struct SimDriver;
 
 /// What the simulated devices' caching allocators count.
@@ -89,16 +89,16 @@ impl FrameworkSource for SimAllocator {
 
 fn devices() -> Answer {
     let numbers = (0..).take_while(|number| sim::shown(*number).is_some());
-    let found: Vec<Found> = numbers.map(found).collect();
+    let found: Vec<SourceDevice> = numbers.map(found).collect();
     if found.is_empty() {
         return Err(Unused("not in use: `gpumem.sim.use()` starts it".into()));
     }
     Ok(found)
 }
 
-fn found(number: usize) -> Found {
+fn found(number: usize) -> SourceDevice {
     let label = format!("sim:{number}");
-    Found {
+    SourceDevice {
         key: label.clone().into(),
         label,
         name: "Simulated GPU".to_owned(),

@@ -6,14 +6,14 @@ use pyo3::prelude::*;
 use super::framework::{
     FrameworkSource, counted, cuda_device, imported, known, not_imported, not_reported, unused,
 };
-use super::{Answer, Found};
+use super::{Answer, SourceDevice};
 
 /// Reads the eager context once the user's code has made it: `tf.config` would make it, and then
 /// memory growth and logical devices can no longer be set.
 #[derive(Default)]
 pub(super) struct TensorflowSource {
     context: Option<Py<PyAny>>,
-    devices: Vec<(Found, Logical)>,
+    devices: Vec<(SourceDevice, Logical)>,
 }
 
 /// The logical devices that make up a GPU.
@@ -96,7 +96,7 @@ impl TensorflowSource {
 
 /// The GPUs in CUDA's numbers, each with the logical devices on it. The context is initialised: no
 /// call here starts anything.
-fn devices(context: &Bound<'_, PyAny>) -> PyResult<Vec<(Found, Logical)>> {
+fn devices(context: &Bound<'_, PyAny>) -> PyResult<Vec<(SourceDevice, Logical)>> {
     let physical = context.call_method1("get_visible_devices", ("GPU",))?;
     let mut n_logical = 0;
     let mut devices = Vec::new();

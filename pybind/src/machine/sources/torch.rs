@@ -11,7 +11,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::framework::{FrameworkSource, imported, not_imported, unused};
-use super::{Answer, Found};
+use super::{Answer, SourceDevice};
 use backend::Backend;
 use metal::Metal;
 pub(crate) use segments::segments;
@@ -110,7 +110,7 @@ impl Attached {
         })
     }
 
-    fn devices(&mut self, torch: &Bound<'_, PyAny>) -> PyResult<Vec<Found>> {
+    fn devices(&mut self, torch: &Bound<'_, PyAny>) -> PyResult<Vec<SourceDevice>> {
         let mut devices = Vec::new();
         for backend in &mut self.backends {
             devices.extend_from_slice(backend.devices(torch)?);

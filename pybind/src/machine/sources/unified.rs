@@ -2,7 +2,7 @@
 
 use gpumem_model::recording::{DeviceKind, DriverLevels, Level, Reading, Unknown};
 
-use super::Found;
+use super::SourceDevice;
 
 /// Why CUDA gives no figures of such a GPU.
 pub(super) const INTEGRATED: &str = "this GPU shares the host's memory, which `host` counts";
@@ -10,8 +10,8 @@ pub(super) const INTEGRATED: &str = "this GPU shares the host's memory, which `h
 pub(super) const NOT_SUPPORTED: &str =
     "this GPU has no such figure: it may share the host's memory";
 
-/// Limits such a device by what the host has. What is used of that, the host's own levels tell.
-pub(super) fn share_with_host(readings: &mut [(Found, Reading)]) {
+/// Limits such a device by what the host has. The host's own levels show its use.
+pub(super) fn share_with_host(readings: &mut [(SourceDevice, Reading)]) {
     let mut hosts = readings.iter();
     let host = hosts.find(|(found, _)| found.kind == DeviceKind::Host);
     let Some(host) = host.map(|(_, reading)| &reading.driver) else {
@@ -26,7 +26,7 @@ pub(super) fn share_with_host(readings: &mut [(Found, Reading)]) {
     }
 }
 
-fn shares_host(found: &Found, driver: &DriverLevels) -> bool {
+fn shares_host(found: &SourceDevice, driver: &DriverLevels) -> bool {
     let is_metal = found.label.starts_with("mps:");
     is_metal
         || matches!(

@@ -1,9 +1,8 @@
-//! Which GPUs CUDA shows to this process, and under which numbers, before CUDA
-//! itself can be asked.
+//! Which GPUs CUDA shows to this process, and under which numbers, before CUDA is started.
 
 use std::env;
 
-/// What the environment says of it.
+/// Visibility as set by the environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Visibility {
     /// `CUDA_VISIBLE_DEVICES`, where it is set.
@@ -27,13 +26,12 @@ impl Visibility {
 pub(super) struct Unit<'a> {
     /// `GPU-<uuid>` or `MIG-<uuid>`.
     pub(super) uuid: &'a str,
-    /// The maker's name.
     pub(super) name: &'a str,
 }
 
 /// What CUDA makes of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum UnitVisibility {
     Hidden,
     /// `cuda:<ordinal>`.
     Numbered(usize),
@@ -42,11 +40,11 @@ pub(super) enum Seen {
     Unnumbered,
 }
 
-/// What CUDA makes of each unit.
+/// The visibility of each unit.
 ///
-/// Reads the list as CUDA does: what follows an entry that names nothing is hidden, and a unit
-/// named twice hides all.
-pub(super) fn seen(units: &[Unit<'_>], visibility: &Visibility) -> Vec<Seen> {
+/// Reads the list as CUDA does: an entry that names nothing hides all that follow it, and a unit
+/// named twice hides everything.
+pub(super) fn visibilities(units: &[Unit<'_>], visibility: &Visibility) -> Vec<UnitVisibility> {
     let is_part = |unit: &Unit<'_>| unit.uuid.starts_with("MIG-");
     let are_alike = units.windows(2).all(|pair| pair[0].name == pair[1].name);
     let is_order_known =
@@ -54,9 +52,9 @@ pub(super) fn seen(units: &[Unit<'_>], visibility: &Visibility) -> Vec<Seen> {
     let Some(list) = &visibility.devices else {
         let number = |idx| {
             if is_order_known {
-                Seen::Numbered(idx)
+                UnitVisibility::Numbered(idx)
             } else {
-                Seen::Unnumbered
+                UnitVisibility::Unnumbered
             }
         };
         return (0..units.len()).map(number).collect();
@@ -64,16 +62,16 @@ pub(super) fn seen(units: &[Unit<'_>], visibility: &Visibility) -> Vec<Seen> {
     let named = match list.trim().get(..4) {
         Some(prefix @ ("GPU-" | "MIG-")) => by_uuid(units, list, prefix),
         _ if !is_order_known && index(list).is_some() => {
-            return vec![Seen::Unnumbered; units.len()];
+            return vec![UnitVisibility::Unnumbered; units.len()];
         }
         _ => by_index(units.len(), list),
     };
-    let mut seen = vec![Seen::Hidden; units.len()];
+    let mut seen = vec![UnitVisibility::Hidden; units.len()];
     for (ordinal, idx) in named.into_iter().enumerate() {
-        if seen[idx] != Seen::Hidden {
-            return vec![Seen::Hidden; units.len()];
+        if seen[idx] != UnitVisibility::Hidden {
+            return vec![UnitVisibility::Hidden; units.len()];
         }
-        seen[idx] = Seen::Numbered(ordinal);
+        seen[idx] = UnitVisibility::Numbered(ordinal);
     }
     seen
 }

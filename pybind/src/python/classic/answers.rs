@@ -1,17 +1,13 @@
 //! The core's answers by the classic rules → the dicts that people know.
 
-use gpumem_classic::{Figure, Figures, HiddenGap, Impact, Insight, Pattern, Report, Severity};
+use gpumem_classic::{
+    ClassicFigure, Figures, HiddenGap, Impact, Insight, Pattern, Report, Severity,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-/// A dict of these names and values.
-macro_rules! dict {
-    ($py:expr, { $($name:literal: $value:expr),+ $(,)? }) => {{
-        let dict = PyDict::new($py);
-        $(dict.set_item($name, $value)?;)+
-        dict
-    }};
-}
+use crate::base::dict;
+use crate::python::list;
 
 pub(super) fn pattern<'py>(py: Python<'py>, pattern: &Pattern) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict!(py, {
@@ -47,15 +43,6 @@ pub(super) fn gap<'py>(py: Python<'py>, gap: &HiddenGap) -> PyResult<Bound<'py, 
     }))
 }
 
-pub(super) fn list<'py, T>(
-    py: Python<'py>,
-    items: &[T],
-    one: fn(Python<'py>, &T) -> PyResult<Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyList>> {
-    let dicts: PyResult<Vec<_>> = items.iter().map(|item| one(py, item)).collect();
-    PyList::new(py, dicts?)
-}
-
 /// The report; `left_out` lists what could not be judged.
 pub(super) fn report<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let summary = &report.summary;
@@ -76,7 +63,7 @@ pub(super) fn report<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'p
         .iter()
         .map(|it| it.severity == Severity::Critical);
     let is_high = report.insights.iter().map(|it| it.impact == Impact::High);
-    let told = dict!(py, {
+    let answer = dict!(py, {
         "summary": dict!(py, {
             "total_functions_analyzed": summary.n_functions,
             "total_function_calls": summary.n_calls,
@@ -97,9 +84,9 @@ pub(super) fn report<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'p
         }),
     });
     if !report.left_out.is_empty() {
-        told.set_item("left_out", &report.left_out)?;
+        answer.set_item("left_out", &report.left_out)?;
     }
-    Ok(told)
+    Ok(answer)
 }
 
 /// Those of a list, the same objects.
@@ -120,11 +107,11 @@ fn figures<'py>(py: Python<'py>, figures: &Figures) -> PyResult<Bound<'py, PyDic
     let dict = PyDict::new(py);
     for (name, figure) in figures {
         match figure {
-            Figure::Whole(value) => dict.set_item(name, whole(py, *value)?)?,
-            Figure::Real(value) => dict.set_item(name, value)?,
-            Figure::Name(value) => dict.set_item(name, value)?,
-            Figure::Names(value) => dict.set_item(name, value)?,
-            Figure::Named(function, value) => dict.set_item(name, (function, value))?,
+            ClassicFigure::Whole(value) => dict.set_item(name, whole(py, *value)?)?,
+            ClassicFigure::Real(value) => dict.set_item(name, value)?,
+            ClassicFigure::Name(value) => dict.set_item(name, value)?,
+            ClassicFigure::Names(value) => dict.set_item(name, value)?,
+            ClassicFigure::Named(function, value) => dict.set_item(name, (function, value))?,
         }
     }
     Ok(dict)

@@ -2,26 +2,28 @@
 //! for people ask for patterns, insights and report of the same results, and again
 //! with another threshold.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use gpumem_classic as classic;
-use gpumem_classic::{Calls, Insight, Pattern, Thresholds};
+use gpumem_classic::{Calls, ClassicThresholds, Insight, Pattern};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyList};
 
 use super::number::epoch;
 use super::{answers, read_thresholds, reading};
+use crate::python::list;
+
+use crate::base::locks::lock_attached;
 
 /// Dicts, and a sentence for each thing that could not be judged.
-type Told<'py> = (Bound<'py, PyList>, Vec<String>);
+type Judgements<'py> = (Bound<'py, PyList>, Vec<String>);
 
 /// Judges profile results by the classic rules.
 #[pyclass(frozen, module = "gpumem._gpumem")]
 #[derive(Default)]
 pub(crate) struct Judge {
-    latest: Mutex<Option<Judged>>,
+    latest: Mutex<Option<Judgement>>,
 }
 
 #[pymethods]
@@ -36,14 +38,11 @@ impl Judge {
         &self,
         results: &Bound<'py, PyAny>,
         thresholds: &Bound<'py, PyDict>,
-    ) -> PyResult<Told<'py>> {
-        let py = results.py();
-        let mut judged = self.judged(results, thresholds)?;
-        py.detach(|| judged.judge_patterns());
-        let told = answers::list(py, judged.judge_patterns(), answers::pattern)?;
-        let left_out = judged.calls.left_out();
-        self.keep(py, judged);
-        Ok((told, left_out))
+    ) -> PyResult<Judgements<'py>> {
+        let (patterns, left_out) = self.judge(results, thresholds, |judged| {
+            (judged.judge_patterns().clone(), judged.calls.left_out())
+        })?;
+        Ok((list(results.py(), &patterns, answers::pattern)?, left_out))
     }
 
     /// The insights into profile results.
@@ -51,16 +50,12 @@ impl Judge {
         &self,
         results: &Bound<'py, PyAny>,
         thresholds: &Bound<'py, PyDict>,
-    ) -> PyResult<Told<'py>> {
-        let py = results.py();
-        let mut judged = self.judged(results, thresholds)?;
-        py.detach(|| judged.judge_insights());
-        let (insights, unattributed) = judged.judge_insights();
-        let told = answers::list(py, insights, answers::insight)?;
-        let unattributed = unattributed.clone();
-        let left_out = [judged.calls.left_out(), unattributed].concat();
-        self.keep(py, judged);
-        Ok((told, left_out))
+    ) -> PyResult<Judgements<'py>> {
+        let (insights, left_out) = self.judge(results, thresholds, |judged| {
+            let (insights, unattributed) = judged.judge_insights().clone();
+            (insights, [judged.calls.left_out(), unattributed].concat())
+        })?;
+        Ok((list(results.py(), &insights, answers::insight)?, left_out))
     }
 
     /// The report on profile results.
@@ -69,67 +64,69 @@ impl Judge {
         results: &Bound<'py, PyAny>,
         thresholds: &Bound<'py, PyDict>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let py = results.py();
-        let mut judged = self.judged(results, thresholds)?;
-        let report = py.detach(|| {
+        let report = self.judge(results, thresholds, |judged| {
             let patterns = judged.judge_patterns().clone();
             let insights = judged.judge_insights().clone();
             classic::report_on(&judged.calls, patterns, insights)
-        });
-        self.keep(py, judged);
-        answers::report(py, &report)
+        })?;
+        answers::report(results.py(), &report)
     }
 }
 
 impl Judge {
-    /// The results as they were read last, where they are the same; else read anew.
+    /// The results as last read if they have not changed, else read again.
     ///
     /// No lock is held while they are read: that may run Python code.
     fn judged(
         &self,
         results: &Bound<'_, PyAny>,
         thresholds: &Bound<'_, PyDict>,
-    ) -> PyResult<Judged> {
+    ) -> PyResult<Judgement> {
         let thresholds = read_thresholds(thresholds)?;
-        let latest = self.locked(results.py()).take();
+        let latest = lock_attached(results.py(), &self.latest).take();
         if let Some(judged) = latest.filter(|it| it.seen.as_ref().is_some_and(|it| it.are(results)))
         {
             return Ok(judged.with(thresholds));
         }
         let (calls, is_plain) = reading::calls(results)?;
-        Ok(Judged {
+        Ok(Judgement {
             calls,
-            seen: is_plain.then(|| Seen::new(results)).flatten(),
+            seen: is_plain.then(|| RecordsKey::new(results)).flatten(),
             thresholds,
             patterns: None,
             insights: None,
         })
     }
 
-    fn keep(&self, py: Python<'_>, judged: Judged) {
+    /// Judges the results while other threads run Python code, and keeps what was judged.
+    fn judge<T: Send>(
+        &self,
+        results: &Bound<'_, PyAny>,
+        thresholds: &Bound<'_, PyDict>,
+        body: impl FnOnce(&mut Judgement) -> T + Send,
+    ) -> PyResult<T> {
+        let py = results.py();
+        let mut judged = self.judged(results, thresholds)?;
+        let found = py.detach(|| body(&mut judged));
         if judged.seen.is_some() {
-            *self.locked(py) = Some(judged);
+            *lock_attached(py, &self.latest) = Some(judged);
         }
-    }
-
-    fn locked(&self, py: Python<'_>) -> MutexGuard<'_, Option<Judged>> {
-        let locked = self.latest.lock_py_attached(py);
-        locked.unwrap_or_else(PoisonError::into_inner)
+        Ok(found)
     }
 }
 
-/// Calls, and what was told of them so far.
-struct Judged {
+/// Calls, and the insights about them that were reported so far.
+struct Judgement {
     calls: Calls,
-    /// The records that they were read from, where one can tell whether they are the same.
-    seen: Option<Seen>,
-    thresholds: Thresholds,
+    /// The records that they were read from, if changes can be detected.
+    seen: Option<RecordsKey>,
+    thresholds: ClassicThresholds,
     patterns: Option<Vec<Pattern>>,
     insights: Option<(Vec<Insight>, Vec<String>)>,
 }
 
-impl Judged {
-    fn with(self, thresholds: Thresholds) -> Self {
+impl Judgement {
+    fn with(self, thresholds: ClassicThresholds) -> Self {
         if self.thresholds == thresholds {
             return self;
         }
@@ -153,13 +150,13 @@ impl Judged {
 }
 
 /// A list of records: where each was, and how often any record had changed by then.
-struct Seen {
+struct RecordsKey {
     epoch: u64,
     addresses: Vec<usize>,
 }
 
-impl Seen {
-    /// Of a list; other iterables are read anew each time.
+impl RecordsKey {
+    /// Remembers a list; other iterables are read each time.
     fn new(results: &Bound<'_, PyAny>) -> Option<Self> {
         let results = results.cast::<PyList>().ok()?;
         Some(Self {
@@ -186,9 +183,12 @@ impl Seen {
 )]
 fn addresses(list: &Bound<'_, PyList>) -> impl Iterator<Item = usize> {
     (0..list.len()).map(|idx| {
-        // SAFETY: the GIL is held and nothing runs between asking for the length and for the
-        // items, so the index is in range. The borrowed item is never looked into.
+        // SAFETY: a list; the borrowed item is never looked into.
         let item = unsafe { ffi::PyList_GetItem(list.as_ptr(), idx.cast_signed()) };
+        if item.is_null() {
+            // Without a GIL, another thread may have made it shorter: an error is set.
+            drop(PyErr::take(list.py()));
+        }
         item as usize
     })
 }

@@ -9,11 +9,12 @@ mod reading;
 mod records;
 
 use gpumem_classic as classic;
-use gpumem_classic::{GapSample, Thresholds};
+use gpumem_classic::{ClassicThresholds, GapSample};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::python::list;
 pub(crate) use judge::Judge;
 pub(crate) use probe::{Probe, classic_snapshot};
 pub(crate) use records::{MemorySnapshot, ProfileResult};
@@ -39,22 +40,22 @@ pub(crate) fn classic_gaps<'py>(
     let samples: Vec<GapSample> = samples.collect();
     let thresholds = read_thresholds(thresholds)?;
     let gaps = py.detach(|| classic::hidden_gaps(&samples, &thresholds));
-    answers::list(py, &gaps, answers::gap)
+    list(py, &gaps, answers::gap)
 }
 
-/// The thresholds as they are until somebody sets them.
+/// The default thresholds.
 #[pyfunction]
 pub(crate) fn classic_thresholds(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
-    for (name, value) in Thresholds::default().entries() {
+    for (name, value) in ClassicThresholds::default().entries() {
         dict.set_item(name, *value)?;
     }
     Ok(dict)
 }
 
 /// What is not set stays as it is by default.
-fn read_thresholds(set: &Bound<'_, PyDict>) -> PyResult<Thresholds> {
-    let mut thresholds = Thresholds::default();
+fn read_thresholds(set: &Bound<'_, PyDict>) -> PyResult<ClassicThresholds> {
+    let mut thresholds = ClassicThresholds::default();
     for (name, value) in thresholds.entries() {
         if let Some(given) = set.get_item(name)? {
             *value = given.extract().map_err(|_| {

@@ -22,9 +22,9 @@ pub(super) fn records_change() {
 
 /// A field of a record that is no number.
 #[derive(Debug)]
-pub(super) struct Held<T>(pub(super) Py<T>);
+pub(super) struct FieldValue<T>(pub(super) Py<T>);
 
-impl<'py, T> FromPyObject<'_, 'py> for Held<T>
+impl<'py, T> FromPyObject<'_, 'py> for FieldValue<T>
 where
     Py<T>: for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
 {
@@ -36,7 +36,7 @@ where
     }
 }
 
-impl<'py, T> IntoPyObject<'py> for &Held<T> {
+impl<'py, T> IntoPyObject<'py> for &FieldValue<T> {
     type Target = PyAny;
     type Output = Bound<'py, PyAny>;
     type Error = Infallible;
@@ -86,7 +86,7 @@ impl Number {
         }
     }
 
-    /// It cannot change under whoever holds it.
+    /// It is immutable.
     pub(super) fn is_plain(&self) -> bool {
         !matches!(self, Self::Other(_))
     }

@@ -1,34 +1,34 @@
 //! What a profiled call does to one device: read before, after, and between.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gpumem_model::recording::{DeviceKey, DeviceKind, Reading, RunIdx, Sample};
 use gpumem_model::units::Bytes;
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 
 use super::number::Number;
 use super::records::MemorySnapshot;
 use crate::base::guard;
+use crate::base::locks::lock_attached;
 use crate::base::text::Text;
 use crate::machine::sampler::{Interval, Sampler};
-use crate::machine::sources::Found;
+use crate::machine::sources::SourceDevice;
 use crate::recording::session;
 
 /// A probe's sampler has no other run than the call.
 const CALL: RunIdx = RunIdx(0);
 
 /// Reads one device before and after a call, and samples it between where its
-/// driver is all there is to ask. Resets nobody's peak. One call at a time.
+/// driver is all there is to ask. Resets no peak. One call at a time.
 #[pyclass(frozen, module = "gpumem._gpumem")]
 pub(crate) struct Probe {
-    state: Mutex<State>,
+    state: Mutex<ProbeState>,
 }
 
-struct State {
+struct ProbeState {
     sampler: Option<Sampler>,
-    before: Option<Levels>,
+    before: Option<ProbeLevels>,
 }
 
 #[pymethods]
@@ -36,7 +36,7 @@ impl Probe {
     #[new]
     fn new(py: Python<'_>) -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(ProbeState {
                 sampler: session::new_sampler(py),
                 before: None,
             }),
@@ -51,13 +51,13 @@ impl Probe {
         current: Option<Text>,
         cpu: bool,
     ) -> PyResult<(Option<String>, MemorySnapshot)> {
-        let levels = Levels::named(py, device, current, cpu);
+        let levels = ProbeLevels::named(py, device, current, cpu);
         let shown = (levels.label.clone(), levels.snapshot(py)?);
-        let mut state = self.locked(py);
+        let mut state = lock_attached(py, &self.state);
         if let Some(sampler) = state.sampler.as_mut().filter(|_| !levels.has_allocator)
             && let Err(error) = sampler.begin(CALL, Interval::default())
         {
-            guard::log_once(py, &format!("peaks are those of the ends: {error}"));
+            guard::log_failure(py, "peaks are those of the ends", &error);
         }
         state.before = Some(levels);
         Ok(shown)
@@ -66,12 +66,12 @@ impl Probe {
     /// The call has ended: memory after it, and at its peak. There the allocated memory is the
     /// highest that is certain, and the highest allocated is where the peak cannot be above.
     fn end(&self, py: Python<'_>, cpu: bool) -> PyResult<(MemorySnapshot, MemorySnapshot)> {
-        let mut state = self.locked(py);
+        let mut state = lock_attached(py, &self.state);
         let sampled = state.sampler.as_mut().map(|it| it.end(CALL));
         let sampled = sampled.unwrap_or_default();
         let before = state.before.take().unwrap_or_default();
         drop(state);
-        let mut after = Levels::now(py, before.label.as_deref(), None, cpu);
+        let mut after = ProbeLevels::now(py, before.label.as_deref(), None, cpu);
         let sampled = sampled.iter().find(|(key, _)| *key == before.key);
         let points = sampled.map_or(&[][..], |(_, points)| points);
         let peak = before.peak(&after, points);
@@ -83,15 +83,8 @@ impl Probe {
     }
 }
 
-impl Probe {
-    fn locked(&self, py: Python<'_>) -> std::sync::MutexGuard<'_, State> {
-        let locked = self.state.lock_py_attached(py);
-        locked.unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// The memory of a device now, with the label of the one read: the one named; else the current
-/// one, the first whose allocator is known, the first whose driver tells, or the host.
+/// one, the first whose allocator is known, the first whose driver reports levels, or the host.
 #[pyfunction]
 pub(crate) fn classic_snapshot(
     py: Python<'_>,
@@ -99,13 +92,13 @@ pub(crate) fn classic_snapshot(
     current: Option<Text>,
     cpu: bool,
 ) -> PyResult<(Option<String>, MemorySnapshot)> {
-    let levels = Levels::named(py, device, current, cpu);
+    let levels = ProbeLevels::named(py, device, current, cpu);
     Ok((levels.label.clone(), levels.snapshot(py)?))
 }
 
 /// Levels of one device, each where it is known.
 #[derive(Debug, Clone, Default)]
-struct Levels {
+struct ProbeLevels {
     label: Option<String>,
     key: DeviceKey,
     has_allocator: bool,
@@ -117,11 +110,11 @@ struct Levels {
     max_reserved: Option<Bytes>,
     active: Option<Bytes>,
     inactive: Option<Bytes>,
-    /// Used on the host by every process; zero where nobody asked.
+    /// Used on the host by every process; zero if the host is not read.
     cpu: Option<Bytes>,
 }
 
-impl Levels {
+impl ProbeLevels {
     /// Those of the device that the user names.
     fn named(py: Python<'_>, device: Option<Text>, current: Option<Text>, cpu: bool) -> Self {
         let (device, current) = (device.map(String::from), current.map(String::from));
@@ -147,7 +140,7 @@ impl Levels {
             Some(label) => named(label),
             None => current.and_then(named).or_else(|| choose(&readings)),
         };
-        let levels = chosen.map(|(found, reading)| Self::of(found, reading));
+        let levels = chosen.map(|(found, reading)| Self::from_reading(found, reading));
         Self {
             at,
             cpu,
@@ -155,7 +148,7 @@ impl Levels {
         }
     }
 
-    fn of(found: &Found, reading: &Reading) -> Self {
+    fn from_reading(found: &SourceDevice, reading: &Reading) -> Self {
         let allocators = &reading.allocators;
         let named = Self {
             label: Some(found.label.clone()),
@@ -242,7 +235,7 @@ impl Levels {
 }
 
 /// Readings come real devices first, the simulated one next, the host last.
-fn choose(readings: &[(Found, Reading)]) -> Option<&(Found, Reading)> {
+fn choose(readings: &[(SourceDevice, Reading)]) -> Option<&(SourceDevice, Reading)> {
     let with_allocator = readings.iter().find(|(_, it)| !it.allocators.is_empty());
     with_allocator.or_else(|| readings.iter().find(|(_, it)| used(it).is_some()))
 }

@@ -13,13 +13,13 @@ use super::records::{MemorySnapshot, ProfileResult};
 /// Names that are looked up by the address of their text, before the text itself.
 const N_SLOTS: usize = 256;
 
-/// The calls that `results` tell of, any iterable of records; and whether those are
+/// The calls in `results`, any iterable of records; and whether those are
 /// all our own, with plain numbers in them.
 pub(super) fn calls(results: &Bound<'_, PyAny>) -> PyResult<(Calls, bool)> {
-    // A length that somebody else claims is no reason to set memory aside.
+    // Do not reserve memory for a length that foreign code claims.
     let is_builtin = results.is_instance_of::<PyList>() || results.is_instance_of::<PyTuple>();
     let n = if is_builtin { results.len()? } else { 0 };
-    let mut reader = Reader {
+    let mut reader = ClassicLevelReader {
         calls: Calls::with_capacity(n),
         names: (0..N_SLOTS).map(|_| None).collect(),
         is_plain: true,
@@ -36,7 +36,7 @@ pub(super) fn calls(results: &Bound<'_, PyAny>) -> PyResult<(Calls, bool)> {
     Ok((reader.calls, reader.is_plain))
 }
 
-struct Reader {
+struct ClassicLevelReader {
     calls: Calls,
     /// The last function seen under an address; its text is held, so that nothing else can be
     /// there.
@@ -45,13 +45,13 @@ struct Reader {
 }
 
 /// What the rules use of a snapshot.
-struct Levels {
+struct ClassicLevels {
     timestamp: f64,
     allocated: Number,
     reserved: f64,
 }
 
-impl Reader {
+impl ClassicLevelReader {
     fn call_of_own(&mut self, result: &Bound<'_, ProfileResult>) -> PyResult<Call> {
         let py = result.py();
         let own = result.try_borrow()?;
@@ -110,7 +110,7 @@ impl Reader {
         })
     }
 
-    fn levels(&mut self, snapshot: &Bound<'_, PyAny>) -> PyResult<Levels> {
+    fn levels(&mut self, snapshot: &Bound<'_, PyAny>) -> PyResult<ClassicLevels> {
         let py = snapshot.py();
         let Ok(own) = snapshot.cast::<MemorySnapshot>() else {
             self.is_plain = false;
@@ -120,7 +120,7 @@ impl Reader {
         self.is_plain &= own.timestamp.is_plain()
             && own.allocated_memory.is_plain()
             && own.reserved_memory.is_plain();
-        Ok(Levels {
+        Ok(ClassicLevels {
             timestamp: own.timestamp.to_f64(py),
             allocated: own.allocated_memory.clone_ref(py),
             reserved: own.reserved_memory.to_f64(py),
@@ -142,10 +142,10 @@ impl Reader {
     }
 }
 
-fn levels_of_other(snapshot: &Bound<'_, PyAny>) -> PyResult<Levels> {
+fn levels_of_other(snapshot: &Bound<'_, PyAny>) -> PyResult<ClassicLevels> {
     let number = |name| -> PyResult<Number> { snapshot.getattr(name)?.extract() };
     let py = snapshot.py();
-    Ok(Levels {
+    Ok(ClassicLevels {
         timestamp: number(intern!(py, "timestamp"))?.to_f64(py),
         allocated: number(intern!(py, "allocated_memory"))?,
         reserved: number(intern!(py, "reserved_memory"))?.to_f64(py),

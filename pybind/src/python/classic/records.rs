@@ -6,12 +6,11 @@
 //! cycles. What the rules read stands last, beside pyo3's borrow flag: of a million
 //! records, each line of the processor's cache that is not fetched counts.
 
-use pyo3::PyClass;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+use pyo3::{PyClass, intern};
 
-use super::number::{Held, Number, records_change};
+use super::number::{FieldValue, Number, records_change};
 
 /// The memory of a device at one instant. Sizes are bytes, the timestamp is
 /// seconds since 1970; None where a level is not known.
@@ -94,23 +93,23 @@ impl MemorySnapshot {
         described(slf)
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<PickleReduction<'py>> {
         Ok((slf.get_type(), values(slf)?))
     }
 }
 
 /// What `pickle` makes a record from again: its class and the values of its fields.
-type Reduced<'py> = (Bound<'py, PyType>, Bound<'py, PyTuple>);
+type PickleReduction<'py> = (Bound<'py, PyType>, Bound<'py, PyTuple>);
 
-type Fields<'py> = Vec<(&'static str, Bound<'py, PyAny>)>;
+type RecordFields<'py> = Vec<(&'static str, Bound<'py, PyAny>)>;
 
 /// A record with its fields in the order in which it is made from them.
 trait Record: PyClass {
-    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Fields<'py>>;
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<RecordFields<'py>>;
 }
 
 impl Record for MemorySnapshot {
-    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Fields<'py>> {
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<RecordFields<'py>> {
         let number = |number: &Number| -> PyResult<_> { Ok(number.into_pyobject(py)?) };
         Ok(vec![
             ("timestamp", number(&self.timestamp)?),
@@ -138,10 +137,10 @@ pub(crate) struct ProfileResult {
     pub(super) call_count: Number,
     pub(super) execution_time: Number,
     pub(super) memory_allocated: Number,
-    pub(super) function_name: Held<PyString>,
-    pub(super) memory_before: Held<PyAny>,
-    pub(super) memory_after: Held<PyAny>,
-    pub(super) memory_peak: Held<PyAny>,
+    pub(super) function_name: FieldValue<PyString>,
+    pub(super) memory_before: FieldValue<PyAny>,
+    pub(super) memory_after: FieldValue<PyAny>,
+    pub(super) memory_peak: FieldValue<PyAny>,
 }
 
 #[pymethods]
@@ -161,11 +160,11 @@ impl ProfileResult {
     ), text_signature = "(function_name, execution_time, memory_before, memory_after, memory_peak, memory_allocated, memory_freed, tensors_created, tensors_deleted, call_count=1)")]
     #[expect(clippy::too_many_arguments, reason = "the fields that people know")]
     fn new(
-        function_name: Held<PyString>,
+        function_name: FieldValue<PyString>,
         execution_time: Number,
-        memory_before: Held<PyAny>,
-        memory_after: Held<PyAny>,
-        memory_peak: Held<PyAny>,
+        memory_before: FieldValue<PyAny>,
+        memory_after: FieldValue<PyAny>,
+        memory_peak: FieldValue<PyAny>,
         memory_allocated: Number,
         memory_freed: Number,
         tensors_created: Number,
@@ -227,7 +226,7 @@ impl ProfileResult {
         described(slf)
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<PickleReduction<'py>> {
         Ok((slf.get_type(), values(slf)?))
     }
 }
@@ -239,7 +238,7 @@ impl Drop for ProfileResult {
 }
 
 impl Record for ProfileResult {
-    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Fields<'py>> {
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<RecordFields<'py>> {
         let number = |number: &Number| -> PyResult<_> { Ok(number.into_pyobject(py)?) };
         Ok(vec![
             (

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use gpumem_model::units::{Bytes, Nanos};
 use gpumem_readers::nsight::{
-    CallTally, Capture, FailedCall, MemoryEvent, Range, allocates, frees,
+    CallTally, Capture, FailedCall, MemoryEvent, NvtxRange, allocates, frees,
 };
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -68,7 +68,7 @@ fn open(path: &Path) -> Result<Connection, String> {
 }
 
 fn guarded(path: &Path, n_bytes: u64) -> rusqlite::Result<Connection> {
-    // SAFETY: it sets a number under SQLite's own lock. Nobody else uses this copy of SQLite.
+    // SAFETY: it sets a number under SQLite's own lock, and only gpumem uses this copy of SQLite.
     #[expect(unsafe_code, reason = "rusqlite does not offer this limit")]
     unsafe {
         rusqlite::ffi::sqlite3_hard_heap_limit64(MAX_HEAP);
@@ -179,7 +179,7 @@ impl Database {
         Ok(capture)
     }
 
-    /// What to say of a database of somebody else.
+    /// The error for a database that is not of Nsight Systems.
     fn other_database(&self) -> String {
         let mut names: Vec<&str> = self.tables.iter().map(String::as_str).collect();
         names.sort_unstable();
@@ -383,7 +383,7 @@ impl Database {
             let name = text(row, 4).map(|text| shared(&mut names, text));
             let name = name.or_else(registered);
             if let Some(name) = name {
-                ranges.push(Range {
+                ranges.push(NvtxRange {
                     start_nanos,
                     end_nanos: integer(row, 1),
                     global_tid: bits(row, 3).unwrap_or(0),

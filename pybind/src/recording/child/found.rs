@@ -6,27 +6,27 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use gpumem_jobs::processes::{Child, Exit};
+use gpumem_jobs::processes::{ChildProcess, Exit};
 use gpumem_model::units::{Bytes, Nanos};
 
 use crate::base::files;
 use crate::recording::store::{self, EXTENSION, short_id};
 
-/// Of the folder of a session's children, behind the beginning of the session's id.
+/// Extension of the folder of a session's children; its stem is a short form of the session's id.
 const FOLDER: &str = "processes";
-/// Of what a parent saw of a child's end, beside the child's file.
+/// Extension of a file beside the child's: its exit status, as its parent saw it.
 const EXIT: &str = "exit";
-/// Of what the driver told a parent of a child's use of GPUs, beside the child's file: a line each time.
+/// Extension of a file beside the child's: what the parent read of its GPU use, one line per reading.
 const DEVICE: &str = "device";
-/// No more is noted of a child.
+/// The most bytes of a `device` file.
 const MAX_DEVICE_BYTES: u64 = 1 << 18;
-/// Somebody else has waited for the child.
+/// Exit status of a child that somebody else has waited for.
 const UNKNOWN: &str = "?";
 /// The most children that a session keeps: the latest.
 const MAX_CHILDREN: usize = 256;
-/// As much as a child can have written.
+/// The most bytes that a child writes.
 const MAX_BYTES: u64 = 32 << 20;
-/// Reading all children of a session ends after this.
+/// Timeout for reading all children of a session.
 const MAX_TIME: Duration = Duration::from_secs(10);
 
 /// The folder of a session's children, beside its file.
@@ -48,7 +48,7 @@ pub(super) fn pid(name: &str) -> Option<u32> {
 }
 
 /// The children that are kept in a folder.
-pub(crate) fn found(folder: &Path) -> Vec<Child> {
+pub(crate) fn found(folder: &Path) -> Vec<ChildProcess> {
     let began = Instant::now();
     files(folder)
         .iter()
@@ -166,7 +166,7 @@ pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Notes when a child ended, and how if that is known: the exit code or, as a negative number, the signal.
-/// If it cannot be written, nobody knows.
+/// A failure to write is ignored.
 pub(super) fn note(file: &Path, at: Nanos, code: Option<i32>) {
     let code = code.map_or_else(|| UNKNOWN.to_owned(), |code| code.to_string());
     drop(fs::write(
@@ -235,12 +235,12 @@ fn device_used(file: &Path) -> Vec<(Nanos, Bytes)> {
     noted.collect()
 }
 
-fn child(path: &Path) -> Option<Child> {
+fn child(path: &Path) -> Option<ChildProcess> {
     let recording = store::read(path, MAX_BYTES).ok()?.recording;
     let facts = recording.header().process.iter().cloned().collect();
     let exit = noted(path);
     let ended = exit.is_some() || recording.finish().is_some();
-    Some(Child {
+    Some(ChildProcess {
         is_running: !ended && store::is_process_running(path, &facts) == Some(true),
         was_killed: store::process_was_killed(&facts),
         exit,

@@ -3,18 +3,18 @@
 use gpumem_model::units::Bytes;
 
 /// What a child holds at an instant.
-pub(super) struct Levels {
+pub(super) struct MemoryLevels {
     /// What it shares with no other process.
     pub(super) own: Bytes,
     /// What it allocated and did not free: memory of its parent that it copies counts before and after.
-    /// `None` where the system does not tell.
+    /// `None` if the system does not report it.
     pub(super) allocated: Option<Bytes>,
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::Level;
+pub(super) use linux::LevelReader;
 #[cfg(not(target_os = "linux"))]
-pub(super) use portable::Level;
+pub(super) use portable::LevelReader;
 
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "only libc reports the size of a page")]
@@ -23,9 +23,9 @@ mod linux {
     use std::os::unix::fs::FileExt;
     use std::time::{Duration, Instant};
 
-    use super::{Bytes, Levels};
+    use super::{Bytes, MemoryLevels};
     use crate::base::cpu_time::Expense;
-    use crate::machine::company::children::own_bytes;
+    use crate::machine::processes::children::own_bytes;
 
     /// Minimum time between two readings of shares, in multiples of what one takes: 1 % of a core.
     const REST_PER_ROLLUP: u32 = 100;
@@ -36,7 +36,7 @@ mod linux {
     /// What is shared takes the kernel a walk over all pages. Between two walks only the number of
     /// anonymous pages is read, which tells what was allocated and freed since, but not what was copied:
     /// a page of the parent is one before and after.
-    pub(in crate::recording::child) struct Level {
+    pub(in crate::recording::child) struct LevelReader {
         rollup: File,
         statm: File,
         page_bytes: u64,
@@ -47,7 +47,7 @@ mod linux {
         expense: Expense,
     }
 
-    impl Level {
+    impl LevelReader {
         pub(in crate::recording::child) fn open() -> Option<Self> {
             // SAFETY: the call takes no pointer.
             let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
@@ -65,7 +65,7 @@ mod linux {
         /// What it has written and no other process maps. Pages that it shares with its parent since
         /// the fork count there, and in the child once it has written them; so does shared memory once
         /// it is the last to map it.
-        pub(in crate::recording::child) fn read(&mut self) -> Option<Levels> {
+        pub(in crate::recording::child) fn read(&mut self) -> Option<MemoryLevels> {
             let now = self.anonymous()?;
             let own = match self.known {
                 Some((own, then)) if Instant::now() < self.next_walk => {
@@ -80,7 +80,7 @@ mod linux {
                     own
                 }
             };
-            Some(Levels {
+            Some(MemoryLevels {
                 own: Bytes::new(own),
                 allocated: Some(Bytes::new(now)),
             })
@@ -108,12 +108,12 @@ mod linux {
 
 #[cfg(not(target_os = "linux"))]
 mod portable {
-    use super::{Bytes, Levels};
+    use super::{Bytes, MemoryLevels};
 
     /// Reads this process's level.
-    pub(in crate::recording::child) struct Level;
+    pub(in crate::recording::child) struct LevelReader;
 
-    impl Level {
+    impl LevelReader {
         #[expect(clippy::unnecessary_wraps, reason = "as where a file may be missing")]
         pub(in crate::recording::child) fn open() -> Option<Self> {
             Some(Self)
@@ -121,9 +121,9 @@ mod portable {
 
         /// Its resident memory: shares are unknown here.
         #[expect(clippy::unused_self, reason = "as where a file is kept open")]
-        pub(in crate::recording::child) fn read(&mut self) -> Option<Levels> {
+        pub(in crate::recording::child) fn read(&mut self) -> Option<MemoryLevels> {
             let stats = memory_stats::memory_stats()?;
-            Some(Levels {
+            Some(MemoryLevels {
                 own: Bytes::new(stats.physical_mem as u64),
                 allocated: None,
             })

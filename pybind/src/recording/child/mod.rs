@@ -26,8 +26,8 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 pub(crate) use found::{delete, folder, found, note_codes, note_device_used, prune};
-pub(crate) use place::{Place, VARIABLE, move_to};
-use record::Shared;
+pub(crate) use place::{ChildFolder, VARIABLE, move_to};
+use record::ChildShared;
 
 use crate::base::text::Text;
 
@@ -40,15 +40,15 @@ pub(crate) use watch::watch;
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// What this process records of itself, if it is a child. Never freed: a fork may have a copy.
-static CHILD: AtomicPtr<Child> = AtomicPtr::new(ptr::null_mut());
+static CHILD: AtomicPtr<ForkedChild> = AtomicPtr::new(ptr::null_mut());
 
-struct Child {
+struct ForkedChild {
     pid: u32,
-    shared: Arc<Shared>,
+    shared: Arc<ChildShared>,
 }
 
 #[expect(unsafe_code, reason = "what is behind the pointer is never freed")]
-fn here() -> Option<&'static Child> {
+fn here() -> Option<&'static ForkedChild> {
     // SAFETY: it is null or was leaked by `begin`.
     let child = unsafe { CHILD.load(Ordering::Acquire).as_ref() };
     child.filter(|child| child.pid == process::id())
@@ -81,26 +81,23 @@ pub(crate) fn end() {
 }
 
 /// This process was forked from a session that children are recorded for.
-#[pyfunction]
-#[pyo3(name = "_child_forked")]
+#[pyfunction(name = "_child_forked")]
 pub(crate) fn forked() -> bool {
     may_record()
 }
 
 /// Where the variable of the environment says that a child records itself.
-#[pyfunction]
-#[pyo3(name = "_child_place")]
+#[pyfunction(name = "_child_place")]
 pub(crate) fn read_place(words: Text) {
     let Text(words) = words;
-    if let Some(place) = Place::of_words(&words) {
+    if let Some(place) = ChildFolder::from_text(&words) {
         move_to(Some(place));
     }
 }
 
 /// Records this process from now on, under a name and with what else is known of it; it is named anew
 /// if it is recorded already. False if there is nowhere to.
-#[pyfunction]
-#[pyo3(name = "_child_begin")]
+#[pyfunction(name = "_child_begin")]
 pub(crate) fn begin_named(name: Text, facts: Vec<(Text, Text)>) -> bool {
     let Text(name) = name;
     if !begin(Some(&name)) {
@@ -116,8 +113,7 @@ pub(crate) fn begin_named(name: Text, facts: Vec<(Text, Text)>) -> bool {
 }
 
 /// The child ends in order.
-#[pyfunction]
-#[pyo3(name = "_child_ended")]
+#[pyfunction(name = "_child_ended")]
 pub(crate) fn ended(py: Python<'_>) {
     py.detach(end);
 }
@@ -134,11 +130,11 @@ fn begin(name: Option<&str>) -> bool {
         return false;
     }
     let name = name.map_or_else(|| format!("process {pid}"), str::to_owned);
-    let shared = Arc::new(Shared::new(name, place.clock));
+    let shared = Arc::new(ChildShared::new(name, place.clock));
     if record::start(&shared, place).is_err() {
         return false;
     }
-    let child = Box::leak(Box::new(Child { pid, shared }));
+    let child = Box::leak(Box::new(ForkedChild { pid, shared }));
     CHILD.store(child, Ordering::Release);
     true
 }

@@ -12,20 +12,20 @@ pub(crate) const VARIABLE: &str = "GPUMEM_PROCESSES";
 
 /// Read without a lock, which a fork could find held. What it pointed to before is never freed: there is
 /// one for each session of the process.
-static PLACE: AtomicPtr<Place> = AtomicPtr::new(ptr::null_mut());
+static PLACE: AtomicPtr<ChildFolder> = AtomicPtr::new(ptr::null_mut());
 
 /// Where children of a session record themselves.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct ChildFolder {
     /// The process whose session it is.
     pub(super) session_pid: u32,
     pub(super) session: String,
     pub(super) folder: PathBuf,
-    /// That of the session.
+    /// The session's clock.
     pub(super) clock: Clock,
 }
 
-impl Place {
+impl ChildFolder {
     /// For the children of this process.
     pub(crate) fn new(session: &str, folder: &Path, clock: Clock) -> Self {
         Self {
@@ -37,17 +37,17 @@ impl Place {
     }
 
     /// `1 PID SESSION MONOTONIC WALL FOLDER`
-    pub(crate) fn words(&self) -> Option<String> {
+    pub(crate) fn to_text(&self) -> Option<String> {
         let folder = self.folder.to_str()?;
-        let clock = self.clock.words();
+        let clock = self.clock.to_text();
         Some(format!(
             "1 {} {} {clock} {folder}",
             self.session_pid, self.session
         ))
     }
 
-    pub(super) fn of_words(words: &str) -> Option<Self> {
-        let mut fields = words.splitn(6, ' ');
+    pub(super) fn from_text(text: &str) -> Option<Self> {
+        let mut fields = text.splitn(6, ' ');
         let mut next = || fields.next();
         if next()? != "1" {
             return None;
@@ -57,20 +57,20 @@ impl Place {
         Some(Self {
             session_pid,
             session,
-            clock: Clock::from_words(&clock)?,
+            clock: Clock::from_text(&clock)?,
             folder: PathBuf::from(next()?),
         })
     }
 }
 
 /// Children record themselves there from now on; `None`: they do not.
-pub(crate) fn move_to(place: Option<Place>) {
+pub(crate) fn move_to(place: Option<ChildFolder>) {
     let place = place.map_or(ptr::null_mut(), |place| Box::into_raw(Box::new(place)));
     PLACE.store(place, Ordering::Release);
 }
 
 #[expect(unsafe_code, reason = "what is behind the pointer is never freed")]
-pub(super) fn current() -> Option<&'static Place> {
+pub(super) fn current() -> Option<&'static ChildFolder> {
     // SAFETY: it is null or was leaked by `move_to`.
     unsafe { PLACE.load(Ordering::Acquire).as_ref() }
 }

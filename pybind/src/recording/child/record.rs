@@ -5,23 +5,24 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use gpumem_model::downsample::{Downsampler, Spacing};
 use gpumem_model::recording::{
     Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Finish, Frame, Header, Reading,
-    Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series, SourceHash, Status,
+    Run, RunIdx, RunKind, RunLevels, Sample, Series, Status,
 };
 use gpumem_model::units::{Bytes, Nanos};
 use gpumem_wire as wire;
 
 use super::found;
-use super::level::Level;
-use super::place::Place;
+use super::level::LevelReader;
+use super::place::ChildFolder;
 use crate::base::clock::Clock;
+use crate::base::locks::{lock, unpoisoned};
 use crate::base::threads::{self, Progress};
-use crate::recording::store::{self, Fault, FrameFile, KEPT};
+use crate::recording::store::{self, FrameFile, KEPT, StoreFault};
 
 /// A child that only starts another program has done so by then.
 const DELAY: Duration = Duration::from_millis(5);
@@ -35,14 +36,13 @@ const MAX_POINTS: usize = 512;
 /// The most bytes that wait for a blocked disk.
 const MAX_WAITING: usize = 1 << 20;
 
-/// What the child's threads share.
-pub(super) struct Shared {
+pub(super) struct ChildShared {
     clock: Clock,
-    state: Mutex<State>,
+    state: Mutex<ChildState>,
     changed: Condvar,
 }
 
-struct State {
+struct ChildState {
     name: String,
     facts: Vec<(String, String)>,
     /// The header's words are others now.
@@ -52,11 +52,11 @@ struct State {
     has_ended: bool,
 }
 
-impl Shared {
+impl ChildShared {
     pub(super) fn new(name: String, clock: Clock) -> Self {
         Self {
             clock,
-            state: Mutex::new(State {
+            state: Mutex::new(ChildState {
                 name,
                 facts: Vec::new(),
                 is_renamed: false,
@@ -69,7 +69,7 @@ impl Shared {
     }
 
     pub(super) fn rename(&self, name: &str, facts: Vec<(String, String)>) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         name.clone_into(&mut state.name);
         state.facts = facts;
         state.is_renamed = true;
@@ -79,14 +79,14 @@ impl Shared {
     pub(super) fn mark(&self) {
         const MAX_MARKS: usize = 1 << 16;
         let now = self.clock.now();
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if state.marks.len() < MAX_MARKS && !state.has_ended {
             state.marks.push(now);
         }
     }
 
     pub(super) fn end(&self, patience: Duration) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.is_over = true;
         self.changed.notify_all();
         let until = Instant::now() + patience;
@@ -95,40 +95,32 @@ impl Shared {
             if left.is_zero() {
                 return;
             }
-            let woken = self.changed.wait_timeout(state, left);
-            (state, _) = woken.unwrap_or_else(PoisonError::into_inner);
+            (state, _) = unpoisoned(self.changed.wait_timeout(state, left));
         }
     }
 
-    /// Out of a rest.
     fn wake(&self) {
-        drop(self.lock());
+        drop(lock(&self.state));
         self.changed.notify_all();
     }
 
     /// True where the child ends. Shorter if threads pause.
     fn rest(&self, pause: Duration) -> bool {
         let until = Instant::now() + pause;
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         while !state.is_over && !threads::are_paused() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            let woken = self.changed.wait_timeout(state, left);
-            (state, _) = woken.unwrap_or_else(PoisonError::into_inner);
+            (state, _) = unpoisoned(self.changed.wait_timeout(state, left));
         }
         state.is_over
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-/// Starts the child's thread.
-pub(super) fn start(shared: &Arc<Shared>, place: &Place) -> io::Result<()> {
-    let mut recorder = Recorder {
+pub(super) fn start(shared: &Arc<ChildShared>, place: &ChildFolder) -> io::Result<()> {
+    let mut recorder = ChildRecorder {
         shared: Arc::clone(shared),
         place: place.clone(),
         began: place.clock.now(),
@@ -142,7 +134,7 @@ pub(super) fn start(shared: &Arc<Shared>, place: &Place) -> io::Result<()> {
         if recorder.record().is_some() {
             return Progress::Paused;
         }
-        recorder.shared.lock().has_ended = true;
+        lock(&recorder.shared.state).has_ended = true;
         recorder.shared.changed.notify_all();
         Progress::Done
     };
@@ -150,19 +142,18 @@ pub(super) fn start(shared: &Arc<Shared>, place: &Place) -> io::Result<()> {
     threads::start("gpumem-child", work, move || shared.wake())
 }
 
-/// The thread's own.
-struct Recorder {
-    shared: Arc<Shared>,
-    place: Place,
+struct ChildRecorder {
+    shared: Arc<ChildShared>,
+    place: ChildFolder,
     began: Nanos,
-    level: Option<Level>,
+    level: Option<LevelReader>,
     points: Downsampler,
     interval: Duration,
-    written: Option<Written>,
+    written: Option<ChildFile>,
     written_at: Instant,
 }
 
-impl Recorder {
+impl ChildRecorder {
     /// The thread's life, until threads pause; `None` where nothing more is read or written: the child
     /// runs on.
     fn record(&mut self) -> Option<()> {
@@ -170,7 +161,7 @@ impl Recorder {
             if self.shared.rest(DELAY) {
                 return None;
             }
-            self.level = Some(Level::open()?);
+            self.level = Some(LevelReader::open()?);
         }
         while !threads::are_paused() {
             let levels = self.level.as_mut()?.read()?;
@@ -183,7 +174,7 @@ impl Recorder {
             if is_thinned {
                 self.interval = LONGEST.min(2 * self.interval);
             }
-            // At its end the child has let go of what it kept: that is not read any more.
+            // At its end the child has freed its memory, so it is not read again.
             let is_over = self.shared.rest(self.interval);
             let life = self.place.clock.now().since(self.began);
             let is_short = life < nanos(SHORTEST_LIFE);
@@ -203,14 +194,14 @@ impl Recorder {
         self.written_at = Instant::now();
         let to = match &mut self.written {
             Some(written) => written,
-            place_of => place_of.insert(Written::begin(shared, place, self.began, points)?),
+            place_of => place_of.insert(ChildFile::begin(shared, place, self.began, points)?),
         };
         to.add(shared, place, points, is_over)
     }
 }
 
 /// What is in the child's file.
-struct Written {
+struct ChildFile {
     file: FrameFile,
     unwritten: Vec<u8>,
     began: Nanos,
@@ -219,14 +210,19 @@ struct Written {
     n_marks: usize,
 }
 
-impl Written {
-    fn begin(shared: &Shared, place: &Place, began: Nanos, points: &[Sample]) -> Option<Self> {
+impl ChildFile {
+    fn begin(
+        shared: &ChildShared,
+        place: &ChildFolder,
+        began: Nanos,
+        points: &[Sample],
+    ) -> Option<Self> {
         let pid = std::process::id();
         let path = found::file(&place.folder, pid, began);
         store::create_folder(path.parent().unwrap_or(Path::new("."))).ok()?;
         found::make_room(&place.folder);
         let before = points.first().and_then(|point| point.process_used);
-        let mut state = shared.lock();
+        let mut state = lock(&shared.state);
         state.is_renamed = false;
         let frames = [
             Frame::Header(header(&state, place)),
@@ -255,16 +251,15 @@ impl Written {
         })
     }
 
-    /// What is new.
     fn add(
         &mut self,
-        shared: &Shared,
-        place: &Place,
+        shared: &ChildShared,
+        place: &ChildFolder,
         points: &[Sample],
         is_over: bool,
     ) -> Option<()> {
         let mut frames = Vec::new();
-        let mut state = shared.lock();
+        let mut state = lock(&shared.state);
         if std::mem::take(&mut state.is_renamed) {
             frames.push(Frame::Header(header(&state, place)));
         }
@@ -279,8 +274,8 @@ impl Written {
         self.n_marks += marks.len();
         let name = state.name.clone();
         drop(state);
-        let n_same = self.points.iter().zip(points).take_while(|(a, b)| a == b);
-        let n_same = n_same.count();
+        let same = self.points.iter().zip(points).take_while(|(a, b)| a == b);
+        let n_same = same.count();
         let news = points[n_same..].to_vec();
         self.points = points.to_vec();
         let series = [
@@ -288,14 +283,9 @@ impl Written {
             (Series::Marked("step".to_owned()), marks),
         ];
         let series = series.into_iter().filter(|(_, points)| !points.is_empty());
-        frames.extend(series.map(|(series, points)| {
-            Frame::Samples(Samples {
-                run: RunIdx(0),
-                device: DeviceIdx(0),
-                series,
-                points: points.into(),
-            })
-        }));
+        frames.extend(
+            series.map(|(series, points)| Frame::samples(RunIdx(0), DeviceIdx(0), series, points)),
+        );
         if is_over {
             let at = place.clock.now();
             let used = points.last().and_then(|point| point.process_used);
@@ -311,7 +301,7 @@ impl Written {
         self.unwritten.extend(wire::encode_frames(frames));
         match self.file.append(&self.unwritten) {
             Ok(()) => self.unwritten.clear(),
-            Err(Fault::Full) if self.unwritten.len() < MAX_WAITING => {}
+            Err(StoreFault::Full) if self.unwritten.len() < MAX_WAITING => {}
             Err(_) => return None,
         }
         Some(())
@@ -325,29 +315,18 @@ fn child_run(
     ended: Option<(Nanos, Option<Bytes>)>,
 ) -> Run {
     Run {
-        idx: RunIdx(0),
-        cell: CellIdx(0),
-        revision: SourceHash(0),
-        parent: None,
         kind: RunKind::Block,
         label: Some(name.to_owned()),
-        execution_count: None,
         started: began,
         ended: ended.map(|(at, _)| at),
-        status: if ended.is_some() {
-            Status::Ok
-        } else {
-            Status::Running
-        },
+        status: ended.map_or(Status::Running, |_| Status::Ok),
         levels: vec![RunLevels {
             device: DeviceIdx(0),
             before: reading(before),
             after: ended.map(|(_, used)| reading(used)),
             peak_reset: false,
         }],
-        oom: None,
-        overlaps: Vec::new(),
-        beside_unrecorded: false,
+        ..Run::default()
     }
 }
 
@@ -361,7 +340,7 @@ fn reading(used: Option<Bytes>) -> Reading {
     }
 }
 
-fn header(state: &State, place: &Place) -> Header {
+fn header(state: &ChildState, place: &ChildFolder) -> Header {
     let known = [
         (KEPT, "process".to_owned()),
         ("name", state.name.clone()),

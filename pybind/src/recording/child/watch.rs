@@ -11,41 +11,40 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use gpumem_model::units::Nanos;
 
 use super::found;
 use crate::base::clock::Clock;
+use crate::base::locks::lock;
 use crate::base::threads::{self, Progress};
-use crate::machine::company::children::pidfd;
+use crate::machine::processes::children::pidfd;
 use crate::recording::store;
 
 /// More children than these are not watched at once.
 const MAX_WATCHED: usize = 512;
 
-/// A grandchild's end is known once its own parent has waited for it: it is asked for again.
+/// Polling interval: a grandchild's end is known only once its own parent has waited for it.
 const AGAIN: i32 = 100;
 const MAX_TRIES: u8 = 50;
 
 static WATCHER: Mutex<Option<Watcher>> = Mutex::new(None);
 
-/// The watcher of this process.
 struct Watcher {
     pid: u32,
     inotify: i32,
 }
 
-/// A child that is there.
-struct Watched {
+struct WatchedChild {
     pidfd: OwnedFd,
     file: PathBuf,
     clock: Clock,
 }
 
-/// A child that has ended, and nobody knows how.
-struct Ended {
-    child: Watched,
+/// A child that has ended with an unknown status.
+struct EndedChild {
+    child: WatchedChild,
     at: Nanos,
     n_tries: u8,
 }
@@ -59,7 +58,7 @@ pub(crate) fn watch(folder: &Path, clock: Clock) {
     if store::create_folder(sessions).is_err() {
         return;
     }
-    let mut watcher = WATCHER.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut watcher = lock(&WATCHER);
     if watcher.as_ref().is_none_or(|it| it.pid != process::id()) {
         *watcher = Watcher::start(folder, clock);
     } else if let Some(watcher) = watcher.as_ref() {
@@ -105,7 +104,7 @@ impl Watcher {
     fn add(&self, folder: &Path, clock: Clock) {
         let around = folder.parent().and_then(|it| add(self.inotify, it));
         if let Some(around) = around {
-            let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut folders = lock(&FOLDERS);
             folders.push(Folder {
                 path: folder.to_owned(),
                 clock,
@@ -125,11 +124,10 @@ fn add(inotify: i32, folder: &Path) -> Option<i32> {
     (wd >= 0).then_some(wd)
 }
 
-/// What the thread knows.
 #[derive(Default)]
 struct WatchedChildren {
-    children: HashMap<u32, Watched>,
-    ended: Vec<Ended>,
+    children: HashMap<u32, WatchedChild>,
+    ended: Vec<EndedChild>,
 }
 
 impl WatchedChildren {
@@ -163,7 +161,7 @@ impl WatchedChildren {
                 {
                     let at = child.clock.now();
                     let n_tries = 0;
-                    self.ended.push(Ended { child, at, n_tries });
+                    self.ended.push(EndedChild { child, at, n_tries });
                 }
             }
             self.ended.retain_mut(|ended| !ended.is_noted());
@@ -172,7 +170,8 @@ impl WatchedChildren {
                     if self.children.len() < MAX_WATCHED
                         && let Some(pidfd) = pidfd(pid)
                     {
-                        self.children.insert(pid, Watched { pidfd, file, clock });
+                        self.children
+                            .insert(pid, WatchedChild { pidfd, file, clock });
                     }
                 }
             }
@@ -235,7 +234,7 @@ fn created(inotify: &OwnedFd) -> Vec<(PathBuf, u32, Clock)> {
         rest = after;
         let name = String::from_utf8_lossy(name);
         let name = name.trim_end_matches('\0');
-        let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut folders = lock(&FOLDERS);
         for folder in folders.iter_mut() {
             let is_its_own = folder.path.file_name().is_some_and(|it| it == name);
             let mut files = Vec::new();
@@ -256,15 +255,15 @@ fn created(inotify: &OwnedFd) -> Vec<(PathBuf, u32, Clock)> {
     created
 }
 
-impl Ended {
-    /// How it ended is noted, or will never be known here: its parent may still tell.
+impl EndedChild {
+    /// Its exit status is noted, or only its parent knows it.
     fn is_noted(&mut self) -> bool {
         let pidfd = &self.child.pidfd;
         let code = waited(pidfd).or_else(|| reaped(pidfd));
         if code.is_some() || self.n_tries == 0 {
             // Its parent may have noted it already.
-            let told = found::noted(&self.child.file).and_then(|it| it.code);
-            found::note(&self.child.file, self.at, code.or(told));
+            let by_parent = found::noted(&self.child.file).and_then(|it| it.code);
+            found::note(&self.child.file, self.at, code.or(by_parent));
         }
         self.n_tries += 1;
         code.is_some() || self.n_tries > MAX_TRIES

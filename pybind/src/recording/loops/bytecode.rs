@@ -51,7 +51,7 @@ impl Opcodes {
 
 /// Lines of a code object: those of the instructions from one offset to another.
 #[derive(Debug, Clone, Copy)]
-struct Line {
+struct LineSpan {
     from: u32,
     to: u32,
     number: u32,
@@ -77,7 +77,7 @@ impl CodeLoop {
 }
 
 /// Backward jumps to one place.
-struct Head {
+struct LoopHead {
     jumps: Vec<u32>,
     /// It asks an iterator for its next item.
     is_for: bool,
@@ -86,7 +86,7 @@ struct Head {
 /// No code is looked into that is longer, in bytes.
 const MAX_BYTES: usize = 1 << 18;
 
-/// The loops of a code object, outer ones before those in them. C code tells all that is asked for.
+/// The loops of a code object, outer ones before inner ones. Everything is read through C code.
 pub(super) fn loops_of(code: &Bound<'_, PyAny>, opcodes: Opcodes) -> PyResult<Vec<CodeLoop>> {
     let py = code.py();
     let bytes = code.getattr(intern!(py, "co_code"))?;
@@ -97,12 +97,12 @@ pub(super) fn loops_of(code: &Bound<'_, PyAny>, opcodes: Opcodes) -> PyResult<Ve
     let mut lines = Vec::new();
     for entry in code.call_method0(intern!(py, "co_lines"))?.try_iter()? {
         let (from, to, line): (u32, u32, Option<u32>) = entry?.extract()?;
-        lines.extend(line.map(|number| Line { from, to, number }));
+        lines.extend(line.map(|number| LineSpan { from, to, number }));
     }
     Ok(loops(bytes.as_bytes(), &lines, opcodes))
 }
 
-fn loops(code: &[u8], lines: &[Line], opcodes: Opcodes) -> Vec<CodeLoop> {
+fn loops(code: &[u8], lines: &[LineSpan], opcodes: Opcodes) -> Vec<CodeLoop> {
     let (heads, mut behind) = heads(code, opcodes);
     let mut found: Vec<CodeLoop> = Vec::new();
     for (offset, head) in heads {
@@ -148,8 +148,8 @@ fn loops(code: &[u8], lines: &[Line], opcodes: Opcodes) -> Vec<CodeLoop> {
 }
 
 /// Where backward jumps lead to; apart, where only those of exception handlers do.
-fn heads(code: &[u8], opcodes: Opcodes) -> (BTreeMap<u32, Head>, Vec<u32>) {
-    let mut heads: BTreeMap<u32, Head> = BTreeMap::new();
+fn heads(code: &[u8], opcodes: Opcodes) -> (BTreeMap<u32, LoopHead>, Vec<u32>) {
+    let mut heads: BTreeMap<u32, LoopHead> = BTreeMap::new();
     let mut behind = Vec::new();
     let mut is_behind = false;
     let mut extended = 0_usize;
@@ -171,7 +171,7 @@ fn heads(code: &[u8], opcodes: Opcodes) -> (BTreeMap<u32, Head>, Vec<u32>) {
             if is_behind {
                 behind.push(target);
             } else {
-                let head = heads.entry(target).or_insert_with(|| Head {
+                let head = heads.entry(target).or_insert_with(|| LoopHead {
                     jumps: Vec::new(),
                     is_for: is_for(code, target, opcodes),
                 });
@@ -197,7 +197,7 @@ fn is_for(code: &[u8], offset: u32, opcodes: Opcodes) -> bool {
 }
 
 /// The lowest line from an offset to another: what a header says stands before its body.
-fn header(lines: &[Line], from: u32, to: u32) -> u32 {
+fn header(lines: &[LineSpan], from: u32, to: u32) -> u32 {
     let inside = lines.iter().filter(|it| it.from <= to && it.to > from);
     inside.map(|it| it.number).min().unwrap_or_default()
 }
@@ -216,19 +216,20 @@ mod tests {
     const FOR: u8 = 4;
     const OTHER: u8 = 9;
 
-    /// Code of one line per instruction, counted from 1; a jump goes back over so many of them.
+    /// Code of one line per instruction, counted from 1; a jump's argument is the number of instructions
+    /// that it goes back.
     #[track_caller]
     fn check(code: &[(u8, u8)], lines: &[u32], expected: &[(&[u32], u32)]) {
         let bytes: Vec<u8> = code
             .iter()
             .flat_map(|(opcode, arg)| [*opcode, *arg])
             .collect();
-        let lines = (0..).zip(lines).map(|(position, line)| Line {
+        let lines = (0..).zip(lines).map(|(position, line)| LineSpan {
             from: 2 * position,
             to: 2 * position + 2,
             number: *line,
         });
-        let lines: Vec<Line> = lines.collect();
+        let lines: Vec<LineSpan> = lines.collect();
         let found = loops(&bytes, &lines, OPCODES);
         let found: Vec<(&[u32], u32)> = found.iter().map(|it| (&*it.heads, it.line)).collect();
         assert_eq!(found, expected);

@@ -1,8 +1,8 @@
-//! What Python calls at each iteration, and the counters that it turns.
+//! The callback for each iteration, and the counters that it increments.
 //!
-//! A callback runs inside the user's loop. It takes no lock and allocates nothing; it looks at the
-//! clock about every 100 µs, and only then has a level read. Everything here is an atomic that whoever
-//! holds the GIL writes: nothing needs a stronger order than that.
+//! The callback runs inside the user's loop. It takes no lock and allocates nothing. It reads the
+//! clock about every 100 µs, and a level only then. All state is atomic and written under the GIL,
+//! so relaxed ordering suffices.
 
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering::Relaxed;
@@ -29,22 +29,22 @@ const MAX_LIBRARY_SERIES: u32 = 8;
 
 /// What an event costs: measured in `bench loop`.
 const EVENT_NANOS: u64 = 60;
-/// The clock is looked at so often.
+/// How often the clock is read.
 const LOOK_NANOS: u64 = 100_000;
 const MAX_STEP: u32 = 1024;
 
-/// A loop that turns as often as this is not counted all the time: its events took 0.25 %.
+/// A loop with more iterations per second is counted only part of the time: its events took 0.25 %.
 const MAX_RATE: u64 = 1_000_000_000 / EVENT_NANOS / 400;
-/// The fewest events for a judgement.
+/// The fewest events for measuring the rate.
 const MIN_WINDOW: u64 = 1000;
-/// How often it turns is told of the last moments.
+/// The period over which the rate is measured.
 const WINDOW_NANOS: u64 = 100_000_000;
 
 /// A loop whose iterations are shorter has no levels, only a count.
 const MIN_PERIOD_NANOS: u64 = 1_000_000;
 /// All readings of a run take at most this part of its time, …
 const READING_SHARE: u64 = 400;
-/// … beside so many nanoseconds, for a short run has to be judged, too.
+/// … plus this constant, so that short runs have readings, too.
 const READING_START: u64 = 2_000_000;
 
 /// The place of a function's calls; no jump goes there.
@@ -61,20 +61,20 @@ struct JumpTarget {
 /// One loop's counter. Times are nanoseconds by [`now`]; 0 for never.
 struct Counter {
     n: AtomicU64,
-    /// So many events until the clock is looked at, …
+    /// Events until the clock is read again, …
     n_left: AtomicU32,
-    /// … of so many.
+    /// … of this many.
     step: AtomicU32,
     looked_at: AtomicU64,
     first_at: AtomicU64,
     /// What [`MAX_RATE`] is compared with: since when, and the count then.
     window_from: AtomicU64,
     window_n: AtomicU64,
-    /// It turns too fast: events are off since then.
+    /// When events were turned off because the loop was too fast.
     off_since: AtomicU64,
-    /// So many iterations in a second before that.
+    /// Iterations per second before that.
     off_rate: AtomicU64,
-    /// For so long it was off before the window began, which is not made up for yet.
+    /// How long it was off before the window began; not yet added to the count.
     missed_nanos: AtomicU64,
     is_estimate: AtomicBool,
     is_library: AtomicBool,
@@ -86,7 +86,7 @@ struct Counter {
     n_marks: AtomicU64,
     /// All marks of the process at the last event.
     marks_before: AtomicU64,
-    /// Readings took so long.
+    /// The time that its readings took.
     spent: AtomicU64,
 }
 
@@ -138,7 +138,7 @@ static DISABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// A loop's count at one instant.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Count {
+pub(super) struct LoopCount {
     pub(super) n: u64,
     pub(super) is_estimate: bool,
     pub(super) last: Instant,
@@ -216,13 +216,13 @@ pub(super) fn begin(began: Instant) {
 
 /// How a loop was found.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Start {
+pub(super) struct LoopStart {
     pub(super) is_library: bool,
     pub(super) was_running: bool,
 }
 
 /// Counts a loop from now on: iterations that jump to these offsets of the code.
-pub(super) fn add_loop(idx: usize, code: usize, heads: &[u32], start: Start) {
+pub(super) fn add_loop(idx: usize, code: usize, heads: &[u32], start: LoopStart) {
     COUNTERS[idx].reset(start);
     confirm(idx);
     for offset in heads {
@@ -231,7 +231,7 @@ pub(super) fn add_loop(idx: usize, code: usize, heads: &[u32], start: Start) {
 }
 
 /// Counts the calls of a function from now on.
-pub(super) fn add_calls(idx: usize, code: usize, start: Start) {
+pub(super) fn add_calls(idx: usize, code: usize, start: LoopStart) {
     COUNTERS[idx].reset(start);
     add(idx, code, CALLS);
 }
@@ -252,11 +252,10 @@ fn add(idx: usize, code: usize, offset: u32) {
     }
 }
 
-/// The count of a loop.
-pub(super) fn count(idx: usize) -> Count {
+pub(super) fn count(idx: usize) -> LoopCount {
     let counter = &COUNTERS[idx];
     let last = EPOCH.checked_add(Duration::from_nanos(counter.looked_at.load(Relaxed)));
-    Count {
+    LoopCount {
         n: counter.n.load(Relaxed),
         is_estimate: counter.is_estimate.load(Relaxed),
         last: last.unwrap_or(*EPOCH),
@@ -301,7 +300,7 @@ pub(super) fn end(idx: usize) {
 }
 
 impl Counter {
-    fn reset(&self, start: Start) {
+    fn reset(&self, start: LoopStart) {
         for zero in [
             &self.n,
             &self.looked_at,

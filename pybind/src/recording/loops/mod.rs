@@ -7,7 +7,7 @@
 //! - `run_loops`: what is counted in the open run, and how its loops lie in each other.
 //! - `count`: the counters; there levels are read as often as they may cost.
 //!
-//! The watcher's thread also has who holds memory looked for while the run goes on, and says below the cell
+//! The watcher's thread also triggers searches for holders during the run, and says below the cell
 //! that it will fill the device.
 
 mod bytecode;
@@ -18,14 +18,14 @@ mod tool;
 mod watcher;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
 use gpumem_model::recording::LoopIdx;
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 
 use crate::base::guard;
+use crate::base::locks::lock_attached;
 use crate::base::shells::shells;
 use crate::recording::session::{self, RunId};
 pub(crate) use count::note_mark;
@@ -41,7 +41,7 @@ static FORETELLS: AtomicBool = AtomicBool::new(true);
 type SayInside = fn(Python<'_>, RunId, &str) -> PyResult<()>;
 static SAY_INSIDE: OnceLock<SayInside> = OnceLock::new();
 
-/// Whoever locks it holds the GIL. Nothing of the user's runs meanwhile, unless an audit hook does.
+/// Locked under the GIL. None of the user's code runs meanwhile, except for audit hooks.
 static RUN_LOOPS: Mutex<Option<RunLoops>> = Mutex::new(None);
 
 /// The run whose levels are read: its block's number, or 0.
@@ -55,25 +55,25 @@ pub(crate) fn resolve(py: Python<'_>, say_inside: SayInside) -> PyResult<()> {
 }
 
 /// What `GpuMem.loops` and `GpuMem.foretell` say now.
-#[pyfunction]
-#[pyo3(name = "_count_loops")]
+#[pyfunction(name = "_count_loops")]
 pub(crate) fn count_loops(yes: bool, foretells: bool) {
     IS_ON.store(yes, Ordering::Relaxed);
     FORETELLS.store(foretells, Ordering::Relaxed);
 }
 
-/// A run begins on this thread, in which who holds memory may be looked for. While one is watched, others go
+/// A run begins on this thread, during which holders may be searched. While one is watched, others go
 /// on without.
 pub(crate) fn begin(py: Python<'_>, run: RunId, has_looks: bool) {
     let Some(monitoring) = Monitoring::get(py).filter(|_| IS_ON.load(Ordering::Relaxed)) else {
         return;
     };
-    if locked(py).is_some() {
+    if lock_attached(py, &RUN_LOOPS).is_some() {
         return;
     }
     let begun = guard::caught(py, || {
         let began = Instant::now();
-        *locked(py) = Some(RunLoops::new(py, run, began, has_looks, monitoring)?);
+        *lock_attached(py, &RUN_LOOPS) =
+            Some(RunLoops::new(py, run, began, has_looks, monitoring)?);
         stop_at_exit(py)?;
         watcher::begin(began, visit)?;
         Ok(())
@@ -85,7 +85,7 @@ pub(crate) fn begin(py: Python<'_>, run: RunId, has_looks: bool) {
 
 /// A run is over, or with `None` whichever is under way: nothing is counted any more.
 pub(crate) fn end(py: Python<'_>, run: Option<RunId>) {
-    let watched = locked(py).take_if(|it| run.is_none_or(|run| it.run == run));
+    let watched = lock_attached(py, &RUN_LOOPS).take_if(|it| run.is_none_or(|run| it.run == run));
     let Some(mut watched) = watched else {
         return;
     };
@@ -111,10 +111,8 @@ fn visit(py: Python<'_>) -> Visited {
         took: began.elapsed(),
         is_looking: false,
     };
-    if let Err(failure) = guard::caught(py, || look_inside(py, &mut visited)) {
-        let words = format!("who holds memory in a run is not known: {failure}");
-        guard::log_once(py, &words);
-    }
+    let what = "could not search for holders during a run";
+    guard::logged(py, what, || look_inside(py, &mut visited));
     visited
 }
 
@@ -178,10 +176,10 @@ fn read(py: Python<'_>, idx: usize, n_iterations: u64) {
     }
     let Ok(idx) = u32::try_from(idx) else { return };
     let (run, idx) = (RunId::from_bits(run), LoopIdx(idx));
-    let read = guard::caught(py, || session::read_in_loop(py, run, idx, n_iterations));
-    if let Err(failure) = read {
+    let read = || session::read_in_loop(py, run, idx, n_iterations);
+    if let Err(failure) = guard::caught(py, read) {
         RUN.store(NO_RUN, Ordering::Relaxed);
-        guard::log_once(py, &format!("levels of loops are not read: {failure}"));
+        guard::log_failure(py, "levels of loops are not read", &failure);
     }
 }
 
@@ -189,15 +187,15 @@ fn read(py: Python<'_>, idx: usize, n_iterations: u64) {
 fn give_up(py: Python<'_>, failure: &str) {
     RUN.store(NO_RUN, Ordering::Relaxed);
     watcher::end();
-    let watched = locked(py).take();
+    let watched = lock_attached(py, &RUN_LOOPS).take();
     if let Some(mut watched) = watched {
         // What has failed may fail again.
         drop(guard::caught(py, || watched.disarm(py)));
     }
-    guard::log_once(py, &format!("loops are not counted: {failure}"));
+    guard::log_failure(py, "loops are not counted", failure);
 }
 
-/// Says in which cells code stands. `IPython` is asked, which is Python code.
+/// Finds the cells of the code objects. This calls `IPython`, which is Python code.
 fn place(py: Python<'_>, run: RunId, unplaced: Vec<UnplacedCode>) -> PyResult<Vec<UnplacedCode>> {
     if unplaced.is_empty() {
         return Ok(unplaced);
@@ -207,7 +205,7 @@ fn place(py: Python<'_>, run: RunId, unplaced: Vec<UnplacedCode>) -> PyResult<Ve
     };
     let mut placed = unplaced;
     for shell in shells(py) {
-        let mut cells = crate::recording::trace::Cells::new(&shell, number, &source)?;
+        let mut cells = crate::recording::trace::CompiledCells::new(&shell, number, &source)?;
         for code in &mut placed {
             cells.place(std::slice::from_mut(&mut code.frame))?;
         }
@@ -221,16 +219,10 @@ fn with_run_loops<T>(
     run: Option<RunId>,
     body: impl FnOnce(&mut RunLoops) -> PyResult<T>,
 ) -> PyResult<Option<T>> {
-    let mut watched = locked(py);
+    let mut watched = lock_attached(py, &RUN_LOOPS);
     let watched = watched.as_mut();
     let wanted = watched.filter(|it| run.is_none_or(|run| it.run == run));
     wanted.map(body).transpose()
-}
-
-fn locked(py: Python<'_>) -> MutexGuard<'static, Option<RunLoops>> {
-    RUN_LOOPS
-        .lock_py_attached(py)
-        .unwrap_or_else(PoisonError::into_inner)
 }
 
 /// When the process ends in order, nothing may wait for the GIL any more.

@@ -3,8 +3,7 @@
 use std::fs;
 use std::time::Instant;
 
-use gpumem_model::recording::FrameOrigin;
-use gpumem_model::recording::{Loop, LoopIdx, LoopKind};
+use gpumem_model::recording::{FrameOrigin, Loop, LoopIdx, LoopKind};
 use gpumem_model::trace::StackFrame;
 use gpumem_readers::code_line;
 use pyo3::intern;
@@ -12,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use super::bytecode::{self, CodeLoop};
-use super::count::{self, MAX_LOOPS, MAX_PLACES, Start};
+use super::count::{self, LoopStart, MAX_LOOPS, MAX_PLACES};
 use super::stacks::{self, RunningCode, Stack};
 use super::tool::{Monitoring, Tool};
 use crate::base::text::Text;
@@ -28,16 +27,15 @@ pub(super) struct RunLoops {
     began: Instant,
     monitoring: &'static Monitoring,
     tool: Option<Tool>,
-    /// Every id was in use, or somebody has taken ours.
+    /// Every id was in use, or other code has taken gpumem's.
     has_no_tool: bool,
-    /// Who holds memory is looked for while it goes on.
+    /// Whether holders are searched during the run.
     pub(super) has_looks: bool,
     /// The thread that began the run, and the codes that were on its stack then.
     pub(super) thread: u64,
     codes_before: Vec<usize>,
     threads_before: Vec<u64>,
-    codes: Vec<Code>,
-    /// By their numbers.
+    codes: Vec<CodeObject>,
     loops: Vec<ActiveLoop>,
     n_places: usize,
     /// Where each thread stood at the last look.
@@ -45,7 +43,7 @@ pub(super) struct RunLoops {
 }
 
 /// A code object that was on a stack, which is kept until the run is over.
-struct Code {
+struct CodeObject {
     object: Py<PyAny>,
     frame: StackFrame,
     is_library: bool,
@@ -56,13 +54,12 @@ struct Code {
     calls: Option<usize>,
 }
 
-/// A loop that is counted.
 struct ActiveLoop {
     kind: LoopKind,
     code_idx: usize,
     /// As compiled.
     line: u32,
-    /// That line in its file, once it is looked up.
+    /// The text of that line, once it is read.
     text: Option<String>,
     parent: Option<usize>,
     from: Instant,
@@ -73,7 +70,6 @@ struct ActiveLoop {
     recorded: Option<u64>,
 }
 
-/// A code whose place is looked up.
 pub(super) struct UnplacedCode {
     code_idx: usize,
     pub(super) frame: StackFrame,
@@ -118,7 +114,7 @@ impl RunLoops {
         self.tool.is_some()
     }
 
-    /// Counts the loops of what is running now, beside those that are counted already.
+    /// Starts counting the loops of the code that runs now.
     pub(super) fn arm(&mut self, py: Python<'_>, stacks: &[Stack]) -> PyResult<()> {
         if self.has_no_tool {
             return Ok(());
@@ -219,7 +215,7 @@ impl RunLoops {
                 self.count_calls(py, code_idx, *around)?;
                 self.confirm_calls(code_idx);
             } else if are_callers_same && position > 0 && self.codes[code_idx].calls.is_none() {
-                // Whether it is called again, the next look can tell.
+                // The next look shows whether it is called again.
                 self.count_calls(py, code_idx, around)?;
                 are_callers_same = false;
             }
@@ -272,7 +268,7 @@ impl RunLoops {
         let mut loops: Vec<(usize, CodeLoop)> = Vec::new();
         for found in found {
             let parent = loops.iter().rev().find(|(_, it)| it.contains(found.first));
-            let start = Start {
+            let start = LoopStart {
                 is_library,
                 was_running: found.contains(frame.offset),
             };
@@ -293,7 +289,7 @@ impl RunLoops {
         }
         self.n_places += n_heads;
         let Text(function) = code.getattr(intern!(py, "co_qualname"))?.extract()?;
-        self.codes.push(Code {
+        self.codes.push(CodeObject {
             object: frame.code.clone_ref(py),
             frame: StackFrame {
                 name: function,
@@ -320,7 +316,7 @@ impl RunLoops {
         if code.calls.is_some() || idx == MAX_LOOPS || self.n_places == MAX_PLACES {
             return Ok(());
         }
-        let start = Start {
+        let start = LoopStart {
             is_library: code.is_library,
             was_running: true,
         };
@@ -396,7 +392,6 @@ impl RunLoops {
         tool.give_back(py).and(off)
     }
 
-    /// The codes whose place is not known yet.
     pub(super) fn unplaced(&mut self) -> Vec<UnplacedCode> {
         let codes = self.codes.iter_mut().enumerate();
         let codes = codes.filter(|(_, code)| !code.is_placed);
@@ -465,7 +460,7 @@ impl RunLoops {
     }
 }
 
-impl Code {
+impl CodeObject {
     /// The loops that are under way where the code stands, the outermost first.
     fn turning(&self, offset: u32) -> Vec<usize> {
         let loops = self.loops.iter().filter(|(_, it)| it.contains(offset));

@@ -21,7 +21,7 @@ pub(super) struct RunningCode {
 }
 
 impl RunningCode {
-    /// Of the code, which is kept.
+    /// The address of the code object, which is kept alive.
     pub(super) fn address(&self) -> usize {
         self.code.as_ptr() as usize
     }
@@ -29,7 +29,7 @@ impl RunningCode {
 
 /// The frames of one thread or task, the outermost first.
 pub(super) struct Stack {
-    /// Of a thread: its number, as Python counts them.
+    /// Python's id of the thread; `None` for a task.
     pub(super) thread: Option<u64>,
     pub(super) frames: Vec<RunningCode>,
 }

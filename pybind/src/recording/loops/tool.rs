@@ -1,4 +1,4 @@
-//! `sys.monitoring`, as a guest: events of single code objects, under an id that nobody uses.
+//! `sys.monitoring`: events of single code objects, under an unused tool id.
 //!
 //! Its functions are looked up when the module is loaded: what the user does to the module later
 //! concerns neither side. Other tools keep their ids and events, and `restart_events` is never called.
@@ -12,7 +12,8 @@ use pyo3::types::code::PyCodeInput;
 use pyo3::types::{PyCFunction, PyCode, PyCodeMethods, PyDict};
 
 use super::bytecode::{self, Opcodes};
-use super::count::{self, Start};
+use super::count::{self, LoopStart};
+use crate::base::gil;
 
 /// Debuggers, coverage and profilers have 0 to 2. Nobody uses the one for optimizers; 3 and 4 are for
 /// everybody.
@@ -48,7 +49,7 @@ pub(super) fn resolve(py: Python<'_>) -> PyResult<()> {
 }
 
 impl Monitoring {
-    /// `None` where there is none, as before Python 3.12, and in an interpreter without a GIL, which
+    /// `None` where there is none, as before Python 3.12, and in a build without a GIL, which
     /// the counters need.
     pub(super) fn get(py: Python<'_>) -> Option<&'static Self> {
         MONITORING.get(py)?.as_ref()
@@ -56,12 +57,8 @@ impl Monitoring {
 
     fn find(py: Python<'_>) -> PyResult<Option<Self>> {
         let sys = py.import("sys")?;
-        let Some(monitoring) = sys.getattr_opt("monitoring")? else {
+        let Some(monitoring) = sys.getattr_opt("monitoring")?.filter(|_| gil::is_there()) else {
             return Ok(None);
-        };
-        let has_gil = match sys.getattr_opt("_is_gil_enabled")? {
-            Some(asked) => asked.call0()?.is_truthy()?,
-            None => true,
         };
         let function = |name: &str| -> PyResult<Py<PyAny>> {
             let function = monitoring.getattr(name)?;
@@ -88,8 +85,8 @@ impl Monitoring {
                 opcodes,
             }))
         };
-        // A module that somebody has replaced is none of Python's: nothing is counted.
-        Ok(functions().ok().flatten().filter(|_| has_gil))
+        // If the module was replaced, nothing is counted.
+        Ok(functions().ok().flatten())
     }
 }
 
@@ -139,14 +136,19 @@ impl Tool {
             return Ok(false);
         };
         count::begin(Instant::now());
-        count::add_loop(0, code.as_ptr() as usize, &found.heads, Start::default());
+        count::add_loop(
+            0,
+            code.as_ptr() as usize,
+            &found.heads,
+            LoopStart::default(),
+        );
         self.watch(&code, true, false)?;
         let ran = code.run(Some(&PyDict::new(py)), None);
         self.watch(&code, false, false)?;
         Ok(ran.is_ok() && count::count(0).n == 3)
     }
 
-    /// Somebody may have freed the id, and somebody else may have it now.
+    /// The id may have been freed and taken by other code.
     pub(super) fn is_ours(&self, py: Python<'_>) -> bool {
         let name = self.of.get_tool.bind(py).call1((self.id,));
         name.is_ok_and(|name| name.extract::<&str>().is_ok_and(|name| name == NAME))

@@ -1,21 +1,22 @@
-//! The thread that says when to look at the stacks. It takes the GIL for that alone.
+//! The thread that triggers looks at the stacks. It takes the GIL only for a look.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
+use crate::base::locks::{lock, unpoisoned};
 use crate::base::threads::{self, Progress};
 
-/// A run that is over by then is left alone.
+/// Shorter runs have no look.
 const FIRST: Duration = Duration::from_millis(200);
 /// The next look comes after this, or after a quarter of the time that the run has taken, …
 const SHORTEST: Duration = Duration::from_millis(100);
 const PART_OF_A_RUN: u32 = 4;
 /// … but no later than this, …
 const LONGEST: Duration = Duration::from_secs(30);
-/// … and no sooner than when the run has taken so many times what all of its looks took.
+/// … and not before the run has lasted this many times as long as all of its looks.
 const TIME_PER_LOOK: u32 = 100;
 
 /// How long the end of the process waits for a running look.
@@ -51,7 +52,6 @@ pub(super) struct Visited {
     pub(super) is_looking: bool,
 }
 
-/// Whether the thread sleeps.
 enum Sleep {
     None,
     Until(Instant),
@@ -60,7 +60,7 @@ enum Sleep {
 
 /// A run begins. The first one starts the thread.
 pub(super) fn begin(began: Instant, visit: fn(Python<'_>) -> Visited) -> std::io::Result<()> {
-    let mut state = state();
+    let mut state = lock(&STATE);
     if state.is_over {
         return Ok(());
     }
@@ -73,7 +73,7 @@ pub(super) fn begin(began: Instant, visit: fn(Python<'_>) -> Visited) -> std::io
     };
     let is_first = !state.has_thread;
     if is_first {
-        let mut pace = Pace::default();
+        let mut pace = WatchPace::default();
         threads::start("gpumem-loops", move || attend(visit, &mut pace), wake)?;
         state.has_thread = true;
     }
@@ -84,15 +84,15 @@ pub(super) fn begin(began: Instant, visit: fn(Python<'_>) -> Visited) -> std::io
     Ok(())
 }
 
-/// The run is over. Nobody is woken for this.
+/// Ends the run without waking the thread.
 pub(super) fn end() {
-    state().run = None;
+    lock(&STATE).run = None;
 }
 
 /// The process ends: from now on the thread does not ask for the GIL.
 pub(super) fn stop(py: Python<'_>) {
     {
-        let mut state = state();
+        let mut state = lock(&STATE);
         state.is_over = true;
         state.run = None;
     }
@@ -107,7 +107,7 @@ pub(super) fn stop(py: Python<'_>) {
 
 /// Which run the thread looked at last, and when it is to look at that again.
 #[derive(Default)]
-struct Pace {
+struct WatchPace {
     of_run: u64,
     /// What the looks at it took.
     spent: Duration,
@@ -116,22 +116,21 @@ struct Pace {
 
 /// A fork is near: the thread is to return.
 fn wake() {
-    let _state = state();
+    let _state = lock(&STATE);
     CHANGED.notify_all();
 }
 
-/// The thread's life.
-fn attend(visit: fn(Python<'_>) -> Visited, pace: &mut Pace) -> Progress {
+fn attend(visit: fn(Python<'_>) -> Visited, pace: &mut WatchPace) -> Progress {
     loop {
         let (n_begun, began) = match wait(pace) {
             Ok(due) => due,
             Err(progress) => return progress,
         };
-        let _looking = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
-        if state().is_over {
+        let _looking = lock(&LOOKING);
+        if lock(&STATE).is_over {
             return Progress::Done;
         }
-        // The GIL may come late, and waiting for it costs nobody anything.
+        // Waiting for the GIL may take long but costs nothing.
         let visited = Python::try_attach(visit).unwrap_or(Visited {
             took: LONGEST,
             is_looking: false,
@@ -144,7 +143,7 @@ fn attend(visit: fn(Python<'_>) -> Visited, pace: &mut Pace) -> Progress {
             (age / PART_OF_A_RUN).clamp(SHORTEST, LONGEST)
         };
         if pace.of_run != n_begun {
-            *pace = Pace::default();
+            *pace = WatchPace::default();
         }
         pace.of_run = n_begun;
         pace.spent += visited.took;
@@ -154,8 +153,8 @@ fn attend(visit: fn(Python<'_>) -> Visited, pace: &mut Pace) -> Progress {
 }
 
 /// Sleeps until it is time to look at a run, and says which; or until the thread is to return.
-fn wait(pace: &Pace) -> Result<(u64, Instant), Progress> {
-    let mut state = state();
+fn wait(pace: &WatchPace) -> Result<(u64, Instant), Progress> {
+    let mut state = lock(&STATE);
     loop {
         if state.is_over {
             return Err(Progress::Done);
@@ -171,17 +170,11 @@ fn wait(pace: &Pace) -> Result<(u64, Instant), Progress> {
                 return Ok((state.n_begun, began));
             }
             state.sleep = Sleep::Until(due);
-            let woken = CHANGED.wait_timeout(state, due - now);
-            woken.unwrap_or_else(PoisonError::into_inner).0
+            unpoisoned(CHANGED.wait_timeout(state, due - now)).0
         } else {
             state.sleep = Sleep::Forever;
-            let woken = CHANGED.wait(state);
-            woken.unwrap_or_else(PoisonError::into_inner)
+            unpoisoned(CHANGED.wait(state))
         };
         state.sleep = Sleep::None;
     }
-}
-
-fn state() -> MutexGuard<'static, WatcherState> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,13 +9,13 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::Snapshot;
+use super::SnapshotDict;
 
 /// A block that is the same in two snapshots.
 type Same = (String, u64, u64, u64);
 
 /// Names, on their way into a snapshot.
-pub(super) struct Labels<'a, 'py> {
+pub(super) struct SnapshotLabels<'a, 'py> {
     py: Python<'py>,
     names: &'a BlockNames,
     /// The live blocks of a later snapshot, if memory moved between both.
@@ -26,18 +26,18 @@ pub(super) struct Labels<'a, 'py> {
     frames: HashMap<String, Bound<'py, PyList>>,
     /// Live blocks.
     pub(super) n_blocks: usize,
-    /// Of these, those to which a path leads.
+    /// How many of these have a path.
     pub(super) n_named: usize,
     /// Those that changed while their holders were searched.
     pub(super) n_moved: usize,
 }
 
-impl<'a, 'py> Labels<'a, 'py> {
+impl<'a, 'py> SnapshotLabels<'a, 'py> {
     /// `now` is taken after the search, if memory has moved since the snapshot.
     pub(super) fn new(
         py: Python<'py>,
         names: &'a BlockNames,
-        now: Option<&Snapshot<'py>>,
+        now: Option<&SnapshotDict<'py>>,
     ) -> PyResult<Self> {
         let mut labels = Self {
             py,
@@ -52,7 +52,7 @@ impl<'a, 'py> Labels<'a, 'py> {
         if let Some(now) = now {
             let mut live = HashSet::new();
             for_each_block(now, |at, block| {
-                live.insert(same(&at, &Block::read(block)?));
+                live.insert(same(&at, &LabelledBlock::read(block)?));
                 Ok(())
             })?;
             labels.still_there = Some(live);
@@ -61,7 +61,7 @@ impl<'a, 'py> Labels<'a, 'py> {
     }
 
     /// Labels each live block, and the event that allocated it.
-    pub(super) fn put_into(&mut self, snapshot: &Snapshot<'py>) -> PyResult<()> {
+    pub(super) fn put_into(&mut self, snapshot: &SnapshotDict<'py>) -> PyResult<()> {
         for_each_block(snapshot, |at, dict| self.block(&at, dict))?;
         let Some(traces) = snapshot.get_item(intern!(self.py, "device_traces"))? else {
             return Ok(());
@@ -72,8 +72,8 @@ impl<'a, 'py> Labels<'a, 'py> {
         Ok(())
     }
 
-    fn block(&mut self, at: &Place, dict: &Bound<'py, PyDict>) -> PyResult<()> {
-        let block = Block::read(dict)?;
+    fn block(&mut self, at: &SegmentDevice, dict: &Bound<'py, PyDict>) -> PyResult<()> {
+        let block = LabelledBlock::read(dict)?;
         let name = match block.state.as_str() {
             "active_allocated" => self.name(at, &block),
             // Torch's documentation has the second name, its code the first.
@@ -81,13 +81,13 @@ impl<'a, 'py> Labels<'a, 'py> {
             _ => return Ok(()),
         };
         self.label(dict, &name)?;
-        if let Place::Device(device) = at {
+        if let SegmentDevice::Device(device) = at {
             self.put.insert((*device, block.address), name);
         }
         Ok(())
     }
 
-    fn name(&mut self, at: &Place, block: &Block) -> String {
+    fn name(&mut self, at: &SegmentDevice, block: &LabelledBlock) -> String {
         self.n_blocks += 1;
         let is_same = |live: &HashSet<Same>| live.contains(&same(at, block));
         if !self.still_there.as_ref().is_none_or(is_same) {
@@ -121,7 +121,6 @@ impl<'a, 'py> Labels<'a, 'py> {
         Ok(())
     }
 
-    /// In place of a stack if none was recorded, else after the user's own `user_metadata`.
     fn label(&mut self, dict: &Bound<'py, PyDict>, name: &str) -> PyResult<()> {
         let py = self.py;
         let frames = dict.get_item(intern!(py, "frames"))?;
@@ -154,14 +153,13 @@ impl<'a, 'py> Labels<'a, 'py> {
     }
 }
 
-/// Where a segment is.
-enum Place {
+enum SegmentDevice {
     Device(u64),
     /// Pinned memory.
     Host,
 }
 
-impl Place {
+impl SegmentDevice {
     fn label(&self) -> String {
         match self {
             Self::Device(number) => format!("cuda:{number}"),
@@ -170,14 +168,14 @@ impl Place {
     }
 }
 
-struct Block {
+struct LabelledBlock {
     address: u64,
     size: u64,
     requested: u64,
     state: String,
 }
 
-impl Block {
+impl LabelledBlock {
     fn read(dict: &Bound<'_, PyDict>) -> PyResult<Self> {
         let size = number(dict, "size")?.unwrap_or_default();
         let state = dict.get_item(intern!(dict.py(), "state"))?;
@@ -193,7 +191,7 @@ impl Block {
     }
 }
 
-fn same(at: &Place, block: &Block) -> Same {
+fn same(at: &SegmentDevice, block: &LabelledBlock) -> Same {
     (
         format!("{} {}", at.label(), block.state),
         block.address,
@@ -203,8 +201,8 @@ fn same(at: &Place, block: &Block) -> Same {
 }
 
 fn for_each_block<'py>(
-    snapshot: &Snapshot<'py>,
-    mut work: impl FnMut(Place, &Bound<'py, PyDict>) -> PyResult<()>,
+    snapshot: &SnapshotDict<'py>,
+    mut work: impl FnMut(SegmentDevice, &Bound<'py, PyDict>) -> PyResult<()>,
 ) -> PyResult<()> {
     for (key, is_host) in [("segments", false), ("host_segments", true)] {
         let Some(segments) = snapshot.get_item(key)?.filter(|it| !it.is_none()) else {
@@ -218,9 +216,9 @@ fn for_each_block<'py>(
             let device = number(&segment, "device")?.unwrap_or_default();
             for block in blocks.try_iter()? {
                 let place = if is_host {
-                    Place::Host
+                    SegmentDevice::Host
                 } else {
-                    Place::Device(device)
+                    SegmentDevice::Device(device)
                 };
                 work(place, block?.cast::<PyDict>()?)?;
             }

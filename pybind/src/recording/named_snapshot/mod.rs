@@ -10,17 +10,17 @@ mod torch;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gpumem_heap::{BlockNames, Limits};
+use gpumem_heap::{BlockNames, HolderLimits};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::base::errors::GpuMemError;
 use crate::base::files::write_file;
 use crate::base::shells::shells;
-use crate::heap::adapters::own::Asks;
+use crate::heap::adapters::registered::Asks;
 use crate::heap::look::{self, Question, Reach, Taken, Urgency};
-use label::Labels;
-use torch::Allocator;
+use label::SnapshotLabels;
+use torch::TorchCudaAllocator;
 
 /// How long the search for holders may take.
 const WALK_TIME: Duration = Duration::from_secs(5);
@@ -28,18 +28,15 @@ const WALK_TIME: Duration = Duration::from_secs(5);
 /// The most storages that get a name, the user's own and the largest first.
 const MAX_STORAGES: usize = 100_000;
 
-/// What was written.
-pub(crate) struct Saved {
+pub(crate) struct SnapshotSummary {
     n_blocks: usize,
     n_named: usize,
-    /// What the user should know of it.
     note: Option<String>,
 }
 
 /// Writes torch's memory snapshot, each block with what holds it: how many blocks there are, how many
 /// of them a path leads to, and what the user should know.
-#[pyfunction]
-#[pyo3(name = "_save_snapshot")]
+#[pyfunction(name = "_save_snapshot")]
 pub(crate) fn save_snapshot(
     py: Python<'_>,
     path: PathBuf,
@@ -48,8 +45,8 @@ pub(crate) fn save_snapshot(
     Ok((saved.n_blocks, saved.n_named, saved.note))
 }
 
-fn save(py: Python<'_>, path: PathBuf, asks: Asks) -> PyResult<Saved> {
-    let allocator = Allocator::of_imported(py)?.map_err(GpuMemError::new_err)?;
+fn save(py: Python<'_>, path: PathBuf, asks: Asks) -> PyResult<SnapshotSummary> {
+    let allocator = TorchCudaAllocator::of_imported(py)?.map_err(GpuMemError::new_err)?;
     let before = allocator.n_actions();
     let snapshot = allocator.snapshot()?;
     let names = names(py, asks);
@@ -61,10 +58,12 @@ fn save(py: Python<'_>, path: PathBuf, asks: Asks) -> PyResult<Saved> {
     };
     let mut notes = Vec::new();
     let names = names.unwrap_or_else(|reason| {
-        notes.push(format!("what holds the blocks is not known: {reason}"));
+        notes.push(format!(
+            "could not search for what holds the blocks: {reason}"
+        ));
         BlockNames::unknown()
     });
-    let mut labels = Labels::new(py, &names, now.as_ref())?;
+    let mut labels = SnapshotLabels::new(py, &names, now.as_ref())?;
     labels.put_into(&snapshot)?;
     if labels.n_moved > 0 {
         notes.push(format!(
@@ -74,7 +73,7 @@ fn save(py: Python<'_>, path: PathBuf, asks: Asks) -> PyResult<Saved> {
     }
     let pickled = py.import("pickle")?.call_method1("dumps", (snapshot,))?;
     write_file(py, path, pickled.cast::<PyBytes>()?.as_bytes())?;
-    Ok(Saved {
+    Ok(SnapshotSummary {
         n_blocks: labels.n_blocks,
         n_named: labels.n_named,
         note: (!notes.is_empty()).then(|| notes.join("; ")),
@@ -89,19 +88,19 @@ fn count(n_blocks: usize) -> String {
 }
 
 /// A snapshot as torch gives it.
-type Snapshot<'py> = Bound<'py, PyDict>;
+type SnapshotDict<'py> = Bound<'py, PyDict>;
 
 /// Names for the blocks, from one look at the heap; a sentence if there are none.
 fn names(py: Python<'_>, asks: Asks) -> Result<BlockNames, String> {
-    let limits = Limits {
+    let limits = HolderLimits {
         n_storages: MAX_STORAGES,
-        ..Limits::default()
+        ..HolderLimits::default()
     };
     let question = Question {
         limits,
         asks,
         walk_time: WALK_TIME,
-        ..Question::new(py, Reach::All, Urgency::Asked)
+        ..Question::new(py, Reach::All, Urgency::Query)
     };
     let patience = (WALK_TIME * 2).max(look::patience());
     match look::take(py, &shells(py), &question, patience) {

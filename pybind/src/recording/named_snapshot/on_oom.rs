@@ -2,16 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::thread::{self, ThreadId};
 
 use pyo3::prelude::*;
 
 use super::save;
-use super::torch::Allocator;
+use super::torch::TorchCudaAllocator;
 use crate::base::errors::file_error;
 use crate::base::guard;
-use crate::heap::adapters::own::Asks;
+use crate::base::locks::lock;
+use crate::heap::adapters::registered::Asks;
 use crate::recording::session;
 
 /// A notebook whose cells fail again and again fills no disk.
@@ -20,32 +21,32 @@ const MOST_FILES: u32 = 8;
 /// The name of files in a folder.
 const STEM: &str = "out-of-memory";
 
-static STATE: Mutex<State> = Mutex::new(State {
+static STATE: Mutex<SnapshotState> = Mutex::new(SnapshotState {
     place: None,
     n_files: 0,
     n_begun: 0,
     runs: Vec::new(),
 });
 
-struct State {
+struct SnapshotState {
     /// The file or folder that the user has named.
     place: Option<PathBuf>,
     n_files: u32,
     n_begun: u64,
     /// The recorded cells that are under way.
-    runs: Vec<Run>,
+    runs: Vec<OomWatchedRun>,
 }
 
-struct Run {
+struct OomWatchedRun {
     number: u64,
     thread: ThreadId,
     /// What was written in it, in words, once something was; empty while that is done.
     said: Option<String>,
 }
 
-impl State {
+impl SnapshotState {
     /// The run in this thread; else the one that began last, for which this thread may work.
-    fn run_here(&mut self) -> Option<&mut Run> {
+    fn run_here(&mut self) -> Option<&mut OomWatchedRun> {
         let here = thread::current().id();
         let place = self.runs.iter().rposition(|run| run.thread == here);
         let place = place.or(self.runs.len().checked_sub(1))?;
@@ -55,37 +56,36 @@ impl State {
 
 /// A recorded run, for as long as it goes on.
 #[derive(Debug)]
-pub(crate) struct Watched(u64);
+pub(crate) struct RunWatch(u64);
 
 /// What `GpuMem.snapshot_on_oom` says now.
-#[pyfunction]
-#[pyo3(name = "_snapshot_on_oom")]
+#[pyfunction(name = "_snapshot_on_oom")]
 pub(crate) fn snapshot_on_oom(place: Option<PathBuf>) {
-    state().place = place;
+    lock(&STATE).place = place;
 }
 
 /// A recorded run begins in this thread.
-pub(crate) fn begin() -> Watched {
-    let mut state = state();
+pub(crate) fn begin() -> RunWatch {
+    let mut state = lock(&STATE);
     state.n_begun += 1;
     let number = state.n_begun;
-    state.runs.push(Run {
+    state.runs.push(OomWatchedRun {
         number,
         thread: thread::current().id(),
         said: None,
     });
-    Watched(number)
+    RunWatch(number)
 }
 
 /// The run ends: what was written in it, in words.
-pub(crate) fn end(run: &Watched) -> Option<String> {
-    let mut state = state();
+pub(crate) fn end(run: &RunWatch) -> Option<String> {
+    let mut state = lock(&STATE);
     let place = state.runs.iter().position(|it| it.number == run.0)?;
     let words = state.runs.remove(place).said;
     words.filter(|words| !words.is_empty())
 }
 
-impl Drop for Watched {
+impl Drop for RunWatch {
     fn drop(&mut self) {
         end(self);
     }
@@ -95,17 +95,17 @@ impl Drop for Watched {
 /// error may still be caught by the user's code.
 pub(crate) fn at_this_moment(py: Python<'_>) {
     // Memory of another kind ran out.
-    if !matches!(Allocator::of_imported(py), Ok(Ok(_))) {
+    if !matches!(TorchCudaAllocator::of_imported(py), Ok(Ok(_))) {
         return;
     }
     let (place, number) = {
-        let mut state = state();
+        let mut state = lock(&STATE);
         let (place, is_full) = (state.place.clone(), state.n_files == MOST_FILES);
-        let is_wanted = |run: &&mut Run| run.said.is_none() && session::is_owner();
+        let is_wanted = |run: &&mut OomWatchedRun| run.said.is_none() && session::is_owner();
         let Some((place, run)) = place.zip(state.run_here().filter(is_wanted)) else {
             return;
         };
-        // What is looked at may run out of memory itself: nobody comes here twice.
+        // The search may run out of memory itself: do not enter twice.
         if is_full {
             let words = format!("no memory snapshot: this session has written {MOST_FILES}");
             run.said = Some(words);
@@ -121,7 +121,7 @@ pub(crate) fn at_this_moment(py: Python<'_>) {
         Ok(None) => "no memory snapshot: it was interrupted".to_owned(),
         Err(error) => format!("no memory snapshot: {error}"),
     };
-    let mut state = state();
+    let mut state = lock(&STATE);
     if let Some(run) = state.runs.iter_mut().find(|run| run.number == number) {
         run.said = Some(words);
     }
@@ -157,8 +157,4 @@ fn free_path(place: &Path) -> PyResult<PathBuf> {
     let mut paths = std::iter::once(first).chain(others);
     let is_free = |path: &PathBuf| fs::symlink_metadata(path).is_err();
     Ok(paths.find(is_free).unwrap_or_else(|| place.to_owned()))
-}
-
-fn state() -> MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,15 +4,15 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::Snapshot;
+use super::SnapshotDict;
 use crate::base::modules::imported;
 
 /// torch's own caching allocator for CUDA, which has started.
-pub(super) struct Allocator<'py> {
+pub(super) struct TorchCudaAllocator<'py> {
     torch: Bound<'py, PyAny>,
 }
 
-impl<'py> Allocator<'py> {
+impl<'py> TorchCudaAllocator<'py> {
     /// A sentence if there is nothing of which a snapshot could be taken. Starts nothing.
     pub(super) fn of_imported(py: Python<'py>) -> PyResult<Result<Self, String>> {
         let Some(torch) = imported(py, "torch")? else {
@@ -39,7 +39,7 @@ impl<'py> Allocator<'py> {
         Ok(Ok(Self { torch }))
     }
 
-    pub(super) fn snapshot(&self) -> PyResult<Snapshot<'py>> {
+    pub(super) fn snapshot(&self) -> PyResult<SnapshotDict<'py>> {
         let memory = self.torch.getattr("cuda")?.getattr("memory")?;
         Ok(memory.call_method0("_snapshot")?.cast_into::<PyDict>()?)
     }

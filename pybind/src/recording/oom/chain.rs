@@ -17,7 +17,7 @@ const MAX_LINKS: usize = 64;
 const MAX_TEXT: usize = 1 << 20;
 
 /// `error`, what it groups, its causes and contexts, nearest first, each once.
-pub(super) fn of<'py>(error: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+pub(super) fn error_chain<'py>(error: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let py = error.py();
     let mut links: Vec<Bound<'py, PyAny>> = Vec::new();
     let mut seen = HashSet::new();

@@ -1,12 +1,13 @@
 //! Who holds device memory at the moment of the error: looked at before the frames go.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use gpumem_heap::HeldBy;
 use pyo3::prelude::*;
 
 use crate::base::guard;
+use crate::base::locks::lock;
 use crate::base::shells::shells;
 use crate::heap::look::{self, Question, Reach, Taken, Urgency};
 
@@ -14,7 +15,7 @@ use crate::heap::look::{self, Question, Reach, Taken, Urgency};
 /// out of memory over and over.
 const SHARE: u32 = 20;
 
-/// The runs in which an error is looked at as soon as its allocator tells of it.
+/// The runs in which an error is inspected as soon as its allocator reports it.
 static WATCHED: Mutex<Option<Watch>> = Mutex::new(None);
 
 struct Watch {
@@ -24,13 +25,13 @@ struct Watch {
     spent: Duration,
 }
 
-/// As long as this lives, an allocator's word is a reason to look who holds memory.
+/// While this lives, an allocator's report triggers a search for holders.
 #[derive(Debug)]
-pub(crate) struct Watching(());
+pub(crate) struct OomWatch(());
 
-impl Watching {
+impl OomWatch {
     pub(crate) fn begin() -> Self {
-        let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watched = lock(&WATCHED);
         let watch = watched.get_or_insert_with(|| Watch {
             n_runs: 0,
             since: Instant::now(),
@@ -41,9 +42,9 @@ impl Watching {
     }
 }
 
-impl Drop for Watching {
+impl Drop for OomWatch {
     fn drop(&mut self) {
-        let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watched = lock(&WATCHED);
         if let Some(watch) = watched.as_mut() {
             watch.n_runs -= 1;
         }
@@ -71,14 +72,14 @@ pub(super) fn in_time<T>(look: impl FnOnce() -> T) -> Option<T> {
 
 impl Watch {
     fn has_time() -> bool {
-        let watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let watched = lock(&WATCHED);
         let first = look::patience();
         let has_time = |it: &Self| it.spent <= first + it.since.elapsed() / SHARE;
         watched.as_ref().is_some_and(has_time)
     }
 
     fn spend(time: Duration) {
-        let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watched = lock(&WATCHED);
         if let Some(watch) = watched.as_mut() {
             watch.spent += time;
         }
@@ -86,19 +87,19 @@ impl Watch {
 }
 
 fn holders(py: Python<'_>) -> Vec<HeldBy> {
-    // Something of the user's is under way: no adapter is asked.
+    // The user's code is running: no adapter is called.
     let question = Question::new(py, Reach::Names, Urgency::Error);
     match look::take(py, &shells(py), &question, look::patience()) {
         Taken::Answered(found) => found.held_by,
         Taken::Late(_) => {
             guard::log_once(
                 py,
-                "who held memory when it ran out is not known: it took too long",
+                "could not search for holders when memory ran out: it took too long",
             );
             Vec::new()
         }
         Taken::NoAnswer(reason) => {
-            let message = format!("who held memory when it ran out is not known: {reason}");
+            let message = format!("could not search for holders when memory ran out: {reason}");
             guard::log_once(py, &message);
             Vec::new()
         }

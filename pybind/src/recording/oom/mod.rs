@@ -29,16 +29,16 @@ pub(crate) struct OomReport {
     pub(crate) at: Option<Instant>,
     /// Who held memory of any device then, the most first.
     pub(crate) holders: Vec<HeldBy>,
-    /// Where the device's memory lay then, or why nobody looked; `None` where nobody can.
+    /// The device's segments at that moment, or why they were not read; `None` if they cannot be.
     pub(crate) segments: Option<Result<Segments, String>>,
 }
 
-/// What `error`, or an error that led to it or that it groups, tells of memory that ran out.
+/// The out-of-memory report in `error`, in its causes or in the errors that it groups.
 ///
 /// Goes by the names of classes, so that no framework is imported, and by what
 /// `BaseException` itself keeps: a `__str__` or a property is the user's code.
 pub(crate) fn of_error(error: &Bound<'_, PyAny>) -> PyResult<Option<OomReport>> {
-    for link in chain::of(error)? {
+    for link in chain::error_chain(error)? {
         let text = chain::text(&link)?;
         if let Some(message) = of_exception(&chain::classes(&link), &text) {
             return Ok(Some(OomReport {
@@ -84,7 +84,7 @@ impl OomReport {
     }
 
     /// One that an allocator reports at this moment.
-    pub(super) fn seen(
+    pub(super) fn from_allocator(
         framework: Framework,
         device: String,
         figures: OomFigures,

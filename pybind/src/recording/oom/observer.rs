@@ -2,8 +2,8 @@
 //! other trace, and neither do those of other threads.
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 
 use gpumem_model::recording::{Framework, OomFigures};
@@ -14,6 +14,7 @@ use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
 use super::{OomReport, holders};
 use crate::base::guard;
+use crate::base::locks::lock;
 use crate::base::modules::imported;
 use crate::machine::out_of_memory::{self, Observer};
 use crate::machine::sources;
@@ -24,13 +25,13 @@ use crate::recording::session;
 static N_SEEN: AtomicU64 = AtomicU64::new(0);
 
 /// The last one of each cell under way, and of all else. Locked for a moment, with nothing called meanwhile.
-static LAST: Mutex<Vec<Seen>> = Mutex::new(Vec::new());
+static LAST: Mutex<Vec<ReportedOom>> = Mutex::new(Vec::new());
 
 /// The most that are kept: few cells run at the same time.
 const MAX_KEPT: usize = 16;
 
 #[derive(Clone)]
-struct Seen {
+struct ReportedOom {
     /// Its place in the course of all.
     n: u64,
     /// The thread, if a cell ran in it; other threads may work for any cell.
@@ -40,13 +41,13 @@ struct Seen {
 
 /// A point in the course of out-of-memory errors.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Mark {
+pub(crate) struct OomMark {
     n: u64,
     /// Of the cell in this thread alone; `None` for all.
     cell: Option<ThreadId>,
 }
 
-/// Has allocators tell this module of memory that runs out.
+/// Attaches this module to allocators, which report when memory runs out.
 pub(crate) fn begin() {
     out_of_memory::observe_with(Observer {
         note,
@@ -55,28 +56,29 @@ pub(crate) fn begin() {
 }
 
 /// Now.
-pub(crate) fn mark() -> Mark {
-    Mark {
+pub(crate) fn mark() -> OomMark {
+    OomMark {
         n: N_SEEN.load(Ordering::Acquire),
         cell: None,
     }
 }
 
 /// Now, for a run in this thread.
-pub(crate) fn mark_of_run() -> Mark {
-    Mark {
+pub(crate) fn mark_of_run() -> OomMark {
+    OomMark {
         cell: Some(thread::current().id()),
         ..mark()
     }
 }
 
 /// The last one since `mark`.
-pub(crate) fn since(mark: Mark) -> Option<OomReport> {
+pub(crate) fn since(mark: OomMark) -> Option<OomReport> {
     if N_SEEN.load(Ordering::Acquire) <= mark.n {
         return None;
     }
-    let seen = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_its_own = |it: &&Seen| mark.cell.is_none() || it.cell.is_none() || it.cell == mark.cell;
+    let seen = lock(&LAST);
+    let is_its_own =
+        |it: &&ReportedOom| mark.cell.is_none() || it.cell.is_none() || it.cell == mark.cell;
     let new = seen.iter().filter(|it| it.n > mark.n).filter(is_its_own);
     new.max_by_key(|it| it.n).map(|it| it.report.clone())
 }
@@ -96,27 +98,27 @@ fn note(
     };
     let report = OomReport {
         segments,
-        ..OomReport::seen(framework, device, figures, holders)
+        ..OomReport::from_allocator(framework, device, figures, holders)
     };
     let cell = session::has_cell_here(py).then(|| thread::current().id());
-    let mut seen = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut seen = lock(&LAST);
     seen.retain(|it| it.cell != cell);
     if seen.len() == MAX_KEPT {
         seen.remove(0);
     }
     let n = N_SEEN.load(Ordering::Acquire) + 1;
-    seen.push(Seen { n, cell, report });
+    seen.push(ReportedOom { n, cell, report });
     N_SEEN.store(n, Ordering::Release);
 }
 
-/// See [`Observer::attach_to_torch`]. Torch has no way back from it, so what it calls does nothing but note,
-/// and lets no exception out.
+/// See [`Observer::attach_to_torch`]. Torch cannot detach an observer, so the callback only records
+/// and raises nothing.
 fn attach_to_torch(torch: &Bound<'_, PyAny>, kind: &str) {
     static ATTACHED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let mut attached = ATTACHED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut attached = lock(&ATTACHED);
     if attached.insert(kind.to_owned()) {
         drop(attached);
-        // Not every torch and not every device has one; the counters tell that it happened.
+        // Some versions and devices have no observer; the counters still show the failure.
         drop(attach(torch, kind));
     }
 }
@@ -124,7 +126,7 @@ fn attach_to_torch(torch: &Bound<'_, PyAny>, kind: &str) {
 fn attach(torch: &Bound<'_, PyAny>, kind: &str) -> PyResult<()> {
     let functions = torch.getattr("_C")?;
     let attach = functions.getattr(format!("_{kind}_attach_out_of_memory_observer"))?;
-    let asked = Asked {
+    let queries = TorchQueries {
         stats: functions.getattr(format!("_{kind}_memoryStats"))?.unbind(),
         // Since torch 2.5.
         fraction: functions
@@ -133,8 +135,8 @@ fn attach(torch: &Bound<'_, PyAny>, kind: &str) -> PyResult<()> {
     };
     let kind = kind.to_owned();
     let observer = move |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
-        let noted = guard::caught(arguments.py(), || of_torch(&kind, arguments, &asked));
-        // Nobody to tell: torch would raise it in the user's cell.
+        let noted = guard::caught(arguments.py(), || of_torch(&kind, arguments, &queries));
+        // Drop failures: torch would raise them in the user's cell.
         drop(noted);
     };
     let observer = PyCFunction::new_closure(torch.py(), None, None, observer)?;
@@ -142,27 +144,27 @@ fn attach(torch: &Bound<'_, PyAny>, kind: &str) -> PyResult<()> {
     Ok(())
 }
 
-/// What torch is asked when its memory runs out.
-struct Asked {
+/// Functions of torch that are called when its memory runs out.
+struct TorchQueries {
     stats: Py<PyAny>,
     fraction: Option<Py<PyAny>>,
 }
 
-impl Asked {
+impl TorchQueries {
     /// Whether the user allowed torch only a fraction of a device.
     fn is_limited(&self, py: Python<'_>, device: u32) -> bool {
         let ask = self.fraction.as_ref().map(|ask| ask.bind(py));
-        let told = ask.and_then(|ask| ask.call1((device,)).ok()?.extract::<f64>().ok());
-        told.is_some_and(|fraction| fraction < 1.0)
+        let fraction = ask.and_then(|ask| ask.call1((device,)).ok()?.extract::<f64>().ok());
+        fraction.is_some_and(|fraction| fraction < 1.0)
     }
 }
 
 /// `(device, alloc_size, device_total, device_free)`; the allocator holds no lock. With a fraction
 /// set, the total is what it allows, while free is all that the device has.
-fn of_torch(kind: &str, arguments: &Bound<'_, PyTuple>, asked: &Asked) -> PyResult<()> {
+fn of_torch(kind: &str, arguments: &Bound<'_, PyTuple>, queries: &TorchQueries) -> PyResult<()> {
     let (device, wanted, total, free): (u32, u64, u64, u64) = arguments.extract()?;
     let figure = |name: &str| -> Option<Bytes> {
-        let stats = asked.stats.bind(arguments.py()).call1((device,)).ok()?;
+        let stats = queries.stats.bind(arguments.py()).call1((device,)).ok()?;
         let figure = stats.get_item(name).ok()?.get_item("all").ok()?;
         let n: u64 = figure.get_item("current").ok()?.extract().ok()?;
         Some(Bytes::new(n))
@@ -175,7 +177,7 @@ fn of_torch(kind: &str, arguments: &Bound<'_, PyTuple>, asked: &Asked) -> PyResu
     } else {
         None
     };
-    let is_limited = asked.is_limited(py, device);
+    let is_limited = queries.is_limited(py, device);
     let total = Some(Bytes::new(total));
     let figures = OomFigures {
         wanted: Some(Bytes::new(wanted)),
@@ -200,7 +202,7 @@ fn of_torch(kind: &str, arguments: &Bound<'_, PyTuple>, asked: &Asked) -> PyResu
     Ok(())
 }
 
-/// `None` where this torch, or the allocator in its place, cannot tell.
+/// `None` if this torch or its plugged-in allocator does not report it.
 fn segments_of_torch(
     py: Python<'_>,
     device: u32,

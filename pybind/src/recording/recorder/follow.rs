@@ -106,7 +106,6 @@ impl Recorder {
         Arc::ptr_eq(&followed.notifier, notifier).then(|| followed.changes.take(&self.recording))
     }
 
-    /// The owner of the notifier wants no more news.
     pub(crate) fn unfollow(&mut self, notifier: &Arc<Notifier>) {
         self.followed
             .take_if(|followed| Arc::ptr_eq(&followed.notifier, notifier));

@@ -13,16 +13,17 @@ use super::Recorder;
 impl Recorder {
     /// The devices of which it is worth asking after a run who holds them, with their labels.
     pub(crate) fn holders_wanted(&self, run: RunIdx) -> Vec<(DeviceIdx, String)> {
-        let wanted = inspection::holders_wanted(&self.recording, run).into_iter();
-        let labelled = |device| (device, self.recording.device(device).label.clone());
-        wanted.map(labelled).collect()
+        self.labelled(inspection::holders_wanted(&self.recording, run))
     }
 
-    /// Likewise when somebody reads the recording.
+    /// Likewise when the recording is read.
     pub(crate) fn holders_wanted_to_read(&self) -> Vec<(DeviceIdx, String)> {
-        let wanted = inspection::holders_wanted_to_read(&self.recording).into_iter();
+        self.labelled(inspection::holders_wanted_to_read(&self.recording))
+    }
+
+    fn labelled(&self, devices: Vec<DeviceIdx>) -> Vec<(DeviceIdx, String)> {
         let labelled = |device| (device, self.recording.device(device).label.clone());
-        wanted.map(labelled).collect()
+        devices.into_iter().map(labelled).collect()
     }
 
     /// By how much a run made the host grow, with the host's label, if the run of the same code before it did so, too.
@@ -86,7 +87,7 @@ impl Recorder {
         }
     }
 
-    /// Who held memory of a device after a run, or at that instant inside of it.
+    /// Records the holders of a device's memory after a run, or at an instant inside it.
     pub(crate) fn held(
         &mut self,
         run: RunIdx,
@@ -95,7 +96,7 @@ impl Recorder {
         label: String,
         found: Option<DeviceHolders>,
     ) {
-        // That nobody holds anything is news only where somebody did.
+        // An empty list of holders is news only if there were some before.
         let had_some = self.recording.latest_holders(device).is_some();
         let nobody = || DeviceHolders {
             device: label,

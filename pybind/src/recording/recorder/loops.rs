@@ -2,12 +2,11 @@
 
 use gpumem_model::downsample::{Downsampler, Spacing};
 use gpumem_model::recording::{
-    DeviceIdx, DriverLevels, Frame, Loop, LoopIdx, Reading, RunIdx, RunLevels, Sample, Samples,
-    Series,
+    DeviceIdx, DriverLevels, Frame, Loop, LoopIdx, Reading, RunIdx, RunLevels, Sample, Series,
 };
 
 use super::{Recorder, SourceText};
-use crate::machine::sources::Found;
+use crate::machine::sources::SourceDevice;
 
 /// The most points of one loop that are kept for one run.
 const MAX_POINTS: usize = 512;
@@ -27,13 +26,13 @@ impl Recorder {
         self.emit(Frame::Loop(Box::new(counted)));
     }
 
-    /// The levels where an iteration of a loop ended, so many of them by now.
+    /// Records the levels at the end of a loop's iteration, and the number of iterations so far.
     pub(crate) fn read_in_loop(
         &mut self,
         run: RunIdx,
         idx: LoopIdx,
         n_iterations: u64,
-        readings: Vec<(Found, Reading)>,
+        readings: Vec<(SourceDevice, Reading)>,
     ) {
         if !self.open.contains_key(&run) {
             return;
@@ -42,7 +41,7 @@ impl Recorder {
         for (found, reading) in readings {
             let device = self.device(found);
             self.appears(run, device, &reading);
-            let levels = Sample::of(&reading);
+            let levels = Sample::from_reading(&reading);
             let place = (run, device, Series::Loop(idx));
             let series = self.marks.entry(place);
             let series = series.or_insert_with(|| Downsampler::new(MAX_POINTS, Spacing::Ordinal));
@@ -54,13 +53,8 @@ impl Recorder {
                 n if n + 1 == FEWEST_POINTS => 0,
                 n => n,
             };
-            let points = series.points()[from..].iter().copied().collect();
-            self.emit(Frame::Samples(Samples {
-                run,
-                device,
-                series: Series::Loop(idx),
-                points,
-            }));
+            let points = series.points()[from..].to_vec();
+            self.emit(Frame::samples(run, device, Series::Loop(idx), points));
         }
     }
     /// A device that was not there when the open run began, as before a framework is imported, has no level

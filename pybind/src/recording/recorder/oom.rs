@@ -53,7 +53,8 @@ impl Recorder {
         let label = oom
             .device
             .map(|device| self.recording.device(device).label.clone());
-        let holders = self.holders_on(label.as_deref(), held_by);
+        let keeps_names = self.source_text == SourceText::Full;
+        let holders = holders_on(label.as_deref(), held_by, keeps_names);
         let oom = OutOfMemory {
             holders,
             ..(**oom).clone()
@@ -66,22 +67,17 @@ impl Recorder {
     }
 
     fn run_oom(&self, run: &Run, report: OomReport) -> OutOfMemory {
-        let names = Names {
+        let names = OomContext {
             devices: self.recording.devices(),
             keeps_names: self.source_text == SourceText::Full,
         };
         let ended = run.ended.unwrap_or_default();
         out_of_memory(&names, self.clock, ended, report)
     }
-
-    fn holders_on(&self, label: Option<&str>, held_by: Vec<HeldBy>) -> Vec<OomHolder> {
-        let keeps_names = self.source_text == SourceText::Full;
-        holders_on(label, held_by, keeps_names)
-    }
 }
 
-/// What an error's words are held against.
-pub(crate) struct Names<'a> {
+/// What the message of an error is matched with.
+pub(crate) struct OomContext<'a> {
     /// The devices of the recording.
     pub(crate) devices: &'a [Device],
     /// Names of variables may be kept, and the error's words.
@@ -91,7 +87,7 @@ pub(crate) struct Names<'a> {
 /// What is kept of an error that was reported in a run; one whose instant is not known came at
 /// its end.
 pub(crate) fn out_of_memory(
-    names: &Names<'_>,
+    names: &OomContext<'_>,
     clock: Clock,
     ended: Nanos,
     report: OomReport,
@@ -129,7 +125,7 @@ fn holders_on(label: Option<&str>, held_by: Vec<HeldBy>, keeps_names: bool) -> V
     held_by.take(MAX_HOLDERS).map(holder).collect()
 }
 
-/// What is known of an out-of-memory error that nobody reported: an allocator counted it.
+/// An out-of-memory error without a report: only an allocator's counter shows it.
 fn counted(run: &Run) -> Option<OutOfMemory> {
     let count = |levels: &AllocatorLevels| levels.n_ooms.unwrap_or_default();
     run.levels.iter().find_map(|levels| {

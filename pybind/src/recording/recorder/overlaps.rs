@@ -1,11 +1,10 @@
-//! Runs that are under way at the same time, and neither around nor in each other.
+//! Runs in progress at the same time that are not nested.
 
 use gpumem_model::recording::{Frame, Run, RunIdx, RunKind};
 
 use super::Recorder;
 use crate::base::strand::Strand;
 
-/// A run that has begun and not ended.
 #[derive(Debug)]
 pub(super) struct OpenRun {
     /// Where it began.
@@ -32,8 +31,8 @@ impl Recorder {
         open.map(|(run, _)| *run).collect()
     }
 
-    /// A run has begun: those of other threads overlap with it, also those that have ended since its levels
-    /// were asked for; and it has a turn in the time of other tasks.
+    /// Notes that a run has begun. Runs of other threads overlap with it, even if they have ended since
+    /// its levels were requested. It also takes a turn from other tasks.
     pub(super) fn note_overlaps(&mut self, idx: RunIdx, strand: Strand, were_open: &[RunIdx]) {
         for other in were_open {
             self.note_overlap(idx, *other);
@@ -72,7 +71,7 @@ impl Recorder {
             return;
         }
         open.overlaps.push(apart);
-        // Of a cell it is known while it runs; blocks are many, and tell it at their ends.
+        // Known for a cell while it runs; for blocks, which are many, at their end.
         let run = self.recording.run(idx);
         if run.kind == RunKind::Cell {
             let overlaps = open.overlaps.clone();

@@ -5,8 +5,8 @@ use std::collections::hash_map::Entry;
 use gpumem_model::downsample::{self, Downsampler, Spacing};
 use gpumem_model::recording::{DeviceKey, Frame, Reading, RunIdx, Sample, Samples, Series};
 
-use super::{Around, Recorder};
-use crate::machine::sources::Found;
+use super::{EnclosingRun, Recorder};
+use crate::machine::sources::SourceDevice;
 
 /// The most marks of one series that are kept for one run.
 const MAX_MARKS: usize = 4096;
@@ -27,7 +27,7 @@ pub(crate) enum Mark<'a> {
 }
 
 impl Recorder {
-    /// What was sampled in a run that has ended, of the devices that it tells of.
+    /// The samples of a run that has ended, of its own devices.
     pub(crate) fn sampled(&mut self, run: RunIdx, sampled: Vec<(DeviceKey, Vec<Sample>)>) {
         self.n_points += self.sampled_so_far(run, sampled);
         if self.n_points > self.thins_at {
@@ -35,7 +35,7 @@ impl Recorder {
         }
     }
 
-    /// What was sampled in a run until now, of the devices that it tells of. How many points that is.
+    /// Adds the samples of a run until now, of its own devices; returns the number of points.
     pub(crate) fn sampled_so_far(
         &mut self,
         run: RunIdx,
@@ -58,12 +58,7 @@ impl Recorder {
                 points.drain(..n_known);
             }
             if !points.is_empty() {
-                self.emit(Frame::Samples(Samples {
-                    run,
-                    device,
-                    series: Series::Sampled,
-                    points: points.into(),
-                }));
+                self.emit(Frame::samples(run, device, Series::Sampled, points));
             }
         }
         n_points
@@ -103,7 +98,12 @@ impl Recorder {
     /// A mark in the innermost open run: one point of its series on each device read.
     ///
     /// Where a second loop of one label begins, the first one's steps go on.
-    pub(crate) fn mark(&mut self, mark: Mark<'_>, around: Around, readings: Vec<(Found, Reading)>) {
+    pub(crate) fn mark(
+        &mut self,
+        mark: Mark<'_>,
+        around: EnclosingRun,
+        readings: Vec<(SourceDevice, Reading)>,
+    ) {
         let Some(run) = self.innermost(around) else {
             return;
         };
@@ -123,18 +123,18 @@ impl Recorder {
             };
             let point = Sample {
                 at,
-                ..Sample::of(&reading)
+                ..Sample::from_reading(&reading)
             };
-            // A downsampled series is written anew, another one gets its newest point.
+            // A downsampled series is written again; others get only the newest point.
             let n_points = series.points().len();
             let from = if series.push(point) { 0 } else { n_points };
-            let points = series.points()[from..].iter().copied().collect();
-            self.emit(Frame::Samples(Samples {
+            let points = series.points()[from..].to_vec();
+            self.emit(Frame::samples(
                 run,
                 device,
-                series: Series::Marked(label.to_owned()),
+                Series::Marked(label.to_owned()),
                 points,
-            }));
+            ));
         }
     }
 }

@@ -6,7 +6,9 @@ use gpumem_model::recording::{
     AllocatorLevels, DeviceIdx, Frame, Reading, Run, RunIdx, RunKind, RunLevels, Sample, Source,
     Status, Trace,
 };
-use gpumem_model::trace::{Annotation, History, Labelled, Levels, Limits, Replay, labels};
+use gpumem_model::trace::{
+    Annotation, History, HistoryLevels, Labelled, Replay, TraceLimits, labels,
+};
 use gpumem_model::units::Nanos;
 
 use super::{Recorder, SourceText, index};
@@ -23,22 +25,21 @@ const SLIM_PLACES: usize = 8;
 
 /// The history of one device that a run was traced on.
 pub(crate) struct Traced {
-    /// As people write the device.
     pub(crate) device: String,
     pub(crate) source: Source,
     pub(crate) history: History,
 }
 
-/// What a run's history is held against.
+/// What a run's history is compared with.
 pub(crate) struct RunAsTraced {
     pub(crate) span: (Nanos, Nanos),
     pub(crate) execution_count: Option<u32>,
     /// The devices of torch's allocator, with its levels when the run began.
-    pub(crate) torch_devices: Vec<(String, Levels)>,
+    pub(crate) torch_devices: Vec<(String, HistoryLevels)>,
 }
 
 impl Recorder {
-    /// Whose allocators a run's devices have.
+    /// The sources of allocators on a run's devices.
     pub(crate) fn allocators_of(&self, run: RunIdx) -> Vec<Source> {
         let levels = self.recording.run(run).levels.iter();
         let allocators = levels.flat_map(|levels| &levels.before.allocators);
@@ -50,7 +51,7 @@ impl Recorder {
         let torch_devices = run.levels.iter().filter_map(|levels| {
             let mut allocators = levels.before.allocators.iter();
             let torch = allocators.find(|levels| levels.source == Source::Torch)?;
-            let began_with = Levels {
+            let began_with = HistoryLevels {
                 allocated: torch.allocated.known().unwrap_or_default(),
                 reserved: torch.reserved.known().unwrap_or_default(),
             };
@@ -83,9 +84,9 @@ impl Recorder {
             .collect();
         let blocks = self.blocks_in(run);
         for (device, _, replay) in &replays {
-            self.trace(replay, run, *device, Limits::default());
+            self.trace(replay, run, *device, TraceLimits::default());
             for block in &blocks {
-                self.trace(replay, *block, *device, Limits::of_a_part());
+                self.trace(replay, *block, *device, TraceLimits::of_a_part());
             }
         }
         let (labelled, n_more) = labels(annotations, MAX_LABELLED);
@@ -94,7 +95,7 @@ impl Recorder {
         n_more
     }
 
-    fn trace(&mut self, replay: &Replay, idx: RunIdx, device: DeviceIdx, limits: Limits) {
+    fn trace(&mut self, replay: &Replay, idx: RunIdx, device: DeviceIdx, limits: TraceLimits) {
         let run = self.recording.run(idx);
         let ended = run.ended.unwrap_or_else(|| self.clock.now());
         let trace = replay.trace((idx, device), run.started, ended, limits);
@@ -135,17 +136,13 @@ impl Recorder {
                 None => self.block_around(blocks, part).unwrap_or(run),
             };
             let around = self.recording.run(around);
-            let traces: Vec<(Source, Trace)> = replays
-                .iter()
-                .map(|(device, source, replay)| {
-                    let place = (idx, *device);
-                    let limits = Limits::of_a_part();
-                    (
-                        *source,
-                        replay.trace(place, part.started, part.ended, limits),
-                    )
-                })
-                .collect();
+            let limits = TraceLimits::of_a_part();
+            let traces = replays.iter().map(|(device, source, replay)| {
+                let trace = replay.trace((idx, *device), part.started, part.ended, limits);
+                (*source, trace)
+            });
+            let traces: Vec<(Source, Trace)> = traces.collect();
+            let levels = traces.iter().map(|(source, trace)| ends(*source, trace));
             let frame = Frame::Run(Run {
                 idx,
                 cell: around.cell,
@@ -157,13 +154,9 @@ impl Recorder {
                 started: part.started,
                 ended: Some(part.ended),
                 status: Status::Ok,
-                oom: None,
                 overlaps: around.overlaps.clone(),
-                beside_unrecorded: false,
-                levels: traces
-                    .iter()
-                    .map(|(source, trace)| ends(*source, trace))
-                    .collect(),
+                levels: levels.collect(),
+                ..Run::default()
             });
             self.emit(frame);
             for (_, trace) in traces {
@@ -182,7 +175,7 @@ impl Recorder {
         blocks.iter().rfind(is_around).copied()
     }
 
-    /// Of the oldest traces only the outline is kept.
+    /// Keeps only the outline of the oldest traces.
     fn slim(&mut self) {
         let n_over = self.recording.traces().count().saturating_sub(MAX_TRACES);
         let is_whole = |trace: &&Trace| {

@@ -5,7 +5,7 @@ use gpumem_model::recording::{Frame, Run};
 use super::Recorder;
 
 impl Recorder {
-    /// A cell runs that is not recorded: nobody knows what it reads and defines.
+    /// A cell runs unrecorded: what it reads and defines is unknown.
     pub(crate) fn note_unrecorded(&mut self) {
         let mut runs = self.recording.runs().iter().rev();
         let Some(run) = runs.find(|run| run.parent.is_none()) else {

@@ -17,16 +17,17 @@ use crate::heap::look;
 /// A notebook's columns, as in `_report.py`.
 pub(crate) const NOTEBOOK_WIDTH: usize = 100;
 
-/// The line after a run, at most `width` columns wide; `None` where nobody asked and there is nothing to say.
+/// The line after a run, at most `width` columns wide. `None` if it was not requested and there is no
+/// news.
 pub(crate) fn line(
     py: Python<'_>,
     run: RunIdx,
-    asked: bool,
+    is_requested: bool,
     width: usize,
 ) -> PyResult<Option<String>> {
     collect_look(py, Duration::ZERO)?;
     // Most cells move nothing: they are not worth an analysis.
-    if !asked && !with_recorder(py, |recorder| has_news(recorder.recording(), run))? {
+    if !is_requested && !with_recorder(py, |recorder| has_news(recorder.recording(), run))? {
         return Ok(None);
     }
     if is_late(py, run)? && with_session(py, |session| session.has_new_finding(run))? {
@@ -35,7 +36,7 @@ pub(crate) fn line(
     with_session(py, |session| {
         let (recording, analysis, shown) = session.analysis_after(run);
         let news = report::news(recording, &analysis, run, shown);
-        (asked || news.is_worth_a_line())
+        (is_requested || news.is_worth_a_line())
             .then(|| report::line(recording, &analysis, run, &news, width))
     })
 }
@@ -54,7 +55,7 @@ impl SessionRun {
         Ok(is_late(py, run)?.then_some(Self { session, run }))
     }
 
-    /// By which its line can be shown anew.
+    /// The display id for updating its line.
     pub(crate) fn display_id(self) -> String {
         format!("gpumem-{}-{}-{}", process::id(), self.session, self.run.0)
     }
@@ -95,7 +96,10 @@ impl Session {
     }
 
     /// What is known after a run, and the findings that lines have shown.
-    fn analysis_after(&mut self, run: RunIdx) -> (&Recording, Analysis, &mut report::Shown) {
+    fn analysis_after(
+        &mut self,
+        run: RunIdx,
+    ) -> (&Recording, Analysis, &mut report::ShownFindings) {
         let changed = self.recorder.take_changed();
         let recording = self.recorder.recording();
         let rules = &recording.header().rules;
@@ -114,7 +118,7 @@ pub(crate) fn long_from(milliseconds: u64) {
     LONG_MILLIS.store(milliseconds, Ordering::Relaxed);
 }
 
-/// A run took long, and neither a mark, a block nor a loop in it says what it did.
+/// Whether a run took long without a mark, a block or a loop that structures it.
 pub(crate) fn is_long_without_steps(py: Python<'_>, idx: RunIdx) -> PyResult<bool> {
     with_recorder(py, |recorder| {
         let recording = recorder.recording();
@@ -131,7 +135,7 @@ pub(crate) fn is_long_without_steps(py: Python<'_>, idx: RunIdx) -> PyResult<boo
     })
 }
 
-/// The line after the latest run, as a run on which it was asked for has it: what benchmarks time.
+/// The requested line after the latest run, for benchmarks.
 #[cfg(feature = "testing")]
 #[pyfunction]
 pub(crate) fn latest_line(py: Python<'_>) -> PyResult<Option<String>> {

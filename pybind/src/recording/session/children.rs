@@ -1,7 +1,7 @@
 //! The living processes that this one began: which run began them, what leads to them, what they use.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex};
 
 use gpumem_model::recording::{
     CellIdx, ChildGroup, ChildHandle, DeviceIdx, DeviceKey, DeviceKind, Level, Reading, Recording,
@@ -14,9 +14,10 @@ use super::reading::with_sources;
 use super::storing::note_device_used;
 use super::{Session, is_owner, is_running, with_recorder, with_session};
 use crate::base::guard;
+use crate::base::locks::lock;
 use crate::base::text::Text;
-use crate::machine::company::children::{Children, LivingChild};
-use crate::machine::sources::{Found, UsedByProcess};
+use crate::machine::processes::children::{Children, LivingChild};
+use crate::machine::sources::{SourceDevice, UsedByProcess};
 
 /// Held without the GIL, and only in the process that records.
 static CHILDREN: LazyLock<Mutex<Children>> = LazyLock::new(Mutex::default);
@@ -24,16 +25,13 @@ static CHILDREN: LazyLock<Mutex<Children>> = LazyLock::new(Mutex::default);
 /// The system counts when a process began in ticks of 10 ms.
 const TICK: Nanos = Nanos::millis(20);
 
-/// One of them, with all that is known of it.
 #[derive(Debug, Clone)]
-pub(crate) struct SeenChild {
+pub(crate) struct ObservedChild {
     pub(crate) child: LivingChild,
     /// What `multiprocessing` calls it, or else its program and script.
     pub(crate) name: String,
     pub(crate) handle: ChildHandle,
-    /// The run that began it.
     pub(crate) began_in: Option<RunIdx>,
-    /// Jupyter's number of that run.
     pub(crate) execution_count: Option<u32>,
     /// What it uses of accelerators, by their keys.
     pub(crate) used: BTreeMap<DeviceKey, Bytes>,
@@ -41,13 +39,12 @@ pub(crate) struct SeenChild {
 
 /// A run has ended, and these are its levels: adds the processes that live now. If that fails, the run's end is
 /// recorded without them.
-pub(super) fn note(py: Python<'_>, run: RunIdx, levels: &mut [(Found, Reading)]) {
-    if let Err(problem) = guard::caught(py, || add_to(py, run, levels)) {
-        guard::log_once(py, &format!("child processes are not known: {problem}"));
-    }
+pub(super) fn note(py: Python<'_>, run: RunIdx, levels: &mut [(SourceDevice, Reading)]) {
+    let add = || add_to(py, run, levels);
+    guard::logged(py, "could not list child processes", add);
 }
 
-fn add_to(py: Python<'_>, run: RunIdx, levels: &mut [(Found, Reading)]) -> PyResult<()> {
+fn add_to(py: Python<'_>, run: RunIdx, levels: &mut [(SourceDevice, Reading)]) -> PyResult<()> {
     let living = living(py);
     if living.is_empty() {
         return with_session(py, |session| session.begun.clear());
@@ -104,7 +101,7 @@ pub(crate) fn renew_children(py: Python<'_>) -> PyResult<()> {
 }
 
 /// Each of them, as it is now.
-pub(crate) fn seen_children(py: Python<'_>) -> PyResult<Vec<SeenChild>> {
+pub(crate) fn seen_children(py: Python<'_>) -> PyResult<Vec<ObservedChild>> {
     if !is_owner() {
         return Ok(Vec::new());
     }
@@ -125,7 +122,7 @@ pub(crate) fn labels_by_key(py: Python<'_>) -> PyResult<BTreeMap<DeviceKey, Stri
 
 fn living(py: Python<'_>) -> Vec<LivingChild> {
     py.detach(|| {
-        let mut children = CHILDREN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut children = lock(&CHILDREN);
         children.living()
     })
 }
@@ -150,7 +147,7 @@ fn with_handles(
     living: Vec<LivingChild>,
     used: &UsedByProcess,
     ending: Option<RunIdx>,
-) -> PyResult<Vec<SeenChild>> {
+) -> PyResult<Vec<ObservedChild>> {
     if living.is_empty() {
         return Ok(Vec::new());
     }
@@ -179,7 +176,7 @@ fn with_handles(
             let of_device = |(key, used): (&DeviceKey, &BTreeMap<u32, Bytes>)| {
                 Some((key.clone(), *used.get(&pid)?))
             };
-            SeenChild {
+            ObservedChild {
                 name: own_name.unwrap_or_else(|| child.command.clone()),
                 handle: handle.unwrap_or_default(),
                 began_in,
@@ -193,7 +190,7 @@ fn with_handles(
 }
 
 /// What they have of the host's memory together.
-fn host_use(seen: &[SeenChild]) -> Level {
+fn host_use(seen: &[ObservedChild]) -> Level {
     let each = seen.iter().filter_map(|it| it.child.own);
     each.sum::<Bytes>().into()
 }
@@ -201,7 +198,7 @@ fn host_use(seen: &[SeenChild]) -> Level {
 /// Those that use a device, by the cell that began them and by what leads to them.
 fn groups_on(
     py: Python<'_>,
-    seen: &[SeenChild],
+    seen: &[ObservedChild],
     key: &DeviceKey,
     kind: DeviceKind,
 ) -> PyResult<Vec<ChildGroup>> {
@@ -213,11 +210,11 @@ fn groups_on(
         };
         Some((it, used?))
     });
-    let users: Vec<(&SeenChild, Bytes)> = users.collect();
+    let users: Vec<(&ObservedChild, Bytes)> = users.collect();
     with_recorder(py, |recorder| groups(recorder.recording(), users))
 }
 
-fn groups(recording: &Recording, mut users: Vec<(&SeenChild, Bytes)>) -> Vec<ChildGroup> {
+fn groups(recording: &Recording, mut users: Vec<(&ObservedChild, Bytes)>) -> Vec<ChildGroup> {
     users.sort_by_key(|(child, used)| (std::cmp::Reverse(*used), child.child.id.pid));
     let mut groups: BTreeMap<(Option<CellIdx>, ChildHandle), ChildGroup> = BTreeMap::new();
     for (seen, used) in users {

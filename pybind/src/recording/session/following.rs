@@ -11,8 +11,8 @@ use pyo3::types::PyBytes;
 use super::{Session, with_session};
 use crate::recording::recorder::Notifier;
 
-/// An open run is looked at anew when it has grown by this part: a chart of it is not wider than
-/// so many pixels, and a run of days sends thousands of updates rather than millions.
+/// An open run is sent again when it has grown by this part: its chart is at most this many pixels
+/// wide, so a run of days sends thousands of updates rather than millions.
 const SHARE_OF_A_RUN: u32 = 1000;
 
 /// What an open report has not received yet. One report follows the session at a time.
@@ -23,8 +23,7 @@ pub(crate) struct Subscription {
 
 /// Follows the session of this id from its first `n_runs` runs on, instead of whoever followed it so
 /// far; `None` where that session is over.
-#[pyfunction]
-#[pyo3(name = "_follow")]
+#[pyfunction(name = "_follow")]
 pub(crate) fn follow(
     py: Python<'_>,
     session: &str,
@@ -63,7 +62,7 @@ impl Subscription {
         }
     }
 
-    /// Wakes whoever waits: there will be no more news.
+    /// Wakes waiting threads: there will be no more frames.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.notifier.end();
         with_session(py, |session| session.recorder.unfollow(&self.notifier))

@@ -15,17 +15,17 @@ use gpumem_model::units::ByteDelta;
 use gpumem_report as report;
 use pyo3::prelude::*;
 
-use super::held::{self, Wanted};
+use super::holder_search::{self, Wanted};
 use super::reading::try_with_sources;
 use super::{NOTEBOOK_WIDTH, RunId, Session, collect_look, is_owner, with_session};
-use crate::heap::adapters::own::Asks;
+use crate::heap::adapters::registered::Asks;
 use crate::heap::look::{self, Question, Reach};
-use crate::machine::sources::Found;
+use crate::machine::sources::SourceDevice;
 use crate::recording::recorder::SourceText;
 
 /// What is known of the run that is looked at while it goes on.
 #[derive(Default)]
-pub(super) struct Inside {
+pub(super) struct OngoingRun {
     run: Option<RunIdx>,
     /// What each device had more than before the run at the latest look.
     grown: Vec<(DeviceIdx, ByteDelta)>,
@@ -49,8 +49,10 @@ pub(crate) fn look_inside(py: Python<'_>, run: RunId, thread: u64) -> PyResult<b
     let Some(levels) = try_with_sources(|sources| sources.read_at_once(py)) else {
         return Ok(false);
     };
-    let levels = levels.iter().map(|(found, it)| (found, Sample::of(it)));
-    let levels: Vec<(&Found, Sample)> = levels.collect();
+    let levels = levels
+        .iter()
+        .map(|(found, it)| (found, Sample::from_reading(it)));
+    let levels: Vec<(&SourceDevice, Sample)> = levels.collect();
     let wanted = with_session(py, |session| session.wanted_inside(run, &levels))?;
     let Some((wanted, before)) = wanted else {
         return Ok(false);
@@ -58,14 +60,14 @@ pub(crate) fn look_inside(py: Python<'_>, run: RunId, thread: u64) -> PyResult<b
     let question = Question {
         asks: Asks::Nobody,
         thread: Some(thread),
-        ..held::question(py, Reach::Names, handed_out(&levels), Some(before))
+        ..holder_search::question(py, Reach::Names, handed_out(&levels), Some(before))
     };
-    held::take(py, question, wanted, Duration::ZERO)?;
+    holder_search::take(py, question, wanted, Duration::ZERO)?;
     Ok(true)
 }
 
 /// What an accelerator's allocators have handed out.
-fn handed_out(levels: &[(&Found, Sample)]) -> Vec<(String, Allocated)> {
+fn handed_out(levels: &[(&SourceDevice, Sample)]) -> Vec<(String, Allocated)> {
     let accelerators = levels
         .iter()
         .filter(|(found, _)| found.kind.is_accelerator());
@@ -89,7 +91,7 @@ pub(crate) fn foretell(py: Python<'_>, run: RunId) -> PyResult<Option<String>> {
         }
         let recording = session.recorder.recording();
         let analysis = analyze(recording, &recording.header().rules);
-        let foretold = report::foretold(recording, &analysis, run.run, NOTEBOOK_WIDTH);
+        let foretold = report::forecast_line(recording, &analysis, run.run, NOTEBOOK_WIDTH);
         let (severity, line) = foretold?;
         let before = session.inside.foretold.replace(severity);
         before.is_none_or(|it| it < severity).then_some(line)
@@ -97,11 +99,11 @@ pub(crate) fn foretell(py: Python<'_>, run: RunId) -> PyResult<Option<String>> {
 }
 
 impl Session {
-    /// What a look would be for, and what it is held against: the look before the run.
+    /// What a heap scan would be for, and the scan before the run that it is compared with.
     fn wanted_inside(
         &mut self,
         id: RunId,
-        levels: &[(&Found, Sample)],
+        levels: &[(&SourceDevice, Sample)],
     ) -> Option<(Wanted, Arc<Inventory>)> {
         let keeps_names = self.recorder.source_text() == SourceText::Full;
         if !self.is_own(id) || !keeps_names {
@@ -110,9 +112,9 @@ impl Session {
         let before = self.inventory.clone()?;
         let run = id.run;
         if self.inside.run != Some(run) {
-            self.inside = Inside {
+            self.inside = OngoingRun {
                 run: Some(run),
-                ..Inside::default()
+                ..OngoingRun::default()
             };
         }
         let recording = self.recorder.recording();

@@ -4,12 +4,12 @@
 mod answers;
 mod children;
 mod following;
-mod held;
+mod holder_search;
 mod inside;
+mod intervals;
 mod loops;
 mod promises;
 mod reading;
-mod rolled;
 mod runs;
 mod segments;
 mod selection;
@@ -20,15 +20,14 @@ use std::collections::HashMap;
 use std::env;
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 use gpumem_analyzer::RunAnalyzer;
 use gpumem_heap::Inventory;
 use gpumem_model::recording::{Header, RunIdx};
 use gpumem_model::rules::Rules;
-use gpumem_report::Shown;
+use gpumem_report::ShownFindings;
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 
 pub(crate) use answers::{
     NOTEBOOK_WIDTH, SessionRun, is_long_without_steps, late_findings, line, n_ended, note_since,
@@ -36,19 +35,21 @@ pub(crate) use answers::{
 };
 #[cfg(feature = "testing")]
 pub(crate) use answers::{latest_line, long_from};
-pub(crate) use children::{SeenChild, labels_by_key, renew_children, seen_children};
+pub(crate) use children::{ObservedChild, labels_by_key, renew_children, seen_children};
 pub(crate) use following::{Subscription, follow};
-pub(crate) use held::{
+pub(crate) use holder_search::{
     collect_look, heap_changes, is_before_first_run, latest_inventory, look_for_holders,
     look_if_unseen, note_unrecorded, unseen_since,
 };
 pub(crate) use inside::{foretell, look_inside};
+pub(crate) use intervals::{
+    BegunTask, begin_interval, fetch, look_after, note_missing, roll, title,
+};
 pub(crate) use loops::{note_loops, read_in_loop, source_of};
 pub(crate) use reading::{
     device_labels, handed_out, new_sampler, order, processes, readings, source_states,
     sources_text, use_sources,
 };
-pub(crate) use rolled::{BegunTask, begin_interval, fetch, look_after, note_missing, roll, title};
 pub(crate) use runs::{RunId, begin, begin_block, end, end_block, has_cell_here, is_in_cell, mark};
 pub(crate) use segments::{MAX_BLOCKS, look_for_segments, too_many};
 pub(crate) use selection::Selection;
@@ -58,16 +59,18 @@ pub(crate) use storing::{
     wait_for_store,
 };
 
+use crate::base::gil;
+use crate::base::locks::lock_attached;
 use crate::heap::look;
 use crate::recording::oom::observer;
 pub(crate) use traced::{run_as_traced, traceable, traced};
 
-use crate::machine::company::children::ProcessId;
+use crate::machine::processes::children::ProcessId;
 use crate::machine::sampler::{Interval, Sampler};
 use crate::machine::sources::PATIENCE_OF_A_START;
 use crate::recording::recorder::{Recorder, SourceText};
-use held::{Late, Unseen, is_late};
-use inside::Inside;
+use holder_search::{Late, Unseen, is_late};
+use inside::OngoingRun;
 use reading::with_sources;
 use segments::Spent;
 
@@ -81,7 +84,7 @@ static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 /// A block outside of every recorded cell is recorded, too.
 static RECORDS_BLOCKS: AtomicBool = AtomicBool::new(true);
 
-/// Names are looked for after such a block.
+/// Whether holders are searched after such a block.
 static LOOKS_AFTER_BLOCKS: AtomicBool = AtomicBool::new(true);
 
 /// The process that records; one that was forked from it leaves everything alone.
@@ -99,11 +102,11 @@ struct Session {
     /// The interval of a cluster's worker that goes on.
     worker_interval: Option<RunIdx>,
     /// Where each open run stood among the out-of-memory errors when it began.
-    ooms_before: HashMap<RunIdx, observer::Mark>,
+    ooms_before: HashMap<RunIdx, observer::OomMark>,
     /// Judges after each run that has something to say.
     incremental: RunAnalyzer,
     /// The findings that a line has shown.
-    shown: Shown,
+    shown: ShownFindings,
     /// Which storages were there at the last look for holders.
     inventory: Option<Arc<Inventory>>,
     /// The variables that held much of a device then.
@@ -113,14 +116,13 @@ struct Session {
     /// The latest run, if there was no time for its look, until another cell has changed the heap.
     unseen: Option<Unseen>,
     /// What looks have found in the run that goes on.
-    inside: Inside,
+    inside: OngoingRun,
     /// What looking where memory lies took so far.
     spent: Spent,
     /// The run that began each living process that this one began; `None` of those that no recorded run did.
     begun: HashMap<ProcessId, Option<RunIdx>>,
 }
 
-/// A run is open: what a mark asks first, without a lock.
 pub(crate) fn is_running() -> bool {
     IS_RUNNING.load(Ordering::Relaxed)
 }
@@ -145,22 +147,32 @@ pub(crate) fn record_blocks(yes: bool) {
     RECORDS_BLOCKS.store(yes, Ordering::Relaxed);
 }
 
-/// Sets whether names are looked for after blocks outside of every recorded cell.
 pub(crate) fn look_after_blocks(yes: bool) {
     LOOKS_AFTER_BLOCKS.store(yes, Ordering::Relaxed);
 }
 
-/// Sets how much of a cell's source is kept from now on.
 pub(crate) fn keep_source_text(py: Python<'_>, kept: SourceText) -> PyResult<()> {
     with_recorder(py, |recorder| recorder.keep_source_text(kept))
 }
 
-/// Sets what findings are judged by from now on.
 pub(crate) fn judge_by(py: Python<'_>, rules: Rules) -> PyResult<()> {
     with_recorder(py, |recorder| recorder.judge_by(rules))
 }
 
-/// Sets how often runs are sampled at the most from now on.
+/// Names and paths whose growth the user means.
+#[pyfunction(name = "_expected")]
+pub(crate) fn expected(py: Python<'_>) -> PyResult<Vec<String>> {
+    with_recorder(py, |recorder| {
+        recorder.recording().header().expected.clone()
+    })
+}
+
+/// Sets them from now on.
+#[pyfunction(name = "_expect")]
+pub(crate) fn expect(py: Python<'_>, expected: Vec<String>) -> PyResult<()> {
+    with_recorder(py, |recorder| recorder.expect(expected))
+}
+
 pub(crate) fn sample_every(py: Python<'_>, interval: Interval) -> PyResult<()> {
     with_session(py, |session| session.interval = interval)
 }
@@ -212,7 +224,13 @@ fn with_session<T>(py: Python<'_>, body: impl FnOnce(&mut Session) -> T) -> PyRe
 impl Session {
     fn new(py: Python<'_>, source_text: SourceText) -> PyResult<Self> {
         static N_SESSIONS: AtomicU32 = AtomicU32::new(0);
-        let recorder = Recorder::new(header(py)?, source_text);
+        let mut recorder = Recorder::new(header(py)?, source_text);
+        if !gil::is_there() {
+            recorder.lacks(format!(
+                "holders are not searched, and loops are not counted: {}",
+                gil::NONE
+            ));
+        }
         let drivers = reading::drivers(py);
         let sampler = Sampler::new(drivers, recorder.clock());
         Ok(Self {
@@ -224,12 +242,12 @@ impl Session {
             worker_interval: None,
             ooms_before: HashMap::new(),
             incremental: RunAnalyzer::default(),
-            shown: Shown::default(),
+            shown: ShownFindings::default(),
             inventory: None,
             promised: Vec::new(),
             late: None,
             unseen: None,
-            inside: Inside::default(),
+            inside: OngoingRun::default(),
             spent: Spent::default(),
             begun: HashMap::new(),
         })
@@ -237,9 +255,7 @@ impl Session {
 }
 
 fn locked<'a, T>(py: Python<'_>, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
-    mutex
-        .lock_py_attached(py)
-        .unwrap_or_else(PoisonError::into_inner)
+    lock_attached(py, mutex)
 }
 
 fn header(py: Python<'_>) -> PyResult<Header> {

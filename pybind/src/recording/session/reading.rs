@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::{LazyLock, Mutex, MutexGuard};
 
 use gpumem_model::holders::Allocated;
-use gpumem_model::recording::{DriverLevels, Level, Reading, RunIdx, Unknown};
+use gpumem_model::recording::{DriverLevels, Level, Reading, RunIdx, SourceState, Unknown};
 use gpumem_report as report;
 use pyo3::prelude::*;
 
@@ -15,10 +15,10 @@ use crate::base::guard;
 use crate::base::text::{Text, strings};
 use crate::machine::sampler::Sampler;
 use crate::machine::sources::{
-    Drivers, Found, Ordered, PATIENCE_OF_A_QUESTION, ProcessList, Sources,
+    Drivers, PATIENCE_OF_A_QUESTION, PendingReadings, ProcessList, SourceDevice, Sources,
 };
 
-/// Held while a framework is asked, which runs Python: see `with_sources`.
+/// Locked while a framework is read, which runs Python: see `with_sources`.
 static SOURCES: LazyLock<Mutex<Sources>> = LazyLock::new(|| Mutex::new(Sources::new()));
 
 /// The width of a table in a cell's output.
@@ -35,28 +35,25 @@ pub(crate) fn use_sources(py: Python<'_>, names: Vec<Text>) -> PyResult<()> {
     if let Some(Err(unknown)) = with_sources(py, |sources| sources.choose(&names)) {
         return Err(DeviceError::new_err(unknown.to_string()));
     }
-    let states =
-        with_sources(py, |sources| sources.states(py, PATIENCE_OF_A_QUESTION)).unwrap_or_default();
+    let states = states(py);
     with_recorder(py, |recorder| recorder.restate(states))
 }
 
 /// Each source: its name, whether it is read, and why.
 #[pyfunction]
 pub(crate) fn source_states(py: Python<'_>) -> Vec<(&'static str, bool, String)> {
-    let states =
-        with_sources(py, |sources| sources.states(py, PATIENCE_OF_A_QUESTION)).unwrap_or_default();
-    states
-        .into_iter()
-        .map(|state| (state.source.name(), state.used, state.reason))
-        .collect()
+    let of_source = |it: SourceState| (it.source.name(), it.used, it.reason);
+    states(py).into_iter().map(of_source).collect()
+}
+
+fn states(py: Python<'_>) -> Vec<SourceState> {
+    with_sources(py, |sources| sources.states(py, PATIENCE_OF_A_QUESTION)).unwrap_or_default()
 }
 
 /// The table of the sources; with names, of these and of those that are read.
-#[pyfunction]
-#[pyo3(signature = (names = None))]
+#[pyfunction(signature = (names = None))]
 pub(crate) fn sources_text(py: Python<'_>, names: Option<Vec<Text>>) -> String {
-    let mut states =
-        with_sources(py, |sources| sources.states(py, PATIENCE_OF_A_QUESTION)).unwrap_or_default();
+    let mut states = states(py);
     if let Some(names) = names {
         states.retain(|state| state.used || names.iter().any(|name| name.0 == state.source.name()));
     }
@@ -71,7 +68,7 @@ pub(crate) fn device_labels(py: Python<'_>) -> Vec<String> {
 }
 
 /// The accelerators with their levels, and who is on them.
-pub(crate) fn processes(py: Python<'_>) -> Vec<(Found, DriverLevels, ProcessList)> {
+pub(crate) fn processes(py: Python<'_>) -> Vec<(SourceDevice, DriverLevels, ProcessList)> {
     with_sources(py, |sources| sources.processes(py)).unwrap_or_default()
 }
 
@@ -86,12 +83,12 @@ pub(super) fn drivers(py: Python<'_>) -> Drivers {
     locked(py, &SOURCES).drivers()
 }
 
-/// The levels of these devices at the end of a run: unknown where nobody answers any more.
+/// The levels of these devices at the end of a run; unknown if their source no longer answers.
 pub(super) fn readings_after(
     py: Python<'_>,
     run: RunIdx,
     devices: &[String],
-) -> PyResult<Vec<(Found, Reading)>> {
+) -> PyResult<Vec<(SourceDevice, Reading)>> {
     let mut after = readings(py, devices);
     // The session may have been reset meanwhile.
     let unanswered = with_session(py, |session| {
@@ -105,22 +102,22 @@ pub(super) fn readings_after(
 }
 
 /// The levels of the devices of these labels now, of all without one. A source that fails says so once.
-pub(crate) fn readings(py: Python<'_>, devices: &[String]) -> Vec<(Found, Reading)> {
+pub(crate) fn readings(py: Python<'_>, devices: &[String]) -> Vec<(SourceDevice, Reading)> {
     let ordered = order(py);
     readings_as_ordered(py, ordered, devices)
 }
 
 /// Sets the drivers to work on what `readings_as_ordered` then collects.
-pub(crate) fn order(py: Python<'_>) -> Option<Ordered> {
+pub(crate) fn order(py: Python<'_>) -> Option<PendingReadings> {
     with_sources(py, Sources::order)
 }
 
 /// The levels that were ordered, of the devices of these labels.
 pub(super) fn readings_as_ordered(
     py: Python<'_>,
-    ordered: Option<Ordered>,
+    ordered: Option<PendingReadings>,
     devices: &[String],
-) -> Vec<(Found, Reading)> {
+) -> Vec<(SourceDevice, Reading)> {
     let read = |sources: &mut Sources| ordered.map(|it| sources.read(py, it));
     let mut readings = with_sources(py, read).flatten().unwrap_or_default();
     if !devices.is_empty() {
@@ -136,7 +133,7 @@ pub(crate) fn handed_out(py: Python<'_>) -> Vec<(String, Allocated)> {
 }
 
 /// The same, where it was read already.
-pub(super) fn handed_out_of(readings: &[(Found, Reading)]) -> Vec<(String, Allocated)> {
+pub(super) fn handed_out_of(readings: &[(SourceDevice, Reading)]) -> Vec<(String, Allocated)> {
     let of_accelerators = readings
         .iter()
         .filter(|(found, _)| found.kind.is_accelerator());
@@ -146,7 +143,7 @@ pub(super) fn handed_out_of(readings: &[(Found, Reading)]) -> Vec<(String, Alloc
 }
 
 /// Says once of each source that it failed, in which words, and for which devices.
-fn tell_failures(py: Python<'_>, readings: &[(Found, Reading)]) {
+fn tell_failures(py: Python<'_>, readings: &[(SourceDevice, Reading)]) {
     let mut failures: Vec<((&str, &str), Vec<&str>)> = Vec::new();
     for (found, reading) in readings {
         let driver = ("the driver", &reading.driver.device_used);
@@ -198,7 +195,7 @@ fn with_lock<T>(
     lock().map(|mut sources| body(&mut sources))
 }
 
-/// Hands the sources to `body` unless somebody has them.
+/// Passes the sources to `body` unless they are locked.
 pub(super) fn try_with_sources<T>(body: impl FnOnce(&mut Sources) -> T) -> Option<T> {
     with_lock(|| SOURCES.try_lock().ok(), body)
 }

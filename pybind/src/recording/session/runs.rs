@@ -10,17 +10,17 @@ use pyo3::prelude::*;
 use super::reading::{readings, readings_after, readings_as_ordered};
 use super::selection::Selection;
 use super::{
-    IS_RUNNING, LOOKS_AFTER_BLOCKS, Session, is_owner, is_running, records_blocks, with_session,
+    IS_RUNNING, LOOKS_AFTER_BLOCKS, Session, children, holder_search, is_owner, is_running,
+    records_blocks, with_session,
 };
-use super::{children, held};
 use crate::base::guard;
 use crate::base::strand::Strand;
-use crate::base::text::Text;
+use crate::base::text::SourceCode;
 use crate::machine::sampler::{Interval, SampledDevices};
-use crate::machine::sources::{Found, Ordered};
-use crate::recording::ending::Ending;
+use crate::machine::sources::{PendingReadings, SourceDevice};
+use crate::recording::ending::RunEnding;
 use crate::recording::oom::observer;
-use crate::recording::recorder::{Around, End, Launch, Mark, Start};
+use crate::recording::recorder::{EnclosingRun, End, Launch, Mark, RunStart};
 use crate::recording::{loops, run_end};
 
 /// A run of a cell or block of a session: one of another session is not open.
@@ -55,7 +55,7 @@ impl RunId {
 pub(crate) fn begin(
     py: Python<'_>,
     launch: Launch,
-    ordered: Option<Ordered>,
+    ordered: Option<PendingReadings>,
     selection: &Selection,
     holders: bool,
 ) -> PyResult<Option<RunId>> {
@@ -66,9 +66,9 @@ pub(crate) fn begin(
     let beside = with_session(py, |session| session.recorder.open_beside(strand))?;
     let levels = readings_as_ordered(py, ordered, &selection.devices);
     if holders {
-        held::look_before(py, &levels)?;
+        holder_search::look_before(py, &levels)?;
     }
-    let start = Start {
+    let start = RunStart {
         strand,
         beside,
         levels,
@@ -88,7 +88,7 @@ pub(crate) fn begin(
 pub(crate) fn end(
     py: Python<'_>,
     id: RunId,
-    ending: Ending,
+    ending: RunEnding,
     execution_count: Option<u32>,
     selection: Selection,
 ) -> PyResult<Option<RunIdx>> {
@@ -137,7 +137,7 @@ pub(crate) fn begin_block(
     py: Python<'_>,
     name: &str,
     around: Option<RunId>,
-    source: impl FnOnce() -> Option<Text>,
+    source: impl FnOnce() -> Option<SourceCode>,
 ) -> PyResult<Option<RunId>> {
     if !is_owner() || !records_blocks() {
         return Ok(None);
@@ -155,9 +155,9 @@ pub(crate) fn begin_block(
     let source = if is_inside { None } else { source() };
     let levels = readings(py, &devices);
     if !is_inside && LOOKS_AFTER_BLOCKS.load(Ordering::Relaxed) {
-        held::look_before(py, &levels)?;
+        holder_search::look_before(py, &levels)?;
     }
-    let start = Start {
+    let start = RunStart {
         strand,
         beside,
         levels,
@@ -182,7 +182,7 @@ pub(crate) fn begin_block(
 }
 
 /// Ends a block. One of a session that was reset is forgotten already.
-pub(crate) fn end_block(py: Python<'_>, id: RunId, ending: Ending) -> PyResult<()> {
+pub(crate) fn end_block(py: Python<'_>, id: RunId, ending: RunEnding) -> PyResult<()> {
     if !is_owner() {
         return Ok(());
     }
@@ -210,7 +210,7 @@ pub(crate) fn end_block(py: Python<'_>, id: RunId, ending: Ending) -> PyResult<(
     run_end::tell(py, run);
     // A cell's end has its own look.
     if is_outermost && LOOKS_AFTER_BLOCKS.load(Ordering::Relaxed) {
-        held::look_for_holders(py, run)?;
+        holder_search::look_for_holders(py, run)?;
     }
     Ok(())
 }
@@ -236,10 +236,7 @@ pub(crate) fn mark(py: Python<'_>, mark: Mark<'_>, around: Option<RunId>) -> PyR
 
 pub(super) fn warn_of_thread(py: Python<'_>, sampling: io::Result<()>) {
     if let Err(error) = sampling {
-        guard::log_once(
-            py,
-            &format!("runs have no samples: no thread was started: {error}"),
-        );
+        guard::log_failure(py, "runs have no samples: no thread was started", &error);
     }
 }
 
@@ -281,10 +278,10 @@ impl Session {
     pub(super) fn end(
         &mut self,
         Stopped { run, at, sampled }: Stopped,
-        ending: Ending,
+        ending: RunEnding,
         execution_count: Option<u32>,
         strand: Strand,
-        levels: Vec<(Found, Reading)>,
+        levels: Vec<(SourceDevice, Reading)>,
     ) -> bool {
         self.devices.remove(&run);
         let seen = self.ooms_before.remove(&run).and_then(observer::since);
@@ -332,12 +329,12 @@ impl Session {
         self.is_own(id) && runs.nth(id.run.get()).is_some_and(|it| it.parent.is_none())
     }
 
-    /// What a context says of the run around it.
-    fn around(&self, named: Option<RunId>) -> Around {
+    /// The run around a context.
+    fn around(&self, named: Option<RunId>) -> EnclosingRun {
         match named {
-            None => Around::Unknown,
-            Some(id) if self.is_own(id) => Around::Run(id.run),
-            Some(_) => Around::Nothing,
+            None => EnclosingRun::Unknown,
+            Some(id) if self.is_own(id) => EnclosingRun::Run(id.run),
+            Some(_) => EnclosingRun::Nothing,
         }
     }
 

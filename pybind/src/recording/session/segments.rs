@@ -66,7 +66,7 @@ pub(crate) fn too_many(n: u64) -> String {
     format!("{n} blocks take a while to look at: `%%gpumem --trace` takes that time")
 }
 
-/// `None` where no source tells it.
+/// `None` if no source reports it.
 fn look(py: Python<'_>, label: &str) -> Option<Result<Segments, String>> {
     let found = with_sources(py, |sources| sources.segments(py, label))?;
     found.unwrap_or_else(|error| {

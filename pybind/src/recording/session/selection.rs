@@ -1,4 +1,4 @@
-//! What of the machine a run reads.
+//! Restricts a run to devices and sources.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,10 +8,9 @@ use super::reading::with_sources;
 use crate::base::guard;
 use crate::machine::sampler::Interval;
 
-/// What a run reads, for as long as this lives. No names stand for all that there is.
+/// The devices and sources that a run reads while this lives; empty means all.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
-    /// Labels of devices.
     pub(super) devices: Vec<String>,
     /// How often they are sampled at the most; `None` leaves it to the session.
     pub(super) interval: Option<Interval>,

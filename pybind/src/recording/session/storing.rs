@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use super::{collect_look, is_disabled, is_owner, with_recorder};
 use crate::heap::look;
 use crate::machine::sources::UsedByProcess;
-use crate::recording::child::{self, Place};
-use crate::recording::store::{Archive, Origin, Setting, State};
+use crate::recording::child::{self, ChildFolder};
+use crate::recording::store::{Archive, SessionOrigin, StoreSetting, StoreState};
 
 /// A line waits for its run to be on the disk: no longer than that.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -20,7 +20,11 @@ const PATIENCE: Duration = Duration::from_millis(50);
 const PATIENCE_AT_EXIT: Duration = Duration::from_secs(2);
 
 /// Sets where this session and those after it are kept.
-pub(crate) fn keep_in(py: Python<'_>, setting: Setting, origin: Origin) -> PyResult<()> {
+pub(crate) fn keep_in(
+    py: Python<'_>,
+    setting: StoreSetting,
+    origin: SessionOrigin,
+) -> PyResult<()> {
     if !is_owner() {
         return Ok(());
     }
@@ -35,10 +39,10 @@ pub(super) fn place_children(py: Python<'_>) -> PyResult<()> {
         let sessions = recorder.kept_in().0.folder()?;
         let session = &recorder.recording().header().session;
         let folder = child::folder(&sessions, session);
-        Some(Place::new(session, &folder, recorder.clock()))
+        Some(ChildFolder::new(session, &folder, recorder.clock()))
     })?;
     let place = place.filter(|_| !is_disabled());
-    let words = place.as_ref().and_then(Place::words);
+    let words = place.as_ref().and_then(ChildFolder::to_text);
     child::move_to(place);
     let module = py.import("gpumem._processes")?;
     module.call_method1("place", (child::VARIABLE, words))?;
@@ -84,8 +88,8 @@ fn folder_of_children(py: Python<'_>) -> PyResult<Option<(PathBuf, Nanos)>> {
 /// Has what was recorded until now written at once: a line will be shown.
 pub(crate) fn hurry_store(py: Python<'_>) -> PyResult<()> {
     with_recorder(py, |recorder| {
-        if let Some(handover) = recorder.handover() {
-            handover.hurry();
+        if let Some(queue) = recorder.queue() {
+            queue.hurry();
         }
     })
 }
@@ -93,7 +97,7 @@ pub(crate) fn hurry_store(py: Python<'_>) -> PyResult<()> {
 /// Waits for a moment until what was recorded until now is on the disk: a run whose line was shown
 /// is not lost with the process.
 pub(crate) fn wait_for_store(py: Python<'_>) -> PyResult<()> {
-    let unfinished = with_recorder(py, |recorder| recorder.handover()?.unfinished())?;
+    let unfinished = with_recorder(py, |recorder| recorder.queue()?.unfinished())?;
     if let Some(unfinished) = unfinished {
         py.detach(|| unfinished.wait(PATIENCE));
     }
@@ -102,13 +106,13 @@ pub(crate) fn wait_for_store(py: Python<'_>) -> PyResult<()> {
 
 /// News of the store that the user has not seen yet.
 pub(crate) fn store_trouble(py: Python<'_>) -> PyResult<Option<String>> {
-    with_recorder(py, |recorder| recorder.handover()?.take_trouble())
+    with_recorder(py, |recorder| recorder.queue()?.take_trouble())
 }
 
 /// Where the session is kept, and what is wrong with that; `None` where it is not to be kept, or
 /// nothing has run yet.
-pub(crate) fn store_state(py: Python<'_>) -> PyResult<Option<State>> {
-    with_recorder(py, |recorder| Some(recorder.handover()?.state()))
+pub(crate) fn store_state(py: Python<'_>) -> PyResult<Option<StoreState>> {
+    with_recorder(py, |recorder| Some(recorder.queue()?.state()))
 }
 
 /// What is kept where this session is, or would be if sessions were kept.
@@ -117,17 +121,16 @@ pub(crate) fn archive(py: Python<'_>) -> PyResult<Option<Archive>> {
         let (setting, origin) = recorder.kept_in();
         let own = recorder.recording().header().session.clone();
         Some(Archive {
-            folder: setting.folder().or_else(|| Setting::Usual.folder())?,
+            folder: setting.folder().or_else(|| StoreSetting::Usual.folder())?,
             origin,
             own: Some(own),
-            is_written: setting != Setting::Off,
+            is_written: setting != StoreSetting::Off,
         })
     })
 }
 
 /// The process ends in order.
-#[pyfunction]
-#[pyo3(name = "_close_store")]
+#[pyfunction(name = "_close_store")]
 pub(crate) fn close_store(py: Python<'_>) -> PyResult<()> {
     if !is_owner() {
         child::end();
@@ -136,7 +139,7 @@ pub(crate) fn close_store(py: Python<'_>) -> PyResult<()> {
     collect_look(py, look::patience())?;
     let unfinished = with_recorder(py, |recorder| {
         recorder.finish();
-        recorder.handover()?.end()
+        recorder.queue()?.end()
     })?;
     if let Some(unfinished) = unfinished {
         py.detach(|| unfinished.wait(PATIENCE_AT_EXIT));

@@ -17,7 +17,7 @@ pub(crate) fn traceable(py: Python<'_>, id: RunId) -> PyResult<(Clock, Vec<Sourc
     })
 }
 
-/// What a run's history is held against.
+/// What a run's history is compared with.
 pub(crate) fn run_as_traced(py: Python<'_>, run: RunIdx) -> PyResult<RunAsTraced> {
     with_recorder(py, |recorder| recorder.run_as_traced(run))
 }

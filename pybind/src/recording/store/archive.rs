@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use gpumem_analyzer::{Analysis, analyze};
-use gpumem_jobs::history::{Ending, LastRun, Remains, StoredSession};
+use gpumem_jobs::history::{LastRun, Remains, SessionEnding, StoredSession};
 use gpumem_model::printable::printable;
 use gpumem_model::recording::{Frame, Missing, Recording, Run, Status};
 use gpumem_model::source_text;
@@ -14,10 +14,10 @@ use gpumem_model::units::{Bytes, Nanos};
 use gpumem_report as report;
 use gpumem_wire as wire;
 
-use super::file::{self, Facts, Fault, Stored, facts_of};
-use super::folder::{self, Entry, notebook_hash};
-use super::origin::{BASELINE, KEPT, Origin, with_facts, without_facts};
-use super::remains;
+use super::file::{self, ReadSession, SessionFacts, StoreFault, facts_of};
+use super::folder::{self, SessionFile, notebook_hash};
+use super::origin::{BASELINE, KEPT, SessionOrigin, with_facts, without_facts};
+use super::owner;
 use super::writer::{now_millis, now_nanos};
 use crate::base::files;
 use crate::recording::child;
@@ -32,7 +32,7 @@ const SEARCH: Duration = Duration::from_secs(2);
 /// What is kept in a folder, as seen by one process.
 pub(crate) struct Archive {
     pub(crate) folder: PathBuf,
-    pub(crate) origin: Origin,
+    pub(crate) origin: SessionOrigin,
     /// The session that this process writes: it is not read back.
     pub(crate) own: Option<String>,
     /// This process keeps its sessions there.
@@ -42,17 +42,14 @@ pub(crate) struct Archive {
 /// Why a session or a baseline cannot be opened.
 #[derive(Debug)]
 pub(crate) enum ArchiveError {
-    /// There is none of that name.
     Unknown(String),
     /// The disk or the file fails.
     Failed(String),
 }
 
-/// A session that was opened.
 pub(crate) struct Opened {
     pub(crate) path: PathBuf,
     pub(crate) recording: Recording,
-    /// Where its child processes are kept.
     pub(crate) children: PathBuf,
     pub(crate) session: StoredSession,
     /// What was damaged or cut off.
@@ -60,6 +57,16 @@ pub(crate) struct Opened {
 }
 
 impl Archive {
+    /// What others have written to a folder.
+    pub(crate) fn of_folder(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            origin: SessionOrigin::default(),
+            own: None,
+            is_written: false,
+        }
+    }
+
     /// The newest sessions, and how many more there are.
     pub(crate) fn sessions(&self, n_shown: usize) -> (Vec<StoredSession>, usize) {
         let entries = self.entries();
@@ -81,7 +88,7 @@ impl Archive {
             of_notebook.or(entries.first())
         } else {
             let which = which.to_ascii_lowercase();
-            let named = |entry: &&Entry| !which.is_empty() && entry.id.starts_with(&which);
+            let named = |entry: &&SessionFile| !which.is_empty() && entry.id.starts_with(&which);
             entries.iter().find(named)
         };
         let Some(entry) = entry else {
@@ -93,7 +100,7 @@ impl Archive {
             };
             return Err(ArchiveError::Unknown(words));
         };
-        // Nobody asks here what was found in it.
+        // Its findings are not needed here.
         let opened = self.open_entry(entry, |_| Analysis::default());
         opened.map_err(|fault| failed(&entry.path, &fault))
     }
@@ -121,12 +128,12 @@ impl Archive {
     pub(crate) fn of_file(path: &Path) -> Option<Result<(Opened, Analysis), ArchiveError>> {
         let path = &fs::canonicalize(path).ok()?;
         let header = file::read_header(path);
-        let says_so = |facts: Facts| facts.get(KEPT).is_some_and(|it| it == "session");
+        let says_so = |facts: SessionFacts| facts.get(KEPT).is_some_and(|it| it == "session");
         let is_session = match &header {
             Some(header) => says_so(facts_of(header)),
             // The end of a file says again what it is.
             None => {
-                Entry::from_path(path).is_some()
+                SessionFile::from_path(path).is_some()
                     || file::has_frames(path)
                         && file::read(path, u64::MAX).is_ok_and(|it| says_so(it.facts))
             }
@@ -134,18 +141,13 @@ impl Archive {
         if !is_session {
             return None;
         }
-        let archive = Self {
-            folder: path.parent()?.to_owned(),
-            origin: Origin::default(),
-            own: None,
-            is_written: false,
-        };
+        let archive = Self::of_folder(path.parent()?.to_owned());
         let session = header.map(|header| header.session).unwrap_or_default();
-        let opened = archive.with_analysis(&Entry::named(path, &session));
+        let opened = archive.with_analysis(&SessionFile::named(path, &session));
         Some(opened.map_err(|fault| failed(path, &fault)))
     }
 
-    fn with_analysis(&self, entry: &Entry) -> Result<(Opened, Analysis), Fault> {
+    fn with_analysis(&self, entry: &SessionFile) -> Result<(Opened, Analysis), StoreFault> {
         let mut analysis = Analysis::default();
         let opened = self.open_entry(entry, |recording| {
             analysis = judged(recording);
@@ -181,7 +183,7 @@ impl Archive {
         let path = self.baseline_path(name);
         if fs::symlink_metadata(&path).is_ok() && baseline_name(&path).is_none() {
             let words = "this file is no baseline, and is not replaced".to_owned();
-            return Err(failed(&path, &Fault::Other(words)));
+            return Err(failed(&path, &StoreFault::Other(words)));
         }
         let mut facts = self.origin.facts("baseline");
         facts.insert(BASELINE.to_owned(), name.to_owned());
@@ -223,7 +225,6 @@ impl Archive {
             .map_err(|fault| failed(&path, &fault))
     }
 
-    /// The names of all baselines.
     pub(crate) fn baseline_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.baselines().into_iter().map(|(name, _)| name).collect();
         names.sort();
@@ -231,7 +232,7 @@ impl Archive {
         names
     }
 
-    fn entries(&self) -> Vec<Entry> {
+    fn entries(&self) -> Vec<SessionFile> {
         let mut entries = folder::entries(&self.folder, now_millis());
         let own = self.own.as_deref().unwrap_or_default();
         entries.retain(|entry| own.is_empty() || !own.starts_with(&entry.id));
@@ -243,14 +244,14 @@ impl Archive {
 
     fn open_entry(
         &self,
-        entry: &Entry,
+        entry: &SessionFile,
         judge: impl FnOnce(&Recording) -> Analysis,
-    ) -> Result<Opened, Fault> {
+    ) -> Result<Opened, StoreFault> {
         let mut stored = file::read(&entry.path, u64::MAX)?;
         let analysis = judge(&stored.recording);
         let session = self.session_of(entry, &stored, &analysis);
         let cut = stored.cut.take();
-        let cut = cut.filter(|_| session.ending != Ending::Running);
+        let cut = cut.filter(|_| session.ending != SessionEnding::Running);
         let mut recording = recorded(stored.recording);
         let cut_off = report::cut_off(&session);
         if cut_off.is_some() {
@@ -276,14 +277,19 @@ impl Archive {
         })
     }
 
-    fn session_of(&self, entry: &Entry, stored: &Stored, analysis: &Analysis) -> StoredSession {
+    fn session_of(
+        &self,
+        entry: &SessionFile,
+        stored: &ReadSession,
+        analysis: &Analysis,
+    ) -> StoredSession {
         let (facts, recording) = (&stored.facts, &stored.recording);
         let ended = recording.finish().map(|finish| finish.at);
-        let is_running = ended.is_none() && remains::is_running(&entry.path, facts) == Some(true);
+        let is_running = ended.is_none() && owner::is_running(&entry.path, facts) == Some(true);
         let remains = Remains {
             is_running,
             ended_in_order: ended.is_some(),
-            was_killed: ended.is_none() && !is_running && remains::was_killed(facts),
+            was_killed: ended.is_none() && !is_running && owner::was_killed(facts),
         };
         let last = LastRun::judged(recording, analysis);
         let known_at = last.as_ref().map(|last| last.at);
@@ -300,7 +306,7 @@ impl Archive {
                 .checked_sub(ended_at)
                 .filter(|_| anchor > 0)
                 .map(Nanos::new),
-            ending: Ending::of(&remains, last.as_ref()),
+            ending: SessionEnding::from_remains(&remains, last.as_ref()),
             n_runs: recording
                 .runs()
                 .iter()
@@ -354,26 +360,26 @@ fn recorded(mut recording: Recording) -> Recording {
     recording
 }
 
-fn failed(path: &Path, fault: &Fault) -> ArchiveError {
-    ArchiveError::Failed(format!("{}: {}", path.display(), fault.words()))
+fn failed(path: &Path, fault: &StoreFault) -> ArchiveError {
+    ArchiveError::Failed(format!("{}: {}", path.display(), fault.message()))
 }
 
 fn judged(recording: &Recording) -> Analysis {
     analyze(recording, &recording.header().rules)
 }
 
-fn unreadable(entry: &Entry, fault: &Fault) -> StoredSession {
+fn unreadable(entry: &SessionFile, fault: &StoreFault) -> StoredSession {
     StoredSession {
         id: entry.id.clone(),
         notebook: None,
         host: None,
         age: None,
-        ending: Ending::Lost,
+        ending: SessionEnding::Lost,
         last: None,
         n_runs: 0,
         worst: None,
         baseline: None,
         size: Bytes::new(entry.size()),
-        damage: Some(fault.words()),
+        damage: Some(fault.message()),
     }
 }

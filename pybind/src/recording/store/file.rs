@@ -18,6 +18,7 @@ use gpumem_model::recording::{Header, Recording};
 use gpumem_wire as wire;
 use gpumem_wire::Salvage;
 
+use crate::base::errors::system_message;
 use crate::base::{files, threads};
 use crate::heap::look;
 
@@ -30,11 +31,11 @@ const MAX_COMPACTED: u64 = 128 << 20;
 /// How much of both ends is read where there is no time for more.
 const BEGINNING: u64 = 64 << 10;
 const END: u64 = 256 << 10;
-/// So much of the beginning is compared before each write.
+/// Bytes of the beginning that are compared before each write.
 const N_COMPARED: usize = 64;
 
 /// What is known of a session beside its runs, by name.
-pub(crate) type Facts = BTreeMap<String, String>;
+pub(crate) type SessionFacts = BTreeMap<String, String>;
 
 /// The system's number for a device that fails.
 #[cfg(unix)]
@@ -43,16 +44,14 @@ const BROKEN: i32 = libc::EIO;
 #[cfg(not(unix))]
 const BROKEN: i32 = 1117;
 
-/// Why a file cannot be read or written.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum StoreFault {
     /// No byte fits on the disk.
     Full,
     /// The disk lost what it had taken.
     Broken,
-    /// Somebody deleted it.
     Deleted,
-    /// Somebody else wrote to it, or put another in its place.
+    /// Another process wrote to it or replaced it.
     Changed(&'static str),
     /// It cannot be read as a whole, and why.
     Unreadable(String),
@@ -60,9 +59,8 @@ pub(crate) enum Fault {
     Other(String),
 }
 
-impl Fault {
-    /// One sentence.
-    pub(super) fn words(&self) -> String {
+impl StoreFault {
+    pub(super) fn message(&self) -> String {
         match self {
             Self::Full => "the disk is full".to_owned(),
             Self::Broken => "the disk fails".to_owned(),
@@ -73,18 +71,14 @@ impl Fault {
     }
 }
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for StoreFault {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
             _ if error.raw_os_error() == Some(BROKEN) => Self::Broken,
             // Of a file on another machine.
             io::ErrorKind::StaleNetworkFileHandle => Self::Deleted,
-            _ => {
-                let words = error.to_string();
-                let words = words.split(" (os error").next().unwrap_or_default();
-                Self::Other(words.to_owned())
-            }
+            _ => Self::Other(system_message(&error)),
         }
     }
 }
@@ -171,7 +165,7 @@ const FAILED: u8 = 2;
 
 impl FrameFile {
     /// A new file that begins with these frames, for its owner alone. Nobody sees it without them.
-    pub(crate) fn create(path: &Path, frames: &[u8]) -> Result<Self, Fault> {
+    pub(crate) fn create(path: &Path, frames: &[u8]) -> Result<Self, StoreFault> {
         if fs::symlink_metadata(path).is_ok() {
             return Err(io::Error::from(io::ErrorKind::AlreadyExists).into());
         }
@@ -185,7 +179,7 @@ impl FrameFile {
         Ok(created)
     }
 
-    fn begin(file: File, path: &Path, frames: &[u8]) -> Result<Self, Fault> {
+    fn begin(file: File, path: &Path, frames: &[u8]) -> Result<Self, StoreFault> {
         lock(&file);
         let mut created = Self {
             open: Descriptor::new(file)?,
@@ -213,12 +207,12 @@ impl FrameFile {
     }
 
     /// Writes all of it or nothing.
-    pub(crate) fn append(&mut self, frames: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn append(&mut self, frames: &[u8]) -> Result<(), StoreFault> {
         self.check()?;
         self.write(frames)
     }
 
-    fn write(&mut self, frames: &[u8]) -> Result<(), Fault> {
+    fn write(&mut self, frames: &[u8]) -> Result<(), StoreFault> {
         let mut file: &File = &self.open.file;
         if self.is_torn {
             file.set_len(self.len)?;
@@ -235,28 +229,28 @@ impl FrameFile {
     }
 
     /// The descriptor and the path still lead to this file, and nobody else wrote to it.
-    fn check(&mut self) -> Result<(), Fault> {
+    fn check(&mut self) -> Result<(), StoreFault> {
         if self.open.metadata().is_none() {
             self.reopen();
         }
         let Some(found) = self.open.metadata() else {
-            return Err(Fault::Changed("code in this process closed its file"));
+            return Err(StoreFault::Changed("code in this process closed its file"));
         };
         let named = fs::symlink_metadata(&self.path);
         let is_here = named.as_ref().is_ok_and(|it| self.is_of(it));
         // One that was moved is written where it is now.
         if !is_here && !is_named(&found) {
             return Err(match named {
-                Ok(_) => Fault::Changed("another file was put in the place of its file"),
-                Err(_) => Fault::Deleted,
+                Ok(_) => StoreFault::Changed("another file was put in the place of its file"),
+                Err(_) => StoreFault::Deleted,
             });
         }
         let is_whole = found.len() == self.len || self.is_torn;
         if !is_whole || self.read(0, N_COMPARED as u64)? != self.beginning {
-            return Err(Fault::Changed("another program wrote to its file"));
+            return Err(StoreFault::Changed("another program wrote to its file"));
         }
         if self.sync.load(Ordering::Acquire) == FAILED {
-            return Err(Fault::Changed("the disk did not take all of its file"));
+            return Err(StoreFault::Changed("the disk did not take all of its file"));
         }
         Ok(())
     }
@@ -300,8 +294,8 @@ impl FrameFile {
         self.sync.store(UNDER_WAY, Ordering::Release);
         let state = Arc::clone(&self.sync);
         let started = threads::start_once("gpumem-sync", move || {
-            let synced = open.file.sync_data().map_err(Fault::from);
-            let is_lost = matches!(synced, Err(Fault::Full | Fault::Broken));
+            let synced = open.file.sync_data().map_err(StoreFault::from);
+            let is_lost = matches!(synced, Err(StoreFault::Full | StoreFault::Broken));
             state.store(if is_lost { FAILED } else { IDLE }, Ordering::Release);
         });
         if started.is_err() {
@@ -334,7 +328,7 @@ impl FrameFile {
                 (&*file.file).take(len).read_to_end(&mut bytes)?;
                 let is_it = file.identity == identity && bytes.len() as u64 == len;
                 let sound = sound(&bytes).filter(|(_, is_whole)| is_it && *is_whole);
-                let (recording, _) = sound.ok_or(Fault::Changed("it cannot be read"))?;
+                let (recording, _) = sound.ok_or(StoreFault::Changed("it cannot be read"))?;
                 drop(bytes);
                 let frames = wire::encode(&recording);
                 let folder = path.parent().unwrap_or(Path::new("."));
@@ -355,9 +349,9 @@ impl FrameFile {
     }
 
     /// Puts a compacted file in the place of this one, with what was written to this one since.
-    pub(super) fn replace_by(&mut self, mut compacted: Compacted) -> Result<(), Fault> {
+    pub(super) fn replace_by(&mut self, mut compacted: Compacted) -> Result<(), StoreFault> {
         self.check()?;
-        // One that was moved is somebody else's affair.
+        // A file that was moved is left alone.
         if !self.is_of(&fs::symlink_metadata(&self.path)?) {
             return Ok(());
         }
@@ -392,16 +386,16 @@ impl Drop for Compacted {
 
 /// A [`Compacted`] that is being written.
 pub(super) struct Compacting {
-    ready: mpsc::Receiver<Result<Compacted, Fault>>,
+    ready: mpsc::Receiver<Result<Compacted, StoreFault>>,
 }
 
 impl Compacting {
     /// What came of it; `None` while it is under way.
-    pub(super) fn poll(&self) -> Option<Result<Compacted, Fault>> {
+    pub(super) fn poll(&self) -> Option<Result<Compacted, StoreFault>> {
         match self.ready.try_recv() {
             Ok(compacted) => Some(compacted),
             Err(mpsc::TryRecvError::Empty) => None,
-            Err(mpsc::TryRecvError::Disconnected) => Some(Err(Fault::Other(String::new()))),
+            Err(mpsc::TryRecvError::Disconnected) => Some(Err(StoreFault::Other(String::new()))),
         }
     }
 }
@@ -419,7 +413,7 @@ fn sound(bytes: &[u8]) -> Option<(Recording, bool)> {
 /// Says to other processes that this file is being written. Where there are no locks, its facts say it.
 #[cfg(unix)]
 fn lock(file: &File) {
-    // Somebody may look at that moment whether it is.
+    // Another process may be testing the lock at that moment.
     for _ in 0..10 {
         match file.try_lock() {
             Err(fs::TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
@@ -432,26 +426,25 @@ fn lock(file: &File) {
 #[cfg(not(unix))]
 fn lock(_: &File) {}
 
-/// What a session's file holds.
 #[derive(Debug, Default)]
-pub(crate) struct Stored {
-    pub(super) facts: Facts,
+pub(crate) struct ReadSession {
+    pub(super) facts: SessionFacts,
     pub(crate) recording: Recording,
     /// What is missing, in words.
     pub(super) damage: Option<String>,
-    /// That the last frame is not whole: if nobody writes it any more.
+    /// The damage of an incomplete last frame, if its writer is gone.
     pub(super) cut: Option<String>,
 }
 
 /// Reads a file, also while another process writes it; of a damaged one what is sound. No more than
 /// `max_bytes` are read.
-pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Stored, Fault> {
+pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<ReadSession, StoreFault> {
     let bytes = match files::read_own(path, max_bytes.min(MAX_BYTES)) {
         Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
             let words = format!("a session has at most {} MiB", MAX_BYTES >> 20);
-            return Err(Fault::Unreadable(words));
+            return Err(StoreFault::Unreadable(words));
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Fault::Deleted),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(StoreFault::Deleted),
         bytes => bytes?,
     };
     let salvaged = salvage(&bytes)?;
@@ -461,9 +454,9 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Stored, Fault> {
         } else {
             "the file is damaged: nothing in it can be read".to_owned()
         };
-        return Err(Fault::Unreadable(words));
+        return Err(StoreFault::Unreadable(words));
     }
-    Ok(Stored {
+    Ok(ReadSession {
         facts: facts_of(salvaged.recording.header()),
         damage: salvaged.damage(),
         cut: salvaged.cut(),
@@ -471,15 +464,15 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Stored, Fault> {
     })
 }
 
-fn salvage(bytes: &[u8]) -> Result<Salvage, Fault> {
+fn salvage(bytes: &[u8]) -> Result<Salvage, StoreFault> {
     let began = Instant::now();
     let salvaged = wire::salvage(bytes, &mut || began.elapsed() < MAX_TIME);
-    salvaged.map_err(|error| Fault::Unreadable(error.what.to_string()))
+    salvaged.map_err(|error| StoreFault::Unreadable(error.what.to_string()))
 }
 
 /// What both ends of a session's file say of it: how it began, its last runs and whether it is over. Of a long
 /// one there is no time to read more.
-pub(super) fn read_ends(path: &Path) -> Result<Stored, Fault> {
+pub(super) fn read_ends(path: &Path) -> Result<ReadSession, StoreFault> {
     let mut file = files::open_own(path)?;
     let len = file.metadata()?.len();
     let mut bytes = Vec::new();
@@ -487,10 +480,10 @@ pub(super) fn read_ends(path: &Path) -> Result<Stored, Fault> {
     file.seek(SeekFrom::Start(len.saturating_sub(END).max(BEGINNING)))?;
     file.take(END).read_to_end(&mut bytes)?;
     let recording = salvage(&bytes)?.recording;
-    Ok(Stored {
+    Ok(ReadSession {
         facts: facts_of(recording.header()),
         recording,
-        ..Stored::default()
+        ..ReadSession::default()
     })
 }
 
@@ -515,11 +508,11 @@ pub(crate) fn sound_part(bytes: &[u8]) -> Option<Recording> {
     (salvaged.n_frames > 0).then_some(salvaged.recording)
 }
 
-pub(super) fn facts_of(header: &Header) -> Facts {
+pub(super) fn facts_of(header: &Header) -> SessionFacts {
     header.process.iter().cloned().collect()
 }
 
-/// Whether the writer of a file has locked it; `None` if nobody can tell.
+/// Whether the writer of a file has locked it; `None` if unknown.
 #[cfg(unix)]
 pub(super) fn is_locked(path: &Path) -> Option<bool> {
     let file = files::open_own(path).ok()?;

@@ -15,42 +15,43 @@ use gpumem_model::units::Nanos;
 
 use super::file::{self, facts_of};
 use super::origin::KEPT;
-use super::remains;
+use super::owner;
+use crate::base::errors::system_message;
 use crate::base::files;
-use crate::machine::company::data_dir;
+use crate::machine::processes::data_dir;
 use crate::recording::child;
 
-/// Of the files of sessions.
+/// The file extension of sessions.
 pub(crate) const EXTENSION: &str = "gpumem";
 /// The marker of a folder in which old sessions are deleted.
 pub(crate) const MARKER: &str = ".gpumem-folder";
 const MARKED: &[u8] =
     b"gpumem keeps recordings in this folder and deletes the oldest of them, and nothing else.\n";
-/// No more names are read of a folder.
+/// The most names that are read from a folder.
 const MAX_NAMES: usize = 100_000;
 
-/// Where sessions are kept if nobody says otherwise.
+/// The default folder of sessions.
 pub(super) fn usual() -> Option<PathBuf> {
     Some(data_dir()?.join("gpumem"))
 }
 
 /// The file of a session in its folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct SessionFile {
     pub(super) path: PathBuf,
     /// When it began, in milliseconds since 1970.
     pub(super) started: u64,
     /// The first eight characters of the session's id.
     pub(super) id: String,
-    /// Of its notebook's path.
+    /// A short hash of its notebook's path.
     pub(super) notebook: String,
     /// Counts the files of one session: the first was lost.
     pub(super) nth: u32,
 }
 
-impl Entry {
-    /// `1795404830123-3f9a1c2b-91ac02de.gpumem`: the notebook can be told without opening the file.
-    /// `…-91ac02de-2.gpumem` if the first was lost.
+impl SessionFile {
+    /// `1795404830123-3f9a1c2b-91ac02de.gpumem`: the name identifies the notebook.
+    /// `…-91ac02de-2.gpumem` if the first file was lost.
     pub(super) fn new(
         folder: &Path,
         started: Nanos,
@@ -70,7 +71,7 @@ impl Entry {
         }
     }
 
-    /// Of a session whose file may have been renamed.
+    /// The name of a session whose file may have been renamed.
     pub(super) fn named(path: &Path, session: &str) -> Self {
         Self::from_path(path).unwrap_or_else(|| Self {
             path: path.to_owned(),
@@ -108,7 +109,7 @@ impl Entry {
         fs::symlink_metadata(&self.path).map_or(0, |found| found.len())
     }
 
-    /// A session of this user, as far as its file tells.
+    /// Whether the file belongs to a session of this user.
     pub(super) fn is_own(&self) -> bool {
         is_own_file(&self.path, |header| {
             let mut facts = header.process.iter();
@@ -165,9 +166,9 @@ pub(super) fn notebook_hash(notebook: Option<&str>) -> String {
 
 /// The sessions in a folder, the newest first; none where there is no such folder. Those that began
 /// after `now` (milliseconds since 1970) come last: the clock was wrong then, or is now.
-pub(super) fn entries(folder: &Path, now: u64) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = names(folder)
-        .filter_map(|path| Entry::from_path(&path))
+pub(super) fn entries(folder: &Path, now: u64) -> Vec<SessionFile> {
+    let mut entries: Vec<SessionFile> = names(folder)
+        .filter_map(|path| SessionFile::from_path(&path))
         .collect();
     entries.sort_by_key(|it| {
         let latest = Reverse((it.started, it.nth));
@@ -216,8 +217,7 @@ pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(folder).map_err(|error| {
-            let words = error.to_string();
-            let words = words.split(" (os error").next().unwrap_or_default();
+            let words = system_message(&error);
             let message = format!("the folder {} cannot be made: {words}", folder.display());
             io::Error::new(error.kind(), message)
         })?;
@@ -266,8 +266,7 @@ pub(crate) fn delete_empty(folder: &Path) {
 pub(crate) fn delete_unfinished(folder: &Path) {
     for path in names(folder) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_gone =
-            |header: &Header| remains::is_running(&path, &facts_of(header)) == Some(false);
+        let is_gone = |header: &Header| owner::is_running(&path, &facts_of(header)) == Some(false);
         if files::is_unfinished(&name) && is_own_file(&path, is_gone) {
             drop(fs::remove_file(path));
         }

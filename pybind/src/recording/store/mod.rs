@@ -1,6 +1,6 @@
 //! Sessions on the disk: one file for each, to which frames are appended as the session goes.
 //!
-//! `handover` takes frames from the cell's thread, `writer` is the thread that writes them into a `file` of the
+//! `queue` takes frames from the cell's thread, `writer` is the thread that writes them into a `file` of the
 //! `folder`, `archive` reads what is kept. A failure of the disk is said once, and the session is recorded on in
 //! memory. Child processes write files of the same kind (`crate::recording::child`).
 
@@ -8,9 +8,9 @@ mod archive;
 mod batch;
 mod file;
 mod folder;
-mod handover;
 mod origin;
-mod remains;
+mod owner;
+mod queue;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -19,39 +19,37 @@ use std::sync::Arc;
 use gpumem_model::recording::Recording;
 
 pub(crate) use archive::{Archive, ArchiveError, Opened};
-pub(crate) use file::{Fault, FrameFile, has_frames, read, sound_part};
+pub(crate) use file::{FrameFile, StoreFault, has_frames, read, sound_part};
 pub(crate) use folder::{
     EXTENSION, MARKER, create_folder, delete_empty, delete_unfinished, hex, is_marked,
     is_of_this_user, is_own_file, names, short_id,
 };
-#[cfg(feature = "testing")]
-pub(crate) use handover::store_nanos;
-pub(crate) use handover::{Handover, State};
-pub(crate) use origin::{KEPT, Origin};
-pub(crate) use remains::{
+pub(crate) use origin::{KEPT, SessionOrigin};
+pub(crate) use owner::{
     facts as process_facts, is_running as is_process_running, was_killed as process_was_killed,
 };
+#[cfg(feature = "testing")]
+pub(crate) use queue::store_nanos;
+pub(crate) use queue::{FrameQueue, StoreState};
 
 use crate::base::clock::Clock;
 use crate::base::threads;
 use crate::recording::child;
-use handover::Shared;
+use queue::StoreShared;
 pub(crate) use writer::delete_sessions;
 use writer::{Plan, Writer};
 
 /// Where sessions are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Setting {
-    /// Nowhere.
+pub(crate) enum StoreSetting {
     #[default]
     Off,
     /// In Jupyter's data folder.
     Usual,
-    /// In this folder.
     Folder(PathBuf),
 }
 
-impl Setting {
+impl StoreSetting {
     /// The folder; `None` where nothing is kept, and where the system knows no home.
     pub(crate) fn folder(&self) -> Option<PathBuf> {
         match self {
@@ -64,16 +62,16 @@ impl Setting {
 
 /// The name is exactly that of a session's file.
 pub(crate) fn is_session_name(path: &Path) -> bool {
-    folder::Entry::from_path(path).is_some()
+    folder::SessionFile::from_path(path).is_some()
 }
 
 /// Begins to keep a session, of which there may be something already.
 pub(crate) fn begin(
-    setting: &Setting,
-    origin: &Origin,
+    setting: &StoreSetting,
+    origin: &SessionOrigin,
     recording: &Recording,
     clock: Clock,
-) -> Option<Handover> {
+) -> Option<FrameQueue> {
     let plan = Plan {
         folder: setting.folder()?,
         origin: origin.clone(),
@@ -85,7 +83,7 @@ pub(crate) fn begin(
         },
     };
     child::watch(&child::folder(&plan.folder, &plan.session), clock);
-    let shared = Arc::<Shared>::default();
+    let shared = Arc::<StoreShared>::default();
     let mut writer = Writer::new(Arc::clone(&shared), plan);
     let woken = Arc::clone(&shared);
     let wake = move || woken.wake_up();
@@ -96,9 +94,9 @@ pub(crate) fn begin(
         ));
         shared.note_end();
     }
-    let handover = Handover::new(shared);
+    let queue = FrameQueue::new(shared);
     for frame in recording.frames() {
-        handover.note(&frame);
+        queue.note(&frame);
     }
-    Some(handover)
+    Some(queue)
 }

@@ -1,10 +1,10 @@
 //! Where a session comes from: its notebook, its kernel, its process.
 
-use gpumem_jobs::company::kernel_id;
+use gpumem_jobs::gpu_processes::kernel_id;
 use gpumem_model::recording::Header;
 
-use super::file::Facts;
-use super::remains;
+use super::file::SessionFacts;
+use super::owner;
 
 /// The fact that says what a file of gpumem's own is: `session`, `baseline` or `process`.
 pub(crate) const KEPT: &str = "kept";
@@ -25,19 +25,18 @@ const ONLY_KEPT: [&str; 10] = [
     "n_kills",
 ];
 
-/// Whose sessions a process writes.
+/// The origin of the sessions that a process writes: notebook, machine and command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Origin {
-    /// The notebook's path, where the frontend tells it.
+pub(crate) struct SessionOrigin {
+    /// The notebook's path, if the frontend provides it.
     pub(crate) notebook: Option<String>,
-    /// The machine's name.
     pub(crate) machine: Option<String>,
     /// Jupyter's id of the kernel; it stays when the kernel is restarted.
     pub(crate) kernel: Option<String>,
 }
 
-impl Origin {
-    /// Of a process that was started by this command.
+impl SessionOrigin {
+    /// The origin of a process that was started by `command`.
     pub(crate) fn new(
         notebook: Option<String>,
         machine: Option<String>,
@@ -52,7 +51,7 @@ impl Origin {
     }
 
     /// What the header of a file says beside what is recorded.
-    pub(super) fn facts(&self, kept: &str) -> Facts {
+    pub(super) fn facts(&self, kept: &str) -> SessionFacts {
         let known = [
             (KEPT, Some(kept.to_owned())),
             ("notebook", self.notebook.clone()),
@@ -61,11 +60,11 @@ impl Origin {
         ];
         let known = known.into_iter();
         let known = known.filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        known.chain(remains::facts()).collect()
+        known.chain(owner::facts()).collect()
     }
 
     /// A session with these facts is of the same notebook, or else of the same kernel.
-    pub(super) fn is_of(&self, facts: &Facts) -> bool {
+    pub(super) fn is_of(&self, facts: &SessionFacts) -> bool {
         let same = |own: &Option<String>, name: &str| own.as_ref() == facts.get(name);
         if self.notebook.is_some() || facts.contains_key("notebook") {
             return same(&self.notebook, "notebook");
@@ -75,7 +74,7 @@ impl Origin {
 }
 
 /// The header of a recording with these facts in it.
-pub(super) fn with_facts(header: &Header, facts: &Facts) -> Header {
+pub(super) fn with_facts(header: &Header, facts: &SessionFacts) -> Header {
     let mut header = header.clone();
     header.process.retain(|(name, _)| !facts.contains_key(name));
     header.process.extend(facts.clone());

@@ -7,24 +7,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use gpumem_jobs::history::{Kept, to_prune};
+use gpumem_jobs::history::{PrunableFile, to_prune};
 use gpumem_model::recording::{
-    Device, DeviceIdx, Finish, Frame, Header, Run, RunIdx, Sample, Samples, Series,
+    Device, DeviceIdx, Finish, Frame, Header, Run, RunIdx, Sample, Series,
 };
 use gpumem_model::units::{Bytes, Nanos};
 use gpumem_wire as wire;
 
 use super::batch::coalesced;
-use super::file::{self, Compacting, Facts, Fault, FrameFile};
-use super::folder::{self, Entry};
-use super::handover::{PAUSE, Shared, Taken, Watched};
-use super::origin::{Origin, with_facts};
-use super::remains;
+use super::file::{self, Compacting, FrameFile, SessionFacts, StoreFault};
+use super::folder::{self, SessionFile};
+use super::origin::{SessionOrigin, with_facts};
+use super::owner;
+use super::queue::{Batch, PAUSE, StoreShared, WatchedRun};
 use crate::base::clock::Clock;
 use crate::base::threads::{self, Progress};
 use crate::recording::child;
 use crate::recording::oom::observer;
-use crate::recording::recorder::{Names, out_of_memory};
+use crate::recording::recorder::{OomContext, out_of_memory};
 
 /// The longest time until an open run is on the disk.
 const BEAT: Duration = Duration::from_millis(500);
@@ -47,18 +47,17 @@ const MAX_FILES: u32 = 9;
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) folder: PathBuf,
-    pub(super) origin: Origin,
+    pub(super) origin: SessionOrigin,
     pub(super) session: String,
     pub(super) clock: Clock,
     /// It is one rank of a job, of which another may be on a machine that this one cannot look at.
     pub(super) is_rank: bool,
 }
 
-/// The thread's own.
 pub(super) struct Writer {
-    shared: Arc<Shared>,
+    shared: Arc<StoreShared>,
     plan: Plan,
-    facts: Facts,
+    facts: SessionFacts,
     file: Option<FrameFile>,
     header: Header,
     /// Frames that are not in the file yet.
@@ -69,21 +68,19 @@ pub(super) struct Writer {
     /// The file is compacted when it is that long.
     compacts_at: u64,
     devices: Vec<Device>,
-    watched: Option<Watching>,
+    watched: Option<OpenRunSamples>,
     n_handed: u64,
     retry: Retry,
     active: Instant,
 }
 
-/// A run under way.
-struct Watching {
-    watched: Watched,
+struct OpenRunSamples {
+    watched: WatchedRun,
     run: Option<Run>,
     /// The samples of it that are on their way to the disk.
     known: Vec<(DeviceIdx, Vec<Sample>)>,
 }
 
-/// When to try again.
 #[derive(Default)]
 struct Retry {
     pause: Option<(Instant, Duration)>,
@@ -92,7 +89,7 @@ struct Retry {
 }
 
 impl Writer {
-    pub(super) fn new(shared: Arc<Shared>, plan: Plan) -> Self {
+    pub(super) fn new(shared: Arc<StoreShared>, plan: Plan) -> Self {
         Self {
             shared,
             facts: plan.origin.facts("session"),
@@ -111,7 +108,6 @@ impl Writer {
         }
     }
 
-    /// The thread's life.
     pub(super) fn run(&mut self) -> Progress {
         loop {
             let taken = self.shared.take(self.patience());
@@ -153,14 +149,14 @@ impl Writer {
         }
     }
 
-    fn receive(&mut self, taken: Taken) {
+    fn receive(&mut self, taken: Batch) {
         self.n_handed = taken.n_handed;
         self.lacks_frames |= taken.lacks_frames;
         if !taken.frames.is_empty() {
             self.active = Instant::now();
         }
         if let Some(watched) = taken.watched {
-            self.watched = Some(Watching {
+            self.watched = Some(OpenRunSamples {
                 watched,
                 run: None,
                 known: Vec::new(),
@@ -184,7 +180,7 @@ impl Writer {
                 }
             }
             Frame::Run(run) => {
-                let is_watched = |it: &mut Watching| it.watched.run == run.idx;
+                let is_watched = |it: &mut OpenRunSamples| it.watched.run == run.idx;
                 if run.ended.is_some() {
                     self.watched.take_if(is_watched);
                 } else if let Some(watching) =
@@ -245,7 +241,7 @@ impl Writer {
         }
         if let Some(report) = observer::since(watching.watched.ooms) {
             watching.watched.ooms = observer::mark();
-            let names = Names {
+            let names = OomContext {
                 devices: &self.devices,
                 keeps_names: watching.watched.keeps_names,
             };
@@ -275,23 +271,23 @@ impl Writer {
                 }
             }
             Err(fault) => {
-                if matches!(fault, Fault::Deleted) {
+                if matches!(fault, StoreFault::Deleted) {
                     self.unwritten = Vec::new();
                     self.retry.is_given_up = true;
                 }
                 self.retry.put_off();
-                let words = format!("this session is not kept: {}", fault.words());
+                let words = format!("this session is not kept: {}", fault.message());
                 self.shared.note_trouble(&words);
             }
         }
     }
 
-    fn write(&mut self) -> Result<String, Fault> {
+    fn write(&mut self) -> Result<String, StoreFault> {
         let appended = match &mut self.file {
             Some(file) => file.append(&self.unwritten),
             None => self.begin(),
         };
-        if let Err(Fault::Changed(words)) = appended {
+        if let Err(StoreFault::Changed(words)) = appended {
             self.begin_again(words)?;
         } else {
             appended?;
@@ -303,7 +299,7 @@ impl Writer {
     }
 
     /// Creates the session's file; older ones make room.
-    fn begin(&mut self) -> Result<(), Fault> {
+    fn begin(&mut self) -> Result<(), StoreFault> {
         let plan = &self.plan;
         folder::create_folder(&plan.folder)?;
         if !wire::decode_header(&self.unwritten).is_some_and(|it| it == self.header) {
@@ -312,7 +308,7 @@ impl Writer {
             self.unwritten.splice(0..0, header);
         }
         for nth in 1..=MAX_FILES {
-            let entry = Entry::new(
+            let entry = SessionFile::new(
                 &plan.folder,
                 plan.clock.wall_anchor(),
                 &plan.session,
@@ -330,11 +326,11 @@ impl Writer {
             }
             return Ok(());
         }
-        Err(Fault::Changed("its file was changed again and again"))
+        Err(StoreFault::Changed("its file was changed again and again"))
     }
 
-    /// Goes on in a new file with what is sound of the one that somebody else wrote to.
-    fn begin_again(&mut self, words: &str) -> Result<(), Fault> {
+    /// Continues in a new file with the sound part of a file that another process wrote to.
+    fn begin_again(&mut self, words: &str) -> Result<(), StoreFault> {
         self.compacting = None;
         if let Some(file) = self.file.take() {
             let (sound, is_whole) = file.sound().unwrap_or_default();
@@ -373,7 +369,7 @@ impl Writer {
     }
 }
 
-impl Watching {
+impl OpenRunSamples {
     /// The points that are new, or all from the first that has changed.
     fn news(&mut self, device: DeviceIdx, points: Vec<Sample>) -> Option<Frame> {
         let position = self.known.iter().position(|(idx, _)| *idx == device);
@@ -387,14 +383,7 @@ impl Watching {
         let run: RunIdx = self.watched.run;
         let news: Vec<Sample> = points[n_same..].to_vec();
         *known = points;
-        (!news.is_empty()).then(|| {
-            Frame::Samples(Samples {
-                run,
-                device,
-                series: Series::Sampled,
-                points: news.into(),
-            })
-        })
+        (!news.is_empty()).then(|| Frame::samples(run, device, Series::Sampled, news))
     }
 }
 
@@ -411,17 +400,17 @@ impl Retry {
 }
 
 /// Deletes the sessions that are too many. Baselines lie in a folder of their own.
-fn prune(plan: &Plan, own: &Entry) {
+fn prune(plan: &Plan, own: &SessionFile) {
     if !folder::is_marked(&plan.folder) {
         return;
     }
     let mut entries = folder::entries(&plan.folder, now_millis());
     entries.retain(|entry| entry.path == own.path || entry.is_own());
-    let size = |entry: &Entry| Kept {
+    let size = |entry: &SessionFile| PrunableFile {
         size: Bytes::new(entry.size()),
         is_in_use: entry.path == own.path,
     };
-    let mut kept: Vec<Kept> = entries.iter().map(size).collect();
+    let mut kept: Vec<PrunableFile> = entries.iter().map(size).collect();
     // Only those that would go are read.
     for idx in to_prune(&kept) {
         kept[idx].is_in_use |= is_in_use(&entries[idx]);
@@ -457,19 +446,18 @@ fn delete_left_over(folder: &Path) {
     folder::delete_unfinished(folder);
 }
 
-fn is_in_use(entry: &Entry) -> bool {
+fn is_in_use(entry: &SessionFile) -> bool {
     file::read_ends(&entry.path).is_ok_and(|stored| {
         let has_ended = stored.recording.finish().is_some();
-        !has_ended && remains::is_running(&entry.path, &stored.facts) != Some(false)
+        !has_ended && owner::is_running(&entry.path, &stored.facts) != Some(false)
     })
 }
 
-/// Of the wall's clock, since 1970.
+/// Milliseconds since 1970 on the wall clock.
 pub(super) fn now_millis() -> u64 {
     now_nanos() / Nanos::millis(1).get()
 }
 
-/// Of the wall's clock, since 1970.
 pub(super) fn now_nanos() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     u64::try_from(since.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX)

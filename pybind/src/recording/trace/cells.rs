@@ -9,21 +9,21 @@ use pyo3::prelude::*;
 use crate::base::text::Text;
 
 /// Where the code of a file stands, and by how many lines the text as typed is longer above it.
-type Place = (FrameOrigin, u32);
+type CodeOrigin = (FrameOrigin, u32);
 
 /// The cells that the shell has compiled, by the names of their files.
-pub(crate) struct Cells<'py> {
-    /// `None` where the shell's compiler does not tell, as that of IPython 7.
+pub(crate) struct CompiledCells<'py> {
+    /// `None` if the shell's compiler does not report it, as in IPython 7.
     format_code_name: Option<Bound<'py, PyAny>>,
-    /// The file of this cell's code, by the rule of a compiler that does not tell.
+    /// The file of this cell's code, computed by the rule of a compiler that does not report it.
     own_file: Option<String>,
     lines: Option<Bound<'py, PyAny>>,
     own_number: u32,
     n_lines: usize,
-    known: HashMap<String, Place>,
+    known: HashMap<String, CodeOrigin>,
 }
 
-impl<'py> Cells<'py> {
+impl<'py> CompiledCells<'py> {
     /// The cells of `shell` at the end of a run of `source` under Jupyter's number, where it has one.
     pub(crate) fn new(
         shell: &Bound<'py, PyAny>,
@@ -68,7 +68,7 @@ impl<'py> Cells<'py> {
         Ok(())
     }
 
-    fn find(&self, file: &str) -> PyResult<Place> {
+    fn find(&self, file: &str) -> PyResult<CodeOrigin> {
         let elsewhere = (FrameOrigin::File, 0);
         let number = if let Some(format_code_name) = &self.format_code_name {
             // ("Cell", "In[12]"), or nothing.

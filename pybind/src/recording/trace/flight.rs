@@ -3,12 +3,13 @@
 //! What torch did last is in every snapshot that is taken meanwhile. A history that the user has begun
 //! is left alone, and ours makes room for one.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::torch::RECORDS;
+use crate::base::locks::lock;
 use crate::base::modules::imported;
 
 /// What an event may take of memory, in bytes. Measured with torch 2.15 and 2.8: an allocation that is not
@@ -19,30 +20,29 @@ const EVENT_BYTES: u64 = 2048;
 /// torch keeps no fewer.
 const FEWEST_EVENTS: u64 = 100;
 
-static STATE: Mutex<State> = Mutex::new(State {
+static STATE: Mutex<RecorderState> = Mutex::new(RecorderState {
     n_bytes: 0,
     on: None,
 });
 
-struct State {
+struct RecorderState {
     /// What the user allows the history to take, in bytes; 0 for none.
     n_bytes: u64,
-    /// Ours is being recorded, and this notes whether somebody else begins or ends one.
+    /// gpumem's history is recorded, and this notes whether other code begins or ends one.
     on: Option<Py<PyAny>>,
 }
 
 /// What `GpuMem.flight_recorder` says now, in bytes.
-#[pyfunction]
-#[pyo3(name = "_flight_recorder")]
+#[pyfunction(name = "_flight_recorder")]
 pub(crate) fn flight_recorder(py: Python<'_>, n_bytes: u64) -> PyResult<()> {
-    let has_changed = std::mem::replace(&mut state().n_bytes, n_bytes) != n_bytes;
-    // It begins anew, with another size, when the next cell is recorded.
+    let has_changed = std::mem::replace(&mut lock(&STATE).n_bytes, n_bytes) != n_bytes;
+    // It restarts with another size when the next cell is recorded.
     if has_changed { end(py) } else { Ok(()) }
 }
 
 /// A recorded cell of this source begins.
 pub(crate) fn begin(py: Python<'_>, source: &str) -> PyResult<()> {
-    let n_bytes = state().n_bytes;
+    let n_bytes = lock(&STATE).n_bytes;
     if n_bytes == 0 {
         return Ok(());
     }
@@ -50,32 +50,32 @@ pub(crate) fn begin(py: Python<'_>, source: &str) -> PyResult<()> {
     if source.contains(RECORDS) {
         return end(py);
     }
-    let Some(history) = History::of_imported(py)? else {
+    let Some(history) = CudaHistory::of_imported(py)? else {
         return Ok(());
     };
     if history.is_enabled()? {
         return Ok(());
     }
-    // Somebody has stopped ours, or there was none.
+    // Other code has stopped gpumem's history, or there was none.
     end(py)?;
     history.start(n_bytes / EVENT_BYTES)?;
     match history.watch() {
         Ok(watch) => {
-            state().on = Some(watch);
+            lock(&STATE).on = Some(watch);
             Ok(())
         }
         Err(error) => history.stop().and(Err(error)),
     }
 }
 
-/// Stops ours, and nobody else's.
+/// Stops gpumem's history, not the user's.
 pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
-    let Some(watch) = state().on.take() else {
+    let Some(watch) = lock(&STATE).on.take() else {
         return Ok(());
     };
     watch.call_method0(py, "end")?;
     let is_ours = !watch.getattr(py, "was_called")?.is_truthy(py)?;
-    match History::of_imported(py)? {
+    match CudaHistory::of_imported(py)? {
         Some(history) if is_ours && history.is_enabled()? => history.stop(),
         _ => Ok(()),
     }
@@ -84,7 +84,7 @@ pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
 /// The function of torch 2.15 and later that tells where memory at an address was allocated, while somebody records
 /// a history. Whoever asks a torch that has not started CUDA ends the process.
 pub(crate) fn allocation_traceback(py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
-    match History::of_imported(py)? {
+    match CudaHistory::of_imported(py)? {
         Some(history) if history.is_enabled()? => {
             let memory = history.torch.getattr("cuda")?.getattr("memory")?;
             memory.getattr_opt("_allocation_traceback")
@@ -94,12 +94,12 @@ pub(crate) fn allocation_traceback(py: Python<'_>) -> PyResult<Option<Bound<'_, 
 }
 
 /// The history of torch's CUDA allocator.
-struct History<'py> {
+struct CudaHistory<'py> {
     torch: Bound<'py, PyAny>,
 }
 
-impl<'py> History<'py> {
-    /// `None` unless torch has started CUDA and says whether somebody records.
+impl<'py> CudaHistory<'py> {
+    /// `None` unless torch has started CUDA and reports whether a history is recorded.
     fn of_imported(py: Python<'py>) -> PyResult<Option<Self>> {
         let Some(torch) = imported(py, "torch")? else {
             return Ok(None);
@@ -137,7 +137,7 @@ impl<'py> History<'py> {
             .map(drop)
     }
 
-    /// What notes that somebody else begins or ends a history.
+    /// The function that notes when other code begins or ends a history.
     fn watch(&self) -> PyResult<Py<PyAny>> {
         let py = self.torch.py();
         let memory = self.torch.getattr("cuda")?.getattr("memory")?;
@@ -151,8 +151,4 @@ impl<'py> History<'py> {
             .call_method1(RECORDS, (self.torch.py().None(),))
             .map(drop)
     }
-}
-
-fn state() -> MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
 //! `%%gpumem --trace`: the allocator's own history of one run.
 //!
 //! Of torch's CUDA allocator and of the simulated device. Host memory has no such
-//! history. Whoever records torch's history already keeps on doing so, and theirs is
-//! read; otherwise it is recorded for the run, and not after it.
+//! history. If the user already records torch's history, gpumem reads it and leaves it on;
+//! otherwise gpumem records it during the run.
 
 mod cells;
 pub(crate) mod flight;
@@ -20,10 +20,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::base::clock::Clock;
-use crate::machine::sim::{Device, begin_traces};
+use crate::machine::sim::{SimDevice, begin_traces};
 use crate::recording::recorder::Traced;
 use crate::recording::session::{self, RunId};
-pub(crate) use cells::Cells;
+pub(crate) use cells::CompiledCells;
 pub(crate) use flight::allocation_traceback;
 use torch::TorchTrace;
 
@@ -35,12 +35,12 @@ const TAKEN: &str = "not traced: another cell is being traced";
 /// A run is traced: an allocator keeps one history.
 static IS_TRACED: AtomicBool = AtomicBool::new(false);
 
-/// What of the machine keeps a history of the open run.
+/// The allocator history of the open run.
 pub(crate) struct Tracing {
     /// `None` while another run is traced.
-    turn: Option<Turn>,
+    turn: Option<TraceTurn>,
     clock: Clock,
-    sim: Vec<Arc<Device>>,
+    sim: Vec<Arc<SimDevice>>,
     torch: Option<TorchTrace>,
     /// Where torch's own snapshot goes, for its viewer.
     file: Option<Py<PyString>>,
@@ -57,16 +57,16 @@ pub(crate) struct Traceable<'a, 'py> {
 }
 
 /// The one run that is traced, for as long as this lives.
-struct Turn;
+struct TraceTurn;
 
-impl Turn {
+impl TraceTurn {
     fn take() -> Option<Self> {
         let is_free = !IS_TRACED.swap(true, Ordering::Relaxed);
         is_free.then_some(Self)
     }
 }
 
-impl Drop for Turn {
+impl Drop for TraceTurn {
     fn drop(&mut self) {
         IS_TRACED.store(false, Ordering::Relaxed);
     }
@@ -82,7 +82,7 @@ impl Tracing {
     ) -> PyResult<Self> {
         let (clock, sources) = session::traceable(py, run)?;
         let mut tracing = Self {
-            turn: Turn::take(),
+            turn: TraceTurn::take(),
             clock,
             sim: Vec::new(),
             torch: None,
@@ -120,7 +120,7 @@ impl Tracing {
     ) -> PyResult<Vec<String>> {
         let mut traced = Vec::new();
         let mut annotations: Vec<Annotation> = Vec::new();
-        let ended = |device: &Arc<Device>| {
+        let ended = |device: &Arc<SimDevice>| {
             Some(Traced {
                 device: device.label().to_owned(),
                 source: Source::Sim,
@@ -157,7 +157,7 @@ impl Tracing {
             }
             annotations = ended.annotations(py, run.span)?;
         }
-        let mut cells = Cells::new(of.shell, run.execution_count, of.source)?;
+        let mut cells = CompiledCells::new(of.shell, run.execution_count, of.source)?;
         for traced in &mut traced {
             // Classes are found by the lines as compiled.
             modules::name(py, &mut traced.history.frames)?;

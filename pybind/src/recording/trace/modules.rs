@@ -40,8 +40,8 @@ pub(super) fn name(py: Python<'_>, frames: &mut [StackFrame]) -> PyResult<()> {
     Ok(())
 }
 
-/// What defines a `forward` in these files, of all that derives from `torch.nn.Module`. Classes
-/// are asked past their metaclasses, which may be the user's.
+/// The subclasses of `torch.nn.Module` that define a `forward` in these files. Classes are read
+/// past their metaclasses, which may run the user's code.
 fn forwards(py: Python<'_>, files: &HashSet<&str>) -> PyResult<HashMap<String, Vec<Forward>>> {
     let mut forwards: HashMap<String, Vec<Forward>> = HashMap::new();
     let Some(root) = module_class(py)? else {

@@ -1,10 +1,11 @@
 //! A file for torch's own viewer.
 
-use gpumem_model::trace::{Action, Event, History};
+use gpumem_model::trace::{Action, AllocatorEvent, History, StackFrame};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::base::clock::Clock;
+use crate::base::dict;
 use crate::base::files::write_file;
 
 /// Pickles a snapshot as torch does; what was done, in words.
@@ -31,26 +32,21 @@ pub(super) fn as_torch_would<'py, 'a>(
         add_segments(&segments, device, history)?;
         traces.append(trace(py, history, clock)?)?;
     }
-    let snapshot = PyDict::new(py);
-    snapshot.set_item("segments", segments)?;
-    snapshot.set_item("device_traces", traces)?;
-    snapshot.set_item("allocator_settings", PyDict::new(py))?;
-    snapshot.set_item("external_annotations", PyList::empty(py))?;
+    let snapshot = dict!(py, {
+        "segments": segments,
+        "device_traces": traces,
+        "allocator_settings": PyDict::new(py),
+        "external_annotations": PyList::empty(py),
+    });
     Ok(snapshot.into_any())
 }
 
 fn trace<'py>(py: Python<'py>, history: &History, clock: Clock) -> PyResult<Bound<'py, PyList>> {
-    let frames: Vec<Bound<'py, PyDict>> = history
-        .frames
-        .iter()
-        .map(|frame| {
-            let dict = PyDict::new(py);
-            dict.set_item("name", &frame.name)?;
-            dict.set_item("filename", &frame.file)?;
-            dict.set_item("line", frame.line)?;
-            Ok(dict)
-        })
-        .collect::<PyResult<_>>()?;
+    let frame = |frame: &StackFrame| {
+        Ok(dict!(py, { "name": &frame.name, "filename": &frame.file, "line": frame.line }))
+    };
+    let frames = history.frames.iter().map(frame);
+    let frames: Vec<Bound<'py, PyDict>> = frames.collect::<PyResult<_>>()?;
     let mut stacks: Vec<Bound<'py, PyList>> = Vec::with_capacity(history.stacks.len());
     for stack in &history.stacks {
         let of_stack = stack.iter().filter_map(|idx| frames.get(*idx as usize));
@@ -71,10 +67,9 @@ fn trace<'py>(py: Python<'py>, history: &History, clock: Clock) -> PyResult<Boun
 
 fn event_as_torch_would<'py>(
     py: Python<'py>,
-    event: &Event,
+    event: &AllocatorEvent,
     clock: Clock,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
     let action = match event.action {
         Action::Alloc => "alloc",
         Action::FreeRequested => "free_requested",
@@ -83,12 +78,12 @@ fn event_as_torch_would<'py>(
         Action::SegmentFree => "segment_free",
         Action::OutOfMemory => "oom",
     };
-    dict.set_item("action", action)?;
     let address = if event.action == Action::OutOfMemory {
         "device_free"
     } else {
         "addr"
     };
+    let dict = dict!(py, { "action": action });
     dict.set_item(address, event.address)?;
     dict.set_item("size", event.size.get())?;
     dict.set_item("stream", 0)?;
@@ -104,30 +99,27 @@ fn add_segments(segments: &Bound<'_, PyList>, device: usize, history: &History) 
     blocks.sort();
     for (address, size) in blocks {
         let size = size.get();
-        let block = PyDict::new(py);
-        block.set_item("address", address)?;
-        block.set_item("size", size)?;
-        block.set_item("requested_size", size)?;
-        block.set_item("state", "active_allocated")?;
-        block.set_item("frames", PyList::empty(py))?;
-        let segment = PyDict::new(py);
-        segment.set_item("device", device)?;
-        segment.set_item("address", address)?;
-        for key in [
-            "total_size",
-            "allocated_size",
-            "active_size",
-            "requested_size",
-        ] {
-            segment.set_item(key, size)?;
-        }
-        segment.set_item("stream", 0)?;
-        segment.set_item("segment_type", "large")?;
-        segment.set_item("segment_pool_id", (0, 0))?;
-        segment.set_item("is_expandable", false)?;
-        segment.set_item("frames", PyList::empty(py))?;
-        segment.set_item("blocks", PyList::new(py, [block])?)?;
-        segments.append(segment)?;
+        let block = dict!(py, {
+            "address": address,
+            "size": size,
+            "requested_size": size,
+            "state": "active_allocated",
+            "frames": PyList::empty(py),
+        });
+        segments.append(dict!(py, {
+            "device": device,
+            "address": address,
+            "total_size": size,
+            "allocated_size": size,
+            "active_size": size,
+            "requested_size": size,
+            "stream": 0,
+            "segment_type": "large",
+            "segment_pool_id": (0, 0),
+            "is_expandable": false,
+            "frames": PyList::empty(py),
+            "blocks": PyList::new(py, [block])?,
+        }))?;
     }
     Ok(())
 }

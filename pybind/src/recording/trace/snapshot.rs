@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gpumem_model::trace::{
-    Action, Annotation, Event, History, Layout, Levels, Rounding, StackIdx, Stage,
+    Action, AllocatorEvent, AllocatorLayout, Annotation, History, HistoryLevels, Rounding,
+    StackIdx, Stage,
 };
 use gpumem_model::units::{Bytes, Nanos};
 use pyo3::prelude::*;
@@ -20,31 +21,30 @@ use crate::base::text::Text;
 /// What is not worth a block of its own stays with a block of the large pool, up to this.
 const UNSPLIT: Bytes = Bytes::mib(1);
 
-/// From when to when a run was.
-pub(super) type Span = (Nanos, Nanos);
+pub(super) type TimeSpan = (Nanos, Nanos);
 
-/// torch tells times by the wall; this one instant is known by both clocks.
+/// torch's times are on the wall clock; this instant is known by both clocks.
 pub(super) struct When {
     wall_micros: i128,
     now: Nanos,
 }
 
 /// What one device's allocator held at an instant.
-pub(super) struct Held {
+pub(super) struct AllocatorState {
     /// CUDA's number of it.
     pub(super) device: u32,
-    levels: Levels,
+    levels: HistoryLevels,
     blocks: HashMap<u64, Bytes>,
-    layout: Layout,
+    layout: AllocatorLayout,
 }
 
-impl Held {
+impl AllocatorState {
     pub(super) fn nothing(device: u32) -> Self {
         Self {
             device,
-            levels: Levels::default(),
+            levels: HistoryLevels::default(),
             blocks: HashMap::new(),
-            layout: Layout::default(),
+            layout: AllocatorLayout::default(),
         }
     }
 }
@@ -82,9 +82,9 @@ pub(super) fn has_events(snapshot: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(false)
 }
 
-/// What each device holds.
-pub(super) fn held(snapshot: &Bound<'_, PyAny>) -> PyResult<Vec<Held>> {
-    let mut devices: Vec<Held> = Vec::new();
+/// The allocator state of each device.
+pub(super) fn allocator_states(snapshot: &Bound<'_, PyAny>) -> PyResult<Vec<AllocatorState>> {
+    let mut devices: Vec<AllocatorState> = Vec::new();
     let Some(segments) = snapshot.cast::<PyDict>()?.get_item("segments")? else {
         return Ok(devices);
     };
@@ -92,9 +92,9 @@ pub(super) fn held(snapshot: &Bound<'_, PyAny>) -> PyResult<Vec<Held>> {
         let segment = segment.cast_into::<PyDict>()?;
         let device = number(&segment, "device")?.unwrap_or(0);
         let device = u32::try_from(device).unwrap_or(u32::MAX);
-        let position = devices.iter().position(|held| held.device == device);
+        let position = devices.iter().position(|it| it.device == device);
         let position = position.unwrap_or_else(|| {
-            devices.push(Held::nothing(device));
+            devices.push(AllocatorState::nothing(device));
             devices.len() - 1
         });
         devices[position].add(&segment)?;
@@ -102,7 +102,7 @@ pub(super) fn held(snapshot: &Bound<'_, PyAny>) -> PyResult<Vec<Held>> {
     Ok(devices)
 }
 
-impl Held {
+impl AllocatorState {
     fn add(&mut self, segment: &Bound<'_, PyDict>) -> PyResult<()> {
         let size = |key: &str| number(segment, key).map(|n| Bytes::new(n.unwrap_or(0)));
         self.levels.reserved += size("total_size")?;
@@ -136,12 +136,12 @@ impl Held {
     }
 }
 
-/// What was known when a run began.
+/// What was known before a run.
 pub(super) enum Before {
-    /// A snapshot: nobody recorded, so every event is of the run, and at most so many are kept.
-    Snapshot(Held, usize),
+    /// A snapshot, and the most events that are kept: no history was recorded, so all are the run's.
+    Snapshot(AllocatorState, usize),
     /// Its levels: the user records, and what was done before the run is in the history too.
-    Levels(Levels),
+    Levels(HistoryLevels),
 }
 
 /// What was done on a device in a run.
@@ -150,12 +150,15 @@ pub(super) fn history(
     device: u32,
     before: Before,
     when: &When,
-    span: Span,
+    span: TimeSpan,
 ) -> PyResult<History> {
     let dict = snapshot.cast::<PyDict>()?;
-    let mut after = held(snapshot)?;
-    let position = after.iter().position(|held| held.device == device);
-    let after = position.map_or_else(|| Held::nothing(device), |it| after.swap_remove(it));
+    let mut after = allocator_states(snapshot)?;
+    let position = after.iter().position(|it| it.device == device);
+    let after = position.map_or_else(
+        || AllocatorState::nothing(device),
+        |it| after.swap_remove(it),
+    );
     let (levels, max_events) = match &before {
         Before::Snapshot(held, max_events) => (held.levels, Some(*max_events)),
         Before::Levels(levels) => (*levels, None),
@@ -173,7 +176,7 @@ pub(super) fn history(
     };
     let trace = trace.cast_into::<PyList>()?;
     history.is_cut = max_events.is_some_and(|max| trace.len() >= max);
-    let mut reader = Reader {
+    let mut reader = EventReader {
         when,
         span,
         is_all_of_the_run: max_events.is_some(),
@@ -195,7 +198,7 @@ pub(super) fn history(
 pub(super) fn annotations(
     annotations: &Bound<'_, PyList>,
     when: &When,
-    span: Span,
+    span: TimeSpan,
 ) -> PyResult<Vec<Annotation>> {
     let mut found = Vec::new();
     for annotation in annotations {
@@ -227,7 +230,7 @@ pub(super) fn annotations(
     Ok(found)
 }
 
-fn clamped(at: i128, span: Span) -> Nanos {
+fn clamped(at: i128, span: TimeSpan) -> Nanos {
     let inside = at.clamp(
         i128::from(span.0.get()),
         i128::from(span.1.max(span.0).get()),
@@ -235,7 +238,7 @@ fn clamped(at: i128, span: Span) -> Nanos {
     Nanos::new(u64::try_from(inside).unwrap_or_default())
 }
 
-/// What an event's size says of its block, under the user's settings.
+/// The block size for an event's size, under the user's settings.
 fn rounding(snapshot: &Bound<'_, PyDict>) -> PyResult<Rounding> {
     let native = |unsplit, max_split| Rounding::Native { unsplit, max_split };
     let Some(settings) = snapshot.get_item("allocator_settings")? else {
@@ -263,9 +266,9 @@ fn rounding(snapshot: &Bound<'_, PyDict>) -> PyResult<Rounding> {
 }
 
 /// Reads events one after the other.
-struct Reader<'a> {
+struct EventReader<'a> {
     when: &'a When,
-    span: Span,
+    span: TimeSpan,
     /// No event is of a time before it.
     is_all_of_the_run: bool,
     /// When the last event was: none is earlier than the one before it.
@@ -277,9 +280,9 @@ struct Reader<'a> {
     lists: HashMap<usize, Option<StackIdx>>,
 }
 
-impl Reader<'_> {
+impl EventReader<'_> {
     /// `None` where it is none of the allocator's, or was before the run.
-    fn event(&mut self, event: &Bound<'_, PyDict>) -> PyResult<Option<Event>> {
+    fn event(&mut self, event: &Bound<'_, PyDict>) -> PyResult<Option<AllocatorEvent>> {
         let Some(action) = event.get_item("action")? else {
             return Ok(None);
         };
@@ -300,7 +303,7 @@ impl Reader<'_> {
             self.last = self.last.max(clamped(at, self.span));
         }
         let address = number(event, "addr")?.unwrap_or(0);
-        Ok(Some(Event {
+        Ok(Some(AllocatorEvent {
             at: self.last,
             action,
             address,

@@ -1,13 +1,13 @@
 //! The history of torch's CUDA allocator, recorded for one run or read from the user's own.
 
-use gpumem_model::trace::{Annotation, History, Levels};
+use gpumem_model::trace::{Annotation, History, HistoryLevels};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::snapshot::{self, Before, Held, Span, When};
+use super::snapshot::{self, AllocatorState, Before, TimeSpan, When};
 use crate::base::clock::Clock;
 
-/// Of a longer history the end is kept. An event costs torch about a kilobyte.
+/// The most events of a history; only the latest are kept. An event costs torch about a kilobyte.
 const MAX_EVENTS: usize = 100_000;
 
 /// What the user's own code would have to say to record a history.
@@ -18,16 +18,16 @@ pub(super) struct TorchTrace {
     /// `torch.cuda.memory`.
     memory: Py<PyAny>,
     is_enabled: Py<PyAny>,
-    /// Nobody recorded before, so we do; else what the user records is read.
+    /// Whether gpumem records the history; otherwise it reads the user's.
     is_ours: bool,
     /// What each device held before; unknown where the user records.
-    before: Vec<Held>,
+    before: Vec<AllocatorState>,
 }
 
 /// A history that has come to its end.
 pub(super) struct Ended {
     pub(super) snapshot: Py<PyAny>,
-    before: Vec<Held>,
+    before: Vec<AllocatorState>,
     is_ours: bool,
     when: When,
 }
@@ -76,7 +76,7 @@ impl TorchTrace {
                           which a new one would take the place of";
             return Ok(Err(reason.to_owned()));
         }
-        self.before = snapshot::held(&before)?;
+        self.before = snapshot::allocator_states(&before)?;
         let options = PyDict::new(py);
         // The stacks of frees are for torch's viewer: no figure of ours needs them.
         options.set_item("context", if is_saved { "all" } else { "alloc" })?;
@@ -129,8 +129,8 @@ impl Ended {
         &mut self,
         py: Python<'_>,
         label: &str,
-        levels: Levels,
-        span: Span,
+        levels: HistoryLevels,
+        span: TimeSpan,
     ) -> PyResult<Option<History>> {
         let number = label.strip_prefix("cuda:").and_then(|n| n.parse().ok());
         let Some(number) = number else {
@@ -138,7 +138,10 @@ impl Ended {
         };
         let held = self.before.iter().position(|held| held.device == number);
         let before = if self.is_ours {
-            let held = held.map_or_else(|| Held::nothing(number), |it| self.before.swap_remove(it));
+            let held = held.map_or_else(
+                || AllocatorState::nothing(number),
+                |it| self.before.swap_remove(it),
+            );
             Before::Snapshot(held, MAX_EVENTS)
         } else {
             Before::Levels(levels)
@@ -147,7 +150,7 @@ impl Ended {
     }
 
     /// The labels of `record_function` in the run: torch notes them while a history is recorded.
-    pub(super) fn annotations(&self, py: Python<'_>, span: Span) -> PyResult<Vec<Annotation>> {
+    pub(super) fn annotations(&self, py: Python<'_>, span: TimeSpan) -> PyResult<Vec<Annotation>> {
         let annotations = self
             .snapshot
             .bind(py)

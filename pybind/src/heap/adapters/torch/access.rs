@@ -31,7 +31,7 @@ pub(crate) struct Access {
     /// The address of what stands for a storage in C++.
     storage_owner: Option<Getter>,
     dispatch_keys: Method,
-    /// Of a tensor whose class is written in Python.
+    /// The dispatch key of tensors whose class is written in Python.
     python_key: Py<PyAny>,
     /// The classes whose instances are never wrapped.
     plain: Vec<Py<PyType>>,
@@ -40,7 +40,7 @@ pub(crate) struct Access {
 }
 
 /// A storage of torch.
-pub(crate) struct Found {
+pub(crate) struct TorchStorage {
     /// Its first byte, or its own address where it has none.
     pub(crate) address: usize,
     /// `cuda:0`; the host is called so.
@@ -177,7 +177,7 @@ impl Access {
     }
 
     /// Its storages: one, the parts of a sparse tensor, or none where torch has nothing to show.
-    pub(crate) fn storages(&self, tensor: &Object<'_>) -> Option<Vec<Found>> {
+    pub(crate) fn storages(&self, tensor: &Object<'_>) -> Option<Vec<TorchStorage>> {
         if let Some(storage) = self.storage.call(tensor) {
             return Some(self.found(&storage)?.into_iter().collect());
         }
@@ -190,7 +190,7 @@ impl Access {
 
     /// The tensors that make up a sparse one.
     fn sparse_parts<'s>(&self, tensor: &Object<'s>) -> Option<Vec<Object<'s>>> {
-        let layout = self.layout.get(tensor)?.words()?;
+        let layout = self.layout.get(tensor)?.str_text()?;
         let names: &[&str] = match layout.as_str() {
             "torch.sparse_coo" => &["_indices", "_values"],
             "torch.sparse_csr" | "torch.sparse_bsr" => &["crow_indices", "col_indices", "values"],
@@ -204,8 +204,8 @@ impl Access {
 
     /// Nothing inside where a storage has no bytes anywhere, as on the `meta` device.
     #[expect(clippy::option_option, reason = "not read, and nothing to be read")]
-    fn found(&self, storage: &Object<'_>) -> Option<Option<Found>> {
-        let device = self.storage_device.get(storage)?.words()?;
+    fn found(&self, storage: &Object<'_>) -> Option<Option<TorchStorage>> {
+        let device = self.storage_device.get(storage)?.str_text()?;
         let n_bytes = self.storage_nbytes.call(storage)?.number()?;
         if n_bytes == 0 || device == "meta" {
             return Some(None);
@@ -213,7 +213,7 @@ impl Access {
         let number = |object: Object<'_>| usize::try_from(object.number()?).ok();
         let owner = self.storage_owner.as_ref();
         let owner = owner.and_then(|owner| number(owner.get(storage)?));
-        Some(Some(Found {
+        Some(Some(TorchStorage {
             address: number(self.storage_data_ptr.call(storage)?)?,
             device: label(device),
             n_bytes: Bytes::new(n_bytes),
@@ -227,7 +227,7 @@ impl Access {
         if let Some(known) = self.dtypes.borrow().get(&dtype.address()) {
             return Some(known.clone());
         }
-        let words = dtype.words()?;
+        let words = dtype.str_text()?;
         let words = words.strip_prefix("torch.").unwrap_or(&words).to_owned();
         let mut dtypes = self.dtypes.borrow_mut();
         dtypes.insert(dtype.address(), words.clone());
@@ -242,7 +242,7 @@ impl Access {
 
     /// Label of its device; `meta` where it has no bytes.
     pub(crate) fn device(&self, tensor: &Object<'_>) -> Option<String> {
-        self.device.get(tensor)?.words().map(label)
+        self.device.get(tensor)?.str_text().map(label)
     }
 
     /// Bytes of one element.

@@ -7,9 +7,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use gpumem_heap::{Category, Step};
+use gpumem_heap::{Step, TensorCategory};
 
-use super::super::{Details, Part, Sink};
+use super::super::{ObjectDetails, ObjectPart, Sink};
 use crate::heap::still::{Class, Getter, Object};
 
 /// The classes of graph nodes that were met.
@@ -23,9 +23,9 @@ struct NodeClass {
     next_functions: Getter,
     /// The name after `_raw_saved_`, and its reader.
     saved: Vec<(String, Getter)>,
-    /// Of the node that adds up a leaf's gradient: the leaf.
+    /// The leaf, of the node that accumulates its gradient.
     variable: Option<Getter>,
-    /// Of one that stands in front of another: that one.
+    /// The wrapped node, of a wrapper.
     wrapped: Option<Getter>,
 }
 
@@ -58,7 +58,7 @@ impl Nodes {
             return false;
         };
         let own = sink.own();
-        sink.describe(own, Details::of(Category::Graph));
+        sink.describe(own, ObjectDetails::with_category(TensorCategory::Graph));
         let variable = class.variable.as_ref();
         if let Some(variable) = variable.and_then(|variable| variable.get(object)) {
             sink.object(own, &variable, Step::attribute("variable"));
@@ -93,14 +93,14 @@ impl Nodes {
         let mut known = self.by_class.borrow_mut();
         let entry = known.entry(class.address());
         entry
-            .or_insert_with(|| NodeClass::of(&class).map(Rc::new))
+            .or_insert_with(|| NodeClass::from_class(&class).map(Rc::new))
             .clone()
     }
 }
 
 impl NodeClass {
-    /// Nothing for a class that is none of a node.
-    fn of(class: &Class<'_>) -> Option<Self> {
+    /// `None` if `class` is not a graph node.
+    fn from_class(class: &Class<'_>) -> Option<Self> {
         let next_functions = class.getter("next_functions")?;
         let names = class.lineage().flat_map(|base| {
             let own = base.own_attributes().into_iter();
@@ -119,20 +119,20 @@ impl NodeClass {
     }
 }
 
-/// Whether it is the class of what stands in place of a saved tensor. The walk meets one on its own
+/// Whether this is the class that wraps a saved tensor. The walk meets one on its own
 /// where a checkpoint keeps it.
 pub(super) fn is_saved(module: &str, name: &str) -> bool {
     module == "torch._C._autograd" && name == "SavedTensor"
 }
 
-/// Tells of a saved tensor that no node was asked for.
+/// Reports a saved tensor that was not reached through its node.
 pub(super) fn look_at_saved(saved: &Object<'_>, sink: &mut Sink<'_, '_, '_>) {
     let own = sink.own();
     packed("data", saved, own, sink);
 }
 
 /// One that was saved, or a tuple of them.
-fn saved(name: &str, value: &Object<'_>, own: Part, sink: &mut Sink<'_, '_, '_>) {
+fn saved(name: &str, value: &Object<'_>, own: ObjectPart, sink: &mut Sink<'_, '_, '_>) {
     let Some(values) = value.tuple() else {
         packed(name, value, own, sink);
         return;
@@ -143,7 +143,7 @@ fn saved(name: &str, value: &Object<'_>, own: Part, sink: &mut Sink<'_, '_, '_>)
 }
 
 /// What stands in place of a saved tensor: itself, or what a hook made of it, and that hook.
-fn packed(name: &str, saved: &Object<'_>, own: Part, sink: &mut Sink<'_, '_, '_>) {
+fn packed(name: &str, saved: &Object<'_>, own: ObjectPart, sink: &mut Sink<'_, '_, '_>) {
     // Properties of torch's own extension type. In torch 2.8 it has none yet: a graph's tensors stay unknown.
     let of = |attribute| saved.call(attribute).filter(|value| !value.is_none());
     let hook = of("unpack_hook");

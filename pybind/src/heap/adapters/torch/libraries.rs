@@ -2,9 +2,9 @@
 //!
 //! They are known by their modules' names; nothing of them is imported or called.
 
-use gpumem_heap::{Category, Step};
+use gpumem_heap::{Step, TensorCategory};
 
-use super::super::{Details, Sink};
+use super::super::{ObjectDetails, Sink};
 use super::Access;
 use crate::heap::still::Object;
 
@@ -24,8 +24,8 @@ pub(super) fn look(object: &Object<'_>, access: &Access, sink: &mut Sink<'_, '_,
     let category = modules
         .into_iter()
         .find_map(|module| match module.as_str() {
-            "transformers.cache_utils" => Some(Category::KvCache),
-            "bitsandbytes.functional" => Some(Category::Parameter),
+            "transformers.cache_utils" => Some(TensorCategory::KvCache),
+            "bitsandbytes.functional" => Some(TensorCategory::Parameter),
             _ => None,
         });
     if let Some(category) = category {
@@ -37,14 +37,14 @@ pub(super) fn look(object: &Object<'_>, access: &Access, sink: &mut Sink<'_, '_,
 pub(super) fn quantized(tensor: &Object<'_>, access: &Access, sink: &mut Sink<'_, '_, '_>) {
     let module = tensor.class().module();
     if module.is_some_and(|module| module.starts_with("bitsandbytes.")) {
-        tensors_in(tensor, Category::Parameter, access, sink);
+        tensors_in(tensor, TensorCategory::Parameter, access, sink);
     }
 }
 
 /// The tensors among an object's attributes, and in lists among them.
 fn tensors_in(
     object: &Object<'_>,
-    category: Category,
+    category: TensorCategory,
     access: &Access,
     sink: &mut Sink<'_, '_, '_>,
 ) {
@@ -53,7 +53,7 @@ fn tensors_in(
         if access.is_tensor(value)
             && let Some(part) = sink.object(own, value, Step::attribute(&step))
         {
-            sink.describe(part, Details::of(category));
+            sink.describe(part, ObjectDetails::with_category(category));
         }
     };
     let attributes = object.attributes().into_iter();

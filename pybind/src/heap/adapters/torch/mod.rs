@@ -9,12 +9,12 @@ pub(crate) mod pools;
 
 pub(crate) use access::{Access, Quiet, is_imported};
 
-use gpumem_heap::{Category, Step};
+use gpumem_heap::{Step, TensorCategory};
 use pyo3::Py;
 use pyo3::types::PyType;
 
 use super::identity;
-use super::{Adapter, ClassName, Details, Sink, Storage, Unread};
+use super::{Adapter, ObjectDetails, QualifiedName, Sink, StorageEntry, Unread};
 use crate::heap::still::{Class, Object, Section};
 use graph::Nodes;
 
@@ -46,29 +46,29 @@ impl Torch {
         let own = sink.own();
         if self.access.is_wrapped(tensor)? {
             // What it stands for is in its attributes, which the walk finds as any others.
-            sink.describe(own, Details::of(Category::Tensor));
+            sink.describe(own, ObjectDetails::with_category(TensorCategory::Tensor));
             return Some(());
         }
         let is_leaf = self.access.is_leaf.get(tensor)?.is_true()?;
         let is_parameter =
             self.is_parameter(tensor) || is_leaf && self.access.requires_grad(tensor)?;
         let category = if is_parameter {
-            Category::Parameter
+            TensorCategory::Parameter
         } else {
-            Category::Tensor
+            TensorCategory::Tensor
         };
         sink.describe(
             own,
-            Details {
+            ObjectDetails {
                 dtype: self.access.dtype(tensor),
                 shape: self.access.shape(tensor),
-                ..Details::of(category)
+                ..ObjectDetails::with_category(category)
             },
         );
         let paged_on = libraries::paged_on(tensor);
         for found in self.access.storages(tensor)? {
-            let storage = Storage {
-                id: identity::of(found.address, found.n_bytes, found.owner),
+            let storage = StorageEntry {
+                id: identity::storage_id(found.address, found.n_bytes, found.owner),
                 device: paged_on.as_deref().unwrap_or(&found.device),
                 n_bytes: found.n_bytes,
                 address: Some(found.address as u64),
@@ -91,14 +91,17 @@ impl Torch {
         if let Some(gradient) = self.access.gradient(tensor)
             && let Some(gradient) = sink.object(own, &gradient, Step::attribute("grad"))
         {
-            sink.describe(gradient, Details::of(Category::Gradient));
+            sink.describe(
+                gradient,
+                ObjectDetails::with_category(TensorCategory::Gradient),
+            );
         }
         if !is_leaf && let Some(node) = self.access.grad_fn.get(tensor) {
             sink.object(own, &node, Step::attribute("grad_fn"));
         }
     }
 
-    /// Functions that run when a gradient comes by, with all that they close over.
+    /// Gradient hooks, with everything in their closures.
     fn hooks(&self, tensor: &Object<'_>, sink: &mut Sink<'_, '_, '_>) {
         for (name, hooks) in [
             ("_backward_hooks", Some(&self.access.backward_hooks)),
@@ -121,7 +124,7 @@ impl Torch {
 }
 
 impl Adapter for Torch {
-    fn claims(&self, class: &ClassName) -> bool {
+    fn claims(&self, class: &QualifiedName) -> bool {
         let (module, name) = (class.module.as_str(), class.name.as_str());
         matches!(
             (module, name),

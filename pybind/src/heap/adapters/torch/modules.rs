@@ -1,8 +1,8 @@
 //! Modules and optimizers: shorter ways to what they hold, and what it is to them.
 
-use gpumem_heap::{Category, Step};
+use gpumem_heap::{Step, TensorCategory};
 
-use super::super::{Details, Sink};
+use super::super::{ObjectDetails, Sink};
 use super::Access;
 use crate::heap::still::{Dict, Object};
 
@@ -26,8 +26,8 @@ pub(super) fn look(object: &Object<'_>, access: &Access, sink: &mut Sink<'_, '_,
     let dict = |name: &str| attributes.get(name)?.dict();
     let own = sink.own();
     for (name, category) in [
-        ("_parameters", Some(Category::Parameter)),
-        ("_buffers", Some(Category::Parameter)),
+        ("_parameters", Some(TensorCategory::Parameter)),
+        ("_buffers", Some(TensorCategory::Parameter)),
         ("_modules", None),
     ] {
         for (key, value) in dict(name).into_iter().flat_map(|dict| dict.named()) {
@@ -36,7 +36,7 @@ pub(super) fn look(object: &Object<'_>, access: &Access, sink: &mut Sink<'_, '_,
             }
             let part = sink.object(own, &value, member(&key));
             if let (Some(part), Some(category)) = (part, category) {
-                sink.describe(part, Details::of(category));
+                sink.describe(part, ObjectDetails::with_category(category));
             }
         }
     }
@@ -75,6 +75,9 @@ fn of_optimizer(value: &Object<'_>, name: &str, access: &Access, sink: &mut Sink
     if access.is_tensor(value)
         && let Some(part) = sink.object(sink.own(), value, Step::attribute(name))
     {
-        sink.describe(part, Details::of(Category::OptimizerState));
+        sink.describe(
+            part,
+            ObjectDetails::with_category(TensorCategory::OptimizerState),
+        );
     }
 }

@@ -1,23 +1,23 @@
-//! Pools of torch's CUDA allocator that nobody else allocates in: those of captured graphs
+//! Private pools of torch's CUDA allocator: those of captured graphs
 //! (`torch.cuda.CUDAGraph`) and the user's own (`torch.cuda.MemPool`).
 //!
 //! What tensors hold in them counts as theirs. The rest is reserved for as long as the pool is:
 //! `torch.cuda.empty_cache()` does not give it back.
 
-use gpumem_heap::Category;
+use gpumem_heap::TensorCategory;
 use gpumem_model::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::super::{Adapter, ClassName, Details, PoolId, Sink, Unread};
+use super::super::{Adapter, ObjectDetails, PoolId, QualifiedName, Sink, Unread};
 use crate::heap::still::{Class, Object};
 
 const MODULE: &str = "torch._C";
 
 /// A class written in C++, what reads its pool there, and what an instance is.
-type Owner = (&'static str, &'static str, &'static str);
+type PoolOwner = (&'static str, &'static str, &'static str);
 
-const OWNERS: [Owner; 2] = [
+const OWNERS: [PoolOwner; 2] = [
     ("_CUDAGraph", "pool", "CUDA graph with its pool"),
     ("_MemPool", "id", "memory pool"),
 ];
@@ -25,7 +25,7 @@ const OWNERS: [Owner; 2] = [
 pub(crate) struct Pools;
 
 impl Adapter for Pools {
-    fn claims(&self, class: &ClassName) -> bool {
+    fn claims(&self, class: &QualifiedName) -> bool {
         class.module == MODULE && OWNERS.iter().any(|(name, ..)| *name == class.name)
     }
 
@@ -34,7 +34,10 @@ impl Adapter for Pools {
             let Some((_, reader, what)) = owner(&base) else {
                 continue;
             };
-            sink.describe(sink.own(), Details::named(what, Category::Workspace));
+            sink.describe(
+                sink.own(),
+                ObjectDetails::named(what, TensorCategory::Workspace),
+            );
             // A graph that has captured nothing yet has none, and says so by an error.
             let id = base.method(reader).and_then(|reader| reader.call(object));
             let id = id.as_ref().and_then(Object::tuple);
@@ -53,14 +56,14 @@ impl Adapter for Pools {
 }
 
 /// Which of the owners a class is: itself, and not one that comes from it.
-fn owner(class: &Class<'_>) -> Option<Owner> {
+fn owner(class: &Class<'_>) -> Option<PoolOwner> {
     let (module, name) = (class.module()?, class.qualname()?);
     let owner = OWNERS.into_iter().find(|(owner, ..)| name == *owner);
     owner.filter(|_| module == MODULE)
 }
 
-/// What is free in a pool, device by device. Torch is asked for this pool alone and without its
-/// history, from 2.8 on; before, every pool would have to be gone through, and it stays unknown.
+/// The free bytes of a pool, by device. From torch 2.8 on the snapshot covers this pool alone and
+/// omits its history. Earlier versions could only list every pool, so the result is unknown there.
 pub(crate) fn free(py: Python<'_>, pool: PoolId) -> Vec<(String, Bytes)> {
     free_in(py, pool).unwrap_or_default()
 }
@@ -76,7 +79,7 @@ fn free_in(py: Python<'_>, PoolId(first, second): PoolId) -> PyResult<Vec<(Strin
     for segment in snapshot.get_item("segments")?.try_iter()? {
         let segment = segment?.cast_into::<PyDict>()?;
         let figure = |name: &str| -> PyResult<u64> { segment.as_any().get_item(name)?.extract() };
-        // An allocator that ignored what it was asked for says of each segment whose it is.
+        // An allocator may ignore the pool argument; each segment names its pool.
         let own = segment.get_item("segment_pool_id")?;
         if own.is_some_and(|own| {
             own.extract()

@@ -28,7 +28,7 @@ const SMALLEST_ARRAY: usize = 4 << 20;
 const MAX_RANGES: usize = 1 << 9;
 /// A mark may split a mapping in three, and a process has at most 65,530.
 const MAX_MAPPINGS: usize = 64_000;
-/// More mappings take too long to list: nobody checks for marks of others then.
+/// More mappings take too long to list: marks of others are not checked then.
 const MAX_LISTED: usize = 10_000;
 /// If there is more new memory than this, guessing begins: a copy of so much takes some 10 ms.
 const UNKNOWN: usize = 512 << 20;
@@ -53,7 +53,7 @@ static EXCLUSIONS: Mutex<Exclusions> = Mutex::new(Exclusions::new());
 struct Exclusions {
     /// What the last look that reported did not read.
     unread: AddressRanges,
-    /// What looks have read: nobody guesses about it.
+    /// Memory that looks have read.
     read: AddressRanges,
     /// Where copies needed what was left out, the latest last. What is around it is read.
     missed: Vec<usize>,
@@ -77,7 +77,7 @@ pub(super) fn choose(resident: usize) -> AddressRanges {
     let mut known = match EXCLUSIONS.try_lock() {
         Ok(known) => known,
         Err(TryLockError::Poisoned(known)) => known.into_inner(),
-        // In a process that was forked, nobody may ever give it back.
+        // In a forked process the lock may never be released.
         Err(TryLockError::WouldBlock) => return AddressRanges::EMPTY,
     };
     known.chosen = known.choice(resident);
@@ -275,7 +275,7 @@ fn own_stack() -> Range<usize> {
     const LONGEST: usize = 1 << 30;
     let here = 0_u8;
     let here = (&raw const here) as usize;
-    // SAFETY: it only tells where this thread's error number is.
+    // SAFETY: it only returns the address of this thread's error number.
     let variables = unsafe { libc::__errno_location() } as usize;
     let is_above = (here..here + LONGEST).contains(&variables);
     let end = if is_above { variables } else { here };

@@ -15,7 +15,7 @@ pub(super) struct Mapping {
     pub(super) is_writable: bool,
     /// `[heap]`, `[stack]`, or what a program has called it; empty as a rule.
     pub(super) name: String,
-    /// Bytes of it in memory; 0 if they were not asked for.
+    /// Bytes of it in memory; 0 if not requested.
     pub(super) resident: usize,
     /// Those of them that were read or written; in a copy of the process, since the copy was made. The
     /// kernel counts some pages too many.
@@ -30,7 +30,7 @@ const COUNTED_FOR: Duration = Duration::from_secs(10);
 /// A copy would take long for their number alone. False where they cannot be counted.
 pub(in crate::heap::look) fn are_many() -> bool {
     static COUNTED: Mutex<Option<(Instant, bool)>> = Mutex::new(None);
-    // In a process that was forked, nobody may ever give it back.
+    // In a forked process the lock may never be released.
     let Ok(mut counted) = COUNTED.try_lock() else {
         return false;
     };

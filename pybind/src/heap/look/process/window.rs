@@ -24,12 +24,12 @@ static IS_OPEN: AtomicBool = AtomicBool::new(false);
 /// Threads that are in the middle of a fork.
 static N_FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// As long as it lives, memory is left out of copies of the process, and nobody else makes one.
-pub(super) struct Window<'r> {
+/// While it lives, copies of the process omit this memory, and no other copy is made.
+pub(super) struct CopyWindow<'r> {
     left_out: &'r AddressRanges,
 }
 
-impl<'r> Window<'r> {
+impl<'r> CopyWindow<'r> {
     /// Leaves `ranges` out. Those that cannot be left out as a whole are removed from the set, and
     /// all of them if another thread forks.
     pub(super) fn open(ranges: &'r mut AddressRanges) -> Self {
@@ -52,7 +52,7 @@ impl<'r> Window<'r> {
     }
 }
 
-impl Drop for Window<'_> {
+impl Drop for CopyWindow<'_> {
     fn drop(&mut self) {
         for range in self.left_out.iter() {
             advise(range, libc::MADV_DOFORK);
@@ -109,7 +109,7 @@ fn advise(range: &Range<usize>, advice: libc::c_int) -> bool {
     unsafe { libc::madvise(range.start as *mut libc::c_void, range.len(), advice) == 0 }
 }
 
-/// From now on whoever forks waits. False if somebody is in the middle of it.
+/// Makes forks wait from now on. False if a fork is in progress.
 fn keep_forks_away() -> bool {
     static HAS_HANDLERS: LazyLock<bool> = LazyLock::new(|| {
         // SAFETY: they touch nothing but two atomic numbers, and this library is never unloaded.

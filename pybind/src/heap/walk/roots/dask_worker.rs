@@ -7,7 +7,7 @@ use crate::heap::still::{Dict, Object, Section};
 
 /// Our module on a worker; it names the worker and what of it is dask's own.
 const MODULE: &str = "gpumem.dask._worker";
-/// So much of a key is shown.
+/// The most characters of a key that are shown.
 const MAX_KEY: usize = 60;
 
 /// Adds them, if this process is a worker that gpumem records. The worker itself is not entered: it leads

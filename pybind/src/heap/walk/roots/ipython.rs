@@ -16,7 +16,7 @@ const LAST_RESULTS: [&str; 3] = ["_", "__", "___"];
 pub(super) const LAST_EXCEPTION: &str = "last exception";
 
 /// A place of IPython's: what kind, what people call it, the expression, and what is there.
-type Place<'py> = (RootKind, &'static str, String, Bound<'py, PyAny>);
+type ShellRoot<'py> = (RootKind, &'static str, String, Bound<'py, PyAny>);
 
 /// What a shell keeps, read through its attributes, which are Python code.
 pub(super) struct Shell<'py> {
@@ -26,10 +26,10 @@ pub(super) struct Shell<'py> {
     /// Displayed results beside `outputs`, with the expressions that are them.
     results: Vec<(String, Bound<'py, PyAny>)>,
     /// What is left of failures.
-    failures: Vec<Place<'py>>,
+    failures: Vec<ShellRoot<'py>>,
     /// What `%run` scripts left behind, by file.
     scripts: Option<Bound<'py, PyDict>>,
-    /// The shell and what belongs to it: whoever refers to it does not keep what it keeps.
+    /// The shell and its parts: references to them do not keep what they hold.
     own: Vec<Bound<'py, PyAny>>,
 }
 
@@ -129,7 +129,7 @@ impl<'py> Shell<'py> {
             }
         }
         let outputs = self.outputs.as_ref().and_then(met);
-        let results = Results::of(outputs.as_ref(), hidden_names);
+        let results = DisplayedResults::new(outputs.as_ref(), hidden_names);
         let others = self.results.iter();
         let others = others.map(|(path, value)| (path.clone(), section.object(value)));
         results.add_to(roots, others, |name| {
@@ -181,15 +181,15 @@ fn dict<'py>(object: &Bound<'py, PyAny>, name: &str) -> Option<Bound<'py, PyDict
 }
 
 /// Displayed results: every place that keeps one has the name of the first.
-struct Results<'s> {
+struct DisplayedResults<'s> {
     /// `Out[3]`, and the object that was displayed.
     outputs: Vec<(String, Object<'s>)>,
     /// `_3`, `_`: what IPython put beside the user's variables.
     hidden: Vec<(String, Object<'s>)>,
 }
 
-impl<'s> Results<'s> {
-    fn of(outputs: Option<&Dict<'s>>, hidden: Vec<(String, Object<'s>)>) -> Self {
+impl<'s> DisplayedResults<'s> {
+    fn new(outputs: Option<&Dict<'s>>, hidden: Vec<(String, Object<'s>)>) -> Self {
         let numbered =
             |(number, value): (Object<'s>, _)| Some((format!("Out[{}]", number.number()?), value));
         let is_result = |name: &str| LAST_RESULTS.contains(&name) || number(name).is_some();
@@ -244,7 +244,7 @@ impl<'s> Results<'s> {
     }
 }
 
-/// Adds what Python itself keeps of the last exception that nobody caught.
+/// Adds Python's own references to the last uncaught exception.
 pub(super) fn add_last_exception<'s>(roots: &mut Roots<'s>, section: &'s Section<'s>) {
     const PLACES: [(&CStr, &str); 3] = [
         (c"last_value", "sys.last_value"),

@@ -24,7 +24,7 @@ pub(crate) use tasks::waiting_tasks;
 pub(crate) use threads::{other_threads, own_thread};
 
 /// A named place that keeps an object alive.
-pub(super) struct Root<'s> {
+pub(super) struct NamedRoot<'s> {
     /// As a person knows it: `losses`, `Out[3]`. Places of one name and kind keep together.
     pub(super) name: String,
     pub(super) kind: RootKind,
@@ -47,7 +47,7 @@ pub(crate) struct Places<'py> {
 }
 
 impl<'py> Places<'py> {
-    /// Of these shells, for a run of that thread: by default of this one.
+    /// The roots in these shells, for a run of `thread` (default: this thread).
     pub(crate) fn of_shells(
         py: Python<'py>,
         shells: &[Bound<'py, PyAny>],
@@ -73,7 +73,8 @@ impl<'py> Places<'py> {
     }
 }
 
-/// What tells of frames and of objects, found when the module is loaded: an import may be the user's.
+/// Functions that list frames and objects, imported when the module is loaded: a later import may
+/// run the user's code.
 struct Functions {
     current_frames: Py<PyAny>,
     get_objects: Py<PyAny>,
@@ -106,8 +107,8 @@ pub(crate) fn current_frames(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(frames.cast_into()?)
 }
 
-/// Every object that the garbage collector knows. Asked outside of a section: an audit hook of the
-/// user's may hear of it.
+/// Every object that the garbage collector tracks. Called outside of a section, because it may run
+/// the user's audit hooks.
 pub(super) fn tracked(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let objects = Functions::get(py)?.get_objects.bind(py).call0()?;
     Ok(objects.cast_into()?)
@@ -116,7 +117,7 @@ pub(super) fn tracked(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
 /// Where a walk begins and where it does not go.
 #[derive(Default)]
 pub(super) struct Roots<'s> {
-    pub(super) found: Vec<Root<'s>>,
+    pub(super) found: Vec<NamedRoot<'s>>,
     /// Objects that are not entered: namespaces whose entries are roots themselves, libraries, and
     /// what belongs to IPython.
     pub(super) closed: Vec<Object<'s>>,
@@ -156,7 +157,7 @@ impl<'s> Roots<'s> {
     }
 
     fn add(&mut self, kind: RootKind, name: &str, path: String, object: Object<'s>) {
-        self.found.push(Root {
+        self.found.push(NamedRoot {
             name: name.to_owned(),
             kind,
             path,
@@ -165,7 +166,7 @@ impl<'s> Roots<'s> {
         });
     }
 
-    /// A local variable of what runs beside the cells.
+    /// A local variable of code that runs beside the cells.
     fn add_beside(&mut self, name: &str, path: String, object: Object<'s>, by: String) {
         self.add(RootKind::ThreadFrame, name, path, object);
         if let Some(root) = self.found.last_mut() {

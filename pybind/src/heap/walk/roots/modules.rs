@@ -70,7 +70,7 @@ fn add_figures<'s>(roots: &mut Roots<'s>, globals: &Dict<'s>) {
     }
 }
 
-/// A module whose file is neither Python's own, nor installed, nor ours.
+/// A module of the user: not of the standard library, not installed, not gpumem's.
 fn is_users(name: &str, globals: &Dict<'_>, standard: Option<&Path>) -> bool {
     let package = name.split('.').next();
     let is_ours = package.is_some_and(|it| OURS.contains(&it));

@@ -22,7 +22,7 @@ pub(super) fn add<'s>(roots: &mut Roots<'s>, section: &'s Section<'s>) {
         roots.passed.push(current.object().clone());
     }
     for task in tasks(&module) {
-        // One that cannot be asked is not asyncio's own.
+        // A task that cannot be read is not asyncio's own.
         let _ = add_task(roots, &task);
     }
 }

@@ -1,14 +1,13 @@
-//! Whether the CUDA driver's library is in this process, asked before every run.
+//! Whether the CUDA driver's library is in this process, checked before every run.
 //!
-//! The loader itself is a bad one to ask so often: for a library that is not there
-//! it searches the disk, also where it may not load it, and it waits for a library
-//! that another thread is loading. Its list says the same in less than a microsecond,
-//! and says whether it is still the one that was looked through before.
+//! Calling the loader this often is too slow: for a missing library it searches the disk, even
+//! when it may not load it, and it waits for a library that another thread is loading. Reading its
+//! list takes less than a microsecond and shows whether the list has changed.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Something by the driver's name is in this process, and was not there when this was asked last.
+/// Whether a library with the driver's name was loaded since the last call.
 pub(super) fn may_be_loaded() -> bool {
     static N_LOADED: AtomicU64 = AtomicU64::new(0);
     let mut list = List {
@@ -18,7 +17,7 @@ pub(super) fn may_be_loaded() -> bool {
     };
     // SAFETY: `look` takes what is handed to it here, which outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut list).cast()) };
-    // A name alone proves nothing: the loader is asked then, and each time again.
+    // A name alone proves nothing: only then is the loader called, each time.
     if !list.has_driver {
         N_LOADED.store(list.n_loaded, Ordering::Relaxed);
     }

@@ -25,31 +25,31 @@ impl From<io::Error> for Failure {
 
 /// The machine, or the container that limits this process.
 pub(super) struct System {
-    statm: Kept,
+    statm: KernelFile,
     page_bytes: u64,
     malloc: Malloc,
-    meminfo: Kept,
+    meminfo: KernelFile,
     total: Option<Bytes>,
     /// The tightest control group above this process, where it is tighter than the machine.
-    group: Option<Group>,
+    group: Option<Cgroup>,
 }
 
 /// A control group whose memory is limited.
-struct Group {
+struct Cgroup {
     limit: Bytes,
-    usage: Kept,
-    stat: Kept,
+    usage: KernelFile,
+    stat: KernelFile,
     /// Version 1 counts a group without its children under that name, and all of it under this.
     inactive_file: &'static str,
 }
 
 impl System {
     pub(super) fn new() -> Self {
-        let mut meminfo = Kept::open("/proc/meminfo");
+        let mut meminfo = KernelFile::open("/proc/meminfo");
         let total = meminfo.kib("MemTotal:").ok();
         let group = tightest_group().filter(|it| total.is_none_or(|total| it.limit < total));
         Self {
-            statm: Kept::open("/proc/self/statm"),
+            statm: KernelFile::open("/proc/self/statm"),
             page_bytes: page_bytes(),
             malloc: Malloc::new(),
             meminfo,
@@ -68,7 +68,7 @@ impl System {
             let used = arenas.used.min(resident);
             resident.saturating_sub(arenas.free).max(used)
         });
-        Ok(kept.saturating_sub(own_memory::held()))
+        Ok(kept.saturating_sub(own_memory::allocated_bytes()))
     }
 
     /// Resident pages that are of no file and not shared.
@@ -84,14 +84,14 @@ impl System {
         ))
     }
 
-    /// What is counted though the program gave it back, if the C library does not tell.
+    /// Freed memory that still counts, if the C library does not report it.
     pub(super) fn note() -> Option<&'static str> {
         (!malloc::is_told()).then_some(
             "freed memory that the C library keeps counts as used: it does not tell how much that is",
         )
     }
 
-    /// Used by every process together and not to be had by dropping caches.
+    /// Used by all processes, without caches that could be dropped.
     pub(super) fn used(&mut self) -> Result<Bytes, Failure> {
         if let Some(group) = &mut self.group {
             let usage = group.usage.number()?;
@@ -102,7 +102,6 @@ impl System {
         Ok(self.capacity()?.saturating_sub(available))
     }
 
-    /// The memory of the machine.
     pub(super) fn capacity(&self) -> Result<Bytes, Failure> {
         self.total.ok_or_else(|| malformed("/proc/meminfo"))
     }
@@ -114,13 +113,13 @@ impl System {
 }
 
 /// A file of the kernel's that is read again and again.
-struct Kept {
+struct KernelFile {
     path: PathBuf,
     file: io::Result<File>,
     buffer: Vec<u8>,
 }
 
-impl Kept {
+impl KernelFile {
     fn open(path: impl AsRef<Path>) -> Self {
         Self {
             file: File::open(&path),
@@ -168,7 +167,7 @@ fn malformed(path: impl AsRef<Path>) -> Failure {
 }
 
 /// The group with the smallest limit of those that this process is in.
-fn tightest_group() -> Option<Group> {
+fn tightest_group() -> Option<Cgroup> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let limited = groups.lines().flat_map(|line| {
         let mut fields = line.splitn(3, ':');
@@ -186,19 +185,19 @@ fn tightest_group() -> Option<Group> {
 }
 
 /// What the files of a control group are called.
-struct Names {
+struct CgroupFiles {
     limit: &'static str,
     usage: &'static str,
     inactive_file: &'static str,
 }
 
-const VERSION_1: Names = Names {
+const VERSION_1: CgroupFiles = CgroupFiles {
     limit: "memory.limit_in_bytes",
     usage: "memory.usage_in_bytes",
     inactive_file: "total_inactive_file",
 };
 
-const VERSION_2: Names = Names {
+const VERSION_2: CgroupFiles = CgroupFiles {
     limit: "memory.max",
     usage: "memory.current",
     inactive_file: "inactive_file",
@@ -206,16 +205,16 @@ const VERSION_2: Names = Names {
 
 /// A group and all above it that have a limit, as far as they are visible: in a container the path may
 /// be the host's, and then only the root of the mount (the container's own group) is there.
-fn limited(mount: &Path, group: &str, names: &Names) -> Vec<Group> {
+fn limited(mount: &Path, group: &str, names: &CgroupFiles) -> Vec<Cgroup> {
     let group = mount.join(group.trim_start_matches('/'));
     let ancestors = group.ancestors().take_while(|it| it.starts_with(mount));
     ancestors
         .filter_map(|dir| {
             let limit = fs::read_to_string(dir.join(names.limit)).ok()?;
-            Some(Group {
+            Some(Cgroup {
                 limit: Bytes::new(limit.trim().parse().ok()?),
-                usage: Kept::open(dir.join(names.usage)),
-                stat: Kept::open(dir.join("memory.stat")),
+                usage: KernelFile::open(dir.join(names.usage)),
+                stat: KernelFile::open(dir.join("memory.stat")),
                 inactive_file: names.inactive_file,
             })
         })
@@ -223,7 +222,7 @@ fn limited(mount: &Path, group: &str, names: &Names) -> Vec<Group> {
 }
 
 fn page_bytes() -> u64 {
-    // SAFETY: a constant of the system is asked for; no pointer is passed.
+    // SAFETY: reads a constant of the system; no pointer is passed.
     let n = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     u64::try_from(n).unwrap_or(4096)
 }

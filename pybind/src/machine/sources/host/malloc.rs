@@ -1,19 +1,22 @@
-//! What glibc's `malloc` says of itself: how much the program has given back, and the system has not.
+//! The heap of glibc's `malloc`: how much the program has freed without `malloc` returning it to
+//! the system.
 //!
-//! `mallinfo2` adds up every arena of the process. It goes through the lists of free blocks, each
-//! arena's under its lock: some microseconds as a rule, and 20 ms where a program has left 200,000
-//! holes. So it is asked no more often than its last answer has earned: on such a heap a block that
-//! comes from a hole, and goes back before the run ends, is not seen.
+//! `mallinfo2` adds up every arena of the process. It walks the lists of free blocks, each under
+//! its arena's lock. This usually takes some microseconds, but 20 ms if a program has left 200,000
+//! holes. The slower the last call was, the rarer are the next ones: on such a heap, a block that
+//! is allocated from a hole and freed before the run ends goes unnoticed.
 #![expect(unsafe_code, reason = "a function of the C library, by its name")]
 
 use std::mem;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use gpumem_model::units::Bytes;
 
 use super::Freshness;
+
+use crate::base::locks::lock;
 
 /// From glibc's `malloc.h`.
 #[repr(C)]
@@ -33,10 +36,10 @@ struct Mallinfo2 {
 // SAFETY: it takes nothing, and may be called on any thread.
 type Ask = unsafe extern "C" fn() -> Mallinfo2;
 
-/// Faster than this it is asked whenever its figure is wanted.
+/// A call faster than this is repeated for every reading.
 const CHEAP: Duration = Duration::from_millis(1);
 
-/// Else asking takes at most this part of the time: 5 % between the ends of runs, …
+/// Slower calls take at most this part of the time: 5 % between the ends of runs, …
 const REST_PER_READING: u32 = 20;
 /// … and 0.4 % in the sampler's thread.
 const REST_PER_SAMPLE: u32 = 250;
@@ -44,7 +47,7 @@ const REST_PER_SAMPLE: u32 = 250;
 /// Held while an arena may be locked. A copy of the process that is made then could never allocate.
 static UNDER_WAY: Mutex<()> = Mutex::new(());
 
-/// How long a fork waits for the lock: in the child, nobody would release it.
+/// How long a fork waits for the lock: in the child it would never be released.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Blocks of the arenas. A large block is a mapping of its own, which is gone when it is freed.
@@ -56,17 +59,16 @@ pub(super) struct Arenas {
     pub(super) free: Bytes,
 }
 
-/// The latest answer.
+/// The arenas' bytes at the last call.
 pub(super) struct Malloc {
     arenas: Arenas,
-    asked: Option<Asked>,
+    last_call: Option<LastCall>,
 }
 
-struct Asked {
+struct LastCall {
     at: Instant,
     /// The shorter of the latest two: on a busy machine one of them may have had to wait.
     took: Duration,
-    /// The latest.
     latest: Duration,
 }
 
@@ -74,41 +76,41 @@ impl Malloc {
     pub(super) fn new() -> Self {
         Self {
             arenas: Arenas::default(),
-            asked: None,
+            last_call: None,
         }
     }
 
-    /// What the arenas have, or had when it was asked last. `None` where `malloc` does not tell.
+    /// The arenas' bytes now or at the last call; `None` if this C library has no `mallinfo2`.
     pub(super) fn arenas(&mut self, freshness: Freshness) -> Option<Arenas> {
         let ask = ask()?;
         if self.is_due(freshness) {
             let at = Instant::now();
-            let under_way = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
+            let under_way = lock(&UNDER_WAY);
             // SAFETY: glibc's function, which takes nothing and is safe on any thread.
-            let told = unsafe { ask() };
+            let counts = unsafe { ask() };
             drop(under_way);
             self.arenas = Arenas {
-                used: Bytes::new(told.uordblks as u64),
-                free: Bytes::new(told.fordblks as u64),
+                used: Bytes::new(counts.uordblks as u64),
+                free: Bytes::new(counts.fordblks as u64),
             };
             let latest = at.elapsed();
-            let before = self.asked.as_ref().map(|asked| asked.latest);
+            let before = self.last_call.as_ref().map(|last| last.latest);
             let took = before.unwrap_or(latest).min(latest);
-            self.asked = Some(Asked { at, took, latest });
+            self.last_call = Some(LastCall { at, took, latest });
         }
         Some(self.arenas)
     }
 
     fn is_due(&self, freshness: Freshness) -> bool {
-        self.asked.as_ref().is_none_or(|asked| match freshness {
-            Freshness::Now if asked.took <= CHEAP => true,
-            Freshness::Now => asked.at.elapsed() >= asked.took * REST_PER_READING,
-            Freshness::Recent => asked.at.elapsed() >= asked.latest * REST_PER_SAMPLE,
+        self.last_call.as_ref().is_none_or(|last| match freshness {
+            Freshness::Now if last.took <= CHEAP => true,
+            Freshness::Now => last.at.elapsed() >= last.took * REST_PER_READING,
+            Freshness::Recent => last.at.elapsed() >= last.latest * REST_PER_SAMPLE,
         })
     }
 }
 
-/// Keeps `malloc` from being asked until the guard is dropped. `None` if that takes too long.
+/// Prevents calls of `mallinfo2` until the guard is dropped. `None` if that takes too long.
 pub(super) fn keep_still() -> Option<MutexGuard<'static, ()>> {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -121,7 +123,6 @@ pub(super) fn keep_still() -> Option<MutexGuard<'static, ()>> {
     }
 }
 
-/// Whether `malloc` tells.
 pub(super) fn is_told() -> bool {
     ask().is_some()
 }

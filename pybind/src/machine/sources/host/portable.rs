@@ -6,10 +6,8 @@ use sysinfo::MemoryRefreshKind;
 
 use super::Freshness;
 
-/// Why a figure could not be read, in words.
 pub(super) struct Failure(pub(super) String);
 
-/// The machine.
 pub(super) struct System {
     system: sysinfo::System,
 }
@@ -42,7 +40,7 @@ impl System {
         Some("all resident memory counts as used: files, and freed memory that is kept for later")
     }
 
-    /// Used by every process together and not to be had by dropping caches.
+    /// Used by all processes, without caches that could be dropped.
     pub(super) fn used(&mut self) -> Result<Bytes, Failure> {
         let ram = MemoryRefreshKind::nothing().with_ram();
         self.system.refresh_memory_specifics(ram);
@@ -50,7 +48,7 @@ impl System {
         Ok(self.capacity()?.saturating_sub(available))
     }
 
-    /// No container that this system tells of.
+    /// This system reports no container limit.
     #[expect(
         clippy::unused_self,
         reason = "on Linux it depends on the control group"

@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 
 use super::stats::Stats;
 use crate::machine::out_of_memory::observer;
-use crate::machine::sources::Found;
+use crate::machine::sources::SourceDevice;
 use crate::machine::sources::framework::{cuda_device, known, not_reported, pinned_device};
 
 /// A backend that this torch has, and its devices once it runs.
@@ -20,20 +20,20 @@ pub(super) struct Backend {
 
 struct Running {
     /// Its devices by their numbers, and last the pinned memory where that is counted.
-    devices: Vec<Found>,
-    counters: Vec<Counters>,
+    devices: Vec<SourceDevice>,
+    counters: Vec<AllocatorCounters>,
     memory_stats: Py<PyAny>,
     host_memory_stats: Option<Py<PyAny>>,
     /// What the user lets this process have of a device, from 0 to 1.
     memory_fraction: Option<Py<PyAny>>,
     current_device: Option<Py<PyAny>>,
     has_context: Option<Py<PyAny>>,
-    allocator: Allocator,
+    allocator: TorchAllocator,
 }
 
-/// Who manages the memory behind torch.
+/// The allocator that serves torch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Allocator {
+enum TorchAllocator {
     /// torch's own, which keeps every counter.
     Native,
     /// The driver's pool (`cudaMallocAsync`), of which most counters are always zero.
@@ -43,7 +43,7 @@ enum Allocator {
 }
 
 /// What is remembered of one device between two readings.
-struct Counters {
+struct AllocatorCounters {
     total_bytes: Option<u64>,
     limit: Level,
     peaks: Vec<u64>,
@@ -63,7 +63,7 @@ impl Backend {
     }
 
     /// Its devices; none where it is not initialised.
-    pub(super) fn devices(&mut self, torch: &Bound<'_, PyAny>) -> PyResult<&[Found]> {
+    pub(super) fn devices(&mut self, torch: &Bound<'_, PyAny>) -> PyResult<&[SourceDevice]> {
         let py = torch.py();
         if !self.is_initialized.bind(py).call0()?.is_truthy()? {
             self.running = None;
@@ -98,7 +98,7 @@ impl Backend {
         let running = self.running.as_ref()?;
         let ordinal = running.position(key)?;
         let tells = self.name == "cuda"
-            && running.allocator == Allocator::Native
+            && running.allocator == TorchAllocator::Native
             && ordinal < running.counters.len();
         tells.then_some(ordinal)
     }
@@ -132,7 +132,7 @@ impl Running {
             memory_fraction: optional(&format!("_{name}_getMemoryFraction")),
             current_device: optional(&format!("_{name}_getDevice")),
             has_context: optional(&format!("_{name}_hasPrimaryContext")),
-            allocator: Allocator::of(module)?,
+            allocator: TorchAllocator::current(module)?,
         };
         for ordinal in 0..n_devices {
             let properties = module.call_method1("get_device_properties", (ordinal,))?;
@@ -140,7 +140,7 @@ impl Running {
                 .devices
                 .push(device(torch, name, ordinal, &properties)?);
             let total = properties.getattr("total_memory");
-            running.counters.push(Counters {
+            running.counters.push(AllocatorCounters {
                 total_bytes: total.and_then(|total| total.extract()).ok(),
                 limit: not_reported(),
                 peaks: Vec::new(),
@@ -158,15 +158,15 @@ impl Running {
     }
 
     fn levels(&mut self, py: Python<'_>, ordinal: usize) -> PyResult<AllocatorLevels> {
-        if self.allocator == Allocator::Pluggable {
+        if self.allocator == TorchAllocator::Pluggable {
             return Ok(pluggable());
         }
         // torch asks the driver's pool with the device made current, which makes a context.
-        if self.allocator == Allocator::DriverPool && !self.has_context(py, ordinal)? {
+        if self.allocator == TorchAllocator::DriverPool && !self.has_context(py, ordinal)? {
             return Ok(AllocatorLevels::unread(Source::Torch));
         }
         let stats = self.memory_stats.bind(py).call1((ordinal,))?;
-        let is_native = self.allocator == Allocator::Native;
+        let is_native = self.allocator == TorchAllocator::Native;
         let stats = Stats::new(stats.cast::<PyDict>()?, is_native);
         self.look_at_limit(py, ordinal)?;
         let counters = &mut self.counters[ordinal];
@@ -196,8 +196,8 @@ impl Running {
 
     /// Less than the device has, where the user set a fraction of it.
     ///
-    /// torch makes the device current to answer, and leaves it so: it is asked of the current
-    /// device alone, where that has a context, and remembered of the others.
+    /// To answer, torch makes the device current and leaves it so. Therefore only the current device
+    /// is read, if it has a context; the others keep their last value.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -254,9 +254,9 @@ impl Running {
     }
 }
 
-impl Allocator {
+impl TorchAllocator {
     /// Before torch 1.13 there was no other than its own, and only CUDA has several.
-    fn of(module: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn current(module: &Bound<'_, PyAny>) -> PyResult<Self> {
         let Ok(name) = module.call_method0("get_allocator_backend") else {
             return Ok(Self::Native);
         };
@@ -281,11 +281,11 @@ fn device(
     backend: &str,
     ordinal: usize,
     properties: &Bound<'_, PyAny>,
-) -> PyResult<Found> {
+) -> PyResult<SourceDevice> {
     let mut name: String = properties.getattr("name")?.extract()?;
     if backend != "cuda" {
         let label = format!("{backend}:{ordinal}");
-        return Ok(Found {
+        return Ok(SourceDevice {
             key: label.as_str().into(),
             label,
             name,

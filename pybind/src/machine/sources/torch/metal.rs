@@ -3,7 +3,7 @@
 use gpumem_model::recording::{AllocatorLevels, DeviceKind, Source};
 use pyo3::prelude::*;
 
-use crate::machine::sources::Found;
+use crate::machine::sources::SourceDevice;
 use crate::machine::sources::framework::{known, limit};
 
 pub(super) const KEY: &str = "mps:0";
@@ -14,8 +14,8 @@ pub(super) struct Metal {
     is_available: Py<PyAny>,
 }
 
-pub(super) fn device() -> Found {
-    Found {
+pub(super) fn device() -> SourceDevice {
+    SourceDevice {
         key: KEY.into(),
         label: KEY.to_owned(),
         name: "Apple GPU (Metal)".to_owned(),
@@ -32,8 +32,7 @@ impl Metal {
         })
     }
 
-    /// Somebody has asked for Metal before: torch has no other sign that it is started, and keeps
-    /// what it answered.
+    /// Whether Metal is in use: torch gives no other sign than the cached answer of an earlier query.
     pub(super) fn is_in_use(&self, py: Python<'_>) -> PyResult<bool> {
         let is_available = self.is_available.bind(py);
         let Ok(cached) = is_available.call_method0("cache_info") else {

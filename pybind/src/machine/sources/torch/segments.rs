@@ -1,4 +1,4 @@
-//! Where memory lies in the segments of torch's CUDA allocator, as it tells it itself.
+//! The segments and blocks of torch's CUDA allocator, from its own snapshot.
 
 use gpumem_model::segments::{Block, BlockState, Pool, Segment, Segments};
 use gpumem_model::units::Bytes;
@@ -17,7 +17,7 @@ pub(crate) fn segments(
     let bare = PyDict::new(py);
     bare.set_item("include_traces", false)?;
     let listed = match memory.call_method("memory_snapshot", (), Some(&bare)) {
-        // An older one always tells the history as well, where there is one.
+        // Older versions always include the history, if there is one.
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {
             if history_is_recorded(torch)? {
                 let reason = "this torch cannot tell it while you record its memory history";
@@ -92,7 +92,7 @@ fn state_of(state: &str) -> BlockState {
     }
 }
 
-/// A count; zero where it is missing, as in what older ones tell.
+/// A count; zero if it is missing, as in older versions.
 fn number(dict: &Bound<'_, PyDict>, key: &Bound<'_, PyString>) -> PyResult<u64> {
     let value = dict.get_item(key)?;
     Ok(value.and_then(|value| value.extract().ok()).unwrap_or(0))

@@ -1,4 +1,4 @@
-//! Who is on the GPUs: what the system tells of the processes that drivers list, and Jupyter's files.
+//! The processes on the GPUs: the drivers' lists, the system's facts and Jupyter's files.
 
 pub(crate) mod children;
 mod jupyter;
@@ -9,7 +9,7 @@ mod system;
 use std::collections::BTreeMap;
 use std::process;
 
-use gpumem_jobs::company::{Listing, ProcessTable, Sight};
+use gpumem_jobs::gpu_processes::{Listing, ProcessLookup, ProcessTable};
 use pyo3::prelude::*;
 
 pub(crate) use jupyter::data_dir;
@@ -17,7 +17,7 @@ pub(crate) use jupyter::data_dir;
 use crate::base::text::Text;
 use crate::machine::sources::process::is_in_first_pid_namespace;
 
-/// What the system tells of the processes on these devices.
+/// The system's facts about the processes on these devices.
 pub(crate) fn process_table(py: Python<'_>, devices: Vec<Listing>) -> PyResult<ProcessTable> {
     let own_pid = process::id();
     let listed: Vec<u32> = devices
@@ -28,7 +28,7 @@ pub(crate) fn process_table(py: Python<'_>, devices: Vec<Listing>) -> PyResult<P
     // A driver that lists this process by its own id speaks of the same ids.
     let are_ids_ours = is_in_first_pid_namespace() || listed.contains(&own_pid);
     let pids = listed.into_iter().chain([own_pid]).collect();
-    let seen = py.detach(|| system::seen(pids, !are_ids_ours));
+    let seen = py.detach(|| system::scan(pids, !are_ids_ours));
     let own_uid = seen.get(&own_pid).and_then(|it| it.uid);
     let notebooks = jupyter::notebooks(py, seen.values().filter(|it| it.uid == own_uid))?;
     let servers = jupyter::servers(py)?;
@@ -44,21 +44,21 @@ pub(crate) fn process_table(py: Python<'_>, devices: Vec<Listing>) -> PyResult<P
 }
 
 /// What is seen of one process, before its user has a name.
-pub(crate) struct Seen {
-    pub(crate) sight: Sight,
+pub(crate) struct ScannedProcess {
+    pub(crate) sight: ProcessLookup,
     pub(crate) uid: Option<u32>,
 }
 
 /// The same with the names of the users, which Python asks the system's directory for.
-fn named(py: Python<'_>, seen: BTreeMap<u32, Seen>) -> BTreeMap<u32, Sight> {
+fn named(py: Python<'_>, seen: BTreeMap<u32, ScannedProcess>) -> BTreeMap<u32, ProcessLookup> {
     let mut names: BTreeMap<u32, String> = BTreeMap::new();
     let mut name = |uid: u32| {
         let known = names.entry(uid);
         known.or_insert_with(|| user_name(py, uid)).clone()
     };
     let seen = seen.into_iter();
-    seen.map(|(pid, Seen { mut sight, uid })| {
-        if let Sight::There(facts) = &mut sight {
+    seen.map(|(pid, ScannedProcess { mut sight, uid })| {
+        if let ProcessLookup::Found(facts) = &mut sight {
             facts.user = uid.map(&mut name);
         }
         (pid, sight)

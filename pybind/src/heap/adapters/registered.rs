@@ -10,9 +10,9 @@ use pyo3::types::{PyList, PyTuple, PyType};
 
 use crate::base::guard;
 
-static REGISTERED: Mutex<Vec<Adapter>> = Mutex::new(Vec::new());
+static REGISTERED: Mutex<Vec<RegisteredAdapter>> = Mutex::new(Vec::new());
 
-struct Adapter {
+struct RegisteredAdapter {
     class: Py<PyType>,
     function: Py<PyAny>,
     after_runs: bool,
@@ -33,9 +33,9 @@ pub(crate) enum Asks {
 ///
 /// `function(object)` returns `(device, n_bytes)`, such as `("cuda:0", 1 << 20)`, or a list of
 /// those. A third item, a whole number such as an address, tells bytes that several objects
-/// share. Objects of subclasses are asked, too. The function is your own code: it is called when
-/// you ask who holds memory, and with `after_runs=True` also when a recorded cell has left more
-/// than it found; what it raises is logged and left out.
+/// share. The adapter also applies to subclasses. The function is your own code: it is called when
+/// you look for holders, and with `after_runs=True` also after a recorded cell whose memory grew.
+/// An exception that it raises is logged, and the object is skipped.
 #[pyfunction]
 #[pyo3(signature = (type_, function, /, *, after_runs=false))]
 pub(crate) fn register_adapter(
@@ -50,7 +50,7 @@ pub(crate) fn register_adapter(
     let py = type_.py();
     let mut registered = locked(py);
     registered.retain(|known| !known.class.is(type_));
-    registered.push(Adapter {
+    registered.push(RegisteredAdapter {
         class: type_.clone().unbind(),
         function: function.clone().unbind(),
         after_runs,
@@ -58,32 +58,34 @@ pub(crate) fn register_adapter(
     Ok(())
 }
 
-/// A type, and the function that tells of its instances.
+/// A type, and the function that reports the memory of its instances.
 pub(crate) type Registered<'py> = (Bound<'py, PyType>, Bound<'py, PyAny>);
 
 /// The registered types with their functions, as far as these may be called.
 pub(crate) fn registered(py: Python<'_>, asks: Asks) -> Vec<Registered<'_>> {
-    let may_be_called = |it: &&Adapter| match asks {
+    let may_be_called = |it: &&RegisteredAdapter| match asks {
         Asks::All => true,
         Asks::AfterRuns => it.after_runs,
         Asks::Nobody => false,
     };
-    let bound = |it: &Adapter| (it.class.bind(py).clone(), it.function.bind(py).clone());
+    let bound = |it: &RegisteredAdapter| (it.class.bind(py).clone(), it.function.bind(py).clone());
     locked(py).iter().filter(may_be_called).map(bound).collect()
 }
 
 /// Bytes that a user's function reports.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct ReportedBytes {
     pub(crate) device: String,
     pub(crate) n_bytes: Bytes,
     /// The same for objects that share them.
     pub(crate) key: Option<u64>,
 }
 
-/// Asks a user's function; what it raises is said once.
-pub(crate) fn ask(function: &Bound<'_, PyAny>, object: &Bound<'_, PyAny>) -> Vec<Held> {
-    let answer = function.call1((object,)).and_then(|answer| held(&answer));
+/// Calls a user's function; logs the first exception.
+pub(crate) fn ask(function: &Bound<'_, PyAny>, object: &Bound<'_, PyAny>) -> Vec<ReportedBytes> {
+    let answer = function
+        .call1((object,))
+        .and_then(|answer| entries(&answer));
     answer.unwrap_or_else(|error| {
         let message = format!("an adapter that you registered failed: {error}");
         guard::log_once(object.py(), &message);
@@ -91,14 +93,14 @@ pub(crate) fn ask(function: &Bound<'_, PyAny>, object: &Bound<'_, PyAny>) -> Vec
     })
 }
 
-fn held(answer: &Bound<'_, PyAny>) -> PyResult<Vec<Held>> {
+fn entries(answer: &Bound<'_, PyAny>) -> PyResult<Vec<ReportedBytes>> {
     if let Ok(list) = answer.cast::<PyList>() {
         return list.iter().map(|entry| one(&entry)).collect();
     }
     Ok(vec![one(answer)?])
 }
 
-fn one(answer: &Bound<'_, PyAny>) -> PyResult<Held> {
+fn one(answer: &Bound<'_, PyAny>) -> PyResult<ReportedBytes> {
     let wrong = |_| {
         let said = answer
             .repr()
@@ -119,14 +121,14 @@ fn one(answer: &Bound<'_, PyAny>) -> PyResult<Held> {
             .map(|(it, n)| (it, n, None)),
     }
     .map_err(wrong)?;
-    Ok(Held {
+    Ok(ReportedBytes {
         device,
         n_bytes: Bytes::new(n_bytes),
         key,
     })
 }
 
-fn locked(py: Python<'_>) -> MutexGuard<'static, Vec<Adapter>> {
+fn locked(py: Python<'_>) -> MutexGuard<'static, Vec<RegisteredAdapter>> {
     REGISTERED
         .lock_py_attached(py)
         .unwrap_or_else(PoisonError::into_inner)

@@ -6,10 +6,10 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpumem_jobs::company::{Server, Sight, connection_file, kernel_id};
+use gpumem_jobs::gpu_processes::{ProcessLookup, Server, connection_file, kernel_id};
 use pyo3::prelude::*;
 
-use super::Seen;
+use super::ScannedProcess;
 use crate::base::text::Text;
 
 /// A larger file is none of Jupyter's.
@@ -21,11 +21,11 @@ const N_SERVERS: usize = 64;
 /// another may have named any file.
 pub(super) fn notebooks<'a>(
     py: Python<'_>,
-    seen: impl Iterator<Item = &'a Seen>,
+    seen: impl Iterator<Item = &'a ScannedProcess>,
 ) -> PyResult<BTreeMap<String, String>> {
     let commands = seen.filter_map(|it| match &it.sight {
-        Sight::There(facts) => Some(&facts.command),
-        Sight::Hidden | Sight::Gone => None,
+        ProcessLookup::Found(facts) => Some(&facts.command),
+        ProcessLookup::Hidden | ProcessLookup::Gone => None,
     });
     let mut notebooks = BTreeMap::new();
     for command in commands {

@@ -1,4 +1,4 @@
-//! What `/proc` tells of processes. Another user's tells less: then it is not known.
+//! Facts about processes from `/proc`. Some are unknown for processes of other users.
 
 #![expect(
     unsafe_code,
@@ -9,24 +9,24 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
-use gpumem_jobs::company::{Facts, Sight};
+use gpumem_jobs::gpu_processes::{ProcessFacts, ProcessLookup};
 use gpumem_model::units::Nanos;
 
-use super::Seen;
+use super::ScannedProcess;
 use crate::machine::sources::process::{Stat, stat};
 
 /// More than that belong to no GPU: an end for ids that lead on and on.
 const N_PROCESSES: usize = 4096;
 
 /// These processes, and what they lead to: parents, and the leaders of their groups and sessions.
-pub(super) fn seen(mut pids: Vec<u32>, asks_for_gpus: bool) -> BTreeMap<u32, Seen> {
-    let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
+pub(super) fn scan(mut pids: Vec<u32>, asks_for_gpus: bool) -> BTreeMap<u32, ScannedProcess> {
+    let mut seen: BTreeMap<u32, ScannedProcess> = BTreeMap::new();
     while let Some(pid) = pids.pop() {
         if pid == 0 || seen.contains_key(&pid) || seen.len() == N_PROCESSES {
             continue;
         }
         let found = look(pid, asks_for_gpus);
-        if let Sight::There(facts) = &found.sight {
+        if let ProcessLookup::Found(facts) = &found.sight {
             pids.extend(
                 [facts.parent, facts.group, facts.session]
                     .into_iter()
@@ -38,23 +38,23 @@ pub(super) fn seen(mut pids: Vec<u32>, asks_for_gpus: bool) -> BTreeMap<u32, See
     seen
 }
 
-fn look(pid: u32, asks_for_gpus: bool) -> Seen {
+fn look(pid: u32, asks_for_gpus: bool) -> ScannedProcess {
     let Ok(stat) = stat(pid) else {
         let sight = if lives(pid) {
-            Sight::Hidden
+            ProcessLookup::Hidden
         } else {
-            Sight::Gone
+            ProcessLookup::Gone
         };
-        return Seen { sight, uid: None };
+        return ScannedProcess { sight, uid: None };
     };
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let variable = |name: &str| {
-        let mut variables = words(&environment);
+        let mut variables = nul_separated(&environment);
         variables.find_map(|it| Some(it.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
     };
     let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let facts = Facts {
-        command: words(&command).collect(),
+    let facts = ProcessFacts {
+        command: nul_separated(&command).collect(),
         // Named by its number until the user's name is looked up.
         user: None,
         age: age(&stat),
@@ -67,20 +67,20 @@ fn look(pid: u32, asks_for_gpus: bool) -> Seen {
         server_pid: variable("JPY_PARENT_PID").and_then(|it| it.parse().ok()),
         name: stat.name,
     };
-    Seen {
-        sight: Sight::There(Box::new(facts)),
+    ScannedProcess {
+        sight: ProcessLookup::Found(Box::new(facts)),
         uid: uid(pid),
     }
 }
 
-/// Texts that end with a zero each, as the kernel keeps them.
-pub(super) fn words(texts: &[u8]) -> impl Iterator<Item = String> {
+/// NUL-terminated strings, as in `/proc/PID/cmdline`.
+pub(super) fn nul_separated(texts: &[u8]) -> impl Iterator<Item = String> {
     let texts = texts.strip_suffix(&[0]).unwrap_or(texts);
     let words = texts.split(|byte| *byte == 0);
     words.map(|word| String::from_utf8_lossy(word).into_owned())
 }
 
-/// Whose it is: its folder belongs to root where it guards its memory.
+/// The user id. It is read from `status`, because root owns the folder of a process that guards its memory.
 fn uid(pid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let of_user = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
@@ -103,7 +103,7 @@ fn has_gpu_open(pid: u32) -> bool {
 pub(super) fn age(stat: &Stat) -> Option<Nanos> {
     let uptime = fs::read_to_string("/proc/uptime").ok()?;
     let uptime: f64 = uptime.split_ascii_whitespace().next()?.parse().ok()?;
-    // SAFETY: a constant of the system is asked for; no pointer is passed.
+    // SAFETY: reads a constant of the system; no pointer is passed.
     let n_ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     let seconds = uptime - stat.began as f64 / n_ticks as f64;
     (seconds >= 0.0).then(|| Nanos::new((seconds * 1e9) as u64))

@@ -1,4 +1,4 @@
-//! A worker of a cluster: its runs are the intervals between two rolls, of which only the end tells what
+//! A worker of a cluster: each interval between two rolls is a run, and only its end shows what
 //! cell they are of.
 
 use gpumem_model::recording::{Reading, RunIdx, Status};
@@ -7,16 +7,15 @@ use gpumem_wire as wire;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::held;
 use super::reading::{order, readings, readings_after, readings_as_ordered};
 use super::runs::warn_of_thread;
-use super::{is_owner, with_recorder, with_session};
+use super::{holder_search, is_owner, with_recorder, with_session};
 use crate::base::strand::Strand;
-use crate::base::text::Text;
+use crate::base::text::{Text, code_of};
 use crate::machine::sampler::Interval;
-use crate::machine::sources::Found;
-use crate::recording::ending::Ending;
-use crate::recording::recorder::{Launch, Start, Task};
+use crate::machine::sources::SourceDevice;
+use crate::recording::ending::RunEnding;
+use crate::recording::recorder::{Launch, RunStart, Task};
 
 /// What a run is called: the source, the id, the label and the number of its cell.
 type Title = (String, String, Option<String>, Option<u32>);
@@ -26,8 +25,7 @@ const OPEN: &str = "# since the last recorded cell";
 const OPEN_ID: &str = "gpumem:open";
 
 /// Begins the first interval, sampled that often at the most.
-#[pyfunction]
-#[pyo3(name = "_begin_interval")]
+#[pyfunction(name = "_begin_interval")]
 pub(crate) fn begin_interval(py: Python<'_>, interval: Text) -> PyResult<()> {
     let Text(interval) = interval;
     let interval: Interval = interval
@@ -35,7 +33,7 @@ pub(crate) fn begin_interval(py: Python<'_>, interval: Text) -> PyResult<()> {
         .map_err(pyo3::exceptions::PyValueError::new_err::<String>)?;
     super::sample_every(py, interval)?;
     let before = readings_as_ordered(py, order(py), &[]);
-    held::look_before(py, &before)?;
+    holder_search::look_before(py, &before)?;
     open(py, before)
 }
 
@@ -66,7 +64,7 @@ pub(crate) fn roll(
     let launch = Launch {
         cell_id: cell_id.map(String::from),
         execution_count,
-        source: source.into(),
+        code: String::from(source).into(),
         label: label.map(String::from),
     };
     let next = (!is_last).then(|| after.clone());
@@ -74,33 +72,30 @@ pub(crate) fn roll(
     with_session(py, |session| {
         session.worker_interval = None;
         session.recorder.retitle(run, launch);
-        session.end(stopped, Ending::OK, None, strand, after);
+        session.end(stopped, RunEnding::OK, None, strand, after);
     })?;
     next.map_or(Ok(()), |before| open(py, before))?;
     Ok(Some(run.0))
 }
 
-/// Looks for who holds memory after a run, if that is worth it. Takes a while.
-#[pyfunction]
-#[pyo3(name = "_look_after")]
+/// Searches for holders after a run, if that is worthwhile. Takes a while.
+#[pyfunction(name = "_look_after")]
 pub(crate) fn look_after(py: Python<'_>, run: u32) -> PyResult<()> {
-    held::look_for_holders(py, RunIdx(run))
+    holder_search::look_for_holders(py, RunIdx(run))
 }
 
-/// What has changed since this was last called, but for the open interval: frames, with at most so many
-/// points of each series.
-#[pyfunction]
-#[pyo3(name = "_fetch")]
+/// The frames since the last call, without the open interval, with at most `n_points` points per
+/// series.
+#[pyfunction(name = "_fetch")]
 pub(crate) fn fetch(py: Python<'_>, n_points: usize) -> PyResult<Bound<'_, PyBytes>> {
-    held::collect_look(py, std::time::Duration::ZERO)?;
+    holder_search::collect_look(py, std::time::Duration::ZERO)?;
     let frames = with_recorder(py, |recorder| recorder.fetched(n_points))?;
     let bytes = py.detach(|| wire::encode_frames(frames));
     Ok(PyBytes::new(py, &bytes))
 }
 
 /// Notes what this recording lacks, in one sentence.
-#[pyfunction]
-#[pyo3(name = "_note_missing")]
+#[pyfunction(name = "_note_missing")]
 pub(crate) fn note_missing(py: Python<'_>, words: Text) -> PyResult<()> {
     with_recorder(py, |recorder| recorder.lacks(words.into()))
 }
@@ -109,7 +104,7 @@ pub(crate) fn note_missing(py: Python<'_>, words: Text) -> PyResult<()> {
 #[pyclass(frozen, name = "_Task", module = "gpumem._gpumem")]
 pub(crate) struct BegunTask {
     started: Nanos,
-    before: Vec<(Found, Reading)>,
+    before: Vec<(SourceDevice, Reading)>,
 }
 
 #[pymethods]
@@ -121,11 +116,19 @@ impl BegunTask {
         Ok(Self { started, before })
     }
 
-    /// It is over: a block of the open interval, of that name.
-    fn end(&self, py: Python<'_>, name: Text, failed: bool) -> PyResult<()> {
+    /// It is over: a block of the open interval, of that name; `file` has the code of its function.
+    fn end(
+        &self,
+        py: Python<'_>,
+        name: Text,
+        failed: bool,
+        file: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
         let ended = with_recorder(py, |recorder| recorder.clock().now())?;
+        let code = file.map(|file| code_of(py, &file)).transpose()?;
         let task = Task {
             name: name.into(),
+            code: code.flatten(),
             started: self.started,
             ended,
             status: if failed { Status::Error } else { Status::Ok },
@@ -158,14 +161,14 @@ pub(crate) fn title(py: Python<'_>, run: RunIdx) -> PyResult<Option<Title>> {
     })
 }
 
-fn open(py: Python<'_>, before: Vec<(Found, Reading)>) -> PyResult<()> {
+fn open(py: Python<'_>, before: Vec<(SourceDevice, Reading)>) -> PyResult<()> {
     let launch = Launch {
         cell_id: Some(OPEN_ID.to_owned()),
         execution_count: None,
-        source: OPEN.to_owned(),
+        code: OPEN.to_owned().into(),
         label: None,
     };
-    let start = Start {
+    let start = RunStart {
         strand: Strand::current(py),
         beside: Vec::new(),
         levels: before,

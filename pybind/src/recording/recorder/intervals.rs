@@ -8,25 +8,28 @@ use gpumem_model::recording::{
 use gpumem_model::units::Nanos;
 
 use super::{Launch, Recorder, index};
-use crate::machine::sources::Found;
+use crate::base::text::SourceCode;
+use crate::machine::sources::SourceDevice;
 
 /// A task that is over, with the levels at its ends.
 #[derive(Debug)]
 pub(crate) struct Task {
     /// The prefix of its key.
     pub(crate) name: String,
+    /// What its function is in, if that is there.
+    pub(crate) code: Option<SourceCode>,
     pub(crate) started: Nanos,
     pub(crate) ended: Nanos,
     pub(crate) status: Status,
-    pub(crate) before: Vec<(Found, Reading)>,
-    pub(crate) after: Vec<(Found, Reading)>,
+    pub(crate) before: Vec<(SourceDevice, Reading)>,
+    pub(crate) after: Vec<(SourceDevice, Reading)>,
 }
 
 impl Recorder {
     /// The open run, and what is nested in it, turn out to be of this cell. Tasks have their own.
     pub(crate) fn retitle(&mut self, idx: RunIdx, launch: Launch) {
-        let revision = self.revision(&launch.source);
-        let cell = self.cell(launch.cell_id, &launch.source, revision);
+        let revision = self.revision(&launch.code.text);
+        let cell = self.cell(launch.cell_id, launch.code, revision);
         let before = self.recording.run(idx).cell;
         let runs = &self.recording.runs()[idx.get()..];
         let inside = runs
@@ -53,7 +56,7 @@ impl Recorder {
     /// A task ran in this open run; it is a block of it. A cell stands for the prefix of its key: its growth is
     /// judged over all its runs, whichever cell of the notebook they were for.
     pub(crate) fn ran(&mut self, task: Task, parent: RunIdx) {
-        let after = |found: &Found| {
+        let after = |found: &SourceDevice| {
             let mut after = task.after.iter();
             let (_, reading) = after.find(|(it, _)| it.key == found.key)?;
             Some(reading.clone())
@@ -65,13 +68,11 @@ impl Recorder {
             peak_reset: false,
         });
         let levels = levels.collect();
-        let source = format!("{}  # a task", task.name);
-        let revision = self.revision(&source);
-        let cell = self.cell(
-            Some(format!("gpumem:task:{}", task.name)),
-            &source,
-            revision,
-        );
+        let named = || format!("{}  # a task", task.name).into();
+        let code = task.code.unwrap_or_else(named);
+        let revision = self.revision(&code.text);
+        let id = format!("gpumem:task:{}", task.name);
+        let cell = self.cell(Some(id), code, revision);
         let run = Run {
             idx: RunIdx(index(self.recording.runs().len())),
             cell,
@@ -79,14 +80,11 @@ impl Recorder {
             parent: Some(parent),
             kind: RunKind::Block,
             label: Some(task.name),
-            execution_count: None,
             started: task.started,
             ended: Some(task.ended),
             status: task.status,
             levels,
-            oom: None,
-            overlaps: Vec::new(),
-            beside_unrecorded: false,
+            ..Run::default()
         };
         self.emit(Frame::Run(run));
     }
@@ -118,7 +116,6 @@ impl Recorder {
     }
 }
 
-/// A frame with at most `n_points` points.
 pub(crate) fn bounded(frame: Frame, n_points: usize) -> Frame {
     match frame {
         Frame::Samples(samples) if samples.points.len() > n_points => {

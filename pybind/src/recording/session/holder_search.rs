@@ -1,10 +1,10 @@
-//! Who holds what after a run that left more than it found, or let go of what was kept.
+//! When to search for holders: after a run that kept memory, or freed what was kept.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use gpumem_analyzer::inspection;
-use gpumem_heap::{Found, Inventory};
+use gpumem_heap::{HeapSearchResult, Inventory};
 use gpumem_model::holders::Allocated;
 use gpumem_model::recording::{DeviceIdx, Reading, RunIdx};
 use gpumem_model::units::{Bytes, Nanos};
@@ -15,7 +15,7 @@ use super::{Session, is_owner, is_running, locked, promises, with_session};
 use crate::base::guard;
 use crate::base::modules::imported;
 use crate::base::shells::shells;
-use crate::heap::adapters::own::Asks;
+use crate::heap::adapters::registered::Asks;
 use crate::heap::adapters::torch_is_imported;
 use crate::heap::look::{self, Look, NoAnswer, Question, Reach, Taken, Urgency};
 use crate::machine::sources;
@@ -24,12 +24,12 @@ use crate::recording::recorder::SourceText;
 /// Held while a look begins.
 static TAKING: Mutex<()> = Mutex::new(());
 
-/// A look whose answer is not there yet.
+/// A look whose answer is pending.
 pub(super) struct Late {
     look: Look,
     wanted: Wanted,
     question: Question,
-    /// The heap is still as it was: a look in vain can be taken again.
+    /// The heap has not changed: a failed look can be repeated.
     is_repeatable: bool,
 }
 
@@ -50,13 +50,16 @@ pub(super) struct Wanted {
     pub(super) inside_at: Option<Nanos>,
     /// The devices whose holders are recorded, with their labels.
     pub(super) devices: Vec<(DeviceIdx, String)>,
-    /// Who held memory is part of what is known of the run's out-of-memory error.
+    /// The holders belong to the report of the run's out-of-memory error.
     pub(super) is_of_oom: bool,
 }
 
-/// Before the first run that is recorded: what is there already, so that the look after it tells what
-/// is new. The answer is not waited for.
-pub(super) fn look_before(py: Python<'_>, before: &[(sources::Found, Reading)]) -> PyResult<()> {
+/// Before the first recorded run: takes stock, so that the look after the run shows what is new.
+/// Does not wait for the answer.
+pub(super) fn look_before(
+    py: Python<'_>,
+    before: &[(sources::SourceDevice, Reading)],
+) -> PyResult<()> {
     let is_first = with_session(py, |session| {
         let keeps_names = session.recorder.source_text() == SourceText::Full;
         keeps_names && session.inventory.is_none() && session.late.is_none()
@@ -94,7 +97,7 @@ pub(super) fn look_before(py: Python<'_>, before: &[(sources::Found, Reading)]) 
     }
 }
 
-/// Something that the user has imported makes objects of which a look tells the bytes.
+/// Whether the user has imported a library whose objects a look can measure.
 fn holds_host_memory(py: Python<'_>) -> bool {
     torch_is_imported(py) || matches!(imported(py, "numpy"), Ok(Some(_)))
 }
@@ -114,7 +117,7 @@ pub(crate) fn latest_inventory(py: Python<'_>) -> PyResult<Option<Arc<Inventory>
     with_session(py, |session| session.inventory.clone())
 }
 
-/// The heap has changed outside of every run: whoever reads the recording next has a look taken.
+/// The heap has changed outside of every run: the next reader of the recording triggers a look.
 pub(crate) fn unseen_since(py: Python<'_>) -> PyResult<()> {
     with_session(py, |session| {
         let runs = session.recorder.recording().runs().iter();
@@ -130,7 +133,7 @@ pub(crate) fn unseen_since(py: Python<'_>) -> PyResult<()> {
     })
 }
 
-/// Looks after the latest run if there was no time for it then: somebody reads the recording.
+/// Looks after the latest run when the recording is read, if there was no time for it before.
 pub(crate) fn look_if_unseen(py: Python<'_>) -> PyResult<()> {
     if is_running() {
         return Ok(());
@@ -154,8 +157,8 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
     wait_for_promises(py, run)?;
     let gone = promises::broken_off(py)?;
     let mut is_promised = false;
-    let asked = with_session(py, |session| {
-        // Names are text of the user's, too.
+    let prepared = with_session(py, |session| {
+        // Names may be private, like source text.
         let keeps_names = session.recorder.source_text() == SourceText::Full;
         let mut devices = if keeps_names {
             session.recorder.holders_wanted(run)
@@ -180,11 +183,11 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
         let recorder = &session.recorder;
         is_worth.then(|| (wanted, recorder.handed_out(run), recorder.host_growth(run)))
     })?;
-    let Some((wanted, allocated, grown)) = asked else {
+    let Some((wanted, allocated, grown)) = prepared else {
         return Ok(());
     };
-    // The look before this one may still be under way: one at a time. Its answer is not lost, and
-    // the next run has a look again.
+    // If the previous look is still running, this run has none. Its answer is kept, and the next run
+    // has a look again.
     let is_free = collect_earlier(py, patience)?;
     let is_due = is_shown || wanted.is_of_oom || look::is_due();
     let unseen = (!is_free || !is_due).then_some(Unseen {
@@ -195,7 +198,7 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
     if unseen.is_some() {
         return Ok(());
     }
-    // The answer that has just come may tell that what is gone now held much.
+    // The new answer may show that a deleted variable held much.
     let gone = promises::broken_off(py)?;
     let before = with_session(py, |session| {
         is_promised |= !session.devices_of_names(&gone, run).is_empty();
@@ -339,16 +342,16 @@ pub(super) fn question(
     }
 }
 
-fn record(py: Python<'_>, wanted: &Wanted, found: Found) -> PyResult<()> {
+fn record(py: Python<'_>, wanted: &Wanted, found: HeapSearchResult) -> PyResult<()> {
     // A look inside of a run may meet autograd at work; the one after it is whole.
     for note in found.notes.iter().filter(|_| wanted.inside_at.is_none()) {
-        guard::log_once(py, &format!("a look for holders is not whole: {note}"));
+        guard::log_failure(py, "a look for holders is not whole", &note);
     }
     with_session(py, |session| session.record(wanted, found))
 }
 
 impl Session {
-    fn record(&mut self, wanted: &Wanted, found: Found) {
+    fn record(&mut self, wanted: &Wanted, found: HeapSearchResult) {
         if let Some(run) = wanted.run {
             if wanted.is_of_oom {
                 self.recorder.held_at_oom(run, found.held_by);
@@ -359,7 +362,7 @@ impl Session {
                     .held(run, *device, wanted.inside_at, label.clone(), holders);
             }
         }
-        // What a run has made since it began is told by the look before it.
+        // The look before a run shows what the run has made since.
         if wanted.inside_at.is_none() {
             self.keep(found.inventory);
         }
@@ -373,12 +376,13 @@ impl Session {
 }
 
 fn missed(py: Python<'_>, wanted: &Wanted, reason: &NoAnswer) -> PyResult<()> {
-    // The next look has both time and memory, and the one after a run stands still.
-    if wanted.inside_at.is_some() {
+    // The next look has both time and memory, and the one after a run stands still. The recording says itself
+    // that it lacks holders.
+    if wanted.inside_at.is_some() || *reason == NoAnswer::NoGil {
         return Ok(());
     }
     if matches!(reason, NoAnswer::Busy | NoAnswer::LacksMemory) {
-        // There may be no next run: whoever reads the recording has it taken.
+        // There may be no next run: the next reader of the recording triggers it.
         return with_session(py, |session| {
             session.unseen = wanted.run.map(|run| Unseen {
                 run,
@@ -386,9 +390,6 @@ fn missed(py: Python<'_>, wanted: &Wanted, reason: &NoAnswer) -> PyResult<()> {
             });
         });
     }
-    guard::log_once(
-        py,
-        &format!("who held memory after a run is not known: {reason}"),
-    );
+    guard::log_failure(py, "could not search for holders after a run", &reason);
     Ok(())
 }

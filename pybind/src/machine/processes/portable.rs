@@ -1,41 +1,41 @@
-//! What Windows and macOS tell of processes, through `sysinfo`: who started whom, and
-//! since when. They keep neither sessions nor groups as Linux does, and no user's name.
+//! Facts about processes on Windows and macOS, through `sysinfo`: parents and start times. There
+//! are no sessions and groups as on Linux, and no user names.
 
 use std::collections::BTreeMap;
 
-use gpumem_jobs::company::{Facts, Sight};
+use gpumem_jobs::gpu_processes::{ProcessFacts, ProcessLookup};
 use gpumem_model::units::Nanos;
 use sysinfo::{
     Pid, Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind,
 };
 
-use super::Seen;
+use super::ScannedProcess;
 
 /// These processes and their ancestors.
-pub(super) fn seen(mut pids: Vec<u32>, _asks_for_gpus: bool) -> BTreeMap<u32, Seen> {
+pub(super) fn scan(mut pids: Vec<u32>, _asks_for_gpus: bool) -> BTreeMap<u32, ScannedProcess> {
     let mut system = System::new();
     let kind = ProcessRefreshKind::nothing()
         .with_cmd(UpdateKind::Always)
         .with_environ(UpdateKind::Always);
     system.refresh_processes_specifics(ProcessesToUpdate::All, true, kind);
-    let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
+    let mut seen: BTreeMap<u32, ScannedProcess> = BTreeMap::new();
     while let Some(pid) = pids.pop() {
         if seen.contains_key(&pid) {
             continue;
         }
         let sight = match system.process(Pid::from_u32(pid)) {
-            Some(process) => Sight::There(Box::new(facts(process))),
-            None => Sight::Gone,
+            Some(process) => ProcessLookup::Found(Box::new(facts(process))),
+            None => ProcessLookup::Gone,
         };
-        if let Sight::There(facts) = &sight {
+        if let ProcessLookup::Found(facts) = &sight {
             pids.extend(facts.parent.filter(|parent| *parent != 0));
         }
-        seen.insert(pid, Seen { sight, uid: None });
+        seen.insert(pid, ScannedProcess { sight, uid: None });
     }
     seen
 }
 
-fn facts(process: &Process) -> Facts {
+fn facts(process: &Process) -> ProcessFacts {
     let variables = process.environ().iter();
     let mut variables = variables.map(|it| it.to_string_lossy());
     let session_name = variables.find_map(|it| {
@@ -43,7 +43,7 @@ fn facts(process: &Process) -> Facts {
         Some(name.to_owned())
     });
     let command = process.cmd().iter();
-    Facts {
+    ProcessFacts {
         name: process.name().to_string_lossy().into_owned(),
         command: command
             .map(|it| it.to_string_lossy().into_owned())
@@ -55,6 +55,6 @@ fn facts(process: &Process) -> Facts {
             ProcessStatus::Zombie | ProcessStatus::Dead
         ),
         session_name,
-        ..Facts::default()
+        ..ProcessFacts::default()
     }
 }

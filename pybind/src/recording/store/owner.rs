@@ -1,15 +1,15 @@
-//! What is left of the process that wrote a file: whether it is there, and whether the system killed it.
+//! Whether the process that wrote a file still runs, or was killed by the system.
 //!
 //! A file may be somebody else's: nothing that it names is opened. Its facts are only compared with what this
 //! process finds out by itself.
 
 use std::path::Path;
 
-use super::file::{self, Facts};
+use super::file::{self, SessionFacts};
 
-/// What a process writes of itself, so that others can tell what has become of it.
+/// Facts that a process writes about itself, so that others can check whether it still runs.
 #[cfg(target_os = "linux")]
-pub(crate) fn facts() -> Facts {
+pub(crate) fn facts() -> SessionFacts {
     let pid = std::process::id();
     let began = crate::machine::sources::process::stat(pid).ok();
     let events = linux::memory_events();
@@ -29,7 +29,7 @@ pub(crate) fn facts() -> Facts {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn facts() -> Facts {
+pub(crate) fn facts() -> SessionFacts {
     let began = portable::began(std::process::id()).map(|it| it.to_string());
     let pid = Some(std::process::id().to_string());
     let known = [("pid", pid), ("began", began)].into_iter();
@@ -38,15 +38,15 @@ pub(crate) fn facts() -> Facts {
         .collect()
 }
 
-/// Whether the process that wrote these facts into that file is there; `None` if nobody can tell.
-pub(crate) fn is_running(path: &Path, facts: &Facts) -> Option<bool> {
+/// Whether the process that wrote these facts into that file still runs; `None` if unknown.
+pub(crate) fn is_running(path: &Path, facts: &SessionFacts) -> Option<bool> {
     // A fork of it may still have its lock.
     here(facts).or_else(|| file::is_locked(path))
 }
 
-/// Of a process of this machine that this process can see.
+/// Whether a process of this machine runs, if this process can see it.
 #[cfg(target_os = "linux")]
-fn here(facts: &Facts) -> Option<bool> {
+fn here(facts: &SessionFacts) -> Option<bool> {
     let same = |name: &str, own: Option<String>| own.is_some() && facts.get(name) == own.as_ref();
     let is_here = same("boot", linux::boot()) && same("pids", linux::pids());
     let began = facts.get("began").filter(|_| is_here)?;
@@ -56,7 +56,7 @@ fn here(facts: &Facts) -> Option<bool> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn here(facts: &Facts) -> Option<bool> {
+fn here(facts: &SessionFacts) -> Option<bool> {
     let began: u64 = facts.get("began")?.parse().ok()?;
     let pid = facts.get("pid")?.parse().ok()?;
     Some(portable::began(pid) == Some(began))
@@ -65,7 +65,7 @@ fn here(facts: &Facts) -> Option<bool> {
 /// The system says that it killed the process because memory ran out: in the process's group, or
 /// in its log, where those can be read.
 #[cfg(target_os = "linux")]
-pub(crate) fn was_killed(facts: &Facts) -> bool {
+pub(crate) fn was_killed(facts: &SessionFacts) -> bool {
     if facts.get("boot") != linux::boot().as_ref() {
         return false;
     }
@@ -81,7 +81,7 @@ pub(crate) fn was_killed(facts: &Facts) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn was_killed(_: &Facts) -> bool {
+pub(crate) fn was_killed(_: &SessionFacts) -> bool {
     false
 }
 

@@ -4,11 +4,12 @@ use std::mem;
 use std::process;
 #[cfg(feature = "testing")]
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use gpumem_model::recording::{Frame, RunIdx};
 
+use crate::base::locks::{lock, unpoisoned};
 use crate::base::threads;
 use crate::machine::sampler::SoFar;
 use crate::recording::oom::observer;
@@ -25,14 +26,13 @@ pub(super) const PAUSE: Duration = Duration::from_millis(20);
 /// In a forked child its thread does not exist and its lock may be held by nobody: there every call
 /// does nothing.
 #[derive(Debug)]
-pub(crate) struct Handover {
+pub(crate) struct FrameQueue {
     pid: u32,
-    shared: Arc<Shared>,
+    shared: Arc<StoreShared>,
 }
 
-/// What both threads see.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct StoreShared {
     queue: Mutex<Queue>,
     /// The store's thread has something to do.
     filled: Condvar,
@@ -48,7 +48,7 @@ pub(super) struct Shared {
 struct Queue {
     frames: Vec<Frame>,
     /// Other samples are to be watched from now on.
-    watched: Option<Watched>,
+    watched: Option<WatchedRun>,
     n_handed: u64,
     n_stored: u64,
     /// Frames found no room.
@@ -60,29 +60,29 @@ struct Queue {
     /// The store's thread looks by itself in a moment. Waking it would take longer than all else that
     /// a cell does here.
     looks_soon: bool,
-    /// Somebody waits for what is in the queue.
+    /// A thread waits for the queue to be written.
     is_urgent: bool,
     is_over: bool,
     has_ended: bool,
     /// The file was lost: all frames are to be handed over again.
     wants_all: bool,
-    state: State,
+    state: StoreState,
 }
 
 /// The samples of a run that is under way.
 #[derive(Debug, Clone)]
-pub(super) struct Watched {
+pub(super) struct WatchedRun {
     pub(super) run: RunIdx,
     pub(super) so_far: SoFar,
     /// Where the run stood among the out-of-memory errors when it began.
-    pub(super) ooms: observer::Mark,
+    pub(super) ooms: observer::OomMark,
     /// Names of variables may be kept.
     pub(super) keeps_names: bool,
 }
 
 /// What has become of the store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct StoreState {
     /// Where the session is kept, once it is.
     pub(crate) path: Option<String>,
     /// Why it is not kept now.
@@ -94,17 +94,17 @@ pub(crate) struct State {
 }
 
 /// What the store's thread takes out of the queue.
-pub(super) struct Taken {
+pub(super) struct Batch {
     pub(super) frames: Vec<Frame>,
-    pub(super) watched: Option<Watched>,
+    pub(super) watched: Option<WatchedRun>,
     pub(super) n_handed: u64,
     /// Others found no room.
     pub(super) lacks_frames: bool,
     pub(super) is_over: bool,
 }
 
-impl Handover {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+impl FrameQueue {
+    pub(super) fn new(shared: Arc<StoreShared>) -> Self {
         Self {
             pid: process::id(),
             shared,
@@ -117,7 +117,7 @@ impl Handover {
         let _timed = Timed::new(&HANDING);
         let mut wants_all = false;
         if self.is_here() {
-            let mut queue = self.shared.lock();
+            let mut queue = lock(&self.shared.queue);
             wants_all = mem::take(&mut queue.wants_all);
             if queue.frames.len() < MAX_WAITING {
                 queue.frames.push(frame.clone());
@@ -143,24 +143,24 @@ impl Handover {
         #[cfg(feature = "testing")]
         let _timed = Timed::new(&HANDING);
         if self.is_here() {
-            let watched = Watched {
+            let watched = WatchedRun {
                 run,
                 so_far,
                 ooms: observer::mark(),
                 keeps_names,
             };
-            let mut queue = self.shared.lock();
+            let mut queue = lock(&self.shared.queue);
             queue.watched = Some(watched);
             self.wake(queue);
         }
     }
 
-    /// Has what was left until now written soon; nobody waits for it.
+    /// Requests that pending frames are written soon, without waiting.
     pub(crate) fn hurry(&self) {
         #[cfg(feature = "testing")]
         let _timed = Timed::new(&HANDING);
         if self.is_here() {
-            let mut queue = self.shared.lock();
+            let mut queue = lock(&self.shared.queue);
             queue.is_urgent = queue.n_stored < queue.n_handed;
             if queue.is_urgent && !queue.looks_soon && !queue.is_due_soon {
                 drop(queue);
@@ -174,7 +174,7 @@ impl Handover {
         if !self.is_here() {
             return None;
         }
-        let mut queue = self.shared.lock();
+        let mut queue = lock(&self.shared.queue);
         queue.is_urgent = queue.n_stored < queue.n_handed;
         let is_stored = !queue.is_urgent || queue.state.trouble.is_some();
         let n_handed = queue.n_handed;
@@ -193,7 +193,7 @@ impl Handover {
         if !self.is_here() {
             return None;
         }
-        let mut queue = self.shared.lock();
+        let mut queue = lock(&self.shared.queue);
         queue.is_over = true;
         drop(queue);
         self.shared.filled.notify_one();
@@ -203,11 +203,11 @@ impl Handover {
         })
     }
 
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> StoreState {
         if self.is_here() {
-            self.shared.lock().state.clone()
+            lock(&self.shared.queue).state.clone()
         } else {
-            State::default()
+            StoreState::default()
         }
     }
 
@@ -216,7 +216,7 @@ impl Handover {
         if !self.is_here() {
             return None;
         }
-        let state = &mut self.shared.lock().state;
+        let state = &mut lock(&self.shared.queue).state;
         let words = state.trouble.as_ref().or(state.note.as_ref());
         let words = words.filter(|_| !state.is_said)?.clone();
         state.is_said = true;
@@ -236,16 +236,16 @@ impl Handover {
     }
 }
 
-impl Drop for Handover {
+impl Drop for FrameQueue {
     fn drop(&mut self) {
-        // Nobody waits: the thread ends by itself.
+        // Do not wait: the thread ends by itself.
         self.end();
     }
 }
 
 /// Frames that are not on the disk yet.
 pub(crate) struct Unfinished {
-    shared: Arc<Shared>,
+    shared: Arc<StoreShared>,
     n_handed: u64,
 }
 
@@ -255,30 +255,28 @@ impl Unfinished {
         #[cfg(feature = "testing")]
         let _timed = Timed::new(&WAITING);
         let until = Instant::now() + patience;
-        let mut queue = self.shared.lock();
+        let mut queue = lock(&self.shared.queue);
         while queue.n_stored < self.n_handed && !queue.has_ended {
             let is_stuck = queue.state.trouble.is_some() && self.n_handed < u64::MAX;
             let left = until.saturating_duration_since(Instant::now());
             if is_stuck || left.is_zero() {
                 return;
             }
-            let woken = self.shared.stored.wait_timeout(queue, left);
-            (queue, _) = woken.unwrap_or_else(PoisonError::into_inner);
+            (queue, _) = unpoisoned(self.shared.stored.wait_timeout(queue, left));
         }
     }
 }
 
-impl Shared {
-    /// Out of a sleep.
+impl StoreShared {
     pub(super) fn wake_up(&self) {
-        drop(self.lock());
+        drop(lock(&self.queue));
         self.filled.notify_all();
     }
 
     /// Takes what is there, and waits for it first: no longer than `patience` where that is given.
-    pub(super) fn take(&self, patience: Option<Duration>) -> Taken {
+    pub(super) fn take(&self, patience: Option<Duration>) -> Batch {
         let mut until = patience.map(|patience| Instant::now() + patience);
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         while !queue.is_over && !queue.is_urgent && !threads::are_paused() {
             if mem::take(&mut queue.is_due_soon) {
                 let soon = Instant::now() + PAUSE;
@@ -289,16 +287,14 @@ impl Shared {
                 None if !queue.frames.is_empty() || queue.watched.is_some() => break,
                 None => {
                     queue.is_asleep = true;
-                    let woken = self.filled.wait(queue);
-                    let mut queue = woken.unwrap_or_else(PoisonError::into_inner);
+                    let mut queue = unpoisoned(self.filled.wait(queue));
                     queue.is_asleep = false;
                     queue
                 }
                 Some(Duration::ZERO) => break,
                 Some(left) => {
                     queue.looks_soon = left <= PAUSE;
-                    let woken = self.filled.wait_timeout(queue, left);
-                    let (mut queue, _) = woken.unwrap_or_else(PoisonError::into_inner);
+                    let (mut queue, _) = unpoisoned(self.filled.wait_timeout(queue, left));
                     queue.looks_soon = false;
                     queue
                 }
@@ -306,7 +302,7 @@ impl Shared {
         }
         queue.is_urgent = false;
         queue.is_due_soon = false;
-        Taken {
+        Batch {
             frames: mem::take(&mut queue.frames),
             watched: queue.watched.take(),
             n_handed: queue.n_handed,
@@ -317,7 +313,7 @@ impl Shared {
 
     /// Everything up to the `n`th frame is on the disk, at this path.
     pub(super) fn note_stored(&self, n: u64, path: String) {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         queue.n_stored = n;
         let state = &mut queue.state;
         if state.trouble.take().is_some() {
@@ -331,7 +327,7 @@ impl Shared {
 
     /// Nothing is written for now; or no more.
     pub(super) fn note_trouble(&self, words: &str) {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         let state = &mut queue.state;
         if state.trouble.as_deref() != Some(words) {
             state.trouble = Some(words.to_owned());
@@ -343,23 +339,18 @@ impl Shared {
 
     /// What happened to the file, though the session is kept.
     pub(super) fn note_lost(&self, words: String) {
-        let state = &mut self.lock().state;
+        let state = &mut lock(&self.queue).state;
         (state.note, state.is_said) = (Some(words), false);
     }
 
     /// With the next frame all others come again.
     pub(super) fn want_all(&self) {
-        self.lock().wants_all = true;
+        lock(&self.queue).wants_all = true;
     }
 
-    /// The thread ends.
     pub(super) fn note_end(&self) {
-        self.lock().has_ended = true;
+        lock(&self.queue).has_ended = true;
         self.stored.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

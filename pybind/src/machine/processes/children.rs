@@ -2,17 +2,13 @@
 
 use gpumem_model::units::{Bytes, Nanos};
 
-/// One of them.
 #[derive(Debug, Clone)]
 pub(crate) struct LivingChild {
     pub(crate) id: ProcessId,
-    /// The process that began it.
     pub(crate) parent: u32,
     /// What it shares with no other process; `None` if there was no time to ask.
     pub(crate) own: Option<Bytes>,
-    /// How long it has lived.
     pub(crate) age: Nanos,
-    /// Its program and script.
     pub(crate) command: String,
 }
 
@@ -43,10 +39,10 @@ mod linux {
     use std::process;
     use std::time::{Duration, Instant};
 
-    use gpumem_jobs::company::shortened;
+    use gpumem_jobs::gpu_processes::shortened;
     use gpumem_model::units::Bytes;
 
-    use super::super::system::{age, words};
+    use super::super::system::{age, nul_separated};
     use super::{LivingChild, ProcessId};
     use crate::machine::sources::process::{descends_from, stat};
 
@@ -58,7 +54,7 @@ mod linux {
     const TRACKERS: [&str; 2] = ["resource_tracker", "semaphore_tracker"];
     const FORK_SERVER: &str = "multiprocessing.forkserver";
 
-    /// Reads them, and remembers of each what is dear to ask.
+    /// Reads them, and caches what is expensive to read.
     #[derive(Default)]
     pub(crate) struct Children {
         /// The resident pages of each at the last walk, and what it had to itself then.
@@ -109,7 +105,7 @@ mod linux {
                 began: stat.began,
             };
             let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let command: Vec<String> = words(&command).collect();
+            let command: Vec<String> = nul_separated(&command).collect();
             let resident = resident_pages(pid);
             let then = self.known.get(&id).copied();
             let own = match then.filter(|(then, _)| Some(*then) == resident) {
@@ -228,13 +224,13 @@ mod linux {
         }
     }
 
-    /// Of a process that is there.
+    /// A descriptor of a living process.
     pub(crate) fn pidfd(pid: u32) -> Option<OwnedFd> {
         let pid = i32::try_from(pid).ok()?;
         // SAFETY: the call takes no pointer.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
         let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0)?;
-        // SAFETY: it was opened just now and is nobody else's.
+        // SAFETY: it was opened just now and has no other owner.
         Some(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 }
@@ -245,7 +241,7 @@ mod portable {
 
     use super::{LivingChild, ProcessId};
 
-    /// Nobody tells here which processes this one began.
+    /// This system does not list the children of a process.
     #[derive(Default)]
     pub(crate) struct Children;
 

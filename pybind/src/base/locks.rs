@@ -1,0 +1,20 @@
+//! Locks whose content stays valid if a thread panics while it holds them.
+
+use std::sync::{LockResult, Mutex, MutexGuard, PoisonError};
+
+use pyo3::Python;
+use pyo3::sync::MutexExt;
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    unpoisoned(mutex.lock())
+}
+
+/// Locks a mutex; the GIL is released while this thread waits.
+pub(crate) fn lock_attached<'a, T>(py: Python<'_>, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
+    unpoisoned(mutex.lock_py_attached(py))
+}
+
+/// What a poisoned lock protects, too.
+pub(crate) fn unpoisoned<T>(locked: LockResult<T>) -> T {
+    locked.unwrap_or_else(PoisonError::into_inner)
+}
