@@ -28,7 +28,7 @@ const SAVE_MILLIS = 250;
 /** Between two updates, and how many times as long as one took: the page has other things to do. */
 const REST_MILLIS = 100;
 const REST = 4;
-/** So long frames wait for a press to end. */
+/** The longest that frames wait for a press to end. */
 const PRESS_MILLIS = 1000;
 const COPIED = "Copied ✓";
 /** How long a button says so. */
@@ -54,10 +54,10 @@ function style() {
 /**
  * Shows a gzipped recording inside `parent`.
  *
- * `baseline` is what it is held against, as `{ packed, name }`.
- * `state` is what the reader looked at before, and `save` is told when that is another.
- * `alive` is called once the report stands, `failed` when it is gone for good.
- * Returns `apply(frames)` for what was recorded since, and `close()`.
+ * `baseline` is the recording to compare with, as `{ packed, name }`.
+ * `state` is the saved view, and `save` is called with each new one.
+ * `alive` is called once the report is built, `failed` if it fails for good.
+ * Returns `apply(frames)` for later frames, and `close()`.
  */
 export async function mount(
   parent,

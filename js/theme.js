@@ -3,7 +3,7 @@
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const strong = [matchMedia("(prefers-contrast: more)"), matchMedia("(forced-colors: active)")];
 
-/** `light` or `dark`, and whether more contrast is asked for. */
+/** `light` or `dark`, with `-contrast` if the reader prefers more contrast. */
 export function themeName() {
   const name = isDark() ? "dark" : "light";
   return wantsContrast() ? `${name}-contrast` : name;

@@ -41,7 +41,7 @@ test("Colab says it in the page's theme", () => {
   check({ theme: "light", system: true }, false);
 });
 
-test("more contrast is given where it is asked for", () => {
+test("the reader's preference for more contrast is followed", () => {
   check({ classes: [".vscode-high-contrast"] }, true);
   assert.equal(themeName(), "dark-contrast");
   check({}, false);

@@ -46,7 +46,7 @@ const MISSING =
 export default () => {
   const sent = [];
   const followers = new Set();
-  /** Every view is told all that was recorded since, also one that is opened later. */
+  /** Every view gets all frames since the picture, even a view that is opened later. */
   function follow(apply) {
     for (const frames of sent) apply(frames);
     followers.add(apply);

@@ -36,11 +36,11 @@ test("a report waits for the runtime, and asks for it when it is late", async ()
   const next = model();
   assert.deepEqual(await report().render({ model: next, el }), { shown: { model: next, el } });
   mock.timers.tick(1000);
-  assert.deepEqual(next.sent, [], "the runtime is there, so it is not asked for");
+  assert.deepEqual(next.sent, [], "an available runtime is not requested");
   mock.timers.reset();
 });
 
-test("every view of a report is told all frames, also one that is opened later", async () => {
+test("every view of a report gets all frames, even a view that is opened later", async () => {
   const heard = [];
   const { initialize, render } = report();
   initialize({ model: { on: (_, act) => heard.push(act) } });
@@ -48,18 +48,18 @@ test("every view of a report is told all frames, also one that is opened later",
     const view = new DataView(Uint8Array.of(0, ...bytes).buffer, 1);
     for (const act of heard) act({ kind: "frames" }, [view]);
   };
-  const told = [];
+  const applied = [];
   globalThis[SLOT].ready = Promise.resolve({
-    render: (_, follow) => follow((frames) => told.push([...frames])),
+    render: (_, follow) => follow((frames) => applied.push([...frames])),
   });
   tell(1);
   const close = await render({ model: model(), el });
   tell(2, 3);
   close();
   tell(4);
-  assert.deepEqual(told.splice(0), [[1], [2, 3]]);
+  assert.deepEqual(applied.splice(0), [[1], [2, 3]]);
   await render({ model: model(), el });
-  assert.deepEqual(told, [[1], [2, 3], [4]]);
+  assert.deepEqual(applied, [[1], [2, 3], [4]]);
 });
 
 test("a report says above itself that the recording has stopped", async () => {

@@ -1,6 +1,6 @@
 //! A finding as a card: its conclusion, the line to change, why that helps, and all there is to know.
 
-use gpumem_analyzer::{Finding, Verdict};
+use gpumem_analyzer::{Finding, FindingGroup};
 use gpumem_heap::changed;
 use gpumem_model::recording::RunIdx;
 use gpumem_wording as wording;
@@ -10,7 +10,7 @@ use web_sys::{Element, FocusOptions, HtmlElement};
 
 use crate::dom::{Maker, add, find, flag, focus, or_throw, set_attribute, set_bool};
 use crate::full;
-use crate::model::Model;
+use crate::model::ReportModel;
 
 /// Where the keyboard stops on a card.
 const STOPS: &str = "button, summary, [role=option]";
@@ -49,7 +49,12 @@ pub(crate) struct Card {
 
 impl Card {
     /// A new card.
-    pub(crate) fn new(make: &Maker, model: &Model, verdict: &Verdict<'_>, form: Form) -> Self {
+    pub(crate) fn new(
+        make: &Maker,
+        model: &ReportModel,
+        verdict: &FindingGroup<'_>,
+        form: Form,
+    ) -> Self {
         let finding = verdict.first();
         let shown = wording::present_verdict(model.recording(), verdict, model.units());
         let label = format!("{}: {}", shown.heading, shown.title.plain());
@@ -79,8 +84,8 @@ impl Card {
     /// An earlier card if it shows the same, else a new one in which that is open which was open on it.
     pub(crate) fn following(
         make: &Maker,
-        model: &Model,
-        verdict: &Verdict<'_>,
+        model: &ReportModel,
+        verdict: &FindingGroup<'_>,
         (form, earlier): (Form, &[Self]),
     ) -> Self {
         let card = Self::new(make, model, verdict, form);
@@ -172,7 +177,7 @@ pub(crate) fn bring_back(around: &Element, (words, nth): &Stop) {
     or_throw(found.focus_with_options(&options));
 }
 
-/// These elements by what tells them apart on any card of the same finding.
+/// These elements by a key that is unique on any card of the same finding.
 fn named(elements: &[Element]) -> Vec<(Stop, &Element)> {
     let mut named: Vec<(Stop, &Element)> = Vec::new();
     for element in elements {
@@ -266,7 +271,7 @@ fn copy_button(make: &Maker, text: &str) -> Element {
 /// Why the fix helps, and what else the reader can do.
 fn ways(
     make: &Maker,
-    model: &Model,
+    model: &ReportModel,
     (finding, shown): (&Finding, &Presentation),
     form: Form,
 ) -> Element {

@@ -1,19 +1,19 @@
 //! A finding in full: what grew and where that leads, who holds it, what to do, and the figures.
 
-use gpumem_analyzer::{Details, Evidence, Finding};
+use gpumem_analyzer::{Evidence, Finding, FindingDetails};
 use gpumem_charts as charts;
 use gpumem_charts::LongRun;
 use gpumem_model::units::{ByteDelta, Units};
 use gpumem_page_kit::paint::paint_scene;
 use gpumem_scene::Density;
-use gpumem_wording::{Presentation, Prose};
+use gpumem_wording::{Presentation, Prose, code, prose};
 use web_sys::{Element, HtmlCanvasElement};
 
 use crate::canvas::Faces;
 use crate::card_details;
 use crate::dom::{Maker, add, fill, find, or_throw};
 use crate::holder_list;
-use crate::model::Model;
+use crate::model::ReportModel;
 
 /// From here on, two charts stand beside each other.
 const TWO_CHARTS: f64 = 560.0;
@@ -24,7 +24,7 @@ const BETWEEN: f64 = 24.0;
 /// What `is_drawn` elsewhere is not drawn again.
 pub(crate) fn body(
     make: &Maker,
-    model: &Model,
+    model: &ReportModel,
     finding: &Finding,
     (shown, is_drawn): (&Presentation, bool),
 ) -> Element {
@@ -38,11 +38,11 @@ pub(crate) fn body(
     if (finding.growth().is_some() && !is_drawn) || finding.ran_out() {
         add(&body, &make.empty("div.courses", &[]));
     }
-    for part in card_details::of(make, model, finding) {
+    for part in card_details::bodies(make, model, finding) {
         add(&body, &part);
     }
     // Of what lives on, the path says who holds it.
-    let is_said = matches!(&finding.details, Details::Outlived(it) if it.kind.is_named());
+    let is_said = matches!(&finding.details, FindingDetails::Outlived(it) if it.kind.is_named());
     if !finding.holders.is_empty() && !is_said {
         add(&body, &holder_list::holders(make, finding, model.units()));
     }
@@ -61,16 +61,34 @@ pub(crate) fn body(
         add(&boxes, &listed(make, "Ruled out", "ul", ruled_out));
     }
     add(&body, &boxes);
+    if let Some(facts) = facts(make, shown) {
+        add(&body, &facts);
+    }
     if !finding.evidence.is_empty() {
         add(&body, &evidence(make, model, finding, shown));
     }
     body
 }
 
+/// What is known of it beside this session: the catalogue's facts, and its fingerprint.
+fn facts(make: &Maker, shown: &Presentation) -> Option<Element> {
+    let fingerprint = shown.fingerprint.map(|it| {
+        let check = code("jupyter gpumem check --allow");
+        ("fingerprint", prose![code(&it.to_string()), " for ", check])
+    });
+    let facts: Vec<_> = shown.known.iter().cloned().chain(fingerprint).collect();
+    let list = make.empty("dl.facts", &[]);
+    for (name, words) in &facts {
+        add(&list, &make.text("dt", &[], name));
+        add(&list, &make.prose("dd", &[], words));
+    }
+    (!facts.is_empty()).then_some(list)
+}
+
 /// Draws what grew and where that leads, where a card has the place for it.
 pub(crate) fn draw(
     make: &Maker,
-    model: &Model,
+    model: &ReportModel,
     finding: &Finding,
     (card, faces): (&Element, &Faces),
 ) {
@@ -89,11 +107,11 @@ pub(crate) fn draw(
     } else {
         (room - BETWEEN) / 2.0
     };
-    let view = charts::View {
+    let view = charts::ChartView {
         width,
         density: Density(model.scale),
         units: model.units(),
-        ..charts::View::default()
+        ..charts::ChartView::default()
     };
     let scenes = [
         (
@@ -142,7 +160,7 @@ fn listed(make: &Maker, label: &str, tag: &str, entries: impl Iterator<Item = El
     make.group("div", &[], &[&label, &list])
 }
 
-fn evidence(make: &Maker, model: &Model, finding: &Finding, shown: &Presentation) -> Element {
+fn evidence(make: &Maker, model: &ReportModel, finding: &Finding, shown: &Presentation) -> Element {
     let summary = make.text(
         "summary",
         &[],

@@ -1,7 +1,7 @@
 //! What a pointer that is held down and moved means.
 
-use crate::state::{Chart, Span};
-use crate::zoom::Window;
+use crate::state::{Chart, TimeRange};
+use crate::zoom::ZoomWindow;
 
 /// A drag is longer than the tremor of a click.
 const TREMOR: f64 = 4.0;
@@ -21,7 +21,7 @@ pub(crate) struct Gesture {
 
 /// What a brush that is moved shows; `None` is all of the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Brushed(pub(crate) Option<Span>);
+pub(crate) struct Brushed(pub(crate) Option<TimeRange>);
 
 /// What the pointer holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +36,7 @@ enum Grip {
 
 impl Gesture {
     /// The pointer was put down on a chart that can be dragged on.
-    pub(crate) fn new(chart: Chart, x: f64, window: &Window<'_>) -> Option<Self> {
+    pub(crate) fn new(chart: Chart, x: f64, window: &ZoomWindow<'_>) -> Option<Self> {
         let grip = match chart {
             Chart::Row | Chart::Run | Chart::Cells | Chart::Now | Chart::Holders => return None,
             Chart::Timeline => Grip::Range,
@@ -78,7 +78,7 @@ impl Gesture {
     }
 
     /// What the brush shows while it is moved; `None` where it is not.
-    pub(crate) fn brushed(&self, window: &Window<'_>) -> Option<Brushed> {
+    pub(crate) fn brushed(&self, window: &ZoomWindow<'_>) -> Option<Brushed> {
         if !self.is_drag {
             return None;
         }

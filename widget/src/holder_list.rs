@@ -1,7 +1,7 @@
 //! Who holds what, as a list.
 
 use gpumem_analyzer::Finding;
-use gpumem_charts::Field;
+use gpumem_charts::Tile;
 use gpumem_model::holders::RootKind;
 use gpumem_model::recording::DeviceIdx;
 use gpumem_model::units::Units;
@@ -11,7 +11,7 @@ use crate::dom::{Maker, add};
 
 /// Each name with its bytes, what it holds below it, the path to copy, and the way to the map.
 pub(crate) fn holders(make: &Maker, finding: &Finding, units: Units) -> Element {
-    let fields: Vec<Field> = finding.holders.iter().map(Field::from).collect();
+    let fields: Vec<Tile> = finding.holders.iter().map(Tile::from).collect();
     let list = tree(make, &fields, Some(finding.device), units);
     let label = make.text("div.label", &[], "Held by");
     make.group("div.box", &[], &[&label, &list])
@@ -20,7 +20,7 @@ pub(crate) fn holders(make: &Maker, finding: &Finding, units: Units) -> Element 
 /// The fields as a list of lists; with the way to the map of a device.
 pub(crate) fn tree(
     make: &Maker,
-    fields: &[Field],
+    fields: &[Tile],
     device: Option<DeviceIdx>,
     units: Units,
 ) -> Element {
@@ -46,7 +46,7 @@ pub(crate) fn tree(
 }
 
 /// A line that opens where it holds something in turn.
-fn branch(make: &Maker, field: &Field, units: Units) -> Element {
+fn branch(make: &Maker, field: &Tile, units: Units) -> Element {
     let line = line(make, field, units);
     if field.fields.is_empty() {
         return make.group("li", &[], &[&line]);
@@ -61,13 +61,13 @@ fn branch(make: &Maker, field: &Field, units: Units) -> Element {
 }
 
 /// A name and what it is, and at the end of the line its bytes.
-fn line(make: &Maker, field: &Field, units: Units) -> Element {
+fn line(make: &Maker, field: &Tile, units: Units) -> Element {
     let figure = match field.change {
         Some(change) => units.change(change),
         None => units.size(field.n_bytes),
     };
     let own = make.text("code", &[("dir", "auto")], &field.name);
-    let kind = field.kind.and_then(RootKind::words);
+    let kind = field.kind.and_then(RootKind::description);
     let words = [Some(&*field.what), kind].into_iter().flatten();
     let words: Vec<&str> = words.filter(|words| !words.is_empty()).collect();
     let words = format!(" {} ", words.join(" · "));

@@ -1,16 +1,16 @@
 //! What each key does: one table for the handler and for the list that `?` shows.
 
-use gpumem_charts::{Measure, Pace};
+use gpumem_charts::{CellMeasure, Pace};
 
-use crate::state::Step;
+use crate::state::Movement;
 
-/// What a key asks for.
+/// The action of a key.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Key {
+pub(crate) enum KeyAction {
     /// Along the chart.
-    Step(Step),
+    Step(Movement),
     /// To the row before or after.
-    Row(Step),
+    Row(Movement),
     /// To the highest peak.
     Peak,
     /// To the run's place in the other chart.
@@ -42,35 +42,35 @@ const CLOSER: f64 = 0.5;
 /// How far a key pans, in shares of what is in view.
 const ASIDE: f64 = 0.25;
 
-/// What the key of that name asks for.
-pub(crate) fn of(key: &str, shift: bool) -> Option<Key> {
+/// The action of the key of that name.
+pub(crate) fn action_for(key: &str, shift: bool) -> Option<KeyAction> {
     Some(match key {
-        "ArrowLeft" if shift => Key::Pan(-ASIDE),
-        "ArrowRight" if shift => Key::Pan(ASIDE),
-        "ArrowLeft" | "," => Key::Step(Step::Back),
-        "ArrowRight" | "." => Key::Step(Step::Forward),
-        "ArrowUp" => Key::Row(Step::Back),
-        "ArrowDown" => Key::Row(Step::Forward),
-        "PageUp" => Key::Step(Step::First),
-        "End" | "PageDown" => Key::Step(Step::Last),
-        "Home" | "0" => Key::Whole,
-        "+" | "=" => Key::Zoom(CLOSER),
-        "-" => Key::Zoom(1.0 / CLOSER),
-        "p" => Key::Peak,
-        "t" => Key::Cross,
-        "Enter" | " " => Key::Choose,
-        "k" => Key::Measure,
-        "c" => Key::Pace,
-        "d" => Key::Device,
-        "/" => Key::Search,
-        "?" => Key::Help,
-        "Escape" => Key::Clear,
+        "ArrowLeft" if shift => KeyAction::Pan(-ASIDE),
+        "ArrowRight" if shift => KeyAction::Pan(ASIDE),
+        "ArrowLeft" | "," => KeyAction::Step(Movement::Back),
+        "ArrowRight" | "." => KeyAction::Step(Movement::Forward),
+        "ArrowUp" => KeyAction::Row(Movement::Back),
+        "ArrowDown" => KeyAction::Row(Movement::Forward),
+        "PageUp" => KeyAction::Step(Movement::First),
+        "End" | "PageDown" => KeyAction::Step(Movement::Last),
+        "Home" | "0" => KeyAction::Whole,
+        "+" | "=" => KeyAction::Zoom(CLOSER),
+        "-" => KeyAction::Zoom(1.0 / CLOSER),
+        "p" => KeyAction::Peak,
+        "t" => KeyAction::Cross,
+        "Enter" | " " => KeyAction::Choose,
+        "k" => KeyAction::Measure,
+        "c" => KeyAction::Pace,
+        "d" => KeyAction::Device,
+        "/" => KeyAction::Search,
+        "?" => KeyAction::Help,
+        "Escape" => KeyAction::Clear,
         _ => return None,
     })
 }
 
-impl Key {
-    /// It means something wherever in the report the keyboard is, not only on a chart.
+impl KeyAction {
+    /// Whether the key works in the whole report, not only on a chart.
     pub(crate) const fn is_everywhere(self) -> bool {
         matches!(self, Self::Search | Self::Help | Self::Clear)
     }
@@ -99,10 +99,10 @@ pub(crate) const LIST: [(&str, &str); 15] = [
 ];
 
 /// The other of two.
-pub(crate) const fn other_measure(measure: Measure) -> Measure {
+pub(crate) const fn other_measure(measure: CellMeasure) -> CellMeasure {
     match measure {
-        Measure::Total => Measure::PerRun,
-        Measure::PerRun => Measure::Total,
+        CellMeasure::Total => CellMeasure::PerRun,
+        CellMeasure::PerRun => CellMeasure::Total,
     }
 }
 
@@ -131,7 +131,7 @@ mod tests {
                 "Esc" => "Escape",
                 key => key,
             };
-            assert!(of(key, false).is_some(), "{name}");
+            assert!(action_for(key, false).is_some(), "{name}");
         }
     }
 }

@@ -26,7 +26,7 @@ mod threshold;
 mod zoom;
 
 use gpumem_charts as charts;
-use gpumem_charts::Extent;
+use gpumem_charts::PictureExtent;
 use gpumem_model::recording::{CellIdx, DeviceIdx, LoopIdx};
 use gpumem_model::units::Units;
 use gpumem_page_kit::{canvas, dom};
@@ -38,17 +38,17 @@ use wasm_bindgen::prelude::{JsError, JsValue, wasm_bindgen};
 use web_sys::{Element, HtmlCanvasElement};
 
 use gesture::{Brushed, Gesture};
-use keys::Key;
-use model::Model;
-use page::Page;
-use settings::Setting;
-use state::{Chart, Event, Fold, Layer, Pointed, State};
+use keys::KeyAction;
+use model::ReportModel;
+use page::ReportPage;
+use settings::ThresholdSetting;
+use state::{Chart, Fold, Layer, Pointed, UiEvent, ViewState};
 
 /// One report in the page.
 #[wasm_bindgen]
 pub struct View {
-    model: Model,
-    page: Option<Page>,
+    model: ReportModel,
+    page: Option<ReportPage>,
     gesture: Option<Gesture>,
 }
 
@@ -60,7 +60,7 @@ impl View {
         #[cfg(feature = "development")]
         console_error_panic_hook::set_once();
         Ok(Self {
-            model: Model::new(wire::decode(bytes)?),
+            model: ReportModel::new(wire::decode(bytes)?),
             page: None,
             gesture: None,
         })
@@ -70,44 +70,44 @@ impl View {
     pub fn compare(&mut self, bytes: &[u8], name: &str) -> Result<(), JsValue> {
         let baseline = wire::decode(bytes).map_err(JsError::from)?;
         self.model.set_baseline(name, baseline);
-        self.on_page(Page::show);
+        self.on_page(ReportPage::show);
         Ok(())
     }
 
-    /// Builds the report under `root`; its charts are painted when it is told their size.
+    /// Builds the report under `root`; its charts are painted once `resize` sets their size.
     pub fn mount(&mut self, root: &Element) {
-        self.page = Some(Page::build(root, &self.model));
+        self.page = Some(ReportPage::build(root, &self.model));
     }
 
     /// Takes in frames that were recorded since; throws where they do not fit.
     pub fn apply(&mut self, frames: &[u8]) -> Result<(), JsValue> {
         let read = self.model.apply(frames);
-        self.on_page(Page::show);
+        self.on_page(ReportPage::show);
         read.map_err(|error| JsError::from(error).into())
     }
 
-    /// Looks at what the `state` of [`Self::text`] tells of.
+    /// Restores the view from the `state` of [`Self::text`].
     pub fn restore(&mut self, state: &str) {
         self.model.restore(state);
-        self.on_page(Page::show);
+        self.on_page(ReportPage::show);
     }
 
     /// Gives the charts their width in CSS pixels, at `scale` device pixels each.
     pub fn resize(&mut self, width: f64, scale: f64) {
         self.model.scale = scale;
-        self.model.handle(Event::Resized(width));
-        self.on_page(Page::restyle);
+        self.model.handle(UiEvent::Resized(width));
+        self.on_page(ReportPage::restyle);
     }
 
     /// The colours of the charts, by the name of their theme.
     pub fn theme(&mut self, name: &str) {
         self.model.theme = Theme::from_name(name).unwrap_or_default();
-        self.on_page(Page::restyle);
+        self.on_page(ReportPage::restyle);
     }
 
-    /// Paints every chart anew, where the page lost what was painted.
+    /// Repaints every chart, after the page lost its canvases.
     pub fn repaint(&mut self) {
-        self.on_page(Page::repaint);
+        self.on_page(ReportPage::repaint);
     }
 
     /// The pointer moved over a chart to a point in CSS pixels from its top left.
@@ -116,12 +116,12 @@ impl View {
             let page = self.page.as_ref()?;
             page.pointed_at(&self.model, chart, Point { x, y })
         });
-        self.handle(Event::Pointed(at));
+        self.handle(UiEvent::Pointed(at));
     }
 
     /// The pointer left the charts.
     pub fn leave(&mut self) {
-        self.handle(Event::Pointed(None));
+        self.handle(UiEvent::Pointed(None));
     }
 
     /// A chart was clicked at a point in CSS pixels from its top left.
@@ -138,7 +138,7 @@ impl View {
                 }
             }
             _ if !chart.has_time() && chart != Chart::Cells => {}
-            _ => self.handle(Event::Clicked(at.and_then(Pointed::run))),
+            _ => self.handle(UiEvent::Clicked(at.and_then(Pointed::run))),
         }
     }
 
@@ -163,7 +163,7 @@ impl View {
         }
         let brushed = self.model.with_window(|window| gesture.brushed(window));
         if let Some(Brushed(span)) = brushed {
-            self.handle(Event::Zoomed(span));
+            self.handle(UiEvent::Zoomed(span));
         }
         gesture.is_drag()
     }
@@ -182,7 +182,7 @@ impl View {
             _ => self.model.with_window(|window| window.cut(from, to)),
         };
         if span.is_some() {
-            self.handle(Event::Zoomed(span));
+            self.handle(UiEvent::Zoomed(span));
         }
     }
 
@@ -199,39 +199,39 @@ impl View {
             let middle = f64::midpoint(left, right);
             window.zoomed(if is_timeline { x } else { middle }, factor)
         });
-        self.handle(Event::Zoomed(span));
+        self.handle(UiEvent::Zoomed(span));
         if aside == 0.0 {
             return;
         }
         match self.model.with_window(|window| window.panned(aside)) {
             None => {}
-            span => self.handle(Event::Zoomed(span)),
+            span => self.handle(UiEvent::Zoomed(span)),
         }
     }
 
     /// A key was pressed on a chart, or elsewhere in the report; says whether it meant anything.
     pub fn press(&mut self, chart: &str, key: &str, shift: bool) -> bool {
-        let (Some(key), Some(page)) = (keys::of(key, shift), &self.page) else {
+        let (Some(key), Some(page)) = (keys::action_for(key, shift), &self.page) else {
             return false;
         };
         let on_chart = Chart::from_name(chart);
         if on_chart.is_none() && !key.is_everywhere() {
             return false;
         }
-        if key == Key::Search {
+        if key == KeyAction::Search {
             page.focus_search();
             return true;
         }
         let chart = on_chart.unwrap_or(Chart::Cells);
-        if let Key::Row(step) = key {
-            let by = if step == state::Step::Back { -1 } else { 1 };
+        if let KeyAction::Row(step) = key {
+            let by = if step == state::Movement::Back { -1 } else { 1 };
             return page.step_row(by);
         }
         // A row is a button: the page presses it.
-        if (key, chart) == (Key::Choose, Chart::Row) {
+        if (key, chart) == (KeyAction::Choose, Chart::Row) {
             return false;
         }
-        if let (Key::Choose, Some(part)) = (key, self.part_at_keyboard()) {
+        if let (KeyAction::Choose, Some(part)) = (key, self.part_at_keyboard()) {
             self.reveal(part);
             return true;
         }
@@ -241,7 +241,7 @@ impl View {
         else {
             return false;
         };
-        let crosses = event == Event::Crossed;
+        let crosses = event == UiEvent::Crossed;
         self.handle(event);
         if let Some(page) = &self.page {
             page.say_pointed(&self.model);
@@ -255,64 +255,65 @@ impl View {
     /// A button with this `data-action` and `data-argument` was pressed.
     pub fn act(&mut self, action: &str, argument: &str) {
         let event = match action {
-            "dismiss" => Event::Dismissed(self.model.together(argument)),
-            "undo" => Event::Undone,
-            "restore" => Event::Restored,
-            "open" => Event::Opened(argument.to_owned(), self.model.is_bare(argument)),
+            "dismiss" => UiEvent::Dismissed(self.model.together(argument)),
+            "undo" => UiEvent::Undone,
+            "restore" => UiEvent::Restored,
+            "open" => UiEvent::Opened(argument.to_owned(), self.model.is_bare(argument)),
             "evidence" if self.model.row_about(argument).is_some() => {
                 return self.show_evidence(argument);
             }
             "evidence" => {
                 let in_full = self.model.state().in_full;
-                Event::Opened(argument.to_owned(), !in_full)
+                UiEvent::Opened(argument.to_owned(), !in_full)
             }
-            "list" => Event::Listed(argument.to_owned()),
+            "list" => UiEvent::Listed(argument.to_owned()),
             "runs" => return self.show_runs(argument),
             "device" => match argument.parse() {
-                Ok(idx) => Event::Switched(DeviceIdx(idx)),
+                Ok(idx) => UiEvent::Switched(DeviceIdx(idx)),
                 Err(_) => return,
             },
-            "measure" if argument == "run" => Event::Measured(charts::Measure::PerRun),
-            "measure" => Event::Measured(charts::Measure::Total),
+            "measure" if argument == "run" => UiEvent::Measured(charts::CellMeasure::PerRun),
+            "measure" => UiEvent::Measured(charts::CellMeasure::Total),
             "fold" => match Fold::from_name(argument) {
-                Some(fold) => Event::Folded(fold),
+                Some(fold) => UiEvent::Folded(fold),
                 None => return,
             },
             "row" => match argument.parse() {
-                Ok(idx) => Event::OpenedRow(CellIdx(idx)),
+                Ok(idx) => UiEvent::OpenedRow(CellIdx(idx)),
                 Err(_) => return,
             },
             "loop" => match argument.parse() {
-                Ok(idx) => Event::ChoseLoop(LoopIdx(idx)),
+                Ok(idx) => UiEvent::ChoseLoop(LoopIdx(idx)),
                 Err(_) => return,
             },
-            "look" => Event::Pointed(argument.parse().ok().map(|idx| Pointed {
+            "look" => UiEvent::Pointed(argument.parse().ok().map(|idx| Pointed {
                 chart: Chart::Run,
                 target: scene::Target::Look(idx),
                 at: None,
             })),
-            "rows" => Event::ShowedRows,
-            "sort" => Event::Sorted(argument.parse().unwrap_or_default()),
+            "rows" => UiEvent::ShowedRows,
+            "sort" => UiEvent::Sorted(argument.parse().unwrap_or_default()),
             "card" => return self.show_card(argument),
-            "pace" if argument == "clock" => Event::Paced(charts::Pace::Clock),
-            "pace" => Event::Paced(charts::Pace::Runs),
+            "pace" if argument == "clock" => UiEvent::Paced(charts::Pace::Clock),
+            "pace" => UiEvent::Paced(charts::Pace::Runs),
             "whole" if Chart::from_name(argument).is_some_and(|it| !it.has_time()) => return,
-            "whole" => Event::Zoomed(None),
+            "whole" => UiEvent::Zoomed(None),
             "units" => {
                 self.model
                     .set_units(Units::from_name(argument).unwrap_or_default());
-                return self.on_page(Page::show);
+                return self.on_page(ReportPage::show);
             }
-            "holders" => Event::Looked(saved::moment(argument)),
+            "holders" => UiEvent::Looked(saved::moment(argument)),
             "inside" => {
                 let depth = argument.parse().unwrap_or_default();
                 let inside = self.model.state().inside.iter().take(depth);
-                Event::Entered(inside.cloned().collect(), None)
+                UiEvent::Entered(inside.cloned().collect(), None)
             }
             "hold" => return self.show_name(argument),
-            "help" => Event::Helped(!self.model.state().help),
+            "help" => UiEvent::Helped(!self.model.state().help),
             "reset" => {
-                let setting = Setting::from_name(argument).unwrap_or(Setting::Growth);
+                let setting =
+                    ThresholdSetting::from_name(argument).unwrap_or(ThresholdSetting::Growth);
                 let recorded = setting.position(self.model.recorded_rules());
                 return self.set(setting, recorded);
             }
@@ -325,12 +326,12 @@ impl View {
     pub fn input(&mut self, input: &str, argument: &str, value: &str) {
         match (
             input,
-            Setting::from_name(argument),
+            ThresholdSetting::from_name(argument),
             Layer::from_name(argument),
         ) {
             ("threshold", Some(setting), _) => self.set(setting, value.parse().unwrap_or_default()),
-            ("layer", _, Some(layer)) => self.handle(Event::Drew(layer, value == "true")),
-            ("search", ..) => self.handle(Event::Searched(value.to_owned())),
+            ("layer", _, Some(layer)) => self.handle(UiEvent::Drew(layer, value == "true")),
+            ("search", ..) => self.handle(UiEvent::Searched(value.to_owned())),
             _ => {}
         }
     }
@@ -346,7 +347,7 @@ impl View {
         let model = &self.model;
         let (recording, analysis) = (model.recording(), model.analysis());
         match kind {
-            "svg" => scene::svg(&model.picture(Extent::FirstScreen), model.theme),
+            "svg" => scene::svg(&model.picture(PictureExtent::FirstScreen), model.theme),
             "markdown" => report::markdown(recording, analysis, model.state().device),
             "python" => python::code(model),
             _ => model.saved(),
@@ -356,23 +357,23 @@ impl View {
     /// Paints the report's first screen on a canvas, or on one of 1600 × 900.
     pub fn paint(&self, canvas: &HtmlCanvasElement, slide: bool) {
         let extent = if slide {
-            Extent::Slide
+            PictureExtent::Slide
         } else {
-            Extent::FirstScreen
+            PictureExtent::FirstScreen
         };
         if let Some(page) = &self.page {
             page.paint_report(canvas, &self.model, extent);
         }
     }
 
-    fn set(&mut self, setting: Setting, position: u32) {
+    fn set(&mut self, setting: ThresholdSetting, position: u32) {
         self.model.set(setting, position);
-        self.on_page(Page::judge);
+        self.on_page(ReportPage::judge);
     }
 
     /// Picks out the runs of a finding, and goes to them; or takes that back.
     fn show_runs(&mut self, finding: &str) {
-        self.handle(Event::Toggled(finding.to_owned()));
+        self.handle(UiEvent::Toggled(finding.to_owned()));
         self.reveal_chosen();
     }
 
@@ -380,10 +381,10 @@ impl View {
     fn show_evidence(&mut self, finding: &str) {
         let device = self.model.analysis().finding(finding).map(|it| it.device);
         if let Some(device) = device.filter(|it| *it != self.model.state().device) {
-            self.handle(Event::Switched(device));
+            self.handle(UiEvent::Switched(device));
         }
         if let Some(cell) = self.model.row_about(finding) {
-            self.handle(Event::OpenedRow(cell));
+            self.handle(UiEvent::OpenedRow(cell));
             if let (Some(_), Some(page)) = (self.model.state().row, &self.page) {
                 page.reveal_row(cell);
             }
@@ -399,7 +400,7 @@ impl View {
 
     /// Goes to a field of the whole map of holders.
     fn show_field(&mut self, field: usize) {
-        self.handle(Event::Entered(Vec::new(), Some(field)));
+        self.handle(UiEvent::Entered(Vec::new(), Some(field)));
         if let Some(page) = &self.page {
             page.say_pointed(&self.model);
             page.focus(Chart::Holders);
@@ -410,9 +411,9 @@ impl View {
     fn show_name(&mut self, place: &str) {
         let (device, name) = place.split_once(':').unwrap_or_default();
         if let Ok(idx) = device.parse() {
-            self.handle(Event::Switched(DeviceIdx(idx)));
+            self.handle(UiEvent::Switched(DeviceIdx(idx)));
         }
-        self.handle(Event::Looked(charts::Moment::After));
+        self.handle(UiEvent::Looked(charts::Moment::After));
         if let Some(field) = self.model.field_of(name) {
             return self.show_field(field);
         }
@@ -421,7 +422,7 @@ impl View {
         }
     }
 
-    /// Brings the row of what is picked out into view.
+    /// Scrolls the chosen row into view.
     fn reveal_chosen(&self) {
         let cell = self.model.state().chosen_cell(self.model.analysis());
         if let (Some(cell), Some(page)) = (cell, &self.page) {
@@ -432,7 +433,7 @@ impl View {
     /// Goes to the card of a finding.
     fn show_card(&mut self, finding: &str) {
         if !self.model.state().is_open(Fold::Findings) {
-            self.handle(Event::Folded(Fold::Findings));
+            self.handle(UiEvent::Folded(Fold::Findings));
         }
         if let Some(page) = &self.page {
             page.reveal(finding);
@@ -451,23 +452,23 @@ impl View {
             return;
         };
         if self.model.state().chosen != Some(state::Choice::Finding(finding.clone())) {
-            self.handle(Event::Toggled(finding.clone()));
+            self.handle(UiEvent::Toggled(finding.clone()));
         }
         self.show_card(&finding);
     }
 
-    fn handle(&mut self, event: Event) {
+    fn handle(&mut self, event: UiEvent) {
         let before = self.model.handle(event);
         self.update(&before);
     }
 
-    fn update(&mut self, before: &State) {
+    fn update(&mut self, before: &ViewState) {
         if let Some(page) = &mut self.page {
             page.update(before, &self.model);
         }
     }
 
-    fn on_page(&mut self, show: impl FnOnce(&mut Page, &Model)) {
+    fn on_page(&mut self, show: impl FnOnce(&mut ReportPage, &ReportModel)) {
         if let Some(page) = &mut self.page {
             show(page, &self.model);
         }

@@ -2,23 +2,26 @@
 
 use std::cell::OnceCell;
 
-use gpumem_analyzer::{Analysis, CellRef, Compared, IncrementalAnalyzer, Verdict, waiting};
+use gpumem_analyzer::{
+    Analysis, CellRef, FindingGroup, IncrementalAnalyzer, SessionComparison, waiting,
+};
 use gpumem_charts as charts;
 use gpumem_charts::{
-    Cells, Extent, Field, Layout, LevelsOfDetail, LongRun, Map, Reading, Segment, TimeScale,
+    BarSegment, CellChart, CellLayout, LevelsOfDetail, LongRun, Map, PictureExtent, RunDescription,
+    Tile, TimeScale,
 };
 use gpumem_model::recording::{CellIdx, Column, DeviceIdx, Points, Recording, RunIdx};
 use gpumem_model::rules::Rules;
 use gpumem_model::units::{Bytes, Nanos, Units};
 use gpumem_scene::{Density, Scene, Target, Theme};
 use gpumem_wire as wire;
-use gpumem_wire::ReadError;
+use gpumem_wire::WireError;
 
-use crate::keys::{self, Key};
+use crate::keys::{self, KeyAction};
 use crate::saved;
-use crate::settings::Setting;
-use crate::state::{Chart, Event, Pointed, State};
-use crate::zoom::Window;
+use crate::settings::ThresholdSetting;
+use crate::state::{Chart, Pointed, UiEvent, ViewState};
+use crate::zoom::ZoomWindow;
 
 /// A run is read at its start and its end, sampled or not.
 const N_ENDS: usize = 2;
@@ -27,13 +30,13 @@ const N_ENDS: usize = 2;
 struct Baseline {
     name: String,
     recording: Recording,
-    compared: Vec<Compared>,
+    compared: Vec<SessionComparison>,
     waiting: Vec<CellRef>,
     analyzer: IncrementalAnalyzer,
 }
 
 /// Everything that the page shows, without the page.
-pub(crate) struct Model {
+pub(crate) struct ReportModel {
     recording: Recording,
     rules: Rules,
     analysis: Analysis,
@@ -41,12 +44,12 @@ pub(crate) struct Model {
     baseline: Option<Baseline>,
     /// Its samples, downsampled for each zoom.
     detail: LevelsOfDetail,
-    /// What each cell kept on the device that is shown, once somebody asked.
-    cells: OnceCell<Cells>,
-    state: State,
+    /// The bytes that each cell kept on the shown device, computed on first use.
+    cells: OnceCell<CellChart>,
+    state: ViewState,
     /// What the state was before the reader did anything.
-    first: State,
-    /// Counts what charts must be drawn anew for.
+    first: ViewState,
+    /// Counts changes after which charts must be redrawn.
     version: u64,
     /// The colours of the charts.
     pub(crate) theme: Theme,
@@ -54,15 +57,15 @@ pub(crate) struct Model {
     pub(crate) scale: f64,
 }
 
-impl Model {
+impl ReportModel {
     /// The first look at a recording.
     pub(crate) fn new(recording: Recording) -> Self {
         let rules = recording.header().rules;
         let mut analyzer = IncrementalAnalyzer::default();
         let analysis = analyzer.analyze(&recording, &rules);
-        let first = State::new(&recording, &analysis);
+        let first = ViewState::new(&recording, &analysis);
         Self {
-            detail: LevelsOfDetail::of(&recording),
+            detail: LevelsOfDetail::new(&recording),
             state: first.clone(),
             first,
             recording,
@@ -88,7 +91,7 @@ impl Model {
     }
 
     /// What the reader looks at.
-    pub(crate) fn state(&self) -> &State {
+    pub(crate) fn state(&self) -> &ViewState {
         &self.state
     }
 
@@ -102,7 +105,7 @@ impl Model {
         &self.recording.header().rules
     }
 
-    /// Another one whenever charts are to be drawn anew for the recording or its findings.
+    /// Changes whenever charts must be redrawn for the recording or its findings.
     pub(crate) fn version(&self) -> u64 {
         self.version
     }
@@ -116,7 +119,7 @@ impl Model {
         )
     }
 
-    /// Looks at what a saved line tells of.
+    /// Restores the view from a saved line.
     pub(crate) fn restore(&mut self, line: &str) {
         let (n_devices, n_cells) = (self.recording.devices().len(), self.recording.cells().len());
         let (state, rules) = saved::read(
@@ -128,7 +131,7 @@ impl Model {
         if state.units != self.state.units {
             self.version += 1;
         }
-        self.state = State {
+        self.state = ViewState {
             width: self.state.width,
             ..state
         };
@@ -168,13 +171,13 @@ impl Model {
 
     /// The name of the baseline, what became of each cell, and the cells that have not run again, where
     /// there is one.
-    pub(crate) fn compared(&self) -> Option<(&str, &[Compared], &[CellRef])> {
+    pub(crate) fn compared(&self) -> Option<(&str, &[SessionComparison], &[CellRef])> {
         let baseline = self.baseline.as_ref()?;
         Some((&baseline.name, &baseline.compared, &baseline.waiting))
     }
 
     /// Takes in frames; those before a faulty one are taken in all the same.
-    pub(crate) fn apply(&mut self, frames: &[u8]) -> Result<(), ReadError> {
+    pub(crate) fn apply(&mut self, frames: &[u8]) -> Result<(), WireError> {
         let was_empty = self.recording.runs().is_empty();
         let recorded = *self.recorded_rules();
         let read = wire::apply(&mut self.recording, frames);
@@ -182,12 +185,12 @@ impl Model {
             // Who moved none goes on with what the session is judged by.
             self.rules = *self.recorded_rules();
         }
-        self.detail = LevelsOfDetail::of(&self.recording);
+        self.detail = LevelsOfDetail::new(&self.recording);
         self.analysis = self.analyzer.analyze(&self.recording, &self.rules);
         self.version += 1;
         self.cells.take();
         self.compare();
-        self.first = State::new(&self.recording, &self.analysis);
+        self.first = ViewState::new(&self.recording, &self.analysis);
         if was_empty {
             self.state.device = self.first.device;
         }
@@ -195,7 +198,7 @@ impl Model {
     }
 
     /// Takes in what the reader did, and returns the state before it.
-    pub(crate) fn handle(&mut self, event: Event) -> State {
+    pub(crate) fn handle(&mut self, event: UiEvent) -> ViewState {
         let next = self.state.after(event, &self.recording, &self.analysis);
         if next.device != self.state.device {
             self.cells.take();
@@ -204,32 +207,41 @@ impl Model {
     }
 
     /// What a key that was pressed on a chart, which shows these targets, means.
-    pub(crate) fn event_of(&self, key: Key, chart: Chart, targets: &[Target]) -> Option<Event> {
+    pub(crate) fn event_of(
+        &self,
+        key: KeyAction,
+        chart: Chart,
+        targets: &[Target],
+    ) -> Option<UiEvent> {
         let pointed = self.state.pointed;
         Some(match key {
-            Key::Step(step) => Event::Stepped(chart, step, targets.to_vec()),
-            Key::Peak => Event::Pointed(Some(self.highest(chart)?)),
-            Key::Cross => {
+            KeyAction::Step(step) => UiEvent::Stepped(chart, step, targets.to_vec()),
+            KeyAction::Peak => UiEvent::Pointed(Some(self.highest(chart)?)),
+            KeyAction::Cross => {
                 pointed?.run()?;
-                Event::Crossed
+                UiEvent::Crossed
             }
-            Key::Choose => match pointed?.target {
+            KeyAction::Choose => match pointed?.target {
                 Target::Field(field) => self.entering(field, Some(0))?,
-                _ => Event::Clicked(Some(pointed?.run()?)),
+                _ => UiEvent::Clicked(Some(pointed?.run()?)),
             },
-            Key::Zoom(_) | Key::Pan(_) | Key::Whole if !chart.has_time() => return None,
-            Key::Zoom(factor) => Event::Zoomed(self.zoomed(self.middle(), factor)),
-            Key::Pan(share) => Event::Zoomed(self.with_window(|window| window.panned(share))),
-            Key::Whole => Event::Zoomed(None),
-            Key::Measure => Event::Measured(keys::other_measure(self.state.measure)),
-            Key::Pace => Event::Paced(keys::other_pace(self.state.pace)),
-            Key::Device => Event::Switched(self.next_device()?),
-            Key::Help => Event::Helped(!self.state.help),
-            Key::Clear => match chart {
+            KeyAction::Zoom(_) | KeyAction::Pan(_) | KeyAction::Whole if !chart.has_time() => {
+                return None;
+            }
+            KeyAction::Zoom(factor) => UiEvent::Zoomed(self.zoomed(self.middle(), factor)),
+            KeyAction::Pan(share) => {
+                UiEvent::Zoomed(self.with_window(|window| window.panned(share)))
+            }
+            KeyAction::Whole => UiEvent::Zoomed(None),
+            KeyAction::Measure => UiEvent::Measured(keys::other_measure(self.state.measure)),
+            KeyAction::Pace => UiEvent::Paced(keys::other_pace(self.state.pace)),
+            KeyAction::Device => UiEvent::Switched(self.next_device()?),
+            KeyAction::Help => UiEvent::Helped(!self.state.help),
+            KeyAction::Clear => match chart {
                 Chart::Holders if !self.state.inside.is_empty() => self.leaving(),
-                _ => Event::Cleared,
+                _ => UiEvent::Cleared,
             },
-            Key::Row(_) | Key::Search => return None,
+            KeyAction::Row(_) | KeyAction::Search => return None,
         })
     }
 
@@ -240,13 +252,13 @@ impl Model {
         series.any(|(_, of, _, points)| of == device && points.len() > N_ENDS)
     }
 
-    /// Who holds the device that is shown, where somebody looked.
+    /// The holders of the shown device, if a look found them.
     pub(crate) fn map(&self) -> Option<Map> {
         self.map_inside(&self.state.inside)
     }
 
     fn map_inside(&self, inside: &[String]) -> Option<Map> {
-        let view = charts::View {
+        let view = charts::ChartView {
             inside: inside.to_vec(),
             ..self.view(Chart::Holders)
         };
@@ -254,16 +266,16 @@ impl Model {
     }
 
     /// Into a field of the map; `None` where it holds nothing that is known.
-    pub(crate) fn entering(&self, field: usize, pointed: Option<usize>) -> Option<Event> {
+    pub(crate) fn entering(&self, field: usize, pointed: Option<usize>) -> Option<UiEvent> {
         let map = self.map()?;
         let entered = map.fields.get(field)?;
         let names = map.inside.iter().chain([entered]);
         let inside = names.map(|field| field.name.clone()).collect();
-        (!entered.fields.is_empty()).then_some(Event::Entered(inside, pointed))
+        (!entered.fields.is_empty()).then_some(UiEvent::Entered(inside, pointed))
     }
 
     /// Out of the field that the map is inside of, to where that is.
-    fn leaving(&self) -> Event {
+    fn leaving(&self) -> UiEvent {
         let mut inside = self.state.inside.clone();
         let left = inside.pop();
         let around = self.map_inside(&inside);
@@ -271,11 +283,11 @@ impl Model {
         let place = fields
             .iter()
             .position(|field| Some(&field.name) == left.as_ref());
-        Event::Entered(inside, place)
+        UiEvent::Entered(inside, place)
     }
 
     /// The largest field of the whole map of which this is true.
-    fn field_where(&self, is_it: impl Fn(&Field) -> bool) -> Option<usize> {
+    fn field_where(&self, is_it: impl Fn(&Tile) -> bool) -> Option<usize> {
         self.map_inside(&[])?.fields.iter().position(is_it)
     }
 
@@ -310,14 +322,14 @@ impl Model {
     }
 
     /// What the timeline shows, on the scale of the whole.
-    pub(crate) fn with_window<T>(&self, look: impl FnOnce(&Window<'_>) -> T) -> T {
+    pub(crate) fn with_window<T>(&self, look: impl FnOnce(&ZoomWindow<'_>) -> T) -> T {
         let shown = self.time_scale();
-        let whole = charts::View {
+        let whole = charts::ChartView {
             span: None,
             ..self.view(Chart::Timeline)
         };
         let whole = charts::time_scale(&self.recording, &whole);
-        look(&Window {
+        look(&ZoomWindow {
             whole: &whole,
             shown: &shown,
             span: self.state.span,
@@ -329,8 +341,8 @@ impl Model {
         charts::time_scale(&self.recording, &self.view(Chart::Timeline))
     }
 
-    /// Moves a threshold, and judges anew.
-    pub(crate) fn set(&mut self, setting: Setting, position: u32) {
+    /// Moves a threshold and analyses again.
+    pub(crate) fn set(&mut self, setting: ThresholdSetting, position: u32) {
         let recorded = &self.recording.header().rules;
         if position == setting.position(recorded) {
             setting.reset(&mut self.rules, recorded);
@@ -341,9 +353,9 @@ impl Model {
     }
 
     /// The threshold of growth of the device that is shown.
-    pub(crate) fn growth_setting(&self) -> Setting {
+    pub(crate) fn growth_setting(&self) -> ThresholdSetting {
         let device = self.recording.devices().get(self.state.device.get());
-        Setting::of_growth(device.map(|device| device.kind).unwrap_or_default())
+        ThresholdSetting::of_growth(device.map(|device| device.kind).unwrap_or_default())
     }
 
     /// The picture of a chart.
@@ -361,30 +373,30 @@ impl Model {
     }
 
     /// What a chart's picture depends on, and nothing else.
-    pub(crate) fn view(&self, chart: Chart) -> charts::View {
+    pub(crate) fn view(&self, chart: Chart) -> charts::ChartView {
         let state = &self.state;
-        let bare = charts::View {
+        let bare = charts::ChartView {
             width: state.width,
             density: Density(self.scale),
             device: state.device,
             units: state.units,
-            ..charts::View::default()
+            ..charts::ChartView::default()
         };
         let selected = || state.selected(&self.recording, &self.analysis);
         match chart {
             Chart::Row | Chart::Run | Chart::Cells | Chart::Now => bare,
-            Chart::Minimap => charts::View {
+            Chart::Minimap => charts::ChartView {
                 pace: state.pace,
                 ..bare
             },
-            Chart::Timeline => charts::View {
+            Chart::Timeline => charts::ChartView {
                 selected: selected(),
                 span: state.span,
                 pace: state.pace,
                 layers: state.layers,
                 ..bare
             },
-            Chart::Holders => charts::View {
+            Chart::Holders => charts::ChartView {
                 selected: selected(),
                 moment: state.moment,
                 inside: state.inside.clone(),
@@ -394,9 +406,9 @@ impl Model {
     }
 
     /// The report as one picture.
-    pub(crate) fn picture(&self, extent: Extent) -> Scene {
+    pub(crate) fn picture(&self, extent: PictureExtent) -> Scene {
         let state = &self.state;
-        let view = charts::View {
+        let view = charts::ChartView {
             width: state.width.max(640.0),
             density: Density(self.scale_of_picture(extent)),
             measure: state.measure,
@@ -406,20 +418,20 @@ impl Model {
     }
 
     /// Device pixels to one of the picture's, which is looked at elsewhere too.
-    pub(crate) fn scale_of_picture(&self, extent: Extent) -> f64 {
+    pub(crate) fn scale_of_picture(&self, extent: PictureExtent) -> f64 {
         match extent {
-            Extent::Slide => Extent::SLIDE_SCALE,
-            Extent::FirstScreen => self.scale.max(2.0),
+            PictureExtent::Slide => PictureExtent::SLIDE_SCALE,
+            PictureExtent::FirstScreen => self.scale.max(2.0),
         }
     }
 
     /// What fills the device that is shown.
-    pub(crate) fn segments(&self) -> Vec<Segment> {
+    pub(crate) fn segments(&self) -> Vec<BarSegment> {
         charts::segments(&self.recording, &self.analysis, self.state.device)
     }
 
     /// What each cell kept on the device that is shown.
-    pub(crate) fn cells(&self) -> &Cells {
+    pub(crate) fn cells(&self) -> &CellChart {
         let (recording, analysis) = (&self.recording, &self.analysis);
         let cells = || {
             let mut cells = charts::cells(recording, analysis, self.state.device);
@@ -432,7 +444,7 @@ impl Model {
     }
 
     /// What the cells of the baseline kept on the same device.
-    fn cells_before(&self) -> Option<Cells> {
+    fn cells_before(&self) -> Option<CellChart> {
         let before = &self.baseline.as_ref()?.recording;
         let shown = self.recording.devices().get(self.state.device.get())?;
         let mut devices = before.devices().iter();
@@ -455,12 +467,12 @@ impl Model {
     }
 
     /// What is pointed at in words, if that is a run or what happened in one.
-    pub(crate) fn reading(&self, pointed: Pointed) -> Option<Reading> {
+    pub(crate) fn reading(&self, pointed: Pointed) -> Option<RunDescription> {
         self.reading_in_run(pointed)
             .or_else(|| self.cells().reading(pointed.run()?, self.units()))
     }
 
-    fn reading_in_run(&self, pointed: Pointed) -> Option<Reading> {
+    fn reading_in_run(&self, pointed: Pointed) -> Option<RunDescription> {
         let cell = self.state.row.filter(|_| pointed.chart == Chart::Run)?;
         let run = self.long_run(cell)?;
         let at = match pointed.target {
@@ -472,8 +484,8 @@ impl Model {
     }
 
     /// The columns of the panel of cells.
-    pub(crate) fn layout(&self) -> Layout {
-        Layout::new(self.state.width)
+    pub(crate) fn layout(&self) -> CellLayout {
+        CellLayout::new(self.state.width)
     }
 
     /// The worst finding that is about a part of the device.
@@ -485,7 +497,7 @@ impl Model {
 
     /// The findings that share the line of this one in the verdict, or just this one.
     pub(crate) fn together(&self, finding: &str) -> Vec<String> {
-        let ids = |verdict: &Verdict<'_>| -> Vec<String> {
+        let ids = |verdict: &FindingGroup<'_>| -> Vec<String> {
             let findings = verdict.findings().iter();
             findings.map(|finding| finding.id.clone()).collect()
         };

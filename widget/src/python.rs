@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::model::Model;
+use crate::model::ReportModel;
 use crate::state::Choice;
 
 /// Python that finds what is picked in the page.
-pub(crate) fn code(model: &Model) -> String {
+pub(crate) fn code(model: &ReportModel) -> String {
     let state = model.state();
     let rules = rules(model);
     let mut code = format!("import gpumem\n\nreport = gpumem.report({rules})\n");
@@ -46,7 +46,7 @@ pub(crate) fn code(model: &Model) -> String {
 }
 
 /// The rules as the reader moved them; nothing if they are those that stand in the recording.
-fn rules(model: &Model) -> String {
+fn rules(model: &ReportModel) -> String {
     let rules = model.rules();
     if rules == model.recorded_rules() {
         return String::new();
@@ -80,13 +80,13 @@ mod tests {
 
     use super::*;
     use crate::fixture::recording_of_runs;
-    use crate::settings::Setting;
-    use crate::state::Event;
+    use crate::settings::ThresholdSetting;
+    use crate::state::UiEvent;
 
     #[test]
     fn what_is_picked_is_found_again_in_python() {
-        let mut model = Model::new(recording_of_runs(&[0, 1, 0]));
-        model.handle(Event::Searched("a\"b".to_owned()));
+        let mut model = ReportModel::new(recording_of_runs(&[0, 1, 0]));
+        model.handle(UiEvent::Searched("a\"b".to_owned()));
         let expected = "import gpumem\n\nreport = gpumem.report()\n\
             runs = [run for run in report.runs if run[\"device\"] == \"sim:0\" \
             and \"a\\\"b\".lower() in run[\"cell\"][\"label\"].lower()]\n";
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_rules(model: &Model, expected: &str) {
+    fn check_rules(model: &ReportModel, expected: &str) {
         let code = code(model);
         let report = code.lines().nth(2).expect("the report's line");
         assert_eq!(report, format!("report = gpumem.report({expected})"));
@@ -102,10 +102,10 @@ mod tests {
 
     #[test]
     fn what_the_reader_moved_is_moved_in_python() {
-        let mut model = Model::new(recording_of_runs(&[0, 1, 0]));
+        let mut model = ReportModel::new(recording_of_runs(&[0, 1, 0]));
         check_rules(&model, "");
-        model.set(Setting::Runs, 2);
-        model.set(Setting::Cache, 8);
+        model.set(ThresholdSetting::Runs, 2);
+        model.set(ThresholdSetting::Cache, 8);
         let moved = "rules=gpumem.Rules(min_runs=5, fragmentation_ratio=0.45)";
         check_rules(&model, moved);
     }
@@ -116,11 +116,11 @@ mod tests {
             min_runs: 5,
             ..Rules::default()
         };
-        let mut model = Model::new(recording_of_runs(&[0, 1, 0]).with_rules(rules));
+        let mut model = ReportModel::new(recording_of_runs(&[0, 1, 0]).with_rules(rules));
         assert_eq!(model.rules().min_runs, 5);
         assert_eq!(model.saved(), "");
         check_rules(&model, "");
-        model.set(Setting::Runs, 6);
+        model.set(ThresholdSetting::Runs, 6);
         assert_eq!(model.saved(), "min_runs=6");
         check_rules(&model, "rules=gpumem.Rules()");
         model.restore("");
@@ -128,9 +128,9 @@ mod tests {
     }
 
     #[test]
-    fn a_page_follows_the_session_until_the_reader_moves_a_threshold() {
-        let mut model = Model::new(recording_of_runs(&[0, 1, 0]));
-        let tell = |model: &mut Model, min_runs: usize| {
+    fn a_page_follows_the_session_until_a_threshold_is_moved() {
+        let mut model = ReportModel::new(recording_of_runs(&[0, 1, 0]));
+        let tell = |model: &mut ReportModel, min_runs: usize| {
             let rules = Rules {
                 min_runs,
                 ..Rules::default()
@@ -144,7 +144,7 @@ mod tests {
             model.rules().min_runs
         };
         assert_eq!(tell(&mut model, 12), 12);
-        model.set(Setting::Runs, 2);
+        model.set(ThresholdSetting::Runs, 2);
         assert_eq!(tell(&mut model, 15), 5);
     }
 }

@@ -1,8 +1,8 @@
 //! The numbers of one run in words.
 
 use gpumem_charts as charts;
-use gpumem_charts::{Field, Map, Reading, Segment};
-use gpumem_model::holders::{Part, RootKind};
+use gpumem_charts::{BarSegment, Map, RunDescription, Tile};
+use gpumem_model::holders::{RootKind, StorageUse};
 use gpumem_model::recording::{DeviceIdx, Recording, RunIdx, Series, Status};
 use gpumem_model::units::{Bytes, Nanos, Units};
 
@@ -34,7 +34,7 @@ impl Readout {
 }
 
 /// A run, as the heads of the rows read it.
-pub(crate) fn of_run(read: Reading) -> Readout {
+pub(crate) fn of_run(read: RunDescription) -> Readout {
     Readout {
         name: read.name,
         place: read.place,
@@ -68,7 +68,7 @@ pub(crate) fn at(
 }
 
 /// A part of a device in words.
-pub(crate) fn of_part(part: &Segment, parts: &[Segment], units: Units) -> Readout {
+pub(crate) fn of_part(part: &BarSegment, parts: &[BarSegment], units: Units) -> Readout {
     let total: Bytes = parts.iter().map(|part| part.size).sum();
     let share = 100.0 * part.size.as_f64() / total.as_f64().max(1.0);
     let category = part.category.filter(|_| part.is_name);
@@ -84,7 +84,7 @@ pub(crate) fn of_part(part: &Segment, parts: &[Segment], units: Units) -> Readou
 }
 
 /// A field of the map of holders in words.
-pub(crate) fn of_field(field: &Field, map: &Map, units: Units) -> Readout {
+pub(crate) fn of_field(field: &Tile, map: &Map, units: Units) -> Readout {
     let mut figures = Vec::new();
     figures.push(if let Some(change) = field.change {
         ("changed by", units.change(change))
@@ -99,11 +99,11 @@ pub(crate) fn of_field(field: &Field, map: &Map, units: Units) -> Readout {
     if !field.path.is_empty() && field.path != field.name {
         figures.push(("path", field.path.clone()));
     }
-    let kind = field.kind.and_then(RootKind::words);
+    let kind = field.kind.and_then(RootKind::description);
     Readout {
         name: field.name.clone(),
         place: kind
-            .or_else(|| field.part.map(Part::words))
+            .or_else(|| field.part.map(StorageUse::description))
             .unwrap_or_default()
             .to_owned(),
         figures,

@@ -6,19 +6,23 @@
 
 use std::fmt::Write as _;
 
-use gpumem_charts::{Measure, Moment, Pace};
+use gpumem_charts::{CellMeasure, Moment, Pace};
 use gpumem_model::recording::{CellIdx, DeviceIdx};
 use gpumem_model::rules::Rules;
 use gpumem_model::units::{Nanos, Units};
 
-use crate::settings::Setting;
-use crate::state::{Choice, Fold, Layer, Span, State};
+use crate::settings::ThresholdSetting;
+use crate::state::{Choice, Fold, Layer, TimeRange, ViewState};
 
 /// The first look, and the rules that stand in the recording.
-type First<'a> = (&'a State, &'a Rules);
+type InitialState<'a> = (&'a ViewState, &'a Rules);
 
-/// The line that tells how `state` and `rules` differ from the first look.
-pub(crate) fn line(state: &State, rules: &Rules, (first, recorded): First<'_>) -> String {
+/// The line with the differences of `state` and `rules` from the defaults.
+pub(crate) fn line(
+    state: &ViewState,
+    rules: &Rules,
+    (first, recorded): InitialState<'_>,
+) -> String {
     let mut parts: Vec<(&str, String)> = Vec::new();
     if state.device != first.device {
         parts.push(("device", state.device.0.to_string()));
@@ -26,7 +30,7 @@ pub(crate) fn line(state: &State, rules: &Rules, (first, recorded): First<'_>) -
     if let Some((from, to)) = state.span {
         parts.push(("span", format!("{}-{}", from.get(), to.get())));
     }
-    if state.measure == Measure::PerRun {
+    if state.measure == CellMeasure::PerRun {
         parts.push(("measure", "run".to_owned()));
     }
     parts.extend(
@@ -44,7 +48,7 @@ pub(crate) fn line(state: &State, rules: &Rules, (first, recorded): First<'_>) -
     }
     let mut layers = state.layers;
     for layer in Layer::ALL {
-        if !*layer.of(&mut layers) {
+        if !*layer.flag_mut(&mut layers) {
             parts.push(("hidden", layer.name().to_owned()));
         }
     }
@@ -68,7 +72,7 @@ pub(crate) fn line(state: &State, rules: &Rules, (first, recorded): First<'_>) -
     if state.in_full {
         parts.push(("full", "yes".to_owned()));
     }
-    for setting in Setting::ALL {
+    for setting in ThresholdSetting::ALL {
         let position = setting.position(rules);
         if position != setting.position(recorded) {
             parts.push((setting.name(), position.to_string()));
@@ -84,10 +88,10 @@ pub(crate) fn line(state: &State, rules: &Rules, (first, recorded): First<'_>) -
 /// The first look, changed as the line says; what names nothing of the recording is left out.
 pub(crate) fn read(
     line: &str,
-    (first, recorded): First<'_>,
+    (first, recorded): InitialState<'_>,
     n_devices: usize,
     n_cells: usize,
-) -> (State, Rules) {
+) -> (ViewState, Rules) {
     let (mut state, mut rules) = (first.clone(), *recorded);
     for part in line.split('&') {
         let Some((name, value)) = part.split_once('=') else {
@@ -100,7 +104,7 @@ pub(crate) fn read(
                 state.device = idx.map_or(state.device, DeviceIdx);
             }
             "span" => state.span = span(&value),
-            "measure" if value == "run" => state.measure = Measure::PerRun,
+            "measure" if value == "run" => state.measure = CellMeasure::PerRun,
             "fold" => state.folds.extend(Fold::from_name(&value)),
             "rows" => state.all_rows = value == "all",
             "row" => {
@@ -110,7 +114,7 @@ pub(crate) fn read(
             "pace" if value == "clock" => state.pace = Pace::Clock,
             "hidden" => {
                 if let Some(layer) = Layer::from_name(&value) {
-                    *layer.of(&mut state.layers) = false;
+                    *layer.flag_mut(&mut state.layers) = false;
                 }
             }
             "units" => state.units = Units::from_name(&value).unwrap_or_default(),
@@ -121,7 +125,9 @@ pub(crate) fn read(
             "opened" => state.opened = Some(value),
             "full" => state.in_full = true,
             name => {
-                if let (Some(setting), Ok(position)) = (Setting::from_name(name), value.parse()) {
+                if let (Some(setting), Ok(position)) =
+                    (ThresholdSetting::from_name(name), value.parse())
+                {
                     setting.set(&mut rules, position);
                 }
             }
@@ -148,7 +154,7 @@ pub(crate) fn moment(name: &str) -> Moment {
     }
 }
 
-fn span(value: &str) -> Option<Span> {
+fn span(value: &str) -> Option<TimeRange> {
     let (from, to) = value.split_once('-')?;
     let (from, to) = (from.parse().ok()?, to.parse().ok()?);
     (from < to).then(|| (Nanos::new(from), Nanos::new(to)))
@@ -201,12 +207,12 @@ mod tests {
     use super::*;
     use crate::fixture::recording_of_runs;
 
-    fn first() -> State {
-        State::new(&recording_of_runs(&[0, 1]), &Analysis::default())
+    fn first() -> ViewState {
+        ViewState::new(&recording_of_runs(&[0, 1]), &Analysis::default())
     }
 
     #[track_caller]
-    fn check(state: &State, rules: &Rules, expected: &str) {
+    fn check(state: &ViewState, rules: &Rules, expected: &str) {
         let (first, recorded) = (first(), Rules::default());
         let written = line(state, rules, (&first, &recorded));
         assert_eq!(written, expected);
@@ -223,9 +229,9 @@ mod tests {
 
     #[test]
     fn what_is_looked_at_is_found_again() {
-        let mut state = State {
+        let mut state = ViewState {
             span: Some((Nanos::new(5), Nanos::new(70))),
-            measure: Measure::PerRun,
+            measure: CellMeasure::PerRun,
             folds: vec![Fold::Map, Fold::Settings],
             all_rows: true,
             row: Some(CellIdx(1)),
@@ -239,7 +245,7 @@ mod tests {
         state.layers.peaks = false;
         state.dismissed.push("x/y".to_owned());
         let mut rules = Rules::default();
-        Setting::Runs.set(&mut rules, 2);
+        ThresholdSetting::Runs.set(&mut rules, 2);
         check(
             &state,
             &rules,

@@ -9,18 +9,18 @@ use crate::threshold;
 
 /// A threshold of the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Setting {
+pub(crate) enum ThresholdSetting {
     /// The smallest growth that counts on a device.
     Growth,
     /// The same for host memory.
     HostGrowth,
-    /// How many runs tell a leak.
+    /// The fewest runs for a leak.
     Runs,
-    /// The share of free cache from which on fragmentation is looked for.
+    /// The share of free cache above which fragmentation is analysed.
     Cache,
 }
 
-impl Setting {
+impl ThresholdSetting {
     /// All of them.
     pub(crate) const ALL: [Self; 4] = [Self::Growth, Self::HostGrowth, Self::Runs, Self::Cache];
 
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn every_position_is_found_again() {
-        for setting in Setting::ALL {
+        for setting in ThresholdSetting::ALL {
             for position in 0..=setting.last() {
                 let mut rules = Rules::default();
                 setting.set(&mut rules, position);
@@ -146,7 +146,7 @@ mod tests {
             ..Rules::default()
         };
         let mut rules = Rules::default();
-        Setting::Growth.reset(&mut rules, &recorded);
+        ThresholdSetting::Growth.reset(&mut rules, &recorded);
         assert_eq!(rules, recorded);
     }
 
@@ -156,15 +156,15 @@ mod tests {
             min_runs: 12,
             ..Rules::default()
         };
-        let words = |setting: Setting| setting.recorded(&rules, Units::Binary);
-        assert_eq!(words(Setting::Runs), "recording's 12 runs");
-        assert_eq!(words(Setting::Growth), "default 1 MiB");
+        let words = |setting: ThresholdSetting| setting.recorded(&rules, Units::Binary);
+        assert_eq!(words(ThresholdSetting::Runs), "recording's 12 runs");
+        assert_eq!(words(ThresholdSetting::Growth), "default 1 MiB");
     }
 
     #[test]
     fn the_defaults_have_a_position_of_their_own() {
         let usual = Rules::default();
-        for setting in Setting::ALL {
+        for setting in ThresholdSetting::ALL {
             let mut rules = usual;
             setting.set(&mut rules, setting.position(&usual));
             let [shown, expected] = [rules, usual].map(|it| setting.shown(&it, Units::Binary));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use gpumem_analyzer::Analysis;
-use gpumem_charts::{Layers, Measure, Moment, Pace, default_device};
+use gpumem_charts::{CellMeasure, Layers, Moment, Pace, default_device};
 use gpumem_model::named;
 use gpumem_model::recording::{CellIdx, DeviceIdx, LoopIdx, Recording, RunIdx};
 use gpumem_model::units::{Nanos, Units};
@@ -55,7 +55,7 @@ impl Chart {
 }
 
 named! {
-    /// What is closed until somebody opens it.
+    /// The folds of the page.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) enum Fold {
         /// Who holds what.
@@ -110,7 +110,7 @@ pub(crate) enum Choice {
 }
 
 /// From when to when.
-pub(crate) type Span = (Nanos, Nanos);
+pub(crate) type TimeRange = (Nanos, Nanos);
 
 named! {
     /// One of the things that the timeline draws.
@@ -128,8 +128,8 @@ named! {
 }
 
 impl Layer {
-    /// As people read it.
-    pub(crate) const fn words(self) -> &'static str {
+    /// Its label in the page.
+    pub(crate) const fn label(self) -> &'static str {
         match self {
             Self::Device => "the device, sampled",
             Self::Process => "this process, sampled",
@@ -138,8 +138,8 @@ impl Layer {
         }
     }
 
-    /// Whether it is drawn.
-    pub(crate) fn of(self, layers: &mut Layers) -> &mut bool {
+    /// Its flag: whether it is drawn.
+    pub(crate) fn flag_mut(self, layers: &mut Layers) -> &mut bool {
         match self {
             Self::Device => &mut layers.device,
             Self::Process => &mut layers.process,
@@ -151,8 +151,8 @@ impl Layer {
 
 /// What the reader looks at.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct State {
-    /// Of the charts, in logical pixels.
+pub(crate) struct ViewState {
+    /// The width of the charts, in logical pixels.
     pub(crate) width: f64,
     /// The device that the charts show.
     pub(crate) device: DeviceIdx,
@@ -161,16 +161,16 @@ pub(crate) struct State {
     /// What is picked out in the charts and cards.
     pub(crate) chosen: Option<Choice>,
     /// The part of the time that is looked at; `None` for all.
-    pub(crate) span: Option<Span>,
+    pub(crate) span: Option<TimeRange>,
     /// What the rows show.
-    pub(crate) measure: Measure,
+    pub(crate) measure: CellMeasure,
     /// The folds that are open.
     pub(crate) folds: Vec<Fold>,
     /// Every row is shown, not only the first.
     pub(crate) all_rows: bool,
     /// The row that is open.
     pub(crate) row: Option<CellIdx>,
-    /// The loop whose iterations are the axis of its long run; `None` for the one that tells most.
+    /// The loop whose iterations are the axis of its long run; `None` for the default one.
     pub(crate) in_loop: Option<LoopIdx>,
     /// How the runs are sorted.
     pub(crate) order: Order,
@@ -178,7 +178,7 @@ pub(crate) struct State {
     pub(crate) pace: Pace,
     /// What the timeline draws.
     pub(crate) layers: Layers,
-    /// Of what the map of holders tells.
+    /// The moment that the map of holders shows.
     pub(crate) moment: Moment,
     /// The fields that the map of holders is inside of, outermost first.
     pub(crate) inside: Vec<String>,
@@ -209,7 +209,7 @@ pub(crate) struct Order {
 
 /// Where the keyboard goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum Movement {
     /// To the one before.
     Back,
     /// To the one after.
@@ -222,62 +222,62 @@ pub(crate) enum Step {
 
 /// What the reader did.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Event {
+pub(crate) enum UiEvent {
     /// Pointed at something, or at nothing.
     Pointed(Option<Pointed>),
     /// Clicked a run, or beside the runs.
     Clicked(Option<RunIdx>),
-    /// Moved along what a chart shows, which is given in its order.
-    Stepped(Chart, Step, Vec<Target>),
+    /// Moved along the targets of a chart, which are in its order.
+    Stepped(Chart, Movement, Vec<Target>),
     /// Went to the place of the run in the other chart.
     Crossed,
     /// Pressed Escape.
     Cleared,
-    /// Asked for the runs of a finding, or took that back.
+    /// Opened or closed the runs of a finding.
     Toggled(String),
-    /// Is done with these findings.
+    /// Dismissed these findings.
     Dismissed(Vec<String>),
-    /// Wants those back that were dismissed last.
+    /// Restored the findings that were dismissed last.
     Undone,
     /// Opened a finding of the verdict, in full or to its fix.
     Opened(String, bool),
-    /// Lists the findings of a sign, or no longer.
+    /// Opened or closed the list of findings of a sign.
     Listed(String),
-    /// Wants the dismissed findings back.
+    /// Restored all dismissed findings.
     Restored,
-    /// Looks for cells whose source holds a text.
+    /// Searched for cells whose source contains a text.
     Searched(String),
     /// Chose a device.
     Switched(DeviceIdx),
-    /// Looks at a part of the time, or at all of it.
-    Zoomed(Option<Span>),
+    /// Zoomed to a part of the time, or to all of it.
+    Zoomed(Option<TimeRange>),
     /// Chose what the rows show.
-    Measured(Measure),
+    Measured(CellMeasure),
     /// Opened or closed a fold.
     Folded(Fold),
     /// Opened a row, or closed it.
     OpenedRow(CellIdx),
     /// Chose the loop whose iterations are shown.
     ChoseLoop(LoopIdx),
-    /// Wants every row, or only the first.
+    /// Showed all rows, or only the first ones.
     ShowedRows,
-    /// Sorts the runs by a column, or the other way round.
+    /// Sorted the runs by a column, or reversed the order.
     Sorted(usize),
     /// Chose how time runs.
     Paced(Pace),
-    /// Chose of what the map of holders tells.
+    /// Chose the moment that the map of holders shows.
     Looked(Moment),
-    /// Went into a field of the map, or out of one, and points at the field of that place.
+    /// Entered or left a field of the map, and points at the field of that place.
     Entered(Vec<String>, Option<usize>),
-    /// Shows or hides a layer.
+    /// Showed or hid a layer.
     Drew(Layer, bool),
-    /// Asked for the list of keys, or has read it.
+    /// Opened or closed the list of keys.
     Helped(bool),
     /// Gave the charts another width, in logical pixels.
     Resized(f64),
 }
 
-impl State {
+impl ViewState {
     /// The first look: the device of the worst finding, else the one that charts show first.
     pub(crate) fn new(recording: &Recording, analysis: &Analysis) -> Self {
         Self {
@@ -286,7 +286,7 @@ impl State {
             pointed: None,
             chosen: None,
             span: None,
-            measure: Measure::default(),
+            measure: CellMeasure::default(),
             folds: Vec::new(),
             all_rows: false,
             row: None,
@@ -308,22 +308,22 @@ impl State {
 
     /// The state after `event`.
     #[must_use]
-    pub(crate) fn after(&self, event: Event, recording: &Recording, analysis: &Analysis) -> Self {
+    pub(crate) fn after(&self, event: UiEvent, recording: &Recording, analysis: &Analysis) -> Self {
         let mut next = self.clone();
         match event {
-            Event::Pointed(at) => next.pointed = at,
-            Event::Clicked(run) => {
+            UiEvent::Pointed(at) => next.pointed = at,
+            UiEvent::Clicked(run) => {
                 let cell = run.map(|run| Choice::Cell(recording.run(run).cell));
                 next.chosen = cell.filter(|cell| self.chosen.as_ref() != Some(cell));
             }
-            Event::Stepped(chart, step, targets) => {
+            UiEvent::Stepped(chart, step, targets) => {
                 next.pointed = self.stepped(step, &targets).map(|target| Pointed {
                     chart,
                     target,
                     at: None,
                 });
             }
-            Event::Crossed => {
+            UiEvent::Crossed => {
                 if let Some(pointed) = &mut next.pointed {
                     pointed.chart = pointed.chart.other();
                     pointed.at = None;
@@ -331,20 +331,20 @@ impl State {
                     next.unfold(fold);
                 }
             }
-            Event::Cleared => {
+            UiEvent::Cleared => {
                 next.pointed = None;
                 next.chosen = None;
                 next.row = None;
                 next.help = false;
             }
-            Event::Toggled(id) => {
+            UiEvent::Toggled(id) => {
                 next.device = analysis
                     .finding(&id)
                     .map_or(self.device, |finding| finding.device);
                 let choice = Choice::Finding(id);
                 next.chosen = (self.chosen.as_ref() != Some(&choice)).then_some(choice);
             }
-            Event::Dismissed(ids) => {
+            UiEvent::Dismissed(ids) => {
                 let is_chosen =
                     |choice: &Choice| matches!(choice, Choice::Finding(id) if ids.contains(id));
                 next.chosen = self.chosen.clone().filter(|choice| !is_chosen(choice));
@@ -354,48 +354,48 @@ impl State {
                 next.dismissed.extend(ids.iter().cloned());
                 next.undo = ids;
             }
-            Event::Undone => {
+            UiEvent::Undone => {
                 next.dismissed.retain(|id| !self.undo.contains(id));
                 next.undo.clear();
             }
-            Event::Restored => {
+            UiEvent::Restored => {
                 next.dismissed.clear();
                 next.undo.clear();
             }
-            Event::Opened(id, in_full) => (next.opened, next.in_full) = (Some(id), in_full),
-            Event::Listed(sign) => {
+            UiEvent::Opened(id, in_full) => (next.opened, next.in_full) = (Some(id), in_full),
+            UiEvent::Listed(sign) => {
                 next.listed = (self.listed.as_ref() != Some(&sign)).then_some(sign);
             }
-            Event::Searched(text) => {
+            UiEvent::Searched(text) => {
                 let text = text.trim().to_owned();
                 next.chosen = (!text.is_empty()).then_some(Choice::Search(text));
             }
-            Event::Switched(device) => {
+            UiEvent::Switched(device) => {
                 next.device = device;
                 next.pointed = None;
                 next.inside.clear();
             }
-            Event::Zoomed(span) => next.span = span.filter(|(from, to)| from < to),
-            Event::Measured(measure) => next.measure = measure,
-            Event::Folded(fold) if self.is_open(fold) => next.folds.retain(|open| *open != fold),
-            Event::Folded(fold) => next.unfold(Some(fold)),
-            Event::OpenedRow(cell) => {
+            UiEvent::Zoomed(span) => next.span = span.filter(|(from, to)| from < to),
+            UiEvent::Measured(measure) => next.measure = measure,
+            UiEvent::Folded(fold) if self.is_open(fold) => next.folds.retain(|open| *open != fold),
+            UiEvent::Folded(fold) => next.unfold(Some(fold)),
+            UiEvent::OpenedRow(cell) => {
                 next.row = (self.row != Some(cell)).then_some(cell);
                 next.in_loop = None;
             }
-            Event::ChoseLoop(idx) => next.in_loop = Some(idx),
-            Event::ShowedRows => next.all_rows = !self.all_rows,
-            Event::Sorted(column) => {
+            UiEvent::ChoseLoop(idx) => next.in_loop = Some(idx),
+            UiEvent::ShowedRows => next.all_rows = !self.all_rows,
+            UiEvent::Sorted(column) => {
                 let is_rising = self.order.column == column && !self.order.is_rising;
                 next.order = Order { column, is_rising };
             }
-            Event::Paced(pace) => next.pace = pace,
-            Event::Looked(moment) => {
+            UiEvent::Paced(pace) => next.pace = pace,
+            UiEvent::Looked(moment) => {
                 next.moment = moment;
                 next.inside.clear();
                 next.pointed = self.pointed.filter(|pointed| pointed.field().is_none());
             }
-            Event::Entered(inside, field) => {
+            UiEvent::Entered(inside, field) => {
                 next.inside = inside;
                 next.unfold(Some(Fold::Map));
                 next.pointed = field.map(|field| Pointed {
@@ -404,14 +404,14 @@ impl State {
                     at: None,
                 });
             }
-            Event::Drew(layer, on) => *layer.of(&mut next.layers) = on,
-            Event::Helped(on) => next.help = on,
-            Event::Resized(width) => next.width = width,
+            UiEvent::Drew(layer, on) => *layer.flag_mut(&mut next.layers) = on,
+            UiEvent::Helped(on) => next.help = on,
+            UiEvent::Resized(width) => next.width = width,
         }
         next
     }
 
-    /// Somebody opened it.
+    /// Opened by the reader.
     pub(crate) fn is_open(&self, fold: Fold) -> bool {
         self.folds.contains(&fold)
     }
@@ -456,16 +456,16 @@ impl State {
         }
     }
 
-    fn stepped(&self, step: Step, targets: &[Target]) -> Option<Target> {
+    fn stepped(&self, step: Movement, targets: &[Target]) -> Option<Target> {
         let last = targets.len().checked_sub(1)?;
         let at = self
             .pointed
             .and_then(|pointed| targets.iter().position(|target| *target == pointed.target));
         let idx = match (step, at) {
-            (Step::First, _) | (Step::Forward, None) => 0,
-            (Step::Last, _) | (Step::Back, None) => last,
-            (Step::Back, Some(at)) => at.saturating_sub(1),
-            (Step::Forward, Some(at)) => (at + 1).min(last),
+            (Movement::First, _) | (Movement::Forward, None) => 0,
+            (Movement::Last, _) | (Movement::Back, None) => last,
+            (Movement::Back, Some(at)) => at.saturating_sub(1),
+            (Movement::Forward, Some(at)) => (at + 1).min(last),
         };
         Some(targets[idx])
     }
@@ -510,56 +510,56 @@ mod tests {
         }
     }
 
-    fn looking_at(run: Option<u32>) -> State {
+    fn looking_at(run: Option<u32>) -> ViewState {
         let recording = recording_of_runs(&[0, 1, 0]);
-        State {
+        ViewState {
             pointed: run.map(|run| at(Chart::Cells, run)),
-            ..State::new(&recording, &Analysis::default())
+            ..ViewState::new(&recording, &Analysis::default())
         }
     }
 
-    fn after(state: &State, event: Event) -> State {
+    fn after(state: &ViewState, event: UiEvent) -> ViewState {
         state.after(event, &recording_of_runs(&[0, 1, 0]), &Analysis::default())
     }
 
     #[track_caller]
-    fn check_step(from: Option<u32>, step: Step, expected: u32) {
+    fn check_step(from: Option<u32>, step: Movement, expected: u32) {
         let stepped = after(
             &looking_at(from),
-            Event::Stepped(Chart::Timeline, step, RUNS.to_vec()),
+            UiEvent::Stepped(Chart::Timeline, step, RUNS.to_vec()),
         );
         assert_eq!(stepped.pointed, Some(at(Chart::Timeline, expected)));
     }
 
     #[test]
     fn keys_move_in_the_order_of_the_chart_and_stay_inside() {
-        check_step(None, Step::Forward, 4);
-        check_step(None, Step::Back, 2);
-        check_step(Some(4), Step::Forward, 0);
-        check_step(Some(2), Step::Forward, 2);
-        check_step(Some(0), Step::Back, 4);
-        check_step(Some(4), Step::Back, 4);
-        check_step(Some(0), Step::First, 4);
-        check_step(Some(0), Step::Last, 2);
-        check_step(Some(9), Step::Forward, 4);
+        check_step(None, Movement::Forward, 4);
+        check_step(None, Movement::Back, 2);
+        check_step(Some(4), Movement::Forward, 0);
+        check_step(Some(2), Movement::Forward, 2);
+        check_step(Some(0), Movement::Back, 4);
+        check_step(Some(4), Movement::Back, 4);
+        check_step(Some(0), Movement::First, 4);
+        check_step(Some(0), Movement::Last, 2);
+        check_step(Some(9), Movement::Forward, 4);
     }
 
     #[test]
     fn a_chart_without_runs_has_nothing_to_step_to() {
-        let event = Event::Stepped(Chart::Cells, Step::Forward, Vec::new());
+        let event = UiEvent::Stepped(Chart::Cells, Movement::Forward, Vec::new());
         assert_eq!(after(&looking_at(None), event).pointed, None);
     }
 
     #[test]
     fn a_run_is_found_again_in_the_other_chart() {
-        let crossed = after(&looking_at(Some(2)), Event::Crossed);
+        let crossed = after(&looking_at(Some(2)), UiEvent::Crossed);
         assert_eq!(crossed.pointed, Some(at(Chart::Timeline, 2)));
-        let back = after(&crossed, Event::Crossed);
+        let back = after(&crossed, UiEvent::Crossed);
         assert_eq!(back.pointed, Some(at(Chart::Cells, 2)));
     }
 
     #[track_caller]
-    fn check_selected(event: Event, expected: &[u32]) {
+    fn check_selected(event: UiEvent, expected: &[u32]) {
         let recording = recording_of_runs(&[0, 1, 0]);
         let chosen = after(&looking_at(None), event);
         let selected = chosen.selected(&recording, &Analysis::default());
@@ -569,25 +569,25 @@ mod tests {
 
     #[test]
     fn the_timeline_is_unfolded_to_go_there() {
-        let crossed = after(&looking_at(Some(2)), Event::Crossed);
+        let crossed = after(&looking_at(Some(2)), UiEvent::Crossed);
         assert!(crossed.is_open(Fold::Settings));
-        let closed = after(&crossed, Event::Folded(Fold::Settings));
+        let closed = after(&crossed, UiEvent::Folded(Fold::Settings));
         assert!(!closed.is_open(Fold::Settings));
     }
 
     #[test]
     fn a_row_opens_closes_and_gives_way_to_escape() {
-        let row = Event::OpenedRow(CellIdx(1));
+        let row = UiEvent::OpenedRow(CellIdx(1));
         let open = after(&looking_at(None), row.clone());
         assert_eq!(open.row, Some(CellIdx(1)));
         assert_eq!(after(&open, row).row, None);
-        assert_eq!(after(&open, Event::Cleared).row, None);
+        assert_eq!(after(&open, UiEvent::Cleared).row, None);
     }
 
     #[test]
     fn a_second_sort_by_a_column_turns_it_round() {
-        let sorted = after(&looking_at(None), Event::Sorted(2));
-        let turned = after(&sorted, Event::Sorted(2));
+        let sorted = after(&looking_at(None), UiEvent::Sorted(2));
+        let turned = after(&sorted, UiEvent::Sorted(2));
         assert_eq!(
             (sorted.order.is_rising, turned.order.is_rising),
             (false, true)
@@ -596,42 +596,42 @@ mod tests {
 
     #[test]
     fn a_click_picks_the_runs_of_the_cell() {
-        check_selected(Event::Clicked(Some(RunIdx(2))), &[0, 2]);
-        check_selected(Event::Clicked(None), &[]);
+        check_selected(UiEvent::Clicked(Some(RunIdx(2))), &[0, 2]);
+        check_selected(UiEvent::Clicked(None), &[]);
     }
 
     #[test]
     fn a_search_picks_the_runs_whose_source_holds_the_text() {
-        check_selected(Event::Searched("STEP1".into()), &[1]);
-        check_selected(Event::Searched(" model ".into()), &[0, 1, 2]);
-        check_selected(Event::Searched("nowhere".into()), &[]);
+        check_selected(UiEvent::Searched("STEP1".into()), &[1]);
+        check_selected(UiEvent::Searched(" model ".into()), &[0, 1, 2]);
+        check_selected(UiEvent::Searched("nowhere".into()), &[]);
     }
 
     #[test]
     fn a_second_click_drops_what_the_first_picked() {
-        let clicked = after(&looking_at(None), Event::Clicked(Some(RunIdx(2))));
-        let again = Event::Clicked(Some(RunIdx(0)));
+        let clicked = after(&looking_at(None), UiEvent::Clicked(Some(RunIdx(2))));
+        let again = UiEvent::Clicked(Some(RunIdx(0)));
         assert_eq!(after(&clicked, again).chosen, None);
     }
 
     #[test]
     fn a_finding_that_is_withdrawn_selects_nothing() {
-        check_selected(Event::Toggled("gone".into()), &[]);
+        check_selected(UiEvent::Toggled("gone".into()), &[]);
     }
 
     #[test]
     fn a_dismissed_finding_is_not_chosen_any_more() {
-        let chosen = after(&looking_at(None), Event::Toggled("a".into()));
-        let dismissed = after(&chosen, Event::Dismissed(vec!["a".into()]));
+        let chosen = after(&looking_at(None), UiEvent::Toggled("a".into()));
+        let dismissed = after(&chosen, UiEvent::Dismissed(vec!["a".into()]));
         assert_eq!(dismissed.chosen, None);
         assert_eq!(dismissed.dismissed, ["a"]);
-        assert!(after(&dismissed, Event::Restored).dismissed.is_empty());
+        assert!(after(&dismissed, UiEvent::Restored).dismissed.is_empty());
     }
 
     #[test]
     fn escape_clears_what_is_read_out_and_what_is_picked() {
-        let chosen = after(&looking_at(Some(0)), Event::Toggled("a".into()));
-        let cleared = after(&chosen, Event::Cleared);
+        let chosen = after(&looking_at(Some(0)), UiEvent::Toggled("a".into()));
+        let cleared = after(&chosen, UiEvent::Cleared);
         assert_eq!((cleared.pointed, cleared.chosen), (None, None));
     }
 }

@@ -1,28 +1,28 @@
-//! Looking closer at a part of the time.
+//! Zooming into a part of the time.
 //!
-//! All of it happens on the scale of the whole session: there a zoom is the same
-//! wherever one looks, although pauses are folded.
+//! Positions are on the scale of the whole session. There a zoom has the same effect everywhere,
+//! although pauses are folded.
 
 use gpumem_charts::TimeScale;
 use gpumem_model::units::Nanos;
 
-use crate::state::Span;
+use crate::state::TimeRange;
 
-/// Nothing is told apart in less time than this.
+/// The shortest time in view.
 const SHORTEST: u64 = 10_000;
 
 /// The whole session, and the part of it that is in view.
-pub(crate) struct Window<'a> {
+pub(crate) struct ZoomWindow<'a> {
     /// All of it, on a line.
     pub(crate) whole: &'a TimeScale,
     /// What is in view, on a line of the same length.
     pub(crate) shown: &'a TimeScale,
     /// What is in view.
-    pub(crate) span: Option<Span>,
+    pub(crate) span: Option<TimeRange>,
 }
 
-impl Window<'_> {
-    /// The part in view, in places of the whole.
+impl ZoomWindow<'_> {
+    /// The part in view, on the whole scale.
     pub(crate) fn places(&self) -> (f64, f64) {
         match self.span {
             None => self.ends(),
@@ -37,8 +37,8 @@ impl Window<'_> {
         (end(left), end(right))
     }
 
-    /// A view of `factor` times the time, the instant at place `x` staying where it is.
-    pub(crate) fn zoomed(&self, x: f64, factor: f64) -> Option<Span> {
+    /// A view of `factor` times the time, in which the instant at `x` keeps its position.
+    pub(crate) fn zoomed(&self, x: f64, factor: f64) -> Option<TimeRange> {
         let fixed = self.whole.x(self.shown.instant(x));
         let (left, right) = self.places();
         self.between(
@@ -47,22 +47,22 @@ impl Window<'_> {
         )
     }
 
-    /// The view so many shares of its own length aside, as far as there is anything.
-    pub(crate) fn panned(&self, share: f64) -> Option<Span> {
+    /// The view moved by a share of its own length, within the session.
+    pub(crate) fn panned(&self, share: f64) -> Option<TimeRange> {
         let (left, right) = self.places();
         self.moved(share * (right - left))
     }
 
-    /// The view so many places of the whole aside.
-    pub(crate) fn moved(&self, by: f64) -> Option<Span> {
+    /// The view moved by a distance on the whole scale, within the session.
+    pub(crate) fn moved(&self, by: f64) -> Option<TimeRange> {
         let (left, right) = self.places();
         let (first, last) = self.ends();
         let by = by.min(last - right).max(first - left);
         self.between(left + by, right + by)
     }
 
-    /// What is between two places of what is in view.
-    pub(crate) fn cut(&self, from: f64, to: f64) -> Option<Span> {
+    /// The time between two positions of the view.
+    pub(crate) fn cut(&self, from: f64, to: f64) -> Option<TimeRange> {
         let (from, to) = (
             self.shown.instant(from.min(to)),
             self.shown.instant(from.max(to)),
@@ -71,7 +71,7 @@ impl Window<'_> {
     }
 
     /// What is between two places of the whole; `None` for all of it.
-    pub(crate) fn between(&self, left: f64, right: f64) -> Option<Span> {
+    pub(crate) fn between(&self, left: f64, right: f64) -> Option<TimeRange> {
         let (first, last) = self.ends();
         let (left, right) = (left.min(right), left.max(right));
         if left <= first && right >= last {
@@ -85,26 +85,26 @@ impl Window<'_> {
 
 #[cfg(test)]
 mod tests {
-    use gpumem_charts::{View, time_scale};
+    use gpumem_charts::{ChartView, time_scale};
 
     use super::*;
     use crate::fixture::recording_of_runs;
 
-    /// Three runs of a second, from 0, 2 and 4 s on.
+    /// Three runs of a second, from 1, 4 and 7 s on.
     #[track_caller]
     fn check(
         span: Option<(u64, u64)>,
-        act: impl Fn(&Window<'_>) -> Option<Span>,
+        act: impl Fn(&ZoomWindow<'_>) -> Option<TimeRange>,
         expected: Option<(u64, u64)>,
     ) {
         let recording = recording_of_runs(&[0, 0, 0]);
         let span = span.map(|(from, to)| (Nanos::millis(from), Nanos::millis(to)));
-        let view = |span| View {
+        let view = |span| ChartView {
             width: 900.0,
             span,
-            ..View::default()
+            ..ChartView::default()
         };
-        let window = Window {
+        let window = ZoomWindow {
             whole: &time_scale(&recording, &view(None)),
             shown: &time_scale(&recording, &view(span)),
             span,
@@ -121,10 +121,10 @@ mod tests {
         check(
             None,
             |window| window.zoomed(middle, 0.3268),
-            Some((2000, 3000)),
+            Some((4000, 5000)),
         );
         check(
-            Some((2000, 3000)),
+            Some((4000, 5000)),
             |window| window.zoomed(middle, 3.5),
             None,
         );
@@ -133,20 +133,20 @@ mod tests {
     #[test]
     fn a_pan_stops_at_the_ends() {
         check(
-            Some((0, 1000)),
+            Some((1000, 2000)),
             |window| window.panned(-0.5),
-            Some((0, 1000)),
+            Some((1000, 2000)),
         );
         check(
-            Some((4000, 5000)),
+            Some((7000, 8000)),
             |window| window.panned(9.0),
-            Some((4000, 5000)),
+            Some((7000, 8000)),
         );
     }
 
     #[test]
     fn a_cut_is_what_lies_between_two_places() {
-        check(None, |window| window.cut(900.0, 0.0), Some((0, 5000)));
+        check(None, |window| window.cut(900.0, 0.0), Some((1000, 8000)));
         check(None, |window| window.cut(400.0, 400.0), None);
     }
 }

@@ -10,7 +10,7 @@ mod snapshot;
 mod table;
 mod trace;
 
-use gpumem_explorer::formats::{FileKind, Format, Page};
+use gpumem_explorer::formats::{FileKind, Format, PageKind};
 use gpumem_model::units::Units;
 use gpumem_readers::torch_snapshot::SnapshotFault;
 use gpumem_scene::{Point, Theme};
@@ -20,59 +20,59 @@ use web_sys::Element;
 /// How sizes are shown.
 const UNITS: Units = Units::Binary;
 
-/// What a file is shown by: events change it.
-trait Shown {
-    /// What such a file is called.
+/// The page of a file.
+trait FileView {
+    /// The name of this kind of file.
     fn kind(&self) -> &'static str;
 
     /// Builds the page of a file of that name under `root`.
     fn mount(&mut self, root: &Element, name: &str);
 
-    /// The charts are so wide, in logical pixels, and a logical pixel has so many device pixels.
+    /// Sets the width of the charts in logical pixels, and the device pixels of a logical one.
     fn resize(&mut self, width: f64, scale: f64);
 
-    /// The page around it has that theme.
+    /// Sets the theme of the page around it.
     fn theme(&mut self, theme: Theme);
 
     /// Paints every chart again.
     fn repaint(&mut self);
 
-    /// The pointer is there; `None` for nowhere.
+    /// Handles the pointer's position; `None` if it left.
     fn point(&mut self, pointed: Option<(&str, Point)>);
 
-    /// A chart is held at that place.
+    /// Starts dragging a chart at that place.
     fn grab(&mut self, _chart: &str, _x: f64) {}
 
-    /// The held chart is drawn to that place. True if that was more than a click.
+    /// Drags the chart to that place. True if this was more than a click.
     fn drag(&mut self, _x: f64) -> bool {
         false
     }
 
-    /// The chart is let go; `is_over` if it counts.
+    /// Ends the drag; `is_over` if it counts.
     fn release(&mut self, _is_over: bool) {}
 
-    /// A chart was clicked there.
+    /// Handles a click on a chart.
     fn click(&mut self, chart: &str, at: Point);
 
-    /// A button was pressed.
+    /// Handles a button.
     fn act(&mut self, action: &str, argument: &str);
 
-    /// So many times as much is in view, around a place.
+    /// Multiplies the part in view, around a place.
     fn zoom(&mut self, _chart: &str, _x: f64, _factor: f64) {}
 
-    /// A field has another value.
+    /// Handles a new value of an input field.
     fn input(&mut self, input: &str, value: &str);
 
-    /// A key was pressed. True if it meant something.
+    /// Handles a key. True if it has a meaning.
     fn press(&mut self, chart: &str, key: &str, is_shifted: bool) -> bool;
 
-    /// A row of a table is pointed at, by the argument of its button; empty for none.
+    /// Marks the row under the pointer, by the argument of its button; empty for none.
     fn hover(&mut self, _row: &str) {}
 }
 
 /// One file in the page.
 #[wasm_bindgen]
-pub struct View(Box<dyn Shown>);
+pub struct View(Box<dyn FileView>);
 
 #[wasm_bindgen]
 impl View {
@@ -84,9 +84,9 @@ impl View {
         console_error_panic_hook::set_once();
         let kind = FileKind::recognise(bytes);
         Ok(Self(match kind.page() {
-            Some(Page::Snapshot) => Box::new(snapshot::Snapshot::open(bytes, cells)?),
-            Some(Page::Trace) => Box::new(trace::Trace::open(bytes, cells)?),
-            Some(Page::Processes) => Box::new(processes::Processes::open(bytes)?),
+            Some(PageKind::Snapshot) => Box::new(snapshot::Snapshot::open(bytes, cells)?),
+            Some(PageKind::Trace) => Box::new(trace::TraceFile::open(bytes, cells)?),
+            Some(PageKind::Processes) => Box::new(processes::ProcessesFile::open(bytes)?),
             None if kind.format.is_some_and(Format::is_read) => {
                 return Err(JsError::new(&elsewhere(kind)));
             }
@@ -94,22 +94,23 @@ impl View {
         }))
     }
 
-    /// What such a file is called.
+    /// The name of this kind of file.
     pub fn kind(&self) -> String {
         self.0.kind().to_owned()
     }
 
-    /// Builds the page of a file of that name under `root`; its charts are painted when it is told their size.
+    /// Builds the page of a file of that name under `root`; its charts are painted once `resize` sets
+    /// their size.
     pub fn mount(&mut self, root: &Element, name: &str) {
         self.0.mount(root, name);
     }
 
-    /// The charts are so wide, in logical pixels, and a logical pixel has so many device pixels.
+    /// Sets the width of the charts in logical pixels, and the device pixels of a logical one.
     pub fn resize(&mut self, width: f64, scale: f64) {
         self.0.resize(width, scale);
     }
 
-    /// The page around it has that theme.
+    /// Sets the theme of the page around it.
     pub fn theme(&mut self, name: &str) {
         self.0.theme(Theme::from_name(name).unwrap_or_default());
     }
@@ -119,52 +120,52 @@ impl View {
         self.0.repaint();
     }
 
-    /// The pointer is there.
+    /// Handles the pointer's position.
     pub fn point(&mut self, chart: &str, x: f64, y: f64) {
         self.0.point(Some((chart, Point::new(x, y))));
     }
 
-    /// The pointer is nowhere.
+    /// Handles the pointer leaving.
     pub fn leave(&mut self) {
         self.0.point(None);
     }
 
-    /// A chart is held at that place.
+    /// Starts dragging a chart at that place.
     pub fn grab(&mut self, chart: &str, x: f64) {
         self.0.grab(chart, x);
     }
 
-    /// The held chart is drawn to that place. True if that was more than a click.
+    /// Drags the chart to that place. True if this was more than a click.
     pub fn drag(&mut self, x: f64) -> bool {
         self.0.drag(x)
     }
 
-    /// The chart is let go.
+    /// Ends the drag.
     pub fn release(&mut self, is_over: bool) {
         self.0.release(is_over);
     }
 
-    /// A chart was clicked there.
+    /// Handles a click on a chart.
     pub fn click(&mut self, chart: &str, x: f64, y: f64) {
         self.0.click(chart, Point::new(x, y));
     }
 
-    /// A button was pressed.
+    /// Handles a button.
     pub fn act(&mut self, action: &str, argument: &str) {
         self.0.act(action, argument);
     }
 
-    /// So many times as much is in view, around a place.
+    /// Multiplies the part in view, around a place.
     pub fn zoom(&mut self, chart: &str, x: f64, factor: f64, _moved: f64) {
         self.0.zoom(chart, x, factor);
     }
 
-    /// A field has another value.
+    /// Handles a new value of an input field.
     pub fn input(&mut self, input: &str, _argument: &str, value: &str) {
         self.0.input(input, value);
     }
 
-    /// A key was pressed. True if it meant something.
+    /// Handles a key. True if it has a meaning.
     pub fn press(&mut self, chart: &str, key: &str, is_shifted: bool) -> bool {
         self.0.press(chart, key, is_shifted)
     }
@@ -181,8 +182,8 @@ fn elsewhere(kind: FileKind) -> String {
     format!("{name} has no page here: `jupyter gpumem report FILE` shows it")
 }
 
-/// Of what gpumem does not read: it may be a snapshot whose beginning is damaged.
-fn open_unknown(kind: FileKind, bytes: &[u8], cells: &str) -> Result<Box<dyn Shown>, JsError> {
+/// The page of a file of unknown kind: it may be a snapshot whose beginning is damaged.
+fn open_unknown(kind: FileKind, bytes: &[u8], cells: &str) -> Result<Box<dyn FileView>, JsError> {
     match snapshot::Snapshot::open(bytes, cells) {
         Ok(snapshot) => Ok(Box::new(snapshot)),
         Err(error) if matches!(error.what, SnapshotFault::Pickle(_)) => {

@@ -7,7 +7,7 @@ use crate::dom::{Maker, add, describe, set_attribute, share};
 
 /// What a part of a bar is; its colour in the page's style.
 #[derive(Debug, Clone, Copy)]
-pub enum Ink {
+pub enum BarInk {
     /// Held by tensors.
     Held,
     /// Wanted, or there twice.
@@ -20,7 +20,7 @@ pub enum Ink {
     Largest,
 }
 
-impl Ink {
+impl BarInk {
     /// Its class in the style sheet.
     pub const fn class(self) -> &'static str {
         match self {
@@ -34,23 +34,23 @@ impl Ink {
 }
 
 /// Part of a bar.
-pub struct Part<'a> {
+pub struct BarPart<'a> {
     /// What it is.
     pub words: &'a str,
     /// How much.
     pub size: Bytes,
     /// Its colour.
-    pub ink: Ink,
+    pub ink: BarInk,
 }
 
 /// One bar as long as its parts are on a scale up to `whole`, with what they are below it.
 pub fn bar(
     make: &Maker,
     label: &str,
-    parts: &[Part<'_>],
+    parts: &[BarPart<'_>],
     (whole, units): (Bytes, Units),
 ) -> Element {
-    let (track, said) = (make.empty("div.track", &[]), words(parts, units));
+    let (track, said) = (make.empty("div.track", &[]), bar_text(parts, units));
     for part in parts {
         add(&track, &filled(make, part, whole));
     }
@@ -62,7 +62,7 @@ pub fn bar(
 }
 
 /// What the colours stand for, and how much there is of each.
-pub fn legend(make: &Maker, parts: &[Part<'_>], units: Units) -> Element {
+pub fn legend(make: &Maker, parts: &[BarPart<'_>], units: Units) -> Element {
     let legend = make.empty("div.legend", &[]);
     for part in parts {
         let swatch = make.empty("i", &[("class", part.ink.class())]);
@@ -74,13 +74,13 @@ pub fn legend(make: &Maker, parts: &[Part<'_>], units: Units) -> Element {
     legend
 }
 
-fn filled(make: &Maker, part: &Part<'_>, whole: Bytes) -> HtmlElement {
+fn filled(make: &Maker, part: &BarPart<'_>, whole: Bytes) -> HtmlElement {
     let fill: HtmlElement = make.typed("i", &[("class", part.ink.class())]);
     share(&fill, part.size.as_f64() / whole.as_f64().max(1.0));
     fill
 }
 
-fn words(parts: &[Part<'_>], units: Units) -> String {
+fn bar_text(parts: &[BarPart<'_>], units: Units) -> String {
     let words = parts
         .iter()
         .map(|part| format!("{} {}", part.words, units.size(part.size)));

@@ -30,7 +30,7 @@ pub struct Faces {
 
 /// How a path is painted once it is complete.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Ink {
+enum PathInk {
     Fill((u8, u8, u8)),
     Stroke((u8, u8, u8), u32),
 }
@@ -40,8 +40,8 @@ pub struct Canvas<'a> {
     backend: CanvasBackend,
     context: CanvasRenderingContext2d,
     faces: &'a Faces,
-    /// Of the path that is not painted yet.
-    ink: Option<Ink>,
+    /// The ink of the pending path.
+    ink: Option<PathInk>,
     style: Style,
 }
 
@@ -57,7 +57,7 @@ struct Style {
 impl<'a> Canvas<'a> {
     /// An empty canvas of that many device pixels; `None` where the page gives no
     /// drawing context.
-    pub fn of(element: &HtmlCanvasElement, size: (u32, u32), faces: &'a Faces) -> Option<Self> {
+    pub fn new(element: &HtmlCanvasElement, size: (u32, u32), faces: &'a Faces) -> Option<Self> {
         let context: CanvasRenderingContext2d = element.get_context("2d").ok()??.dyn_into().ok()?;
         if (element.width(), element.height()) == size {
             context.clear_rect(0.0, 0.0, f64::from(size.0), f64::from(size.1));
@@ -76,7 +76,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// What follows is painted so, together with what is waiting to be painted so.
-    fn take_up(&mut self, ink: Ink) {
+    fn take_up(&mut self, ink: PathInk) {
         if self.ink == Some(ink) {
             return;
         }
@@ -89,11 +89,11 @@ impl<'a> Canvas<'a> {
     fn paint(&mut self) {
         match self.ink.take() {
             None => {}
-            Some(Ink::Fill(colour)) => {
+            Some(PathInk::Fill(colour)) => {
                 self.set_fill(colour);
                 self.context.fill();
             }
-            Some(Ink::Stroke(colour, width)) => {
+            Some(PathInk::Stroke(colour, width)) => {
                 self.set_stroke(colour);
                 self.context.set_line_width(f64::from(width));
                 self.context.stroke();
@@ -172,7 +172,7 @@ impl DrawingBackend for Canvas<'_> {
     }
 
     fn draw_pixel(&mut self, point: BackendCoord, colour: BackendColor) -> Drawn {
-        self.take_up(Ink::Fill(colour.rgb));
+        self.take_up(PathInk::Fill(colour.rgb));
         self.context
             .rect(f64::from(point.0), f64::from(point.1), 1.0, 1.0);
         Ok(())
@@ -185,7 +185,7 @@ impl DrawingBackend for Canvas<'_> {
         style: &S,
         _fill: bool,
     ) -> Drawn {
-        self.take_up(Ink::Fill(style.color().rgb));
+        self.take_up(PathInk::Fill(style.color().rgb));
         let (left, top) = (f64::from(upper_left.0), f64::from(upper_left.1));
         let (right, bottom) = (f64::from(lower_right.0), f64::from(lower_right.1));
         self.context.rect(left, top, right - left, bottom - top);
@@ -198,7 +198,7 @@ impl DrawingBackend for Canvas<'_> {
         style: &S,
     ) -> Drawn {
         let width = style.stroke_width();
-        self.take_up(Ink::Stroke(style.color().rgb, width));
+        self.take_up(PathInk::Stroke(style.color().rgb, width));
         // A line of odd width covers whole pixels only when its middle is between two.
         self.trace(path, f64::from(width % 2) / 2.0);
         Ok(())
@@ -211,7 +211,7 @@ impl DrawingBackend for Canvas<'_> {
     ) -> Drawn {
         // By itself: where two areas of one path overlap, their directions decide what is filled.
         self.paint();
-        self.take_up(Ink::Fill(style.color().rgb));
+        self.take_up(PathInk::Fill(style.color().rgb));
         self.trace(corners, 0.0);
         self.paint();
         Ok(())

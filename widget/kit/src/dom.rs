@@ -102,7 +102,7 @@ pub fn fill(element: &Element, children: &[Element]) {
     }
 }
 
-/// Puts other elements there; the one with the argument of what had the keyboard has it again.
+/// Replaces the elements; the one with the focused argument gets the focus again.
 pub fn refill(element: &Element, children: &[Element]) {
     let before = find(element, ":focus");
     let argument = before.and_then(|it| it.get_attribute("data-argument"));

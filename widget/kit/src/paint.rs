@@ -18,7 +18,7 @@ pub fn paint_scene(
 ) {
     set_style(canvas, "width", &px(scene.width));
     set_style(canvas, "height", &px(scene.height));
-    let canvas = Canvas::of(canvas, scene.device_size(scale), faces);
+    let canvas = Canvas::new(canvas, scene.device_size(scale), faces);
     let mut canvas = canvas.expect_throw("the page gives no drawing context");
     scene::paint(scene, theme, scale, &mut canvas).expect_throw("the canvas takes every scene");
 }

@@ -3,17 +3,17 @@
 //! Each block is an element that the keyboard reaches; the page's script goes from one to the next
 //! and reads it.
 
-use gpumem_charts::{Bar, DrawnBlock, Look, SegmentMap};
+use gpumem_charts::{Bar, BlockStyle, DrawnBlock, SegmentMap};
 use gpumem_model::segments::Segments;
 use gpumem_model::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
-use crate::bars::{Ink, Part, legend};
+use crate::bars::{BarInk, BarPart, legend};
 use crate::dom::{Maker, add, share};
 
 const HINT: &str = "Point at a block to read it, or go through them with the arrow keys.";
 
-/// The map of what was found.
+/// The map of segments.
 pub fn map(make: &Maker, found: &Segments, units: Units) -> Vec<Element> {
     let map = SegmentMap::new(found, units);
     let listed = make.empty(
@@ -52,11 +52,11 @@ fn segment(make: &Maker, bar: &Bar, first: usize) -> HtmlElement {
 
 fn block(make: &Maker, drawn: &DrawnBlock, is_first: bool) -> HtmlElement {
     let look = match drawn.look {
-        Look::Held => "tensors",
-        Look::Awaiting => "awaiting",
-        Look::Mixed => "mixed",
-        Look::Hole => "hole",
-        Look::Unused => "unused",
+        BlockStyle::Held => "tensors",
+        BlockStyle::Awaiting => "awaiting",
+        BlockStyle::Mixed => "mixed",
+        BlockStyle::Hole => "hole",
+        BlockStyle::Unused => "unused",
     };
     let tag = if drawn.is_largest {
         format!("i.{look}.largest")
@@ -76,13 +76,21 @@ fn block(make: &Maker, drawn: &DrawnBlock, is_first: bool) -> HtmlElement {
     block
 }
 
-fn parts(found: &Segments) -> Vec<Part<'static>> {
-    let part = |words, size, ink| Part { words, size, ink };
+fn parts(found: &Segments) -> Vec<BarPart<'static>> {
+    let part = |words, size, ink| BarPart { words, size, ink };
     let mut parts = vec![
-        part("in use", found.in_use(), Ink::Held),
-        part("free between them", found.split(), Ink::Hole),
-        part("in segments that are all free", found.unused(), Ink::Unused),
-        part("the largest free piece", found.largest_free, Ink::Largest),
+        part("in use", found.in_use(), BarInk::Held),
+        part("free between them", found.split(), BarInk::Hole),
+        part(
+            "in segments that are all free",
+            found.unused(),
+            BarInk::Unused,
+        ),
+        part(
+            "the largest free piece",
+            found.largest_free,
+            BarInk::Largest,
+        ),
     ];
     parts.retain(|part| part.size > Bytes::ZERO);
     parts

@@ -5,19 +5,24 @@ use gpumem_model::units::Units;
 use web_sys::Element;
 
 use crate::dom::Maker;
-use gpumem_page_kit::bars::{Ink, Part, bar, boxed};
+use gpumem_page_kit::bars::{BarInk, BarPart, bar, boxed};
 
 /// Three bars on one scale.
 pub(super) fn body(make: &Maker, details: DoublingDetails, units: Units) -> Element {
     let DoublingDetails { old, new, rose, .. } = details;
-    let part = |words, size, ink| Part { words, size, ink };
+    let part = |words, size, ink| BarPart { words, size, ink };
     let whole = (old + rose, units);
-    let before = bar(make, "before", &[part("old copy", old, Ink::Held)], whole);
+    let before = bar(
+        make,
+        "before",
+        &[part("old copy", old, BarInk::Held)],
+        whole,
+    );
     let both = [
-        part("old copy", old, Ink::Held),
-        part("new copy", rose, Ink::Over),
+        part("old copy", old, BarInk::Held),
+        part("new copy", rose, BarInk::Over),
     ];
     let during = bar(make, "at its peak", &both, whole);
-    let after = bar(make, "after", &[part("new copy", new, Ink::Held)], whole);
+    let after = bar(make, "after", &[part("new copy", new, BarInk::Held)], whole);
     boxed(make, "Both copies at once", &[before, during, after])
 }

@@ -8,12 +8,12 @@ use web_sys::Element;
 
 use super::numbered;
 use crate::dom::Maker;
-use crate::model::Model;
-use gpumem_page_kit::bars::{Ink, Part, bar, boxed};
+use crate::model::ReportModel;
+use gpumem_page_kit::bars::{BarInk, BarPart, bar, boxed};
 use gpumem_page_kit::segments;
 
-/// The map, where somebody looked; else the sums, where those are known.
-pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Option<Element> {
+/// The map if the segments were read, else the sums if they are known.
+pub(super) fn body(make: &Maker, model: &ReportModel, finding: &Finding) -> Option<Element> {
     let mapped = model.recording().latest_mapped(finding.device);
     if let Some(SegmentSnapshot {
         run,
@@ -34,21 +34,21 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Option<Ele
 }
 
 /// What is reserved, by what becomes of it.
-fn sums(make: &Maker, model: &Model, finding: &Finding) -> Option<Vec<Element>> {
+fn sums(make: &Maker, model: &ReportModel, finding: &Finding) -> Option<Vec<Element>> {
     let mut devices = model.analysis().devices.iter();
     let device = devices.find(|device| device.device == finding.device);
     let levels = device.and_then(|device| Some((device, device.reserved?, device.allocated?)));
     let (device, reserved, allocated) = levels?;
     let free = reserved.saturating_sub(allocated);
     let pieces = device.inactive_split.unwrap_or_default().min(free);
-    let part = |words, size, ink| Part { words, size, ink };
+    let part = |words, size, ink| BarPart { words, size, ink };
     let mut parts = vec![
-        part("held by tensors", allocated, Ink::Held),
-        part("free between them", pieces, Ink::Hole),
+        part("held by tensors", allocated, BarInk::Held),
+        part("free between them", pieces, BarInk::Hole),
         part(
             "in segments that are all free",
             free.saturating_sub(pieces),
-            Ink::Unused,
+            BarInk::Unused,
         ),
     ];
     parts.retain(|part| part.size > Bytes::ZERO);
@@ -56,7 +56,7 @@ fn sums(make: &Maker, model: &Model, finding: &Finding) -> Option<Vec<Element>> 
     let label = format!("reserved, {}", units.size(reserved));
     let mut content = vec![bar(make, &label, &parts, (reserved, units))];
     if let Some(largest) = device.largest_free {
-        let part = part("what one request can have", largest, Ink::Hole);
+        let part = part("what one request can have", largest, BarInk::Hole);
         content.push(bar(make, "largest free piece", &[part], (reserved, units)));
     }
     Some(content)

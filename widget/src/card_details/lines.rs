@@ -1,27 +1,27 @@
 //! Which line of the cell it was, where a run was traced: bytes beside the source.
 
 use gpumem_analyzer::{Finding, FindingKind};
-use gpumem_model::recording::{Tally, Trace};
+use gpumem_model::recording::{AllocationTally, Trace};
 use gpumem_model::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
 use super::numbered;
 use crate::dom::{Maker, add, share};
-use crate::model::Model;
+use crate::model::ReportModel;
 use gpumem_page_kit::bars::boxed;
 
-/// So many lines are shown, those that count most.
+/// How many lines are shown, the largest ones.
 const N_SHOWN: usize = 8;
 
 /// The lines of the latest traced run of the finding; nothing where none was traced.
-pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Option<Element> {
+pub(super) fn body(make: &Maker, model: &ReportModel, finding: &Finding) -> Option<Element> {
     let recording = model.recording();
     let traced = finding.runs.iter().rev().find_map(|run| {
         let run = recording.run(recording.outermost(*run));
         Some((run, recording.trace(run.idx, finding.device)?))
     });
     let (run, trace) = traced?;
-    let (counted, what): (fn(&Tally) -> Bytes, _) = match finding.kind {
+    let (counted, what): (fn(&AllocationTally) -> Bytes, _) = match finding.kind {
         FindingKind::LongLived => (|tally| tally.long_lived, "Lived through most of the run"),
         FindingKind::Spike | FindingKind::OutOfMemory | FindingKind::Doubling => {
             (|tally| tally.at_peak, "At the peak")
@@ -81,7 +81,7 @@ fn indent(line: &str) -> usize {
 }
 
 /// The lines that count most, in the order of the cell.
-fn lines(trace: &Trace, counted: fn(&Tally) -> Bytes) -> Vec<(Option<u32>, Bytes)> {
+fn lines(trace: &Trace, counted: fn(&AllocationTally) -> Bytes) -> Vec<(Option<u32>, Bytes)> {
     let lines = trace.lines.iter();
     let mut lines: Vec<(Option<u32>, Bytes)> = lines
         .map(|line| (line.line, counted(&line.tally)))

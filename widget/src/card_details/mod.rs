@@ -7,33 +7,33 @@ mod oom;
 mod outlived;
 mod retention;
 
-use gpumem_analyzer::{Details, Finding};
+use gpumem_analyzer::{Finding, FindingDetails};
 use gpumem_model::recording::Run;
 use web_sys::Element;
 
 use crate::dom::Maker;
-use crate::model::Model;
+use crate::model::ReportModel;
 
 pub(crate) use oom::cures;
 
-/// What there is to draw of a finding, from top to bottom.
-pub(crate) fn of(make: &Maker, model: &Model, finding: &Finding) -> Vec<Element> {
+/// The elements below a finding's sentences, from top to bottom.
+pub(crate) fn bodies(make: &Maker, model: &ReportModel, finding: &Finding) -> Vec<Element> {
     let mut bodies = Vec::new();
     let units = model.units();
     match &finding.details {
-        Details::OutOfMemory(breakdown) => {
+        FindingDetails::OutOfMemory(breakdown) => {
             bodies.extend(oom::map(make, model, finding, breakdown));
         }
-        Details::Retention(retained) => {
+        FindingDetails::Retention(retained) => {
             bodies.push(retention::body(make, model, finding, retained));
         }
-        Details::Outlived(details) => {
+        FindingDetails::Outlived(details) => {
             bodies.extend(outlived::path(make, finding, details, units));
             bodies.extend(outlived::lanes(make, model.recording(), details, units));
             bodies.extend(outlived::given_back(make, details, units));
         }
-        Details::Doubling(details) => bodies.push(doubling::body(make, *details, units)),
-        Details::Fragmentation(_) | Details::ReservedGrowth { .. } => {
+        FindingDetails::Doubling(details) => bodies.push(doubling::body(make, *details, units)),
+        FindingDetails::Fragmentation(_) | FindingDetails::ReservedGrowth { .. } => {
             bodies.extend(fragmentation::body(make, model, finding));
         }
         _ => {}
@@ -42,8 +42,8 @@ pub(crate) fn of(make: &Maker, model: &Model, finding: &Finding) -> Vec<Element>
     bodies
 }
 
-/// Jupyter's number of a run after these words: ` after In [7]`; nothing where it has none.
-fn numbered(words: &str, run: &Run) -> String {
+/// A run's execution count after `prefix`, as ` after In [7]`; empty if it has none.
+fn numbered(prefix: &str, run: &Run) -> String {
     let number = run.execution_count;
-    number.map_or_else(String::new, |count| format!("{words}In [{count}]"))
+    number.map_or_else(String::new, |count| format!("{prefix}In [{count}]"))
 }

@@ -1,16 +1,16 @@
 //! Memory that ran out: what would have been enough, and where it lay.
 
-use gpumem_analyzer::{Cure, Details, Finding, OomBreakdown};
+use gpumem_analyzer::{Cure, Finding, FindingDetails, OomBreakdown};
 use gpumem_model::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
 use crate::dom::{Maker, add, flag, set_style, share};
-use crate::model::Model;
+use crate::model::ReportModel;
 use gpumem_page_kit::bars::boxed;
 use gpumem_page_kit::segments;
 use gpumem_wording::{CURES, CureRow, Sign, no_map};
 
-/// A bar is as long as so many times what was missing.
+/// The scale of a bar, in multiples of the missing bytes.
 const TIMES_MISSING: u64 = 3;
 
 /// What to do, each with how much it frees, drawn against what was missing, and whether that suffices.
@@ -20,7 +20,7 @@ pub(crate) fn cures(
     rows: &[CureRow],
     units: Units,
 ) -> Option<Element> {
-    let Details::OutOfMemory(breakdown) = &finding.details else {
+    let FindingDetails::OutOfMemory(breakdown) = &finding.details else {
         return None;
     };
     let list: HtmlElement = make.typed("ol", &[("class", "cures")]);
@@ -77,10 +77,10 @@ fn bar(make: &Maker, cure: &Cure, missing: Option<Bytes>, units: Units) -> Eleme
     make.group("div", &[("aria-hidden", "true")], &[&track, &mark])
 }
 
-/// Where the blocks lay at that moment; why nobody looked, where it is told.
+/// The map of blocks at that moment, or the recorded reason why there is none.
 pub(super) fn map(
     make: &Maker,
-    model: &Model,
+    model: &ReportModel,
     finding: &Finding,
     breakdown: &OomBreakdown,
 ) -> Option<Element> {

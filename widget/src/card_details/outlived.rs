@@ -37,7 +37,7 @@ pub(super) fn path(
         &steps,
         &step("del", &details.name, &format!("{gone}{since}")),
     );
-    let (codes, kind) = (path_steps(&details.path), details.kind.words());
+    let (codes, kind) = (path_steps(&details.path), details.kind.description());
     let last = codes.len() - 1;
     for (idx, code) in codes.into_iter().enumerate() {
         let words = match idx {

@@ -1,17 +1,17 @@
-//! What `IPython` or Python keeps of what the user let go of, and what gives it back.
+//! Memory that `IPython` or Python keeps after the user released it, and how to free it.
 
 use gpumem_analyzer::{Finding, RetentionDetails};
 use web_sys::Element;
 
 use crate::dom::Maker;
-use crate::model::Model;
-use gpumem_page_kit::bars::{Ink, Part, bar, boxed};
+use crate::model::ReportModel;
+use gpumem_page_kit::bars::{BarInk, BarPart, bar, boxed};
 use gpumem_wording::left_by;
 
 /// How much of the device it is, since when, and the line to type.
 pub(super) fn body(
     make: &Maker,
-    model: &Model,
+    model: &ReportModel,
     finding: &Finding,
     retained: &RetentionDetails,
 ) -> Element {
@@ -20,10 +20,10 @@ pub(super) fn body(
     let mut devices = model.analysis().devices.iter();
     let device = devices.find(|device| device.device == finding.device);
     let capacity = device.and_then(|device| device.capacity);
-    let part = Part {
-        words: place.words().unwrap_or("kept"),
+    let part = BarPart {
+        words: place.description().unwrap_or("kept"),
         size: *kept,
-        ink: Ink::Over,
+        ink: BarInk::Over,
     };
     let label = match capacity {
         Some(capacity) => format!("kept, of {}", units.size(capacity)),

@@ -1,6 +1,6 @@
 //! What each cell kept: a row for each on one axis of runs, and all of them over time below.
 
-use gpumem_charts::{CellRow, Measure, Rest};
+use gpumem_charts::{CellMeasure, CellRow, HiddenRows};
 use gpumem_model::recording::{CellIdx, DeviceIdx, RunIdx};
 use gpumem_model::severity::Severity;
 use gpumem_model::units::ByteDelta;
@@ -18,28 +18,28 @@ use crate::dom::{
     Maker, add, describe, fill, flag, focus, put, set_attribute, set_bool, set_style, share, write,
 };
 use crate::full;
-use crate::model::Model;
+use crate::model::ReportModel;
 use crate::state::{Chart, Choice, Pointed, cells_with};
 
-/// More rows than this are told in a line.
+/// Further rows are summarised in one line.
 const MAX_ROWS: usize = 8;
-/// From so many cells on there is a field to find one.
+/// From this number of cells on there is a search field.
 const MANY: usize = 20;
 const MEASURES: [(&str, &str); 2] = [("total", "total"), ("run", "per run")];
 
 /// What the rows were shown for, besides what is pointed at.
 #[derive(Clone, PartialEq)]
-struct Painted {
+struct PaintedRows {
     version: u64,
     device: DeviceIdx,
     width: f64,
-    measure: Measure,
+    measure: CellMeasure,
     theme: Theme,
     scale: f64,
 }
 
 /// A cell in the page.
-struct Row {
+struct CellElement {
     cell: CellIdx,
     element: Element,
     button: HtmlElement,
@@ -51,13 +51,13 @@ struct Row {
     bar: HtmlElement,
     state: Element,
     opened: Element,
-    /// Of an open row whose run has a loop.
+    /// The chart of an open row whose run has a loop.
     long_run: Option<LongRunChart>,
-    painted: Option<Painted>,
+    painted: Option<PaintedRows>,
 }
 
 /// The panel of the cells.
-pub(crate) struct Cells {
+pub(crate) struct CellsPanel {
     pub(crate) element: Element,
     title: Element,
     legend: Element,
@@ -72,10 +72,10 @@ pub(crate) struct Cells {
     rest_words: Element,
     more: Element,
     line: HtmlElement,
-    rows: Vec<Row>,
+    rows: Vec<CellElement>,
 }
 
-impl Cells {
+impl CellsPanel {
     /// The panel around the canvas of all cells over time.
     pub(crate) fn build(make: &Maker, over_time: &Element) -> Self {
         let title = make.text("h2", &[], "What each cell kept");
@@ -138,7 +138,7 @@ impl Cells {
     }
 
     /// Shows the rows of the model; one that stays is the same element.
-    pub(crate) fn show(&mut self, make: &Maker, model: &Model, faces: &Faces) {
+    pub(crate) fn show(&mut self, make: &Maker, model: &ReportModel, faces: &Faces) {
         let (state, cells) = (model.state(), model.cells());
         self.show_words(make, model);
         let meant = self.meant(model);
@@ -160,7 +160,7 @@ impl Cells {
             let known = earlier.iter().position(|it| it.cell == row.cell);
             let mut view = match known {
                 Some(idx) => earlier.swap_remove(idx),
-                None => Row::build(make, row.cell),
+                None => CellElement::build(make, row.cell),
             };
             view.show(make, model, row, lit);
             self.rows.push(view);
@@ -168,7 +168,7 @@ impl Cells {
         let elements: Vec<Element> = self.rows.iter().map(|row| row.element.clone()).collect();
         put(&self.list, &elements);
         self.repaint(make, model, faces);
-        let rest = Rest {
+        let rest = HiddenRows {
             rows: if is_searching {
                 &[]
             } else {
@@ -177,7 +177,7 @@ impl Cells {
             n_cells: cells.rows.len(),
         };
         self.rest_words
-            .set_text_content(Some(&rest.words(state.units)));
+            .set_text_content(Some(&rest.describe(state.units)));
         write(
             &self.more,
             if state.all_rows {
@@ -192,7 +192,7 @@ impl Cells {
     }
 
     /// Paints the rows whose pictures are others.
-    pub(crate) fn repaint(&mut self, make: &Maker, model: &Model, faces: &Faces) {
+    pub(crate) fn repaint(&mut self, make: &Maker, model: &ReportModel, faces: &Faces) {
         for row in &mut self.rows {
             let mut rows = model.cells().rows.iter();
             if let Some(of) = rows.find(|of| of.cell == row.cell) {
@@ -209,7 +209,7 @@ impl Cells {
     }
 
     /// One line through every chart, and its run in place of the heads.
-    pub(crate) fn read(&self, make: &Maker, model: &Model) {
+    pub(crate) fn read(&self, make: &Maker, model: &ReportModel) {
         let pointed = model.state().pointed;
         let reading = pointed.and_then(|it| model.reading(it));
         // The chart of one run has its own line.
@@ -233,7 +233,7 @@ impl Cells {
     }
 
     /// The run under a place of a row's chart, or of the chart over time.
-    pub(crate) fn run_at(model: &Model, x: f64, is_row: bool) -> Option<RunIdx> {
+    pub(crate) fn run_at(model: &ReportModel, x: f64, is_row: bool) -> Option<RunIdx> {
         let layout = model.layout();
         let left = if is_row { 0.0 } else { layout.chart_left() };
         let reach = -6.0..=layout.chart_width() + 6.0;
@@ -247,7 +247,7 @@ impl Cells {
         rows.find_map(|row| Some((row.long_run.as_ref()?, row.cell)))
     }
 
-    fn show_in_run(&self, model: &Model) {
+    fn show_in_run(&self, model: &ReportModel) {
         if let Some((chart, cell)) = self.long_run()
             && let Some(run) = model.long_run(cell)
         {
@@ -256,32 +256,32 @@ impl Cells {
     }
 
     /// What is at a point of the chart of the long run.
-    pub(crate) fn pointed_in_run(&self, model: &Model, point: Point) -> Option<Pointed> {
+    pub(crate) fn pointed_in_run(&self, model: &ReportModel, point: Point) -> Option<Pointed> {
         let (chart, cell) = self.long_run()?;
         chart.pointed_at(&model.long_run(cell)?, point)
     }
 
     /// What the keyboard walks along in the chart of the long run.
-    pub(crate) fn targets_in_run(model: &Model) -> Vec<Target> {
+    pub(crate) fn targets_in_run(model: &ReportModel) -> Vec<Target> {
         let run = model.state().row.and_then(|cell| model.long_run(cell));
         run.map_or_else(Vec::new, |run| LongRunChart::targets(&run))
     }
 
     /// The row that the keyboard is on, by its place.
     fn at_keyboard(&self) -> Option<usize> {
-        let is_there = |row: &Row| row.button.matches(":focus").unwrap_or_default();
+        let is_there = |row: &CellElement| row.button.matches(":focus").unwrap_or_default();
         self.rows.iter().position(is_there)
     }
 
     /// The runs of the row that the keyboard is on.
-    pub(crate) fn runs_at_keyboard(&self, model: &Model) -> Vec<RunIdx> {
+    pub(crate) fn runs_at_keyboard(&self, model: &ReportModel) -> Vec<RunIdx> {
         let cell = self.at_keyboard().map(|place| self.rows[place].cell);
         let mut rows = model.cells().rows.iter();
         let row = rows.find(|row| Some(row.cell) == cell);
         row.map_or_else(Vec::new, |row| row.runs.clone())
     }
 
-    /// The keyboard goes so many rows on; says whether there is one.
+    /// Moves the keyboard focus by some rows; false if there is no such row.
     pub(crate) fn step(&self, by: isize) -> bool {
         let place = self
             .at_keyboard()
@@ -308,7 +308,7 @@ impl Cells {
         focus(&self.search);
     }
 
-    fn show_words(&self, make: &Maker, model: &Model) {
+    fn show_words(&self, make: &Maker, model: &ReportModel) {
         let (state, cells) = (model.state(), model.cells());
         let n_accelerators = model.recording().devices().iter();
         let n_accelerators = n_accelerators
@@ -320,12 +320,12 @@ impl Cells {
         write(&self.title, &format!("What each cell kept{on}"));
         fill(&self.legend, &legend(make, model));
         let (pressed, words, total) = match state.measure {
-            Measure::Total => (
+            CellMeasure::Total => (
                 "total",
                 "kept so far, run by run; each row has its own height",
                 "cell total",
             ),
-            Measure::PerRun => (
+            CellMeasure::PerRun => (
                 "run",
                 "kept by each run; each row has its own height",
                 "last run",
@@ -338,7 +338,7 @@ impl Cells {
             Some(Choice::Search(text)) => text.as_str(),
             _ => "",
         };
-        // While somebody types, the field has blanks that the search has not.
+        // While the reader types, the field has blanks that the search does not.
         if self.search.value().trim() != text {
             self.search.set_value(text);
         }
@@ -349,8 +349,8 @@ impl Cells {
         self.found.set_text_content(found.as_deref());
     }
 
-    /// The rows that are looked for. While a run goes on, or somebody points at them, they stay in order.
-    fn meant<'a>(&self, model: &'a Model) -> Vec<&'a CellRow> {
+    /// The rows that match the search. Their order stays during a run and while the pointer is on them.
+    fn meant<'a>(&self, model: &'a ReportModel) -> Vec<&'a CellRow> {
         let rows = &model.cells().rows;
         let mut meant: Vec<&CellRow> = match &model.state().chosen {
             Some(Choice::Search(text)) => {
@@ -370,7 +370,7 @@ impl Cells {
     }
 }
 
-impl Row {
+impl CellElement {
     fn build(make: &Maker, cell: CellIdx) -> Self {
         let idx = cell.0.to_string();
         let sign = make.empty("span.sign", &[]);
@@ -421,7 +421,7 @@ impl Row {
         }
     }
 
-    fn show(&mut self, make: &Maker, model: &Model, row: &CellRow, lit: Option<CellIdx>) {
+    fn show(&mut self, make: &Maker, model: &ReportModel, row: &CellRow, lit: Option<CellIdx>) {
         let state = model.state();
         let (sign, severity) = row.sign.map_or(("", ""), |(sign, severity)| match sign {
             Sign::Alert => (sign.glyph(), Severity::Critical.name()),
@@ -435,8 +435,8 @@ impl Row {
             .map_or(String::new(), |n| format!("In [{n}]"));
         write(&self.number, &number);
         let change = match state.measure {
-            Measure::Total => Some(row.total),
-            Measure::PerRun => row.last,
+            CellMeasure::Total => Some(row.total),
+            CellMeasure::PerRun => row.last,
         };
         let total = change.map_or_else(|| "?".to_owned(), |it| state.units.change(it));
         write(&self.total, &total);
@@ -467,14 +467,14 @@ impl Row {
         flag(&self.opened, "data-long", long_run.is_some());
         if is_open {
             self.painted = None;
-            content.extend(opened::of(make, model, row, long_run.is_some()));
+            content.extend(opened::content(make, model, row, long_run.is_some()));
         }
         put(&self.opened, &content);
     }
 
-    fn paint(&mut self, make: &Maker, model: &Model, row: &CellRow, faces: &Faces) {
+    fn paint(&mut self, make: &Maker, model: &ReportModel, row: &CellRow, faces: &Faces) {
         let state = model.state();
-        let wanted = Painted {
+        let wanted = PaintedRows {
             version: model.version(),
             device: state.device,
             width: model.layout().chart_width(),
@@ -502,8 +502,8 @@ impl Row {
     }
 }
 
-/// What the colours of the rows mean: of what is there.
-fn legend(make: &Maker, model: &Model) -> Vec<Element> {
+/// The legend of the rows' colours, for the colours in use.
+fn legend(make: &Maker, model: &ReportModel) -> Vec<Element> {
     let rows = &model.cells().rows;
     let entries = [
         ("leak", "▲ leak", rows.iter().any(|row| row.is_leak)),
@@ -511,7 +511,7 @@ fn legend(make: &Maker, model: &Model) -> Vec<Element> {
         (
             "back",
             "given back",
-            model.state().measure == Measure::Total,
+            model.state().measure == CellMeasure::Total,
         ),
         ("oom", "out of memory", model.cells().has_oom()),
         ("running", "still running", model.cells().is_hatched()),

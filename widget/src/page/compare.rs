@@ -1,12 +1,12 @@
 //! The recording held against a baseline: what became of each cell that grew.
 
-use gpumem_analyzer::{Change, Compared, GrowthSide};
+use gpumem_analyzer::{GrowthChange, GrowthSide, SessionComparison};
 use gpumem_model::units::{ByteDelta, Units};
 use gpumem_wording as wording;
 use web_sys::{Element, HtmlElement};
 
 use crate::dom::{Maker, add, fill, flag, share, write};
-use crate::model::Model;
+use crate::model::ReportModel;
 
 /// The comparison, where there is a baseline.
 pub(crate) struct Comparison {
@@ -58,7 +58,7 @@ impl Comparison {
         }
     }
 
-    pub(crate) fn show(&self, make: &Maker, model: &Model) {
+    pub(crate) fn show(&self, make: &Maker, model: &ReportModel) {
         let Some((name, compared, waiting)) = model.compared() else {
             return flag(&self.element, "hidden", true);
         };
@@ -74,7 +74,7 @@ impl Comparison {
             .map(|entry| row(make, entry, model.units()))
             .collect::<Vec<_>>();
         fill(&self.rows, &rows);
-        let same = compared.iter().filter(|it| it.change == Change::Same);
+        let same = compared.iter().filter(|it| it.change == GrowthChange::Same);
         let n_same = same.count();
         write(&self.same, &format!("{n_same} as before"));
         flag(&self.same, "hidden", n_same == 0);
@@ -85,7 +85,7 @@ fn rate(side: &GrowthSide) -> f64 {
     side.bytes_per_run.as_f64()
 }
 
-fn row(make: &Maker, entry: &Compared, units: Units) -> Element {
+fn row(make: &Maker, entry: &SessionComparison, units: Units) -> Element {
     let most = entry.before.as_ref().map_or(1.0, rate);
     let most = most.max(rate(&entry.after)).max(1.0);
     let sign = make.text(
@@ -118,7 +118,7 @@ fn row(make: &Maker, entry: &Compared, units: Units) -> Element {
 }
 
 /// What of the cell is compared, and where: its runs, or what goes on in them.
-fn place(entry: &Compared) -> String {
+fn place(entry: &SessionComparison) -> String {
     let each = if entry.steps { "each step" } else { "each run" };
     let within = entry.path.iter().map(String::as_str);
     let number = entry.cell.execution_count;

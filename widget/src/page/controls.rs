@@ -8,14 +8,14 @@ use web_sys::{Element, HtmlElement, HtmlInputElement};
 
 use crate::dom::{Maker, add, describe, flag, refill, set_attribute, set_bool, set_style, write};
 use crate::keys;
-use crate::model::Model;
-use crate::settings::Setting;
+use crate::model::ReportModel;
+use crate::settings::ThresholdSetting;
 use crate::state::Layer;
 
 /// A group of buttons of which one is pressed: `(argument, words)`.
 const UNITS: [(&str, &str); 3] = [("GiB", "GiB"), ("GB", "GB"), ("B", "bytes")];
 const PACES: [(&str, &str); 2] = [("runs", "a run"), ("clock", "the clock")];
-/// More accelerators than these have one button: their tiles tell them apart.
+/// More accelerators than this share one button; their tiles distinguish them.
 const MANY_DEVICES: usize = 3;
 /// How a report leaves the page.
 const EXPORTS: [(&str, &str); 7] = [
@@ -29,7 +29,7 @@ const EXPORTS: [(&str, &str); 7] = [
 ];
 
 /// The line over the charts.
-pub(crate) struct Header {
+pub(crate) struct PageHeader {
     pub(crate) element: Element,
     title: Element,
     subtitle: Element,
@@ -39,7 +39,7 @@ pub(crate) struct Header {
     help: Element,
 }
 
-impl Header {
+impl PageHeader {
     pub(crate) fn build(make: &Maker) -> Self {
         let title = make.empty("h2", &[]);
         let subtitle = make.empty("span.muted", &[]);
@@ -81,7 +81,7 @@ impl Header {
         }
     }
 
-    pub(crate) fn show(&self, make: &Maker, model: &Model) {
+    pub(crate) fn show(&self, make: &Maker, model: &ReportModel) {
         let (recording, state) = (model.recording(), model.state());
         let device = recording.devices().get(state.device.get());
         let mut summaries = model.analysis().devices.iter();
@@ -142,7 +142,7 @@ fn choices(recording: &Recording, shown: u32) -> Vec<(String, &Device, bool)> {
 }
 
 /// `In [67] is running: +75 MiB so far`, or that the kernel died in it.
-fn goes_on(model: &Model, units: Units) -> Option<String> {
+fn goes_on(model: &ReportModel, units: Units) -> Option<String> {
     let runs = model.recording().runs();
     let run = runs.iter().rfind(|run| run.parent.is_none())?;
     if run.ended.is_some() {
@@ -194,7 +194,7 @@ pub(crate) struct Settings {
     whole: Element,
     /// All that is about the samples over time.
     over_time: Vec<Element>,
-    thresholds: Thresholds,
+    thresholds: ThresholdSliders,
     dismissed: Element,
 }
 
@@ -217,13 +217,13 @@ impl Settings {
                     ("data-argument", layer.name()),
                 ],
             );
-            let words = make.text("span", &[], layer.words());
+            let words = make.text("span", &[], layer.label());
             let swatch = make.empty("i", &[("class", layer.name())]);
             let label = make.group("label", &[], &[&input, &swatch, &words]);
             add(&shown, &label);
             layers.push((layer, input));
         }
-        let thresholds = Thresholds::build(make);
+        let thresholds = ThresholdSliders::build(make);
         let dismissed = make.link("restore", "", "");
         let whole = make.text(
             "button.plain",
@@ -263,12 +263,12 @@ impl Settings {
         }
     }
 
-    pub(crate) fn show(&self, model: &Model) {
+    pub(crate) fn show(&self, model: &ReportModel) {
         let state = model.state();
         press(&self.units, state.units.name());
         let mut layers = state.layers;
         for (layer, input) in &self.layers {
-            input.set_checked(*layer.of(&mut layers));
+            input.set_checked(*layer.flag_mut(&mut layers));
         }
         let pace = match state.pace {
             Pace::Runs => "runs",
@@ -291,7 +291,7 @@ impl Settings {
 
 /// A threshold of the rules.
 struct Slider {
-    setting: Setting,
+    setting: ThresholdSetting,
     row: Element,
     input: HtmlInputElement,
     mark: HtmlElement,
@@ -300,14 +300,14 @@ struct Slider {
 }
 
 /// The thresholds, among the settings.
-struct Thresholds {
+struct ThresholdSliders {
     pub(crate) element: Element,
     sliders: Vec<Slider>,
 }
 
-impl Thresholds {
+impl ThresholdSliders {
     fn build(make: &Maker) -> Self {
-        let sliders = Setting::ALL
+        let sliders = ThresholdSetting::ALL
             .into_iter()
             .map(|setting| Slider::build(make, setting))
             .collect::<Vec<_>>();
@@ -318,9 +318,11 @@ impl Thresholds {
         Self { element, sliders }
     }
 
-    fn show(&self, model: &Model) {
-        let is_of_device = |setting: Setting| match setting {
-            Setting::Growth | Setting::HostGrowth => model.growth_setting() == setting,
+    fn show(&self, model: &ReportModel) {
+        let is_of_device = |setting: ThresholdSetting| match setting {
+            ThresholdSetting::Growth | ThresholdSetting::HostGrowth => {
+                model.growth_setting() == setting
+            }
             _ => true,
         };
         for slider in &self.sliders {
@@ -331,7 +333,7 @@ impl Thresholds {
 }
 
 impl Slider {
-    fn build(make: &Maker, setting: Setting) -> Self {
+    fn build(make: &Maker, setting: ThresholdSetting) -> Self {
         let input: HtmlInputElement = make.typed(
             "input",
             &[
@@ -361,7 +363,7 @@ impl Slider {
         }
     }
 
-    fn show(&self, model: &Model) {
+    fn show(&self, model: &ReportModel) {
         let (setting, rules) = (self.setting, model.rules());
         let (recorded, units) = (model.recorded_rules(), model.units());
         let shown = setting.shown(rules, units);

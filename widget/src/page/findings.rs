@@ -1,13 +1,13 @@
 //! The cards, what they leave out, and what is said where there is none.
 
-use gpumem_analyzer::{Finding, Verdict};
+use gpumem_analyzer::{Finding, FindingGroup};
 use gpumem_wording as wording;
 use web_sys::Element;
 
 use crate::cards::{Card, Form, Linked, bring_back, keyboard_in};
 use crate::dom::{Maker, fill, put};
-use crate::model::Model;
-use crate::settings::Setting;
+use crate::model::ReportModel;
+use crate::settings::ThresholdSetting;
 use crate::state::{Choice, Fold, Pointed};
 
 /// The findings of the report.
@@ -29,7 +29,7 @@ impl Findings {
 
     /// Shows the findings of the model while somebody wants to see them; a card that stays is the same
     /// element.
-    pub(crate) fn show(&mut self, make: &Maker, model: &Model) {
+    pub(crate) fn show(&mut self, make: &Maker, model: &ReportModel) {
         let notes = model
             .analysis()
             .warnings
@@ -64,7 +64,7 @@ impl Findings {
     }
 
     /// Marks the chosen cards, and those that are about what is pointed at.
-    pub(crate) fn mark(&self, model: &Model, open: Option<&Card>) {
+    pub(crate) fn mark(&self, model: &ReportModel, open: Option<&Card>) {
         let state = model.state();
         let pointed = Linked {
             run: state.pointed.and_then(Pointed::run),
@@ -94,7 +94,7 @@ impl Findings {
     }
 }
 
-fn shown(model: &Model) -> Vec<Verdict<'_>> {
+fn shown(model: &ReportModel) -> Vec<FindingGroup<'_>> {
     let dismissed = &model.state().dismissed;
     let mut verdicts = model.analysis().verdicts();
     let stands = |finding: &Finding| !dismissed.contains(&finding.id);
@@ -103,7 +103,7 @@ fn shown(model: &Model) -> Vec<Verdict<'_>> {
 }
 
 /// How many findings the reader is done with, and the way back to them.
-fn dismissed(make: &Maker, model: &Model) -> Option<Element> {
+fn dismissed(make: &Maker, model: &ReportModel) -> Option<Element> {
     let words = match model.analysis().verdicts().len() - shown(model).len() {
         0 => return None,
         1 => "1 finding dismissed".to_owned(),
@@ -114,8 +114,8 @@ fn dismissed(make: &Maker, model: &Model) -> Option<Element> {
     Some(make.group("div.dismissed", &[], &[&words, &undo]))
 }
 
-fn nothing_found(make: &Maker, model: &Model) -> Element {
-    let below = Setting::shown(model.growth_setting(), model.rules(), model.units());
+fn nothing_found(make: &Maker, model: &ReportModel) -> Element {
+    let below = ThresholdSetting::shown(model.growth_setting(), model.rules(), model.units());
     let checked = wording::nothing_found(model.recording(), &below);
     make.text("p.checked", &[], &checked)
 }

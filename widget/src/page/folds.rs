@@ -1,11 +1,11 @@
-//! What is closed until somebody opens it.
+//! Folds, which are closed at first.
 
 use web_sys::Element;
 
 use super::findings::Findings;
 use super::runs;
 use crate::dom::{Maker, add, fill, flag, refill, write};
-use crate::model::Model;
+use crate::model::ReportModel;
 use crate::state::Fold;
 
 /// The folds below the charts.
@@ -41,7 +41,7 @@ impl Folds {
     }
 
     /// Opens and closes what the reader wants; the table of runs is there only while it is open.
-    pub(crate) fn show(&self, make: &Maker, model: &Model) {
+    pub(crate) fn show(&self, make: &Maker, model: &ReportModel) {
         let state = model.state();
         for (fold, details, summary) in &self.all {
             if *fold == Fold::Findings {

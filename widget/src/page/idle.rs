@@ -6,7 +6,7 @@ use gpumem_wording::{Sign, code, prose};
 use web_sys::Element;
 
 use crate::dom::{Maker, flag, refill};
-use crate::model::Model;
+use crate::model::ReportModel;
 
 /// The list; hidden if there is nothing in it.
 pub(crate) struct Idle {
@@ -26,7 +26,7 @@ impl Idle {
         Self { element, list }
     }
 
-    pub(crate) fn show(&self, make: &Maker, model: &Model) {
+    pub(crate) fn show(&self, make: &Maker, model: &ReportModel) {
         let idle = model.analysis().idle_on(model.state().device);
         let rows: Vec<Element> = idle.map(|it| row(make, model, it)).collect();
         flag(&self.element, "hidden", rows.is_empty());
@@ -35,7 +35,7 @@ impl Idle {
 }
 
 /// The names, since when, how much, and the statement that frees it.
-fn row(make: &Maker, model: &Model, idle: &IdleMemory) -> Element {
+fn row(make: &Maker, model: &ReportModel, idle: &IdleMemory) -> Element {
     let sign = make.text("span.sign", &[("aria-hidden", "true")], Sign::Note.glyph());
     let names = make.text("code", &[("dir", "auto")], &idle.names.join(", "));
     let since = wording::idle(model.recording(), idle);

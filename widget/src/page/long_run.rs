@@ -11,7 +11,7 @@ use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 use super::controls::button;
 use crate::canvas::Faces;
 use crate::dom::{Maker, add, describe, flag, refill, set_bool, set_style, write};
-use crate::model::Model;
+use crate::model::ReportModel;
 use crate::state::{Chart, Pointed};
 
 /// The chart of a long run and the list of its looks.
@@ -112,7 +112,7 @@ impl LongRunChart {
     }
 
     /// Paints the chart as wide as its place is.
-    pub(crate) fn paint(&mut self, model: &Model, run: &LongRun<'_>, faces: &Faces) {
+    pub(crate) fn paint(&mut self, model: &ReportModel, run: &LongRun<'_>, faces: &Faces) {
         let width = f64::from(self.stage.client_width());
         if width == 0.0 {
             return;
@@ -141,7 +141,7 @@ impl LongRunChart {
     }
 
     /// A look stands out in the chart and in the list; the rest has a line.
-    pub(crate) fn show_pointed(&self, model: &Model, run: &LongRun<'_>) {
+    pub(crate) fn show_pointed(&self, model: &ReportModel, run: &LongRun<'_>) {
         let pointed = model.state().pointed.filter(|it| it.chart == Chart::Run);
         let look = pointed.and_then(|it| match it.target {
             Target::Look(idx) => Some(idx),

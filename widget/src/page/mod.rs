@@ -5,7 +5,7 @@ mod compare;
 mod controls;
 mod findings;
 mod folds;
-mod held;
+mod holders_panel;
 mod idle;
 mod long_run;
 mod now;
@@ -15,18 +15,18 @@ mod runs;
 mod tiles;
 mod verdict;
 
-use gpumem_charts::Extent;
+use gpumem_charts::PictureExtent;
 use gpumem_model::recording::CellIdx;
 use gpumem_scene::{Point, Target};
 use web_sys::{Element, HtmlCanvasElement};
 
-use cells::Cells;
+use cells::CellsPanel;
 use compare::Comparison;
-use controls::{Header, Settings};
+use controls::{PageHeader, Settings};
 use findings::Findings;
 use folds::Folds;
 use gpumem_page_kit::paint::{faces, paint_scene};
-use held::Held;
+use holders_panel::HoldersPanel;
 use now::Now;
 use picture::Picture;
 use tiles::Tiles;
@@ -35,21 +35,21 @@ use verdict::Panel;
 use crate::canvas::Faces;
 use crate::dom::{Maker, add, flag, set_attribute, write};
 use crate::gesture::Gesture;
-use crate::model::Model;
-use crate::state::{Chart, Pointed, State};
+use crate::model::ReportModel;
+use crate::state::{Chart, Pointed, ViewState};
 
 /// The report in the page.
-pub(crate) struct Page {
+pub(crate) struct ReportPage {
     make: Maker,
     root: Element,
     faces: Faces,
-    header: Header,
+    header: PageHeader,
     verdict: Panel,
     tiles: Tiles,
-    cells: Cells,
+    cells: CellsPanel,
     now: Now,
     pictures: Vec<Picture>,
-    held: Held,
+    held: HoldersPanel,
     settings: Settings,
     folds: Folds,
     comparison: Comparison,
@@ -66,9 +66,9 @@ const PICTURES: [Chart; 5] = [
     Chart::Holders,
 ];
 
-impl Page {
+impl ReportPage {
     /// Builds the report under `root`, with charts that are not painted yet.
-    pub(crate) fn build(root: &Element, model: &Model) -> Self {
+    pub(crate) fn build(root: &Element, model: &ReportModel) -> Self {
         let make = Maker::beside(root);
         let pictures = PICTURES
             .into_iter()
@@ -76,14 +76,14 @@ impl Page {
             .collect::<Vec<_>>();
         let [over_time, bar, timeline, minimap, map] =
             [0, 1, 2, 3, 4].map(|idx| &*pictures[idx].stage);
-        let held = Held::build(&make);
+        let held = HoldersPanel::build(&make);
         held.place(map);
         let settings = Settings::build(&make, timeline, minimap);
         let findings = Findings::build(&make);
         let mut page = Self {
-            header: Header::build(&make),
+            header: PageHeader::build(&make),
             tiles: Tiles::build(&make),
-            cells: Cells::build(&make, over_time),
+            cells: CellsPanel::build(&make, over_time),
             now: Now::build(&make, bar),
             folds: Folds::build(&make, (&held.element, &findings, &settings.element)),
             comparison: Comparison::build(&make),
@@ -114,13 +114,13 @@ impl Page {
     }
 
     /// Shows the model from top to bottom.
-    pub(crate) fn show(&mut self, model: &Model) {
+    pub(crate) fn show(&mut self, model: &ReportModel) {
         self.show_words(model);
         self.show_pictures(model);
     }
 
     /// Shows all of it but the charts.
-    fn show_words(&mut self, model: &Model) {
+    fn show_words(&mut self, model: &ReportModel) {
         flag(
             &self.root,
             "data-empty",
@@ -138,7 +138,7 @@ impl Page {
     }
 
     /// The words around the charts, and the rows.
-    fn show_charts(&mut self, model: &Model) {
+    fn show_charts(&mut self, model: &ReportModel) {
         self.header.show(&self.make, model);
         self.tiles.show(&self.make, model);
         self.cells.show(&self.make, model, &self.faces);
@@ -149,12 +149,12 @@ impl Page {
     }
 
     /// Shows what differs from the state `before`.
-    pub(crate) fn update(&mut self, before: &State, model: &Model) {
+    pub(crate) fn update(&mut self, before: &ViewState, model: &ReportModel) {
         let state = model.state();
         if before == state {
             return;
         }
-        let is_zooming = State {
+        let is_zooming = ViewState {
             span: state.span,
             ..before.clone()
         } == *state;
@@ -163,7 +163,7 @@ impl Page {
             self.settings.show(model);
             return self.show_pictures(model);
         }
-        let is_pointing = State {
+        let is_pointing = ViewState {
             pointed: state.pointed,
             ..before.clone()
         } == *state;
@@ -188,7 +188,7 @@ impl Page {
     }
 
     /// Shows the findings under a threshold that was moved.
-    pub(crate) fn judge(&mut self, model: &Model) {
+    pub(crate) fn judge(&mut self, model: &ReportModel) {
         self.comparison.show(&self.make, model);
         self.verdict.show(&self.make, model);
         self.findings.show(&self.make, model);
@@ -200,9 +200,14 @@ impl Page {
     }
 
     /// What is at a point of a chart, in logical pixels.
-    pub(crate) fn pointed_at(&self, model: &Model, chart: Chart, point: Point) -> Option<Pointed> {
+    pub(crate) fn pointed_at(
+        &self,
+        model: &ReportModel,
+        chart: Chart,
+        point: Point,
+    ) -> Option<Pointed> {
         if chart == Chart::Row {
-            let run = Cells::run_at(model, point.x, true)?;
+            let run = CellsPanel::run_at(model, point.x, true)?;
             return Some(Pointed {
                 chart,
                 target: Target::Run(run),
@@ -216,9 +221,9 @@ impl Page {
     }
 
     /// What a chart shows, from left to right.
-    pub(crate) fn targets(&self, model: &Model, chart: Chart) -> Vec<Target> {
+    pub(crate) fn targets(&self, model: &ReportModel, chart: Chart) -> Vec<Target> {
         let runs = match chart {
-            Chart::Run => return Cells::targets_in_run(model),
+            Chart::Run => return CellsPanel::targets_in_run(model),
             Chart::Row => self.cells.runs_at_keyboard(model),
             Chart::Cells => model.cells().slots.runs().to_vec(),
             _ => {
@@ -239,7 +244,7 @@ impl Page {
     }
 
     /// The pointer was let go: nothing is being marked.
-    pub(crate) fn unmark(&mut self, gesture: &Gesture, model: &Model) {
+    pub(crate) fn unmark(&mut self, gesture: &Gesture, model: &ReportModel) {
         if let Some(picture) = self.picture(gesture.chart) {
             picture.mark(None);
         }
@@ -279,7 +284,7 @@ impl Page {
     }
 
     /// Reads what is under the keyboard to those who do not see the page.
-    pub(crate) fn say_pointed(&self, model: &Model) {
+    pub(crate) fn say_pointed(&self, model: &ReportModel) {
         let read = model
             .state()
             .pointed
@@ -290,7 +295,7 @@ impl Page {
     }
 
     /// Reads the page's style anew, and paints the charts whose picture is another by it.
-    pub(crate) fn restyle(&mut self, model: &Model) {
+    pub(crate) fn restyle(&mut self, model: &ReportModel) {
         let faces = faces(&self.root);
         if self.faces != faces {
             self.faces = faces;
@@ -303,7 +308,7 @@ impl Page {
     }
 
     /// Paints every chart.
-    pub(crate) fn repaint(&mut self, model: &Model) {
+    pub(crate) fn repaint(&mut self, model: &ReportModel) {
         self.forget_pictures();
         self.restyle(model);
     }
@@ -317,7 +322,12 @@ impl Page {
     }
 
     /// Paints the report as one picture.
-    pub(crate) fn paint_report(&self, canvas: &HtmlCanvasElement, model: &Model, extent: Extent) {
+    pub(crate) fn paint_report(
+        &self,
+        canvas: &HtmlCanvasElement,
+        model: &ReportModel,
+        extent: PictureExtent,
+    ) {
         let (scene, scale) = (model.picture(extent), model.scale_of_picture(extent));
         paint_scene(canvas, &scene, model.theme, scale, &self.faces);
     }
@@ -326,7 +336,7 @@ impl Page {
         self.pictures.iter().find(|picture| picture.chart == chart)
     }
 
-    fn show_pictures(&mut self, model: &Model) {
+    fn show_pictures(&mut self, model: &ReportModel) {
         for picture in &mut self.pictures {
             picture.show(&self.make, model, &self.faces);
         }

@@ -7,7 +7,7 @@ use web_sys::Element;
 use super::idle::Idle;
 use super::picture::read_out;
 use crate::dom::{Maker, fill, write};
-use crate::model::Model;
+use crate::model::ReportModel;
 use crate::state::Chart;
 
 /// The panel of the bar.
@@ -35,7 +35,7 @@ impl Now {
         }
     }
 
-    pub(crate) fn show(&self, make: &Maker, model: &Model) {
+    pub(crate) fn show(&self, make: &Maker, model: &ReportModel) {
         let devices = model.recording().devices();
         let n_accelerators = devices.iter().filter(|it| it.kind.is_accelerator()).count();
         let device = devices.get(model.state().device.get());
@@ -47,7 +47,7 @@ impl Now {
     }
 
     /// What is pointed at, else how full the device is.
-    pub(crate) fn read(&self, make: &Maker, model: &Model) {
+    pub(crate) fn read(&self, make: &Maker, model: &ReportModel) {
         let pointed = model.state().pointed.filter(|at| at.chart == Chart::Now);
         if let Some(read) = pointed.and_then(|at| read_out(model, at)) {
             let name = make.text("b", &[], &read.name);
@@ -56,7 +56,7 @@ impl Now {
             return fill(&self.words, &[name, words]);
         }
         let (usage, units) = (in_use(&model.segments()), model.units());
-        let words = usage.words(units);
+        let words = usage.describe(units);
         let (figure, rest) = split(&words);
         let mut parts = vec![make.text("b", &[], figure), make.text("span", &[], rest)];
         if usage.is_limited {

@@ -1,4 +1,4 @@
-//! A row that was opened: what was found in its cell, the first of it in full, and its runs.
+//! An opened row: its cell's findings, the first of them in full, and its runs.
 
 use gpumem_analyzer::Finding;
 use gpumem_charts::CellRow;
@@ -9,13 +9,18 @@ use web_sys::Element;
 use super::runs;
 use crate::dom::Maker;
 use crate::full;
-use crate::model::Model;
+use crate::model::ReportModel;
 
 /// The latest runs that are listed; the table of runs has the others.
 const MAX_RUNS: usize = 8;
 
-/// What stands below an open row, after the chart of its long run, if it has one.
-pub(crate) fn of(make: &Maker, model: &Model, row: &CellRow, is_long: bool) -> Vec<Element> {
+/// The content below an open row, after the chart of its long run, if it has one.
+pub(crate) fn content(
+    make: &Maker,
+    model: &ReportModel,
+    row: &CellRow,
+    is_long: bool,
+) -> Vec<Element> {
     let mut content = Vec::new();
     let mut in_full = None;
     for finding in findings(model, row) {
@@ -47,11 +52,11 @@ pub(crate) fn of(make: &Maker, model: &Model, row: &CellRow, is_long: bool) -> V
 }
 
 /// The finding that an open row shows in full.
-pub(crate) fn finding<'a>(model: &'a Model, row: &CellRow) -> Option<&'a Finding> {
+pub(crate) fn finding<'a>(model: &'a ReportModel, row: &CellRow) -> Option<&'a Finding> {
     findings(model, row).next()
 }
 
-fn findings<'a>(model: &'a Model, row: &CellRow) -> impl Iterator<Item = &'a Finding> {
+fn findings<'a>(model: &'a ReportModel, row: &CellRow) -> impl Iterator<Item = &'a Finding> {
     let (device, cell) = (model.state().device, row.cell);
     let is_about = move |finding: &&Finding| {
         let of = finding.cell.as_ref().map(|cell| cell.idx);

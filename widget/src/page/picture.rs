@@ -6,18 +6,18 @@ use gpumem_scene::{Point, Scene, Target, Theme};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 
-use super::cells::Cells;
+use super::cells::CellsPanel;
 use crate::canvas::Faces;
 use crate::dom::{Maker, add, describe, fill, flag, focus, set_style};
-use crate::model::Model;
+use crate::model::ReportModel;
 use crate::readout::{self, Readout};
 use crate::state::{Chart, Pointed};
 
 /// What a canvas was painted for: as long as it is the same, so is the picture.
 #[derive(PartialEq)]
-struct Painted {
+struct PaintedPicture {
     version: u64,
-    view: charts::View,
+    view: charts::ChartView,
     theme: Theme,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Picture {
     /// Below the chart: what is read out of it.
     reading: Element,
     scene: Scene,
-    painted: Option<Painted>,
+    painted: Option<PaintedPicture>,
     /// What is read out.
     pointed: Option<Pointed>,
 }
@@ -78,7 +78,7 @@ impl Picture {
     }
 
     /// Shows the model: paints only where the picture is another.
-    pub(crate) fn show(&mut self, make: &Maker, model: &Model, faces: &Faces) {
+    pub(crate) fn show(&mut self, make: &Maker, model: &ReportModel, faces: &Faces) {
         if self
             .chart
             .fold()
@@ -86,7 +86,7 @@ impl Picture {
         {
             return;
         }
-        let wanted = Painted {
+        let wanted = PaintedPicture {
             version: model.version(),
             view: model.view(self.chart),
             theme: model.theme,
@@ -114,9 +114,9 @@ impl Picture {
     }
 
     /// What is at a point, and when.
-    pub(crate) fn pointed_at(&self, model: &Model, point: Point) -> Option<Pointed> {
+    pub(crate) fn pointed_at(&self, model: &ReportModel, point: Point) -> Option<Pointed> {
         let target = match self.chart {
-            Chart::Cells => Target::Run(Cells::run_at(model, point.x, false)?),
+            Chart::Cells => Target::Run(CellsPanel::run_at(model, point.x, false)?),
             _ => self.scene.hit(point)?,
         };
         Some(Pointed {
@@ -160,7 +160,7 @@ impl Picture {
         }
     }
 
-    fn show_view(&self, model: &Model) {
+    fn show_view(&self, model: &ReportModel) {
         let in_view = model.with_window(|window| {
             let (left, right) = window.places();
             window.span.map(|_| (left, right.max(left + 2.0)))
@@ -168,12 +168,12 @@ impl Picture {
         self.mark(in_view);
     }
 
-    fn paint(&self, model: &Model, faces: &Faces) {
+    fn paint(&self, model: &ReportModel, faces: &Faces) {
         paint_scene(&self.canvas, &self.scene, model.theme, model.scale, faces);
     }
 
     /// The run stands out in every chart; it is read out where it was pointed at.
-    fn show_pointed(&self, make: &Maker, model: &Model) {
+    fn show_pointed(&self, make: &Maker, model: &ReportModel) {
         let pointed = model.state().pointed;
         let hit = pointed.and_then(|pointed| {
             let mut hits = self.scene.hits.iter();
@@ -197,7 +197,7 @@ impl Picture {
     }
 
     /// What is read out stands below, where it hides nothing.
-    fn read(&self, make: &Maker, model: &Model, here: Option<Pointed>) {
+    fn read(&self, make: &Maker, model: &ReportModel, here: Option<Pointed>) {
         let read = here.filter(|here| here.chart == Chart::Timeline);
         let Some(read) = read.and_then(|here| read_out(model, here)) else {
             return fill(&self.reading, &[]);
@@ -211,8 +211,8 @@ impl Picture {
     }
 }
 
-/// What is read out of what is pointed at.
-pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
+/// The figures of the item under the pointer.
+pub(crate) fn read_out(model: &ReportModel, pointed: Pointed) -> Option<Readout> {
     let (recording, device, units) = (model.recording(), model.state().device, model.units());
     match pointed.target {
         Target::Run(run) => {

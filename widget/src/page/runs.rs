@@ -9,7 +9,7 @@ use gpumem_wording::{others, together};
 use web_sys::Element;
 
 use crate::dom::{Maker, add, set_attribute};
-use crate::model::Model;
+use crate::model::ReportModel;
 use crate::readout;
 use crate::state::Order;
 
@@ -28,7 +28,7 @@ const COLUMNS: [&str; 7] = [
 const FIGURES: std::ops::RangeInclusive<usize> = 2..=5;
 
 /// A run of the table.
-struct Line {
+struct RunLine {
     run: RunIdx,
     number: String,
     cell: String,
@@ -41,10 +41,10 @@ struct Line {
 }
 
 /// The table of all runs, sorted as the reader wants it.
-pub(crate) fn all(make: &Maker, model: &Model) -> Vec<Element> {
+pub(crate) fn all(make: &Maker, model: &ReportModel) -> Vec<Element> {
     let order = model.state().order;
     let runs = model.cells().slots.runs();
-    let mut lines: Vec<Line> = lines(model, runs);
+    let mut lines: Vec<RunLine> = lines(model, runs);
     lines.sort_by(|a, b| {
         let ordering = compare(a, b, order.column);
         if order.is_rising {
@@ -64,11 +64,11 @@ pub(crate) fn all(make: &Maker, model: &Model) -> Vec<Element> {
 }
 
 /// A table of these runs.
-pub(crate) fn table(make: &Maker, model: &Model, runs: &[RunIdx]) -> Element {
+pub(crate) fn table(make: &Maker, model: &ReportModel, runs: &[RunIdx]) -> Element {
     build(make, model, &lines(model, runs), None)
 }
 
-fn lines(model: &Model, runs: &[RunIdx]) -> Vec<Line> {
+fn lines(model: &ReportModel, runs: &[RunIdx]) -> Vec<RunLine> {
     let (recording, rows) = (model.recording(), &model.analysis().rows);
     let device = model.state().device;
     let line = |run: &RunIdx| {
@@ -79,17 +79,17 @@ fn lines(model: &Model, runs: &[RunIdx]) -> Vec<Line> {
         let mut cells = model.cells().rows.iter();
         let cell = cells.find(|row| row.cell == run.cell);
         let name = cell.map_or(String::new(), |row| row.name.clone());
-        of(model, run, row, name)
+        run_line(model, run, row, name)
     };
     runs.iter().map(line).collect()
 }
 
-fn of(model: &Model, run: &Run, row: Option<&RunRow>, cell: String) -> Line {
+fn run_line(model: &ReportModel, run: &Run, row: Option<&RunRow>, cell: String) -> RunLine {
     let number = match run.execution_count {
         Some(n) => format!("In [{n}]"),
         None => format!("{}", run.idx.0 + 1),
     };
-    Line {
+    RunLine {
         run: run.idx,
         number,
         cell,
@@ -101,7 +101,7 @@ fn of(model: &Model, run: &Run, row: Option<&RunRow>, cell: String) -> Line {
     }
 }
 
-fn ended(model: &Model, run: &Run, row: Option<&RunRow>) -> String {
+fn ended(model: &ReportModel, run: &Run, row: Option<&RunRow>) -> String {
     let unusual = readout::unusual(run.status).map(str::to_owned);
     let overlap = row.and_then(|row| row.overlap);
     let others = overlap.map(|it| {
@@ -112,7 +112,7 @@ fn ended(model: &Model, run: &Run, row: Option<&RunRow>) -> String {
     parts.collect::<Vec<_>>().join("; ")
 }
 
-fn compare(a: &Line, b: &Line, column: usize) -> Ordering {
+fn compare(a: &RunLine, b: &RunLine, column: usize) -> Ordering {
     match column {
         1 => a.cell.cmp(&b.cell).reverse(),
         2 => a.kept.cmp(&b.kept),
@@ -124,7 +124,7 @@ fn compare(a: &Line, b: &Line, column: usize) -> Ordering {
     }
 }
 
-fn build(make: &Maker, model: &Model, lines: &[Line], order: Option<Order>) -> Element {
+fn build(make: &Maker, model: &ReportModel, lines: &[RunLine], order: Option<Order>) -> Element {
     let units = model.units();
     let names = make.empty("tr", &[]);
     for (place, name) in COLUMNS.into_iter().enumerate() {

@@ -5,7 +5,7 @@ use gpumem_wording::Sign;
 use web_sys::{Element, HtmlElement};
 
 use crate::dom::{Maker, flag, refill, share};
-use crate::model::Model;
+use crate::model::ReportModel;
 
 /// The tiles, where there is a choice.
 pub(crate) struct Tiles {
@@ -20,7 +20,7 @@ impl Tiles {
         }
     }
 
-    pub(crate) fn show(&self, make: &Maker, model: &Model) {
+    pub(crate) fn show(&self, make: &Maker, model: &ReportModel) {
         let (device, units) = (model.state().device, model.units());
         let (tiles, n_more) = device_tiles(model.recording(), model.analysis(), device, units);
         flag(&self.element, "hidden", tiles.is_empty());

@@ -1,19 +1,19 @@
 //! The conclusion: the worst finding open to its fix, the next ones in a line each, and how many more
 //! there are.
 
-use gpumem_analyzer::{Severity, Verdict};
-use gpumem_charts::View;
+use gpumem_analyzer::{FindingGroup, Severity};
+use gpumem_charts::ChartView;
 use gpumem_scene::Theme;
 use gpumem_wording as wording;
-use gpumem_wording::{Limits, Sign, Tally, prose};
+use gpumem_wording::{FindingCount, OutputLimits, Sign, prose};
 use web_sys::Element;
 
 use crate::canvas::Faces;
 use crate::cards::{Card, Form, bring_back, keyboard_in, sign, tone};
 use crate::dom::{Maker, add, or_throw, put};
 use crate::full;
-use crate::model::Model;
-use crate::state::{Chart, State};
+use crate::model::ReportModel;
+use crate::state::{Chart, ViewState};
 
 /// The first panel of the report.
 pub(crate) struct Panel {
@@ -22,7 +22,7 @@ pub(crate) struct Panel {
     order: Vec<String>,
     open: Option<Card>,
     /// What the charts of that card were drawn for.
-    drawn: Option<(u64, View, Theme)>,
+    drawn: Option<(u64, ChartView, Theme)>,
 }
 
 impl Panel {
@@ -37,10 +37,10 @@ impl Panel {
     }
 
     /// Shows what the model concludes; the keyboard stays where it is.
-    pub(crate) fn show(&mut self, make: &Maker, model: &Model) {
+    pub(crate) fn show(&mut self, make: &Maker, model: &ReportModel) {
         let at_keyboard = keyboard_in(&self.element);
         let verdicts = self.ordered(model);
-        let shown = Shown::of(model, &verdicts);
+        let shown = ShownVerdicts::new(model, &verdicts);
         let mut parts = Vec::new();
         if !shown.is_urgent {
             parts.push(healthy(make, model));
@@ -48,7 +48,7 @@ impl Panel {
         let earlier = self.open.take();
         for line in &shown.lines {
             parts.push(match line {
-                Line::Open(verdict) => {
+                VerdictLine::Open(verdict) => {
                     // Of growth in a loop, the row of its cell shows all.
                     let in_row = model.row_about(&verdict.first().id).is_some();
                     let form = if model.state().in_full && !in_row {
@@ -61,8 +61,8 @@ impl Panel {
                     self.open = Some(card);
                     element
                 }
-                Line::Row(verdict) => row(make, model, verdict),
-                Line::Undo(verdict) => undo(make, model, verdict),
+                VerdictLine::Row(verdict) => row(make, model, verdict),
+                VerdictLine::Undo(verdict) => undo(make, model, verdict),
             });
         }
         if !model.recording().runs().is_empty() {
@@ -77,7 +77,7 @@ impl Panel {
     }
 
     /// Draws the charts of the card that is open, if they are not drawn yet.
-    pub(crate) fn draw(&mut self, make: &Maker, model: &Model, faces: &Faces) {
+    pub(crate) fn draw(&mut self, make: &Maker, model: &ReportModel, faces: &Faces) {
         let drawn = (model.version(), model.view(Chart::Minimap), model.theme);
         let Some(card) = &self.open else {
             return;
@@ -101,11 +101,11 @@ impl Panel {
     }
 
     /// The verdicts; in the order of before, while a run goes on or the pointer is among them.
-    fn ordered<'a>(&self, model: &'a Model) -> Vec<Verdict<'a>> {
+    fn ordered<'a>(&self, model: &'a ReportModel) -> Vec<FindingGroup<'a>> {
         let mut verdicts = model.analysis().verdicts();
         let mut runs = model.recording().runs().iter();
         if runs.any(|run| run.ended.is_none()) || or_throw(self.element.matches(":hover")) {
-            let place = |verdict: &Verdict<'_>| {
+            let place = |verdict: &FindingGroup<'_>| {
                 let mut known = self.order.iter();
                 let place = known.position(|id| *id == verdict.first().id);
                 place.unwrap_or(usize::MAX)
@@ -117,9 +117,9 @@ impl Panel {
 }
 
 /// The panel shows another thing in this state than in the one before.
-pub(crate) fn is_another(before: &State, state: &State) -> bool {
-    let seen = |state: &State| {
-        let State {
+pub(crate) fn is_another(before: &ViewState, state: &ViewState) -> bool {
+    let seen = |state: &ViewState| {
+        let ViewState {
             opened,
             in_full,
             listed,
@@ -135,26 +135,26 @@ pub(crate) fn is_another(before: &State, state: &State) -> bool {
 }
 
 /// One line of the panel.
-enum Line<'a> {
-    Open(&'a Verdict<'a>),
-    Row(&'a Verdict<'a>),
-    /// It was dismissed a moment ago.
-    Undo(&'a Verdict<'a>),
+enum VerdictLine<'a> {
+    Open(&'a FindingGroup<'a>),
+    Row(&'a FindingGroup<'a>),
+    /// A verdict dismissed a moment ago.
+    Undo(&'a FindingGroup<'a>),
 }
 
-/// What the panel shows of the verdicts.
-struct Shown<'a> {
-    lines: Vec<Line<'a>>,
-    /// Those that only the tally counts.
-    rest: Vec<&'a Verdict<'a>>,
-    /// Something should be looked at.
+/// The verdicts as the panel shows them.
+struct ShownVerdicts<'a> {
+    lines: Vec<VerdictLine<'a>>,
+    /// Verdicts that only the tally counts.
+    rest: Vec<&'a FindingGroup<'a>>,
+    /// Whether a verdict needs attention.
     is_urgent: bool,
 }
 
-impl<'a> Shown<'a> {
-    fn of(model: &Model, verdicts: &'a [Verdict<'a>]) -> Self {
+impl<'a> ShownVerdicts<'a> {
+    fn new(model: &ReportModel, verdicts: &'a [FindingGroup<'a>]) -> Self {
         let state = model.state();
-        let is_in = |ids: &[String], verdict: &Verdict<'_>| {
+        let is_in = |ids: &[String], verdict: &FindingGroup<'_>| {
             let mut findings = verdict.findings().iter();
             findings.all(|finding| ids.contains(&finding.id))
         };
@@ -163,7 +163,8 @@ impl<'a> Shown<'a> {
             verdicts.filter(|verdict| !is_in(&state.dismissed, verdict))
         };
         let is_urgent = standing().any(|it| it.first().severity > Severity::Info);
-        let is_opened = |verdict: &Verdict<'_>| state.opened.as_ref() == Some(&verdict.first().id);
+        let is_opened =
+            |verdict: &FindingGroup<'_>| state.opened.as_ref() == Some(&verdict.first().id);
         let opened = standing().find(|verdict| is_opened(verdict));
         let opened = opened.or_else(|| standing().next().filter(|_| is_urgent));
         let opened = opened.map(|verdict| &verdict.first().id);
@@ -172,18 +173,18 @@ impl<'a> Shown<'a> {
         for verdict in verdicts {
             let first = verdict.first();
             if is_in(&state.undo, verdict) && is_in(&state.dismissed, verdict) {
-                lines.push(Line::Undo(verdict));
+                lines.push(VerdictLine::Undo(verdict));
             } else if is_in(&state.dismissed, verdict) {
             } else if Some(&first.id) == opened {
-                lines.push(Line::Open(verdict));
-            } else if n_rows < Limits::PAGE.n_rows {
+                lines.push(VerdictLine::Open(verdict));
+            } else if n_rows < OutputLimits::PAGE.n_rows {
                 n_rows += 1;
-                lines.push(Line::Row(verdict));
+                lines.push(VerdictLine::Row(verdict));
             } else {
                 rest.push(verdict);
                 let sign = Sign::from(first).glyph();
                 if state.listed.as_deref() == Some(sign) {
-                    lines.push(Line::Row(verdict));
+                    lines.push(VerdictLine::Row(verdict));
                 }
             }
         }
@@ -196,7 +197,7 @@ impl<'a> Shown<'a> {
 }
 
 /// A finding in a line, which opens it.
-fn row(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Element {
+fn row(make: &Maker, model: &ReportModel, verdict: &FindingGroup<'_>) -> Element {
     let shown = wording::present_verdict(model.recording(), verdict, model.units());
     let said = make.prose("span.said", &[("dir", "auto")], &shown.row);
     let attributes = [
@@ -219,8 +220,8 @@ fn row(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Element {
     line
 }
 
-/// In the place of what was dismissed: the way back.
-fn undo(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Element {
+/// The line with an undo button in place of a dismissed finding.
+fn undo(make: &Maker, model: &ReportModel, verdict: &FindingGroup<'_>) -> Element {
     let shown = wording::present_verdict(model.recording(), verdict, model.units());
     let words = make.prose("span.said", &[], &prose!["Dismissed: ", shown.title]);
     let undo = make.link("undo", "", "Undo");
@@ -228,7 +229,7 @@ fn undo(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Element {
 }
 
 /// What is said where nothing needs a change.
-fn healthy(make: &Maker, model: &Model) -> Element {
+fn healthy(make: &Maker, model: &ReportModel) -> Element {
     let (recording, device) = (model.recording(), model.state().device);
     let calm = wording::healthy(recording, model.analysis(), device, model.units());
     let mark = make.text("span.sign", &[("aria-hidden", "true")], calm.sign.glyph());
@@ -243,11 +244,11 @@ fn healthy(make: &Maker, model: &Model) -> Element {
 }
 
 /// How many findings are not shown yet; a click lists those of a sign.
-fn tallies(make: &Maker, model: &Model, shown: &Shown<'_>) -> Element {
+fn tallies(make: &Maker, model: &ReportModel, shown: &ShownVerdicts<'_>) -> Element {
     let bar = make.empty("div.tally", &[]);
     let (recording, device) = (model.recording(), model.state().device);
     for tally in wording::tally(recording, model.analysis(), device, &shown.rest) {
-        let Tally { sign, words, .. } = tally;
+        let FindingCount { sign, words, .. } = tally;
         let glyph = sign.glyph();
         let mark = make.text("span", &[("aria-hidden", "true")], glyph);
         let words = make.text("span", &[], &words);

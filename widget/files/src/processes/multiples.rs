@@ -8,17 +8,17 @@ use gpumem_page_kit::paint::paint_scene;
 use gpumem_scene::Point;
 use web_sys::{Element, HtmlCanvasElement};
 
-use super::Known;
-use super::state::State;
+use super::ProcessesModel;
+use super::state::ProcessesState;
 use crate::UNITS;
 
 /// The charts of a canvas: a full one is never too high for a browser.
 const N_ON_CANVAS: usize = 24;
-/// Of the names of canvases; their number follows.
+/// Prefix of the names of canvases, before their number.
 const NAME: &str = "processes-";
 
 /// Some of the charts.
-struct Part {
+struct ChartTile {
     canvas: HtmlCanvasElement,
     drawn: Multiples,
     /// It shows an instant.
@@ -28,7 +28,7 @@ struct Part {
 /// The canvases.
 pub(crate) struct Grid {
     figure: Element,
-    parts: Vec<Part>,
+    parts: Vec<ChartTile>,
 }
 
 impl Grid {
@@ -43,8 +43,8 @@ impl Grid {
         &self.figure
     }
 
-    /// As many canvases as the charts need.
-    pub(crate) fn fit(&mut self, make: &Maker, known: &Known, state: &State) {
+    /// Creates or removes canvases to match the charts.
+    pub(crate) fn fit(&mut self, make: &Maker, known: &ProcessesModel, state: &ProcessesState) {
         let n_parts = state.n_charts(&known.page).div_ceil(N_ON_CANVAS);
         while self.parts.len() > n_parts {
             if let Some(part) = self.parts.pop() {
@@ -59,7 +59,7 @@ impl Grid {
             let attributes = [("role", "img"), ("tabindex", tab), ("data-chart", &*name)];
             let canvas: HtmlCanvasElement = make.typed("canvas", &attributes);
             add(&self.figure, &canvas);
-            self.parts.push(Part {
+            self.parts.push(ChartTile {
                 canvas,
                 drawn: Multiples::default(),
                 has_cursor: false,
@@ -69,14 +69,14 @@ impl Grid {
     }
 
     /// All of them.
-    pub(crate) fn paint(&mut self, known: &Known, state: &State, faces: &Faces) {
+    pub(crate) fn paint(&mut self, known: &ProcessesModel, state: &ProcessesState, faces: &Faces) {
         for number in 0..self.parts.len() {
             self.paint_part(number, known, state, faces);
         }
     }
 
     /// Those in view, and those that were and show an instant still.
-    pub(crate) fn follow(&mut self, known: &Known, state: &State, faces: &Faces) {
+    pub(crate) fn follow(&mut self, known: &ProcessesModel, state: &ProcessesState, faces: &Faces) {
         let height = web_sys::window().and_then(|window| window.inner_height().ok());
         let height = height.and_then(|it| it.as_f64()).unwrap_or(f64::MAX);
         for number in 0..self.parts.len() {
@@ -89,7 +89,13 @@ impl Grid {
         }
     }
 
-    fn paint_part(&mut self, number: usize, known: &Known, state: &State, faces: &Faces) {
+    fn paint_part(
+        &mut self,
+        number: usize,
+        known: &ProcessesModel,
+        state: &ProcessesState,
+        faces: &Faces,
+    ) {
         let part = &mut self.parts[number];
         let first = number * N_ON_CANVAS;
         let end = (first + N_ON_CANVAS).min(state.n_charts(&known.page));
@@ -118,7 +124,7 @@ impl Grid {
         self.part(chart).is_some()
     }
 
-    fn part(&self, chart: &str) -> Option<&Part> {
+    fn part(&self, chart: &str) -> Option<&ChartTile> {
         let number: usize = chart.strip_prefix(NAME)?.parse().ok()?;
         self.parts.get(number)
     }

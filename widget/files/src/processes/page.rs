@@ -1,7 +1,7 @@
 //! The elements of the page.
 
 use gpumem_analyzer::Severity;
-use gpumem_explorer::process_page::{PageCause, ProcessPage, middle};
+use gpumem_explorer::process_page::{PageAxis, PageCause, ProcessPage, middle};
 use gpumem_model::units::Nanos;
 use gpumem_page_kit::canvas::Faces;
 use gpumem_page_kit::dom::{Maker, add, fill, flag, refill, set_attribute, write};
@@ -11,17 +11,17 @@ use gpumem_wording::Sign;
 use gpumem_wording::capitalised;
 use web_sys::Element;
 
-use super::Known;
+use super::ProcessesModel;
 use super::multiples::Grid;
-use super::rows::Rows;
-use super::state::{N_FIRST, State};
+use super::rows::ProcessesTable;
+use super::state::{N_FIRST, ProcessesState};
 use crate::UNITS;
 
 const HINT: &str =
     "Point at a chart to read all of them at that instant; click one to find it in the table.";
 
 /// What is in the page.
-pub(crate) struct Page {
+pub(crate) struct ProcessesPage {
     make: Maker,
     root: Element,
     faces: Faces,
@@ -29,11 +29,16 @@ pub(crate) struct Page {
     grid: Grid,
     reading: Element,
     more: Element,
-    rows: Rows,
+    rows: ProcessesTable,
 }
 
-impl Page {
-    pub(crate) fn build(root: &Element, known: &Known, state: &State, name: &str) -> Self {
+impl ProcessesPage {
+    pub(crate) fn build(
+        root: &Element,
+        known: &ProcessesModel,
+        state: &ProcessesState,
+        name: &str,
+    ) -> Self {
         let make = Maker::beside(root);
         let shown = &known.page;
         let title = make.text("h2", &[], &capitalised(&shown.title));
@@ -41,7 +46,11 @@ impl Page {
         let head = make.group("div.line.name", &[], &[&title, &file]);
         let causes = make.empty("section.verdict.causes", &[]);
 
-        let charts_title = make.text("h3", &[], "Memory over time");
+        let title = match shown.axis {
+            PageAxis::Time => "Memory over time",
+            PageAxis::Steps => "Memory over steps",
+        };
+        let charts_title = make.text("h3", &[], title);
         let legend = legend(&make, known);
         let line = make.group("div.line", &[], &[&charts_title, &legend]);
         let reading = make.empty("p.reading", &[("role", "status")]);
@@ -51,7 +60,7 @@ impl Page {
         let charts = make.group("section.panel.multiples", &[], &children);
         flag(&charts, "hidden", shown.rows.is_empty());
 
-        let rows = Rows::build(&make, shown);
+        let rows = ProcessesTable::build(&make, shown);
         flag(rows.panel(), "hidden", shown.rows.is_empty());
         let notes = make.empty("div.notes", &[]);
         for note in &shown.notes {
@@ -75,7 +84,7 @@ impl Page {
     }
 
     /// Everything in words, and the charts.
-    pub(crate) fn show(&mut self, known: &Known, state: &State) {
+    pub(crate) fn show(&mut self, known: &ProcessesModel, state: &ProcessesState) {
         self.show_causes(&known.page, state);
         self.show_more(&known.page, state);
         self.show_rows(known, state);
@@ -83,12 +92,12 @@ impl Page {
         self.paint(known, state);
     }
 
-    pub(crate) fn show_rows(&mut self, known: &Known, state: &State) {
+    pub(crate) fn show_rows(&mut self, known: &ProcessesModel, state: &ProcessesState) {
         self.rows.show(&self.make, &known.page, state);
     }
 
     /// The conclusion: the worst cause is the headline.
-    fn show_causes(&self, page: &ProcessPage, state: &State) {
+    fn show_causes(&self, page: &ProcessPage, state: &ProcessesState) {
         let make = &self.make;
         if page.causes.is_empty() {
             let sign = if page.rows.is_empty() {
@@ -112,7 +121,13 @@ impl Page {
         refill(&self.causes, &lines.collect::<Vec<_>>());
     }
 
-    fn cause(&self, idx: usize, cause: &PageCause, page: &ProcessPage, state: &State) -> Element {
+    fn cause(
+        &self,
+        idx: usize,
+        cause: &PageCause,
+        page: &ProcessPage,
+        state: &ProcessesState,
+    ) -> Element {
         let make = &self.make;
         let sign = Sign::from(cause.severity).glyph();
         let mark = make.text("span.sign", &[("data-sign", sign)], sign);
@@ -156,7 +171,7 @@ impl Page {
     }
 
     /// `… and 488 more alike`
-    fn show_more(&self, page: &ProcessPage, state: &State) {
+    fn show_more(&self, page: &ProcessPage, state: &ProcessesState) {
         let n_more = page.rows.len().saturating_sub(N_FIRST);
         flag(&self.more, "hidden", n_more == 0);
         let link = if state.is_open {
@@ -173,7 +188,7 @@ impl Page {
         refill(&self.more, &[link]);
     }
 
-    pub(crate) fn paint(&mut self, known: &Known, state: &State) {
+    pub(crate) fn paint(&mut self, known: &ProcessesModel, state: &ProcessesState) {
         self.grid.fit(&self.make, known, state);
         if state.width > 0.0 {
             self.grid.paint(known, state, &self.faces);
@@ -181,20 +196,20 @@ impl Page {
     }
 
     /// The theme is another one.
-    pub(crate) fn restyle(&mut self, known: &Known, state: &State) {
+    pub(crate) fn restyle(&mut self, known: &ProcessesModel, state: &ProcessesState) {
         self.faces = faces(&self.root);
         self.paint(known, state);
     }
 
     /// What is pointed at, in all charts and in words.
-    pub(crate) fn read(&mut self, known: &Known, state: &State) {
+    pub(crate) fn read(&mut self, known: &ProcessesModel, state: &ProcessesState) {
         self.write_reading(known, state);
         if state.width > 0.0 {
             self.grid.follow(known, state, &self.faces);
         }
     }
 
-    fn write_reading(&self, known: &Known, state: &State) {
+    fn write_reading(&self, known: &ProcessesModel, state: &ProcessesState) {
         let words = state
             .place()
             .and_then(|(row, at)| reading(&known.page, row, at));
@@ -213,12 +228,14 @@ impl Page {
 /// `At 12.3 s: rank 2 holds 31 GiB · all: median 12 GiB, middle half 11.9 GiB to 12.1 GiB`
 fn reading(page: &ProcessPage, row: usize, at: Nanos) -> Option<String> {
     let row = page.rows.get(row)?;
-    let level = match row.level_at(at) {
-        Some(level) => format!("holds {}", UNITS.size(level)),
-        None if at > row.until => "has ended".to_owned(),
-        None => "is not known".to_owned(),
+    let level = match (row.level_at(at), page.axis) {
+        (Some(level), PageAxis::Time) => format!("holds {}", UNITS.size(level)),
+        (Some(level), PageAxis::Steps) => format!("has +{}", UNITS.size(level)),
+        (None, _) if at > row.until => "has ended".to_owned(),
+        (None, _) => "is not known".to_owned(),
     };
-    let mut words = format!("At {at}: {} {level}", row.name);
+    let place = page.place_words(at);
+    let mut words = format!("At {place}: {} {level}", row.name);
     if let Some(band) = middle(page, at) {
         let [low, median, high] = [band.low, band.median, band.high].map(|it| UNITS.size(it));
         words = format!("{words} · median {median}, middle half {low} to {high}");
@@ -227,14 +244,10 @@ fn reading(page: &ProcessPage, row: usize, at: Nanos) -> Option<String> {
 }
 
 /// What the charts share: their scale, and what is behind each.
-fn legend(make: &Maker, known: &Known) -> Element {
+fn legend(make: &Maker, known: &ProcessesModel) -> Element {
     let page = &known.page;
-    let scale = format!(
-        "each from 0 to {}, over {}",
-        UNITS.size(page.highest()),
-        page.span
-    );
     let legend = make.empty("div.legend", &[]);
+    let scale = page.scale_words(UNITS);
     add(&legend, &make.text("span.muted", &[], &scale));
     if !known.bands.is_empty() {
         for (class, words) in [("median", "median of all"), ("middle", "middle half")] {

@@ -5,12 +5,12 @@ use gpumem_page_kit::dom::{Maker, add, flag, refill, set_attribute, write};
 use gpumem_wording::Sign;
 use web_sys::Element;
 
-use super::state::{N_ROWS, State};
+use super::state::{N_ROWS, ProcessesState};
 use crate::UNITS;
 use crate::table::{add_row, pager, sorted_head};
 
 /// What is in the page.
-pub(crate) struct Rows {
+pub(crate) struct ProcessesTable {
     panel: Element,
     found: Element,
     pager: Element,
@@ -18,7 +18,7 @@ pub(crate) struct Rows {
     columns: Vec<PageColumn>,
 }
 
-impl Rows {
+impl ProcessesTable {
     pub(crate) fn build(make: &Maker, page: &ProcessPage) -> Self {
         let title = make.text("h3", &[], "All of them");
         let words = format!("find a {}", page.noun);
@@ -52,7 +52,7 @@ impl Rows {
         &self.panel
     }
 
-    pub(crate) fn show(&self, make: &Maker, page: &ProcessPage, state: &State) {
+    pub(crate) fn show(&self, make: &Maker, page: &ProcessPage, state: &ProcessesState) {
         let shown = page.order(&state.order);
         let n = page.rows.len();
         let words = if shown.len() == n {
@@ -82,7 +82,7 @@ impl Rows {
         refill(&self.scroll, &[table]);
     }
 
-    fn heads(&self, make: &Maker, page: &ProcessPage, state: &State) -> Element {
+    fn heads(&self, make: &Maker, page: &ProcessPage, state: &ProcessesState) -> Element {
         let heads = make.empty("tr", &[]);
         for column in &self.columns {
             let is_sorted = state.order.column == Some(*column);

@@ -1,19 +1,19 @@
-//! What somebody looks at, and what an event does to it.
+//! The state of the page of processes, and how events change it.
 
 use gpumem_explorer::process_page::{PageColumn, ProcessPage, RowOrder};
 use gpumem_model::units::Nanos;
 use gpumem_scene::Theme;
 
-/// So many charts are shown at first.
+/// How many charts are shown at first.
 pub(crate) const N_FIRST: usize = 24;
 /// Rows of the table that are in the page at once.
 pub(crate) const N_ROWS: usize = 25;
 /// A key goes over this part of the time.
 const LEAP: f64 = 0.02;
 
-/// What somebody looks at.
+/// The state of the page.
 #[derive(Debug, Clone)]
-pub(crate) struct State {
+pub(crate) struct ProcessesState {
     /// The charts of all rows are shown.
     pub(crate) is_open: bool,
     /// What is marked by keys: it stays when the pointer leaves.
@@ -24,7 +24,7 @@ pub(crate) struct State {
     hovered: Option<usize>,
     /// The cause whose rows stand out.
     pub(crate) cause: Option<usize>,
-    /// A row that somebody chose.
+    /// A chosen row.
     pub(crate) row: Option<usize>,
     /// Which rows the table shows.
     pub(crate) order: RowOrder,
@@ -37,7 +37,7 @@ pub(crate) struct State {
     pub(crate) theme: Theme,
 }
 
-impl Default for State {
+impl Default for ProcessesState {
     fn default() -> Self {
         Self {
             is_open: false,
@@ -55,7 +55,7 @@ impl Default for State {
     }
 }
 
-impl State {
+impl ProcessesState {
     /// The row and the instant that are read out.
     pub(crate) fn place(&self) -> Option<(usize, Nanos)> {
         self.pointed.or(self.kept)
@@ -72,7 +72,7 @@ impl State {
         if self.is_open { n } else { n.min(N_FIRST) }
     }
 
-    /// The rows that somebody chose.
+    /// The chosen rows.
     pub(crate) fn chosen<'a>(&'a self, page: &'a ProcessPage) -> &'a [usize] {
         match (&self.row, self.cause) {
             (Some(row), _) => std::slice::from_ref(row),
@@ -172,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    /// Of so many processes, the first two leak.
+    /// A page with `n` processes, of which the first two leak.
     fn page(n: usize) -> ProcessPage {
         let cause = PageCause {
             severity: Severity::Critical,
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_first_charts_are_shown_until_somebody_asks_for_all() {
-        let (page, mut state) = (page(512), State::default());
+        let (page, mut state) = (page(512), ProcessesState::default());
         assert_eq!(state.n_charts(&page), 24);
         assert!(state.act(&page, "charts", "all"));
         assert_eq!(state.n_charts(&page), 512);
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_cause_is_chosen_and_chosen_no_more() {
-        let (page, mut state) = (page(4), State::default());
+        let (page, mut state) = (page(4), ProcessesState::default());
         state.act(&page, "sort", "memory");
         assert!(state.act(&page, "cause", "0"));
         assert_eq!(state.chosen(&page), [0, 1]);
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn keys_go_through_time_and_from_chart_to_chart() {
-        let (page, mut state) = (page(3), State::default());
+        let (page, mut state) = (page(3), ProcessesState::default());
         assert!(state.press(&page, true, "ArrowLeft"));
         assert_eq!(state.place(), Some((0, Nanos::new(98))));
         state.press(&page, true, "ArrowDown");
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_column_is_sorted_the_largest_first_and_then_the_other_way() {
-        let (page, mut state) = (page(3), State::default());
+        let (page, mut state) = (page(3), ProcessesState::default());
         state.act(&page, "sort", "memory");
         assert!(state.order.is_descending);
         state.act(&page, "sort", "memory");

@@ -1,9 +1,11 @@
 //! The elements of the page.
 
-use gpumem_explorer::chart::{Icicle, IcicleView, TraceView, icicle, part_words, trace_levels};
+use gpumem_explorer::chart::{
+    BandOf, Icicle, IcicleView, TraceBand, TraceChart, TraceView, icicle, part_words, trace_levels,
+};
 use gpumem_explorer::formats::{
     torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint, torch_snapshot_line,
-    torch_snapshot_totals,
+    torch_snapshot_sets, torch_snapshot_totals,
 };
 use gpumem_model::units::count;
 use gpumem_model::units::{Bytes, Nanos};
@@ -12,22 +14,24 @@ use gpumem_page_kit::dom::{Maker, add, describe, fill, flag, write};
 use gpumem_page_kit::paint::{faces, paint_scene};
 use gpumem_page_kit::segments;
 use gpumem_readers::code_line::CodeLine;
-use gpumem_readers::torch_snapshot::{DeviceSummary, Explorer, Flame, Levels, Owner};
+use gpumem_readers::torch_snapshot::{
+    Allocation, Explorer, Flame, LineOwner, SnapshotDeviceSummary, SnapshotLevels,
+};
 use gpumem_scene::{Density, Point, Scene};
 use gpumem_wording::Prose;
 use web_sys::{Element, HtmlCanvasElement};
 
-use super::state::{Chart, State};
+use super::state::{SnapshotChart, SnapshotView};
 use crate::UNITS;
 use crate::table::{row, table};
 
-/// At most so many lines are listed.
+/// The most lines that are listed.
 const MAX_OWNERS: usize = 20;
-/// At most so many failed requests are told, the latest.
+/// The most failed requests that are listed, the latest ones.
 const MAX_FAILURES: usize = 5;
 
 /// What is in the page, and what it was made from.
-pub(crate) struct Page {
+pub(crate) struct SnapshotPage {
     make: Maker,
     root: Element,
     faces: Faces,
@@ -45,24 +49,33 @@ pub(crate) struct Page {
     lived: Element,
     lifetimes: Element,
     map: Element,
-    known: Option<Known>,
+    known: Option<MomentFacts>,
+    chart: TraceChart,
+    /// The band that is pointed at.
+    pointed: Option<TraceBand>,
     icicle: Icicle,
 }
 
 /// What was found out for a moment of a device.
-struct Known {
+struct MomentFacts {
     device: usize,
-    levels: Levels,
+    levels: SnapshotLevels,
+    allocations: Vec<Allocation>,
     /// After how many events requests failed.
     failures: Vec<usize>,
     moment: usize,
     is_inside: bool,
     flame: Flame,
-    owners: Vec<Owner>,
+    owners: Vec<LineOwner>,
 }
 
-impl Page {
-    pub(crate) fn build(root: &Element, explorer: &Explorer, state: &State, name: &str) -> Self {
+impl SnapshotPage {
+    pub(crate) fn build(
+        root: &Element,
+        explorer: &Explorer,
+        state: &SnapshotView,
+        name: &str,
+    ) -> Self {
         let make = Maker::beside(root);
         let devices = make.empty(
             "div.segments",
@@ -107,7 +120,7 @@ impl Page {
             ],
         );
         let inside = make.empty("input", &[("type", "checkbox"), ("data-input", "inside")]);
-        let words = make.text("span", &[], "from where memory is asked for");
+        let words = make.text("span", &[], "allocation sites first");
         let inside = make.group("label", &[], &[&inside, &words]);
         let tools = make.group("div.tools", &[], &[&inside, &search]);
         let line = make.group("div.line", &[], &[&moment, &tools]);
@@ -153,6 +166,8 @@ impl Page {
             lifetimes,
             map,
             known: None,
+            chart: TraceChart::default(),
+            pointed: None,
             icicle: Icicle::default(),
         };
         page.show(explorer, state);
@@ -160,13 +175,14 @@ impl Page {
     }
 
     /// Everything in words, and the charts.
-    pub(crate) fn show(&mut self, explorer: &Explorer, state: &State) {
+    pub(crate) fn show(&mut self, explorer: &Explorer, state: &SnapshotView) {
         let is_other = self
             .known
             .as_ref()
             .is_none_or(|it| it.device != state.device);
         self.know(explorer, state);
         if is_other {
+            self.pointed = None;
             self.show_device(explorer, state);
         }
         self.show_moment(explorer, state);
@@ -174,7 +190,7 @@ impl Page {
     }
 
     /// Finds out what is not known of the moment yet.
-    fn know(&mut self, explorer: &Explorer, state: &State) {
+    fn know(&mut self, explorer: &Explorer, state: &SnapshotView) {
         let (device, moment, is_inside) = (state.device, state.moment, state.is_inside);
         let flame = || explorer.flame(device, moment, state.side());
         match &mut self.known {
@@ -186,9 +202,10 @@ impl Page {
                 }
             }
             known => {
-                *known = Some(Known {
+                *known = Some(MomentFacts {
                     device,
                     levels: explorer.levels(device),
+                    allocations: explorer.allocations(device),
                     failures: explorer.failures(device),
                     moment,
                     is_inside,
@@ -199,7 +216,7 @@ impl Page {
         }
     }
 
-    fn show_device(&self, explorer: &Explorer, state: &State) {
+    fn show_device(&self, explorer: &Explorer, state: &SnapshotView) {
         let all = &explorer.summary.devices;
         let make = &self.make;
         let mut buttons = Vec::new();
@@ -224,6 +241,8 @@ impl Page {
         for parts in torch_snapshot_totals(device) {
             totals.push(make.prose("p", &[], &Prose::joined(&parts, " · ")));
         }
+        let sets = device.equal_sets.as_ref().map(torch_snapshot_sets);
+        totals.extend(sets.map(|sets| make.text("p", &[], &sets)));
         fill(&self.totals, &totals);
         let mut failures = Vec::new();
         let at = self.known.iter().flat_map(|known| &known.failures);
@@ -246,11 +265,11 @@ impl Page {
         fill(&self.map, &segments::map(make, &found, UNITS));
     }
 
-    fn show_moment(&self, explorer: &Explorer, state: &State) {
+    fn show_moment(&self, explorer: &Explorer, state: &SnapshotView) {
         let make = &self.make;
         let place = if state.n_events == 0 {
             "in the snapshot".to_owned()
-        } else if state.moment == State::peak(explorer, state.device) {
+        } else if state.moment == SnapshotView::peak(explorer, state.device) {
             "at the peak".to_owned()
         } else if state.moment == state.n_events {
             "at the end".to_owned()
@@ -302,7 +321,7 @@ impl Page {
     }
 
     /// How long the blocks of each line lived.
-    fn lifetimes(&self, device: &DeviceSummary) -> Element {
+    fn lifetimes(&self, device: &SnapshotDeviceSummary) -> Element {
         let make = &self.make;
         let heads = ["line", "bytes", "blocks", "not freed", "median", "longest"];
         let table = table(make, &heads);
@@ -329,25 +348,25 @@ impl Page {
     }
 
     /// The moment follows the pointer: the levels alone, the rest comes when it is let go.
-    pub(crate) fn follow(&mut self, explorer: &Explorer, state: &State) {
+    pub(crate) fn follow(&mut self, explorer: &Explorer, state: &SnapshotView) {
         self.paint_levels(explorer, state);
         self.read(explorer, state);
     }
 
     /// Paints the charts.
-    pub(crate) fn paint(&mut self, explorer: &Explorer, state: &State) {
+    pub(crate) fn paint(&mut self, explorer: &Explorer, state: &SnapshotView) {
         self.paint_levels(explorer, state);
         self.paint_icicle(explorer, state);
         self.read(explorer, state);
     }
 
     /// The theme is another one.
-    pub(crate) fn restyle(&mut self, explorer: &Explorer, state: &State) {
+    pub(crate) fn restyle(&mut self, explorer: &Explorer, state: &SnapshotView) {
         self.faces = faces(&self.root);
         self.paint(explorer, state);
     }
 
-    fn paint_levels(&self, explorer: &Explorer, state: &State) {
+    fn paint_levels(&mut self, explorer: &Explorer, state: &SnapshotView) {
         let Some(known) = self.known.as_ref().filter(|_| state.n_events > 0) else {
             return;
         };
@@ -357,14 +376,16 @@ impl Page {
             moment: state.moment,
             density: Density(state.scale),
             failures: &known.failures,
+            allocations: &known.allocations,
+            pointed: self.pointed.map(|band| band.of),
             micros: &|event| explorer.micros(state.device, event),
             units: UNITS,
         };
-        let scene = trace_levels(&known.levels, &view);
-        self.put(&self.levels_canvas, &scene, state);
+        self.chart = trace_levels(&known.levels, &view);
+        self.put(&self.levels_canvas, &self.chart.scene, state);
     }
 
-    fn paint_icicle(&mut self, explorer: &Explorer, state: &State) {
+    fn paint_icicle(&mut self, explorer: &Explorer, state: &SnapshotView) {
         let Some(known) = &self.known else {
             return;
         };
@@ -378,7 +399,7 @@ impl Page {
         self.put(&self.icicle_canvas, &self.icicle.scene, state);
     }
 
-    fn put(&self, canvas: &HtmlCanvasElement, scene: &Scene, state: &State) {
+    fn put(&self, canvas: &HtmlCanvasElement, scene: &Scene, state: &SnapshotView) {
         if state.width <= 0.0 {
             return;
         }
@@ -386,16 +407,29 @@ impl Page {
         paint_scene(canvas, scene, state.theme, state.scale, &self.faces);
     }
 
+    /// What is pointed at stands out, and is below the charts in words.
+    pub(crate) fn point(&mut self, explorer: &Explorer, state: &SnapshotView) {
+        let at = state.pointed.filter(|(at, _)| *at == SnapshotChart::Levels);
+        let pointed = at.and_then(|(_, point)| self.chart.at(point));
+        let of = |band: Option<TraceBand>| band.map(|band| band.of);
+        let is_other = of(pointed) != of(self.pointed);
+        self.pointed = pointed;
+        if is_other {
+            self.paint_levels(explorer, state);
+        }
+        self.read(explorer, state);
+    }
+
     /// What is pointed at, below the charts.
-    pub(crate) fn read(&self, explorer: &Explorer, state: &State) {
+    fn read(&self, explorer: &Explorer, state: &SnapshotView) {
         let here = |chart| state.pointed.filter(|(at, _)| *at == chart).map(|it| it.1);
-        let event = here(Chart::Levels).and_then(|point| state.event_at(point.x));
+        let event = here(SnapshotChart::Levels).and_then(|point| state.event_at(point.x));
         let event = event.map_or(state.moment, |event| event.round() as usize);
         write(
             &self.levels_reading,
             &self.levels_words(explorer, state, event),
         );
-        let node = here(Chart::Icicle).and_then(|point| self.icicle.at(point));
+        let node = here(SnapshotChart::Icicle).and_then(|point| self.icicle.at(point));
         let words = match (node, &self.known) {
             (Some(node), Some(known)) => frame_words(explorer, &known.flame, node),
             _ => "Click a frame to see what is below it; Escape goes back to all.".to_owned(),
@@ -403,7 +437,7 @@ impl Page {
         write(&self.icicle_reading, &words);
     }
 
-    fn levels_words(&self, explorer: &Explorer, state: &State, event: usize) -> String {
+    fn levels_words(&self, explorer: &Explorer, state: &SnapshotView, event: usize) -> String {
         let Some(known) = &self.known else {
             return String::new();
         };
@@ -414,12 +448,46 @@ impl Page {
         parts.extend(time);
         parts.extend(at(&known.levels.allocated).map(|size| format!("allocated {size}")));
         parts.extend(at(&known.levels.reserved).map(|size| format!("reserved {size}")));
+        let pointed = self.pointed;
+        parts.extend(pointed.map(|band| band_words(explorer, state.device, known, band)));
         parts.join(" · ")
     }
 
     /// The frame that is drawn at a point of the chart of the stacks.
     pub(crate) fn node_at(&self, point: Point) -> Option<usize> {
         self.icicle.at(point)
+    }
+}
+
+/// A band in words: how much, how long, who.
+fn band_words(explorer: &Explorer, device: usize, known: &MomentFacts, band: TraceBand) -> String {
+    let mut allocations = known.allocations.iter();
+    let (block, life) = match band.of {
+        BandOf::Block(idx) => {
+            let block = allocations.nth(idx);
+            (block, block.map(|it| life_words(explorer, device, it)))
+        }
+        BandOf::Line(owner) => {
+            let small = "in small blocks".to_owned();
+            (allocations.find(|it| it.owner == owner), Some(small))
+        }
+    };
+    let line = block.and_then(|block| explorer.line(block.stack));
+    let line = line.map_or_else(
+        || "no stack was recorded".to_owned(),
+        |line| format!("by {}", line.short()),
+    );
+    let bytes = UNITS.size(band.bytes);
+    format!("here {bytes} {}, {line}", life.unwrap_or_default())
+}
+
+fn life_words(explorer: &Explorer, device: usize, block: &Allocation) -> String {
+    let lived = explorer.lived(device, block);
+    match (block.from, block.until) {
+        (0, None) => "all the time".to_owned(),
+        (0, Some(until)) => format!("from before the trace to event {until}"),
+        (from, None) => format!("from event {from} to the end, for {lived}"),
+        (from, Some(until)) => format!("from event {from} to {until}, for {lived}"),
     }
 }
 
@@ -453,7 +521,8 @@ fn chart(make: &Maker, name: &str) -> HtmlCanvasElement {
 
 fn legend(make: &Maker) -> Element {
     let legend = make.empty("div.legend", &[]);
-    for (class, words) in [("allocated", "allocated"), ("reserved", "reserved")] {
+    let bands = "allocated: a band for each large block, one for the small ones of a line";
+    for (class, words) in [("allocated", bands), ("reserved", "reserved")] {
         let swatch = make.empty("i", &[("class", class)]);
         let words = make.text("span", &[], words);
         add(&legend, &make.group("span", &[], &[&swatch, &words]));

@@ -1,24 +1,24 @@
-//! What somebody looks at, and what an event does to it.
+//! The state of the snapshot page, and how events change it.
 
 use gpumem_explorer::chart::event_at;
-use gpumem_readers::torch_snapshot::{Explorer, Side};
+use gpumem_readers::torch_snapshot::{Explorer, FlameSide};
 use gpumem_scene::{Point, Theme};
 
-/// At least so many events are in view.
+/// The fewest events in view.
 const LEAST_EVENTS: f64 = 16.0;
-/// What a key zooms by.
+/// The zoom factor of a key.
 const STEP: f64 = 1.5;
-/// A key with Shift goes over this part of what is in view.
+/// The share of the view that a key with Shift moves over.
 const LEAP: f64 = 0.02;
 
 /// A chart of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Chart {
+pub(crate) enum SnapshotChart {
     Levels,
     Icicle,
 }
 
-impl Chart {
+impl SnapshotChart {
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "levels" => Some(Self::Levels),
@@ -28,22 +28,22 @@ impl Chart {
     }
 }
 
-/// What somebody looks at.
+/// The state of the page.
 #[derive(Debug, Clone)]
-pub(crate) struct State {
+pub(crate) struct SnapshotView {
     /// By its position in the summary.
     pub(crate) device: usize,
-    /// After so many events of its trace.
+    /// Number of events before the moment that is shown.
     pub(crate) moment: usize,
-    /// The events in view, by how many were before.
+    /// The range of events in view.
     pub(crate) span: (f64, f64),
     pub(crate) n_events: usize,
     /// The frame that is as wide as the chart.
     pub(crate) root: usize,
     pub(crate) is_inside: bool,
     pub(crate) search: String,
-    pub(crate) pointed: Option<(Chart, Point)>,
-    /// The chart of the levels is held.
+    pub(crate) pointed: Option<(SnapshotChart, Point)>,
+    /// The chart of the levels is being dragged.
     pub(crate) is_held: bool,
     /// In logical pixels.
     pub(crate) width: f64,
@@ -52,11 +52,10 @@ pub(crate) struct State {
     pub(crate) theme: Theme,
 }
 
-impl State {
-    /// The peak of the device that holds most.
-    pub(crate) fn of(explorer: &Explorer) -> Self {
+impl SnapshotView {
+    /// The peak of the device that reserves most; devices that ran out of memory come first.
+    pub(crate) fn new(explorer: &Explorer) -> Self {
         let devices = explorer.summary.devices.iter().enumerate();
-        // One that ran out of memory counts first.
         let fullest =
             devices.max_by_key(|(_, device)| (!device.failed.is_empty(), device.reserved));
         let mut state = Self {
@@ -77,11 +76,11 @@ impl State {
         state
     }
 
-    pub(crate) fn side(&self) -> Side {
+    pub(crate) fn side(&self) -> FlameSide {
         if self.is_inside {
-            Side::Inside
+            FlameSide::Inside
         } else {
-            Side::Outside
+            FlameSide::Outside
         }
     }
 
@@ -102,7 +101,7 @@ impl State {
         self.root = 0;
     }
 
-    /// What a button means; false for nothing.
+    /// Handles a button; false if it is unknown.
     pub(crate) fn act(&mut self, explorer: &Explorer, action: &str, argument: &str) -> bool {
         match (action, argument) {
             ("device", number) => match number.parse() {
@@ -124,21 +123,28 @@ impl State {
     }
 
     /// What a key means; false for nothing.
-    pub(crate) fn press(&mut self, chart: Option<Chart>, key: &str, is_shifted: bool) -> bool {
+    pub(crate) fn press(
+        &mut self,
+        chart: Option<SnapshotChart>,
+        key: &str,
+        is_shifted: bool,
+    ) -> bool {
         let leap = if is_shifted {
             ((self.span.1 - self.span.0) * LEAP).max(1.0) as usize
         } else {
             1
         };
         match (chart, key) {
-            (Some(Chart::Icicle), "Escape") if self.root > 0 => self.root = 0,
-            (Some(Chart::Levels), "ArrowLeft") => self.go_to(self.moment.saturating_sub(leap)),
-            (Some(Chart::Levels), "ArrowRight") => self.go_to(self.moment + leap),
-            (Some(Chart::Levels), "Home") => self.go_to(0),
-            (Some(Chart::Levels), "End") => self.go_to(self.n_events),
-            (Some(Chart::Levels), "+" | "=") => self.zoom(None, 1.0 / STEP),
-            (Some(Chart::Levels), "-") => self.zoom(None, STEP),
-            (Some(Chart::Levels), "0") => self.span = (0.0, self.n_events as f64),
+            (Some(SnapshotChart::Icicle), "Escape") if self.root > 0 => self.root = 0,
+            (Some(SnapshotChart::Levels), "ArrowLeft") => {
+                self.go_to(self.moment.saturating_sub(leap));
+            }
+            (Some(SnapshotChart::Levels), "ArrowRight") => self.go_to(self.moment + leap),
+            (Some(SnapshotChart::Levels), "Home") => self.go_to(0),
+            (Some(SnapshotChart::Levels), "End") => self.go_to(self.n_events),
+            (Some(SnapshotChart::Levels), "+" | "=") => self.zoom(None, 1.0 / STEP),
+            (Some(SnapshotChart::Levels), "-") => self.zoom(None, STEP),
+            (Some(SnapshotChart::Levels), "0") => self.span = (0.0, self.n_events as f64),
             _ => return false,
         }
         true
@@ -154,7 +160,7 @@ impl State {
         }
     }
 
-    /// So many times as many events are in view, around one; else around the moment.
+    /// Multiplies the number of events in view, around an event or else around the moment.
     pub(crate) fn zoom(&mut self, around: Option<f64>, factor: f64) {
         let around = around.unwrap_or(self.moment as f64);
         let (from, to) = self.span;
@@ -184,18 +190,18 @@ mod tests {
     use super::*;
     use gpumem_readers::cell_files::CellFiles;
 
-    fn state(n_events: usize) -> State {
+    fn state(n_events: usize) -> SnapshotView {
         let explorer = Explorer::open(b"].", &CellFiles::default()).expect("an empty snapshot");
-        State {
+        SnapshotView {
             n_events,
             span: (0.0, n_events as f64),
             width: 678.0,
-            ..State::of(&explorer)
+            ..SnapshotView::new(&explorer)
         }
     }
 
     #[test]
-    fn zooming_stays_within_the_trace_and_keeps_what_is_pointed_at_in_place() {
+    fn zoom_stays_within_the_trace_and_keeps_the_pointed_event() {
         let mut state = state(1000);
         state.zoom(Some(250.0), 0.5);
         assert_eq!(state.span, (125.0, 625.0));
@@ -210,11 +216,11 @@ mod tests {
     #[test]
     fn keys_go_through_the_trace_and_take_the_view_along() {
         let mut state = state(1000);
-        assert!(state.press(Some(Chart::Levels), "ArrowRight", false));
-        assert!(state.press(Some(Chart::Levels), "ArrowRight", true));
+        assert!(state.press(Some(SnapshotChart::Levels), "ArrowRight", false));
+        assert!(state.press(Some(SnapshotChart::Levels), "ArrowRight", true));
         assert_eq!(state.moment, 21);
         state.zoom(Some(0.0), 0.1);
-        assert!(state.press(Some(Chart::Levels), "End", false));
+        assert!(state.press(Some(SnapshotChart::Levels), "End", false));
         assert_eq!((state.moment, state.span), (1000, (900.0, 1000.0)));
         assert!(!state.press(None, "End", false));
     }

@@ -1,14 +1,14 @@
-//! What was found out for what somebody looks at: only what another view needs is counted again.
+//! Figures of the current view, recomputed only if the view needs it.
 
 use gpumem_model::units::Nanos;
 use gpumem_readers::chrome_trace::{
     GroupBy, OperatorFigures, OperatorTable, OperatorView, TraceExplorer, TraceLevels,
 };
 
-use super::state::State;
+use super::state::TraceState;
 
-/// What is shown, and of which view it is.
-pub(crate) struct Known {
+/// The figures, and the view that they belong to.
+pub(crate) struct TraceFacts {
     device: usize,
     by: GroupBy,
     chosen: Option<(Nanos, Nanos)>,
@@ -17,16 +17,16 @@ pub(crate) struct Known {
     /// None if the trace has no memory.
     pub(crate) levels: Option<TraceLevels>,
     pub(crate) table: OperatorTable,
-    /// Of the calls that are counted, by row.
+    /// The figures of the counted calls, by row.
     pub(crate) figures: Vec<OperatorFigures>,
-    /// Rows, in their order.
+    /// The shown rows in their order.
     pub(crate) shown: Vec<usize>,
-    /// Of the row that is marked.
+    /// The calls of the marked row.
     pub(crate) calls: Vec<(Nanos, Nanos)>,
 }
 
-impl Known {
-    pub(crate) fn of(explorer: &TraceExplorer, state: &State) -> Self {
+impl TraceFacts {
+    pub(crate) fn new(explorer: &TraceExplorer, state: &TraceState) -> Self {
         let table = explorer.table(state.by, state.device);
         let figures = table.figures(explorer, state.within());
         Self {
@@ -43,8 +43,8 @@ impl Known {
         }
     }
 
-    /// Finds out what is not known yet.
-    pub(crate) fn update(&mut self, explorer: &TraceExplorer, state: &State) {
+    /// Recomputes what the state has changed.
+    pub(crate) fn update(&mut self, explorer: &TraceExplorer, state: &TraceState) {
         let is_other_device = self.device != state.device;
         let is_other_table = is_other_device || self.by != state.by;
         let is_other_time = is_other_table || self.chosen != state.within();
@@ -67,7 +67,7 @@ impl Known {
     }
 
     /// The calls of the row that is pointed at, else of the one that is chosen.
-    pub(crate) fn mark(&mut self, explorer: &TraceExplorer, state: &State) {
+    pub(crate) fn mark(&mut self, explorer: &TraceExplorer, state: &TraceState) {
         let marked = state.hovered.or(state.marked);
         let marked = marked.filter(|row| *row < self.table.n_rows());
         if std::mem::replace(&mut self.marked, marked) != marked {
@@ -82,7 +82,7 @@ impl Known {
     }
 }
 
-fn levels(explorer: &TraceExplorer, state: &State) -> Option<TraceLevels> {
+fn levels(explorer: &TraceExplorer, state: &TraceState) -> Option<TraceLevels> {
     let has_levels = state.device < explorer.summary.devices.len();
     has_levels.then(|| explorer.levels(state.device))
 }

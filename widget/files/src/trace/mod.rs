@@ -13,24 +13,24 @@ use gpumem_readers::json_file::JsonError;
 use gpumem_scene::{Point, Theme};
 use web_sys::Element;
 
-use crate::Shown;
-use page::Page;
-use state::{CHART, State};
+use crate::FileView;
+use page::TracePage;
+use state::{CHART, TraceState};
 
 /// One trace in the page.
-pub(crate) struct Trace {
+pub(crate) struct TraceFile {
     explorer: TraceExplorer,
     ranges: Vec<RangeRow>,
-    state: State,
-    page: Option<Page>,
+    state: TraceState,
+    page: Option<TracePage>,
 }
 
-impl Trace {
+impl TraceFile {
     /// The trace in `bytes`, with cells named as in the lines of `cells`.
     pub(crate) fn open(bytes: &[u8], cells: &str) -> Result<Self, JsonError> {
         let explorer = TraceExplorer::open(bytes, &CellFiles::from_text(cells))?;
         Ok(Self {
-            state: State::of(&explorer.summary),
+            state: TraceState::new(&explorer.summary),
             ranges: range_rows(&explorer.summary.ranges),
             explorer,
             page: None,
@@ -43,35 +43,35 @@ impl Trace {
         }
     }
 
-    fn on_page(&mut self, act: impl FnOnce(&mut Page, &TraceExplorer, &State)) {
+    fn on_page(&mut self, act: impl FnOnce(&mut TracePage, &TraceExplorer, &TraceState)) {
         if let Some(page) = &mut self.page {
             act(page, &self.explorer, &self.state);
         }
     }
 }
 
-impl Shown for Trace {
+impl FileView for TraceFile {
     fn kind(&self) -> &'static str {
         TRACE_TITLE
     }
 
     fn mount(&mut self, root: &Element, name: &str) {
-        let page = Page::build(root, &self.explorer, &self.ranges, &self.state, name);
+        let page = TracePage::build(root, &self.explorer, &self.ranges, &self.state, name);
         self.page = Some(page);
     }
 
     fn resize(&mut self, width: f64, scale: f64) {
         (self.state.width, self.state.scale) = (width, scale);
-        self.on_page(Page::paint);
+        self.on_page(TracePage::paint);
     }
 
     fn theme(&mut self, theme: Theme) {
         self.state.theme = theme;
-        self.on_page(Page::restyle);
+        self.on_page(TracePage::restyle);
     }
 
     fn repaint(&mut self) {
-        self.on_page(Page::paint);
+        self.on_page(TracePage::paint);
     }
 
     fn point(&mut self, pointed: Option<(&str, Point)>) {
@@ -91,7 +91,7 @@ impl Shown for Trace {
         let is_more = self.state.drag_to(x);
         if is_more {
             // The table follows when the chart is let go.
-            self.on_page(Page::paint);
+            self.on_page(TracePage::paint);
         }
         is_more
     }
@@ -122,7 +122,7 @@ impl Shown for Trace {
 
     fn zoom(&mut self, _chart: &str, x: f64, factor: f64) {
         self.state.zoom(self.state.time_at(x), factor);
-        self.on_page(Page::paint);
+        self.on_page(TracePage::paint);
     }
 
     fn input(&mut self, input: &str, value: &str) {
@@ -146,6 +146,6 @@ impl Shown for Trace {
         if std::mem::replace(&mut self.state.hovered, row) == row {
             return;
         }
-        self.on_page(Page::paint);
+        self.on_page(TracePage::paint);
     }
 }

@@ -9,8 +9,8 @@ use gpumem_readers::chrome_trace::{
 };
 use web_sys::Element;
 
-use super::known::Known;
-use super::state::{N_ROWS, State, column_name};
+use super::known::TraceFacts;
+use super::state::{N_ROWS, TraceState, column_name};
 use crate::UNITS;
 use crate::table::{pager, sorted_head};
 
@@ -26,9 +26,9 @@ pub(crate) struct Operators {
 }
 
 /// A column: its head, and what it means.
-type Column = (OperatorColumn, &'static str, &'static str);
+type OperatorHead = (OperatorColumn, &'static str, &'static str);
 
-const FIGURES: [Column; 6] = [
+const FIGURES: [OperatorHead; 6] = [
     (OperatorColumn::Calls, "Calls", "how often it was called"),
     (
         OperatorColumn::TotalTime,
@@ -96,8 +96,8 @@ impl Operators {
         &self,
         make: &Maker,
         explorer: &TraceExplorer,
-        state: &State,
-        known: &Known,
+        state: &TraceState,
+        known: &TraceFacts,
     ) {
         self.show_choices(make, explorer, state);
         self.show_found(explorer, state, known);
@@ -112,7 +112,7 @@ impl Operators {
         refill(&self.rows, &[table]);
     }
 
-    fn show_choices(&self, make: &Maker, explorer: &TraceExplorer, state: &State) {
+    fn show_choices(&self, make: &Maker, explorer: &TraceExplorer, state: &TraceState) {
         let kind = match state.rows.is_kernel {
             None => "all",
             Some(false) => "operators",
@@ -140,7 +140,7 @@ impl Operators {
     }
 
     /// How many rows there are, and which calls are counted.
-    fn show_found(&self, explorer: &TraceExplorer, state: &State, known: &Known) {
+    fn show_found(&self, explorer: &TraceExplorer, state: &TraceState, known: &TraceFacts) {
         let n_shown = known.shown.len();
         let n_rows = known.table.n_rows();
         let rows = if n_shown == n_rows {
@@ -168,8 +168,8 @@ impl Operators {
     }
 
     /// The columns of which the trace has something.
-    fn columns(&self, known: &Known) -> Vec<Column> {
-        let is_there = |column: &Column| match column.0 {
+    fn columns(&self, known: &TraceFacts) -> Vec<OperatorHead> {
+        let is_there = |column: &OperatorHead| match column.0 {
             OperatorColumn::DeviceTime => self.has_kernels,
             OperatorColumn::Memory | OperatorColumn::SelfMemory => known.levels.is_some(),
             _ => true,
@@ -181,8 +181,8 @@ impl Operators {
         &self,
         make: &Maker,
         explorer: &TraceExplorer,
-        state: &State,
-        known: &Known,
+        state: &TraceState,
+        known: &TraceFacts,
         number: usize,
     ) -> Element {
         let name = known.table.name(explorer, number);
@@ -224,7 +224,7 @@ impl Operators {
     }
 }
 
-fn heads(make: &Maker, state: &State, columns: &[Column]) -> Element {
+fn heads(make: &Maker, state: &TraceState, columns: &[OperatorHead]) -> Element {
     let heads = make.empty("tr", &[]);
     let within = match state.by {
         GroupBy::Name => None,

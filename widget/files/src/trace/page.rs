@@ -10,17 +10,17 @@ use gpumem_model::units::count;
 use gpumem_page_kit::canvas::Faces;
 use gpumem_page_kit::dom::{Maker, add, describe, fill, flag, refill, set_style, write};
 use gpumem_page_kit::paint::{faces, paint_scene, px};
-use gpumem_readers::chrome_trace::{DeviceLevels, RangeMemory, RangeRow, TraceExplorer};
+use gpumem_readers::chrome_trace::{RangeMemory, RangeRow, TraceDeviceLevels, TraceExplorer};
 use gpumem_scene::{Density, Point};
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 
-use super::known::Known;
+use super::known::TraceFacts;
 use super::operators::Operators;
-use super::state::{CHART, N_ROWS, State};
+use super::state::{CHART, N_ROWS, TraceState};
 use crate::UNITS;
 use crate::table::{add_row, pager, row, table};
 
-/// At most so many owners are listed.
+/// The most owners that are listed.
 const MAX_OWNERS: usize = 20;
 /// How far a range stands from the one around it, in logical pixels.
 const INDENT: f64 = 14.0;
@@ -29,7 +29,7 @@ const HINT: &str = "Drag over the chart to count only the calls that begin there
     Point at a row of the table to see its calls here.";
 
 /// What is in the page, and what it was made from.
-pub(crate) struct Page {
+pub(crate) struct TracePage {
     make: Maker,
     root: Element,
     faces: Faces,
@@ -44,18 +44,18 @@ pub(crate) struct Page {
     ranges_pager: Element,
     holds: Element,
     owners: Element,
-    known: Known,
-    /// Of each range.
+    known: TraceFacts,
+    /// The lane of each range.
     lanes: Vec<usize>,
     chart: ProfilerChart,
 }
 
-impl Page {
+impl TracePage {
     pub(crate) fn build(
         root: &Element,
         explorer: &TraceExplorer,
         ranges: &[RangeRow],
-        state: &State,
+        state: &TraceState,
         name: &str,
     ) -> Self {
         let make = Maker::beside(root);
@@ -86,7 +86,7 @@ impl Page {
         let figure = make.group("figure", &[], &[canvas.as_ref()]);
         let reading = make.empty("p.reading", &[]);
         let over_time = make.group("section.panel", &[], &[&line, &figure, &reading]);
-        let known = Known::of(explorer, state);
+        let known = TraceFacts::new(explorer, state);
         let has_rows = known.table.n_rows() > 0;
         let is_empty = !has_rows && known.levels.is_none() && summary.ranges.is_empty();
         flag(&over_time, "hidden", is_empty);
@@ -138,7 +138,12 @@ impl Page {
     }
 
     /// Everything in words, and the chart.
-    pub(crate) fn show(&mut self, explorer: &TraceExplorer, ranges: &[RangeRow], state: &State) {
+    pub(crate) fn show(
+        &mut self,
+        explorer: &TraceExplorer,
+        ranges: &[RangeRow],
+        state: &TraceState,
+    ) {
         self.known.update(explorer, state);
         self.show_device(explorer, state);
         self.show_tools(state);
@@ -148,7 +153,7 @@ impl Page {
         self.paint(explorer, state);
     }
 
-    fn show_device(&self, explorer: &TraceExplorer, state: &State) {
+    fn show_device(&self, explorer: &TraceExplorer, state: &TraceState) {
         let make = &self.make;
         let all = &explorer.summary.devices;
         let mut buttons = Vec::new();
@@ -221,7 +226,7 @@ impl Page {
         fill(&self.owners, &[table]);
     }
 
-    fn show_tools(&self, state: &State) {
+    fn show_tools(&self, state: &TraceState) {
         let make = &self.make;
         let mut tools = Vec::new();
         if state.chosen.is_some() {
@@ -234,7 +239,7 @@ impl Page {
         refill(&self.tools, &tools);
     }
 
-    fn show_ranges(&self, explorer: &TraceExplorer, ranges: &[RangeRow], state: &State) {
+    fn show_ranges(&self, explorer: &TraceExplorer, ranges: &[RangeRow], state: &TraceState) {
         let make = &self.make;
         let device = explorer.summary.devices.get(state.device);
         let has_memory = ranges.iter().any(|range| !range.memory.is_empty());
@@ -280,7 +285,7 @@ impl Page {
     }
 
     /// Paints the chart.
-    pub(crate) fn paint(&mut self, explorer: &TraceExplorer, state: &State) {
+    pub(crate) fn paint(&mut self, explorer: &TraceExplorer, state: &TraceState) {
         self.known.mark(explorer, state);
         self.read(explorer, state);
         if state.width <= 0.0 {
@@ -303,18 +308,18 @@ impl Page {
         paint_scene(&self.canvas, scene, state.theme, state.scale, &self.faces);
     }
 
-    /// The theme is another one.
-    pub(crate) fn restyle(&mut self, explorer: &TraceExplorer, state: &State) {
+    /// Applies a new theme.
+    pub(crate) fn restyle(&mut self, explorer: &TraceExplorer, state: &TraceState) {
         self.faces = faces(&self.root);
         self.paint(explorer, state);
     }
 
-    /// What is pointed at, below the chart.
-    pub(crate) fn read(&self, explorer: &TraceExplorer, state: &State) {
-        write(&self.reading, &self.words(explorer, state));
+    /// Describes what is under the pointer, below the chart.
+    pub(crate) fn read(&self, explorer: &TraceExplorer, state: &TraceState) {
+        write(&self.reading, &self.reading_text(explorer, state));
     }
 
-    fn words(&self, explorer: &TraceExplorer, state: &State) -> String {
+    fn reading_text(&self, explorer: &TraceExplorer, state: &TraceState) -> String {
         let pointed = state.pointed;
         let at = pointed.and_then(|point| state.time_at(point.x));
         if let (Some(at), None) = (at.or(state.cursor), state.hovered) {
@@ -356,7 +361,7 @@ impl Page {
 fn range_memory(
     memory: &[RangeMemory],
     device_idx: usize,
-    device: Option<&DeviceLevels>,
+    device: Option<&TraceDeviceLevels>,
 ) -> Vec<String> {
     let mut memory = memory.iter();
     let memory = memory.find(|memory| memory.device_idx == device_idx);

@@ -1,4 +1,4 @@
-//! What somebody looks at, and what an event does to it.
+//! The state of the trace page, and how events change it.
 
 use gpumem_explorer::chart::time_at;
 use gpumem_model::units::Nanos;
@@ -9,27 +9,27 @@ use gpumem_scene::{Point, Theme};
 pub(crate) const CHART: &str = "profile";
 /// Rows of a table that are in the page at once.
 pub(crate) const N_ROWS: usize = 25;
-/// At least so many nanoseconds are in view.
+/// The shortest time in view, in nanoseconds.
 const LEAST_NANOS: f64 = 100.0;
-/// What a key zooms by.
+/// The zoom factor of a key.
 const STEP: f64 = 1.5;
-/// A key goes over this part of what is in view.
+/// The share of the view that a key moves over.
 const LEAP: f64 = 0.01;
-/// Nearer than so many pixels it is a click.
+/// A shorter drag, in pixels, is a click.
 const LEAST_DRAG: f64 = 4.0;
 
-/// What somebody looks at. Times are nanoseconds after the trace's start.
+/// The state of the page. Times are nanoseconds after the trace's start.
 #[derive(Debug, Clone)]
-pub(crate) struct State {
+pub(crate) struct TraceState {
     /// By its position in the summary.
     pub(crate) device: usize,
-    /// Of the whole trace.
+    /// The duration of the whole trace.
     pub(crate) duration: f64,
     /// The time in view.
     pub(crate) span: (f64, f64),
     /// The part of the time whose calls are counted; `None` for all of it.
     pub(crate) chosen: Option<(f64, f64)>,
-    /// Where the keyboard is.
+    /// The keyboard cursor.
     pub(crate) cursor: Option<f64>,
     /// How the rows are grouped.
     pub(crate) by: GroupBy,
@@ -41,7 +41,7 @@ pub(crate) struct State {
     pub(crate) first_range: usize,
     /// The row whose calls are marked.
     pub(crate) marked: Option<usize>,
-    /// The row that is pointed at: its calls are marked meanwhile.
+    /// The row under the pointer, whose calls are marked meanwhile.
     pub(crate) hovered: Option<usize>,
     pub(crate) pointed: Option<Point>,
     drag: Option<Drag>,
@@ -52,19 +52,19 @@ pub(crate) struct State {
     pub(crate) theme: Theme,
 }
 
-/// The chart is held.
+/// A drag of the chart.
 #[derive(Debug, Clone, Copy)]
 struct Drag {
     from: f64,
     x: f64,
     is_more: bool,
-    /// What was chosen before.
+    /// The chosen time before the drag.
     before: Option<(f64, f64)>,
 }
 
-impl State {
+impl TraceState {
     /// All of the trace, on its first device; the rows with most time of their own first.
-    pub(crate) fn of(summary: &TraceSummary) -> Self {
+    pub(crate) fn new(summary: &TraceSummary) -> Self {
         let duration = summary.duration.as_f64().max(1.0);
         Self {
             device: 0,
@@ -97,7 +97,7 @@ impl State {
         self.chosen.map(|(from, to)| (nanos(from), nanos(to)))
     }
 
-    /// What a button means; false for nothing.
+    /// Handles a button; false if it is unknown.
     pub(crate) fn act(&mut self, ranges: &[RangeRow], action: &str, argument: &str) -> bool {
         let number = argument.parse::<usize>();
         match (action, argument, number) {
@@ -267,7 +267,7 @@ impl State {
         }
     }
 
-    /// So many times as much time is in view, around an instant; else around the middle.
+    /// Multiplies the time in view, around an instant or else around the middle.
     pub(crate) fn zoom(&mut self, around: Option<f64>, factor: f64) {
         let (from, to) = self.span;
         let around = around.unwrap_or(f64::midpoint(from, to));
@@ -327,10 +327,10 @@ mod tests {
         summary(file).expect("it is whole")
     }
 
-    fn state() -> State {
-        State {
+    fn state() -> TraceState {
+        TraceState {
             width: 678.0,
-            ..State::of(&steps())
+            ..TraceState::new(&steps())
         }
     }
 
@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn figures_are_sorted_from_the_largest_and_texts_from_the_first() {
         let (ranges, mut state) = (range_rows(&steps().ranges), state());
-        let order = |state: &State| (state.rows.column, state.rows.is_descending);
+        let order = |state: &TraceState| (state.rows.column, state.rows.is_descending);
         state.act(&ranges, "sort", "calls");
         assert_eq!(order(&state), (OperatorColumn::Calls, true));
         state.act(&ranges, "sort", "calls");

@@ -1,4 +1,4 @@
-//! Who holds memory: the map, the way through it, and the same as a list.
+//! The holders of memory: their map, the path into it, and a list.
 
 use gpumem_analyzer::cell_label;
 use gpumem_charts::{Map, Moment};
@@ -9,7 +9,7 @@ use super::controls::{press, segments};
 use super::picture::read_out;
 use crate::dom::{Maker, add, fill, flag, write};
 use crate::holder_list;
-use crate::model::Model;
+use crate::model::ReportModel;
 use crate::saved::moment_name;
 
 const MOMENTS: [(&str, &str); 3] = [
@@ -20,7 +20,7 @@ const MOMENTS: [(&str, &str); 3] = [
 const HINT: &str = "Point at a field to read it, click or press Enter to go in, Escape to go out.";
 
 /// The map of holders with what belongs to it.
-pub(crate) struct Held {
+pub(crate) struct HoldersPanel {
     pub(crate) element: Element,
     subtitle: Element,
     moments: Element,
@@ -31,7 +31,7 @@ pub(crate) struct Held {
     list: Element,
 }
 
-impl Held {
+impl HoldersPanel {
     pub(crate) fn build(make: &Maker) -> Self {
         let heading = make.text("h2", &[], "Held by");
         let subtitle = make.empty("span.muted", &[("dir", "auto")]);
@@ -58,15 +58,15 @@ impl Held {
         }
     }
 
-    /// Takes the map's canvas in.
+    /// Inserts the map's canvas.
     pub(crate) fn place(&self, stage: &Element) {
         add(&self.figure, stage);
         add(&self.figure, &self.reading);
         add(&self.figure, &self.as_list);
     }
 
-    /// Shows the way through the map, and what is in it as a list.
-    pub(crate) fn show(&self, make: &Maker, model: &Model) {
+    /// Shows the path into the map, and its fields as a list.
+    pub(crate) fn show(&self, make: &Maker, model: &ReportModel) {
         let map = model.map();
         flag(&self.reading, "hidden", map.is_none());
         flag(&self.as_list, "hidden", map.is_none());
@@ -86,8 +86,8 @@ impl Held {
         self.read(make, model);
     }
 
-    /// Reads the field under the pointer below the map.
-    pub(crate) fn read(&self, make: &Maker, model: &Model) {
+    /// Describes the field under the pointer, below the map.
+    pub(crate) fn read(&self, make: &Maker, model: &ReportModel) {
         let pointed = model.state().pointed.filter(|it| it.field().is_some());
         let Some(read) = pointed.and_then(|at| read_out(model, at)) else {
             return fill(&self.reading, &[make.text("span", &[], HINT)]);
@@ -103,7 +103,7 @@ impl Held {
 }
 
 /// `after losses.append(…) · In [18], against In [17]`.
-fn subtitle(model: &Model, map: &Map) -> String {
+fn subtitle(model: &ReportModel, map: &Map) -> String {
     let recording = model.recording();
     let number = |run: RunIdx| match recording.run(run).execution_count {
         Some(count) => format!("In [{count}]"),
@@ -111,7 +111,7 @@ fn subtitle(model: &Model, map: &Map) -> String {
     };
     let label = cell_label(recording, recording.run(map.run));
     let run = format!("{label} · {}", number(map.run));
-    let told = match (map.moment, map.before) {
+    let moment = match (map.moment, map.before) {
         (Moment::After, _) => format!("after {run}"),
         (Moment::Before, _) => format!("before {run}"),
         (Moment::Change, Some(before)) => format!("{run}, against {}", number(before)),
@@ -122,11 +122,11 @@ fn subtitle(model: &Model, map: &Map) -> String {
     } else {
         ""
     };
-    format!("{told}{cut}")
+    format!("{moment}{cut}")
 }
 
 /// The fields around the one that is shown, each a way back to it.
-fn crumbs(make: &Maker, model: &Model, map: &Map) -> Vec<Element> {
+fn crumbs(make: &Maker, model: &ReportModel, map: &Map) -> Vec<Element> {
     let device = model.recording().devices().get(model.state().device.get());
     let label = device.map_or("device", |device| &device.label);
     let names = map.inside.iter().map(|field| field.name.as_str());
