@@ -33,69 +33,49 @@ N_RERUNS = 50
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 FIRST_PAINT = "() => performance.getEntriesByName('gpumem:first paint')[0].duration"
-WHEEL = """(n) => {
-    const root = document.querySelector(".gpumem-report").shadowRoot;
-    const canvas = root.querySelector("canvas[data-chart=timeline]");
-    const took = [];
-    for (let i = 0; i < n; i++) {
-        const options = { ctrlKey: true, bubbles: true, cancelable: true };
-        const deltaY = i % 40 < 20 ? -120 : 120;
-        const wheel = new WheelEvent("wheel", { deltaY, clientX: 300 + 7 * (i % 60), ...options });
-        const start = performance.now();
-        canvas.dispatchEvent(wheel);
-        took.push(performance.now() - start);
-    }
-    return took;
-}"""
-PAN = """(n) => {
-    const root = document.querySelector(".gpumem-report").shadowRoot;
-    const canvas = root.querySelector("canvas[data-chart=timeline]");
-    const press = (key, shiftKey) =>
-        canvas.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true }));
-    for (let i = 0; i < 3; i++) press("+", false);
-    const took = [];
-    for (let i = 0; i < n; i++) {
-        const start = performance.now();
-        press(i % 40 < 20 ? "ArrowRight" : "ArrowLeft", true);
-        took.push(performance.now() - start);
-    }
-    return took;
-}"""
-SLIDE = """(n) => {
-    const root = document.querySelector(".gpumem-report").shadowRoot;
-    const slider = root.querySelector("input[data-argument=min_growth]");
-    const took = [];
-    for (let i = 0; i < n; i++) {
-        slider.value = 2 + (i % 30);
-        const start = performance.now();
-        slider.dispatchEvent(new Event("input", { bubbles: true }));
-        took.push(performance.now() - start);
-    }
-    return took;
-}"""
-READ_OUT = """(n) => {
-    const root = document.querySelector(".gpumem-report").shadowRoot;
-    const canvas = root.querySelector("canvas[data-chart=cells]");
-    const took = [];
-    for (let i = 0; i < n; i++) {
-        const start = performance.now();
-        canvas.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
-        took.push(performance.now() - start);
-    }
-    return took;
-}"""
+
+
+def timed(chosen: str, step: str, prepare: str = "") -> str:
+    """Return a script that takes the milliseconds of ``n`` steps, each with what is chosen."""
+    return f"""(n) => {{
+        const root = document.querySelector(".gpumem-report").shadowRoot;
+        const chosen = root.querySelectorAll("{chosen}");
+        const press = (key, shiftKey) => chosen[0].dispatchEvent(
+            new KeyboardEvent("keydown", {{ key, shiftKey, bubbles: true }}));
+        {prepare}
+        const took = [];
+        for (let i = 0; i < n; i++) {{
+            const start = performance.now();
+            {step}
+            took.push(performance.now() - start);
+        }}
+        return took;
+    }}"""
+
+
+TIMELINE = "canvas[data-chart=timeline]"
+WHEEL = timed(
+    TIMELINE,
+    """
+    const options = { ctrlKey: true, bubbles: true, cancelable: true };
+    const deltaY = i % 40 < 20 ? -120 : 120;
+    const wheel = { deltaY, clientX: 300 + 7 * (i % 60), ...options };
+    chosen[0].dispatchEvent(new WheelEvent("wheel", wheel));
+    """,
+)
+PAN = timed(
+    TIMELINE,
+    'press(i % 40 < 20 ? "ArrowRight" : "ArrowLeft", true);',
+    'for (let i = 0; i < 3; i++) press("+", false);',
+)
+SLIDE = timed(
+    "input[data-argument=min_growth]",
+    "chosen[0].value = 2 + (i % 30);"
+    'chosen[0].dispatchEvent(new Event("input", { bubbles: true }));',
+)
+READ_OUT = timed("canvas[data-chart=cells]", 'press("ArrowRight", false);')
 # Opens the rows one after the other.
-OPEN = """(n) => {
-    const root = document.querySelector(".gpumem-report").shadowRoot;
-    const took = [];
-    for (let i = 0; i < n; i++) {
-        const rows = root.querySelectorAll(".cell .name");
-        const start = performance.now();
-        rows[i % rows.length].click();
-        took.push(performance.now() - start);
-    }
-    return took;
-}"""
+OPEN = timed(".cell .name", 'root.querySelectorAll(".cell .name")[i % chosen.length].click();')
 SHOW_ALL = """() => {
     const root = document.querySelector(".gpumem-report").shadowRoot;
     const start = performance.now();

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import sync_playwright
 
-from .live import Guarded, Lab, wait
+from .live import Guarded, Lab, ReportPage, saved, wait
 from .sessions import Sessions, recording
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playwright.sync_api import Browser, BrowserContext, Page, Request
+
+    OpenReport = Callable[..., ReportPage]
 
 FLAGS = [
     "--no-sandbox",
@@ -78,6 +80,20 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Guarded]]:
     yield open_at
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def open_report(
+    open_page: Callable[..., Guarded], tmp_path: Path, request: pytest.FixtureRequest
+) -> OpenReport:
+    """Save the page of a recording, of a report or of a session by its name, and open it."""
+
+    def open_it(what: Any, **view: Any) -> ReportPage:
+        if isinstance(what, str):
+            what = request.getfixturevalue("recordings")[what]
+        return ReportPage(open_page(saved(what, tmp_path), **view).page)
+
+    return open_it
 
 
 @pytest.fixture
@@ -156,7 +172,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
         yield sessions
 
 
-# A rank of a job, which begins to train when it is told to.
+# A rank of a job, which trains once a file tells it to start.
 RANK = """
     import sys, time
     import gpumem
@@ -211,7 +227,7 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def job(ranks: dict[str, Path], tmp_path: Path) -> Callable[..., Path]:
-    """Return a folder with so many ranks, of which so many leak: the last ones.
+    """Return a folder with ranks, of which the last ones leak.
 
     Ranks without a number are numbered by when they began, the latest first.
     """

@@ -149,10 +149,10 @@ class Host:
             [name, kind, b64encode(content).decode()],
         )
 
-    def asked(self, name: str = "shown") -> list[dict[str, Any]]:
-        """Return what a model has been made to ask the kernel."""
-        asked: list[dict[str, Any]] = self.frame.evaluate("(name) => host.models[name].sent", name)
-        return asked
+    def sent(self, name: str = "shown") -> list[dict[str, Any]]:
+        """Return the messages that a model has sent to the kernel."""
+        sent: list[dict[str, Any]] = self.frame.evaluate("(name) => host.models[name].sent", name)
+        return sent
 
     def close(self) -> None:
         """Take every view away, as running the cell again does."""

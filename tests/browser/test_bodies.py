@@ -1,4 +1,4 @@
-"""What cards draw of their findings: bars on one scale, lines beside the source."""
+"""The drawings of cards: bars on one scale, lines beside the source."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Locator
 
+    from .conftest import OpenReport
     from .live import Guarded
 
     Open = Callable[..., Guarded]
@@ -112,12 +113,10 @@ def _bars(card: Locator) -> dict[str, list[float]]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_memory_that_ran_out_is_a_bar_against_the_request(
-    sessions: dict[str, gpumem.types.Recording], open_page: Open, tmp_path: Path, scheme: str
+    sessions: dict[str, gpumem.types.Recording], scheme: str, open_report: OpenReport
 ) -> None:
     """Who held it by name, and in the colour of leaks what was wanted beyond its end."""
-    path = tmp_path / "report.html"
-    gpumem.report(sessions["oom"]).save(path)
-    report = ReportPage(open_page(path.as_uri(), color_scheme=scheme).page)
+    report = open_report(sessions["oom"], color_scheme=scheme)
     if not report.verdict().locator(".courses canvas").count():
         report.verdict().get_by_role("button", name="Evidence").click()
     chart = report.verdict().locator(".courses canvas")
@@ -199,8 +198,7 @@ def _widths(blocks: Locator) -> list[float]:
     return [block.bounding_box()["width"] for block in blocks.all()]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1000])
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1000, "dark")])
 def test_what_is_free_in_pieces_is_a_map_to_scale(
     card: Callable[..., Locator], width: int, scheme: str
 ) -> None:

@@ -6,34 +6,16 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-import gpumem
 import pytest
 from playwright.sync_api import expect
 
-from .live import FITS, FRAMES, KEPT, ReportPage, screenshot
+from .live import FITS, FRAMES, KEPT, screenshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from playwright.sync_api import Locator
 
-    from .live import Guarded
-    from .sessions import Sessions
-
-    Open = Callable[..., Guarded]
-
-
-@pytest.fixture
-def report(recordings: Sessions, open_page: Open, tmp_path: Path) -> Callable[[str], ReportPage]:
-    """Open the page of a session."""
-
-    def of(session: str) -> ReportPage:
-        path = tmp_path / "report.html"
-        gpumem.report(recordings[session]).save(path)
-        return ReportPage(open_page(path.as_uri()).page)
-
-    return of
+    from .conftest import OpenReport
+    from .live import ReportPage
 
 
 def _row(page: ReportPage, words: str) -> Locator:
@@ -44,17 +26,17 @@ def _words(row: Locator) -> str:
     return " ".join(row.inner_text().split())
 
 
-def test_a_leak_stands_first_with_its_total(report: Callable[[str], ReportPage]) -> None:
+def test_a_leak_stands_first_with_its_total(open_report: OpenReport) -> None:
     """By a sign, a name, what all of its runs kept, and how many there were."""
-    page = report("leak")
+    page = open_report("leak")
     first = page.host.locator(".cell").first
     assert _words(first) == f"▲ {KEPT} In [6] +1.25 GiB 20 steps"
     assert page.host.locator(".cell").count() == 4
 
 
-def test_one_line_goes_through_every_chart(report: Callable[[str], ReportPage]) -> None:
+def test_one_line_goes_through_every_chart(open_report: OpenReport) -> None:
     """The heads of the columns are the reading then, and no canvas is painted for it."""
-    page = report("leak")
+    page = open_report("leak")
     before = page.pixels("cells")["colours"]
     assert "run by run" in page.host.locator(".heads").inner_text()
     read = page.hover("cells", "model = sim.tensor")
@@ -68,9 +50,9 @@ def test_one_line_goes_through_every_chart(report: Callable[[str], ReportPage]) 
     assert page.pixels("cells")["colours"] == before
 
 
-def test_keys_go_from_row_to_row_and_from_run_to_run(report: Callable[[str], ReportPage]) -> None:
+def test_keys_go_from_row_to_row_and_from_run_to_run(open_report: OpenReport) -> None:
     """Enter opens a row in place, Escape closes it."""
-    page = report("leak")
+    page = open_report("leak")
     names = page.host.locator(".cell .name")
     names.first.focus()
     page.page.keyboard.press("ArrowDown")
@@ -86,9 +68,9 @@ def test_keys_go_from_row_to_row_and_from_run_to_run(report: Callable[[str], Rep
     expect(names.nth(1)).to_be_focused()
 
 
-def test_an_open_row_shows_its_finding_in_full(report: Callable[[str], ReportPage]) -> None:
+def test_an_open_row_shows_its_finding_in_full(open_report: OpenReport) -> None:
     """With its charts, what holds it, and what was ruled out; in a narrow page, too."""
-    page = report("leak")
+    page = open_report("leak")
     page.host.locator(".cell .name").first.click()
     opened = page.host.locator(".opened:not([hidden])")
     expect(opened.locator(".courses canvas")).to_have_count(2)
@@ -102,9 +84,9 @@ def test_an_open_row_shows_its_finding_in_full(report: Callable[[str], ReportPag
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="loops are counted from Python 3.12 on")
-def test_a_long_run_shows_its_level_over_iterations(report: Callable[[str], ReportPage]) -> None:
+def test_a_long_run_shows_its_level_over_iterations(open_report: OpenReport) -> None:
     """*Evidence* opens the row and closes it; what is pointed at is read in the heads."""
-    page = report("loop")
+    page = open_report("loop")
     evidence = page.verdict().get_by_role("button", name="Evidence")
     evidence.click()
     opened = page.host.locator(".opened:not([hidden])")
@@ -123,9 +105,9 @@ def test_a_long_run_shows_its_level_over_iterations(report: Callable[[str], Repo
     assert opened.count() == 0
 
 
-def test_rows_show_the_total_or_each_run(report: Callable[[str], ReportPage]) -> None:
+def test_rows_show_the_total_or_each_run(open_report: OpenReport) -> None:
     """By the buttons, and by a key; the choice outlives the page."""
-    page = report("thousand")
+    page = open_report("thousand")
     row = _row(page, "kept.append")
     assert "+1.95 GiB" in _words(row)
     page.host.get_by_role("button", name="per run").click()
@@ -135,16 +117,16 @@ def test_rows_show_the_total_or_each_run(report: Callable[[str], ReportPage]) ->
     assert "+1.95 GiB" in _words(row)
 
 
-def test_a_run_that_ran_out_crosses_every_chart(report: Callable[[str], ReportPage]) -> None:
+def test_a_run_that_ran_out_crosses_every_chart(open_report: OpenReport) -> None:
     """By words in its row and in the chart over time, not by a colour alone."""
-    page = report("oom")
+    page = open_report("oom")
     assert "out of memory" in _words(_row(page, "big = sim.tensor"))
     assert "One run ran out of memory." in (page.canvas("cells").get_attribute("aria-label") or "")
 
 
-def test_the_table_of_runs_is_sorted_by_its_heads(report: Callable[[str], ReportPage]) -> None:
+def test_the_table_of_runs_is_sorted_by_its_heads(open_report: OpenReport) -> None:
     """The latest first, then by a column, then the other way round."""
-    page = report("leak")
+    page = open_report("leak")
     page.unfold("runs")
     table = page.host.locator(".folds table")
     runs = table.locator("tbody th")
@@ -158,9 +140,9 @@ def test_the_table_of_runs_is_sorted_by_its_heads(report: Callable[[str], Report
     expect(head).to_be_focused()
 
 
-def test_a_click_on_a_finding_s_runs_lights_its_row(report: Callable[[str], ReportPage]) -> None:
+def test_a_click_on_a_finding_s_runs_lights_its_row(open_report: OpenReport) -> None:
     """The row is brought into view; a second click takes that back."""
-    page = report("leak")
+    page = open_report("leak")
     button = page.card(KEPT).get_by_role("button", name="Show its run")
     button.click()
     page.page.evaluate(FRAMES)
@@ -172,9 +154,9 @@ def test_a_click_on_a_finding_s_runs_lights_its_row(report: Callable[[str], Repo
     expect(lit).to_have_count(0)
 
 
-def test_the_host_is_a_device_of_its_own(report: Callable[[str], ReportPage]) -> None:
+def test_the_host_is_a_device_of_its_own(open_report: OpenReport) -> None:
     """Its rows and its words; the choice is kept for the next look."""
-    page = report("leak")
+    page = open_report("leak")
     page.host.get_by_role("button", name="host", exact=True).click()
     assert "host" in page.host.locator("header .muted").inner_text()
     assert page.host.get_by_role("button", name="host").get_attribute("aria-pressed") == "true"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from playwright.sync_api import expect
 
 from .host import Host
-from .live import ReportPage, saved
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
+    from .conftest import OpenReport
     from .live import Guarded
     from .sessions import Sessions
 
@@ -39,10 +39,9 @@ def drop(page: Page, selector: str, name: str, content: bytes) -> None:
 
 
 def test_a_recording_is_shown_in_place_of_the_page(
-    open_page: Open, recordings: Sessions, tmp_path: Path
+    recordings: Sessions, open_report: OpenReport
 ) -> None:
-    page = open_page(saved(recordings["fixed"], tmp_path)).page
-    ReportPage(page)
+    page = open_report("fixed").page
     before = page.locator(".gpumem-report header .muted").first.inner_text()
     drop(page, "main", "other.gpumem", recordings["leak"].to_bytes())
     expect(page.locator("#note")).to_contain_text("This is other.gpumem, which was dropped here")
@@ -59,10 +58,9 @@ def test_a_recording_is_shown_in_place_of_the_page(
 
 
 def test_of_other_files_it_says_how_they_are_opened(
-    open_page: Open, recordings: Sessions, tmp_path: Path
+    recordings: Sessions, open_report: OpenReport
 ) -> None:
-    page = open_page(saved(recordings["leak"], tmp_path)).page
-    ReportPage(page)
+    page = open_report("leak").page
     drop(page, "main", "snapshot.pickle", b"\x80\x04}.")
     expect(page.locator("#note")).to_contain_text("jupyter gpumem report snapshot.pickle")
     damaged = recordings["leak"].to_bytes()[:40] + b"?" * 40

@@ -1,4 +1,4 @@
-"""What holds for every page: nothing is cut at any width, and a notebook shows it in a frame."""
+"""Invariants of every page: nothing is cut at any width, and a notebook shows it in a frame."""
 
 from __future__ import annotations
 
@@ -50,11 +50,8 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_of_a_files_page_is_cut(
-    file: Path, open_file: Callable[..., Page], scheme: str
-) -> None:
-    page = open_file(file, color_scheme=scheme)
+def test_nothing_of_a_files_page_is_cut(file: Path, open_file: Callable[..., Page]) -> None:
+    page = open_file(file)
     for operator in page.get_by_role("button", name="aten::mm").all():
         # Its calls are marked in the chart.
         operator.click()
@@ -62,7 +59,7 @@ def test_nothing_of_a_files_page_is_cut(
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function(FITS)
         page.evaluate(FRAMES)
-        screenshot(page, f"{file.name}-{scheme}-{width}")
+        screenshot(page, f"{file.name}-{width}")
 
 
 def test_nothing_of_a_report_is_cut(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from .conftest import OpenReport
     from .live import Guarded
     from .sessions import Sessions
 
@@ -63,12 +64,12 @@ CONTRAST = """() => {
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["leak", "oom"])
 def test_axe_finds_nothing(
-    name: str, scheme: str, recordings: Sessions, open_page: Open, tmp_path: Path
+    name: str, scheme: str, recordings: Sessions, open_report: OpenReport
 ) -> None:
     """In both themes, with every list and table open."""
-    path = tmp_path / "report.html"
-    gpumem.compare(recordings[name], recordings["fixed"]).save(path)
-    page = open_page(path.as_uri(), color_scheme=scheme).page
+    page = open_report(
+        gpumem.compare(recordings[name], recordings["fixed"]), color_scheme=scheme
+    ).page
     ReportPage(page).open_all()
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found: list[dict[str, Any]] = page.evaluate("() => axe.run().then((done) => done.violations)")
@@ -85,16 +86,14 @@ def test_axe_finds_nothing(
     ],
     ids=["light", "dark", "more light", "more dark"],
 )
-def test_every_text_is_readable(
-    look: dict[str, str], recordings: Sessions, open_page: Open, tmp_path: Path
-) -> None:
+def test_every_text_is_readable(look: dict[str, str], open_report: OpenReport) -> None:
     """At least 4.5 to 1 on what is behind it, and no letter below 11 px."""
-    report = ReportPage(open_page(saved(recordings["leak"], tmp_path), **look).page)
+    report = open_report("leak", **look)
     report.open_all()
     assert report.page.evaluate(CONTRAST) == []
 
 
-def test_more_contrast_is_drawn_where_it_is_asked_for(
+def test_preference_for_contrast_is_followed(
     recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
     """The charts are black and white then, but for what has a meaning."""
@@ -104,12 +103,10 @@ def test_more_contrast_is_drawn_where_it_is_asked_for(
     assert "255,255,255" in colours
 
 
-def test_forced_colours_leave_nothing_unseen(
-    recordings: Sessions, open_page: Open, tmp_path: Path
-) -> None:
+def test_forced_colours_leave_nothing_unseen(open_report: OpenReport) -> None:
     """A system's own colours replace the page's; buttons still say what is pressed."""
-    page = open_page(saved(recordings["leak"], tmp_path), forced_colors="active").page
-    report = ReportPage(page)
+    report = open_report("leak", forced_colors="active")
+    page = report.page
     report.assert_crisp()
     pressed = report.host.get_by_role("button", name="total")
     other = report.host.get_by_role("button", name="per run")
@@ -118,12 +115,9 @@ def test_forced_colours_leave_nothing_unseen(
     screenshot(page, "page-forced-colours")
 
 
-def test_nothing_moves_where_that_is_asked_for(
-    recordings: Sessions, open_page: Open, tmp_path: Path
-) -> None:
+def test_preference_for_reduced_motion_is_followed(open_report: OpenReport) -> None:
     """No transition is left under `prefers-reduced-motion`."""
-    page = open_page(saved(recordings["leak"], tmp_path), reduced_motion="reduce").page
-    ReportPage(page)
+    page = open_report("leak", reduced_motion="reduce").page
     moving = """() => [...document.querySelector(".gpumem-report").shadowRoot.querySelectorAll("*")]
         .filter((element) => getComputedStyle(element).transitionDuration !== "0s").length"""
     assert page.evaluate(moving) == 0
@@ -146,13 +140,11 @@ STICKS_OUT = """() => {
 }"""
 
 
-def test_a_narrow_card_holds_all_that_is_in_it(
-    recordings: Sessions, open_page: Open, tmp_path: Path
-) -> None:
+def test_a_narrow_card_holds_all_that_is_in_it(open_report: OpenReport) -> None:
     """Lists of holders closed and open, and the figures behind a verdict."""
     phone = {"viewport": {"width": 360, "height": 780}}
-    page = open_page(saved(recordings["quickstart"], tmp_path), **phone).page
-    report = ReportPage(page)
+    report = open_report("quickstart", **phone)
+    page = report.page
     report.unfold()
     assert report.host.locator(".card .tree details:not([open])").count() > 0
     assert page.evaluate(STICKS_OUT) == []
@@ -185,11 +177,9 @@ def test_names_of_any_kind_are_text(open_page: Open, tmp_path: Path) -> None:
     screenshot(opened.page, "page-names")
 
 
-def test_what_is_drawn_is_there_in_words(
-    recordings: Sessions, open_page: Open, tmp_path: Path
-) -> None:
+def test_what_is_drawn_is_there_in_words(open_report: OpenReport) -> None:
     """A list has the cells, a table the runs; a status tells what the keyboard is on."""
-    report = ReportPage(open_page(saved(recordings["leak"], tmp_path)).page)
+    report = open_report("leak")
     cells = report.host.get_by_role("list", name="cells").get_by_role("listitem")
     words = [" ".join(cell.split()) for cell in cells.all_inner_texts()]
     assert len(words) == 4
@@ -202,12 +192,10 @@ def test_what_is_drawn_is_there_in_words(
     assert status.inner_text() == "findings: 0"
 
 
-def test_chrome_hands_all_of_it_to_a_screen_reader(
-    recordings: Sessions, open_page: Open, tmp_path: Path
-) -> None:
+def test_chrome_hands_all_of_it_to_a_screen_reader(open_report: OpenReport) -> None:
     """The browser's own tree: charts, map, cards, the table with its rows, and the status."""
-    page = open_page(saved(recordings["leak"], tmp_path)).page
-    report = ReportPage(page)
+    report = open_report("leak")
+    page = report.page
     report.canvas("cells").press("PageDown")
     session = page.context.new_cdp_session(page)
     tree = session.send("Accessibility.getFullAXTree")["nodes"]
@@ -233,12 +221,9 @@ def test_chrome_hands_all_of_it_to_a_screen_reader(
     ]
 
 
-def test_the_focus_goes_from_top_to_bottom(
-    recordings: Sessions, open_page: Open, tmp_path: Path
-) -> None:
+def test_the_focus_goes_from_top_to_bottom(open_report: OpenReport) -> None:
     """Tab reaches everything, in the order in which it is seen."""
-    page = open_page(saved(recordings["leak"], tmp_path)).page
-    ReportPage(page)
+    page = open_report("leak").page
     tops: list[tuple[float, str]] = []
     where = """() => {
         const at = document.querySelector(".gpumem-report").shadowRoot.activeElement;
@@ -300,11 +285,9 @@ def test_a_policy_without_webassembly_is_said(
     assert opened.locator("#still img").is_visible()
 
 
-def test_a_canvas_that_was_lost_is_painted_again(
-    recordings: Sessions, open_page: Open, tmp_path: Path
-) -> None:
+def test_a_canvas_that_was_lost_is_painted_again(open_report: OpenReport) -> None:
     """The browser takes canvases away when it must, and says when they are back."""
-    report = ReportPage(open_page(saved(recordings["leak"], tmp_path)).page)
+    report = open_report("leak")
     before = report.pixels("cells")["colours"]
     canvas = report.canvas("cells")
     canvas.evaluate("(canvas) => { canvas.width = canvas.width }")

@@ -13,14 +13,11 @@ from tests.support.reports import recording_in
 from .live import FRAMES, QUIET, SETUP, ReportPage, record, screenshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from playwright.sync_api import Locator
 
-    from .live import Guarded
-
-    Open = Callable[..., Guarded]
+    from .conftest import OpenReport
 
 MODEL = """class Body:
     def __init__(self):
@@ -52,17 +49,9 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> gpumem.types.Recording:
 
 
 @pytest.fixture
-def report(held: gpumem.types.Recording, open_page: Open, tmp_path: Path) -> ReportPage:
+def report(held: gpumem.types.Recording, open_report: OpenReport) -> ReportPage:
     """Open its page."""
-    return _opened(held, open_page, tmp_path)
-
-
-def _opened(
-    held: gpumem.types.Recording, open_page: Open, folder: Path, **options: object
-) -> ReportPage:
-    path = folder / "report.html"
-    gpumem.report(held).save(path)
-    report = ReportPage(open_page(path.as_uri(), **options).page)
+    report = open_report(held)
     report.unfold("map")
     return report
 
@@ -181,11 +170,10 @@ def test_the_same_is_there_as_a_list(report: ReportPage) -> None:
     expect(items.first.get_by_role("button", name="copy path")).to_be_focused()
 
 
-def test_a_card_leads_to_the_name_in_the_map(
-    recordings: dict[str, gpumem.types.Recording], open_page: Open, tmp_path: Path
-) -> None:
+def test_a_card_leads_to_the_name_in_the_map(open_report: OpenReport) -> None:
     """And the name under the pointer leads to its cards."""
-    report = _opened(recordings["thousand"], open_page, tmp_path)
+    report = open_report("thousand")
+    report.unfold("map")
     card = report.card("leaks 2 MiB a run")
     card.get_by_role("button", name="show in map").click()
     expect(report.canvas("holders")).to_be_focused()
@@ -193,11 +181,12 @@ def test_a_card_leads_to_the_name_in_the_map(
     assert card.get_attribute("data-linked") is not None
 
 
-def test_what_nobody_looked_at_is_said(open_page: Open, tmp_path: Path) -> None:
+def test_what_nobody_looked_at_is_said(open_report: OpenReport, tmp_path: Path) -> None:
     """Where no look was taken there is a sentence, and nothing to choose."""
     off = "%config GpuMem.holders = False"
     record([SETUP, QUIET, off, "%gpumem on", "x = sim.tensor(64 << 20)"], tmp_path / "off")
-    report = _opened(gpumem.load(tmp_path / "off"), open_page, tmp_path)
+    report = open_report(gpumem.load(tmp_path / "off"))
+    report.unfold("map")
     said = report.canvas("holders").get_attribute("aria-label")
     assert said is not None
     assert said.startswith("who holds sim:0 is not known")

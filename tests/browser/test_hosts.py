@@ -1,4 +1,4 @@
-"""What notebooks do with a report: several views, outputs that are pages of their own, failures."""
+"""A report in notebooks: several views, outputs in frames of their own, failures."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_an_update_leaves_the_reader_where_they_are(
     host.tell("frames", later)
     expect(report.host.locator("header .muted")).to_contain_text("1000 runs")
     assert report.exported_state() == state
-    # How many runs there are is told anew.
+    # The number of runs is updated.
     assert report.tip().partition(" of ")[0] == tip.partition(" of ")[0]
     expect(report.canvas("cells")).to_be_focused()
 
@@ -105,7 +105,7 @@ def test_an_update_leaves_what_is_open_on_a_card_open(
 
 
 def test_an_update_leaves_the_keyboard_at_its_block(page: Page, tmp_path: Path) -> None:
-    """In the map of what is free in pieces, which is drawn anew."""
+    """In the map of free pieces, which is redrawn."""
     earlier, later = tmp_path / "earlier", tmp_path / "later"
     cells = [
         "blocks = [sim.tensor(6 << 20) for _ in range(90)]",
@@ -151,7 +151,7 @@ def test_at_most_ten_updates_a_second_are_painted(
     frames = recording.to_bytes()
     for _ in range(10):
         host.tell("frames", frames)
-    # What waits is painted at once: what comes after this was told shows all of it.
+    # Pending frames are painted at once: what comes after them shows all of them.
     before = host.tell("frames", frames, then="window.painted")
     page.wait_for_function("(before) => window.painted > before", arg=before)
     assert page.evaluate("() => window.painted") <= 4
@@ -166,7 +166,7 @@ def test_outputs_that_are_pages_of_their_own_bring_the_runtime(
     second.show(runtime=second.provider)
     growth = second.frame.locator("canvas[data-chart=cells]")
     growth.wait_for()
-    assert second.asked() == []
+    assert second.sent() == []
     assert second.frame.locator(".verdict .card", has_text=KEPT).count() == 1
     growth.press("ArrowRight")
     assert "In [" in second.frame.locator(".read:not([hidden])").first.inner_text()
@@ -201,12 +201,10 @@ SHEETS = {"light": "255,255,255", "dark": "22,27,34", "dark-contrast": "0,0,0"}
 @pytest.mark.parametrize(
     "looks",
     [
-        [_vs_code("vscode-dark", "dark"), _vs_code("vscode-light", "light")],
         [_vs_code("vscode-light", "light"), _vs_code("vscode-high-contrast", "dark-contrast")],
         [_colab("dark"), _colab("light")],
-        [_colab("light"), _colab("dark")],
     ],
-    ids=["code dark", "code light", "colab dark", "colab light"],
+    ids=["code", "colab"],
 )
 def test_an_output_has_the_theme_of_its_host(
     looks: list[Look], open_page: Open, recordings: Sessions, tmp_path: Path
@@ -250,7 +248,7 @@ def test_an_output_by_itself_asks_for_the_runtime(
     [host] = Host.frames(page, recordings["leak"], tmp_path, 1)
     host.show(wait=False)
     host.frame.wait_for_function("() => host.models.shown?.sent.length > 0")
-    assert host.asked() == [{"kind": "runtime", "alone": True}]
+    assert host.sent() == [{"kind": "runtime", "alone": True}]
     host.tell("runtime", host.provider)
     host.frame.locator("canvas[data-chart=cells]").wait_for()
 
@@ -304,7 +302,7 @@ def test_a_policy_that_forbids_the_report_is_said(
     assert host.frame.locator(".gpumem-report").count() == 0
 
 
-def test_a_report_that_fails_gives_its_place_back_to_the_picture(
+def test_a_failed_report_is_replaced_by_the_picture(
     page: Page, recordings: Sessions, tmp_path: Path
 ) -> None:
     """What the module panics at costs the live view only; one line says so."""

@@ -1,4 +1,4 @@
-"""What mouse, keys and fingers do, by what is then seen, or leaves the page."""
+"""Mouse, keys and touch, checked by what is then shown or exported."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
+    from .conftest import OpenReport
     from .live import Guarded
     from .sessions import Sessions
 
@@ -24,12 +25,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def report(recordings: Sessions, open_page: Open, tmp_path: Path) -> ReportPage:
+def report(open_report: OpenReport) -> ReportPage:
     """Open the page of a session with a leak."""
-    path = tmp_path / "report.html"
-    gpumem.report(recordings["leak"]).save(path)
-    opened = open_page(path.as_uri(), permissions=["clipboard-read", "clipboard-write"])
-    return ReportPage(opened.page)
+    return open_report("leak", permissions=["clipboard-read", "clipboard-write"])
 
 
 def _whole(report: ReportPage) -> bool:
@@ -55,13 +53,9 @@ def test_the_bar_leads_to_who_holds_it(report: ReportPage) -> None:
     assert report.host.locator(".held .reading code").first.inner_text() == "kept"
 
 
-def test_the_bar_leads_to_what_was_found(
-    recordings: Sessions, open_page: Open, tmp_path: Path
-) -> None:
-    """Where nobody looked who holds it: by arrows from part to part, by Enter to the card."""
-    path = tmp_path / "report.html"
-    gpumem.report(recordings["unseen"]).save(path)
-    report = ReportPage(open_page(path.as_uri()).page)
+def test_the_bar_leads_to_what_was_found(open_report: OpenReport) -> None:
+    """Without holders: arrows move from part to part, Enter goes to the card."""
+    report = open_report("unseen")
     canvas = report.canvas("now")
     canvas.press("ArrowRight")
     assert _usage(report).startswith("allocated")
@@ -102,18 +96,6 @@ def test_the_wheel_zooms_only_with_ctrl(report: ReportPage) -> None:
     report.page.mouse.wheel(0, -240)
     report.page.keyboard.up("Control")
     expect(report.host.get_by_role("button", name="whole session")).to_be_visible()
-
-
-def test_keys_zoom_and_pan(report: ReportPage) -> None:
-    """Closer, aside, and all of it again."""
-    canvas = report.canvas("timeline")
-    canvas.press("+")
-    near = report.state()["span"]
-    canvas.press("Shift+ArrowRight")
-    assert report.state()["span"] != near
-    canvas.press("Home")
-    assert _whole(report)
-    assert report.state() == {"fold": "settings"}
 
 
 def test_the_brush_moves_what_is_in_view(report: ReportPage) -> None:
@@ -158,14 +140,21 @@ def test_every_key_of_the_list_does_something(report: ReportPage) -> None:
     assert _drawn(report, "timeline") != before
     timeline.press("c")
     assert _drawn(report, "timeline") == before
+    timeline.press("p")
+    assert "all cells 1.5 GiB" in report.tip(), "the peak"
     timeline.press("+")
     timeline.press("+")
+    near = report.state()["span"]
+    timeline.press("Shift+ArrowRight")
+    assert report.state()["span"] != near
     near = report.exported_state()
     timeline.press("-")
     assert report.exported_state() != near
     assert not _whole(report)
-    timeline.press("0")
-    assert _whole(report)
+    for key in ("0", "Home"):
+        timeline.press(key)
+        assert _whole(report)
+        timeline.press("+")
     timeline.press("d")
     assert "host" in report.host.locator("header .muted").inner_text()
 
@@ -175,13 +164,6 @@ def test_the_pointer_stands_in_both_charts(report: ReportPage) -> None:
     report.hover("timeline", "kept.append")
     assert report.host.locator(".pointer").is_visible()
     assert report.host.locator("[data-chart=timeline] ~ .cursor").is_visible()
-
-
-def test_a_key_goes_to_the_peak(report: ReportPage) -> None:
-    """It is the run that rose highest."""
-    report.canvas("timeline").press("p")
-    assert "model = sim.tensor" in report.tip()
-    assert "all cells 1.5 GiB" in report.tip()
 
 
 def test_cells_are_found_by_their_source(report: ReportPage) -> None:
@@ -215,13 +197,6 @@ def test_sizes_are_shown_in_the_units_of_choice(report: ReportPage, tmp_path: Pa
     assert "67108864 B" in again.cards()[0]
     again.host.get_by_role("button", name="GiB", exact=True).click()
     assert "64 MiB" in again.cards()[0]
-
-
-def test_time_runs_by_runs_or_by_the_clock(report: ReportPage) -> None:
-    """A pause is as long as it was only by the clock."""
-    folded = _drawn(report, "timeline")
-    report.host.get_by_role("button", name="the clock").click()
-    assert _drawn(report, "timeline") != folded
 
 
 def test_a_layer_can_be_hidden(report: ReportPage) -> None:
@@ -271,13 +246,11 @@ def test_every_threshold_has_its_default_marked(report: ReportPage) -> None:
 
 
 def test_a_threshold_goes_back_to_that_of_the_recording(
-    recordings: Sessions, open_page: Open, tmp_path: Path
+    recordings: Sessions, open_report: OpenReport
 ) -> None:
     """Also to one between two positions of the slider; it is called a default only if it is one."""
-    path = tmp_path / "report.html"
     rules = gpumem.Rules(min_growth=5 << 20)
-    gpumem.report(recordings["leak"], rules=rules).save(path)
-    report = ReportPage(open_page(path.as_uri()).page)
+    report = open_report(gpumem.report(recordings["leak"], rules=rules))
     report.unfold("settings")
     slider = report.host.get_by_label("Smallest growth that counts", exact=True)
     slider.focus()
@@ -345,12 +318,10 @@ def _spread(page: Page, left: float, right: float, y: float) -> None:
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 
-def test_fingers_read_out_and_zoom(recordings: Sessions, open_page: Open, tmp_path: Path) -> None:
+def test_fingers_read_out_and_zoom(open_report: OpenReport) -> None:
     """A tap reads a run out, two fingers that spread show less time."""
-    path = tmp_path / "report.html"
-    gpumem.report(recordings["leak"]).save(path)
-    page = open_page(path.as_uri(), has_touch=True).page
-    report = ReportPage(page)
+    report = open_report("leak", has_touch=True)
+    page = report.page
     page.touchscreen.tap(*report.point("cells", 0.5))
     page.evaluate(FRAMES)
     assert report.tip()

@@ -68,7 +68,7 @@ def printed(path: Path) -> str:
     return "".join("".join(text) for text in texts if text)
 
 
-def test_the_next_kernel_tells_what_led_to_it(
+def test_the_next_kernel_shows_the_killed_session(
     lab: Lab, notebook: Path, open_page: Callable[..., Guarded]
 ) -> None:
     view = {"viewport": {"width": 1200, "height": 1000}}
@@ -83,8 +83,8 @@ def test_the_next_kernel_tells_what_led_to_it(
     kept = lab.folder.parent / "data" / "gpumem"
     grown = time.time()
     wait(
-        # Levels are written every second, and other news of the run between them. On a busy machine
-        # its iterations are told some seconds later.
+        # Levels are written every second, with other frames of the run between them. On a busy
+        # machine the iterations follow some seconds later.
         lambda: any(file.stat().st_mtime > grown + 6 for file in kept.iterdir()),
         "what is sampled in the run does not reach the disk",
     )

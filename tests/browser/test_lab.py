@@ -93,7 +93,7 @@ def test_arrows_move_between_runs_and_not_between_cells(opened: Open) -> None:
     assert (active.count() and active.inner_text()) == before
 
 
-def test_the_notebook_is_saved_from_the_report_and_keeps_its_cells(
+def test_a_notebook_saved_from_the_report_keeps_its_cells(
     opened: Open, lab: Lab, notebook: str
 ) -> None:
     """Ctrl+S saves, and the single keys that delete a cell do not reach the notebook."""
@@ -127,7 +127,7 @@ def test_it_is_crisp_and_dark_where_the_notebook_is(opened: Open, lab: Lab) -> N
 
 
 def test_the_slider_judges_anew_with_the_kernel_stopped(opened: Open, lab: Lab) -> None:
-    """Thresholds belong to the page: no kernel is asked."""
+    """Thresholds belong to the page and need no kernel."""
     seen = opened()
     report = ReportPage(seen.page)
     assert report.card(KEPT).count() == 1

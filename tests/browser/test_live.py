@@ -28,7 +28,7 @@ CELLS = [
     f"for batch in gpumem.steps(range(10**9)):\n    {KEEPS}\n    time.sleep(0.02)",
 ]
 N_BEFORE_LOOP = len(CELLS) - 1
-# A live report is painted no more often than once in so long, a frame's rounding apart.
+# The minimum time between paints of a live report, without a frame's rounding.
 LEAST_REST_MILLIS = 90
 N_PAINTED = 6
 SLOW_CLICK_MILLIS = 400
@@ -104,7 +104,7 @@ PAINTED = """() => {
 }"""
 
 
-def test_a_run_that_goes_on_is_told_as_far_as_it_is(page: Page, lab: Lab) -> None:
+def test_an_open_run_is_shown_up_to_now(page: Page, lab: Lab) -> None:
     """In the bar, in what fills the device, in the table, and to those who hear it."""
     report = ReportPage(page)
     filled, growth = report.canvas("now"), report.canvas("cells")
@@ -130,7 +130,7 @@ def test_a_run_that_goes_on_is_told_as_far_as_it_is(page: Page, lab: Lab) -> Non
     expect(filled).not_to_have_attribute("aria-label", re.compile("this run"))
 
 
-def test_a_second_view_shows_what_the_first_was_told(page: Page, lab: Lab) -> None:
+def test_a_second_view_shows_the_same_frames(page: Page, lab: Lab) -> None:
     """As JupyterLab's *Create New View for Cell Output* makes one, with the kernel busy."""
     first = ReportPage(page)
     first.card(KEEPS).wait_for()
@@ -142,6 +142,6 @@ def test_a_second_view_shows_what_the_first_was_told(page: Page, lab: Lab) -> No
     expect(second.locator(".verdict .card", has_text=KEEPS)).to_have_count(1)
     assert _state(lab) == "busy"
     _interrupt(lab)
-    told = second.locator("header .muted")
-    expect(told).to_have_text(first.host.locator("header .muted").inner_text())
+    subtitle = second.locator("header .muted")
+    expect(subtitle).to_have_text(first.host.locator("header .muted").inner_text())
     screenshot(page, "lab-second-view")

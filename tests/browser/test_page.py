@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from .conftest import OpenReport
     from .live import Guarded
     from .sessions import Sessions
 
@@ -26,7 +27,7 @@ def leak_page(recordings: Sessions, tmp_path: Path) -> str:
 
 
 def test_it_lives_without_a_network(leak_page: str, open_page: Open) -> None:
-    """The charts are drawn, the picture has made room, nothing was asked for."""
+    """The charts replace the picture without a request."""
     opened = open_page(leak_page, offline=True)
     report = ReportPage(opened.page)
     assert report.cards() == ["kept leaks 64 MiB a step"]
@@ -45,8 +46,7 @@ def test_without_scripts_it_shows_picture_and_text(leak_page: str, open_page: Op
     assert "GPU memory" in page.locator("#still pre").inner_text()
 
 
-@pytest.mark.parametrize("scale", [1, 2])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("scale", "scheme"), [(1, "light"), (2, "dark")])
 def test_it_is_crisp_in_both_themes(
     scale: int, scheme: str, leak_page: str, open_page: Open
 ) -> None:
@@ -60,24 +60,24 @@ def test_it_is_crisp_in_both_themes(
     screenshot(opened.page, f"page-{scheme}-{scale}x")
 
 
-def test_nothing_found_says_what_was_checked(
-    recordings: Sessions, open_page: Open, tmp_path: Path
-) -> None:
+def test_nothing_found_says_what_was_checked(open_report: OpenReport) -> None:
     """One run does not show growth; the report says what it kept."""
-    report = ReportPage(open_page(saved(recordings["one"], tmp_path)).page)
+    report = open_report("one")
     assert "in one run" in report.host.locator(".empty").inner_text()
     report.unfold()
     assert "1 run of 1 cell" in report.host.locator(".checked").inner_text()
     screenshot(report.page, "page-one")
 
 
-def test_the_minimap_goes_as_far_as_a_run_that_goes_on(open_page: Open, tmp_path: Path) -> None:
+def test_the_minimap_goes_as_far_as_a_run_that_goes_on(
+    tmp_path: Path, open_report: OpenReport
+) -> None:
     """A recording that is saved in the middle of a cell."""
     path = tmp_path / "running"
     loop = "for step in gpumem.steps(range(9)):\n    kept.append(sim.tensor(64 << 20))"
     stored = f"gpumem.recording().save({str(path)!r})"
     record([SETUP, "%gpumem on", "kept = []", f"{loop}\n{stored}"], tmp_path / "whole")
-    report = ReportPage(open_page(saved(gpumem.load(path), tmp_path)).page)
+    report = open_report(gpumem.load(path))
     assert "is running" in report.host.locator("header").inner_text()
     colours = report.canvas("minimap").evaluate(
         """(canvas) => {
@@ -90,11 +90,9 @@ def test_the_minimap_goes_as_far_as_a_run_that_goes_on(open_page: Open, tmp_path
     assert colours > 2
 
 
-def test_one_run_of_a_thousand_is_read_out(
-    recordings: Sessions, open_page: Open, tmp_path: Path
-) -> None:
+def test_one_run_of_a_thousand_is_read_out(open_report: OpenReport) -> None:
     """A bar of less than a pixel is found by the pointer."""
-    report = ReportPage(open_page(saved(recordings["thousand"], tmp_path)).page)
+    report = open_report("thousand")
     assert "kept +2 MiB" in report.hover("timeline", "kept.append")
     screenshot(report.page, "page-thousand")
 

@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING
 import gpumem
 import pytest
 
-from .live import ReportPage
-
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from .live import Guarded
+    from .conftest import OpenReport
     from .sessions import Sessions
 
 TOLERANCE = 1e-9
@@ -23,20 +18,15 @@ TOLERANCE = 1e-9
 
 @pytest.mark.parametrize("name", ["leak", "one", "thousand"])
 def test_both_come_to_the_same_report(
-    name: str,
-    recordings: Sessions,
-    open_page: Callable[..., Guarded],
-    tmp_path: Path,
+    name: str, recordings: Sessions, open_report: OpenReport
 ) -> None:
     """Figures agree within 1e-9 of their size, all else to the letter."""
     report = gpumem.report(recordings[name])
-    path = tmp_path / "report.html"
-    report.save(path)
-    page = ReportPage(open_page(path.as_uri()).page)
+    page = open_report(report)
     native = json.loads(report.to_json())
     findings = native["findings"]
     assert page.cards() == [finding["title"] for finding in findings]
-    details = [_plain(finding["detail"]).lower() for finding in findings]
+    details = [finding["detail"].replace("`", "").lower() for finding in findings]
     assert [words.lower() for words in page.details()] == details
     figures = [float(figure["value"]) for finding in findings for figure in finding["evidence"]]
     differences = [
@@ -45,7 +35,3 @@ def test_both_come_to_the_same_report(
         if not math.isclose(ours, its, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
     ]
     assert differences == []
-
-
-def _plain(words: str) -> str:
-    return words.replace("`", "")

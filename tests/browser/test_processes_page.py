@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Open = Callable[..., Page]
 
 CHARTS = ".multiples canvas"
-# Of 22 canvases with 24 charts each, so many may be on the screen at once.
+# Of 22 canvases with 24 charts each, this many may be on the screen at once.
 IN_VIEW = 4
 
 
@@ -42,6 +42,8 @@ def test_the_rank_that_leaks_comes_first(job: Callable[..., Path], open_file: Op
     expect(page.locator(".cause .sign").first).to_have_text("▲")
     expect(page.locator(".command")).to_contain_text("jupyter gpumem report ")
     assert charts(page)[0].startswith("8 charts of one scale: rank 7, ")
+    expect(page.locator(".legend")).to_contain_text("since its first step, over ")
+    expect(page.locator(".notes")).to_contain_text("imports and loading among it")
     assert rows(page) == [f"rank {n}" for n in (7, 0, 1, 2, 3, 4, 5, 6)]
     expect(page.locator("#still")).to_be_hidden()
     expect(page.locator("#note")).to_be_hidden()
@@ -68,15 +70,14 @@ def test_one_instant_is_read_out_of_all(job: Callable[..., Path], open_file: Ope
         canvas.hover(position={"x": x, "y": 50})
         page.evaluate(FRAMES)
         read.append(reading.inner_text())
-    assert all(" ms: rank 7 " in words or " s: rank 7 " in words for words in read), read
-    # All eight are there for a while only: two began earlier.
-    assert any(" holds " in words and "middle half" in words for words in read), read
+    assert all(words.startswith("At step ") and ": rank 7 " in words for words in read), read
+    assert any(" has +" in words and "middle half" in words for words in read), read
     page.mouse.move(5, 5)
     expect(reading).to_contain_text("Point at a chart")
     canvas.focus()
     for key in ("ArrowRight", "ArrowDown", "Home"):
         page.keyboard.press(key)
-    expect(reading).to_contain_text("At 0 ns: rank 0 ")
+    expect(reading).to_contain_text("At step 0: rank 0 ")
     page.keyboard.press("Enter")
     assert page.locator("tr[data-chosen] .operator").all_inner_texts() == ["rank 0"]
     page.keyboard.press("Escape")

@@ -4,55 +4,25 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import gpumem
 import pytest
 from playwright.sync_api import expect
 
-from .live import FITS, ReportPage, saved, screenshot
+from .live import saved, screenshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from .conftest import OpenReport
     from .live import Guarded
     from .sessions import Sessions
 
     Open = Callable[..., Guarded]
 
 VIEW = {"viewport": {"width": 940, "height": 900}, "device_scale_factor": 2}
-PHONE = {"viewport": {"width": 360, "height": 780}}
-
-
-class Scene(NamedTuple):
-    """A session as a browser of some kind shows it."""
-
-    name: str
-    session: str
-    words: str
-    look: dict[str, Any]
-
-
-SCENES = [
-    Scene("one", "one", "in one run", {}),
-    Scene("quickstart", "quickstart", "masks, cached by length", {}),
-    Scene("thousand", "thousand", "1000 runs of 2 cells", {}),
-    Scene("dark", "quickstart", "leaks", {"color_scheme": "dark"}),
-    Scene("narrow", "quickstart", "leaks", PHONE),
-    Scene("contrast", "quickstart", "leaks", {"color_scheme": "dark", "contrast": "more"}),
-]
-
-
-@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
-def test_a_session(scene: Scene, recordings: Sessions, open_page: Open, tmp_path: Path) -> None:
-    """Every chart is drawn, nothing sticks out of the page."""
-    page = open_page(saved(recordings[scene.session], tmp_path), **VIEW | scene.look).page
-    report = ReportPage(page)
-    report.assert_crisp()
-    assert scene.words in report.host.locator(".report").inner_text()
-    screenshot(page, f"scene-{scene.name}")
-    assert page.evaluate(FITS)
 
 
 def test_nothing_recorded(recordings: Sessions, open_page: Open, tmp_path: Path) -> None:
@@ -65,11 +35,11 @@ def test_nothing_recorded(recordings: Sessions, open_page: Open, tmp_path: Path)
     screenshot(page, "scene-empty")
 
 
-def test_eight_devices(recordings: Sessions, open_page: Open, tmp_path: Path) -> None:
+def test_eight_devices(open_report: OpenReport) -> None:
     """Each has a tile with its bar; the one that is chosen is what the charts show."""
     if "PLAYED_CUDA_LIBRARIES" not in os.environ:
         pytest.skip("no driver is played on this system")
-    report = ReportPage(open_page(saved(recordings["eight"], tmp_path), **VIEW).page)
+    report = open_report("eight", **VIEW)
     tiles = report.host.get_by_role("group", name="devices").get_by_role("button")
     assert tiles.count() == 8
     tiles.nth(7).click()
@@ -82,24 +52,10 @@ def test_eight_devices(recordings: Sessions, open_page: Open, tmp_path: Path) ->
     assert tiles.nth(3).get_attribute("aria-pressed") == "true"
 
 
-def test_memory_that_ran_out(recordings: Sessions, open_page: Open, tmp_path: Path) -> None:
-    """The run is marked, and the worst card says what was wanted."""
-    page = open_page(saved(recordings["oom"], tmp_path), **VIEW).page
-    report = ReportPage(page)
-    assert "9 GiB" in report.card("ran out of memory").inner_text()
-    assert "out of memory" in report.hover("cells", "out of memory")
-    page.mouse.move(2, 2)
-    screenshot(page, "scene-oom")
-
-
-def test_a_fix_is_seen_beside_its_baseline(
-    recordings: Sessions, open_page: Open, tmp_path: Path
-) -> None:
+def test_a_fix_is_seen_beside_its_baseline(recordings: Sessions, open_report: OpenReport) -> None:
     """What grew before and does not any more is fixed; a slider judges both anew."""
-    path = tmp_path / "compared.html"
-    gpumem.compare(recordings["fixed"], recordings["leak"]).save(path)
-    page = open_page(path.as_uri(), **VIEW).page
-    report = ReportPage(page)
+    report = open_report(gpumem.compare(recordings["fixed"], recordings["leak"]), **VIEW)
+    page = report.page
     section = report.host.get_by_role("region", name="comparison")
     row = section.locator("tr[data-change=fixed]", has_text="64 MiB")
     words = " ".join(row.inner_text().split())

@@ -17,19 +17,17 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
+    from .conftest import OpenReport
     from .live import Guarded
     from .sessions import Sessions
 
     Open = Callable[..., Guarded]
 
 
-def test_one_menu_where_there_is_little_room(
-    recordings: Sessions, open_page: Open, tmp_path: Path
-) -> None:
+def test_one_menu_where_there_is_little_room(open_report: OpenReport) -> None:
     """It has the exports and the list of keys; the title and the menu share a line."""
     view = {"viewport": {"width": 380, "height": 800}}
-    page = open_page(saved(recordings["leak"], tmp_path), **view).page
-    report = ReportPage(page)
+    report = open_report("leak", **view)
     header = report.host.locator("header")
     assert not header.get_by_role("button", name="keys").is_visible()
     menu, title = (header.locator(it).bounding_box() for it in ("summary", "h2"))
@@ -42,11 +40,9 @@ def test_one_menu_where_there_is_little_room(
     assert not header.locator(".menu").is_visible()
 
 
-def test_three_thresholds_are_settings(
-    recordings: Sessions, open_page: Open, tmp_path: Path
-) -> None:
+def test_three_thresholds_are_settings(open_report: OpenReport) -> None:
     """Size, runs and share: each judges anew, is kept and goes back. The others are Python's."""
-    report = ReportPage(open_page(saved(recordings["thousand"], tmp_path)).page)
+    report = open_report("thousand")
     report.unfold("settings")
     sliders = report.host.locator(".sliders")
     assert sliders.locator(".setting:visible .name").all_inner_texts() == [
@@ -67,10 +63,10 @@ def test_three_thresholds_are_settings(
 
 @pytest.mark.parametrize(("name", "has_samples"), [("loop", True), ("one", False)])
 def test_samples_are_shown_if_they_are_inside_a_run(
-    recordings: Sessions, open_page: Open, tmp_path: Path, name: str, *, has_samples: bool
+    name: str, open_report: OpenReport, *, has_samples: bool
 ) -> None:
     """What a run's start and end tell, the rows show."""
-    report = ReportPage(open_page(saved(recordings[name], tmp_path)).page)
+    report = open_report(name)
     report.unfold("settings")
     expect(report.host.get_by_text("Sizes in")).to_be_visible()
     over_time = report.host.get_by_text("Samples over time", exact=True)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import gpumem
     from playwright.sync_api import Page
 
+    from .conftest import OpenReport
     from .live import Guarded, Lab
     from .sessions import Sessions
 
@@ -129,10 +130,10 @@ def test_nothing_is_cut_or_overlaps(
 
 
 def test_a_cause_stands_before_what_it_led_to(
-    full: gpumem.types.Recording, open_page: Open, tmp_path: Path
+    full: gpumem.types.Recording, open_report: OpenReport
 ) -> None:
     """Runs that ran out for one cause are one line, which opens in place."""
-    report = ReportPage(open_page(saved(full, tmp_path)).page)
+    report = open_report(full)
     panel = report.verdict()
     assert panel.locator("h3").inner_text() == "losses leaks 420 MiB a run"
     row = panel.locator(".entry").first
@@ -157,9 +158,9 @@ def test_a_fix_is_copied_and_says_so(recordings: Sessions, open_page: Open, tmp_
 
 
 def test_what_is_dismissed_comes_back_in_its_place(
-    full: gpumem.types.Recording, open_page: Open, tmp_path: Path
+    full: gpumem.types.Recording, open_report: OpenReport
 ) -> None:
-    report = ReportPage(open_page(saved(full, tmp_path)).page)
+    report = open_report(full)
     panel = report.verdict()
     title = panel.locator("h3").inner_text()
     panel.get_by_role("button", name="Dismiss").click()
@@ -169,10 +170,8 @@ def test_what_is_dismissed_comes_back_in_its_place(
     assert panel.locator("h3").inner_text() == title
 
 
-def test_the_tally_lists_the_rest(
-    full: gpumem.types.Recording, open_page: Open, tmp_path: Path
-) -> None:
-    report = ReportPage(open_page(saved(full, tmp_path)).page)
+def test_the_tally_lists_the_rest(full: gpumem.types.Recording, open_report: OpenReport) -> None:
+    report = open_report(full)
     panel = report.verdict()
     n_rows = panel.locator(".entry").count()
     chip = panel.locator(".chip").last
@@ -184,9 +183,9 @@ def test_the_tally_lists_the_rest(
 
 
 def test_a_name_that_no_cell_reads_is_listed_below_the_bar(
-    full: gpumem.types.Recording, open_page: Open, tmp_path: Path
+    full: gpumem.types.Recording, open_report: OpenReport
 ) -> None:
-    report = ReportPage(open_page(saved(full, tmp_path)).page)
+    report = open_report(full)
     row = report.host.locator(".now .idle li")
     said = r"model\s*made in In \[\d+\], \d+ runs ago, and not read since\s*512 MiB"
     expect(row).to_have_text(re.compile(said))
@@ -195,10 +194,10 @@ def test_a_name_that_no_cell_reads_is_listed_below_the_bar(
 
 
 def test_it_leaves_the_page_as_markdown(
-    full: gpumem.types.Recording, open_page: Open, tmp_path: Path
+    full: gpumem.types.Recording, open_report: OpenReport
 ) -> None:
     """For an issue: the conclusion, the fix, and what each cell kept."""
-    report = ReportPage(open_page(saved(full, tmp_path)).page)
+    report = open_report(full)
     text = report.host.evaluate("(host) => host.exported('markdown')")
     assert text.startswith("### ▲ `losses` leaks 420 MiB a run\n")
     assert f"```diff\n- {APPEND}\n+ {APPEND[:-1]}.detach())\n```" in text

@@ -66,7 +66,7 @@ def transformer() -> Transformer:
         return Transformer()
 
 
-def words() -> Any:
+def token_ids() -> Any:
     """Return the input of a transformer, once what libraries take at their first use is taken."""
     # Workspaces are no part of a model.
     warm = nn.Linear(64, 64).cuda()

@@ -20,7 +20,7 @@ from typing import Any
 import gpumem
 from gpumem import _gpumem
 
-from tests.support.in_process import cannot
+from tests.support.in_process import AT_END, cannot
 from tests.support.shell import Shell, open_shell
 
 from .played import LIBRARIES, Machine
@@ -39,7 +39,7 @@ logged: list[str] = []
 # What a busy machine causes: these say so, and leave a figure unknown.
 _OF_LOAD = (
     "the driver does not answer",
-    "who held memory after a run",
+    "could not search for holders",
     "a look for holders is not whole",
 )
 
@@ -62,6 +62,7 @@ def shell() -> Shell:
     """Return the notebook's shell, with gpumem loaded."""
     logging.getLogger("gpumem").addHandler(_Log())
     logging.getLogger("gpumem").propagate = False
+    AT_END.append(assert_quiet)
     opened = open_shell()
     # The machine may be busy with other tests: no search is cut short. A wheel that was released
     # gives them the time that users have.
@@ -158,7 +159,9 @@ def empty(n_mib: int, device: str = "cuda") -> str:
 
 
 def configure(allocator: str) -> None:
-    """Set how torch, which is not imported yet, is to allocate."""
+    """Set how torch, which may be imported but does not run yet, is to allocate."""
+    if "torch" in sys.modules and allocator:
+        sys.modules["torch"]._C._accelerator_setAllocatorSettings(allocator)
     # By the name of old and of new versions.
     os.environ["PYTORCH_CUDA_ALLOC_CONF"] = os.environ["PYTORCH_ALLOC_CONF"] = allocator
 
@@ -167,7 +170,7 @@ def check(device: int = 0) -> dict[str, Any]:
     """Compare the latest run's levels with torch's and the driver's; return its row."""
     torch = sys.modules["torch"]
     row, stats = last(f"cuda:{device}"), torch.cuda.memory_stats(device)
-    told = {
+    reported = {
         "allocated": row["allocated_after_bytes"],
         "reserved": row["reserved_after_bytes"],
         "n_blocks": row["n_blocks_after"],
@@ -180,7 +183,7 @@ def check(device: int = 0) -> dict[str, Any]:
     # Elsewhere, to ask torch would open a context. On a real card others come and go.
     if stats["reserved_bytes.all.current"] > 0 and "PLAYED_CUDA_STATE" in os.environ:
         free, total = torch.cuda.mem_get_info(device)
-        told["device_used"] = row["device_used_after_bytes"]
+        reported["device_used"] = row["device_used_after_bytes"]
         truth["device_used"] = total - free
-    assert told == truth, (device, told, truth)
+    assert reported == truth, (device, reported, truth)
     return row

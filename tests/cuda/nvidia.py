@@ -23,19 +23,19 @@ class Gpu:
 
     def used_bytes(self) -> int:
         """Return what all processes use of it."""
-        [[used]] = _asked(f"--id={self.uuid}", "--query-gpu=memory.used")
+        [[used]] = _query(f"--id={self.uuid}", "--query-gpu=memory.used")
         return int(used) * MIB
 
     def used_by(self, pid: int) -> int | None:
         """Return what a process uses of it; `None` where the driver does not say."""
-        rows = _asked(f"--id={self.uuid}", "--query-compute-apps=pid,used_gpu_memory")
-        told = [used for of, used in rows if of == str(pid)]
-        return int(told[0]) * MIB if told and told[0].isdigit() else None
+        rows = _query(f"--id={self.uuid}", "--query-compute-apps=pid,used_gpu_memory")
+        of_process = [used for of, used in rows if of == str(pid)]
+        return int(of_process[0]) * MIB if of_process and of_process[0].isdigit() else None
 
 
 def first_visible() -> Gpu:
     """Return the first GPU that `CUDA_VISIBLE_DEVICES` shows."""
-    gpus = [Gpu(index, uuid) for index, uuid in _asked("--query-gpu=index,uuid")]
+    gpus = [Gpu(index, uuid) for index, uuid in _query("--query-gpu=index,uuid")]
     if not gpus:
         raise NoGpuError("nvidia-smi lists no GPU")
     shown = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -48,7 +48,7 @@ def first_visible() -> Gpu:
     raise NoGpuError(f"CUDA_VISIBLE_DEVICES={shown!r} shows no whole GPU first")
 
 
-def _asked(*options: str) -> list[list[str]]:
+def _query(*options: str) -> list[list[str]]:
     program = shutil.which("nvidia-smi")
     if program is None:
         raise NoGpuError("no NVIDIA driver: there is no nvidia-smi here")

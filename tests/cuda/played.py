@@ -75,10 +75,10 @@ class Machine:
 
         The script calls `tell(…)` with what JSON can hold; the last one counts.
         """
-        told = output_of(
+        output = output_of(
             "-c", PRELUDE + textwrap.dedent(script), **{**self.environment, **environment}
         )
-        return json.loads(told.splitlines()[-1])
+        return json.loads(output.splitlines()[-1])
 
     def put(self, changes: Mapping[str, object]) -> None:
         """Set lines of the state file; `None` removes one."""

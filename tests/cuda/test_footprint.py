@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING, Any
 import gpumem
 import pytest
 
-from tests.support.in_process import in_process
+from tests.support.in_process import forked_from
 
-from .notebook import (
-    assert_quiet,
-    check,
-    held,
-    names,
-    run,
-    started,
-)
+from .notebook import check, held, names, run, started
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,8 +32,8 @@ OPTIMIZERS = [
 ]
 
 
-def near(told: int, truth: int, where: object) -> None:
-    assert abs(told - truth) <= 0.01 * truth, (where, told, truth, told / max(truth, 1))
+def near(stated: int, truth: int, where: object) -> None:
+    assert abs(stated - truth) <= 0.01 * truth, (where, stated, truth, stated / max(truth, 1))
 
 
 def parts(*work: Any) -> dict[str, Any]:
@@ -49,14 +42,14 @@ def parts(*work: Any) -> dict[str, Any]:
 
 
 def requested() -> int:
-    """Return what torch was asked for and has not been given back."""
+    """Return the bytes that torch code has requested and not freed."""
     stats = sys.modules["torch"].cuda.memory_stats()
     n_bytes: int = stats["requested_bytes.all.current"]
     return n_bytes
 
 
 class Taken:
-    """What work adds: as asked for, and as the allocator gave it."""
+    """The bytes that work adds: as requested, and as the allocator rounds them."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         allocated = sys.modules["torch"].cuda.memory_allocated
@@ -65,9 +58,9 @@ class Taken:
         self.requested = requested() - before[0]
         self.allocated = allocated() - before[1]
 
-    def is_told_by(self, told: int, where: object) -> None:
-        assert told == self.requested, (where, told, self.requested)
-        near(told, self.allocated, where)
+    def check(self, expected: int, where: object) -> None:
+        assert expected == self.requested, (where, expected, self.requested)
+        near(expected, self.allocated, where)
 
 
 def check_optimizer(make: str, ids: Any) -> None:
@@ -80,51 +73,50 @@ def check_optimizer(make: str, ids: Any) -> None:
     variables = {"torch": sys.modules["torch"], "parameters": parameters}
     made = Taken(lambda: eval(make, variables))  # noqa: S307 (our own text)
     optimizer = made.result
-    told = parts(model, optimizer)
-    of_model.is_told_by(told["parameters"].expected_bytes, (make, "parameters"))
-    assert told["parameters"].present_bytes == told["parameters"].expected_bytes
+    rows = parts(model, optimizer)
+    of_model.check(rows["parameters"].expected_bytes, (make, "parameters"))
+    assert rows["parameters"].present_bytes == rows["parameters"].expected_bytes
 
     of_gradients = Taken(lambda: model(ids).sum().backward())
-    of_gradients.is_told_by(told["gradients"].expected_bytes, (make, "gradients"))
+    of_gradients.check(rows["gradients"].expected_bytes, (make, "gradients"))
     of_state = Taken(optimizer.step)
     # Adagrad makes its state at once, the others at the first step.
     of_state.requested += made.requested
     of_state.allocated += made.allocated
-    expected = told["optimizer_state"].expected_bytes if "optimizer_state" in told else 0
-    of_state.is_told_by(expected, (make, "state"))
+    expected = rows["optimizer_state"].expected_bytes if "optimizer_state" in rows else 0
+    of_state.check(expected, (make, "state"))
     # Once all is there, it says so.
     for part, row in parts(model, optimizer).items():
         near(row.present_bytes, row.expected_bytes, (make, part))
 
 
-@in_process
+@forked_from("torch")
 def test_optimizers_of_a_transformer_take_what_is_said() -> None:
     torch = started()
-    from .models import words
+    from .models import token_ids
 
-    ids = words()
+    ids = token_ids()
     gc.collect()
     base = torch.cuda.memory_allocated()
     for make in OPTIMIZERS:
         check_optimizer(make, ids)
         gc.collect()
         assert torch.cuda.memory_allocated() == base, make
-    assert_quiet()
 
 
 @pytest.mark.parametrize("precision", ["bfloat16 weights", "autocast", "gradient scaler"])
-@in_process
+@forked_from("torch")
 def test_a_model_of_mixed_precision(precision: str) -> None:
     torch = started()
-    from .models import transformer, words
+    from .models import token_ids, transformer
 
-    ids = words()
+    ids = token_ids()
     dtype = torch.bfloat16 if precision == "bfloat16 weights" else torch.float32
     of_model = Taken(lambda: transformer().to(dtype))
     model = of_model.result
     optimizer = torch.optim.AdamW(model.parameters())
-    told = parts(model, optimizer)
-    of_model.is_told_by(told["parameters"].expected_bytes, "parameters")
+    rows = parts(model, optimizer)
+    of_model.check(rows["parameters"].expected_bytes, "parameters")
     scaler = torch.amp.GradScaler(enabled=precision == "gradient scaler")
 
     def backward() -> None:
@@ -134,22 +126,21 @@ def test_a_model_of_mixed_precision(precision: str) -> None:
 
     # The scale itself is a number on the card.
     scaler.scale(torch.ones(1, device="cuda"))
-    Taken(backward).is_told_by(told["gradients"].expected_bytes, "gradients")
+    Taken(backward).check(rows["gradients"].expected_bytes, "gradients")
     # A scaler steps if gradients are finite, and what is computed here is garbage.
-    Taken(optimizer.step).is_told_by(told["optimizer_state"].expected_bytes, "state")
-    assert_quiet()
+    Taken(optimizer.step).check(rows["optimizer_state"].expected_bytes, "state")
 
 
-@in_process
-def test_a_checkpointed_model_keeps_less_and_its_parameters_take_the_same() -> None:
+@forked_from("torch")
+def test_checkpoints_keep_less_of_a_model_beside_its_parameters() -> None:
     started()
-    from .models import transformer, words
+    from .models import token_ids, transformer
 
-    names()["ids"] = words()
+    names()["ids"] = token_ids()
     of_model = Taken(transformer)
     names()["model"] = of_model.result
-    told = parts(of_model.result)
-    of_model.is_told_by(told["parameters"].expected_bytes, "parameters")
+    rows = parts(of_model.result)
+    of_model.check(rows["parameters"].expected_bytes, "parameters")
     run("x = model.hidden(ids)")
     of_plain = check()["kept_bytes"]
     # Whoever holds the result holds the graph: torch's allocator says the same within rounding.
@@ -159,15 +150,14 @@ def test_a_checkpointed_model_keeps_less_and_its_parameters_take_the_same() -> N
     of_checkpointed = check()["kept_bytes"]
     assert of_checkpointed < of_plain / 3, (of_checkpointed, of_plain)
     near(held()["x"], of_checkpointed, "checkpointed graph")
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_low_rank_adapters_take_gradients_and_state_alone() -> None:
     torch = started()
-    from .models import LoRA, transformer, words
+    from .models import LoRA, token_ids, transformer
 
-    ids = words()
+    ids = token_ids()
 
     def make() -> Any:
         model = transformer().requires_grad_(False)  # noqa: FBT003 (as torch has it)
@@ -179,16 +169,15 @@ def test_low_rank_adapters_take_gradients_and_state_alone() -> None:
     model = of_model.result
     trained = [it for it in model.parameters() if it.requires_grad]
     optimizer = torch.optim.AdamW(trained)
-    told = parts(model, optimizer)
-    of_model.is_told_by(told["parameters"].expected_bytes, "parameters")
+    rows = parts(model, optimizer)
+    of_model.check(rows["parameters"].expected_bytes, "parameters")
     of_gradients = Taken(lambda: model(ids).sum().backward())
-    of_gradients.is_told_by(told["gradients"].expected_bytes, "gradients")
-    Taken(optimizer.step).is_told_by(told["optimizer_state"].expected_bytes, "state")
-    assert told["optimizer_state"].expected_bytes < 0.1 * told["parameters"].expected_bytes
-    assert_quiet()
+    of_gradients.check(rows["gradients"].expected_bytes, "gradients")
+    Taken(optimizer.step).check(rows["optimizer_state"].expected_bytes, "state")
+    assert rows["optimizer_state"].expected_bytes < 0.1 * rows["parameters"].expected_bytes
 
 
-@in_process
+@forked_from("torch")
 def test_a_cache_of_keys_and_values_is_found_as_large_as_it_is() -> None:
     started()
     run("""
@@ -209,4 +198,3 @@ def test_a_cache_of_keys_and_values_is_found_as_large_as_it_is() -> None:
             # Many small pieces: the allocator leaves a rest of up to 1 MiB with some.
             assert row["kept_bytes"] >= of_one, (n, row["kept_bytes"])
     assert held()["cache"] == 8 * of_one, held()
-    assert_quiet()

@@ -9,20 +9,9 @@ import sys
 import gpumem
 import pytest
 
-from tests.support.in_process import in_process
+from tests.support.in_process import forked_from
 
-from .notebook import (
-    GIB,
-    MIB,
-    assert_quiet,
-    check,
-    configure,
-    empty,
-    findings,
-    last,
-    run,
-    started,
-)
+from .notebook import GIB, MIB, check, configure, empty, findings, last, run, started
 
 EXPANDABLE_MIB = 20
 """Expandable segments move no less."""
@@ -54,7 +43,7 @@ def of_torch() -> dict[str, int]:
 
 
 @pytest.mark.parametrize("configuration", ["", "expandable_segments:True"])
-@in_process
+@forked_from("torch")
 def test_the_map_is_torch_s_snapshot(configuration: str) -> None:
     configure(configuration)
     torch = started()
@@ -68,17 +57,19 @@ def test_the_map_is_torch_s_snapshot(configuration: str) -> None:
     maps = json.loads(gpumem.report().to_json())["maps"]
     [shown] = [it for it in maps if it["device"] == "cuda:0"]
     assert shown["reason"] is None, shown
-    told, truth = shown["found"], of_torch()
-    assert {key: told[key] for key in truth} == truth, (truth, {key: told[key] for key in truth})
+    reported, truth = shown["found"], of_torch()
+    assert {key: reported[key] for key in truth} == truth, (
+        truth,
+        {key: reported[key] for key in truth},
+    )
     # Segment by segment, too: what is drawn adds up to what each holds.
-    drawn = sorted(sum(block["n_bytes"] for block in it["blocks"]) for it in told["segments"])
+    drawn = sorted(sum(block["n_bytes"] for block in it["blocks"]) for it in reported["segments"])
     sizes = sorted(it["total_size"] for it in torch.cuda.memory_snapshot())
     assert drawn == sizes, (drawn, sizes)
-    assert_quiet()
 
 
 @pytest.mark.parametrize("piece_mib", [4, 40])
-@in_process
+@forked_from("torch")
 def test_an_error_for_want_of_one_large_piece(piece_mib: int) -> None:
     torch = started()
     fragment(piece_mib)
@@ -97,11 +88,10 @@ def test_an_error_for_want_of_one_large_piece(piece_mib: int) -> None:
         assert "in pieces, the largest piece 4 MiB" in said, said
         assert "expandable_segments:True" in oom["message"]
         assert "expandable_segments:True" not in said, said
-    assert_quiet()
 
 
 @pytest.mark.parametrize("piece_mib", [4, 40])
-@in_process
+@forked_from("torch")
 def test_expandable_segments_join_large_pieces(piece_mib: int) -> None:
     configure("expandable_segments:True")
     started()
@@ -111,7 +101,7 @@ def test_expandable_segments_join_large_pieces(piece_mib: int) -> None:
     check()
 
 
-@in_process
+@forked_from("torch")
 def test_a_pool_in_pieces_is_found_before_memory_runs_out() -> None:
     torch = started()
     fragment(4)
@@ -123,4 +113,3 @@ def test_a_pool_in_pieces_is_found_before_memory_runs_out() -> None:
     details = finding.details
     assert details.inactive_split_bytes == inactive, (details, inactive)
     assert details.reserved_bytes == torch.cuda.memory_reserved(), details
-    assert_quiet()

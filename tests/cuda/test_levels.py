@@ -8,25 +8,16 @@ import random
 import gpumem
 import pytest
 
-from tests.support.in_process import in_process
+from tests.support.in_process import forked_from
 
-from .notebook import (
-    MIB,
-    assert_quiet,
-    check,
-    last,
-    machine,
-    names,
-    run,
-    started,
-)
+from .notebook import MIB, check, last, machine, names, run, started
 
 # Sizes that torch rounds in each of its ways: small and large pool, whole segments, 512 B.
 SIZES = [1, 511, 513, 1 << 20, (1 << 20) + 1, 10 << 20, (10 << 20) + 1, 300 << 20, 2 << 30]
 
 
 @pytest.mark.any_card
-@in_process
+@forked_from("torch")
 def test_each_size_is_counted_as_torch_counts_it() -> None:
     torch = started()
     for n_bytes in SIZES:
@@ -40,11 +31,10 @@ def test_each_size_is_counted_as_torch_counts_it() -> None:
     assert check()["after_bytes"] == 512
     run("torch.cuda.empty_cache()")
     assert check()["reserved_after_bytes"] == 2 * MIB
-    assert_quiet()
 
 
 @pytest.mark.parametrize("n_cards", [2, 8])
-@in_process
+@forked_from("torch")
 def test_each_card_has_levels_of_its_own(n_cards: int) -> None:
     machine().cards(n_cards)
     torch = started()
@@ -62,21 +52,19 @@ def test_each_card_has_levels_of_its_own(n_cards: int) -> None:
     assert {it["device"] for it in gpumem.report().runs} >= {
         f"cuda:{idx}" for idx in range(n_cards)
     }
-    assert_quiet()
 
 
-@in_process
-def test_a_card_without_a_context_of_this_process_has_none_of_its_memory() -> None:
+@forked_from("torch")
+def test_a_card_without_our_context_has_none_of_our_memory() -> None:
     machine().cards(2)
     started()
     run("pass")
     row = last("cuda:1")
     assert row["process_used_after_bytes"] == 0, row
     assert last("cuda:0")["process_used_after_bytes"] >= 300 * MIB
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_a_random_session_on_two_cards() -> None:
     machine().cards(2)
     torch = started()
@@ -122,7 +110,6 @@ def test_a_random_session_on_two_cards() -> None:
             assert low <= truth <= (truth if high is None else high), (steps, low, truth, high)
             if row["peak_exact"]:
                 assert low == truth, (steps, low, truth)
-    assert_quiet()
 
 
 VISIBLE = {
@@ -137,7 +124,7 @@ VISIBLE = {
 
 
 @pytest.mark.parametrize("shown", VISIBLE)
-@in_process
+@forked_from("torch")
 def test_cards_go_by_the_numbers_that_the_environment_gives(shown: str) -> None:
     machine().cards(4)
     uuids = [f"GPU-66616b65-6375-6461-0000-{gpu + 1:012x}" for gpu in range(4)]
@@ -145,7 +132,7 @@ def test_cards_go_by_the_numbers_that_the_environment_gives(shown: str) -> None:
         machine().card(gpu, uuid=uuid)
     variable, cards = VISIBLE[shown]
     os.environ["CUDA_VISIBLE_DEVICES"] = variable.format(*uuids)
-    # Before CUDA runs, NVML alone is asked.
+    # Before CUDA runs, only NVML is read.
     run("%gpumem on\nx = 1")
     before = [it["device"] for it in gpumem.report().runs]
     torch = started()
@@ -159,10 +146,9 @@ def test_cards_go_by_the_numbers_that_the_environment_gives(shown: str) -> None:
     devices = {it["device"] for it in gpumem.report().runs}
     cuda = {it for it in devices if it.startswith(("cuda", "nvml"))}
     assert cuda == {f"cuda:{idx}" for idx in range(len(cards))} | set(before) & cuda, devices
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_without_a_visible_card_there_is_none() -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     run("import torch\n%gpumem on\nx = torch.ones(1 << 20)")
@@ -170,4 +156,3 @@ def test_without_a_visible_card_there_is_none() -> None:
 
     assert not torch.cuda.is_available()
     assert not [it for it in gpumem.report().runs if it["device"].startswith(("cuda", "nvml"))]
-    assert_quiet()

@@ -14,20 +14,9 @@ import gpumem
 import pytest
 from IPython.core.error import UsageError
 
-from tests.support.in_process import in_process
+from tests.support.in_process import forked_from, in_process
 
-from .notebook import (
-    assert_quiet,
-    configure,
-    empty,
-    machine,
-    names,
-    printed,
-    run,
-    shell,
-    started,
-    trace,
-)
+from .notebook import configure, empty, machine, names, printed, run, shell, started, trace
 
 FILE = Path("named.pickle")
 NO_OBJECT = "no Python object: a library, a backward pass under way, or C++"
@@ -90,7 +79,7 @@ def train() -> None:
     """)
 
 
-@in_process
+@forked_from("torch")
 def test_every_block_has_the_path_that_holds_it() -> None:
     torch = started()
     train()
@@ -117,10 +106,9 @@ def test_every_block_has_the_path_that_holds_it() -> None:
     assert figures(bare) == figures(written)
     assert all(not it["frames"] for it in blocks(written) if it["state"] == "inactive")
     assert set(written) == set(bare)
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_where_stacks_were_recorded_they_stay() -> None:
     torch = started()
     torch.cuda.memory._record_memory_history(context="alloc", stacks="python")
@@ -151,11 +139,10 @@ def test_where_stacks_were_recorded_they_stay() -> None:
     labelled = [it for it in events if "held by" in it.get("user_metadata", "")]
     assert len(labelled) == 3 + tells, labelled
     assert is_recording()
-    assert_quiet()
 
 
-@in_process
-def test_why_tells_the_line_that_allocated_what_a_name_holds() -> None:
+@forked_from("torch")
+def test_why_names_the_allocating_line() -> None:
     memory = started().cuda.memory
     memory._record_memory_history(context="alloc", stacks="python")
     run("n = 3\nlosses = [torch.empty(1 << 20, device='cuda') for _ in range(n)]")
@@ -168,10 +155,9 @@ def test_why_tells_the_line_that_allocated_what_a_name_holds() -> None:
     memory._record_memory_history(None)
     [found] = [it for it in gpumem.holders() if it.name == "losses"]
     assert found.allocated_in is None, found
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_torchs_own_viewer_and_gpumem_read_it() -> None:
     torch = started()
     from torch.cuda import _memory_viz
@@ -192,16 +178,15 @@ def test_torchs_own_viewer_and_gpumem_read_it() -> None:
     assert "allocated at the snapshot, held by" in shown, shown
     assert "by line" not in shown, shown
     [device] = json.loads(gpumem.load(FILE).to_json())["devices"]
-    told = {it["name"]: it["bytes"] for it in device["holders"]}
-    assert told["view"] == 400384, told
-    assert sum(told.values()) == torch.cuda.memory_allocated(), told
-    assert any(name.startswith("losses[0 … 2].grad_fn") for name in told), told
+    listed = {it["name"]: it["bytes"] for it in device["holders"]}
+    assert listed["view"] == 400384, listed
+    assert sum(listed.values()) == torch.cuda.memory_allocated(), listed
+    assert any(name.startswith("losses[0 … 2].grad_fn") for name in listed), listed
     shell().run_line_magic("gpumem_report", str(FILE))
     assert "model[0].weight" in str(shell().display_pub.outputs[-1])
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_what_no_object_holds_is_not_guessed() -> None:
     torch = started()
     pointer = torch.cuda.caching_allocator_alloc(3 << 20)
@@ -219,10 +204,9 @@ def test_what_no_object_holds_is_not_guessed() -> None:
     assert found[workspace] == "a cuBLAS workspace, by its size", found
     assert found[at] == "a stream that still uses it, though it was freed", found
     assert "a cycle that `gc.collect()` frees" in found[in_cycle], found
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_two_cards_and_expandable_segments() -> None:
     machine().cards(2)
     configure("expandable_segments:True")
@@ -231,7 +215,6 @@ def test_two_cards_and_expandable_segments() -> None:
     found = named()
     for idx in range(2):
         assert found[address(names()["pair"][idx])] == f"pair[{idx}]", found
-    assert_quiet()
 
 
 @in_process
@@ -254,7 +237,6 @@ def test_a_clear_line_says_what_is_missing() -> None:
     written = gpumem.snapshot("b.pickle")
     assert (written.path, written.n_blocks, written.note) == (Path("b.pickle"), 1, None), written
     assert str(written).startswith("wrote b.pickle: 1 of 1 blocks"), written
-    assert_quiet()
 
 
 @in_process
@@ -263,7 +245,6 @@ def test_an_allocator_without_snapshots_is_named() -> None:
     started()
     with pytest.raises(gpumem.GpuMemError, match="cudaMallocAsync, which has no memory snapshot"):
         gpumem.snapshot("a.pickle")
-    assert_quiet()
 
 
 STEP = f"def step():\n    batch = {empty(512)}\n    return {empty(9000)}"
@@ -275,7 +256,7 @@ def fails(cell: str = "step()") -> list[str]:
     return [line for text in shell().lines for line in text.splitlines() if "pickle" in line]
 
 
-@in_process
+@forked_from("torch")
 def test_memory_that_runs_out_is_written() -> None:
     started()
     run(STEP)
@@ -312,10 +293,9 @@ def test_memory_that_runs_out_is_written() -> None:
     line = fails()[-1]
     assert "no memory snapshot:" in line, line
     assert "Not a directory" in line, line
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_a_session_writes_no_more_than_eight() -> None:
     started()
     run(STEP)
@@ -324,7 +304,6 @@ def test_a_session_writes_no_more_than_eight() -> None:
         lines = fails()
     assert "this session has written 8" in str(shell().display_pub.outputs[-1]), lines
     assert len(list(Path().glob("*.pickle"))) == 8
-    assert_quiet()
 
 
 @in_process
@@ -333,10 +312,9 @@ def test_a_cell_that_starts_cuda_and_fails() -> None:
     run("%config GpuMem.snapshot_on_oom = 'first.pickle'")
     assert run("import torch\ntorch.empty(9 << 40, device='cuda')") == "OutOfMemoryError"
     assert Path("first.pickle").exists()
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_the_flight_recorder_stands_by_while_cells_are_recorded() -> None:
     torch = started()
     assert not is_recording()
@@ -369,10 +347,9 @@ def test_the_flight_recorder_stands_by_while_cells_are_recorded() -> None:
     assert is_recording()
     shell().run_line_magic("unload_ext", "gpumem")
     assert not is_recording()
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_a_history_of_the_users_is_left_alone() -> None:
     torch = started()
     record = torch.cuda.memory._record_memory_history
@@ -397,11 +374,10 @@ def test_a_history_of_the_users_is_left_alone() -> None:
     setting("flight_recorder", "")
     shell().run_line_magic("unload_ext", "gpumem")
     assert (is_recording(), n_events()) == (True, 60)
-    assert_quiet()
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="Python does not tell of calls")
-@in_process
+@forked_from("torch")
 def test_a_history_that_a_library_begins_is_left_alone() -> None:
     library = """
         import torch
@@ -432,4 +408,3 @@ def test_a_history_that_a_library_begins_is_left_alone() -> None:
     assert not is_recording()
     monitoring = vars(sys)["monitoring"]
     assert all(monitoring.get_tool(it) is None for it in range(6))
-    assert_quiet()

@@ -9,16 +9,9 @@ from typing import Any
 
 import gpumem
 
-from tests.support.in_process import in_process
+from tests.support.in_process import forked_from, in_process
 
-from .notebook import (
-    MIB,
-    assert_quiet,
-    check,
-    findings,
-    last,
-    run,
-)
+from .notebook import MIB, check, findings, last, run
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "notebooks" / "pytorch.ipynb"
@@ -54,10 +47,9 @@ def test_the_leak_is_found_and_its_fix_cures() -> None:
     on_card = [it for it in findings("leak") if it.device == "cuda:0"]
     assert not [it for it in on_card if it.runs and it.runs[-1] >= row["run"]]
     check()
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_the_example_of_the_readme() -> None:
     text = README.read_text("utf-8")
     start = text.index("import torch\n")
@@ -72,4 +64,3 @@ def test_the_example_of_the_readme() -> None:
     assert found.fix is not None
     assert found.holders[0].name == "losses", found
     assert found.fix.before == cell[1], found.fix
-    assert_quiet()

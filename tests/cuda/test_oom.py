@@ -1,4 +1,4 @@
-"""Memory that runs out: torch's own words, what it told its observer, and what the driver had."""
+"""Out of memory: torch's message, the arguments of its observer, and the driver's levels."""
 
 from __future__ import annotations
 
@@ -9,21 +9,9 @@ from typing import Any
 import gpumem
 import pytest
 
-from tests.support.in_process import in_process
+from tests.support.in_process import forked_from
 
-from .notebook import (
-    MIB,
-    assert_quiet,
-    check,
-    empty,
-    findings,
-    held,
-    last,
-    machine,
-    names,
-    run,
-    started,
-)
+from .notebook import MIB, check, empty, findings, held, last, machine, names, run, started
 
 
 def found() -> Any:
@@ -41,7 +29,7 @@ def parts(finding: Any) -> dict[str, int]:
     return {it.name: it.n_bytes for it in finding.details.parts}
 
 
-@in_process
+@forked_from("torch")
 def test_every_figure_is_what_torch_and_the_driver_had() -> None:
     torch = started()
     seen: list[tuple[int, int, int, int]] = []
@@ -78,10 +66,9 @@ def test_every_figure_is_what_torch_and_the_driver_had() -> None:
     run("del kept[1:]")
     assert run(f"x = {empty(6000)}") is None
     assert check()["kept_bytes"] == 6000 * MIB
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_what_other_processes_hold_is_named() -> None:
     # They live while this test runs.
     one, other = os.getppid(), 1
@@ -104,10 +91,9 @@ def test_what_other_processes_hold_is_named() -> None:
     assert abs(sum(shown.values()) - total) < 30 * MIB, shown
     # Without them there would have been enough.
     assert any(str(one) in it for it in finding.suggestions), finding.suggestions
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_one_that_is_caught_is_seen_by_the_observer() -> None:
     torch = started()
     run(f"kept.append({empty(2000)})")
@@ -123,10 +109,9 @@ def test_one_that_is_caught_is_seen_by_the_observer() -> None:
     assert finding.severity == "warning"
     shown = parts(finding)
     assert shown["tensors"] == torch.cuda.memory_allocated(), shown
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_the_inner_one_of_two_leads_to_the_outer() -> None:
     started()
     cell = """
@@ -148,10 +133,9 @@ def test_the_inner_one_of_two_leads_to_the_outer() -> None:
     assert "Tried to allocate 9.77 GiB" in row["oom"]["message"]
     finding = found()
     assert "2 times" in finding.detail, finding.detail
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_a_smaller_batch_after_emptying_the_cache_goes_through() -> None:
     started()
     cell = """
@@ -171,10 +155,9 @@ def test_a_smaller_batch_after_emptying_the_cache_goes_through() -> None:
     finding = found()
     assert finding.details.survived
     assert "2 times" in finding.detail, finding.detail
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_one_in_a_thread_belongs_to_the_cell_that_waits() -> None:
     started()
     cell = """
@@ -207,10 +190,9 @@ def test_one_in_a_thread_belongs_to_the_cell_that_waits() -> None:
     """)
     row = check()
     assert (row["oom"]["survived"], row["oom"]["wanted_bytes"]) == (True, 9500 * MIB), row
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_one_of_a_data_loader_s_worker_is_understood() -> None:
     started()
     run("""
@@ -234,10 +216,9 @@ def test_one_of_a_data_loader_s_worker_is_understood() -> None:
     assert run("next(iter(torch.utils.data.DataLoader(OnCard(), num_workers=1)))") == "RuntimeError"
     row = last()
     assert (row["status"], row["oom"]) == ("error", None), row
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_two_cards_and_the_one_that_was_full() -> None:
     machine().cards(2)
     torch = started()
@@ -252,11 +233,10 @@ def test_two_cards_and_the_one_that_was_full() -> None:
     assert [it.used_bytes for it in finding.details.holders] == [3000 * MIB]
     # The card that is current is still the user's.
     assert torch.cuda.current_device() == 0
-    assert_quiet()
 
 
 @pytest.mark.any_card
-@in_process
+@forked_from("torch")
 def test_a_failed_step_is_held_by_its_error_until_it_is_released() -> None:
     torch = started()
     before, capacity = torch.cuda.memory_allocated(), torch.cuda.mem_get_info()[1]
@@ -272,7 +252,6 @@ def test_a_failed_step_is_held_by_its_error_until_it_is_released() -> None:
     assert torch.cuda.memory_allocated() == before
     run(f"batch = {empty(512)}")
     assert (last()["status"], last()["kept_bytes"]) == ("ok", 512 * MIB), last()
-    assert_quiet()
 
 
 BACKWARD = {
@@ -282,7 +261,7 @@ BACKWARD = {
 
 
 @pytest.mark.parametrize("cards", BACKWARD)
-@in_process
+@forked_from("torch")
 def test_one_inside_backward(cards: str) -> None:
     n_cards, device = BACKWARD[cards]
     machine().cards(n_cards)
@@ -314,10 +293,9 @@ def test_one_inside_backward(cards: str) -> None:
     run("for it in weights:\n    it.grad = None\ndel it")
     assert held(device)["weights"] == 32 * MIB, held(device)
     gpumem.report().text()
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_a_kernel_survives_it_on_one_of_two_cards_at_work() -> None:
     """Backward runs on both cards at once; in one of its threads memory runs out, again and again.
 
@@ -358,4 +336,3 @@ def test_a_kernel_survives_it_on_one_of_two_cards_at_work() -> None:
         n += 1
         assert last("cuda:1")["oom"]["survived"], last("cuda:1")["oom"]
     assert names()["n_ooms"] == n, (n, names()["n_ooms"])
-    assert_quiet()

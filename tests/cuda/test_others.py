@@ -80,8 +80,8 @@ def test_jax_s_figures_and_its_peak_are_its_device_s_own() -> None:
 def test_tensorflow_s_figures_are_its_own() -> None:
     tensorflow = started("tensorflow")
     run("kept.append(tensorflow.zeros(16 << 20))")
-    told = tensorflow.config.experimental.get_memory_info("GPU:0")["current"]
-    assert last()["allocated_after_bytes"] == told, (last(), told)
+    reported = tensorflow.config.experimental.get_memory_info("GPU:0")["current"]
+    assert last()["allocated_after_bytes"] == reported, (last(), reported)
 
 
 @pytest.mark.any_card
@@ -95,8 +95,8 @@ def test_running_out_is_recorded_and_the_next_cell_runs(framework: str) -> None:
     row = last()
     assert row["status"] == "out_of_memory", row
     assert row["oom"]["framework"] == framework, row["oom"]
-    told = row["oom"]["wanted_bytes"]
-    assert abs(told - wanted) <= wanted / 100, (told, wanted)
+    reported = row["oom"]["wanted_bytes"]
+    assert abs(reported - wanted) <= wanted / 100, (reported, wanted)
     assert findings("out_of_memory")
     run("x = 1")
     assert last()["status"] == "ok", last()

@@ -8,18 +8,9 @@ from typing import Any
 import gpumem
 import pytest
 
-from tests.support.in_process import in_process
+from tests.support.in_process import forked_from
 
-from .notebook import (
-    MIB,
-    assert_quiet,
-    empty,
-    held,
-    machine,
-    names,
-    run,
-    started,
-)
+from .notebook import MIB, empty, held, machine, names, run, started
 
 
 def allocated() -> int:
@@ -33,7 +24,7 @@ def freed(*steps: str, dry_run: bool = False) -> dict[str, Any]:
 
 
 @pytest.mark.any_card
-@in_process
+@forked_from("torch")
 def test_every_step_in_turn() -> None:
     torch = started()
     # A result that is displayed, a cycle, an error's frames, and a cache.
@@ -67,10 +58,9 @@ def test_every_step_in_turn() -> None:
     assert torch.cuda.mem_get_info()[0] - free >= given, "the driver has it again"
     # There is nothing more.
     assert not any(freed("all").values())
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_a_name_and_all_its_other_names() -> None:
     started()
     run(f"losses = [{empty(64)} for _ in range(3)]\nagain = losses")
@@ -81,10 +71,9 @@ def test_a_name_and_all_its_other_names() -> None:
     run(f"a = {empty(64)}\nkept.append(a)")
     assert not freed("a")["a"]
     assert allocated() == 64 * MIB + 512
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_the_cache_of_every_card_is_given_back() -> None:
     machine().cards(3)
     torch = started()
@@ -99,10 +88,9 @@ def test_the_cache_of_every_card_is_given_back() -> None:
     assert given == {f"cuda:{idx}": before[idx] - now[idx] for idx in range(3)}, (given, before)
     assert now == [2 * MIB, 0, 0], now
     assert torch.cuda.current_device() == 0
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_the_graph_of_a_sum_of_losses() -> None:
     started()
     run("w = torch.empty(8 << 20, device='cuda', requires_grad=True)\ntotal = 0")
@@ -113,4 +101,3 @@ def test_the_graph_of_a_sum_of_losses() -> None:
     assert held()["total"] >= 3 * 32 * MIB, held()
     assert freed("total", "loss")["total"]["cuda:0"] >= 3 * 32 * MIB
     assert allocated() == 32 * MIB + 512, allocated()
-    assert_quiet()

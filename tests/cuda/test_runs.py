@@ -7,14 +7,14 @@ import os
 import gpumem
 import pytest
 
-from tests.support.in_process import in_process
+from tests.support.in_process import forked_from
 
 from . import nvidia
 from .notebook import GIB, MIB, empty, last, run, started
 
 
 @pytest.mark.any_card
-@in_process
+@forked_from("torch")
 def test_a_spike_of_5_ms_is_torch_s_exact_peak() -> None:
     torch = started()
     run(f"import time\nt = {empty(2048)}\ntime.sleep(0.005)\ndel t")
@@ -37,7 +37,7 @@ def test_a_spike_of_5_ms_is_torch_s_exact_peak() -> None:
 
 
 @pytest.mark.any_card
-@in_process
+@forked_from("torch")
 def test_two_streams_are_counted_together() -> None:
     torch = started()
     run("side = torch.cuda.Stream()")
@@ -64,8 +64,8 @@ def test_two_streams_are_counted_together() -> None:
 
 
 @pytest.mark.any_card
-@in_process
-def test_what_the_card_and_this_process_use_is_what_nvidia_smi_says() -> None:
+@forked_from("torch")
+def test_the_card_and_this_process_use_what_nvidia_smi_says() -> None:
     # CUDA's figures leave out what the driver keeps for itself, nvidia-smi's do not always.
     tolerance = 256 * MIB
     gpu = nvidia.first_visible()
@@ -75,9 +75,9 @@ def test_what_the_card_and_this_process_use_is_what_nvidia_smi_says() -> None:
     assert abs(row["device_used_after_bytes"] - said) < tolerance, (row, said)
     rose = row["device_used_after_bytes"] - row["device_used_before_bytes"]
     assert abs(rose - 2 * GIB) < tolerance, row
-    # In a container with process ids of its own neither of us is told.
-    told, ours = gpu.used_by(os.getpid()), row["process_used_after_bytes"]
-    if told is None:
+    # In a container with its own process ids the figure is unknown to both.
+    by_driver, ours = gpu.used_by(os.getpid()), row["process_used_after_bytes"]
+    if by_driver is None:
         assert ours is None, ours
     else:
-        assert abs(ours - told) <= 2 * MIB, (ours, told)
+        assert abs(ours - by_driver) <= 2 * MIB, (ours, by_driver)

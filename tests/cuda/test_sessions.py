@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 CANNOT = {
     "95_policy_gradient_episode": "it checks its numbers, which are garbage here",
     "95b_policy_gradient_kept": "it checks its numbers, which are garbage here",
+    "E19_torch_state_with_its_graph": "its layer needs cuDNN, which is not played",
     "A5_dataloader_persistent": "its workers would use the card, which torch refuses",
 }
 OF_TORCH = [path for path in sessions() if world_of(path) == "torch"]

@@ -10,21 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.in_process import in_process
+from tests.support.in_process import forked_from
 
-from .notebook import (
-    MIB,
-    assert_quiet,
-    check,
-    configure,
-    empty,
-    machine,
-    names,
-    rows,
-    run,
-    started,
-    trace,
-)
+from .notebook import MIB, check, configure, empty, machine, names, rows, run, started, trace
 
 SAVED = Path("trace.pickle")
 
@@ -60,7 +48,7 @@ def random_cell(rng: random.Random, n_cards: int, n_steps: int) -> tuple[str, li
 
 @pytest.mark.parametrize("configuration", ["", "expandable_segments:True", "max_split_size_mb:30"])
 @pytest.mark.parametrize("n_cards", [1, 2])
-@in_process
+@forked_from("torch")
 def test_levels_peak_and_lines_of_a_random_cell(n_cards: int, configuration: str) -> None:
     machine().cards(n_cards, total_mib=32_768)
     configure(configuration)
@@ -87,8 +75,8 @@ def test_levels_peak_and_lines_of_a_random_cell(n_cards: int, configuration: str
             assert peak["low_bytes"] == peak["high_bytes"] == truth, (peak, truth)
             assert (row["peak_exact"], row["peak_bytes"]) == (True, truth), (row, truth)
             changes = [level for level, _ in groupby(levels[idx] for levels in seen)]
-            told = [level for level, _ in groupby(steps["allocated_bytes"])]
-            assert told == changes, (changes, told)
+            listed = [level for level, _ in groupby(steps["allocated_bytes"])]
+            assert listed == changes, (changes, listed)
             # What each line kept is what torch holds of it.
             of_line = {}
             for n, line in enumerate(lines, 1):
@@ -105,11 +93,10 @@ def test_levels_peak_and_lines_of_a_random_cell(n_cards: int, configuration: str
             found_of_line = {n: size for n, size in retained(device).items() if size}
             assert found_of_line == expected, (found_of_line, expected)
         run("del " + ", ".join(alive))
-    assert_quiet()
 
 
 @pytest.mark.any_card
-@in_process
+@forked_from("torch")
 def test_a_saved_trace_is_torch_s_own_snapshot() -> None:
     torch = started()
     run(
@@ -134,11 +121,10 @@ def test_a_saved_trace_is_torch_s_own_snapshot() -> None:
     assert not torch._C._cuda_isHistoryEnabled()
     # Nothing of it is left in torch's own history.
     assert torch.cuda.memory._snapshot()["device_traces"][0] == []
-    assert_quiet()
 
 
-@in_process
-def test_of_a_long_cell_the_old_events_go_and_what_is_left_is_exact() -> None:
+@forked_from("torch")
+def test_of_a_long_cell_the_last_events_are_left_and_are_exact() -> None:
     torch = started()
     cell = """
     %%gpumem --trace
@@ -160,13 +146,12 @@ def test_of_a_long_cell_the_old_events_go_and_what_is_left_is_exact() -> None:
     assert truth >= 300 * MIB
     assert row["peak_bytes"] <= truth <= row["peak_high_bytes"], row
     assert found["steps"]["allocated_bytes"][-1] == torch.cuda.memory_allocated()
-    told = {line: size for line, size in retained().items() if size}
-    assert (told[8], told[9]) == (20 * MIB, 70 * MIB), told
-    assert told.get(4, 10 * MIB) == 10 * MIB, told
-    assert_quiet()
+    listed = {line: size for line, size in retained().items() if size}
+    assert (listed[8], listed[9]) == (20 * MIB, 70 * MIB), listed
+    assert listed.get(4, 10 * MIB) == 10 * MIB, listed
 
 
-@in_process
+@forked_from("torch")
 def test_a_history_of_the_users_own_is_read_and_left_alone() -> None:
     torch = started()
     run("torch.cuda.memory._record_memory_history(max_entries=1000, stacks='python')")
@@ -192,10 +177,9 @@ def test_a_history_of_the_users_own_is_read_and_left_alone() -> None:
     assert len(torch.cuda.memory._snapshot()["device_traces"][0]) == 1000
     # One that the user has ended, but not dropped.
     run("torch.cuda.memory._record_memory_history(None)")
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_modules_and_labels_of_a_training_step() -> None:
     torch = started()
     run("""
@@ -222,10 +206,9 @@ def test_modules_and_labels_of_a_training_step() -> None:
     }
     assert any("Linear" in it for it in modules), found["modules"]
     assert row["peak_bytes"] == torch.cuda.max_memory_allocated(), row
-    assert_quiet()
 
 
-@in_process
+@forked_from("torch")
 def test_an_error_in_a_traced_cell_ends_the_history() -> None:
     torch = started()
     cell = f"%%gpumem --trace\nkept.append({empty(64)})\nx = {empty(9000)}"
@@ -234,4 +217,3 @@ def test_an_error_in_a_traced_cell_ends_the_history() -> None:
     assert row["status"] == "out_of_memory"
     assert retained()[2] == 64 * MIB, trace()
     assert not torch._C._cuda_isHistoryEnabled()
-    assert_quiet()

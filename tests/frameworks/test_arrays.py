@@ -75,7 +75,7 @@ def test_an_array_of_objects_leads_to_them() -> None:
     assert look(objects=np.empty(10_000, dtype=object)).n_bytes == {"host": 80_000}
 
 
-def test_arrays_that_are_kept_are_told_with_their_name() -> None:
+def test_kept_arrays_are_listed_by_name() -> None:
     in_fresh_python("""
         import gpumem
         from gpumem import _gpumem

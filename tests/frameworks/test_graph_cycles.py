@@ -21,7 +21,7 @@ GRADIENT = "y = x.detach().clone().requires_grad_()\n(y ** 3).sum().backward(cre
     ],
     ids=["hook", "gradient"],
 )
-def test_what_its_own_graph_keeps_is_told_after_del(
+def test_tensors_kept_by_their_graph_are_reported_after_del(
     keep: str, kind: str, cure: str, cured: str
 ) -> None:
     in_a_shell(

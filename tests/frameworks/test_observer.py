@@ -48,7 +48,7 @@ def test_jax_can_still_be_distributed() -> None:
     after_ten_recorded_cells("import socket, jax", script)
 
 
-def test_jax_on_the_cpu_is_told_as_such() -> None:
+def test_jax_on_the_cpu_is_reported_as_such() -> None:
     script = """
         assert shell.run_cell("kept = jax.numpy.ones(1 << 20)").success
         assert jax.devices()[0].memory_stats() is None

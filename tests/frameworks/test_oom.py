@@ -22,7 +22,7 @@ SHELL = """
         with contextlib.redirect_stdout(io.StringIO()):
             shell.run_cell(cell, store_history=True)
 
-    def told():
+    def oom():
         row = [row for row in gpumem.report().runs if row["oom"]][-1]
         return row["status"], row["oom"]["framework"], row["oom"]["wanted_bytes"]
 """
@@ -65,7 +65,7 @@ def test_a_release_lets_go_of_torchs_tensors(error: str) -> None:
         PLANTED
         + f"""
     run("%%gpumem\\n{TORCH_ERRORS[error]}")
-    assert told() == ("out_of_memory", "torch", 1 << 56), told()
+    assert oom() == ("out_of_memory", "torch", 1 << 56), oom()
     assert alive() == 2
     run("%gpumem release traceback")
     assert alive() == 0
@@ -85,7 +85,7 @@ def test_a_worker_of_a_data_loader_is_understood() -> None:
             return torch.empty(1 << 56, dtype=torch.uint8)
     shell.user_ns["loader"] = torch.utils.data.DataLoader(Large(), num_workers=1)
     run("%%gpumem\\nnext(iter(loader))")
-    assert told() == ("out_of_memory", "torch", 1 << 56), told()
+    assert oom() == ("out_of_memory", "torch", 1 << 56), oom()
 """,
     )
 
@@ -97,7 +97,7 @@ def test_jax_runs_out_on_the_host() -> None:
     import jax.numpy
     shell.user_ns["jax"] = jax
     run("%%gpumem\\njax.numpy.zeros((1 << 46,), dtype='uint8').block_until_ready()")
-    assert told() == ("out_of_memory", "jax", 1 << 46), told()
+    assert oom() == ("out_of_memory", "jax", 1 << 46), oom()
 """,
     )
 
@@ -110,7 +110,7 @@ def test_numpy_runs_out_on_the_host() -> None:
     shell.user_ns["numpy"] = numpy
     run("%%gpumem\\nnumpy.empty((1 << 56,), dtype='uint8')")
     # It says how much only when it is shown, by code of its own that is not run here.
-    assert told() == ("out_of_memory", "numpy", None), told()
+    assert oom() == ("out_of_memory", "numpy", None), oom()
     [found] = [it for it in gpumem.report().findings if it.kind == "out_of_memory"]
     assert found.device == "host"
 """,

@@ -15,7 +15,7 @@ from tests.support.programs import output_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="shares of memory are told there")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux reports shares of memory")
 
 DATA = """
     import time

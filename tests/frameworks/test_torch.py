@@ -58,7 +58,7 @@ def test_after_backward_the_graph_keeps_nothing() -> None:
     assert look(loss=loss).by_category() == {"tensor": 4, "parameter": SIZE, "gradient": SIZE}
 
 
-def test_each_tensor_is_told_by_what_it_is_for() -> None:
+def test_each_tensor_has_its_category() -> None:
     model = torch.nn.Linear(100, 100, bias=False)
     optimizer = torch.optim.Adam(model.parameters())
     model(torch.ones(2, 100)).sum().backward()
@@ -138,7 +138,7 @@ def test_a_hook_that_unpacks_is_not_called() -> None:
 
 
 class Counting(torch.Tensor):
-    """A subclass that counts whenever something of it is asked."""
+    """A subclass that counts calls of its code."""
 
     n_asked = 0
 
@@ -182,7 +182,7 @@ class Wrapper(torch.Tensor):
         raise AssertionError
 
 
-def test_a_subclass_is_not_asked() -> None:
+def test_no_code_of_a_tensor_subclass_runs() -> None:
     tensor = ones().as_subclass(Counting)
     tensor.extra = ones()
     Counting.n_asked = 0
@@ -241,7 +241,7 @@ def test_a_deep_graph_is_walked_without_recursion() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
-def test_a_key_value_cache_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_value_cache_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
     library = types.ModuleType("transformers.cache_utils")
     monkeypatch.setitem(sys.modules, library.__name__, library)
 

@@ -1,4 +1,4 @@
-"""What `--trace` asks of the real torch is there, in the form in which it is asked."""
+"""The functions of torch that `--trace` calls exist and take its arguments."""
 
 from __future__ import annotations
 

@@ -130,9 +130,7 @@ KERAS = """
         ("keras", KERAS),
     ],
 )
-def test_a_leak_in_a_step_is_found_and_a_healthy_training_is_clean(
-    library: str, program: str
-) -> None:
+def test_a_step_s_leak_is_found_and_a_healthy_training_is_clean(library: str, program: str) -> None:
     in_a_shell(library, f"{PRELUDE}{program}\n    check(fit)\n")
 
 

@@ -20,83 +20,18 @@ sys.path.insert(0, str(HERE.parents[1]))
 from tests.python import snapshots  # noqa: E402 (the folder is found only now)
 
 TRACE = [
-    {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}},
-    {
-        "ph": "X",
-        "cat": "user_annotation",
-        "name": "ProfilerStep#1",
-        "pid": 1,
-        "tid": 1,
-        "ts": 1,
-        "dur": 90,
-    },
-    {
-        "ph": "X",
-        "cat": "python_function",
-        "name": "nn.Module: Linear_0",
-        "pid": 1,
-        "tid": 1,
-        "ts": 2,
-        "dur": 80,
-        "args": {"Python id": 1, "Python parent id": None, "Python module id": 0},
-    },
-    {
-        "ph": "X",
-        "cat": "cpu_op",
-        "name": "aten::mm",
-        "pid": 1,
-        "tid": 1,
-        "ts": 10.5,
-        "dur": 20,
-        "args": {"External id": 7, "Input Dims": [[2, 3], []], "Sequence number": 1},
-    },
-    {
-        "ph": "X",
-        "cat": "cuda_runtime",
-        "name": "cudaLaunchKernel",
-        "pid": 1,
-        "tid": 1,
-        "ts": 12,
-        "dur": 3,
-        "args": {"External id": 7, "correlation": 9},
-    },
-    {
-        "ph": "X",
-        "cat": "kernel",
-        "name": "gemm",
-        "pid": 0,
-        "tid": 7,
-        "ts": 16,
-        "dur": 9,
-        "args": {"External id": 7, "correlation": 9, "device": 0, "stream": 7},
-    },
-    *(
-        {
-            "ph": "i",
-            "s": "t",
-            "name": "[memory]",
-            "pid": 1,
-            "tid": 1,
-            "ts": ts,
-            "args": {
-                "Device Type": 1,
-                "Device Id": 0,
-                "Addr": 4096,
-                "Bytes": size,
-                "Total Allocated": total,
-                "Total Reserved": 2048,
-            },
-        }
-        for ts, size, total in [(13, 512, 2560), (40, -512, 2048)]
-    ),
-    {
-        "ph": "i",
-        "name": "[OutOfMemory]",
-        "pid": 1,
-        "tid": 1,
-        "ts": 50,
-        "args": {"Device Type": 1, "Device Id": 0, "Bytes": 1 << 40, "Total Allocated": 2048},
-    },
+    json.loads(line)
+    for line in r"""
+{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}}
+{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 1, "dur": 90}
+{"ph": "X", "cat": "python_function", "name": "nn.Module: Linear_0", "pid": 1, "tid": 1, "ts": 2, "dur": 80, "args": {"Python id": 1, "Python parent id": null, "Python module id": 0}}
+{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 10.5, "dur": 20, "args": {"External id": 7, "Input Dims": [[2, 3], []], "Sequence number": 1}}
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 12, "dur": 3, "args": {"External id": 7, "correlation": 9}}
+{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 16, "dur": 9, "args": {"External id": 7, "correlation": 9, "device": 0, "stream": 7}}
+{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 13, "args": {"Device Type": 1, "Device Id": 0, "Addr": 4096, "Bytes": 512, "Total Allocated": 2560, "Total Reserved": 2048}}
+{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 40, "args": {"Device Type": 1, "Device Id": 0, "Addr": 4096, "Bytes": -512, "Total Allocated": 2048, "Total Reserved": 2048}}
+{"ph": "i", "name": "[OutOfMemory]", "pid": 1, "tid": 1, "ts": 50, "args": {"Device Type": 1, "Device Id": 0, "Bytes": 1099511627776, "Total Allocated": 2048}}
+""".strip().splitlines()
 ]
 SMI = {
     "query": "timestamp, index, name, memory.used [MiB], memory.total [MiB]\n"
@@ -112,22 +47,28 @@ SMI = {
     "#HH:MM:SS    Idx          #   C/G    MB    MB   name\n"
     " 23:59:58      0       4211     C   800     0   python3 -m train \n",
     "bare": "0, 10 MiB, 1000 MiB\n1, 20 MiB, 1000 MiB\n",
+    "quoted": 'elapsed,gpu0_mem_used_mb,name\n1,2,"a\n"\n2,3,"a ""b"""\n',
+    "prose": "Tue Oct 29 07:00:23 PM 2024\n[0] Tesla P100 | 48'C | 15757 / 16280 MB | e(1M)\n"
+    "[04-03-2021 @ 13:32:39] >  Temp: 58C  Utilization: 0%  Memory: 9/11019 MiB\n",
+    "table": "Tue Oct 29 19:00:23 2024\n| NVIDIA-SMI 550.54.15   CUDA Version: 12.4 |\n"
+    "|   0  NVIDIA L40S          On  |   00000000:4A:00.0 Off |          0 |\n"
+    "| N/A   53C    P0   305W / 350W |    7MiB /  46068MiB |     93%      Default |\n"
+    "| Processes:                                                 |\n"
+    "|    0   N/A  N/A   3794277      C   python -m train   11942MiB |\n",
+    "list": "==============NVSMI LOG==============\nTimestamp    : Thu Jan 30 16:14:43 2025\n"
+    "GPU 00000000:01:00.0\n    Product Name   : NVIDIA A100\n    MIG Devices\n"
+    "        FB Memory Usage\n            Used   : 13 MiB\n    FB Memory Usage\n"
+    "        Total   : 8188 MiB\n        Used   : 100 MiB\n    Processes\n"
+    "        Process ID   : 1234\n            Name   : python\n            Used GPU Memory   : 4 MiB\n",
+    "xml": '<nvidia_smi_log>\n\t<timestamp>Fri Oct  2 19:30:00 2026</timestamp>\n\t<gpu id="0">\n'
+    "<product_name>NVIDIA A30</product_name><uuid>GPU-22</uuid>\n<fb_memory_usage>"
+    "<total>24258 MiB</total><used>10 MiB</used></fb_memory_usage>\n<processes><process_info>"
+    "<pid>42</pid><process_name>python</process_name><used_memory>9 MiB</used_memory>"
+    "</process_info></processes>\n</gpu>\n</nvidia_smi_log>\n",
 }
-EVENT = {
-    "schema_version": 2,
-    "timestamp_ns": 1000000000,
-    "event_type": "sample",
-    "collector": "stormlog.cuda_tracker",
-    "pid": 7,
-    "host": "a",
-    "device_id": 0,
-    "allocator_allocated_bytes": 100,
-    "allocator_reserved_bytes": 200,
-    "device_used_bytes": 700,
-    "device_total_bytes": 9000,
-    "context": None,
-    "metadata": {"a": [1, {}]},
-}
+EVENT = json.loads(
+    """{"schema_version": 2, "timestamp_ns": 1000000000, "event_type": "sample", "collector": "stormlog.cuda_tracker", "pid": 7, "host": "a", "device_id": 0, "allocator_allocated_bytes": 100, "allocator_reserved_bytes": 200, "device_used_bytes": 700, "device_total_bytes": 9000, "context": null, "metadata": {"a": [1, {}]}}"""
+)
 OLD_EVENTS = [
     {
         "timestamp": 1.0 + at,
@@ -288,7 +229,7 @@ def changes(snapshots: dict[str, bytes]) -> dict[str, bytes]:
     }
 
 
-def words(contents: dict[str, bytes]) -> list[str]:
+def dictionary_entries(contents: dict[str, bytes]) -> list[str]:
     """Return the words of files as entries of a libFuzzer dictionary."""
     found = {
         word
@@ -308,7 +249,7 @@ def main() -> None:
         dictionary.parent.mkdir(exist_ok=True)
         if reader not in {"nsight", "file_kind", "snapshot_change", "snapshot_explorer"}:
             plain = {name: it for name, it in contents.items() if not it.startswith(b"\x1f\x8b")}
-            dictionary.write_text("\n".join(words(plain)) + "\n")
+            dictionary.write_text("\n".join(dictionary_entries(plain)) + "\n")
 
 
 if __name__ == "__main__":

@@ -63,6 +63,7 @@ def test_a_cell_that_keeps_more_each_time_is_a_leak(notebook: Notebook, case: Gr
     assert leak.bytes_per_run == pytest.approx(case.bytes_per_run, rel=EXACT[notebook.world])
     assert leak.cell is not None
     assert leak.cell.label in case.leak.splitlines()
+    assert leak.known_leak is None
 
     found = of(notebook, case.holder)
     planted = N_RUNS * case.bytes_per_run
@@ -182,7 +183,7 @@ def test_what_is_kept_once_is_named_until_the_fix(notebook: Notebook, case: Kept
     assert notebook.alarms == []
 
 
-def test_a_tensor_that_two_names_share_is_told_of_both(notebook: Notebook) -> None:
+def test_a_shared_tensor_is_reported_for_both_names(notebook: Notebook) -> None:
     """Neither keeps a tensor alone: it is free when both let go."""
     notebook.run("outputs = []\nby_step = {}")
     append = "output = tensor()\noutputs.append(output)\nby_step[len(outputs)] = output\ndel output"

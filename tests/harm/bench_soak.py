@@ -42,7 +42,7 @@ SECONDS = float(os.environ.get("GPUMEM_SOAK_SECONDS", "60"))
 # What kernels are run by: a debug build, or valgrind and a Python.
 PYTHON = shlex.split(os.environ.get("GPUMEM_HARM_PYTHON", sys.executable))
 SWITCH_SECONDS = 1e-6
-# Results of each thread are compared after so many steps, and again after as many.
+# Results of each thread are compared every this many steps.
 N_STEPS_COMPARED = 8
 TOTAL_BYTES = 64 << 30
 # The list that grows is cleared before the heap is all that there is to see.
@@ -204,7 +204,7 @@ class Worker(threading.Thread):
                     checksum = zlib.crc32(str(self.step(i)).encode(), checksum)
                     i += 1
                 self.checksums.append(checksum)
-        except BaseException:  # noqa: BLE001 (it is told)
+        except BaseException:  # noqa: BLE001 (it is reported)
             self.raised = traceback.format_exc()
 
 

@@ -23,7 +23,7 @@ N_ROUNDS = int(os.environ.get("GPUMEM_HARM_ROUNDS", "1"))
 
 @dataclass(frozen=True)
 class Step:
-    """A cell, run so many times, and on until so many seconds are over."""
+    """A cell that runs at least `times` times and `seconds` seconds."""
 
     cell: str
     times: int = 1
@@ -96,7 +96,7 @@ class Notebook:
         assert set(ended.errors) <= {None}
         # A look whose copy met a lock of another thread is missed. One whose copy was made while
         # autograd's engine changed what it reads is not whole. Both say so; no more than that.
-        may_be_said = ("who held memory after a run", "a look for holders is not whole")
+        may_be_said = ("could not search for holders", "a look for holders is not whole")
         said = [line for line in ended.log if not line.startswith(may_be_said)]
         assert (ended.stopped, said) == (None, [])
         return ended

@@ -82,7 +82,7 @@ class Kernel:
         self.cpu_seconds.append(time.thread_time() - began)
 
     def play(self, step: dict[str, Any]) -> None:
-        """Run a cell once, or so many times, or for a while."""
+        """Run a cell a number of times or for a while."""
         end = time.monotonic() + step["seconds"]
         n = 0
         while n < step["times"] or time.monotonic() < end:

@@ -140,7 +140,7 @@ results = True
 """
 
 
-def test_a_process_of_many_mappings_is_copied_only_if_it_is_asked_for(notebook: Notebook) -> None:
+def test_many_mappings_are_copied_only_on_request(notebook: Notebook) -> None:
     counted = """
 looked = [run for run in range(len(leak)) if "leak" in gpumem.recording()._held_text(run, 100)]
 results = [looked, [root.name for root in gpumem.holders().roots if root.device == "sim:0"]]

@@ -22,7 +22,7 @@ POINTS = [
     "ReadySent",
     "RootsFound",
     "HeapWalked",
-    "AdaptersAsked",
+    "AdaptersQueried",
     "AnswerFound",
     "HalfSent",
     "AnswerSent",

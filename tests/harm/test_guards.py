@@ -132,5 +132,5 @@ def test_a_hook_of_the_users_is_not_called_inside_a_look(notebook: Notebook, hoo
 
 
 def test_a_hook_that_is_called_inside_a_look_can_tell(notebook: Notebook) -> None:
-    told = "_gpumem._testing.looks_under_way()"
-    assert notebook.survives(PRELUDE, f"results = {told}").results is False
+    under_way = "_gpumem._testing.looks_under_way()"
+    assert notebook.survives(PRELUDE, f"results = {under_way}").results is False

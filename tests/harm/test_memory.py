@@ -49,7 +49,7 @@ except MemoryError:
 {GROWN}
 too_large = bytearray(1 << 40)
 """,
-    "a report is asked for": """
+    "a report": """
 text = gpumem.report().text()
 """,
     "memory is filled": f"""
@@ -95,7 +95,7 @@ def test_little_address_space_is_left(notebook: Notebook, cell: str, headroom_mi
     assert ended.errors[-1] is None
 
 
-def test_a_look_at_a_million_tensors_takes_no_memory_of_the_kernel(notebook: Notebook) -> None:
+def test_a_look_at_a_million_tensors_takes_no_memory(notebook: Notebook) -> None:
     grown = "leak.append(sim.tensor(4 << 20))"
     before = "forget_the_peak(); before = resident_mib()\n" + grown
     after = "results = peak_mib() - before"

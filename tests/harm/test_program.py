@@ -214,7 +214,7 @@ def test_an_import_hook_that_frees_what_leads_to_tensors(notebook: Notebook) -> 
     notebook.survives(FREEING_IMPORT, *steps)
 
 
-def test_a_length_hint_of_the_users_is_not_asked(notebook: Notebook) -> None:
+def test_a_users_length_hint_is_not_called(notebook: Notebook) -> None:
     grown = Step(GROWN, times=3)
     ended = notebook.survives(LENGTH_HINT, grown, "operator.length_hint = real")
     assert ended.results == []
@@ -222,7 +222,7 @@ def test_a_length_hint_of_the_users_is_not_asked(notebook: Notebook) -> None:
 
 def test_no_code_of_python_runs_inside_a_look(notebook: Notebook) -> None:
     seen = notebook.survives(PROFILED).results
-    # Where the user's names are is asked first, of the shell, when nothing is looked at yet.
+    # The shell is queried for the user's names first, before the look.
     assert [event for event in seen if event not in ASKING_THE_SHELL] == ["looked", "looked"]
 
 

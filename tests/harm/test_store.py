@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="files as Linux 
 
 KILL = "os.kill(os.getpid(), signal.SIGKILL)"
 N_SESSIONS = 50
-"""So many sessions are kept."""
+"""How many sessions are kept."""
 MANY_SESSIONS = """
 for n in range({n}):
     run("%%gpumem\\n1")
@@ -239,14 +239,14 @@ def test_in_a_folder_with_files_of_ones_own_nothing_is_deleted(folder: Path) -> 
 
 WORKER = """
 import os, sys, pathlib
-from gpumem.dask import _worker
+from gpumem import _worker_folders
 os.setgroups([]); os.setgid(12345); os.setuid(12345)
-home, place = pathlib.Path(sys.argv[1]), pathlib.Path(_worker._folder("abc", None)).parent
+home, place = pathlib.Path(sys.argv[1]), pathlib.Path(_worker_folders.new("abc")).parent
 for n in range(30):
     (home / f"project{n}").mkdir(exist_ok=True)
     (home / f"project{n}" / "thesis.tex").write_text("years of work")
     os.utime(home / f"project{n}", (1e9 + n, 1e9 + n))
-_worker._folder("abc", None)
+_worker_folders.new("abc")
 found = place.stat()
 print(len(list(home.glob("project*/thesis.tex"))), found.st_uid, oct(found.st_mode & 0o777))
 """
@@ -255,7 +255,6 @@ print(len(list(home.glob("project*/thesis.tex"))), found.st_uid, oct(found.st_mo
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs two users")
 @pytest.mark.parametrize("attack", ["nothing", "link", "folder", "open folder", "file"])
 def test_a_workers_folder_is_the_users_own(request: pytest.FixtureRequest, attack: str) -> None:
-    pytest.importorskip("distributed")
     # Other users cannot reach the folder of a test.
     base = Path(tempfile.mkdtemp())
     request.addfinalizer(lambda: shutil.rmtree(base))

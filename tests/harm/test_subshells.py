@@ -51,7 +51,7 @@ def shells(tmp_path: Path) -> Iterator[Shells]:
 
 
 def cells(kinds: list[tuple[int, str]], chosen: random.Random, n: int) -> list[str]:
-    """Return so many of these."""
+    """Return ``n`` of these."""
     weights, texts = zip(*kinds, strict=True)
     drawn = chosen.choices(texts, weights, k=n)
     return [text.replace("{n}", str(idx + 1)) for idx, text in enumerate(drawn)]
@@ -78,7 +78,7 @@ def test_many_cells_at_once_are_as_many_runs(
     runs = {run["run"]: run["status"] for run in [*shells.runs("host"), *shells.runs("sim:0")]}
     assert len(runs) == N_CELLS
     assert set(runs.values()) == {"ok"}
-    # Each that asked for a line has one.
-    n_asked = [cell.startswith("%%gpumem") for cell in mixed]
+    # Each cell with the magic has a line.
+    has_magic = [cell.startswith("%%gpumem") for cell in mixed]
     n_lines = [len(ran.lines) for ran in rans]
-    assert all(n == 1 for n, asked in zip(n_lines, n_asked, strict=True) if asked)
+    assert all(n == 1 for n, is_shown in zip(n_lines, has_magic, strict=True) if is_shown)

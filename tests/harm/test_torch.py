@@ -124,10 +124,10 @@ def notebook(tmp_path: Path) -> Notebook:
 
 
 @pytest.mark.parametrize("trained", TRAINED.values(), ids=TRAINED.keys())
-def test_training_in_a_thread_while_holders_are_asked_for(notebook: Notebook, trained: str) -> None:
-    asked = Step("holders = gpumem.holders()", times=3, seconds=SECONDS)
+def test_training_in_a_thread_during_searches_for_holders(notebook: Notebook, trained: str) -> None:
+    search = Step("holders = gpumem.holders()", times=3, seconds=SECONDS)
     cells = ["import gpumem, torch", trained, IN_A_THREAD]
-    assert notebook.survives(*cells, asked, JOINED).results == [True, []]
+    assert notebook.survives(*cells, search, JOINED).results == [True, []]
 
 
 @pytest.mark.parametrize("trained", TRAINED.values(), ids=TRAINED.keys())

@@ -81,5 +81,11 @@ def test_entry(path: Path) -> None:
 
 
 def test_every_entry_has_a_session() -> None:
+    """Those outside the allocator need a GPU."""
     shown = {parse(path).truth["entry"] for path in SESSIONS}
-    assert shown == set(libraries())
+    pattern = re.compile(
+        r'^    id: "([^"]+)",(?:(?!^}).*\n)*?    pattern: LeakPattern::Outside', re.MULTILINE
+    )
+    texts = [path.read_text("utf-8") for path in CATALOGUE.glob("*.rs")]
+    unseen = {entry for text in texts for entry in pattern.findall(text)}
+    assert shown == set(libraries()) - unseen

@@ -1,4 +1,4 @@
-"""The wheel that is published works: what the other suites test is not optimised."""
+"""The wheel that is published works: it is built from the sources alone, without a checkout."""
 
 from __future__ import annotations
 

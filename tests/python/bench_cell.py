@@ -75,14 +75,14 @@ def in_turns(n, first, second):
 def measured(n_pairs, n_lines):
     bare, with_run = in_turns(n_pairs, lambda: cell("pass"), lambda: recorded("pass"))
     shell.run_line_magic("gpumem", "reset")
-    silent, told = in_turns(
+    silent, printed = in_turns(
         n_lines, lambda: cell("%%gpumem --quiet\\npass"), lambda: cell("%%gpumem\\npass")
     )
     return {
         "bare_us": bare,
         "recorded_us": with_run,
         "added_us": with_run - bare,
-        "line_us": told - silent,
+        "line_us": printed - silent,
         "devices": sorted({row["device"] for row in gpumem.report().runs}),
     }
 """

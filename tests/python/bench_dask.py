@@ -89,7 +89,7 @@ class Canned:
         """Search for nothing."""
 
     def left(self, epoch: str) -> None:
-        """Know of nobody."""
+        """Know no other workers."""
 
 
 class Worker:
@@ -124,8 +124,8 @@ async def ask_many(addresses: list[str]) -> dict[str, float]:
     cpu, wall = [], []
     for number in range(1, N_ROLLS + 1):
         cell = ["cell", None, None, None]
-        asked = {"by": "bench", "n": number, "cell": cell, "acks": acks, "lost": {}, "wait": False}
-        request = msgpack.packb(asked)
+        query = {"by": "bench", "n": number, "cell": cell, "acks": acks, "lost": {}, "wait": False}
+        request = msgpack.packb(query)
         began, began_cpu = time.perf_counter(), time.process_time()
         answers = await _tree.ask(rpc, _tree.branches(addresses), request, 30)
         # As it goes on to the client.

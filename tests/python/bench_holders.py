@@ -114,9 +114,9 @@ def by_hand() -> float:
     found = time.perf_counter()
     for tensor in tensors[:N_BY_HAND]:
         gc.get_referrers(tensor)
-    asked = time.perf_counter()
-    n_asked = min(N_BY_HAND, len(tensors)) or 1
-    return (found - start + (asked - found) / n_asked * len(tensors)) * 1e3
+    searched = time.perf_counter()
+    n_searched = min(N_BY_HAND, len(tensors)) or 1
+    return (found - start + (searched - found) / n_searched * len(tensors)) * 1e3
 
 
 def named_share(variables: dict[str, Any]) -> float:
@@ -145,7 +145,7 @@ def measure(n_objects: int) -> dict[str, float]:
     }
 
 
-def told(n_tensors: int) -> float:
+def answered(n_tensors: int) -> float:
     """Return the milliseconds from asking to the answer where every object leads to memory.
 
     A list, a tensor and a storage each: dominators, retained bytes and paths of all of them.
@@ -157,7 +157,7 @@ def told(n_tensors: int) -> float:
 
 
 def in_a_shell(n_objects: int) -> dict[str, float]:
-    """Measure what a run's end and an error that is caught take among so many objects.
+    """Measure what a run's end and an error that is caught take among `n_objects` objects.
 
     A run's end is held against one without holders, in turn.
     """
@@ -202,7 +202,7 @@ def main(path: Path) -> None:
     budget = max(250.0, 3 * figures["collect_ms_1e6"])
     figures["budget_share_1e6"] = 100 * figures["ms_1e6"] / budget
     figures["unnamed_percent"] = 100 - min(figures[f"named_percent_{size}"] for size in SIZES)
-    figures["told_ms_1e6"] = told(333_333)
+    figures["answer_ms_1e6"] = answered(333_333)
     del globals()["lists"]
     figures.update(in_a_shell(SIZES["1e6"]))
     path.write_text(json.dumps(figures, indent=1), encoding="utf-8")

@@ -152,7 +152,7 @@ def memory_of_many_cells() -> dict[str, float]:
             n_marks = 10 * N_MARKS // N_CELLS if n % 10 == 0 else 0
             shell.run_cell(f"for _ in range({n_marks}):\n    mark()\nx = {n % 100}", silent=False)
 
-    # What IPython itself keeps of so many cells is not the recorder's.
+    # IPython's own history of the cells does not count.
     run_cells(N_CELLS)
     bare = resident_bytes()
     shell.run_line_magic("load_ext", "gpumem")

@@ -20,7 +20,7 @@ __all__ = ["Outcome", "Shell"]
 
 @pytest.fixture(autouse=True)
 def _own_session() -> None:
-    """Begin with nothing recorded, and as if the tests before had asked for nothing."""
+    """Begin with nothing recorded and with default settings."""
     _gpumem.reset()
     _gpumem._testing.look_for(60_000)
     _gpumem.use_sources(["auto"])

@@ -69,7 +69,7 @@ def unbelieved() -> Iterator[None]:
 
 
 def lying(body: Callable[[Visit], int]) -> Any:
-    """Return an object that tells the collector what `body` does."""
+    """Return an object whose traversal is `body`."""
 
     def traverse(_: int, visit: int, argument: int) -> int:
         called = VISIT(visit)
@@ -101,7 +101,7 @@ class Lies:
         }
 
     def liar(self, lie: str) -> Any:
-        """Return an object that tells wrong addresses, and then the tensor's."""
+        """Return an object whose traversal visits wrong addresses, and then the tensor."""
 
         def body(visit: Visit) -> int:
             for address in self.addresses[lie]:
@@ -114,7 +114,7 @@ class Lies:
         return made
 
     def endless(self) -> Any:
-        """Return an object that tells of the same one for ever."""
+        """Return an object whose traversal visits the same object forever."""
 
         def body(visit: Visit) -> int:
             while not visit(id(self.alive)):

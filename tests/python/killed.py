@@ -56,7 +56,7 @@ def shell_of(folder: Path, pipe: int) -> InteractiveShell:
 
 
 def play(folder: Path, pipe: int) -> None:
-    """Run cells until somebody ends it."""
+    """Run cells until the process is killed."""
     shell = shell_of(folder, pipe)
     sim.use(8 << 30)
     _gpumem.use_sources(["sim"])
@@ -92,7 +92,7 @@ def missing(folder: Path, printed: list[int]) -> list[int | str]:
         os.close(read)
         try:
             lost = lost_of(folder, printed, write)
-        except Exception:  # noqa: BLE001 (whatever it is, it is told)
+        except Exception:  # noqa: BLE001 (whatever it is, it is reported)
             lost = [traceback.format_exc()]
         os.write(write, json.dumps(lost).encode())
         os._exit(0)

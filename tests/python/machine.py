@@ -82,7 +82,7 @@ class Machine:
             library.write_bytes(image)
 
     def ask(self, state: dict[str, Any], script: str) -> Any:
-        """Run a script on this machine and return what it tells."""
+        """Run a script on this machine and return what it passes to `tell`."""
         lines = [f"{key} = {value}" for key, value in state.items()]
         self.state_file.write_text("\n".join(lines), encoding="utf-8")
         environment = {

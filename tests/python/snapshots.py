@@ -315,7 +315,7 @@ def _figures(held: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def requested(block: dict[str, Any]) -> int:
-    """Return what the program asked for, as far as the generation tells."""
+    """Return the requested size, if this generation of snapshots has it."""
     history = block.get("history") or [{}]
     size: int = block.get("requested_size", history[0].get("real_size", block["size"]))
     return size

@@ -76,7 +76,7 @@ class Base:
 
 @pytest.fixture(autouse=True)
 def _libraries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Stand-ins for the libraries; each of our modules is imported anew."""
+    """Stand-ins for the libraries; each of our modules is imported again."""
     for name in ("transformers", "transformers.trainer", "lightning", "lightning.pytorch", "keras"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     vars(sys.modules["transformers"])["TrainerCallback"] = Base
@@ -196,7 +196,7 @@ def test_levels_and_findings_are_written(shell: Shell, name: str) -> None:
     prepared(shell, name, writers=[written])
     shell.run("%%gpumem\nfit(12, leaks=True)")
     levels = [values["gpumem/sim_0/allocated_bytes"] for _, values in written.values]
-    # Lightning logs with its batches, the others when they are told to.
+    # Lightning logs with its batches, the others when `log` is called.
     assert levels == [4 * MIB * n for n in range(1, 13)] + [48 * MIB]
     last = written.values[-1][1]
     assert last["gpumem/sim_0/kept_bytes"] == last["gpumem/sim_0/peak_bytes"] == 48 * MIB

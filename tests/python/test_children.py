@@ -1,4 +1,4 @@
-"""Child processes that a cell began and nobody ended: what is said of them, and how they end."""
+"""Child processes that a cell left running: their report, and how to end them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def said(shell: Shell, *cells: str) -> str:
 
 
 def found() -> list[gpumem.types.Finding]:
-    """Return what the report says of processes."""
+    """Return the findings about processes."""
     return [it for it in gpumem.report().findings if isinstance(it.details, Children)]
 
 
@@ -84,7 +84,7 @@ def until(is_there: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_an_engine_behind_each_run_is_a_leak_and_ends_if_asked(
+def test_engines_left_by_runs_are_a_leak_and_can_be_ended(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of `del llm`, which ends no process."""
@@ -94,9 +94,9 @@ def test_an_engine_behind_each_run_is_a_leak_and_ends_if_asked(
     assert isinstance(leak.details, Children)
     assert (leak.details.n_children, leak.details.handle) == (5, "lost")
     assert "▲ 5 child processes hold 3" in gpumem.report().text(110)
-    # Nobody can be asked, and none ends.
+    # Without input, no process ends.
     shown = said(shell, "%gpumem release children")
-    assert "no process is ended, because nobody can be asked here" in shown
+    assert "no process is ended, because this front end has no input" in shown
     pids = [it.pid for it in LivingChildren().all]
     assert len(pids) == 5
     # One by its id, then the rest.

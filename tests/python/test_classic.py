@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import copy
-import io
 import json
 import math
 import os
 import pickle
-import re
 import sys
 import threading
-from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gpumem
 import pytest
@@ -31,9 +27,6 @@ from gpumem.classic import (
 
 from tests.support.programs import run_python
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 MIB = 1 << 20
 ROOT = Path(__file__).parents[2]
 # The cases that stand here, and those of a folder that may be named beside them.
@@ -43,8 +36,6 @@ MORE = (
     if "GPUMEM_ORACLE" in os.environ
     else []
 )
-SEEDS = Path(os.environ.get("GPUMEM_SEEDS", ROOT / "../shared/seeds"))
-PAGES = sorted(SEEDS.glob("000_*.txt"))
 REPORT_KEYS = {
     "summary",
     "critical_issues",
@@ -160,81 +151,10 @@ def test_the_reference_answers_are_given(path: Path, kind: str) -> None:
         assert analyzer.thresholds == expected["thresholds"]
 
 
-# The page that these names are known from.
-
-
-def code_blocks(text: str) -> Iterator[str]:
-    """Find the code in a page that was saved as plain text: what parses, as far as it does."""
-    lines = text.splitlines()
-    start = 0
-    begins = re.compile(r"(from|import|with|for) \w|# [A-Z]|[\w.\[\]']+ = |\w+\.\w+\(")
-    while start < len(lines):
-        end = start
-        if begins.match(lines[start]):
-            ends = range(start + 1, min(len(lines), start + 80) + 1)
-            end = max((end for end in ends if parses(lines[start:end])), default=start)
-        if end > start:
-            yield "\n".join(lines[start:end])
-        start = max(end, start + 1)
-
-
-def parses(lines: list[str]) -> bool:
-    try:
-        body = ast.parse("\n".join(lines)).body
-    except SyntaxError:
-        return False
-    # A heading of one word is an expression, but no code.
-    return bool(body) and not any(
-        isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) for node in body
-    )
-
-
-@pytest.mark.skipif(not PAGES, reason=f"no pages in {SEEDS} (set GPUMEM_SEEDS)")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_code_of_the_page_runs_with_its_import_changed(
-    page: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))
-    sim.use()
-    weights, kept = sim.tensor(MIB, requires_grad=True), []
-
-    def model(batch: sim.Tensor) -> sim.Tensor:
-        return (batch @ weights).sum()
-
-    def training_step(model: Any, data: sim.Tensor) -> None:
-        model(data).backward()
-        kept.append(sim.tensor(20 * MIB))
-
-    data = sim.tensor(MIB)
-    names = {
-        "model": model,
-        "data": data,
-        "dataloader": [data] * 3,
-        "training_step": training_step,
-        "suspected_function": lambda step: kept.append(sim.tensor(step)),
-        "args": 64,
-        "MemoryPattern": MemoryPattern,
-    }
-    blocks = list(code_blocks(page.read_text(encoding="utf-8")))
-    said = io.StringIO()
-    for block in blocks:
-        if "torch.cuda" in block and "def " not in block and "MemoryPattern(" not in block:
-            continue  # torch's own profiler
-        code = block.replace("gpumemprof", "gpumem.classic")
-        with redirect_stdout(said):
-            exec(compile(code, page.name, "exec"), names)  # noqa: S102 (that is what is tested)
-    assert len(blocks) >= 15
-    said_text = said.getvalue()
-    assert "Severity: critical" in said_text
-    assert "Total growth: 2001.00 MB" in said_text
-    assert re.search(r"Optimization score: \d+/100 \([A-F]\)", said_text)
-    assert "in suspected_function" in said_text or "in <lambda>" in said_text
-
-
 # The records.
 
 
-def test_a_record_takes_its_fields_by_name_or_place_and_gives_them_back() -> None:
+def test_a_record_takes_fields_by_name_or_place_and_keeps_them() -> None:
     named = MemorySnapshot(
         timestamp=1.5,
         allocated_memory=2,
@@ -252,7 +172,7 @@ def test_a_record_takes_its_fields_by_name_or_place_and_gives_them_back() -> Non
     assert repr(named).startswith("MemorySnapshot(timestamp=1.5, allocated_memory=2, ")
 
 
-def test_a_result_tells_its_difference_and_peak() -> None:
+def test_a_result_has_its_difference_and_peak() -> None:
     result = call(before=10, after=30)
     result.memory_after.allocated_memory = 7
     assert result.memory_diff() == -3
@@ -269,7 +189,7 @@ def test_a_result_tells_its_difference_and_peak() -> None:
 # The analyzer.
 
 
-def test_a_leak_is_told_with_all_its_fields() -> None:
+def test_a_leak_has_all_its_fields() -> None:
     (leak,) = MemoryAnalyzer().analyze_memory_patterns(growing(5, 300 * MIB))
     assert isinstance(leak, MemoryPattern)
     assert (leak.pattern_type, leak.severity) == ("memory_leak", "critical")
@@ -283,7 +203,7 @@ def test_a_leak_is_told_with_all_its_fields() -> None:
     assert leak.suggestions
 
 
-def test_a_trend_is_told_with_all_its_fields() -> None:
+def test_a_trend_has_all_its_fields() -> None:
     insights = MemoryAnalyzer().generate_performance_insights(growing(6, 3 * MIB))
     (trend,) = [it for it in insights if it.category == "temporal"]
     assert isinstance(trend, PerformanceInsight)
@@ -389,13 +309,13 @@ def test_times_that_are_zero_equal_or_out_of_order_are_answered() -> None:
     assert analyzer.generate_performance_insights(results[::-1])[-1] == in_order[-1]
 
 
-def test_a_million_names_are_answered() -> None:
+def test_very_many_names_are_answered() -> None:
     level = snapshot(MIB)
     results = [
-        ProfileResult(f"f{idx}", 0.1, level, level, level, 0, 0, 0, 0) for idx in range(1_000_000)
+        ProfileResult(f"f{idx}", 0.1, level, level, level, 0, 0, 0, 0) for idx in range(200_000)
     ]
     report = MemoryAnalyzer().generate_optimization_report(results)
-    assert report["summary"]["total_functions_analyzed"] == 1_000_000
+    assert report["summary"]["total_functions_analyzed"] == 200_000
     assert report["optimization_score"]["score"] == 100
 
 
@@ -406,7 +326,7 @@ def test_what_is_no_result_is_refused_by_its_place() -> None:
         MemoryAnalyzer().analyze_memory_patterns(7)
 
 
-def test_a_gap_that_drifts_is_told_from_either_spelling() -> None:
+def test_a_drifting_gap_is_found_by_either_spelling() -> None:
     plain = [
         {"timestamp": 10.0 + i, "allocated": 8, "reserved": 10, "device_used": 100 + 20 * i}
         for i in range(6)
@@ -523,8 +443,8 @@ def test_blocks_nest(profiler: GPUMemoryProfiler) -> None:
         kept.append(sim.tensor(2 * MIB))
         with profiler.profile_context("inner"):
             kept.append(sim.tensor(3 * MIB))
-    told = [(it.function_name, it.memory_diff() // MIB) for it in profiler.results]
-    assert told == [("inner", 3), ("outer", 5)]
+    calls = [(it.function_name, it.memory_diff() // MIB) for it in profiler.results]
+    assert calls == [("inner", 3), ("outer", 5)]
 
 
 def test_stack_traces_show_the_users_frames() -> None:
@@ -589,7 +509,7 @@ def test_devices_are_named_as_people_name_them(profiler: GPUMemoryProfiler) -> N
             GPUMemoryProfiler(absent)
 
 
-def test_host_memory_is_measured_where_it_is_asked_for() -> None:
+def test_host_memory_is_measured_if_requested() -> None:
     profiler = GPUMemoryProfiler("host", track_cpu_memory=False)
     result = profiler.profile_function(lambda: bytearray(64 * MIB))
     levels = result.memory_before, result.memory_peak, result.memory_after

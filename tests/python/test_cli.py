@@ -52,14 +52,15 @@ def written(folder: Path, loop: str = "gpumem.steps(range(20))", end: str = "") 
     return path
 
 
-@pytest.fixture
-def saved(script: Path, tmp_path: Path) -> Path:
-    path = tmp_path / "saved"
-    assert gpumem("run", "--save", path, script).returncode == 0
-    return path
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the recording of a script that stands beside it."""
+    folder = tmp_path_factory.mktemp("saved")
+    assert gpumem("run", "--save", folder / "saved", written(folder)).returncode == 0
+    return folder / "saved"
 
 
-def test_a_script_runs_as_python_runs_it_and_the_report_is_on_standard_error(script: Path) -> None:
+def test_a_script_runs_as_in_python_with_its_report_on_stderr(script: Path) -> None:
     plain = output_of(script, "--html", "b")
     ended = gpumem("run", script, "--html", "b")
     assert (ended.returncode, ended.stdout) == (0, plain)
@@ -98,34 +99,34 @@ def test_a_script_that_dies_has_its_own_code_and_a_report(
     assert "leaks 64 MiB a step" in ended.stderr
 
 
-# It ends when it is told, or with the device half full.
+# It ends at the first warning, or with the device half full.
 FILLING = """
 import sys, time
 from gpumem import sim
 sim.use(1 << 30)
 weights = sim.tensor(2 << 20, requires_grad=True)
-kept, told = [], []
+kept, warning = [], []
 write = sys.stderr.write
-sys.stderr.write = lambda text: told.append(text) or write(text)
+sys.stderr.write = lambda text: warning.append(text) or write(text)
 for i in range(240):
     time.sleep(0.03)
     kept.append((sim.tensor(2 << 20) * weights).sum())
-    if told:
+    if warning:
         break
 """
 
 
 @pytest.mark.skipif(sys.version_info < OLDEST, reason="sys.monitoring begins with Python 3.12")
 @pytest.mark.skipif(sys.platform != "linux", reason="a look needs a copy of the process")
-def test_a_script_is_told_that_it_will_fill_the_device(tmp_path: Path) -> None:
+def test_a_script_prints_that_the_device_will_be_full(tmp_path: Path) -> None:
     path = tmp_path / "filling.py"
     path.write_text(FILLING)
     ended = gpumem("run", path)
-    told, *report = ended.stderr.split("GPU memory")
+    warning, *report = ended.stderr.split("GPU memory")
     assert re.fullmatch(
         r"▲ kept \+2 MiB every iteration of line 9 of filling.py \(\d+ of \d+\)"
         r"\s+· full in about \d+ iterations \(\d+ s\)",
-        told.strip(),
+        warning.strip(),
     )
     assert (len(report), ended.stdout) == (1, "")
     assert "▲ kept leaks 2 MiB an iteration of line 9 of filling.py" in report[0]
@@ -196,14 +197,14 @@ def test_a_file_is_overwritten_only_with_force(saved: Path, tmp_path: Path) -> N
     assert page.read_text(encoding="utf-8") != "mine"
 
 
-def fix(script: Path) -> None:
-    script.write_text(
-        SCRIPT.format(loop="gpumem.steps([0] * 20)", end="").replace("kept.append", "id")
-    )
+def fixed(folder: Path) -> Path:
+    script = written(folder, loop="gpumem.steps([0] * 20)")
+    script.write_text(script.read_text().replace("kept.append", "id"))
+    return script
 
 
-def test_a_fix_is_seen_in_a_comparison(saved: Path, script: Path, tmp_path: Path) -> None:
-    fix(script)
+def test_a_fix_is_seen_in_a_comparison(saved: Path, tmp_path: Path) -> None:
+    script = fixed(saved.parent)
     after = tmp_path / "after"
     assert gpumem("run", "--save", after, script).returncode == 0
     changes = json.loads(gpumem("compare", saved, after, "--json").stdout)
@@ -212,32 +213,31 @@ def test_a_fix_is_seen_in_a_comparison(saved: Path, script: Path, tmp_path: Path
 
 
 def test_a_baseline_is_kept_listed_and_compared_with(
-    saved: Path, script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
     listed = gpumem("baseline")
     assert (listed.returncode, listed.stdout[:15]) == (0, "no baseline yet")
     assert gpumem("baseline", "as is", saved).stdout == f"baseline as is: 1 run of {saved}\n"
     assert json.loads(gpumem("baseline", "--json").stdout) == ["as is"]
-    fixed = tmp_path / "fixed"
-    fix(script)
-    assert gpumem("run", "--save", fixed, script).returncode == 0
-    assert "fixed" in gpumem("compare", "as is", fixed).stdout
+    after = tmp_path / "fixed"
+    assert gpumem("run", "--save", after, fixed(saved.parent)).returncode == 0
+    assert "fixed" in gpumem("compare", "as is", after).stdout
     # The newest of that name is the one; without a recording it is the last session.
     assert "of last" in gpumem("baseline", "as is").stdout
-    assert "fixed" not in gpumem("compare", "as is", fixed).stdout
+    assert "fixed" not in gpumem("compare", "as is", after).stdout
     missing = gpumem("baseline", "other", "nope")
     assert missing.returncode == exits.WRONG
     assert "cannot read nope: neither a file nor a baseline (there is as is)" in missing.stderr
 
 
-def test_an_issue_has_figures_and_paths_but_no_source(saved: Path, tmp_path: Path) -> None:
+def test_an_issue_has_figures_and_paths_but_no_source(saved: Path) -> None:
     text = gpumem("issue", saved).stdout
     assert "#### leak · sim:0" in text
     assert "+64 MiB each time, 20 times" in text
     assert "held by `held[0]`" in text
     assert "python 3." in text
-    for secret in ("train.py", "append", str(tmp_path)):
+    for secret in ("train.py", "append", str(saved.parent)):
         assert secret not in text
     assert "- cell: `=train.py`" in gpumem("issue", saved, "--source").stdout
     assert json.loads(gpumem("issue", saved, "--json").stdout)["findings"][0]["state"] == "leak"

@@ -40,7 +40,7 @@ def notebook(path: Path, *cells: str, tags: tuple[str, ...] = ()) -> Path:
     return path
 
 
-def test_the_gallery_fails_by_name_and_an_out_of_memory_does_too(tmp_path: Path) -> None:
+def test_the_gallery_fails_by_name_even_out_of_memory(tmp_path: Path) -> None:
     junit = tmp_path / "junit.xml"
     paths = [NOTEBOOKS / "leak-gallery.ipynb", NOTEBOOKS / "out-of-memory.ipynb"]
     before = [path.read_bytes() for path in paths]
@@ -97,7 +97,7 @@ def test_ctrl_c_ends_check_after_what_it_found(tmp_path: Path) -> None:
     assert str(errored.get("name")).startswith("In [3] ")
 
 
-def test_a_kernel_that_dies_has_its_own_code_and_what_led_to_it_is_shown(tmp_path: Path) -> None:
+def test_a_kernel_that_dies_has_its_code_and_what_led_to_it(tmp_path: Path) -> None:
     path = notebook(tmp_path / "dies.ipynb", SIM, LEAKS, "import time; time.sleep(1.5)", DIES)
     ended = gpumem("check", path, "--json", "-q")
     assert ended.returncode == 4, ended.stderr
@@ -121,7 +121,7 @@ def test_a_cell_that_fails_has_its_own_code(tmp_path: Path) -> None:
     assert "not reached" in (tmp_path / "out.ipynb").read_text()
 
 
-def test_a_cell_that_takes_too_long_is_stopped_and_what_was_before_it_is_judged(
+def test_a_cell_over_its_time_is_stopped_and_those_before_judged(
     tmp_path: Path,
 ) -> None:
     path = notebook(tmp_path / "slow.ipynb", SIM, LEAKS, "import time\ntime.sleep(600)")
@@ -138,6 +138,28 @@ def test_a_peak_above_the_limit_fails(written: Path) -> None:
     assert "peak: peak of 64 MiB\n    in       In [2] " in ended.stdout
 
 
+def test_a_leak_is_known_again_by_its_id_and_can_be_allowed(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "leaks.ipynb", SIM, LEAKS)
+    first = json.loads(gpumem("check", path, "--json").stdout)["notebooks"][0]["violations"][0]
+    assert first["is_new"] is None
+    # A cell above is another number, and no other leak.
+    notebook(path, SIM, HEALTHY, LEAKS)
+    again = gpumem("check", path)
+    assert again.returncode == 1
+    assert f"    id       {first['fingerprint']} · known since 20" in again.stdout
+    junit = tmp_path / "junit.xml"
+    allow = ["--allow", first["fingerprint"], "--allow", "00000000"]
+    allowed = gpumem("check", path, *allow, "--github", "--junit", junit)
+    assert allowed.returncode == 0, allowed.stdout
+    assert f"  allowed  {first['fingerprint']}: kept leaks 64 MiB a step" in allowed.stdout
+    assert "--allow 00000000: no finding has this id" in allowed.stdout
+    assert "::notice file=" in allowed.stdout
+    assert "allowed" in (junit.read_text())
+    malformed = gpumem("check", path, "--allow", "kept")
+    assert malformed.returncode == 2
+    assert "'kept' is no id of a finding" in malformed.stderr
+
+
 def test_growth_that_a_baseline_does_not_have_fails(written: Path, tmp_path: Path) -> None:
     baseline = tmp_path / "before.gpumem"
     assert gpumem("run", written, "--save", baseline, "-q").returncode == 0
@@ -149,7 +171,7 @@ def test_growth_that_a_baseline_does_not_have_fails(written: Path, tmp_path: Pat
     assert "  worse: kept.append(sim.tensor(64 << 20)) grows 64 MiB a step\n" in ended.stdout
 
 
-def test_a_run_writes_outputs_page_and_recording_and_shows_the_level(tmp_path: Path) -> None:
+def test_a_run_writes_outputs_page_and_recording_with_the_level(tmp_path: Path) -> None:
     path = notebook(tmp_path / "n.ipynb", SIM, LEAKS, "print(sum(map(id, [])))")
     before = path.read_bytes()
     out, page, saved = tmp_path / "out.ipynb", tmp_path / "page.html", tmp_path / "saved"
@@ -180,7 +202,7 @@ def test_a_tagged_cell_is_repeated_for_a_verdict(tmp_path: Path) -> None:
     assert "has no cell no-such" in named.stderr
 
 
-def test_an_extension_that_the_notebook_loads_prints_what_it_always_does(tmp_path: Path) -> None:
+def test_an_extension_the_notebook_loads_prints_as_always(tmp_path: Path) -> None:
     path = notebook(tmp_path / "n.ipynb", "%load_ext gpumem", SIM, "%%gpumem\nx = sim.tensor(1)")
     assert gpumem("run", path, "-o", tmp_path / "out.ipynb", "-q").returncode == 0
     loads, _, line = nbformat.read(tmp_path / "out.ipynb", as_version=4).cells

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.ipython
 README = Path(__file__).parents[2] / "README.md"
 
 ACTIONS = {
-    *("on", "off", "status", "reset", "use", "baseline", "release", "holders", "why", "who"),
-    *("sessions", "report", "snapshot"),
+    *("on", "off", "status", "reset", "use", "baseline", "release", "expect", "holders", "why"),
+    *("who", "sessions", "report", "snapshot"),
 }
 REPORT_OPTIONS = {"--text", "--html", "--compare", "--session", "--processes"}
 
@@ -137,7 +137,7 @@ def test_report_opens_the_report(shell: Shell) -> None:
 
 
 def test_the_help_has_the_table_of_the_readme(shell: Shell) -> None:
-    table = README.read_text(encoding="utf-8").partition("## Ten commands")[2].partition("\n## ")[0]
+    table = README.read_text(encoding="utf-8").partition("## Commands")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (.*) \| (.*) \|$", table, re.MULTILINE)[1:]
     plain = [tuple(re.sub(r"[`*]", "", text) for text in row) for row in rows]
     assert tuple(plain) == COMMANDS

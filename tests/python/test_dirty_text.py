@@ -20,7 +20,7 @@ import pytest
 from gpumem import _file_page, _gpumem, _table
 from gpumem.cli import exits, files, github, issue, junit, main, terminal
 from gpumem.cli.check import Checked, _lines
-from gpumem.cli.gate import Limits, violations
+from gpumem.cli.gate import Limits, judged
 from gpumem.types import Comparison
 
 from tests.python import snapshots
@@ -73,8 +73,7 @@ def recorded(dirty: str, shell: Shell) -> Shell:
     shell.user_ns.update(DIRTY=dirty)
     shell.run("import gpumem\nfrom gpumem import sim\nsim.use(1 << 30)")
     shell.run("class Kept(list): pass\nKept.__name__ = Kept.__qualname__ = DIRTY\nkept = Kept()")
-    for _ in range(10):
-        shell.run("with gpumem.record(DIRTY): kept.append(sim.tensor(8 << 20))")
+    shell.run("with gpumem.record(DIRTY): kept.append(sim.tensor(8 << 20))")
     # A line of code cannot begin with a colon.
     comment = dirty.replace("\n::", "::")
     steps = "for _ in gpumem.steps(range(12), DIRTY): kept.append(sim.tensor(1 << 20))"
@@ -135,7 +134,9 @@ def check_html(text: str, allowed: str) -> None:
 
 
 def checked(recording: gpumem.types.Recording, dirty: str) -> Checked:
-    found = violations(gpumem.report(recording), Limits(frozenset({"leak", "growing", "oom"})))
+    found = judged(
+        gpumem.report(recording), Limits(frozenset({"leak", "growing", "oom"}))
+    ).violations
     assert found
     traceback, cells = f"Error\n  {dirty}", {1: f"In [1] {dirty}"}
     return Checked(Path(dirty), 3, found, dirty, traceback, failed=1, cells=cells)
@@ -147,7 +148,7 @@ TEXTS: dict[str, Callable[[gpumem.types.Recording, str], str]] = {
     "a comparison": lambda it, dirty: Comparison(it, it, dirty).text(90),
     "the lines of check": lambda it, dirty: "\n".join(_lines(checked(it, dirty))),
     "a file that was written": lambda _, dirty: files.wrote(dirty),
-    "an error": lambda _, dirty: exits.told(exits.CommandError(f"no {dirty}\nhint: {dirty}")),
+    "an error": lambda _, dirty: exits.error_text(exits.CommandError(f"no {dirty}\nhint: {dirty}")),
     "progress": lambda _, dirty: terminal.line(dirty),
     "a traceback": lambda _, dirty: terminal.lines(dirty.replace("\n", " ")),
 }

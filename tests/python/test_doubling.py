@@ -30,7 +30,7 @@ def doubled(shell: Shell, cell: str, times: int = 2) -> list[gpumem.types.Findin
     return [it for it in gpumem.report().findings if it.kind == "rerun_doubling"]
 
 
-def test_a_rerun_is_told_with_both_copies_their_name_and_the_line_to_change(shell: Shell) -> None:
+def test_a_rerun_is_reported_with_copies_name_and_fix(shell: Shell) -> None:
     [found] = doubled(shell, "model = Model()")
     assert found.details == RerunDoubling(200 * MIB, 200 * MIB, 200 * MIB, 1)
     assert [holder.name for holder in found.holders] == ["model"]
@@ -41,11 +41,11 @@ def test_a_rerun_is_told_with_both_copies_their_name_and_the_line_to_change(shel
     )
 
 
-def test_what_it_proposes_is_not_told_again(shell: Shell) -> None:
+def test_an_applied_fix_is_not_proposed_again(shell: Shell) -> None:
     assert doubled(shell, "model = None\nmodel = Model()", 4) == []
 
 
-def test_a_rerun_that_works_with_what_it_made_is_not_told(shell: Shell) -> None:
+def test_a_rerun_that_uses_its_result_is_not_reported(shell: Shell) -> None:
     cell = f"if 'model' not in globals(): model = Model()\nwork = sim.tensor(300 * {MIB})\ndel work"
     assert doubled(shell, cell, 4) == []
 

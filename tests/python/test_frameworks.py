@@ -50,8 +50,8 @@ class Fake:
         assert self.started
         self.peak = self.allocated
 
-    def asked(self) -> None:
-        """Call it in whatever is asked of a framework that runs."""
+    def check_started(self) -> None:
+        """Fail if a call would start the framework."""
         assert self.started, "this would start the framework"
         if self.failure is not None:
             raise self.failure
@@ -104,7 +104,7 @@ class Cupy(Fake):
 
         def figure(read: Callable[[], int]) -> Callable[[], int]:
             def answer() -> int:
-                self.asked()
+                self.check_started()
                 return read()
 
             return answer
@@ -116,7 +116,7 @@ class Cupy(Fake):
         )
 
         def properties(ordinal: int) -> dict[str, Any]:
-            self.asked()
+            self.check_started()
             return {"name": b"Tesla T4", "uuid": bytes(15) + bytes([ordinal])}
 
         self.default_pool = pool
@@ -140,7 +140,7 @@ class Jax(Fake):
 
     def modules(self) -> dict[str, ModuleType]:
         def memory_stats() -> dict[str, int]:
-            self.asked()
+            self.check_started()
             return {
                 "bytes_in_use": self.allocated,
                 "peak_bytes_in_use": self.peak,
@@ -181,12 +181,12 @@ class Tensorflow(Fake):
 
     def modules(self) -> dict[str, ModuleType]:
         def memory(name: str) -> dict[str, int]:
-            self.asked()
+            self.check_started()
             used = {"GPU:0": self.allocated, "GPU:1": 0}
             return {"current": used[name], "peak": used[name]}
 
         def visible(kind: str) -> list[SimpleNamespace]:
-            self.asked()
+            self.check_started()
             assert kind == "GPU"
             return [SimpleNamespace(name="/physical_device:GPU:2")]
 
@@ -226,7 +226,7 @@ class Numba(Fake):
 
             @property
             def allocations(self) -> dict[int, Any]:
-                fake.asked()
+                fake.check_started()
                 kinds = {
                     "AutoFreePointer": fake.allocated,
                     "ManagedMemory": fake.managed,
@@ -318,9 +318,7 @@ def test_levels_reach_the_report(shell: Any, framework: Any) -> None:
     assert {it["label"]: it["name"] for it in devices}[framework.device] == "Tesla T4"
 
 
-def test_a_framework_that_starts_inside_a_cell_is_read_at_its_end(
-    shell: Any, framework: Any
-) -> None:
+def test_a_framework_that_starts_in_a_cell_is_read_at_its_end(shell: Any, framework: Any) -> None:
     shell.user_ns["framework"] = framework
     shell.run("%%gpumem\nframework.started = True\nframework.allocate(16 << 20)")
     row = last_row(framework.device)

@@ -29,7 +29,7 @@ FAILING = "def train():\n    batch = sim.tensor(PLANTED)\n    1 / 0\n"
 
 
 class Planted:
-    """The size of a test's own tensor, told from those that earlier shells still keep.
+    """The size of a test's own tensor, unlike those that earlier shells still keep.
 
     IPython registers a shell to be cleaned up at exit, so none of them ever goes.
     """
@@ -136,7 +136,7 @@ def test_globals_of_the_users_modules_are_named(
         del sys.modules[name]
 
 
-def test_what_a_library_keeps_is_told_from_the_users(notebook: Shell) -> None:
+def test_memory_kept_by_a_library_has_a_system_holder(notebook: Shell) -> None:
     run(notebook, "import json\njson.kept = sim.tensor(PLANTED)")
     assert places() == {("system", "json"): {"json.kept"}}
 
@@ -169,7 +169,7 @@ def test_the_frames_of_threads_are_named(notebook: Shell) -> None:
     assert places() == {}
 
 
-def test_cyclic_garbage_is_told_without_collecting(notebook: Shell) -> None:
+def test_cyclic_garbage_is_found_without_collecting(notebook: Shell) -> None:
     gc.collect()
     gc.disable()
     try:
@@ -222,7 +222,7 @@ class Grad:
 
 
 @pytest.mark.parametrize("action", ["holders", "why"])
-def test_the_magic_tells_one_name_or_all(notebook: Shell, action: str) -> None:
+def test_the_magic_lists_one_name_or_all(notebook: Shell, action: str) -> None:
     run(notebook, "cache = {'batch': sim.tensor(9 << 20)}")
     notebook.run(f"%gpumem {action}")
     assert "9 MiB  cache · dict of 1 tensor" in notebook.lines[-1]
@@ -243,7 +243,7 @@ def test_the_magic_tells_one_name_or_all(notebook: Shell, action: str) -> None:
     assert "takes one name, not 'two names'" in said
 
 
-def test_why_tells_since_which_cell_a_name_holds_its_memory(notebook: Shell) -> None:
+def test_why_names_the_cell_since_which_a_name_holds_memory(notebook: Shell) -> None:
     notebook.run("%gpumem on")
     run(notebook, "first = sim.tensor(20 << 20)")
     run(notebook, "cache = {'batch': sim.tensor(90 << 20)}")
@@ -301,7 +301,7 @@ def test_nobody_looks_where_nothing_grew_or_nobody_wants_it(notebook: Shell) -> 
 
 @pytest.mark.parametrize("look", ["gpumem.holders()", "get_ipython().run_line_magic('gpumem', '')"])
 @pytest.mark.parametrize("ask", ["gpumem.holders()", "%gpumem why", "kept.append(sim.tensor(9))"])
-def test_an_adapter_that_looks_itself_is_told_so_once(
+def test_an_adapter_that_looks_itself_is_logged_once(
     shell: Shell, caplog: pytest.LogCaptureFixture, ask: str, look: str
 ) -> None:
     shell.run("%gpumem on")

@@ -1,6 +1,6 @@
 """A Ctrl-C that comes while something of ours runs ends the user's cell, as it would without us.
 
-A stand-in for a framework presses it, at the moment when it is asked for its levels.
+A stand-in for a framework raises it while its levels are read.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def press(
     monkeypatch: pytest.MonkeyPatch,
     shell: Shell,
 ) -> Callable[[int], None]:
-    """Return what has Ctrl-C pressed when torch is asked for the n-th time from now."""
-    asked = SimpleNamespace(n_left=0)
+    """Return a function that makes the n-th read of torch from now press Ctrl-C."""
+    reads = SimpleNamespace(n_left=0)
 
     def is_initialized() -> bool:
-        asked.n_left -= 1
-        if asked.n_left == 0:
+        reads.n_left -= 1
+        if reads.n_left == 0:
             signal.raise_signal(signal.SIGINT)
         return False
 
@@ -43,7 +43,7 @@ def press(
     monkeypatch.setitem(sys.modules, "torch", torch)
 
     def press_in(n: int) -> None:
-        asked.n_left = n
+        reads.n_left = n
 
     shell.user_ns.update(press=press_in, gpumem=gpumem)
     return press_in
@@ -56,7 +56,7 @@ def last_status() -> str:
 
 
 def check(shell: Shell, cell: str, *, runs: bool, status: str) -> None:
-    """Run a cell in which Ctrl-C is pressed; `x` tells whether its code ran."""
+    """Run a cell in which Ctrl-C is pressed; `x` shows whether its code ran."""
     shell.user_ns["x"] = 0
     ran = shell.run(cell)
     assert isinstance(ran.raw.error_in_exec, KeyboardInterrupt)
@@ -103,7 +103,7 @@ def test_one_at_the_ends_of_a_block_ends_the_cell(
     assert "z" not in shell.user_ns
 
 
-def test_one_before_a_cell_that_does_not_parse_is_not_kept_for_the_next(
+def test_one_before_a_cell_that_does_not_parse_is_not_kept(
     shell: Shell, press: Callable[[int], None]
 ) -> None:
     press(1)
@@ -160,7 +160,7 @@ def test_a_handler_of_ours_that_is_put_back_later_raises(shell: Shell, in_ours: 
     assert len(in_ours) == 1
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="a thread's signals are told by /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc lists a thread's signals")
 def test_no_signal_is_handled_by_a_thread_of_ours() -> None:
     script = """
 import time

@@ -1,4 +1,4 @@
-"""A library's known leak is told from the user's own: by the class's module, not by its name."""
+"""A library's known leak is recognised by the class's module, not by its name."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def of_library(shell: Shell) -> None:
     run(shell, "Accelerator.__module__ = 'accelerate.accelerator'")
 
 
-def test_growth_that_a_library_is_known_for_has_its_title_and_its_call(shell: Shell) -> None:
+def test_growth_a_library_is_known_for_has_its_title_and_call(shell: Shell) -> None:
     of_library(shell)
     run(shell, *[TRIAL] * 12)
     (finding,) = gpumem.report().findings
@@ -76,7 +76,7 @@ def test_growth_that_a_library_is_known_for_has_its_title_and_its_call(shell: Sh
     assert text.index("+ accelerator.free_memory()") < text.index(ACCELERATE.link)
 
 
-def test_what_a_library_keeps_of_a_deleted_name_is_told_after_one_run(shell: Shell) -> None:
+def test_a_library_keeping_a_deleted_name_is_reported_at_once(shell: Shell) -> None:
     of_library(shell)
     run(shell, f"model = accelerator.prepare([sim.tensor(200 * {MIB})])")
     out = " ".join(said(shell, "del model"))

@@ -40,7 +40,7 @@ def kernel(tmp_path: Path) -> Iterator[Kernel]:
 
 
 def update(kernel: Kernel) -> str:
-    """Wait until an output is shown anew, and return its text."""
+    """Wait until an output is updated, and return its text."""
     while True:
         message = kernel.client.get_iopub_msg(timeout=TIMEOUT)
         if message["msg_type"] == "update_display_data":

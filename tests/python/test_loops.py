@@ -1,4 +1,4 @@
-"""Loops that nobody marked: they are found, counted, and their levels are read."""
+"""Loops without marks are found and counted, and their levels are read."""
 
 from __future__ import annotations
 
@@ -561,7 +561,7 @@ JUDGED = {
 
 
 @pytest.mark.parametrize("claim", JUDGED)
-def test_one_run_tells_of_its_loop(recorded: Shell, claim: str) -> None:
+def test_one_run_reports_its_loop(recorded: Shell, claim: str) -> None:
     """The growth, the loop's line, and how much it matters."""
     cell, expected = JUDGED[claim]
     recorded.run(cell)

@@ -155,7 +155,7 @@ def test_on_says_what_counts(shell: Shell) -> None:
     assert shell.lines[-1].endswith("`GpuMem.quiet` is True): see %gpumem_report")
 
 
-def test_on_records_every_cell_and_off_only_those_with_the_magic(shell: Shell) -> None:
+def test_on_records_every_cell_off_only_the_magic(shell: Shell) -> None:
     assert recorded(shell, "1") == []
     assert recorded(shell, "%%gpumem\n2") == ["2"]
     shell.run("%gpumem on")
@@ -164,7 +164,7 @@ def test_on_records_every_cell_and_off_only_those_with_the_magic(shell: Shell) -
     assert recorded(shell, "4") == ["2", "3"]
 
 
-def test_alone_it_tells_what_each_device_is_held_for(shell: Shell) -> None:
+def test_without_arguments_it_shows_the_use_of_each_device(shell: Shell) -> None:
     shell.run("from gpumem import sim\n%gpumem use sim\nsim.use(total_bytes=1 << 30)")
     shell.run("w = sim.tensor(256 << 20, requires_grad=True)\nx = sim.tensor(128 << 20)")
     shell.run("freed = sim.tensor(64 << 20)\ndel freed")
@@ -172,14 +172,14 @@ def test_alone_it_tells_what_each_device_is_held_for(shell: Shell) -> None:
     device, *parts, host = shell.lines[-1].splitlines()
     assert device.startswith("sim:0  Simulated GPU  448 MiB of 1 GiB · this process 448 MiB")
     assert host.startswith("host ")
-    told = [re.split(r"\s{2,}", part.strip()) for part in parts]
-    assert [(size, words) for size, _, words in told] == [
+    columns = [re.split(r"\s{2,}", part.strip()) for part in parts]
+    assert [(size, words) for size, _, words in columns] == [
         ("256 MiB", "parameters"),
         ("128 MiB", "your names"),
         ("64 MiB", "cache"),
         ("576 MiB", "free"),
     ]
-    assert [bar for _, bar, _ in told] == ["█" * 6, "█" * 3, "█▌", "░" * 14]
+    assert [bar for _, bar, _ in columns] == ["█" * 6, "█" * 3, "█▌", "░" * 14]
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_each_action_says_what_is_so_now(shell: Shell) -> None:
         "● host    host    memory that this process keeps, used memory of the machine",
         "● sim     sim:0   a simulated device with a real caching allocator",
     ]
-    # A source that was asked for and does not answer says why.
+    # A chosen source that does not answer has a reason.
     _, rmm, host, sim = said("%gpumem use rmm sim")
     assert (rmm[:5], rmm[-12:]) == ("○ rmm", "not imported")
     assert (host[:6], sim[:5]) == ("● host", "● sim")
@@ -384,7 +384,7 @@ def test_what_a_cell_took_out_keeps_nobody_from_loading_again(shell: Shell, cell
     assert recorded(shell, "%%gpumem\n1 + 1") == ["1 + 1"]
 
 
-def test_without_its_transformer_the_magic_still_runs_the_cell_once(shell: Shell) -> None:
+def test_without_its_transformer_a_magic_runs_the_cell_once(shell: Shell) -> None:
     shell.run("n_runs = 0\nget_ipython().input_transformers_cleanup.clear()")
     shell.run("%%gpumem\nn_runs += 1")
     assert shell.user_ns["n_runs"] == 1

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import gpumem
 import pytest
 from gpumem import sim
 
-from tests.support.in_process import in_process
-from tests.support.shell import open_shell
-
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.python.conftest import Shell
 
 pytestmark = pytest.mark.python
@@ -130,9 +124,9 @@ def test_a_gpu_that_is_not_read_is_not_laid_to_the_host(new_shell: Any, error: s
 def test_figures_are_those_of_the_moment_to_the_byte(shell: Shell) -> None:
     shell.run(f"%%gpumem\n{FILL}\n{TOO_MUCH}")
     [row] = rows()
-    told = row["oom"]
-    told["holders"] = of_the_shell(told["holders"])
-    assert {key: told[key] for key in told if told[key] is not None and key != "at_nanos"} == {
+    oom = row["oom"]
+    oom["holders"] = of_the_shell(oom["holders"])
+    assert {key: oom[key] for key in oom if oom[key] is not None and key != "at_nanos"} == {
         "framework": "sim",
         "survived": False,
         "wanted_bytes": 500 * MIB,
@@ -145,13 +139,13 @@ def test_figures_are_those_of_the_moment_to_the_byte(shell: Shell) -> None:
         "this_process_bytes": 600 * MIB,
         "others": [],
         "holders": [{"name": "kept", "kind": "variable", "used_bytes": 600 * MIB}],
-        "message": told["message"],
+        "message": oom["message"],
     }
-    assert told["message"].startswith("Simulated CUDA out of memory. Tried to allocate 500.00 MiB")
-    assert row["started_nanos"] < told["at_nanos"] <= row["ended_nanos"]
+    assert oom["message"].startswith("Simulated CUDA out of memory. Tried to allocate 500.00 MiB")
+    assert row["started_nanos"] < oom["at_nanos"] <= row["ended_nanos"]
 
 
-def test_each_name_is_told_with_what_it_held(shell: Shell) -> None:
+def test_each_name_is_listed_with_its_bytes(shell: Shell) -> None:
     shell.run(f"weights = sim.tensor(256 * {MIB})\nalias = [weights]")
     shell.run(f"sim.tensor(228 * {MIB})")
     shell.run(f"%%gpumem\ndef step(given):\n    batch = {FILL[7:]}\nstep(weights)")
@@ -184,7 +178,7 @@ thread.join()"""
 
 
 @pytest.mark.parametrize("body", [f"if True:\n    {CAUGHT}", IN_A_THREAD])
-def test_what_the_cell_survives_is_told_too(shell: Shell, body: str) -> None:
+def test_a_survived_error_is_reported_too(shell: Shell, body: str) -> None:
     shell.run(f"%%gpumem\n{FILL}\n{body}")
     [row] = rows()
     assert (row["status"], row["oom"]["survived"]) == ("ok", True)
@@ -222,24 +216,26 @@ def test_who_held_memory_is_known_though_the_cell_caught_it(
     shell.run(f"%%gpumem\n{call}")
     [row] = rows()
     assert row["oom"]["survived"] is True
-    told = {it["name"]: (it["kind"], it["used_bytes"] // MIB) for it in row["oom"]["holders"]}
+    holders = {it["name"]: (it["kind"], it["used_bytes"] // MIB) for it in row["oom"]["holders"]}
     if name == "kept":
-        assert told == {"kept": ("variable", 300), "batch in small()": ("thread_frame", 250)}
+        assert holders == {"kept": ("variable", 300), "batch in small()": ("thread_frame", 250)}
     else:
-        assert told == {name: ("thread_frame", 600)}
+        assert holders == {name: ("thread_frame", 600)}
     [found] = out_of_memory()
     assert f"held by `{name}` " in found.detail
 
 
-def test_what_a_function_that_failed_collected_is_told_by_its_variable(shell: Shell) -> None:
+def test_memory_of_a_failed_function_is_listed_by_variable(shell: Shell) -> None:
     shell.run(
         f"def encode(n, given):\n    outs = []\n    for _ in range(n):\n"
         f"        outs.append(sim.tensor(40 * {MIB}))\n    return outs"
     )
     shell.run(f"given = sim.tensor(100 * {MIB})")
     shell.run("%%gpumem\nencode(40, given)")
-    told = {it["name"]: it["used_bytes"] // MIB for it in of_the_shell(rows()[0]["oom"]["holders"])}
-    assert told == {"given": 100, "outs in encode()": 920}
+    holders = {
+        it["name"]: it["used_bytes"] // MIB for it in of_the_shell(rows()[0]["oom"]["holders"])
+    }
+    assert holders == {"given": 100, "outs in encode()": 920}
     [found] = out_of_memory()
     assert "`outs in encode()` collected 920 MiB in this run" in found.detail
 
@@ -251,7 +247,7 @@ def test_nobody_is_looked_for_where_the_user_does_not_want_it(shell: Shell) -> N
     assert [row["oom"]["holders"] for row in rows()] == [[], []]
 
 
-def test_a_gradient_that_found_no_room_is_told(shell: Shell) -> None:
+def test_a_gradient_without_room_is_reported(shell: Shell) -> None:
     shell.run(f"%%gpumem\nw = sim.tensor(600 * {MIB}, requires_grad=True)\nw.sum().backward()")
     [row] = rows()
     assert row["oom"]["wanted_bytes"] == 600 * MIB
@@ -329,45 +325,3 @@ def test_looking_runs_none_of_the_users_code(shell: Shell) -> None:
     shell.run(f"%%gpumem\n{raising}")
     assert len(shell.user_ns["calls"]) == of_ipython
     assert rows()[0]["status"] == "out_of_memory"
-
-
-class FakeTorch(ModuleType):
-    """A torch whose CUDA runs, and whose allocator can run out."""
-
-    def __init__(self) -> None:
-        super().__init__("torch")
-        self.observers: list[Callable[..., None]] = []
-        level = {"all": dict.fromkeys(("current", "peak", "allocated", "freed"), 96 * MIB)}
-        properties = SimpleNamespace(uuid="11111111-2222", name="Played")
-        self.cuda = SimpleNamespace(
-            is_initialized=lambda: True,
-            device_count=lambda: 1,
-            get_device_properties=lambda _: properties,
-            get_allocator_backend=lambda: "native",
-        )
-        self._C = SimpleNamespace(
-            _cuda_memoryStats=lambda _: {"allocated_bytes": level, "reserved_bytes": level},
-            _cuda_attach_out_of_memory_observer=self.observers.append,
-        )
-
-
-@in_process
-def test_torch_tells_of_what_the_cell_caught() -> None:
-    """Torch is asked to tell only once in a process."""
-    torch = FakeTorch()
-    sys.modules["torch"] = torch
-    shell = open_shell()
-    shell.user_ns["torch"] = torch
-    for _ in range(3):
-        shell.run("%%gpumem --quiet\npass")
-    assert len(torch.observers) == 1, torch.observers
-    shell.run("%%gpumem --quiet\ntorch.observers[0](0, 7 << 20, 1 << 30, 5 << 20)")
-    # Torch may call it in other ways one day: nothing comes out.
-    shell.run("%%gpumem --quiet\ntorch.observers[0]('no', number=1)\ntorch.observers[0]()")
-    rows = [row for row in gpumem.report().runs if row["device"] == "cuda:0"]
-    told = rows[3]["oom"]
-    figures = ("wanted_bytes", "free_bytes", "total_bytes", "allocated_bytes")
-    assert (told["framework"], told["survived"]) == ("torch", True), told
-    assert [told[name] for name in figures] == [7 << 20, 5 << 20, 1 << 30, 96 << 20], told
-    assert [row["status"] for row in rows] == ["ok"] * 5
-    assert rows[4]["oom"] is None

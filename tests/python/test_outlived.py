@@ -124,7 +124,7 @@ KEEPERS = {
 
 @pytest.mark.parametrize("letting_go", ["del model", "model = None"])
 @pytest.mark.parametrize("keeper", KEEPERS)
-def test_who_keeps_it_is_told_after_one_run(shell: Shell, keeper: str, letting_go: str) -> None:
+def test_the_keeper_is_reported_after_one_run(shell: Shell, keeper: str, letting_go: str) -> None:
     keep, path, fix, severity = KEEPERS[keeper]
     run(shell, "model = Model()", keep, letting_go)
     [found] = findings()
@@ -143,7 +143,7 @@ def test_who_keeps_it_is_told_after_one_run(shell: Shell, keeper: str, letting_g
     assert [it.withdrawn for it in findings()] == ["let_go"]
 
 
-def test_garbage_is_told_while_the_collector_is_off(shell: Shell) -> None:
+def test_garbage_is_reported_while_the_collector_is_off(shell: Shell) -> None:
     run(shell, "gc.disable()", "model = Cycle()", "del model")
     [found] = findings()
     assert (found.severity, found.holders[0].kind) == ("warning", "uncollected_garbage")
@@ -153,7 +153,7 @@ def test_garbage_is_told_while_the_collector_is_off(shell: Shell) -> None:
     assert [it.withdrawn for it in findings()] == ["let_go"]
 
 
-def test_garbage_that_grows_while_the_collector_is_off_is_a_leak(shell: Shell) -> None:
+def test_growing_garbage_without_the_collector_is_a_leak(shell: Shell) -> None:
     run(shell, "gc.disable()")
     run(shell, *[f"ring = [sim.tensor(20 * {MIB})]\nring.append(ring)"] * 10)
     [found] = [it for it in gpumem.report().findings if it.kind in {"leak", "growing"}]
@@ -198,7 +198,7 @@ def test_what_is_freed_or_has_another_name_is_no_news(shell: Shell, cell: str) -
     assert findings() == []
 
 
-def test_a_new_object_tells_of_the_old_one_only_if_that_is_an_accident(shell: Shell) -> None:
+def test_a_rebound_name_is_reported_only_by_accident(shell: Shell) -> None:
     run(shell, "model = Model()", "kept = [model]", "model = Model()")
     assert findings() == []
     run(shell, RAISES, "second = model = Model()")

@@ -87,7 +87,7 @@ def test_a_spike_inside_a_warm_cache_is_no_invented_number(shell: Any) -> None:
     sim.use(total_bytes=1 << 30)
     shell.user_ns["sim"] = sim
     shell.run("warm = sim.tensor(512 << 20)\ndel warm")
-    # The cache serves it: neither the counter nor anything that a driver shows moves.
+    # The cache serves it: the counter and the driver's levels stay.
     spikes = "for _ in range(200):\n    spike = sim.tensor(128 << 20)\n    del spike"
     shell.run(f"%%gpumem --quiet\n{spikes}")
     row = next(row for row in gpumem.report().runs if row["device"] == "sim:0")

@@ -1,4 +1,4 @@
-"""What is shown of words that somebody else chose, held to Python's tables of Unicode."""
+"""How foreign text is printed, checked against Python's tables of Unicode."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.python,
-    pytest.mark.skipif(sys.platform != "linux", reason="shares of memory are told there"),
+    pytest.mark.skipif(sys.platform != "linux", reason="Linux reports shares of memory"),
 ]
 
 # What a spawned child finds: functions of a module that imports gpumem.
@@ -115,7 +115,7 @@ def test_a_worker_that_leaks_is_named(play: Any, method: str) -> None:
     assert f"▲ {finding['title']}" in found["text"].replace("\n  ", " ")
 
 
-def test_a_worker_that_is_killed_is_told_with_what_it_had(play: Any) -> None:
+def test_a_killed_worker_is_reported_with_its_memory(play: Any) -> None:
     cell = """
 keeps = (2, 30, work.leave_in_disorder)
 process = multiprocessing.Process(target=work.keep, args=keeps, name="w-0")
@@ -145,7 +145,7 @@ for process in each: process.join()
     assert text.count("SIGKILL, the first") == 1
 
 
-def test_a_report_says_that_there_are_children_and_how_to_see_them(play: Any) -> None:
+def test_a_report_says_there_are_children_and_how_to_see_them(play: Any) -> None:
     cell = textwrap.dedent(STARTED.format(method="spawn"))
     found = play(f"""
         found = played({cell!r})
@@ -217,6 +217,8 @@ if not (pid := os.fork()):
     {act}
     time.sleep(0.15)
     os._exit(7)
+os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+time.sleep(0.3)  # Once somebody has waited for it, its exit code is gone.
 os.waitpid(pid, 0)
 """
     found = play(f"found = played({cell!r})")

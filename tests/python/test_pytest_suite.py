@@ -148,7 +148,7 @@ def test_freed():
 """
 
 
-def test_nothing_that_is_freed_is_said_and_quiet_tests_cost_no_search(tmp_path: Path) -> None:
+def test_what_is_freed_is_unsaid_and_quiet_tests_cost_no_search(tmp_path: Path) -> None:
     status, lines = run(tmp_path, test_it=QUIET)
     assert (status, lines) == (0, ["none of 23 tests left memory behind"])
 

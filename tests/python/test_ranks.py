@@ -42,7 +42,7 @@ SCRIPT = """
 
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
-    """Start the script as so many ranks of a job that keeps its recordings in ``job``."""
+    """Start the script as ranks of a job that keeps its recordings in ``job``."""
 
     def started(n: int, condition: str, after: str = "", **environment: str) -> list[Any]:
         script = tmp_path / "train.py"
@@ -174,7 +174,7 @@ def test_what_cannot_be_joined_is_refused(tmp_path: Path) -> None:
     assert "no trace in this folder" in report(empty).stderr
 
 
-def test_a_script_alone_keeps_its_session_where_it_is_told(tmp_path: Path) -> None:
+def test_a_script_alone_keeps_its_session_where_set(tmp_path: Path) -> None:
     script = tmp_path / "one.py"
     script.write_text("x = 1\n")
     ran = run_gpumem("run", "--store", "job", "one.py", cwd=tmp_path)

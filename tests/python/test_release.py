@@ -166,7 +166,7 @@ def test_a_cycle_is_collected(shell: Shell) -> None:
     assert line == "cycles     collected what only refers to itself · 8 MiB back on sim:0"
 
 
-def test_a_framework_that_cannot_be_asked_has_no_cache(
+def test_a_framework_that_cannot_be_read_has_no_cache(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Unloaded(ModuleType):
@@ -269,7 +269,7 @@ def test_it_is_no_run_and_changes_no_recording(shell: Shell) -> None:
     run(shell, "%gpumem off")
 
 
-def test_comparisons_of_the_users_are_not_asked(shell: Shell) -> None:
+def test_comparisons_of_the_users_are_not_called(shell: Shell) -> None:
     run(
         shell,
         "class Array:\n"
@@ -288,8 +288,8 @@ def test_without_a_shell_it_forgets_the_last_error() -> None:
     sys.last_value = ValueError()
     try:
         # A simulated device of another test may have something to say as well.
-        told = str(gpumem.release("traceback"))
-        assert told.splitlines()[0] == "traceback  forgot ValueError (0 frames)"
+        released = str(gpumem.release("traceback"))
+        assert released.splitlines()[0] == "traceback  forgot ValueError (0 frames)"
         assert not hasattr(sys, "last_value")
     finally:
         vars(sys).pop("last_value", None)

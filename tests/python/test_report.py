@@ -19,8 +19,6 @@ import pytest
 from gpumem import sim
 from gpumem.details import Growth
 
-from tests.support.programs import run_python
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -134,15 +132,6 @@ def test_a_recording_comes_back_from_its_file(leak: gpumem.types.Recording, tmp_
     assert gpumem.report(again).to_json() == gpumem.report(leak).to_json()
     assert repr(again) == "<Recording: 11 runs of 2 cells>"
     assert gpumem.load(str(path)).to_bytes() == leak.to_bytes()
-
-
-def test_a_recording_is_read_in_another_process(
-    leak: gpumem.types.Recording, tmp_path: Path
-) -> None:
-    leak.save(tmp_path / "session.gpumem")
-    script = "import gpumem, sys; print(gpumem.report(gpumem.load(sys.argv[1])).findings[0].kind)"
-    ran = run_python("-c", script, tmp_path / "session.gpumem")
-    assert (ran.stdout, ran.stderr) == ("leak\n", "")
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_several_results_are_one_finding_since_the_oldest(shell: Shell) -> None:
     assert sorted(holder.name for holder in finding().holders) == ["Out[3]", "Out[5]"]
 
 
-def test_the_last_exception_is_told_since_the_run_that_failed(shell: Shell) -> None:
+def test_the_last_exception_is_dated_to_the_failed_run(shell: Shell) -> None:
     run(shell, "fails()")
     assert retained() == {"traceback": (200, 3)}
     assert finding().holders[0].path.endswith("batch")
@@ -81,7 +81,7 @@ def test_the_last_exception_is_told_since_the_run_that_failed(shell: Shell) -> N
     assert retained() == {}
 
 
-def test_a_small_result_is_told_in_the_report_and_nowhere_else(shell: Shell) -> None:
+def test_a_small_result_is_reported_only_in_the_report(shell: Shell) -> None:
     n_lines = len(shell.lines)
     run(shell, f"sim.tensor(8 * {MIB})")
     assert finding().severity == "info"
@@ -107,7 +107,7 @@ def test_text_json_and_python_say_the_same(shell: Shell) -> None:
     assert entry["title"] == finding().title
 
 
-def test_results_that_a_cell_displays_again_and_again_are_its_leak(shell: Shell) -> None:
+def test_results_displayed_again_and_again_are_the_cells_leak(shell: Shell) -> None:
     run(shell, *["sim.tensor(20 << 20)"] * 9)
     [found] = gpumem.report().findings
     assert (found.kind, found.state) == ("leak", "leak")

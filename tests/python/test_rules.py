@@ -109,7 +109,7 @@ def test_a_session_is_judged_by_what_config_says(leaking: Shell) -> None:
     assert gpumem.report().rules == gpumem.Rules()
 
 
-def test_the_rules_say_when_it_is_worth_finding_out_where_memory_lies(shell: Shell) -> None:
+def test_the_rules_say_when_it_is_worth_asking_where_memory_is(shell: Shell) -> None:
     def n_maps(ratio: float) -> int:
         sim.use(total_bytes=1 << 30)
         shell.user_ns.update(sim=sim)

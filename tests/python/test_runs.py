@@ -103,7 +103,7 @@ def test_silent_cells_and_empty_cells_are_no_runs(shell: Shell) -> None:
     assert runs() == [("seen = 1", "ok")]
 
 
-def test_with_every_cell_recorded_only_news_is_told(shell: Shell) -> None:
+def test_with_every_cell_recorded_only_news_is_printed(shell: Shell) -> None:
     shell.run("%gpumem on")
     shell.run("from gpumem import sim\nsim.use()\nkept = []")
     n_lines = len(shell.lines)
@@ -145,17 +145,17 @@ def test_our_own_panic_stays_with_us(
     shell: Shell, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     _gpumem._testing.panic_in_next_callback()
-    fails_alone(shell, caplog, "panic: a test asked for this panic")
+    fails_alone(shell, caplog, "panic: panic requested by a test")
     assert capfd.readouterr() == ("", "")
-    assert "panic: a test asked for this panic" in status(shell)
+    assert "panic: panic requested by a test" in status(shell)
     shell.run("%gpumem reset")
     assert "stopped" not in status(shell)
 
 
-def test_after_a_failure_inside_a_nested_cell_recording_goes_on_when_asked_to(shell: Shell) -> None:
+def test_on_resumes_recording_after_a_nested_failure(shell: Shell) -> None:
     fail = "from gpumem import _gpumem\n_gpumem._testing.panic_in_next_callback()"
     shell.run(f"%%gpumem --source sim\n{fail}\nget_ipython().run_cell('1')")
-    assert "panic: a test asked for this panic" in status(shell)
+    assert "panic: panic requested by a test" in status(shell)
     assert source_is_left_out("host") is False
     shell.run("%gpumem on")
     shell.run("after = 1")
@@ -245,7 +245,7 @@ def test_a_ctrl_c_that_ends_a_callback_ends_the_cell(
     assert runs() == [("3", "ok")]
 
 
-def test_a_source_left_out_inside_a_run_leaves_its_levels_unknown(
+def test_a_source_left_out_in_a_run_leaves_its_levels_unknown(
     shell: Shell, caplog: pytest.LogCaptureFixture
 ) -> None:
     shell.run("from gpumem import sim\nsim.use()\n%gpumem use sim")

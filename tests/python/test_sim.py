@@ -68,7 +68,7 @@ def test_the_allocator_rounds_up(n_bytes: int, held: int) -> None:
         (lambda leaf, _: leaf.sum(), 2 * MIB + 512),
         (lambda leaf, batch: (batch @ leaf).sum(), 6 * MIB + 512),
         (lambda leaf, batch: (leaf * batch).sum(), 6 * MIB + 512),
-        # `+` saves neither operand, nor does a number.
+        # `+` saves no operand, and numbers are never saved.
         (lambda leaf, batch: (leaf + batch).sum(), 2 * MIB + 512),
         (lambda leaf, _: (leaf * 2).sum(), 2 * MIB + 512),
         # A chain keeps what its earlier links saved.
@@ -156,7 +156,7 @@ def test_backward_that_finds_no_room_keeps_the_graph() -> None:
         (lambda tensor, _: tensor.to(1.5), TypeError, "int"),
     ],
 )
-def test_a_wrong_use_is_told_with_its_value(
+def test_a_wrong_use_names_its_value(
     call: Callable[[Any, Any], object], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
@@ -200,7 +200,7 @@ def test_no_grad_is_per_thread() -> None:
     assert requires_grad == [True]
 
 
-def test_out_of_memory_is_told_in_the_words_of_pytorch() -> None:
+def test_out_of_memory_has_the_message_of_pytorch() -> None:
     kept = sim.tensor(600 * MIB)
     with pytest.raises(sim.OutOfMemoryError) as raised:
         sim.tensor(500 * MIB)

@@ -104,7 +104,7 @@ def test_what_holds_a_block_is_shown_beside_its_line(tmp_path: Path) -> None:
     assert "held by\n        6 MiB       1 block  losses[0]" in snapshot.text()
 
 
-def test_a_real_programs_snapshot_is_told_by_its_lines(tmp_path: Path) -> None:
+def test_a_real_snapshot_is_listed_by_line(tmp_path: Path) -> None:
     text = gpumem.load(written(tmp_path, with_native_frames())).text(120)
     assert "MmBackward0 in a backward pass" in text
     assert "lm/model.py:" in text

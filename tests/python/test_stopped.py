@@ -1,4 +1,4 @@
-"""After a failure of ours nothing is recorded: whoever asks for a recording is told so, and why."""
+"""After an internal failure nothing is recorded, and cells to be recorded print the reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.ipython
 
-WORDS = "panic: a test asked for this panic"
+WORDS = "panic: panic requested by a test"
 GO_ON = "Your cells are not affected. `%gpumem on` records again."
 
 
@@ -42,7 +42,7 @@ def said_by(shell: Shell, cell: str) -> list[str]:
     return shell.lines[n_lines:]
 
 
-def test_each_cell_that_asks_is_told(stopped: Shell) -> None:
+def test_each_cell_with_the_magic_prints_the_reason(stopped: Shell) -> None:
     for _ in range(3):
         (line,) = said_by(stopped, "%%gpumem\nx = 1")
         assert "\n" not in line
@@ -127,10 +127,10 @@ def said(cell):
     shell.run_cell(cell, store_history=True).raise_error()
     return [output["data"]["text/plain"] for output in shell.display_pub.outputs]
 
-asked = said("%%gpumem\\nx = 1")
-assert asked and asked[0].startswith("recording stopped after In [1]: panic"), asked
-assert said("%%gpumem\\nx = 2") == asked
-assert asked[0] in said("%gpumem status")[0]
+lines = said("%%gpumem\\nx = 1")
+assert lines and lines[0].startswith("recording stopped after In [1]: panic"), lines
+assert said("%%gpumem\\nx = 2") == lines
+assert lines[0] in said("%gpumem status")[0]
 assert report().runs == []
 assert said("%gpumem on")[0].startswith("recording every cell")
 said("%%gpumem\\nimport gpumem\\nwith gpumem.record('block'):\\n    x = 3\\ngpumem.mark('mark')")
@@ -142,7 +142,7 @@ print("went on")
 """
 
 
-def test_a_failure_in_the_very_first_run_is_told_and_got_over(tmp_path: Path) -> None:
+def test_a_failure_in_the_first_run_is_survived(tmp_path: Path) -> None:
     ran = run_python("-c", FIRST, cwd=tmp_path, IPYTHONDIR=str(tmp_path))
     assert ran.stdout.endswith("went on\n"), ran.stderr
     assert ran.stderr.startswith(f"recording stopped: {WORDS}")

@@ -64,6 +64,10 @@ def test_a_session_is_kept_as_it_was_recorded(kept: Shell) -> None:
     (session,) = gpumem.sessions()
     assert (session.ending, session.n_runs, session.damage) == ("in_order", 10, None)
     assert "leaks 300 MiB a run" in str(session.worst)
+    shown = gpumem.sessions()._repr_html_()
+    assert shown.count("<tr>") == 2
+    assert session.id in shown
+    assert "leaks 300 MiB a run" in shown
     stored = gpumem.open_session(session.id)
     assert findings(stored) == findings(recorded)
     assert gpumem.report(stored).runs == gpumem.report(recorded).runs
@@ -74,6 +78,7 @@ def test_a_session_without_runs_leaves_nothing(kept: Shell, folder: Path) -> Non
     end()
     assert not folder.exists()
     assert gpumem.sessions() == []
+    assert "no sessions" in gpumem.sessions()._repr_html_()
     assert said_by(kept, "%gpumem sessions").startswith(f"no session is kept in {folder}")
 
 
@@ -183,7 +188,7 @@ def test_nothing_is_said_of_a_kernel_that_ended_in_order(folder: Path) -> None:
     assert play(folder, "").stdout == ""
 
 
-def test_a_kernel_that_ran_out_of_memory_is_told_of_after_a_restart(folder: Path) -> None:
+def test_out_of_memory_is_reported_after_a_restart(folder: Path) -> None:
     play(
         folder,
         """

@@ -61,7 +61,7 @@ def trouble() -> str | None:
 
 
 def said_after(shell: Shell, n_lines: int) -> list[str]:
-    """Return what was said of the store since so many lines."""
+    """Return the messages about the store after the first ``n_lines`` lines."""
     lines = "\n".join(shell.lines[n_lines:]).splitlines()
     return [line for line in lines if "this session" in line]
 
@@ -110,7 +110,7 @@ def test_a_folder_that_vanishes(kept: Shell, folder: Path) -> None:
     shutil.rmtree(folder)
     check_said_once(kept, "its file was deleted")
     end()
-    # What somebody deleted does not come back.
+    # Deleted sessions do not come back.
     assert not folder.exists()
     kept.run(GROW)
     end()

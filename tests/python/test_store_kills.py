@@ -25,7 +25,7 @@ __all__ = ["folder", "kept"]
 
 KILLED = Path(__file__).with_name("killed.py")
 # More take minutes: ten kernels are killed in two seconds.
-N_KILLS = int(os.environ.get("GPUMEM_STORE_KILLS", "20"))
+N_KILLS = int(os.environ.get("GPUMEM_STORE_KILLS", "10"))
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kernels are forked")
 
@@ -59,7 +59,7 @@ def test_nor_while_the_disk_fills(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_group() -> Iterator[Path]:
-    """Return a control group with 300 MB, whose kills the system's log or a count tells of."""
+    """Return a control group with 300 MB whose kills are logged or counted."""
     group = Path("/sys/fs/cgroup/memory", f"gpumem-{os.getpid()}")
     limit = "memory.limit_in_bytes"
     if not group.parent.is_dir():
@@ -85,7 +85,7 @@ GREEDY = """
 
 
 @pytest.mark.usefixtures("kept")
-def test_what_the_system_killed_is_told_apart(folder: Path, small_group: Path) -> None:
+def test_a_kill_by_the_system_is_recognised(folder: Path, small_group: Path) -> None:
     greedy = [*command(folder, GREEDY), str(small_group / "cgroup.procs")]
     assert subprocess.run(greedy, check=False).returncode == -signal.SIGKILL
     (session,) = gpumem.sessions()

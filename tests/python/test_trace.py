@@ -1,26 +1,22 @@
-"""`%%gpumem --trace`: on the simulated device, on a stand-in for torch, on real snapshots."""
+"""`%%gpumem --trace` on the simulated device; `tests/cuda` has that of the real torch."""
 
 from __future__ import annotations
 
-import os
 import pickle
-import sys
-import time
 from itertools import groupby
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gpumem
 import IPython
 import pytest
 from gpumem import sim
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 pytestmark = pytest.mark.ipython
 
 MIB = 1 << 20
-REAL_DATA = Path(os.environ.get("GPUMEM_REAL_DATA", Path(__file__).parents[3] / "shared/data"))
-SNAPSHOTS = sorted((REAL_DATA / "pytorch_snapshots").glob("*.pickle"))
 
 
 def last_trace() -> dict[str, Any]:
@@ -52,7 +48,7 @@ def device(shell: Any) -> Any:
     return shell
 
 
-def test_bytes_are_told_by_the_line_that_allocated_them(device: Any) -> None:
+def test_bytes_are_listed_by_allocating_line(device: Any) -> None:
     device.run(
         "%%gpumem --trace\n"
         "def step():\n"
@@ -146,7 +142,7 @@ def test_the_finding_says_which_line_keeps_it(device: Any) -> None:
     assert "allocated in In [20], traced" in evidence.words
 
 
-def test_what_a_line_holds_through_most_of_the_run_is_told(device: Any) -> None:
+def test_a_line_holding_through_most_of_the_run_is_listed(device: Any) -> None:
     device.run(
         "%%gpumem --trace\nimport time\n"
         "h = sim.tensor(300 * MIB)\ntime.sleep(0.2)\nt = sim.tensor(MIB)\ndel h, t"
@@ -238,378 +234,3 @@ def test_a_trace_that_cannot_be_read_costs_a_note(device: Any, monkeypatch: Any)
     assert "! the trace could not be read: ZeroDivisionError" in device.lines[-1]
     device.run("%%gpumem --trace\nx = sim.tensor(MIB)")
     assert in_mib(last_trace()) == {2: (1, 1)}
-
-
-class FakeTorch:
-    """What `--trace` asks of torch, over an allocator that rounds nothing away."""
-
-    def __init__(self) -> None:
-        self.initialized = True
-        self.enabled: str | None = None
-        self.calls: list[tuple[Any, dict[str, Any]]] = []
-        self.refuses = False
-        self.breaks = False
-        self.settings: dict[str, Any] = {}
-        self.events: list[dict[str, Any]] = []
-        self.annotations: list[dict[str, Any]] = []
-        self.blocks: dict[int, int] = {}
-        self.ever = 0
-        self.next = 1 << 32
-        self.module = ModuleType("torch")
-        self.module.cuda = SimpleNamespace(  # type: ignore[attr-defined]
-            is_initialized=lambda: self.initialized,
-            device_count=lambda: 1,
-            get_device_properties=lambda _ordinal: SimpleNamespace(
-                name="Tesla T4", uuid="3f1a8c55-0000-4b7e-9d21-000000000000", total_memory=16 << 30
-            ),
-            get_allocator_backend=lambda: "native",
-            memory=SimpleNamespace(_record_memory_history=self.record, _snapshot=self.snapshot),
-        )
-        self.module._C = SimpleNamespace(  # type: ignore[attr-defined]
-            _cuda_memoryStats=self.stats,
-            _cuda_isHistoryEnabled=lambda: self.enabled is not None,
-            _cuda_getDevice=lambda: 0,
-            _cuda_hasPrimaryContext=lambda _ordinal: True,
-        )
-
-    def stats(self, _ordinal: int) -> dict[str, Any]:
-        def pools(current: int, peak: int) -> dict[str, dict[str, int]]:
-            figures = {"current": current, "peak": peak, "allocated": self.ever, "freed": 0}
-            return {"all": figures, "small_pool": figures, "large_pool": figures}
-
-        allocated = sum(self.blocks.values())
-        # A peak from long before: torch's counter tells nothing of the run's.
-        return {
-            "allocated_bytes": pools(allocated, 8 << 30),
-            "reserved_bytes": pools(8 << 30, 8 << 30),
-            "num_alloc_retries": 0,
-            "num_ooms": 0,
-        }
-
-    def record(self, enabled: str | None = "all", **options: Any) -> None:
-        self.calls.append((enabled, options))
-        if self.refuses and enabled is not None:
-            raise RuntimeError("cudaMallocAsync does not yet support recordHistory")
-        self.enabled = enabled
-        if enabled is None:
-            self.events, self.annotations = [], []
-
-    def snapshot(self) -> dict[str, Any]:
-        if self.breaks and self.enabled:
-            raise RuntimeError("the snapshot broke")
-        segments = [
-            {
-                "device": 0,
-                "address": address,
-                "total_size": size,
-                "allocated_size": size,
-                "blocks": [{"address": address, "size": size, "state": "active_allocated"}],
-            }
-            for address, size in self.blocks.items()
-        ]
-        return {
-            "segments": segments,
-            "device_traces": [list(self.events)],
-            "allocator_settings": self.settings,
-            "external_annotations": list(self.annotations),
-        }
-
-    def allocate(self, n_bytes: int) -> int:
-        address, self.next = self.next, self.next + (1 << 32)
-        self.blocks[address] = n_bytes
-        self.ever += n_bytes
-        self.note("alloc", address, n_bytes)
-        return address
-
-    def free(self, address: int) -> None:
-        size = self.blocks.pop(address)
-        self.note("free_requested", address, size)
-        self.note("free_completed", address, size)
-
-    def note(self, action: str, address: int, size: int) -> None:
-        if self.enabled is None:
-            return
-        frames = []
-        frame = sys._getframe(2)
-        while frame is not None:
-            code = frame.f_code
-            frames.append(
-                {"name": code.co_name, "filename": code.co_filename, "line": frame.f_lineno}
-            )
-            frame = frame.f_back  # type: ignore[assignment]
-        native = [
-            {"name": "unwind", "filename": "??", "line": (1 << 64) - 1},
-            {"name": "gather", "filename": "memory_snapshot.cpp", "line": 0},
-            {"name": "at::empty()", "filename": "/torch/lib/libtorch", "line": 0},
-        ]
-        self.events.append(
-            {
-                "action": action,
-                "addr": address,
-                "size": size,
-                "stream": 0,
-                "time_us": time.time_ns() // 1000,
-                "frames": [*native, *frames],
-            }
-        )
-
-    def label(self, stage: str, name: str) -> None:
-        if self.enabled is not None:
-            at = time.time_ns() // 1000
-            self.annotations.append({"stage": stage, "name": name, "device": 0, "time_us": at})
-
-
-@pytest.fixture
-def torch(shell: Any, monkeypatch: pytest.MonkeyPatch) -> FakeTorch:
-    fake = FakeTorch()
-    monkeypatch.setitem(sys.modules, "torch", fake.module)
-    shell.run("%gpumem use torch")
-    shell.user_ns["torch"] = fake
-    shell.user_ns["MIB"] = MIB
-    return fake
-
-
-CELL = """%%gpumem --trace
-torch.free(torch.allocate(8 * MIB))
-a = torch.allocate(64 * MIB)
-b = torch.allocate(8 * MIB)
-torch.free(a)"""
-LINES = {2: (0, 0), 3: (0, 64), 4: (8, 8)}
-
-
-def test_torch_records_for_the_run_and_not_after_it(shell: Any, torch: FakeTorch) -> None:
-    old = torch.allocate(100 * MIB)
-    shell.run(CELL)
-    options = {"context": "alloc", "stacks": "python", "max_entries": 100_000}
-    assert torch.calls == [("all", options), (None, {})]
-    assert torch.enabled is None
-    trace = last_trace()
-    assert in_mib(trace) == LINES
-    # Nothing of C++, and nothing of the kernel around the cell.
-    stacks = [stack["frames"] for stack in trace["stacks"]]
-    assert stacks == [["line 4"], ["line 3"], ["line 2"]]
-    assert (trace["peak"]["from_before_bytes"], trace["is_cut"]) == (100 * MIB, False)
-    # Of a large block that is gone nobody knows how much of its segment was not split off.
-    row = last_row("cuda:0")
-    assert (row["peak_bytes"], row["peak_high_bytes"]) == (172 * MIB, 173 * MIB)
-    torch.free(old)
-
-
-def test_a_block_of_before_that_is_freed_is_no_gain(shell: Any, torch: FakeTorch) -> None:
-    shell.user_ns["old"] = torch.allocate(100 * MIB)
-    torch.settings = {"expandable_segments": True}
-    shell.run("%%gpumem --trace\na = torch.allocate(MIB)\ntorch.free(old)\nb = torch.allocate(MIB)")
-    trace = last_trace()
-    assert trace["total"]["retained_bytes"] == 2 * MIB
-    assert trace["steps"]["allocated_bytes"][-1] == 2 * MIB
-    row = last_row("cuda:0")
-    assert (row["peak_bytes"], row["peak_exact"]) == (101 * MIB, True)
-
-
-def test_settings_of_the_users_own_leave_the_peak_in_bounds(shell: Any, torch: FakeTorch) -> None:
-    torch.settings = {"roundup_power2_divisions": {"1": 0, "256": 4}, "max_split_size": -1}
-    shell.run(CELL)
-    row = last_row("cuda:0")
-    assert not row["peak_exact"]
-    assert row["peak_bytes"] == 72 * MIB < row["peak_high_bytes"]
-
-
-def test_what_the_user_records_is_read_and_left_alone(shell: Any, torch: FakeTorch) -> None:
-    torch.record("all", max_entries=5)
-    torch.calls.clear()
-    early = torch.allocate(32 * MIB)
-    torch.free(early)
-    shell.run(CELL)
-    assert torch.calls == []
-    assert torch.enabled == "all"
-    trace = last_trace()
-    assert trace["total"]["n_allocations"] == 3
-    assert in_mib(trace) == LINES
-    assert not trace["is_cut"]
-
-
-def test_a_users_history_that_lost_its_beginning_is_told_from_its_end(
-    shell: Any, torch: FakeTorch
-) -> None:
-    torch.record("all")
-    shell.run(CELL + "\ndel torch.events[:1]")
-    trace = last_trace()
-    assert trace["is_cut"]
-    assert trace["steps"]["allocated_bytes"][-1] == 8 * MIB
-    assert not last_row("cuda:0")["peak_exact"]
-    assert "only its end is known" in gpumem.report().text()
-
-
-def test_a_history_that_the_user_still_has_is_not_written_over(
-    shell: Any, torch: FakeTorch
-) -> None:
-    torch.events.append({"action": "alloc", "addr": 1, "size": 1, "stream": 0, "frames": []})
-    shell.run(CELL)
-    assert torch.calls == []
-    assert "! torch is not traced: it still holds a memory history" in shell.lines[-1]
-
-
-def test_a_cell_that_records_by_itself_is_left_to_it(shell: Any, torch: FakeTorch) -> None:
-    shell.run("%%gpumem --trace\ntorch.module.cuda.memory._record_memory_history('all')")
-    assert torch.enabled == "all"
-    assert "this cell sets its memory history itself" in shell.lines[-1]
-
-
-def test_an_old_torch_and_one_that_refuses_are_told_apart(shell: Any, torch: FakeTorch) -> None:
-    torch.refuses = True
-    shell.run(CELL)
-    assert "torch is not traced: RuntimeError: cudaMallocAsync does not yet" in shell.lines[-1]
-    assert torch.enabled is None
-    del torch.module._C._cuda_isHistoryEnabled
-    shell.run(CELL)
-    assert "2.1 and later do" in shell.lines[-1]
-
-
-def test_a_snapshot_that_breaks_leaves_nothing_on(shell: Any, torch: FakeTorch) -> None:
-    torch.breaks = True
-    outcome = shell.run(CELL + "\nb")
-    assert torch.enabled is None
-    assert outcome.errors == ["None", "None"]
-    assert "! the trace could not be read: RuntimeError: the snapshot broke" in shell.lines[-1]
-
-
-def test_leaving_gpumem_in_a_traced_cell_leaves_nothing_on(shell: Any, torch: FakeTorch) -> None:
-    shell.run(CELL + "\n%unload_ext gpumem")
-    assert torch.enabled is None
-    shell.run("%load_ext gpumem")
-    shell.run(CELL + "\n%gpumem reset")
-    assert torch.enabled is None
-
-
-def test_torch_that_does_not_run_is_asked_for_nothing(shell: Any, torch: FakeTorch) -> None:
-    torch.initialized = False
-    shell.run("%%gpumem --trace\nx = 1")
-    assert torch.calls == []
-    assert "nothing to trace here" in shell.lines[-1]
-
-
-def test_labels_become_runs_with_their_own_peaks(shell: Any, torch: FakeTorch) -> None:
-    torch.settings = {"expandable_segments": True}
-    shell.run(
-        "%%gpumem --trace\n"
-        "for _ in range(2):\n"
-        "    torch.label('START', 'step')\n"
-        "    torch.label('START', 'forward')\n"
-        "    a = torch.allocate(64 * MIB)\n"
-        "    torch.label('END', 'forward')\n"
-        "    b = torch.allocate(8 * MIB)\n"
-        "    torch.free(a)\n"
-        "    torch.label('END', 'step')\n"
-        "torch.label('START', 'unfinished')"
-    )
-    rows = [row for row in gpumem.report().runs if row["device"] == "cuda:0"]
-    shown = [
-        (row["label"], row["parent"], row["kept_bytes"] // MIB, row["peak_bytes"] // MIB)
-        for row in rows
-    ]
-    assert shown == [
-        (None, None, 16, 80),
-        ("step", 0, 8, 72),
-        ("forward", 1, 64, 64),
-        ("step", 0, 8, 80),
-        ("forward", 3, 64, 72),
-    ]
-    assert all(row["peak_exact"] for row in rows)
-
-
-@pytest.mark.usefixtures("torch")
-def test_a_label_in_a_block_is_nested_in_it(shell: Any) -> None:
-    shell.run(
-        "%%gpumem --trace\nimport gpumem\n"
-        "with gpumem.record('block'):\n"
-        "    torch.label('START', 'label')\n"
-        "    a = torch.allocate(MIB)\n"
-        "    torch.label('END', 'label')"
-    )
-    block = last_row("cuda:0", "block")
-    assert last_row("cuda:0", "label")["parent"] == block["run"]
-
-
-def test_modules_are_told_by_the_class_whose_forward_it_is(
-    shell: Any, torch: FakeTorch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module = ModuleType("torch.nn.modules.module")
-    monkeypatch.setitem(sys.modules, "torch.nn.modules.module", module)
-    shell.user_ns["module"] = module
-    shell.run(
-        "class Nosy(type):\n"
-        "    def __getattribute__(cls, name):\n"
-        "        raise AssertionError('code of the user ran: ' + name)\n"
-        "class Module:\n    pass\n"
-        "module.Module = Module"
-    )
-    shell.run(
-        "class Linear(Module):\n"
-        "    def forward(self):\n"
-        "        return torch.allocate(8 * MIB)\n"
-        "class Net(Module):\n"
-        "    def forward(self):\n"
-        "        torch.allocate(2 * MIB)\n"
-        "        return Linear.forward(self)\n"
-        "class Odd(Module, metaclass=Nosy):\n"
-        "    def forward(self):\n"
-        "        pass\n"
-        "class Free:\n"
-        "    def forward(self):\n"
-        "        return torch.allocate(MIB)\n"
-    )
-    shell.run("%%gpumem --trace\nNet().forward()\nFree().forward()")
-    assert not torch.enabled
-    modules = {it["path"]: it["retained_bytes"] // MIB for it in last_trace()["modules"]}
-    assert modules == {"Net › Linear": 8, "Net": 2}  # noqa: RUF001 (as people see a path)
-
-
-def test_torchs_own_snapshot_is_saved(shell: Any, torch: FakeTorch, tmp_path: Path) -> None:
-    file = tmp_path / "with space.pickle"
-    shell.run(CELL.replace("--trace", f"--trace '{file}'"))
-    assert torch.calls[0][1]["context"] == "all"
-    snapshot = pickle.loads(file.read_bytes())  # noqa: S301 (written a line above)
-    assert list(snapshot) == list(torch.snapshot())
-    assert len(snapshot["device_traces"][0]) == 7
-
-
-@pytest.mark.skipif(not SNAPSHOTS, reason=f"no real snapshots in {REAL_DATA}")
-@pytest.mark.parametrize("path", SNAPSHOTS, ids=lambda path: path.stem)
-def test_real_snapshots_add_up(shell: Any, torch: FakeTorch, path: Path) -> None:
-    real: dict[str, Any] = pickle.loads(path.read_bytes())  # noqa: S301 (what torch would hand over)
-    stamped = [
-        *(event for trace in real["device_traces"] for event in trace),
-        *(real.get("external_annotations") or []),
-    ]
-    latest = max(event.get("time_us", 0) for event in stamped)
-
-    def snapshot() -> dict[str, Any]:
-        if torch.enabled is None:
-            return {"segments": [], "device_traces": []}
-        # It took its time then; here it all happens within the cell.
-        now = time.time_ns() // 1000
-        for event in stamped:
-            if "time_us" in event:
-                event["time_us"] = now - (latest - event["time_us"]) // 10_000
-        return real
-
-    torch.module.cuda.memory._snapshot = snapshot
-    torch.module.cuda.is_initialized = lambda: True
-    shell.user_ns["time"] = time
-    shell.run("%%gpumem --trace\ntime.sleep(0.05)")
-    trace = last_trace()
-    segments = [segment for segment in real["segments"] if segment["device"] == 0]
-    allocated = sum(segment["allocated_size"] for segment in segments)
-    steps = trace["steps"]
-    assert steps["allocated_bytes"][-1] == allocated
-    assert steps["reserved_bytes"][-1] == sum(segment["total_size"] for segment in segments)
-    assert (
-        max(steps["allocated_bytes"]) == trace["peak"]["low_bytes"] <= trace["peak"]["high_bytes"]
-    )
-    assert trace["total"]["retained_bytes"] <= allocated
-    n_allocations = sum(event["action"] == "alloc" for event in real["device_traces"][0])
-    assert trace["total"]["n_allocations"] == n_allocations
-    by_line = sum(line["retained_bytes"] for line in trace["lines"])
-    assert by_line == trace["total"]["retained_bytes"]
-    labels = {row["label"] for row in gpumem.report().runs if row["parent"] is not None}
-    assert labels == {note["name"] for note in real.get("external_annotations") or []}

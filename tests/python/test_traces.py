@@ -112,7 +112,7 @@ def test_operators_are_those_of_torch() -> None:
         assert sum(held["self_bytes"] for held in row["memory"]) == self_bytes, name
 
 
-def test_a_leak_from_step_to_step_is_told_first() -> None:
+def test_a_leak_from_step_to_step_is_listed_first() -> None:
     lines = opened(STEPS).text().splitlines()
     assert lines[0].startswith("PyTorch profiler trace · 2314 events · ")
     assert lines[1].startswith("cpu peak: 13 MiB, after ")

@@ -53,14 +53,14 @@ def roots() -> dict[str, tuple[str, int]]:
     return {it.name: (it.kind, it.n_bytes) for it in found if it.device == "sim:0"}
 
 
-def test_nothing_is_told_where_everything_was_found(notebook: Shell) -> None:
-    # Blocks are larger than what was asked for: 512 B for 4, 22 MiB for a little less.
+def test_nothing_is_unnamed_if_everything_was_found(notebook: Shell) -> None:
+    # Blocks are larger than requested: 512 B for 4, 22 MiB for a little less.
     notebook.run("kept = [sim.tensor(n) for n in (4, 4, 1000, (21 << 20) + 1)]")
     assert sim.memory_stats()["allocated_bytes"] == 22 * MIB + 2048
     assert roots() == {"kept": ("variable", 21 * MIB + 1009)}
 
 
-def test_what_no_object_leads_to_is_told_with_its_bytes(notebook: Shell) -> None:
+def test_memory_that_no_object_leads_to_has_its_bytes(notebook: Shell) -> None:
     notebook.run("kept = sim.tensor(3 << 20)\nhide(5 << 20)")
     assert roots() == {
         "kept": ("variable", 3 * MIB),
@@ -72,7 +72,7 @@ def test_what_no_object_leads_to_is_told_with_its_bytes(notebook: Shell) -> None
     notebook.run("%gpumem why 'outside Python'")
 
 
-def test_garbage_is_told_apart(notebook: Shell) -> None:
+def test_garbage_is_listed_apart(notebook: Shell) -> None:
     gc.collect()
     gc.disable()
     try:
@@ -88,7 +88,7 @@ def test_garbage_is_told_apart(notebook: Shell) -> None:
     assert roots() == {"outside Python": ("unnamed", 5 * MIB)}
 
 
-def test_a_device_without_a_tensor_of_pythons_is_told(notebook: Shell) -> None:
+def test_a_device_without_python_tensors_is_listed(notebook: Shell) -> None:
     notebook.run("hide(5 << 20)")
     assert roots() == {"outside Python": ("unnamed", 5 * MIB)}
 
@@ -120,12 +120,12 @@ def test_names_are_enough_where_they_tell_of_the_growth(notebook: Shell) -> None
     [found] = [
         it for it in json.loads(gpumem.report().to_json())["holders"] if it["device"] == "sim:0"
     ]
-    told = {it["name"]: (it["n_bytes"], it["grown_bytes"]) for it in found["roots"]}
-    assert told == {"kept": (24 * MIB, 8 * MIB), "unnamed": (3 * MIB, MIB)}
+    listed = {it["name"]: (it["n_bytes"], it["grown_bytes"]) for it in found["roots"]}
+    assert listed == {"kept": (24 * MIB, 8 * MIB), "unnamed": (3 * MIB, MIB)}
     assert found["n_bytes"] == 27 * MIB
 
 
-def test_the_tensors_of_a_replaced_device_are_told_as_such(notebook: Shell) -> None:
+def test_tensors_of_a_replaced_device_are_recognised(notebook: Shell) -> None:
     notebook.run("kept = sim.tensor(6 << 20)\nsim.use()\nnew = sim.tensor(1 << 20)")
     assert roots() == {"new": ("variable", MIB)}
     replaced = {it.name for it in gpumem.holders() if it.device == "sim:0 (replaced)"}
@@ -146,8 +146,8 @@ class _MemPool:
 class CUDAGraph(_CUDAGraph):
     def pool(self): raise AssertionError("Python code was run")
 
-def snapshot(asked):
-    of_pool, history = asked[:2], asked[2]
+def snapshot(arguments):
+    of_pool, history = arguments[:2], arguments[2]
     assert history is False
     segment = {"device": 0, "segment_pool_id": of_pool, "total_size": 20 << 20}
     return {"segments": [{**segment, "active_size": 2 << 20}, {**segment, "active_size": 20 << 20}]}
@@ -171,11 +171,11 @@ def test_what_a_pool_keeps_is_held_by_who_has_it(
     [shared] = [it for it in found.shared if it.device == "cuda:0"]
     assert (shared.names, shared.n_bytes) == (("graph", "second"), 18 * MIB)
     assert shared.path == "graph"
-    # Reserved for them, and not allocated: of no purpose, and nothing to be looked for.
+    # Reserved for them and not allocated: it has no category and is not searched.
     assert found.composition["cuda:0"] == {}
 
 
-def test_a_workspace_of_cublas_is_told_by_its_size(notebook: Shell) -> None:
+def test_a_cublas_workspace_is_recognised_by_its_size(notebook: Shell) -> None:
     notebook.run("kept = sim.tensor(1 << 20)\nhide(8519680)")
     assert roots() == {"kept": ("variable", MIB), "cuBLAS": ("system", 8519680)}
     assert gpumem.holders().composition["sim:0"] == {"names": MIB, "workspaces": 8519680}

@@ -151,7 +151,7 @@ def test_a_baseline_that_is_not_there_is_named(shell: Shell) -> None:
         ("kept[:] = [sim.tensor((len(Out) + 8) << 23)]; len(kept)", "stable", 0),
     ],
 )
-def test_live_allocations_tell_a_collection_from_what_is_replaced(
+def test_live_allocations_tell_collections_from_replacements(
     shell: Shell, cell: str, state: str, kept_blocks: int
 ) -> None:
     sim.use(total_bytes=8 << 30)
@@ -365,7 +365,7 @@ def test_an_entry_of_a_cache_counts_once(shell: Shell) -> None:
     assert finding.detail.startswith("640 MiB when full")
 
 
-def test_what_a_name_collects_is_asked_about_early(shell: Shell) -> None:
+def test_a_growing_collection_is_inspected_early(shell: Shell) -> None:
     sim.use(total_bytes=8 << 30)
     shell.run("from gpumem import sim\nkept = []")
     for _ in range(4):

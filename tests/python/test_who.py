@@ -72,8 +72,8 @@ def until(is_so):
 def family(server, kernel, *words, **env):
     "Start a server, its kernel and the kernel's worker; return their ids."
     env["KERNEL"] = " ".join((kernel, *words))
-    told = child("launcher", server, **env).stdout.readline().split()
-    ids = [int(it) for it in told]
+    found = child("launcher", server, **env).stdout.readline().split()
+    ids = [int(it) for it in found]
     started[-1].wait()
     if server == "ends":
         until(lambda: parent(ids[1]) != ids[0])
@@ -99,14 +99,14 @@ def check(machine: Machine, script: str, *expected: list[Any]) -> None:
 
 
 @needs_driver
-def test_this_process_its_children_and_others_are_told_apart(machine: Machine) -> None:
+def test_this_process_its_children_and_others_are_apart(machine: Machine) -> None:
     script = """
 listed(child("waits", "--token", "hush").pid, 1)
 first = gpumem.who()[0]
 assert first.pid == os.getpid() and first.kind == "own" and first.used_bytes == 100 << 20, first
 assert first.user and first.age_nanos > 0 and first.words == "this process"
-told = gpumem.who()
-assert len(told) == 3 and told[1:] == list(told)[1:]
+found = gpumem.who()
+assert len(found) == 3 and found[1:] == list(found)[1:]
 assert "hush" not in str(gpumem.who()) + repr(list(gpumem.who()))
 tell(seen("kind", "device", "used_bytes", "why_unknown", "is_suspect"))
 """
@@ -119,7 +119,7 @@ tell(seen("kind", "device", "used_bytes", "why_unknown", "is_suspect"))
 
 
 @needs_driver
-def test_a_kernel_and_its_worker_are_told_by_the_notebook(machine: Machine) -> None:
+def test_a_kernel_and_its_worker_are_named_by_the_notebook(machine: Machine) -> None:
     script = """
 leave_word("k1", "/data/books/old.ipynb")
 server, kernel, worker = family("waits", "waits", "-f", str(here / "kernel-k1.json"))
@@ -154,9 +154,9 @@ def test_a_kernel_without_its_server_is_an_orphan(machine: Machine) -> None:
 leave_word("k1", "/data/old.ipynb")
 server, kernel, worker = family("ends", "waits", "-f", "kernel-k1.json")
 listed(kernel, worker)
-told = gpumem.who()
-assert [it.pid for it in told.suspects] == [kernel]
-assert f"`kill {kernel}` ends what nobody seems to use any more: 99 MiB" in str(told)
+found = gpumem.who()
+assert [it.pid for it in found.suspects] == [kernel]
+assert f"`kill {kernel}` ends what nobody seems to use any more: 99 MiB" in str(found)
 tell([[*it[:2], it[2].replace(str(server), "N")] for it in seen("kind", "is_suspect", "words")])
 """
     words = "orphaned kernel of /data/old.ipynb: its Jupyter server (pid N) is gone"
@@ -208,9 +208,9 @@ def leave():
     put(gpu0__computing="self:1")
 leaving = threading.Thread(target=leave)
 leaving.start()
-told = seen("kind")
+found = seen("kind")
 leaving.join()
-tell(told)
+tell(found)
 """
     check(machine, script)
 
@@ -225,7 +225,7 @@ tell([it.used_bytes >> 20 for it in gpumem.who()])
 
 
 @needs_driver
-def test_a_figure_that_is_not_told_has_its_reason(machine: Machine) -> None:
+def test_an_unknown_figure_has_its_reason(machine: Machine) -> None:
     script = """
 put(gpu0__computing="self:all 1:all")
 tell(seen("used_bytes", "why_unknown"))
@@ -240,8 +240,8 @@ def test_every_device_that_is_shown_has_its_own_list(machine: Machine) -> None:
     refused = {"gpu0.nvmlDeviceGetComputeRunningProcesses_v3": "no_permission"}
     script = """
 start_cuda()
-told = gpumem.who()
-tell([[[it.device, it.used_bytes >> 20] for it in told], told.unlisted, told.unattributed_bytes])
+found = gpumem.who()
+tell([[[it.device, it.used_bytes >> 20] for it in found], found.unlisted, found.unattributed_bytes])
 """
     expected = [[["cuda:1", 7]], {"cuda:0": "no permission to read it"}, {"cuda:1": 2041 << 20}]
     assert machine.ask({**state, **refused}, script) == expected
@@ -286,7 +286,7 @@ tell(gpumem.who().unlisted)
 
 
 @needs_driver
-def test_a_source_that_is_left_out_is_not_asked(machine: Machine) -> None:
+def test_a_source_that_is_left_out_is_not_read(machine: Machine) -> None:
     script = """
 start_cuda(0)
 _gpumem.use_sources(["cuda"])
@@ -313,18 +313,18 @@ def test_a_real_kernel_knows_its_notebook(machine: Machine, tmp_path: Path) -> N
         client = manager.client()
         client.start_channels()
         client.wait_for_ready(timeout=60)
-        told: list[str] = []
+        texts: list[str] = []
 
         def note(message: dict[str, Any]) -> None:
             if message["msg_type"] == "display_data":
-                told.append(message["content"]["data"]["text/plain"])
+                texts.append(message["content"]["data"]["text/plain"])
 
         cell = "%load_ext gpumem\n%gpumem who"
         client.execute_interactive(cell, timeout=60, output_hook=note)
         client.stop_channels()
     finally:
         manager.shutdown_kernel(now=True)
-    shown = " ".join(told[0].split())
+    shown = " ".join(texts[0].split())
     assert shown.endswith(f"this kernel · {tmp_path}/train.ipynb")
 
 

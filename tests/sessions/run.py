@@ -38,6 +38,14 @@ SETTINGS = {
 }
 
 
+# How the first cell of a session begins that does not import its world itself.
+BEGINNINGS = {
+    "sim": "from gpumem import sim\nsim.use(8 << 30)\nMB = 1 << 20",
+    "torch": "import torch\nfrom torch import nn\ntorch.set_num_threads(1)\ntorch.manual_seed(0)",
+}
+IMPORTS = re.compile(r"^\s*(import torch|from gpumem import sim)", re.MULTILINE)
+FIRST_CELL = re.compile(r"^# %%.*\n", re.MULTILINE)
+
 # Where torch's sessions make their tensors, if not on the CPU.
 DEVICE = os.environ.get("GPUMEM_SESSION_DEVICE")
 
@@ -103,8 +111,11 @@ class _Parser:
 
 def parse(path: Path) -> Session:
     """Read a session in percent format."""
-    parser = _Parser()
-    for line in path.read_text("utf-8").splitlines():
+    parser, text = _Parser(), path.read_text("utf-8")
+    world = re.search(r"^# world: (.*)$", text, re.MULTILINE)
+    if world and world[1] in BEGINNINGS and not IMPORTS.search(text):
+        text = FIRST_CELL.sub(rf"\g<0>{BEGINNINGS[world[1]]}\n", text, count=1)
+    for line in text.splitlines():
         parser.read(line)
     parser.close()
     return parser.session
@@ -131,7 +142,7 @@ def option(name: str) -> Any:
 
 
 def cells_to_run(session: Session) -> list[Cell]:
-    """Return the session's cells, with the replacement and the additions that are asked for."""
+    """Return the session's cells, with the given replacement and additions."""
     cells = session.cells
     if replace := option("--replace"):
         before, after = replace["before"], replace["after"]

@@ -173,7 +173,8 @@ def try_fix(path: Path, said: Said, finding: Finding) -> str:
     again = run(path, "--replace", json.dumps({"before": fix["before"], "after": after}))
     if has_failed(again) and not has_failed(said):
         return "raises"
-    is_small = last_kept(again) <= max(0.1 * last_kept(said), 4096)
+    meant = int(said["truth"].get("meant", 0))
+    is_small = last_kept(again) - meant <= max(0.1 * (last_kept(said) - meant), 4096)
     return "cures" if is_small and not growth(again) else "still grows"
 
 
@@ -207,6 +208,7 @@ def judge_healthy(said: Said) -> Row:
     kinds = {finding["kind"] for finding in said["findings"]} & set(FALSE)
     if truth["truth"] == "undecided":
         kinds -= {"growing"}
+    kinds |= {"known leak" for finding in said["findings"] if finding["known_leak"]}
     return {
         "clean": not kinds,
         "quiet": alarms == 0 or truth.get("alarms") == "allowed",

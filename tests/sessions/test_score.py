@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .run import parse
+from .run import BEGINNINGS, parse
 from .score import Judged, summary
 
 if TYPE_CHECKING:
@@ -33,6 +33,13 @@ def test_a_session_has_a_header_and_its_cells_have_ids(tmp_path: Path) -> None:
     session = parse(path)
     assert session.truth == {"truth": "leak", "bytes": "12"}
     assert [(cell.source, cell.cell_id) for cell in session.cells] == [("# a: comment", "c1")]
+
+
+def test_the_first_cell_imports_the_world_of_its_session(tmp_path: Path) -> None:
+    check_order(tmp_path, "# world: host\n# %%\na", "a")
+    check_order(tmp_path, "# world: sim\n# %%\na\n# %%\nb", f"{BEGINNINGS['sim']}\na b")
+    own = "from gpumem import sim\nsim.use(1 << 30)"
+    check_order(tmp_path, f"# world: sim\n# %%\n{own}\n# %%\nb", f"{own} b")
 
 
 def test_wrong_is_what_differs_from_the_truth() -> None:

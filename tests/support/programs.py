@@ -6,7 +6,12 @@ import os
 import subprocess
 import sys
 import time
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from typing import TYPE_CHECKING
+
+from gpumem import cli
 
 from tests.support.in_process import with_root
 
@@ -45,8 +50,17 @@ def output_of(
 def run_gpumem(
     *arguments: object, cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``python -m gpumem``."""
-    return run_python("-m", "gpumem", *arguments, cwd=cwd, **environment)
+    """Run ``jupyter gpumem``: what runs a program in a process of its own, all else in this one."""
+    if arguments[0] in {"run", "check"} or cwd or environment:
+        return run_python("-m", "gpumem", *arguments, cwd=cwd, **environment)
+    out, err, code = StringIO(), StringIO(), 0
+    with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
+        warnings.simplefilter("always")
+        try:
+            code = cli.main(list(map(str, arguments)))
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
 
 def until(is_so: Callable[[], bool]) -> None:

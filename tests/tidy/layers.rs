@@ -405,7 +405,7 @@ fn a_path_upward_is_found_wherever_it_stands() {
 }
 
 #[test]
-fn a_circle_is_found_below_an_item_for_tests_and_by_an_exported_name() {
+fn a_circle_is_found_below_a_test_and_by_an_exported_name() {
     let check = |b: &str, expected: &[&str]| {
         let a = "#[cfg(test)]\nmod tests;\n\nuse super::b::B;\n";
         let tests = "use super::super::c::C;\n";

@@ -47,7 +47,7 @@ fn core_knows_no_machine_and_no_page() {
 }
 
 #[test]
-fn core_is_told_and_never_looks() {
+fn core_never_looks() {
     for package in crates::of_core() {
         let sources = format!("{}/src/", crates::folder(&package));
         lines(&sources).with_any(&OUTSIDE).none();
@@ -202,7 +202,7 @@ fn only_nsights_database_names_sqlite() {
 }
 
 #[test]
-fn only_the_extension_the_played_cuda_and_the_fuzzers_are_unsafe() {
+fn only_the_extension_played_cuda_and_fuzzers_are_unsafe() {
     // The first calls C, the second is called as C, the third counts what is allocated.
     lines(".rs")
         .in_code()

@@ -71,7 +71,7 @@ def test_c_is_behind_these_methods_of_tensors() -> None:
     assert [it for it in names.split() if not is_called_by_c(attribute(base(), it))] == []
 
 
-def test_c_tells_device_size_and_address_of_a_storage() -> None:
+def test_c_gives_device_size_and_address_of_a_storage() -> None:
     """`heap/adapters/torch/access.rs` reads them of what `untyped_storage` returns."""
     storage = torch._C.StorageBase
     assert not_read_by_c(storage, "device", "_cdata") == []
@@ -129,7 +129,7 @@ def test_a_shape_is_a_tuple_of_whole_numbers() -> None:
     assert [type(length) for length in shape] == [int, int]
 
 
-def test_a_key_tells_tensors_of_python_classes() -> None:
+def test_a_dispatch_key_marks_tensors_of_python_classes() -> None:
     """`heap/adapters/torch/access.rs` does not read them: their class would be entered."""
     assert is_called_by_c(torch._C._dispatch_keys)
     assert is_called_by_c(attribute(torch._C.DispatchKeySet, "has"))
@@ -381,7 +381,7 @@ def test_compiled_code_lives_in_these_packages() -> None:
 # Processes
 
 
-def test_a_loaders_worker_is_told_by_its_arguments() -> None:
+def test_a_loader_worker_is_recognised_by_its_arguments() -> None:
     """`gpumem/_processes.py` reads `worker_id` before the worker has begun."""
     from torch.utils.data._utils import worker  # noqa: PLC0415 (the module that is looked at)
 
@@ -391,7 +391,7 @@ def test_a_loaders_worker_is_told_by_its_arguments() -> None:
     assert torch.utils.data.get_worker_info() is None
 
 
-def test_a_process_of_spawn_is_told_by_its_arguments() -> None:
+def test_a_spawned_process_is_recognised_by_its_arguments() -> None:
     """`gpumem/_processes.py` reads `i`, the rank."""
     wrapped = sys.modules["torch.multiprocessing.spawn"]._wrap
     assert wrapped.__module__ == "torch.multiprocessing.spawn"
@@ -487,7 +487,7 @@ def test_cuda_names_its_allocator(cuda: Any) -> None:
     assert cuda.get_allocator_backend() == "native"
 
 
-def test_cuda_tells_properties_and_fraction(cuda: Any) -> None:
+def test_cuda_gives_properties_and_fraction(cuda: Any) -> None:
     """`machine/sources/torch/backend.rs` names a device by them, and knows its limit."""
     properties = cuda.get_device_properties(0)
     assert properties.total_memory > 0
@@ -497,7 +497,7 @@ def test_cuda_tells_properties_and_fraction(cuda: Any) -> None:
     assert torch._C._cuda_hasPrimaryContext(0) is True
 
 
-def test_cuda_tells_of_memory_that_ran_out_by_four_numbers(cuda: Any) -> None:
+def test_cuda_reports_out_of_memory_by_four_numbers(cuda: Any) -> None:
     """`recording/oom/observer.rs` reads device, wanted, total and free bytes."""
     heard: list[Any] = []
     torch._C._cuda_attach_out_of_memory_observer(lambda *numbers: heard.append(numbers))
@@ -533,7 +533,7 @@ def test_cudas_settings_have_these_names(cuda: Any) -> None:
     assert {"roundup_power2_divisions", "expandable_segments", "max_split_size"} <= set(settings)
 
 
-def test_cuda_tells_segments_without_their_history(cuda: Any) -> None:
+def test_cuda_gives_segments_without_history(cuda: Any) -> None:
     """`machine/sources/torch/segments.rs` asks for them so, and does without before."""
     has = "include_traces" in inspect.signature(cuda.memory.memory_snapshot).parameters
     segments = cuda.memory.memory_snapshot(**({"include_traces": False} if has else {}))
@@ -572,7 +572,7 @@ def test_cudas_history_notes_these_actions(cuda: Any) -> None:
     assert mine == [("START", int), ("END", int)]
 
 
-def test_cudas_pools_are_told_by_two_numbers(cuda: Any) -> None:
+def test_cuda_pools_are_identified_by_two_numbers(cuda: Any) -> None:
     """`heap/adapters/torch/pools.rs` reads them of a graph and of a pool of the user's."""
     graph, pool = torch._C._CUDAGraph, torch._C._MemPool
     assert (graph.__module__, graph.__qualname__) == ("torch._C", "_CUDAGraph")
@@ -583,7 +583,7 @@ def test_cudas_pools_are_told_by_two_numbers(cuda: Any) -> None:
         cuda.CUDAGraph().pool()
 
 
-def test_cuda_tells_one_pool_without_its_history(cuda: Any) -> None:
+def test_cuda_gives_one_pool_without_history(cuda: Any) -> None:
     """`heap/adapters/torch/pools.rs` asks for what is free in it."""
     first, second = cuda.MemPool().id
     try:

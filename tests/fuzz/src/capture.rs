@@ -1,7 +1,7 @@
 //! Rows of Nsight Systems from any bytes.
 
 use gpumem_model::units::{Bytes, Nanos};
-use gpumem_readers::nsight::{Capture, FailedCall, MemoryEvent, Range};
+use gpumem_readers::nsight::{Capture, FailedCall, MemoryEvent, NvtxRange};
 
 /// Bytes of a row.
 const ROW: usize = 24;
@@ -42,7 +42,7 @@ fn add(capture: &mut Capture, row: &[u8; ROW]) {
             kind: few >> 4,
             is_free: what & 8 != 0,
         }),
-        4 | 5 => capture.ranges.push(Range {
+        4 | 5 => capture.ranges.push(NvtxRange {
             start_nanos: first.cast_signed(),
             end_nanos: (what & 8 == 0).then_some(second.cast_signed()),
             global_tid: pid,

@@ -1,4 +1,4 @@
-//! One reader of gpumem, by the name in `READER`, on bytes that nobody wrote in good faith.
+//! One reader of gpumem, by the name in `READER`, on damaged and hostile bytes.
 //! `core/explorer/tests/corpus` replays the corpus through the same readers.
 
 #![no_main]

@@ -1,6 +1,6 @@
 //! Where values of `MessagePack` begin and end.
 
-/// The length of so many values one after another; `None` if they are cut or damaged.
+/// The length of `n_values` consecutive values; `None` if they are cut or damaged.
 pub(crate) fn length(bytes: &[u8], n_values: usize) -> Option<usize> {
     walk(bytes, n_values, &mut |_| ())
 }

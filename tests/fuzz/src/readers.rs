@@ -1,11 +1,11 @@
-//! Every reader of gpumem on any bytes, with what is shown of what it read.
+//! Every reader of gpumem on any bytes, and the views of its result.
 
 use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
 use gpumem_analyzer::{Rules, analyze};
 use gpumem_charts as charts;
-use gpumem_explorer::formats::{Content, FileKind, Format, OtherFile, Reading, torch_traces};
+use gpumem_explorer::formats::{Content, FileKind, Format, OtherFile, ReadMethod, torch_traces};
 use gpumem_explorer::multiples::{MultiplesView, multiples};
 use gpumem_explorer::process_page::{ProcessPage, RowOrder, bands};
 use gpumem_model::recording::{DeviceIdx, Recording};
@@ -13,12 +13,13 @@ use gpumem_readers::cell_files::CellFiles;
 use gpumem_readers::chrome_trace::GroupBy;
 use gpumem_readers::container::Container;
 use gpumem_readers::oom::ClassName;
-use gpumem_readers::torch_snapshot::{Explorer, Side, SnapshotChange};
+use gpumem_readers::torch_snapshot::{Explorer, FlameSide, SnapshotChange};
 use gpumem_readers::{
     chrome_trace, device_profile, memory_timeline, nvidia_smi, oom, pickle, stormlog,
     torch_snapshot,
 };
 use gpumem_report as report;
+use gpumem_report::columns::n_columns;
 use gpumem_report::{json, table};
 use gpumem_scene as scene;
 use gpumem_scene::Theme;
@@ -167,7 +168,7 @@ fn read_memory_timeline(bytes: &[u8]) {
 fn read_device_profile(bytes: &[u8]) {
     match within_size(n_read(bytes), AT_LEAST, || device_profile::read(bytes)) {
         Ok(profile) => {
-            show_content(&profile, bytes);
+            show_table(&profile, bytes);
         }
         Err(error) => drop(error.to_string()),
     }
@@ -176,7 +177,7 @@ fn read_device_profile(bytes: &[u8]) {
 fn read_nvidia_smi(bytes: &[u8]) {
     match within(bytes, || nvidia_smi::read(bytes)) {
         Ok(log) => {
-            show_content(&log, bytes);
+            show_table(&log, bytes);
         }
         Err(error) => refused(bytes, error.offset, &error),
     }
@@ -185,7 +186,7 @@ fn read_nvidia_smi(bytes: &[u8]) {
 fn read_stormlog(bytes: &[u8]) {
     match within(bytes, || stormlog::read(bytes)) {
         Ok(log) => {
-            show_content(&log, bytes);
+            show_table(&log, bytes);
         }
         Err(error) => refused(bytes, error.offset, &error),
     }
@@ -201,7 +202,7 @@ fn read_nsight(bytes: &[u8]) {
 fn read_file_kind(bytes: &[u8]) {
     let kind = within(bytes, || FileKind::recognise(bytes));
     kind.refusal("file");
-    let Some(Reading::Bytes(read)) = kind.format.map(Format::reading) else {
+    let Some(ReadMethod::Bytes(read)) = kind.format.map(Format::reading) else {
         return;
     };
     let file = OtherFile {
@@ -237,7 +238,7 @@ fn read_cell_files(bytes: &[u8]) {
         cells.name_of(line);
     }
     CellFiles::from_text(&cells.to_text());
-    CellFiles::of(text.lines().zip(text.lines().skip(1)));
+    CellFiles::new(text.lines().zip(text.lines().skip(1)));
 }
 
 fn read_pickle(bytes: &[u8]) {
@@ -283,8 +284,8 @@ fn read_snapshot_explorer(bytes: &[u8]) {
     for device in 0..explorer.summary.devices.len().min(4) {
         let n_events = explorer.levels(device).allocated.len();
         for at in [0, n_events / 2, n_events.saturating_sub(1), n_events] {
-            explorer.flame(device, at, Side::Outside);
-            explorer.flame(device, at, Side::Inside);
+            explorer.flame(device, at, FlameSide::Outside);
+            explorer.flame(device, at, FlameSide::Inside);
             explorer.owners(device, at);
             explorer.micros(device, at);
         }
@@ -325,6 +326,15 @@ fn show_content(content: &dyn Content, bytes: &[u8]) {
     content.json();
     content.repr();
     content.text(width(bytes));
+}
+
+/// Likewise, and from 60 columns on no line is longer.
+fn show_table(content: &dyn Content, bytes: &[u8]) {
+    show_content(content, bytes);
+    let width = width(bytes).max(60);
+    let text = content.text(width);
+    let long = text.lines().find(|line| n_columns(line) > width);
+    assert_eq!(long, None, "more than {width} columns");
 }
 
 fn show(recording: &Recording, bytes: &[u8]) {

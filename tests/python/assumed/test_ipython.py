@@ -153,7 +153,7 @@ def test_these_parts_belong_to_a_shell(shell: Any) -> None:
     assert not hasattr(shell, "kernel")
 
 
-def test_the_running_shell_is_asked_without_importing() -> None:
+def test_the_running_shell_is_found_without_importing() -> None:
     """`base/shells.rs` asks this module, which answers with nothing if no shell runs."""
     InteractiveShell.clear_instance()
     assert getipython.get_ipython() is None
@@ -292,7 +292,7 @@ def test_transformers_with_side_effects_are_left_out_of_checks(shell: Any) -> No
 
 
 def test_magics_are_registered_by_kind_and_class(shell: Any) -> None:
-    """`gpumem/magics.py` takes its own out of these."""
+    """`gpumem/_install.py` takes its own out of these."""
 
     @magics_class
     class Mine(Magics):
@@ -342,7 +342,7 @@ def test_output_is_published_with_these_options(shell: Any) -> None:
     assert output["metadata"] == {"mine": {}}
 
 
-def test_the_file_of_a_cells_code_tells_its_number(shell: Any) -> None:
+def test_the_file_of_a_cells_code_has_its_number(shell: Any) -> None:
     """`recording/trace/cells.rs` asks the compiler, or reads the name that IPython 7 gives."""
     run(shell, "1")
     run(shell, "def mine(): ...")

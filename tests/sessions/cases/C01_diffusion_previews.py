@@ -4,9 +4,6 @@
 # holder: previews
 # bytes: 33554432
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 MiB = 1 << 20
 unet = sim.tensor(900 * MiB)
 

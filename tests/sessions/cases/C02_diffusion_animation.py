@@ -3,9 +3,7 @@
 # about: diffusion sampling in marked steps: all latents of one image make an animation, then they are dropped
 # %%
 import gpumem
-from gpumem import sim
 
-sim.use(8 << 30)
 unet = sim.tensor(900 << 20)
 
 # %% x3

@@ -2,11 +2,7 @@
 # world: sim
 # about: PPO: a rollout of 16 steps fills a buffer, four updates use it, then it is cleared; a run is an iteration
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 policy = sim.tensor(16 << 20, requires_grad=True)
-
 
 class RolloutBuffer:
     def __init__(self):
@@ -19,7 +15,6 @@ class RolloutBuffer:
     def clear(self):
         self.obs.clear()
         self.rewards.clear()
-
 
 buffer = RolloutBuffer()
 curve = []

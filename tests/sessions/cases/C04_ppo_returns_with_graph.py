@@ -6,9 +6,6 @@
 # %%
 from collections import defaultdict
 
-from gpumem import sim
-
-sim.use(8 << 30)
 critic = sim.tensor(16 << 20, requires_grad=True)
 
 # %%

@@ -4,9 +4,6 @@
 # %%
 from collections import deque
 
-from gpumem import sim
-
-sim.use(8 << 30)
 memory = deque(maxlen=10_000)
 
 # %% x14

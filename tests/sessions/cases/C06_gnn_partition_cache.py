@@ -2,19 +2,14 @@
 # world: sim
 # about: GNN: the features of a graph's eight partitions are cached when they are first needed; 24 runs
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 N_PARTS = 8
 w = sim.tensor(4 << 20, requires_grad=True)
 features = {}
-
 
 def neighbours(part):
     if part not in features:
         features[part] = sim.tensor(24 << 20)
     return features[part]
-
 
 step = 0
 

@@ -1,16 +1,12 @@
 # truth: leak
 # world: sim
-# about: GNN: historical embeddings by (epoch, block): a key of an old epoch is never asked for again
+# about: GNN: historical embeddings by (epoch, block): a key of an old epoch is never looked up again
 # holder: embeddings
 # bytes: 25165824
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 w = sim.tensor(4 << 20, requires_grad=True)
 embeddings = {}
 epoch = 0
-
 
 def embed(block):
     key = (epoch, block)

@@ -2,13 +2,9 @@
 # world: sim
 # about: PEFT: an adapter of 6 MiB is trained for each task and kept in a dict; 6 of a handful of tasks so far
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 base = sim.tensor(1200 << 20)
 adapters = {}
 tasks = iter(["sst2", "mnli", "qqp", "cola", "rte", "stsb", "wnli", "boolq"])
-
 
 def train_adapter(task):
     lora = [sim.tensor(1 << 20, requires_grad=True) for _ in range(6)]

@@ -4,17 +4,12 @@
 # holder: candidates
 # bytes: 419430400
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 GB = 1 << 30
 base = sim.tensor(400 << 20)
 adapter = sim.tensor(4 << 20)
 
-
 def merge(scale):
     return {"weight": base * scale, "scale": scale}
-
 
 candidates = []
 scale = 0.0

@@ -4,9 +4,6 @@
 # %%
 import queue
 
-from gpumem import sim
-
-sim.use(8 << 30)
 prefetched = queue.Queue(maxsize=8)
 
 # %% x16

@@ -4,11 +4,6 @@
 # holder: results
 # bytes: 268435456
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
-
-
 class MLP:
     def __init__(self):
         self.layers = [sim.tensor(64 << 20, requires_grad=True) for _ in range(4)]
@@ -19,7 +14,6 @@ class MLP:
         for w in self.layers:
             w.grad = None
         return lr
-
 
 results = []
 lr = 1.0

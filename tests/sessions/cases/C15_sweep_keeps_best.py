@@ -4,13 +4,9 @@
 # %%
 import random
 
-from gpumem import sim
-
-sim.use(8 << 30)
 random.seed(0)
 best_score, best_model = -1.0, None
 results = []
-
 
 def build(width):
     return [sim.tensor(width << 20, requires_grad=True) for _ in range(3)]

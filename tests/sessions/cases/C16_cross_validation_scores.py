@@ -3,11 +3,8 @@
 # about: cross-validation: a model for each of five folds, marked as steps; the scores stay; run for three settings
 # %%
 import gpumem
-from gpumem import sim
 
-sim.use(8 << 30)
 table = {}
-
 
 def fit(fold, depth):
     model = [sim.tensor(40 << 20) for _ in range(depth)]

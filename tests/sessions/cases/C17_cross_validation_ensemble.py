@@ -2,11 +2,6 @@
 # world: sim
 # about: cross-validation: the five models of the folds are an ensemble; the cell starts it anew each time
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
-
-
 def fit(fold):
     return [sim.tensor(48 << 20) for _ in range(2)]
 

@@ -2,9 +2,6 @@
 # world: sim
 # about: early stopping: a copy of the best weights is replaced whenever the validation loss falls
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 model = {f"layer{i}": sim.tensor(32 << 20, requires_grad=True) for i in range(4)}
 best_loss, best_state, patience = float("inf"), None, 0
 val_losses = iter([0.9, 0.7, 0.6, 0.65, 0.5, 0.52, 0.44, 0.43, 0.45, 0.46, 0.47, 0.42, 0.44, 0.45])

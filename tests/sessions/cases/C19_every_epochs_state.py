@@ -4,13 +4,9 @@
 # holder: states
 # bytes: 134217728
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 model = {f"layer{i}": sim.tensor(32 << 20, requires_grad=True) for i in range(4)}
 states = {}
 epoch = 0
-
 
 def snapshot(model):
     return {name: weight.detach() + 0 for name, weight in model.items()}

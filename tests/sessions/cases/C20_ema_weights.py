@@ -2,9 +2,6 @@
 # world: sim
 # about: an exponential moving average of the weights: a new list of tensors takes the place of the old
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 params = [sim.tensor(24 << 20, requires_grad=True) for _ in range(4)]
 ema = [p.detach() + 0 for p in params]
 decay = 0.999

@@ -4,11 +4,7 @@
 # holder: meter
 # bytes: 12582912
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 w = sim.tensor(4 << 20, requires_grad=True)
-
 
 class AverageMeter:
     def __init__(self):
@@ -17,7 +13,6 @@ class AverageMeter:
     def update(self, value, n=1):
         self.sum = self.sum + value * n
         self.count += n
-
 
 meter = AverageMeter()
 

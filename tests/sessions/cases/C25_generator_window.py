@@ -4,17 +4,11 @@
 # %%
 from collections import deque
 
-from gpumem import sim
-
-sim.use(8 << 30)
-
-
 def clips(n=4):
     window = deque(maxlen=n)
     while True:
         window.append(sim.tensor(16 << 20))
         yield list(window)
-
 
 video = clips()
 motion = []

@@ -4,11 +4,6 @@
 # holder: stream
 # bytes: 16777216
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
-
-
 def unique_frames():
     seen = []
     while True:
@@ -16,7 +11,6 @@ def unique_frames():
         if all(frame is not other for other in seen):
             seen.append(frame)
             yield frame
-
 
 stream = unique_frames()
 

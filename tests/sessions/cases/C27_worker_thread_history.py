@@ -7,11 +7,7 @@
 import queue
 import threading
 
-from gpumem import sim
-
-sim.use(8 << 30)
 inbox = queue.Queue()
-
 
 def worker():
     history = []
@@ -19,7 +15,6 @@ def worker():
         n_bytes = inbox.get()
         history.append(sim.tensor(n_bytes))
         inbox.task_done()
-
 
 threading.Thread(target=worker, daemon=True, name="scorer").start()
 

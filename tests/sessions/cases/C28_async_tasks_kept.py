@@ -6,11 +6,7 @@
 # %%
 import asyncio
 
-from gpumem import sim
-
-sim.use(8 << 30)
 background = set()
-
 
 async def embed(n_bytes):
     await asyncio.sleep(0)

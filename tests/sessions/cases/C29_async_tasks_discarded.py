@@ -4,11 +4,7 @@
 # %%
 import asyncio
 
-from gpumem import sim
-
-sim.use(8 << 30)
 background = set()
-
 
 async def embed(n_bytes):
     x = sim.tensor(n_bytes)

@@ -4,11 +4,7 @@
 # %%
 from contextlib import contextmanager
 
-from gpumem import sim
-
-sim.use(8 << 30)
 n = 0
-
 
 @contextmanager
 def workspace(n_bytes):

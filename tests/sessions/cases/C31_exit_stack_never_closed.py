@@ -6,11 +6,7 @@
 # %%
 from contextlib import ExitStack, contextmanager
 
-from gpumem import sim
-
-sim.use(8 << 30)
 stack = ExitStack()
-
 
 @contextmanager
 def pinned(n_bytes):

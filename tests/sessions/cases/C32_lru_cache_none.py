@@ -6,16 +6,11 @@
 # %%
 from functools import lru_cache
 
-from gpumem import sim
-
-sim.use(8 << 30)
 w = sim.tensor(4 << 20, requires_grad=True)
-
 
 @lru_cache(maxsize=None)
 def causal_mask(length):
     return sim.tensor(16 << 20)
-
 
 length = 100
 

@@ -5,11 +5,7 @@
 from functools import cache
 from itertools import cycle
 
-from gpumem import sim
-
-sim.use(8 << 30)
 resolutions = cycle([224, 256, 288, 320, 384])
-
 
 @cache
 def grid(size):

@@ -4,11 +4,6 @@
 # %%
 from collections import OrderedDict
 
-from gpumem import sim
-
-sim.use(8 << 30)
-
-
 class LRU:
     def __init__(self, size):
         self.size, self.items = size, OrderedDict()
@@ -21,7 +16,6 @@ class LRU:
         if len(self.items) > self.size:
             self.items.popitem(last=False)
         return value
-
 
 tiles = LRU(6)
 x = 0

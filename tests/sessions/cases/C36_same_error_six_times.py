@@ -2,11 +2,7 @@
 # world: sim
 # about: a cell fails six times: each traceback is a reference cycle and keeps its batch until Python's next collection
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 w = sim.tensor(4 << 20, requires_grad=True)
-
 
 def train_step(batch):
     loss = (batch * w).sum()

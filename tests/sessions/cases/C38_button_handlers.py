@@ -6,11 +6,7 @@
 # %%
 import ipywidgets as widgets
 
-from gpumem import sim
-
-sim.use(8 << 30)
 button = widgets.Button(description="show")
-
 
 def show(image):
     print(image.nbytes)

@@ -4,9 +4,6 @@
 # holder: predictions
 # bytes: 50331648
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 w = sim.tensor(4 << 20, requires_grad=True)
 
 # %% loop x3

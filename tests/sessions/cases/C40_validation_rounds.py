@@ -2,9 +2,6 @@
 # world: sim
 # about: each epoch collects six small batches of predictions, scores them and drops them; four epochs
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 scores = []
 
 # %% loop x4

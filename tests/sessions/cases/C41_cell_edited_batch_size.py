@@ -4,9 +4,6 @@
 # holder: kept
 # bytes: 0
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 encoder = sim.tensor(64 << 20, requires_grad=True)
 kept = []
 

@@ -2,9 +2,6 @@
 # world: sim
 # about: progressive resizing: the images get larger every second run, the last batch and output keep their names
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 w = sim.tensor(4 << 20, requires_grad=True)
 size, runs = 64, 0
 

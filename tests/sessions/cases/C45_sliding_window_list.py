@@ -2,9 +2,6 @@
 # world: sim
 # about: a list with the last six states of a simulation; the oldest is popped; 18 runs
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 window = []
 energy = []
 

@@ -2,9 +2,6 @@
 # world: sim
 # about: every fifth run validates with a larger batch; its predictions take the place of the last ones; 25 runs
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 w = sim.tensor(16 << 20, requires_grad=True)
 epoch, val_preds = 0, None
 

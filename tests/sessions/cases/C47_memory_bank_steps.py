@@ -5,9 +5,7 @@
 # bytes: 12582912
 # %%
 import gpumem
-from gpumem import sim
 
-sim.use(8 << 30)
 encoder = sim.tensor(4 << 20, requires_grad=True)
 bank = []
 

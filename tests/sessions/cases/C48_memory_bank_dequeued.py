@@ -3,9 +3,7 @@
 # about: contrastive learning in one cell of 48 steps: the memory bank holds the 16 latest keys
 # %%
 import gpumem
-from gpumem import sim
 
-sim.use(8 << 30)
 encoder = sim.tensor(4 << 20, requires_grad=True)
 bank = []
 

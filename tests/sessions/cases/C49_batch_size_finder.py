@@ -2,11 +2,7 @@
 # world: sim
 # about: the batch size is doubled until memory is out, then the last one that fits is used; five runs
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 w = sim.tensor(256 << 20, requires_grad=True)
-
 
 def attempt(batch_size):
     loss = (sim.tensor(batch_size * (16 << 20)) * w).sum()

@@ -6,11 +6,6 @@
 # %%
 from functools import lru_cache
 
-from gpumem import sim
-
-sim.use(8 << 30)
-
-
 class Encoder:
     def __init__(self):
         self.weight = sim.tensor(80 << 20)

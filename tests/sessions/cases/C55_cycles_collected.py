@@ -4,21 +4,14 @@
 # %%
 import gc
 
-from gpumem import sim
-
-sim.use(8 << 30)
-
-
 class Callback:
     def __init__(self, trainer):
         self.trainer = trainer
-
 
 class Trainer:
     def __init__(self):
         self.model = sim.tensor(40 << 20)
         self.callback = Callback(self)
-
 
 n = 0
 

@@ -2,12 +2,8 @@
 # world: sim
 # about: a corpus of sixteen parts is embedded, a part a run, to build an index; ten parts so far
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 parts = iter(range(16))
 index = []
-
 
 def encode(part):
     with sim.no_grad():

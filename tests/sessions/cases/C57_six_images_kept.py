@@ -2,11 +2,7 @@
 # world: sim
 # about: six generated images are kept to compare them
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 images = []
-
 
 def generate(seed):
     latent = sim.tensor(64 << 20)

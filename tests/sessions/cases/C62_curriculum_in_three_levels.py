@@ -2,9 +2,6 @@
 # world: sim
 # about: a curriculum: five runs with short texts, five with longer ones, five with the longest; nothing is collected
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 w = sim.tensor(8 << 20, requires_grad=True)
 lengths = iter([128] * 5 + [256] * 5 + [512] * 5)
 

@@ -2,11 +2,7 @@
 # world: sim
 # about: four different configurations, each in an edit of the cell; their outputs are kept to be compared
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 outputs = {}
-
 
 def run(name, width):
     return sim.tensor(width << 20)

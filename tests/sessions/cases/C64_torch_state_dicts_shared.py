@@ -2,11 +2,6 @@
 # world: torch
 # about: checkpoints.append(model.state_dict()): the entries are the parameters themselves, nothing is copied
 # %%
-import torch
-from torch import nn
-
-torch.set_num_threads(1)
-torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(1024, 2048), nn.ReLU(), nn.Linear(2048, 1024))
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 checkpoints = []

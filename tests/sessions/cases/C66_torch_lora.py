@@ -2,13 +2,6 @@
 # world: torch
 # about: LoRA by hand: the base is frozen, two small matrices are trained, the losses are kept as floats
 # %%
-import torch
-from torch import nn
-
-torch.set_num_threads(1)
-torch.manual_seed(0)
-
-
 class LoRA(nn.Module):
     def __init__(self, base, rank=8):
         super().__init__()
@@ -18,7 +11,6 @@ class LoRA(nn.Module):
 
     def forward(self, x):
         return self.base(x) + x @ self.a.T @ self.b.T
-
 
 model = nn.Sequential(LoRA(nn.Linear(1024, 1024)), nn.GELU(), LoRA(nn.Linear(1024, 256)))
 optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])

@@ -4,14 +4,8 @@
 # holder: advantages
 # bytes: 16777216
 # %%
-import torch
-from torch import nn
-
-torch.set_num_threads(1)
-torch.manual_seed(0)
 critic = nn.Sequential(nn.Linear(1024, 1024), nn.Tanh(), nn.Linear(1024, 1))
 advantages = []
-
 
 def rollout(n=2048):
     return torch.randn(n, 1024), torch.randn(n)

@@ -4,11 +4,6 @@
 # holder: cls_tokens
 # bytes: 16777216
 # %%
-import torch
-from torch import nn
-
-torch.set_num_threads(1)
-torch.manual_seed(0)
 encoder = nn.Linear(512, 512)
 cls_tokens = []
 

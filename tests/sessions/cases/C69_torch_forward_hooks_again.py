@@ -4,13 +4,7 @@
 # holder: net|model
 # bytes: 8388608
 # %%
-import torch
-from torch import nn
-
-torch.set_num_threads(1)
-torch.manual_seed(0)
 net = nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 8))
-
 
 def watch(layer):
     features = {}

@@ -2,11 +2,6 @@
 # world: torch
 # about: gradient hooks are registered, used and removed in each run; the norms are kept as floats
 # %%
-import torch
-from torch import nn
-
-torch.set_num_threads(1)
-torch.manual_seed(0)
 net = nn.Sequential(nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 8))
 norms = []
 

@@ -2,12 +2,8 @@
 # world: torch
 # about: a small GAN: discriminator and generator steps in turn; the losses are floats, one sample keeps its name
 # %%
-import torch
-from torch import nn
 from torch.nn import functional as F
 
-torch.set_num_threads(1)
-torch.manual_seed(0)
 G = nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 784))
 D = nn.Sequential(nn.Linear(784, 512), nn.LeakyReLU(0.2), nn.Linear(512, 1))
 opt_g, opt_d = torch.optim.Adam(G.parameters(), 2e-4), torch.optim.Adam(D.parameters(), 2e-4)

@@ -3,11 +3,7 @@
 # about: text is generated token by token in marked steps; keys and values grow by cat and go with the text
 # %%
 import gpumem
-import torch
-from torch import nn
 
-torch.set_num_threads(1)
-torch.manual_seed(0)
 to_kv = nn.Linear(1024, 2048)
 
 # %% x2

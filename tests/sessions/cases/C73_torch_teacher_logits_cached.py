@@ -2,11 +2,6 @@
 # world: torch
 # about: distillation: the teacher's logits of eight fixed batches are computed once and used again; 20 runs
 # %%
-import torch
-from torch import nn
-
-torch.set_num_threads(1)
-torch.manual_seed(0)
 teacher, student = nn.Linear(128, 4096), nn.Linear(128, 4096)
 optimizer = torch.optim.SGD(student.parameters(), lr=1e-2)
 batches = torch.randn(8, 512, 128)

@@ -2,11 +2,6 @@
 # world: torch
 # about: running_loss += loss without .item(): backward() has freed what the graphs kept, so only their nodes stay
 # %%
-import torch
-from torch import nn
-
-torch.set_num_threads(1)
-torch.manual_seed(0)
 net = nn.Sequential(nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10))
 optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
 running_loss = 0.0

@@ -2,11 +2,6 @@
 # world: torch
 # about: fine-tuning: every second run unfreezes one more of eight layers, whose gradient and Adam state appear; 20 runs
 # %%
-import torch
-from torch import nn
-
-torch.set_num_threads(1)
-torch.manual_seed(0)
 layers = nn.ModuleList(nn.Linear(1024, 1024) for _ in range(8)).requires_grad_(False)
 optimizer = torch.optim.AdamW(layers.parameters(), lr=1e-4)
 epoch = 0

@@ -4,12 +4,8 @@
 # holder: losses
 # bytes: 629145600
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 w = sim.tensor(64 << 20, requires_grad=True)
 losses = []
-
 
 def train():
     batch = sim.tensor(600 << 20)

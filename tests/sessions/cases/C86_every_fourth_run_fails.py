@@ -4,9 +4,6 @@
 # holder: outputs
 # bytes: 12582912
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 w = sim.tensor(4 << 20, requires_grad=True)
 outputs = []
 

@@ -6,11 +6,6 @@
 # %%
 from dataclasses import dataclass, field
 
-from gpumem import sim
-
-sim.use(8 << 30)
-
-
 @dataclass(slots=True)
 class TrainState:
     weight: object
@@ -20,7 +15,6 @@ class TrainState:
         loss = (batch * self.weight).sum()
         self.losses.append(loss)
         return self
-
 
 state = TrainState(sim.tensor(4 << 20, requires_grad=True))
 

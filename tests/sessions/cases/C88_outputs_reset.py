@@ -3,11 +3,6 @@
 # alarms: allowed
 # about: tensors are displayed ten times, then the user forgets them with %reset out, and goes on without
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
-
-
 def model(batch):
     return (batch * 0.5).detach()
 

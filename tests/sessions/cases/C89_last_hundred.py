@@ -2,9 +2,6 @@
 # world: sim
 # about: history = history[-100:] bounds a list that has twelve entries so far
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 history = []
 
 # %% x12

@@ -2,9 +2,6 @@
 # world: sim
 # about: a cell that appends is run three times: nobody can know yet
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 w = sim.tensor(4 << 20, requires_grad=True)
 losses = []
 

@@ -5,9 +5,6 @@
 import heapq
 import random
 
-from gpumem import sim
-
-sim.use(8 << 30)
 random.seed(1)
 hardest, n = [], 0
 

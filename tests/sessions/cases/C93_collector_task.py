@@ -6,17 +6,11 @@
 # %%
 import asyncio
 
-from gpumem import sim
-
-sim.use(8 << 30)
-
-
 async def collect(inbox):
     seen = []
     while True:
         seen.append(await inbox.get())
         inbox.task_done()
-
 
 inbox = asyncio.Queue()
 task = asyncio.create_task(collect(inbox))

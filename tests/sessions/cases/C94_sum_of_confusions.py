@@ -2,9 +2,6 @@
 # world: sim
 # about: confusion matrices are added up into one, per class of a dict with four keys; 14 runs
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 sums = {}
 runs = 0
 

@@ -4,12 +4,8 @@
 # holder: hidden
 # bytes: 16777216
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 w = sim.tensor(8 << 20, requires_grad=True)
 hidden = sim.tensor(4 << 20)
-
 
 def episode(hidden, observation):
     return hidden * w + observation * w

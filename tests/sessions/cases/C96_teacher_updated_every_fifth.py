@@ -2,9 +2,6 @@
 # world: sim
 # about: self-training: every fifth run the student becomes the teacher, in a new copy; 20 runs
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 student = [sim.tensor(32 << 20, requires_grad=True) for _ in range(4)]
 teacher = None
 run = 0

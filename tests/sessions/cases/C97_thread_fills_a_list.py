@@ -7,19 +7,14 @@
 import queue
 import threading
 
-from gpumem import sim
-
-sim.use(8 << 30)
 inbox = queue.Queue()
 results = []
-
 
 def worker():
     while True:
         n_bytes = inbox.get()
         results.append(sim.tensor(n_bytes))
         inbox.task_done()
-
 
 thread = threading.Thread(target=worker, daemon=True, name="scorer")
 thread.start()

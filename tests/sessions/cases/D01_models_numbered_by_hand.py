@@ -4,11 +4,6 @@
 # holder: model_1 … model_6
 # bytes: 268435456
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
-
-
 def train(width):
     return [sim.tensor(width << 20) for _ in range(2)]
 

@@ -2,15 +2,10 @@
 # world: sim
 # about: the cell evaluates the old model, frees it and builds a new one; a batch is as large as the model
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 model = None
-
 
 def build():
     return [sim.tensor(256 << 20) for _ in range(2)]
-
 
 def evaluate():
     batch = sim.tensor(512 << 20)

@@ -4,16 +4,11 @@
 # %%
 import gc
 
-from gpumem import sim
-
-sim.use(8 << 30)
 gc.disable()
-
 
 class Callback:
     def __init__(self, trainer):
         self.trainer = trainer
-
 
 class Trainer:
     def __init__(self):

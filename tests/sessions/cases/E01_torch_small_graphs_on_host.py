@@ -4,12 +4,6 @@
 # holder: net
 # bytes: 2621440
 # %%
-import torch
-
-torch.manual_seed(0)
-torch.set_num_threads(1)
-
-
 class Autoencoder:
     def __init__(self):
         self.encode = torch.randn(512, 256, requires_grad=True)
@@ -20,7 +14,6 @@ class Autoencoder:
         error = ((x @ self.encode).sigmoid() @ self.decode - x).pow(2).mean()
         self.curve.append(error)
         return error
-
 
 net = Autoencoder()
 # %% x12

@@ -4,13 +4,6 @@
 # holder: cyclic garbage
 # bytes: 25165824
 # %%
-import torch
-from torch import nn
-
-torch.manual_seed(0)
-torch.set_num_threads(1)
-
-
 class Policy(nn.Module):
     def __init__(self):
         super().__init__()
@@ -19,7 +12,6 @@ class Policy(nn.Module):
 
     def forward(self, x):
         return self.body(x)
-
 
 # %% x14
 policy = Policy()

@@ -2,11 +2,6 @@
 # world: sim
 # about: a class keeps a table of positions for each length that comes; seven lengths come in turn, so it grows for seven runs
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
-
-
 class Positions:
     tables = {}
 
@@ -15,7 +10,6 @@ class Positions:
         if length not in cls.tables:
             cls.tables[length] = sim.tensor(length << 18)
         return cls.tables[length]
-
 
 LENGTHS = [64, 128, 96, 160, 32, 256, 192]
 step = 0

@@ -4,10 +4,6 @@
 # holder: meter
 # bytes: 16777216
 # %%
-import torch
-
-torch.manual_seed(0)
-torch.set_num_threads(1)
 # %%
 
 

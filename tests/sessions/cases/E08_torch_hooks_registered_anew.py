@@ -4,20 +4,13 @@
 # holder: model
 # bytes: 0
 # %%
-import torch
-from torch import nn
-
-torch.manual_seed(0)
-torch.set_num_threads(1)
 model = nn.Sequential(nn.Linear(512, 2048), nn.ReLU(), nn.Linear(2048, 512))
-
 
 def store_into(store):
     def hook(module, given, output):
         store.append(output.detach().clone())
 
     return hook
-
 
 # %% x10
 store = []

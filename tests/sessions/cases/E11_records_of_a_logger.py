@@ -7,9 +7,6 @@
 import logging
 import logging.handlers
 
-from gpumem import sim
-
-sim.use(8 << 30)
 handler = logging.handlers.MemoryHandler(capacity=100_000)
 log = logging.getLogger("train")
 log.addHandler(handler)

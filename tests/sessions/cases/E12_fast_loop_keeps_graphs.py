@@ -4,17 +4,12 @@
 # holder: history
 # bytes: 2097152
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 w = sim.tensor(1 << 20, requires_grad=True)
 history = []
-
 
 def step():
     loss = (sim.tensor(2 << 20) * w).sum()
     history.append(loss)
-
 
 # %%
 for _ in range(200):

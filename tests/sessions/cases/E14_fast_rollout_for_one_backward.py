@@ -2,9 +2,6 @@
 # world: sim
 # about: a rollout in a blink keeps its graphs for the backward pass of the next cell
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 w = sim.tensor(1 << 20, requires_grad=True)
 # %%
 steps = []

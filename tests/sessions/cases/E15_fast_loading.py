@@ -2,9 +2,6 @@
 # world: sim
 # about: a loop that is over in a blink loads what the next cells train on
 # %%
-from gpumem import sim
-
-sim.use(8 << 30)
 w = sim.tensor(1 << 20, requires_grad=True)
 # %%
 batches = []

@@ -42,7 +42,7 @@ fn row(item: &Item) -> Option<[String; 4]> {
     };
     let cure = match &*text("cure") {
         "" => "the line that gpumem shows".to_owned(),
-        code if is_call(entry) => {
+        code if is_variant(entry, "cure", "Call") => {
             let shown = code.replace("{object}", "…").replace("{name}", "…");
             format!("`{shown}`")
         }
@@ -52,12 +52,17 @@ fn row(item: &Item) -> Option<[String; 4]> {
     let pins = crate::sources::text(PINS);
     let pin = |line: &str| {
         let (name, version) = line.split_once("==")?;
-        (name == library).then(|| format!("seen in {version}"))
+        let is_it = name.trim_end_matches("-cpu") == library;
+        is_it.then(|| format!("seen in {version}"))
     };
-    let seen = pins.lines().find_map(pin);
-    let seen = seen.unwrap_or_else(|| "seen in Python's own".to_owned());
+    let seen = if is_variant(entry, "pattern", "Outside") {
+        "not run, it needs a GPU".to_owned()
+    } else {
+        let seen = pins.lines().find_map(pin);
+        seen.unwrap_or_else(|| "seen in Python's own".to_owned())
+    };
     let title = format!("[{}]({}): {}", text("title"), text("link"), text("cause"));
-    Some([format!("`{library}`"), versions + &seen, title, cure])
+    Some([format!("`{library}`"), versions + &*seen, title, cure])
 }
 
 fn field<'a>(entry: &'a ExprStruct, name: &str) -> &'a Expr {
@@ -69,18 +74,17 @@ fn field<'a>(entry: &'a ExprStruct, name: &str) -> &'a Expr {
         .expr
 }
 
-/// The cure is code.
-fn is_call(entry: &ExprStruct) -> bool {
-    let Expr::Call(call) = field(entry, "cure") else {
-        return false;
+/// A field is this variant of its enum.
+fn is_variant(entry: &ExprStruct, name: &str, variant: &str) -> bool {
+    let path = match field(entry, name) {
+        Expr::Call(call) => match &*call.func {
+            Expr::Path(path) => &path.path,
+            _ => return false,
+        },
+        Expr::Struct(made) => &made.path,
+        _ => return false,
     };
-    let Expr::Path(path) = &*call.func else {
-        return false;
-    };
-    path.path
-        .segments
-        .last()
-        .is_some_and(|it| it.ident == "Call")
+    path.segments.last().is_some_and(|it| it.ident == variant)
 }
 
 /// The texts that a field has.

@@ -44,7 +44,7 @@ pub(crate) fn files() -> Vec<(&'static str, String)> {
     let schema = text(SCHEMA);
     let declared = Declared::new(&schema);
     let [kinds, reason, details] =
-        ["FindingKind", "Reason", "Details"].map(|name| declared.enumeration(name));
+        ["FindingKind", "Reason", "FindingDetails"].map(|name| declared.enumeration(name));
     let variants = declared.variants(details);
     let reasons = declared.variants(reason);
     let of_kinds = Value::Name(names(kinds), None).schema();

@@ -117,7 +117,7 @@ impl Process {
     }
 }
 
-/// Retains the primary context, and makes it if there is none. The log tells the two apart.
+/// Retains the primary context, and makes it if there is none. The log distinguishes the two.
 #[unsafe(no_mangle)]
 extern "C" fn cuDevicePrimaryCtxRetain(context: *mut Handle, ordinal: c_int) -> c_int {
     let has_context = process().is_ok_and(|it| it.contexts.primary(ordinal).is_some());

@@ -1,4 +1,4 @@
-//! What the driver says of its devices.
+//! Properties of the devices.
 
 use std::ffi::{c_char, c_int, c_uint};
 

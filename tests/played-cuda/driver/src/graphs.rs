@@ -122,7 +122,7 @@ calls! {
         _call, stream: Handle, status: *mut c_int, id: *mut u64, graph: *mut Handle,
         last: *mut *const Handle, edges: *mut usize, n_last: *mut usize,
     ) {
-        put_if_asked(edges, 0)?;
+        write_unless_null(edges, 0)?;
         of_capture(stream, &Places { status, id, graph, last, n_last })
     }
 
@@ -237,17 +237,17 @@ fn begin(stream: Handle, graph: Handle) -> Answer {
 fn of_capture(stream: Handle, places: &Places) -> Answer {
     let mut process = process()?;
     let Some(id) = process.stream(stream)?.capture else {
-        return put_if_asked(places.status, 0);
+        return write_unless_null(places.status, 0);
     };
     let capture = process.captures.get(id)?;
-    put_if_asked(places.status, CAPTURES)?;
-    put_if_asked(places.id, id as u64)?;
-    put_if_asked(places.graph, capture.graph)?;
-    put_if_asked(places.last, std::ptr::from_ref(&*capture.last))?;
-    put_if_asked(places.n_last, usize::from(*capture.last != 0))
+    write_unless_null(places.status, CAPTURES)?;
+    write_unless_null(places.id, id as u64)?;
+    write_unless_null(places.graph, capture.graph)?;
+    write_unless_null(places.last, std::ptr::from_ref(&*capture.last))?;
+    write_unless_null(places.n_last, usize::from(*capture.last != 0))
 }
 
-fn put_if_asked<T>(place: *mut T, figure: T) -> Answer {
+fn write_unless_null<T>(place: *mut T, figure: T) -> Answer {
     if place.is_null() {
         return Ok(());
     }

@@ -27,7 +27,7 @@ const PER_THREAD: Handle = 2;
 const FIRST_OF_DEVICES: Handle = 0x100;
 
 impl Process {
-    /// The handle of a stream, with those that nobody makes told apart by device.
+    /// The handle of a stream; default streams differ by device.
     fn stream_handle(&self, stream: Handle) -> Handle {
         if stream > PER_THREAD {
             return stream;

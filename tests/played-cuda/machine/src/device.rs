@@ -115,7 +115,7 @@ impl Device {
 
     /// Its column in the ledger.
     pub fn place(self) -> Place {
-        Place::of(self)
+        Place::new(self)
     }
 
     /// The parts that the file divides a card into.

@@ -19,7 +19,7 @@ const N_ROWS: usize = 128;
 pub struct Place(usize);
 
 impl Place {
-    pub(crate) fn of(device: Device) -> Self {
+    pub(crate) fn new(device: Device) -> Self {
         let part = device.part.map_or(0, |part| part + 1);
         Self(device.gpu * (MAX_PARTS + 1) + part)
     }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_ended_has_nothing_though_nobody_has_waited_for_it() {
+    fn a_process_that_ended_has_nothing_though_not_waited_for() {
         let ledger = Ledger::own();
         let mut sleeper = std::process::Command::new("sleep");
         let mut child = sleeper.arg("600").spawn().expect("a process");

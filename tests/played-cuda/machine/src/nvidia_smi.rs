@@ -12,8 +12,8 @@ fn main() -> ExitCode {
     let options: Vec<String> = std::env::args().skip(1).collect();
     let option = |name: &str| options.iter().find_map(|it| it.strip_prefix(name));
     let state = State::now();
-    let is_asked_for = |device: &Device| option("--id=").is_none_or(|id| device.uuid(&state) == id);
-    for device in gpus(&state).filter(is_asked_for) {
+    let is_selected = |device: &Device| option("--id=").is_none_or(|id| device.uuid(&state) == id);
+    for device in gpus(&state).filter(is_selected) {
         if let Some(columns) = option("--query-gpu=") {
             println!("{}", row(columns, |column| of_gpu(&state, device, column)));
         } else if let Some(columns) = option("--query-compute-apps=") {

@@ -40,7 +40,7 @@ impl Code {
         }
     }
 
-    pub(crate) fn words(self) -> &'static CStr {
+    pub(crate) fn message(self) -> &'static CStr {
         match self.0 {
             0 => c"Success",
             2 => c"Invalid Argument",

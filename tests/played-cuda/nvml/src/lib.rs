@@ -170,5 +170,5 @@ calls_on! {
 
 #[unsafe(no_mangle)]
 extern "C" fn nvmlErrorString(code: c_int) -> *const c_char {
-    Code(code).words().as_ptr()
+    Code(code).message().as_ptr()
 }

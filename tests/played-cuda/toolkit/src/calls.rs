@@ -30,7 +30,7 @@ macro_rules! calls {
     };
 }
 
-/// What the stub of a function of the runtime calls: the log tells what is missing.
+/// Called by the stubs of functions of the runtime: logs which function is missing.
 #[unsafe(no_mangle)]
 extern "C" fn played_missing(name: *const c_char) -> c_int {
     let name = read_text(name).unwrap_or_default();

@@ -27,11 +27,11 @@ fn copy(call: &Call, to: usize, from: usize, n_bytes: usize) -> Answer {
         _ if n_bytes == 0 => {}
         true if is_on_device(to) => {}
         true if is_on_device(from) => {
-            // SAFETY: the caller gives so many bytes, as the interface demands.
+            // SAFETY: the caller gives `n_bytes`, as the interface demands.
             unsafe { to_pointer.write_bytes(0, n_bytes) };
         }
         _ => {
-            // SAFETY: the caller gives so many bytes at both, as the interface demands.
+            // SAFETY: the caller gives `n_bytes` at both, as the interface demands.
             unsafe { to_pointer.copy_from(from_pointer.cast(), n_bytes) };
         }
     }

@@ -27,7 +27,7 @@ fn fill<T: Copy + Default + PartialEq>(
     }
     let place = start as *mut T;
     for idx in 0..n_values {
-        // SAFETY: the caller gives so many values, as the interface demands.
+        // SAFETY: the caller gives room for all values, as the interface demands.
         unsafe { place.add(idx).write_unaligned(value) };
     }
     Ok(())

@@ -17,7 +17,7 @@ const STEP: u64 = 32 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     ordinal: c_int,
-    /// Bytes that it may keep though nobody uses them.
+    /// Unused bytes that it may keep.
     threshold: u64,
     used: u64,
     used_high: u64,
@@ -35,7 +35,7 @@ const USED: c_int = 7;
 const USED_HIGH: c_int = 8;
 
 impl Pool {
-    /// What it needs of the device for so many bytes more.
+    /// The bytes that it needs from the device for `n_bytes` more.
     pub(super) fn n_missing(&self, n_bytes: u64) -> u64 {
         let n_missing = (self.used + n_bytes).saturating_sub(self.reserved);
         n_missing.next_multiple_of(STEP)
@@ -125,13 +125,13 @@ calls! {
         let process = process()?;
         let pool = process.pools.get(pool)?;
         let device = process.device(pool.ordinal)?;
-        let told = |key: &str| device.n_bytes(&call.state, key);
+        let scripted = |key: &str| device.n_bytes(&call.state, key);
         let n_bytes = match which {
             1..=3 => return Ok(put(figure.cast(), pool.reuse[which as usize])?),
             RELEASE_THRESHOLD => pool.threshold,
-            RESERVED => told("pool_reserved_mib").unwrap_or(pool.reserved),
+            RESERVED => scripted("pool_reserved_mib").unwrap_or(pool.reserved),
             RESERVED_HIGH => pool.reserved_high,
-            USED => told("pool_used_mib").unwrap_or(pool.used),
+            USED => scripted("pool_used_mib").unwrap_or(pool.used),
             USED_HIGH => pool.used_high,
             _ => return Err(Code::INVALID_VALUE),
         };

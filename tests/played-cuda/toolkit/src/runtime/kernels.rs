@@ -1,4 +1,4 @@
-//! Launching kernels, and what is asked about them.
+//! Launching kernels, and querying them.
 
 use std::cell::RefCell;
 use std::ffi::{c_int, c_uint, c_void};
