@@ -22,7 +22,8 @@ INTRODUCTION = """\
 # Python API
 
 `import gpumem` gives these names. The [commands](commands.md) do most of this in a notebook.
-Sizes are bytes, times are nanoseconds since the recording's start; `None` is an unknown value.
+Sizes are bytes, durations nanoseconds, times nanoseconds since the recording's start; `None` is
+an unknown value.
 The docstrings are the source of this page.
 """
 MODULES = """\
@@ -35,6 +36,7 @@ MODULES = """\
 | `gpumem.sim` | [simulated devices](commands.md#the-simulated-gpu) and tensors |
 | `gpumem.callbacks` | callbacks for [trainers and trackers](trainers.md) |
 | `gpumem.dask` | `register(client)` for [dask](clusters.md#dask) |
+| `gpumem.ray` | `init()` for [Ray](clusters.md#ray) |
 | `gpumem.classic` | the API of [gpu-memory-profiler](migrating.md) |
 """
 TYPES = """\

@@ -57,8 +57,8 @@ def ran(client: NotebookClient, index: int, name: str) -> bool:
     try:
         client.execute_cell(cell, index, store_history=name != "the report")
     except CellExecutionError as error:
-        told = str(error) if sys.stderr.isatty() else COLOUR.sub("", str(error))
-        print(f"{name} failed: {error.ename}: {error.evalue}\n\n{told}", file=sys.stderr)
+        message = str(error) if sys.stderr.isatty() else COLOUR.sub("", str(error))
+        print(f"{name} failed: {error.ename}: {error.evalue}\n\n{message}", file=sys.stderr)
         return False
     return True
 

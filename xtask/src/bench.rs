@@ -12,11 +12,11 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::played::{self, Driver};
+use crate::played::{self, PlayedDriver};
 use crate::project::Project;
 use crate::python::Environment;
 use crate::test::GATES;
-use crate::wheel::Use;
+use crate::wheel::WheelPurpose;
 use crate::{run, wheel};
 
 /// One benchmark: a script, what its figures mean, and what is measured beside gpumem if it can be
@@ -24,7 +24,7 @@ use crate::{run, wheel};
 #[derive(Deserialize)]
 struct Bench {
     script: String,
-    rows: Vec<Row>,
+    rows: Vec<BenchRow>,
     #[serde(default)]
     peers: Vec<String>,
 }
@@ -32,7 +32,7 @@ struct Bench {
 /// The key of a figure, its meaning, its unit, and its budget. A key that ends in `?` may be missing:
 /// something else is not installed.
 #[derive(Deserialize)]
-struct Row(String, String, String, #[serde(default)] Option<f64>);
+struct BenchRow(String, String, String, #[serde(default)] Option<f64>);
 
 /// Runs one benchmark or all, and prints each as a table.
 ///
@@ -47,8 +47,8 @@ pub(crate) fn measure(project: &Project, name: Option<&str>) -> Result<()> {
             bail!("no benchmark `{name}`\nthere is: {known}");
         }
     }
-    let environment = wheel::install(project, Use::Measure)?;
-    let driver = Driver::build(project)?;
+    let environment = wheel::install(project, WheelPurpose::Measure)?;
+    let driver = PlayedDriver::build(project)?;
     for (name, bench) in &benches {
         let figures = project.target("bench").join(name).with_extension("json");
         let peers = peers(project, &environment, name, bench)?;
@@ -65,7 +65,7 @@ pub(crate) fn measure(project: &Project, name: Option<&str>) -> Result<()> {
             .arg(project.path(&bench.script))
             .arg(&figures)
             .env(GATES.0, GATES.1)
-            .envs(driver.iter().flat_map(Driver::variables))
+            .envs(driver.iter().flat_map(PlayedDriver::variables))
             .env(
                 "PYTHONPATH",
                 env::join_paths([peers.as_path(), project.root()])?,
@@ -105,9 +105,9 @@ fn sessions(project: &Project) -> Result<Vec<(&'static str, PathBuf)>> {
 }
 
 /// The Python of an environment with the real torch, on a played CUDA.
-fn python_on_cuda(project: &Project, driver: &Driver) -> Result<Command> {
+fn python_on_cuda(project: &Project, driver: &PlayedDriver) -> Result<Command> {
     let cuda = Environment::with(project, "cuda")?;
-    cuda.install(project, &wheel::build(project, Use::Measure)?)?;
+    cuda.install(project, &wheel::build(project, WheelPurpose::Measure)?)?;
     driver.furnish(project, &cuda)?;
     let mut python = cuda.python();
     python.env("LD_LIBRARY_PATH", driver.libraries());
@@ -142,7 +142,7 @@ fn peers(
 
 fn table(name: &str, bench: &Bench, figures: &Value) -> Result<String> {
     let mut lines = vec![format!("{name}, medians")];
-    for Row(key, meaning, unit, budget) in &bench.rows {
+    for BenchRow(key, meaning, unit, budget) in &bench.rows {
         let optional = key.strip_suffix('?');
         let (key, is_optional) = (optional.unwrap_or(key), optional.is_some());
         if is_optional && figures[key].is_null() {

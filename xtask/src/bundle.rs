@@ -135,7 +135,7 @@ fn quoted(text: &str) -> Result<String> {
     Ok(literal.replace('<', "\\u003c"))
 }
 
-/// A string literal in which nobody but the page's script finds what is to be filled in.
+/// A string literal whose placeholders only the page's script finds.
 fn kept(text: &str) -> Result<String> {
     Ok(quoted(text)?.replace("__GPUMEM_", "__G\\u0050UMEM_"))
 }

@@ -17,7 +17,7 @@ const LAB_SETTINGS: &str = r#"{
 }"#;
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct DemoOptions {
     /// Run the notebook once in a real kernel and write its page and picture, without JupyterLab
     #[arg(long)]
     headless: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Options {
 pub(crate) fn show(
     project: &Project,
     environment: &Environment,
-    options: &Options,
+    options: &DemoOptions,
 ) -> Result<ExitCode> {
     let folder = project.target("demo");
     let quickstart = project.path("notebooks/quickstart.ipynb");

@@ -28,7 +28,7 @@ use clap::Parser;
 
 use crate::project::Project;
 use crate::python::Environment;
-use crate::wheel::Use;
+use crate::wheel::WheelPurpose;
 
 /// Build, test and demonstrate gpumem.
 #[derive(Parser)]
@@ -58,8 +58,8 @@ enum Command {
     /// Write the notices of the crates and fonts that the wheel contains
     Licenses,
     /// Show the quickstart in JupyterLab
-    Demo(demo::Options),
-    /// Take the README's picture of the report and the quickstart's outputs anew
+    Demo(demo::DemoOptions),
+    /// Update the README's picture of the report and the quickstart's outputs
     Picture,
     /// Run every test, or the named suites
     Test {
@@ -71,7 +71,7 @@ enum Command {
     },
     /// Check format, lints, documentation and types
     Lint,
-    /// Read what nobody wrote in good faith with every reader, and count how often
+    /// Fuzz every reader with damaged and hostile bytes, and count how often
     Fuzz {
         /// One reader instead of all
         reader: Option<String>,
@@ -101,7 +101,7 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
         }
         Command::Build { widget_only: true } => wasm::build(project)?,
         Command::Build { widget_only: false } => {
-            wheel::install(project, Use::Try)?;
+            wheel::install(project, WheelPurpose::Try)?;
         }
         Command::Wheel {
             release: true,
@@ -117,7 +117,7 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
             println!("{}", published.sources.display());
         }
         Command::Site => {
-            let recorder = wheel::install(project, Use::Try)?;
+            let recorder = wheel::install(project, WheelPurpose::Try)?;
             println!("{}", site::build(project, &recorder)?.display());
         }
         Command::Findings => {
@@ -130,13 +130,13 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
             run::run(Environment::main(project)?.python().arg(script))?;
         }
         Command::Demo(options) => {
-            let environment = wheel::install(project, Use::Try)?;
+            let environment = wheel::install(project, WheelPurpose::Try)?;
             eprintln!("{}", step::times().join("\n"));
             return demo::show(project, &environment, options);
         }
         Command::Picture => {
             let script = project.path("xtask/python/take_picture.py");
-            let environment = wheel::install(project, Use::Try)?;
+            let environment = wheel::install(project, WheelPurpose::Try)?;
             let picture = project.path("docs/report.png");
             run::run(environment.python().arg(script).arg(picture))?;
             let store = project.path("xtask/python/store_notebook.py");

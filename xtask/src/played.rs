@@ -24,14 +24,14 @@ const PRODUCTS: [(&str, &str); 3] = [
 pub(crate) const CAN_BE_LINKED: bool = cfg!(all(target_os = "linux", target_arch = "x86_64"));
 
 /// The driver's libraries and programs.
-pub(crate) struct Driver {
+pub(crate) struct PlayedDriver {
     libraries: PathBuf,
     programs: PathBuf,
     /// The archive of CUDA's runtime and its libraries.
     toolkit: PathBuf,
 }
 
-impl Driver {
+impl PlayedDriver {
     /// Builds them into folders of their own; `None` if drivers are found in another way.
     pub(crate) fn build(project: &Project) -> Result<Option<Self>> {
         if !cfg!(target_os = "linux") {

@@ -51,10 +51,17 @@ impl Project {
         {
             return build;
         }
-        let cargo_home = std::env::var_os("CARGO_HOME")
-            .map(PathBuf::from)
-            .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
-        let flags = [(cargo_home, "cargo"), (Some(self.root.clone()), "gpumem")]
+        let home = |variable, usual| {
+            let named = std::env::var_os(variable).map(PathBuf::from);
+            named.or_else(|| std::env::home_dir().map(|home| home.join(usual)))
+        };
+        // With the component `rust-src`, the standard library is named by where it lies, too.
+        let folders = [
+            (home("CARGO_HOME", ".cargo"), "cargo"),
+            (home("RUSTUP_HOME", ".rustup"), "rust"),
+            (Some(self.root.clone()), "gpumem"),
+        ];
+        let flags = folders
             .into_iter()
             .filter_map(|(folder, name)| Some((folder?, name)))
             .map(|(folder, name)| format!("--remap-path-prefix={}={name}", folder.display()));

@@ -133,7 +133,7 @@ impl Environment {
         Self::prepare(project, "python-oldest", &oldest()?, "requirements-oldest")
     }
 
-    /// The newest Python, with the newest versions. Made anew each time.
+    /// The newest Python, with the newest versions. Made again each time.
     pub(crate) fn newest(project: &Project) -> Result<Self> {
         remove_folder(&project.target("python-newest"))?;
         Self::with(project, "newest")
@@ -264,7 +264,6 @@ impl Environment {
         name.to_string_lossy().into_owned()
     }
 
-    /// Where its packages are.
     pub(crate) fn site_packages(&self) -> PathBuf {
         let python = format!("lib/python3.{}/site-packages", self.minor);
         self.folder.join(python)

@@ -11,11 +11,11 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
 
-use crate::played::{self, Driver};
+use crate::played::{self, PlayedDriver};
 use crate::project::Project;
 use crate::python::Environment;
 use crate::tally::Tally;
-use crate::wheel::Use;
+use crate::wheel::WheelPurpose;
 use crate::{run, step, wheel};
 use suites::{NEWEST, SUITES, TORCHES};
 
@@ -23,7 +23,7 @@ use suites::{NEWEST, SUITES, TORCHES};
 struct Suite {
     name: &'static str,
     lane: Lane,
-    run: fn(&Setting<'_>) -> Result<Ran>,
+    run: fn(&SuiteContext<'_>) -> Result<Ran>,
 }
 
 /// What compiles runs one after the other, and beside it what waits: programs that are tested often do,
@@ -41,7 +41,7 @@ enum Ran {
     Nothing(String),
 }
 
-/// Made once, by whoever needs it first; others wait for it.
+/// Made once, at first use; other threads wait for it.
 struct Once<T>(OnceLock<Result<T, String>>);
 
 impl<T> Once<T> {
@@ -58,12 +58,12 @@ impl<T> Once<T> {
 }
 
 /// What every suite is run with.
-struct Setting<'a> {
+struct SuiteContext<'a> {
     project: &'a Project,
     /// For the runner of the one suite: which tests, and how.
     arguments: &'a [String],
     wheel: Once<PathBuf>,
-    driver: Once<Option<Driver>>,
+    driver: Once<Option<PlayedDriver>>,
     /// Held while a wheel is installed: suites share environments.
     installing: Mutex<()>,
     torches: [Once<Environment>; 3],
@@ -71,7 +71,7 @@ struct Setting<'a> {
 
 /// An environment with a torch, installed while other suites run.
 #[derive(Clone, Copy)]
-enum Torch {
+enum TorchVariant {
     /// With JAX and TensorFlow, for the CPU.
     Frameworks,
     /// The newest for CUDA, without NVIDIA's packages.
@@ -80,7 +80,7 @@ enum Torch {
     Cuda12,
 }
 
-impl Setting<'_> {
+impl SuiteContext<'_> {
     /// For a suite whose checks cannot be picked.
     fn without_arguments(&self) -> Result<&Project> {
         if !self.arguments.is_empty() {
@@ -90,11 +90,12 @@ impl Setting<'_> {
     }
 
     fn wheel(&self) -> Result<&PathBuf> {
-        self.wheel.get(|| wheel::build(self.project, Use::Try))
+        self.wheel
+            .get(|| wheel::build(self.project, WheelPurpose::Try))
     }
 
-    fn driver(&self) -> Result<Option<&Driver>> {
-        let driver = self.driver.get(|| Driver::build(self.project))?;
+    fn driver(&self) -> Result<Option<&PlayedDriver>> {
+        let driver = self.driver.get(|| PlayedDriver::build(self.project))?;
         Ok(driver.as_ref())
     }
 
@@ -111,12 +112,12 @@ impl Setting<'_> {
     }
 
     /// An environment with torch and the wheel, or `None` if no framework is wanted.
-    fn torch(&self, which: Torch) -> Result<Option<Environment>> {
+    fn torch(&self, which: TorchVariant) -> Result<Option<Environment>> {
         if is_without_frameworks() {
             return Ok(None);
         }
         let environment = self.installation(which)?.clone();
-        if !matches!(which, Torch::Frameworks)
+        if !matches!(which, TorchVariant::Frameworks)
             && let Some(driver) = self.driver()?
         {
             driver.furnish(self.project, &environment)?;
@@ -124,11 +125,11 @@ impl Setting<'_> {
         self.with_wheel(environment).map(Some)
     }
 
-    fn installation(&self, which: Torch) -> Result<&Environment> {
+    fn installation(&self, which: TorchVariant) -> Result<&Environment> {
         self.torches[which as usize].get(|| match which {
-            Torch::Frameworks => Environment::with(self.project, "frameworks"),
-            Torch::Cuda => Environment::with(self.project, "cuda"),
-            Torch::Cuda12 => Environment::cuda_12(self.project),
+            TorchVariant::Frameworks => Environment::with(self.project, "frameworks"),
+            TorchVariant::Cuda => Environment::with(self.project, "cuda"),
+            TorchVariant::Cuda12 => Environment::cuda_12(self.project),
         })
     }
 }
@@ -166,7 +167,7 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
     };
     let suites: Vec<&Suite> = SUITES.iter().filter(is_chosen).collect();
     let begun = Instant::now();
-    let setting = Setting {
+    let setting = SuiteContext {
         project,
         arguments,
         wheel: Once::new(),
@@ -174,7 +175,7 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
         installing: Mutex::new(()),
         torches: [const { Once::new() }; 3],
     };
-    let results = Results::default();
+    let results = SuiteResults::default();
     if let [suite] = suites[..] {
         results.add(suite, step::timed(suite.name, || (suite.run)(&setting)));
     } else {
@@ -183,7 +184,7 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
     Ok(results.print(begun))
 }
 
-fn run_all(setting: &Setting<'_>, suites: &[&Suite], results: &Results) {
+fn run_all(setting: &SuiteContext<'_>, suites: &[&Suite], results: &SuiteResults) {
     let is_compiling = |suite: &&Suite| suite.lane == Lane::Compiles;
     let (compiling, waiting): (Vec<_>, Vec<_>) = suites.iter().copied().partition(is_compiling);
     let waiting = &Mutex::new(VecDeque::from(waiting));
@@ -191,15 +192,15 @@ fn run_all(setting: &Setting<'_>, suites: &[&Suite], results: &Results) {
         let needs = |names: &[&str]| suites.iter().any(|suite| names.contains(&suite.name));
         let torches = [
             (
-                Torch::Frameworks,
+                TorchVariant::Frameworks,
                 needs(&["frameworks", "sessions", "museum", "harm"]),
             ),
-            (Torch::Cuda, needs(&["cuda", TORCHES])),
-            (Torch::Cuda12, needs(&[TORCHES])),
+            (TorchVariant::Cuda, needs(&["cuda", TORCHES])),
+            (TorchVariant::Cuda12, needs(&[TORCHES])),
         ];
         let is_possible = !is_without_frameworks();
         for (torch, is_needed) in torches {
-            let is_for_cuda = !matches!(torch, Torch::Frameworks);
+            let is_for_cuda = !matches!(torch, TorchVariant::Frameworks);
             if is_needed && is_possible && (played::CAN_BE_LINKED || !is_for_cuda) {
                 scope.spawn(move || setting.installation(torch).map(drop));
             }
@@ -230,9 +231,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// What the suites did, in the order in which they ended.
 #[derive(Default)]
-struct Results(Mutex<(Tally, Vec<String>)>);
+struct SuiteResults(Mutex<(Tally, Vec<String>)>);
 
-impl Results {
+impl SuiteResults {
     /// Counts what a suite did. One that broke, or ran nothing without saying why, has failed.
     fn add(&self, suite: &Suite, ran: Result<Ran>) {
         let (tally, reason) = judge(ran);

@@ -26,7 +26,7 @@ const INPUTS: [&str; 10] = [
 
 /// What a wheel of this checkout is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum WheelPurpose {
     /// To be demonstrated and tested: compiled in cargo's `dev` profile, as Rust's tests are.
     Try,
     /// To be measured: optimised as what is published.
@@ -34,10 +34,10 @@ pub(crate) enum Use {
 }
 
 /// Builds a wheel of this checkout, if it is not current.
-pub(crate) fn build(project: &Project, for_: Use) -> Result<PathBuf> {
-    let (folder, options) = match for_ {
-        Use::Try => ("wheels-dev", &[][..]),
-        Use::Measure => ("wheels-optimised", &["--release"][..]),
+pub(crate) fn build(project: &Project, purpose: WheelPurpose) -> Result<PathBuf> {
+    let (folder, options) = match purpose {
+        WheelPurpose::Try => ("wheels-dev", &[][..]),
+        WheelPurpose::Measure => ("wheels-optimised", &["--release"][..]),
     };
     let maturin = |environment: &Environment, folder: &Path| {
         run::output(maturin(project, environment, folder).args(options)).map(drop)
@@ -79,8 +79,8 @@ pub(crate) fn maturin(project: &Project, environment: &Environment, folder: &Pat
 }
 
 /// The private environment with such a wheel in it.
-pub(crate) fn install(project: &Project, for_: Use) -> Result<Environment> {
-    let wheel = build(project, for_)?;
+pub(crate) fn install(project: &Project, purpose: WheelPurpose) -> Result<Environment> {
+    let wheel = build(project, purpose)?;
     let environment = Environment::main(project)?;
     environment.install(project, &wheel)?;
     Ok(environment)
@@ -92,12 +92,23 @@ pub(crate) struct Published {
     pub(crate) wheel: PathBuf,
 }
 
+/// Set to this, what is built from the sources is not optimised: all that they need has then been compiled
+/// for the tests. Only where the same `RUSTFLAGS` keep local paths out of both.
+const UNOPTIMISED: (&str, &str) = ("GPUMEM_PUBLISH", "dev");
+
 /// Builds the source distribution, and from it the optimised wheel.
 pub(crate) fn publish(project: &Project) -> Result<Published> {
     let environment = Environment::main(project)?;
     wasm::build(project)?;
     let folder = project.target("wheels");
     let name = "building the sources and their wheel";
+    let (variable, value) = UNOPTIMISED;
+    let (profile, built) = if std::env::var_os(variable).is_some_and(|it| it == value) {
+        ("--profile dev", project.cargo_target())
+    } else {
+        ("--profile release", project.target("from-sources"))
+    };
+    let apart = project.target("from-sources/wheels");
     step::unless_current(project, name, &folder, &INPUTS, || {
         remove_folder(&folder)?;
         let mut uv = environment.program("uv");
@@ -107,10 +118,14 @@ pub(crate) fn publish(project: &Project) -> Result<Published> {
             .arg("--out-dir")
             .arg(&folder)
             .arg(project.root())
-            // maturin's own default is a name that no index takes. Not `--locked`: the sources have a part
-            // of the workspace, whose lock file names what only the others need.
-            .env("MATURIN_PEP517_ARGS", "--compatibility pypi")
-            .env("CARGO_TARGET_DIR", project.target("from-sources"))
+            // maturin's own default is a name that no index takes, and a folder that may be this one. Not
+            // `--locked`: the sources have a part of the workspace, whose lock file names what only the
+            // others need.
+            .env(
+                "MATURIN_PEP517_ARGS",
+                format!("--compatibility pypi {profile} --out '{}'", apart.display()),
+            )
+            .env("CARGO_TARGET_DIR", built)
             // It unpacks the sources there, and the wheel's bill of materials names the folder.
             .env("UV_CACHE_DIR", project.target("uv-cache"));
         run::output(project.without_local_paths(&mut uv)).map(drop)

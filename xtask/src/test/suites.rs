@@ -5,8 +5,8 @@ use std::process::{Command, ExitStatus};
 
 use anyhow::{Result, bail};
 
-use super::{GATES, Lane, Ran, Setting, Suite, Torch, without_frameworks};
-use crate::played::{self, Driver};
+use super::{GATES, Lane, Ran, Suite, SuiteContext, TorchVariant, without_frameworks};
+use crate::played::{self, PlayedDriver};
 use crate::python::Environment;
 use crate::tally::Tally;
 use crate::{lint, run, site, system, wheel};
@@ -33,7 +33,7 @@ pub(super) const SUITES: [Suite; 18] = [
     suite("gpu", Lane::Waits, gpu),
 ];
 
-const fn suite(name: &'static str, lane: Lane, run: fn(&Setting<'_>) -> Result<Ran>) -> Suite {
+const fn suite(name: &'static str, lane: Lane, run: fn(&SuiteContext<'_>) -> Result<Ran>) -> Suite {
     Suite { name, lane, run }
 }
 
@@ -42,12 +42,12 @@ pub(super) const NEWEST: &str = "newest";
 /// Runs only if it is named, or all would take too long: the same tests beside torches of other versions.
 pub(super) const TORCHES: &str = "torches";
 
-fn lint(setting: &Setting<'_>) -> Result<Ran> {
+fn lint(setting: &SuiteContext<'_>) -> Result<Ran> {
     lint::run_all(setting.without_arguments()?).map(Ran::Tests)
 }
 
 /// Units, properties, snapshots and doctests, and the rules of the repository.
-fn rust(setting: &Setting<'_>) -> Result<Ran> {
+fn rust(setting: &SuiteContext<'_>) -> Result<Ran> {
     let environment = Environment::main(setting.project)?;
     // Beside the other packages, xtask's dependencies would have other features than `cargo xtask`
     // built them with, and be compiled a second time. A test that is named may be in either.
@@ -70,7 +70,7 @@ fn rust(setting: &Setting<'_>) -> Result<Ran> {
     Ok(Ran::Tests(sum))
 }
 
-fn js(setting: &Setting<'_>) -> Result<Ran> {
+fn js(setting: &SuiteContext<'_>) -> Result<Ran> {
     if system::find("node").is_none() {
         return Ok(Ran::Nothing("Node is not installed".to_owned()));
     }
@@ -82,7 +82,7 @@ fn js(setting: &Setting<'_>) -> Result<Ran> {
 }
 
 /// What the stub promises against what the extension has.
-fn stubs(setting: &Setting<'_>) -> Result<Ran> {
+fn stubs(setting: &SuiteContext<'_>) -> Result<Ran> {
     let project = setting.without_arguments()?;
     let mut stubtest = setting.installed()?.module("mypy.stubtest");
     stubtest
@@ -93,24 +93,24 @@ fn stubs(setting: &Setting<'_>) -> Result<Ran> {
     Ok(Ran::Tests(Tally::ONE_PASSED))
 }
 
-fn python(setting: &Setting<'_>) -> Result<Ran> {
+fn python(setting: &SuiteContext<'_>) -> Result<Ran> {
     in_shells(setting, &setting.installed()?, &[]).map(Ran::Tests)
 }
 
-fn oldest(setting: &Setting<'_>) -> Result<Ran> {
+fn oldest(setting: &SuiteContext<'_>) -> Result<Ran> {
     let selection = ["-m", "python or ipython"];
     in_shells_of_others(setting, Environment::oldest(setting.project)?, &selection)
 }
 
 /// The newest versions of all that gpumem needs, on the newest Python that is here.
-fn newest(setting: &Setting<'_>) -> Result<Ran> {
+fn newest(setting: &SuiteContext<'_>) -> Result<Ran> {
     // One binary serves every Python, and drivers know of none.
     let without = ["--ignore=tests/python/test_drivers.py"];
     in_shells_of_others(setting, Environment::newest(setting.project)?, &without)
 }
 
 fn in_shells_of_others(
-    setting: &Setting<'_>,
+    setting: &SuiteContext<'_>,
     environment: Environment,
     selection: &[&str],
 ) -> Result<Ran> {
@@ -121,7 +121,7 @@ fn in_shells_of_others(
 }
 
 /// What rests on the insides of Python, on every one between the oldest and ours.
-fn between(setting: &Setting<'_>) -> Result<Ran> {
+fn between(setting: &SuiteContext<'_>) -> Result<Ran> {
     let others = Environment::between(setting.project)?;
     if others.is_empty() {
         let reason = "there is no Python between the oldest and ours";
@@ -136,13 +136,12 @@ fn between(setting: &Setting<'_>) -> Result<Ran> {
     Ok(Ran::Tests(sum))
 }
 
-/// Whoever looks at all objects is the slower the more tests its process has collected: so many files
-/// at once.
+/// Test files per process: a look at all objects slows down with the number of collected tests.
 const FILES_AT_ONCE: usize = 8;
 
 /// The tests in shells and kernels, with GPUs that are played.
 fn in_shells(
-    setting: &Setting<'_>,
+    setting: &SuiteContext<'_>,
     environment: &Environment,
     selection: &[&str],
 ) -> Result<Tally> {
@@ -166,8 +165,8 @@ fn in_shells(
 }
 
 /// The observer and the gallery with the real torch, JAX and TensorFlow.
-fn frameworks(setting: &Setting<'_>) -> Result<Ran> {
-    let Some(environment) = setting.torch(Torch::Frameworks)? else {
+fn frameworks(setting: &SuiteContext<'_>) -> Result<Ran> {
+    let Some(environment) = setting.torch(TorchVariant::Frameworks)? else {
         return Ok(without_frameworks());
     };
     let mut sum = side_by_side(setting, &environment, &["tests/frameworks"])?;
@@ -176,15 +175,15 @@ fn frameworks(setting: &Setting<'_>) -> Result<Ran> {
 }
 
 /// Sessions with known truth: those that import what is not installed are skipped.
-fn sessions(setting: &Setting<'_>) -> Result<Ran> {
-    let torch = setting.torch(Torch::Frameworks)?;
+fn sessions(setting: &SuiteContext<'_>) -> Result<Ran> {
+    let torch = setting.torch(TorchVariant::Frameworks)?;
     let environment = torch.map_or_else(|| setting.installed(), Ok)?;
     side_by_side(setting, &environment, &["tests/sessions"]).map(Ran::Tests)
 }
 
 /// Known leaks with their real libraries.
-fn museum(setting: &Setting<'_>) -> Result<Ran> {
-    let Some(environment) = setting.torch(Torch::Frameworks)? else {
+fn museum(setting: &SuiteContext<'_>) -> Result<Ran> {
+    let Some(environment) = setting.torch(TorchVariant::Frameworks)? else {
         return Ok(without_frameworks());
     };
     side_by_side(setting, &environment, &["tests/museum"]).map(Ran::Tests)
@@ -200,7 +199,7 @@ const HARM_OF_PYTHON: [&str; 5] = [
 ];
 
 /// Sessions that ended a kernel once; what rests on the insides of Python on each from 3.11 on; and beside torch.
-fn harm(setting: &Setting<'_>) -> Result<Ran> {
+fn harm(setting: &SuiteContext<'_>) -> Result<Ran> {
     let project = setting.project;
     let mut plain = vec![Environment::main(project)?];
     plain.extend(Environment::between(project)?);
@@ -216,7 +215,7 @@ fn harm(setting: &Setting<'_>) -> Result<Ran> {
             side_by_side(setting, &environment, &HARM_OF_PYTHON)?
         };
     }
-    sum += match setting.torch(Torch::Frameworks)? {
+    sum += match setting.torch(TorchVariant::Frameworks)? {
         Some(environment) => beside_torch(setting, &environment, HARM_OF_TORCH)?,
         None => Tally::ONE_SKIPPED,
     };
@@ -225,7 +224,7 @@ fn harm(setting: &Setting<'_>) -> Result<Ran> {
 
 const HARM_OF_TORCH: &str = "tests/harm/test_torch.py";
 
-fn beside_torch(setting: &Setting<'_>, torch: &Environment, path: &str) -> Result<Tally> {
+fn beside_torch(setting: &SuiteContext<'_>, torch: &Environment, path: &str) -> Result<Tally> {
     say_torch(torch)?;
     side_by_side(setting, torch, &[path])
 }
@@ -250,7 +249,7 @@ const ON_CUDA_12: [&str; 11] = [
 const ASSUMED: &str = "tests/frameworks/assumed";
 
 /// The real torch on a played CUDA: its allocator, its statistics and its errors, without a GPU.
-fn cuda(setting: &Setting<'_>) -> Result<Ran> {
+fn cuda(setting: &SuiteContext<'_>) -> Result<Ran> {
     run::say(
         "the real torch on a played CUDA: levels and errors are torch's own, \
          computed numbers are garbage\n\
@@ -258,18 +257,20 @@ fn cuda(setting: &Setting<'_>) -> Result<Ran> {
     );
     on_played_cuda(
         setting,
-        Torch::Cuda,
+        TorchVariant::Cuda,
         &["tests/cuda", "tests/gallery", ASSUMED],
     )
 }
 
 /// The newest torch and JAX, which find no driver and run on the CPU, and the oldest torch.
-fn torches(setting: &Setting<'_>) -> Result<Ran> {
+fn torches(setting: &SuiteContext<'_>) -> Result<Ran> {
     if !played::CAN_BE_LINKED {
         return Ok(Ran::Nothing(NO_CUDA.to_owned()));
     }
-    let (Some(newest), Some(oldest)) = (setting.torch(Torch::Cuda)?, setting.torch(Torch::Cuda12)?)
-    else {
+    let (Some(newest), Some(oldest)) = (
+        setting.torch(TorchVariant::Cuda)?,
+        setting.torch(TorchVariant::Cuda12)?,
+    ) else {
         return Ok(without_frameworks());
     };
     let mut sum = beside_torch(setting, &newest, "tests/frameworks")?;
@@ -277,7 +278,7 @@ fn torches(setting: &Setting<'_>) -> Result<Ran> {
     for environment in [&newest, &oldest] {
         sum += beside_torch(setting, environment, HARM_OF_TORCH)?;
     }
-    if let Ran::Tests(on_cuda) = on_played_cuda(setting, Torch::Cuda12, &ON_CUDA_12)? {
+    if let Ran::Tests(on_cuda) = on_played_cuda(setting, TorchVariant::Cuda12, &ON_CUDA_12)? {
         sum += on_cuda;
     }
     Ok(Ran::Tests(sum))
@@ -285,7 +286,7 @@ fn torches(setting: &Setting<'_>) -> Result<Ran> {
 
 const NO_CUDA: &str = "torch for CUDA is for Linux on x86-64";
 
-fn on_played_cuda(setting: &Setting<'_>, torch: Torch, paths: &[&str]) -> Result<Ran> {
+fn on_played_cuda(setting: &SuiteContext<'_>, torch: TorchVariant, paths: &[&str]) -> Result<Ran> {
     let driver = setting.driver()?.filter(|_| played::CAN_BE_LINKED);
     let Some(driver) = driver else {
         return Ok(Ran::Nothing(NO_CUDA.to_owned()));
@@ -314,19 +315,19 @@ fn say_torch(environment: &Environment) -> Result<()> {
 }
 
 /// The same claims on a real GPU, with whichever frameworks are there.
-fn gpu(setting: &Setting<'_>) -> Result<Ran> {
+fn gpu(setting: &SuiteContext<'_>) -> Result<Ran> {
     if system::find("nvidia-smi").is_none() {
         let reason = "no NVIDIA driver was found: there is no nvidia-smi";
         return Ok(Ran::Nothing(reason.to_owned()));
     }
-    let torch = setting.torch(Torch::Frameworks)?;
+    let torch = setting.torch(TorchVariant::Frameworks)?;
     let environment = torch.map_or_else(|| setting.installed(), Ok)?;
     let mut pytest = pytest(setting, &environment)?;
     pytest.args(["-rs", "-k", "cuda", "tests/cuda", "tests/gallery", ASSUMED]);
     count_pytest(setting, &mut pytest).map(Ran::Tests)
 }
 
-fn browser(setting: &Setting<'_>) -> Result<Ran> {
+fn browser(setting: &SuiteContext<'_>) -> Result<Ran> {
     let chromium = match system::chromium() {
         Err(missing) if !system::may_install() => return Ok(Ran::Nothing(format!("{missing:#}"))),
         found => found?,
@@ -340,13 +341,13 @@ fn browser(setting: &Setting<'_>) -> Result<Ran> {
 }
 
 /// The demonstration, by the command that people type.
-fn demo(setting: &Setting<'_>) -> Result<Ran> {
+fn demo(setting: &SuiteContext<'_>) -> Result<Ran> {
     let mut pytest = pytest(setting, &setting.installed()?)?;
     pytest.arg("tests/demo").env("GPUMEM_XTASK", own_program()?);
     count_pytest(setting, &mut pytest).map(Ran::Tests)
 }
 
-/// This program's path. Linux says that a file is deleted if the rust suite has built it anew since.
+/// This program's path. Linux marks the file as deleted if the rust suite has rebuilt it since.
 fn own_program() -> Result<PathBuf> {
     let path = std::env::current_exe()?;
     let text = path.to_string_lossy();
@@ -354,7 +355,7 @@ fn own_program() -> Result<PathBuf> {
     Ok(is_replaced.unwrap_or_else(|| path.clone()))
 }
 
-fn packaging(setting: &Setting<'_>) -> Result<Ran> {
+fn packaging(setting: &SuiteContext<'_>) -> Result<Ran> {
     let published = wheel::publish(setting.project)?;
     let mut pytest = pytest(setting, &Environment::main(setting.project)?)?;
     pytest
@@ -373,15 +374,22 @@ fn packaging(setting: &Setting<'_>) -> Result<Ran> {
 /// In as many processes as the machine has cores.
 const SIDE_BY_SIDE: [&str; 2] = ["--numprocesses=auto", "--dist=worksteal"];
 
-fn side_by_side(setting: &Setting<'_>, environment: &Environment, paths: &[&str]) -> Result<Tally> {
+fn side_by_side(
+    setting: &SuiteContext<'_>,
+    environment: &Environment,
+    paths: &[&str],
+) -> Result<Tally> {
     let mut pytest = pytest(setting, environment)?;
     count_pytest(setting, pytest.args(SIDE_BY_SIDE).args(paths))
 }
 
 /// pytest in an environment; tests find the played driver.
-fn pytest(setting: &Setting<'_>, environment: &Environment) -> Result<Command> {
+fn pytest(setting: &SuiteContext<'_>, environment: &Environment) -> Result<Command> {
     let mut pytest = environment.module("pytest");
-    let variables = setting.driver()?.into_iter().flat_map(Driver::variables);
+    let variables = setting
+        .driver()?
+        .into_iter()
+        .flat_map(PlayedDriver::variables);
     pytest
         .args(["-c", "pyproject.toml", "--quiet", "--color=no"])
         .envs(variables)
@@ -392,7 +400,7 @@ fn pytest(setting: &Setting<'_>, environment: &Environment) -> Result<Command> {
 /// As which pytest ends if it was to run no test.
 const NONE_SELECTED: i32 = 5;
 
-fn count_pytest(setting: &Setting<'_>, pytest: &mut Command) -> Result<Tally> {
+fn count_pytest(setting: &SuiteContext<'_>, pytest: &mut Command) -> Result<Tally> {
     let (status, printed) = run::tee(pytest.args(setting.arguments))?;
     // Those that are wanted may all be in other files of the suite. One that runs none has failed.
     if status.code() == Some(NONE_SELECTED) {
