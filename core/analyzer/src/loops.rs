@@ -12,7 +12,8 @@ use gpumem_model::units::{ByteDelta, Bytes};
 /// A loop with fewer iterations is not judged: it may not continue.
 const FEW: u64 = 5;
 
-/// An inner loop explains growth if its iterations alone come to a share of it in this range.
+/// An inner loop explains growth if its iterations alone come to a share of it in this range, and passes of the
+/// loop around it leave at least the lower share of what their iterations keep.
 const EXPLAINS: (f64, f64) = (0.4, 2.0);
 
 /// An inner loop iterates at least this many times as often as the outer one; otherwise they count as one.
@@ -26,6 +27,8 @@ pub(super) struct LoopSeries<'a> {
     counted: &'a Loop,
     pub(super) metric: Metric,
     pub(super) points: Vec<Sample>,
+    /// The loop around it came round, and where its passes ended is not known: each may have begun anew.
+    pub(super) may_begin_anew: bool,
 }
 
 impl<'a> LoopSeries<'a> {
@@ -36,6 +39,7 @@ impl<'a> LoopSeries<'a> {
             counted,
             metric,
             points,
+            may_begin_anew: false,
         })
     }
 
@@ -60,26 +64,31 @@ impl<'a> LoopSeries<'a> {
         self.counted.n_iterations as f64 / time.as_f64().max(1.0)
     }
 
-    /// Which share of its gain its own iterations come to, by what they keep in the median of the passes of
-    /// the loop around it: without what changed between two passes.
-    fn share_of_its_own(&self, around: Option<&Self>) -> f64 {
-        let Some(around) = around else { return 1.0 };
+    /// What an iteration keeps in the median of the passes of the loop around it: without what changed between
+    /// two passes.
+    fn rate_in_passes(&self, around: &Self) -> f64 {
         let pass = |point: &Sample| around.points.partition_point(|it| it.at < point.at);
-        let mut passes = self.points.chunk_by(|a, b| pass(a) == pass(b));
-        let rate = |points: &[Sample]| {
-            let (first, last) = (points.first()?, points.last()?);
-            let n = last.ordinal - first.ordinal;
-            let gain = self.level(last).since(self.level(first));
-            (n > 0).then(|| gain.as_f64() / n as f64)
-        };
-        let mut rates: Vec<f64> = passes.by_ref().filter_map(rate).collect();
+        let passes = self.points.chunk_by(|a, b| pass(a) == pass(b));
+        let mut rates: Vec<f64> = passes.filter_map(|it| self.rate_between(it)).collect();
         rates.sort_unstable_by(f64::total_cmp);
-        let median = rates.get(rates.len() / 2).copied().unwrap_or_default();
-        let n_all = match &self.points[..] {
-            [first, .., last] => last.ordinal - first.ordinal,
-            _ => 0,
-        };
-        median * n_all as f64 / self.gain().as_f64()
+        rates.get(rates.len() / 2).copied().unwrap_or_default()
+    }
+
+    fn rate_between(&self, points: &[Sample]) -> Option<f64> {
+        let (first, last) = (points.first()?, points.last()?);
+        let n = last.ordinal - first.ordinal;
+        let gain = self.level(last).since(self.level(first));
+        (n > 0).then(|| gain.as_f64() / n as f64)
+    }
+
+    /// Its iterations by themselves come to what grew, and the passes of the loop around it have left that.
+    fn explains_growth(&self, around: Option<&Self>) -> bool {
+        let Some(around) = around else { return true };
+        let own = self.rate_in_passes(around);
+        let share = own / self.rate_between(&self.points).unwrap_or(f64::INFINITY);
+        let n_each = self.counted.n_iterations as f64 / around.counted.n_iterations.max(1) as f64;
+        let of_passes = around.rate_between(&around.points).unwrap_or_default();
+        share >= EXPLAINS.0 && share <= EXPLAINS.1 && of_passes >= EXPLAINS.0 * own * n_each
     }
 }
 
@@ -117,14 +126,14 @@ pub(super) fn judged<'a>(
         let is_marked = counted.n_marks > 0 || around(counted).any(|outer| outer.n_marks > 0);
         let grows = it.gain() > ByteDelta::ZERO;
         let outer = around(counted).find_map(|outer| course(outer.idx));
-        let share = it.share_of_its_own(outer);
-        !is_marked
-            && counted.n_iterations > FEW
-            && grows
-            && share >= EXPLAINS.0
-            && share <= EXPLAINS.1
+        !is_marked && counted.n_iterations > FEW && grows && it.explains_growth(outer)
+    };
+    let may_begin_anew = |it: &LoopSeries<'a>| {
+        let outer = around(it.counted).find(|outer| outer.n_iterations > 1 || outer.was_running);
+        outer.is_some_and(|outer| course(outer.idx).is_none())
     };
     let explaining: Vec<bool> = courses.iter().map(explains).collect();
+    let begin_anew: Vec<bool> = courses.iter().map(may_begin_anew).collect();
     let is_in = |inner: &LoopSeries<'a>, outer: &LoopSeries<'a>| {
         around(inner.counted).any(|it| it.idx == outer.counted.idx)
     };
@@ -147,6 +156,9 @@ pub(super) fn judged<'a>(
     };
     let chosen: Vec<bool> = (0..courses.len()).map(is_chosen).collect();
     let mut chosen = chosen.into_iter();
+    for (course, begins_anew) in courses.iter_mut().zip(begin_anew) {
+        course.may_begin_anew = begins_anew;
+    }
     courses.retain(|_| chosen.next().unwrap_or_default());
     courses
 }

@@ -195,6 +195,8 @@ pub(super) struct StepSeries {
     pub(super) steps_per_point: f64,
     /// The loop whose iterations they are, if the user has not marked them.
     pub(super) in_loop: Option<LoopPlace>,
+    /// Each pass of the loop around it may have begun anew.
+    pub(super) may_begin_anew: bool,
     /// How long one took, on average.
     pub(super) period: Option<Nanos>,
 }
@@ -292,6 +294,7 @@ fn of_items(key: SeriesKey, items: Items) -> StepSeries {
         n_steps,
         steps_per_point: items.n as f64 / N_POINTS as f64,
         in_loop: Some(items.in_loop),
+        may_begin_anew: false,
         period: items.period,
     }
 }
@@ -323,6 +326,7 @@ fn iterations(
     let steps = steps(recording, paths, place, &in_loop.name(), points)?;
     Some(StepSeries {
         in_loop: Some(in_loop),
+        may_begin_anew: course.may_begin_anew,
         ..steps
     })
 }
@@ -452,6 +456,7 @@ fn steps(
         steps_per_point: last.ordinal.saturating_sub(first.ordinal) as f64 / n_gaps,
         levels: even(&ordinals, &levels),
         in_loop: None,
+        may_begin_anew: false,
         period: period(first, last),
     })
 }

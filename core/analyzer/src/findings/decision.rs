@@ -93,6 +93,8 @@ pub(super) struct LoopFacts {
     pub(super) is_host: bool,
     /// No loop was counted, only seconds.
     pub(super) is_of_time: bool,
+    /// Each pass of the loop around it may have begun anew.
+    pub(super) may_begin_anew: bool,
     /// The name is a collection of several tensors.
     pub(super) is_collection: bool,
 }
@@ -169,7 +171,10 @@ pub(super) fn decide(facts: &SeriesFacts) -> (GrowthVerdict, Reason) {
         // The host's memory may grow by what no program holds. What takes its time to be loaded grows by the
         // second, too: what collects has no end.
         let needs_collection = it.is_of_time && !(holders.is_named && it.is_collection);
-        if it.is_host && !it.has_most || needs_collection {
+        // One tensor that has grown in a pass may be the last pass's alone.
+        let is_of_a_pass =
+            it.may_begin_anew && holders.is_named && !it.is_collection && !it.has_graph;
+        if it.is_host && !it.has_most || needs_collection || is_of_a_pass {
             return (GrowthVerdict::Stable, Reason::NotCollected);
         }
         if !holders.is_named {

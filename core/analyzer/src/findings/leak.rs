@@ -142,6 +142,8 @@ pub(crate) struct Judged {
     steps: bool,
     /// The loop whose iterations the steps are, if the user has not marked them.
     in_loop: Option<LoopPlace>,
+    /// Each pass of the loop around it may have begun anew.
+    may_begin_anew: bool,
     /// How long a step takes.
     period: Option<Nanos>,
     growth: Growth,
@@ -281,6 +283,7 @@ fn judged_steps(
         n_chances: series.n_grown.1,
         steps: true,
         in_loop: series.in_loop.clone(),
+        may_begin_anew: series.may_begin_anew,
         period: series.period,
         ..Judged::new(series.key.clone(), series.metric, growth, course, least)
     })
@@ -342,6 +345,7 @@ impl Judged {
             n_chances: levels.len(),
             steps: false,
             in_loop: None,
+            may_begin_anew: false,
             period: None,
             state: growth.state,
             growth,

@@ -123,6 +123,48 @@ fn what_is_cleared_settles_or_came_five_times_is_no_growth() {
 }
 
 #[test]
+fn what_the_passes_of_the_outer_loop_do_not_leave_is_no_growth() {
+    let of_passes = |last_mib: u64| {
+        let level = |_, turn: u64| if turn == 0 { 480 } else { 8 * turn };
+        let mut recording = nested(leaking(), (1, 60), level);
+        count(&mut recording, 0, None, 4);
+        let begun = recording.run(RunIdx(0)).started.get();
+        let point = |pass: u64| Sample {
+            at: Nanos::new(begun + 1_000_000 * pass),
+            ordinal: pass,
+            allocated: Some(Bytes::mib(480 + (last_mib - 480) * (pass - 1) / 3)),
+            ..Sample::default()
+        };
+        let samples = Samples {
+            run: RunIdx(0),
+            device: DeviceIdx(0),
+            series: Series::Loop(LoopIdx(0)),
+            points: (2..=4).map(point).collect(),
+        };
+        recording.apply(Frame::Samples(samples)).expect("it fits");
+        recording
+    };
+    // Four passes of the 60 iterations that were counted.
+    check(&of_passes(480), None);
+    check(&of_passes(480 + 3 * 120), LEAK);
+}
+
+#[test]
+fn one_tensor_that_grew_in_a_pass_may_be_the_last_ones_alone() {
+    let text = "for prompt in prompts:\n    for x in xs:\n        cache['k'] = torch.cat([cache['k'], x])";
+    let grown = |n_passes: u64| {
+        let play = run(480).held_by("cache", "dict");
+        let mut recording = nested((text, play), (1, 60), |_, turn| 8 * turn);
+        // Counting began late, so the levels where the outer loop's passes ended are missing.
+        count(&mut recording, 0, None, n_passes);
+        recording
+    };
+    let title = "`cache` collects 8 MiB an iteration of line 2";
+    check(&grown(1), Some((title, Severity::Info)));
+    check(&grown(5), None);
+}
+
+#[test]
 fn what_the_user_marks_is_left_to_the_marks() {
     let mut recording = nested(leaking(), (1, 60), |_, turn| 8 * turn);
     check(&recording, LEAK);

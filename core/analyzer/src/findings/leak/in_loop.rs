@@ -188,6 +188,7 @@ impl Judged {
             has_graph: first.is_some_and(|it| it.traits.graph > Bytes::ZERO),
             is_host: !device.kind.is_accelerator(),
             is_of_time: self.is_of_time(),
+            may_begin_anew: self.may_begin_anew,
             is_collection: first
                 .is_some_and(|it| is_data(it) && it.traits.n_tensors >= MIN_ENTRIES),
         })
