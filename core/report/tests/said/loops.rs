@@ -151,7 +151,8 @@ fn what_the_passes_of_the_outer_loop_do_not_leave_is_no_growth() {
 
 #[test]
 fn one_tensor_that_grew_in_a_pass_may_be_the_last_ones_alone() {
-    let text = "for prompt in prompts:\n    for x in xs:\n        cache['k'] = torch.cat([cache['k'], x])";
+    let text =
+        "for prompt in prompts:\n    for x in xs:\n        cache['k'] = torch.cat([cache['k'], x])";
     let grown = |n_passes: u64| {
         let play = run(480).held_by("cache", "dict");
         let mut recording = nested((text, play), (1, 60), |_, turn| 8 * turn);

@@ -90,6 +90,8 @@ const FILLED: f64 = 0.8;
 const MAX_ENTRIES_EACH: u64 = 4;
 /// Counted iterations may have taken this many times as long as earlier ones.
 const SLOWER: f64 = 1.25;
+/// … and on a busy machine this many times as long.
+const MUCH_SLOWER: f64 = 1.4;
 /// If the loop may have iterated this many times as often as counted, an average says little.
 const UNCOUNTED: f64 = 1.3;
 
@@ -251,15 +253,25 @@ impl Judged {
         let is_shared =
             holder.traits.graph.as_f64() >= MOST_AFTER * grown && n_bytes < MOST_AFTER * grown;
         let n_bytes = if is_shared { grown } else { n_bytes };
-        let n_most = SLOWER * self.most_iterations(context).unwrap_or_default();
-        let n_most = n_most.max(2.0 * n_counted as f64);
+        let n_timed = self.most_iterations(context).unwrap_or_default();
+        let n_most = (SLOWER * n_timed).max(2.0 * n_counted as f64);
         let is_filled = grown >= FILLED * n_bytes;
         // Another loop of the run may have filled it.
         let is_seen = self.kept().as_f64() >= MOST_INSIDE * grown;
         if n_entries < n_counted.max(MIN_ENTRIES) || !is_filled || !is_seen {
             return None;
         }
-        let rate = self.growth.bytes_per_run.as_f64();
+        // One in each, if there was time for that many: the host's level has what iterations only pass through.
+        let is_host = !context
+            .recording
+            .device(self.key.device)
+            .kind
+            .is_accelerator();
+        let rate = if is_host && n_entries as f64 <= MUCH_SLOWER * n_timed {
+            n_bytes / n_entries as f64
+        } else {
+            self.growth.bytes_per_run.as_f64()
+        };
         let each = (1..=MAX_ENTRIES_EACH)
             .map(|n| n as f64)
             .map(|n| (n_entries as f64 / n, n_bytes * n / n_entries as f64))
