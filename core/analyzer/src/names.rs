@@ -284,8 +284,7 @@ impl NameHistory {
             }
         }
         let by_cell = by_cell.values();
-        let last_look = of_device.looks.last().copied().unwrap_or_default();
-        let of_device = (device, last_look);
+        let of_device = (device, &*of_device.looks);
         let growing = by_cell.flat_map(|names| GrowingNames::each(recording, of_device, names));
         growing.collect()
     }

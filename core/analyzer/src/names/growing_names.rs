@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use gpumem_model::recording::{CellIdx, DeviceIdx, Recording, Run, RunIdx, Sample, Status};
+use gpumem_model::recording::{
+    CellIdx, DeviceIdx, Reading, Recording, Run, RunIdx, Sample, Status,
+};
 use gpumem_model::units::{ByteDelta, Bytes};
 
 use super::name_series::NameSeries;
@@ -30,7 +32,7 @@ impl GrowingNames {
     /// Those of which each has a good part of what all gained, one by one; all together if there are none.
     pub(super) fn each(
         recording: &Recording,
-        of_device: (DeviceIdx, RunIdx),
+        of_device: (DeviceIdx, &[RunIdx]),
         names: &[(&NameKey, &NameSeries)],
     ) -> Vec<Self> {
         let all = Self::new(recording, of_device, names);
@@ -47,7 +49,7 @@ impl GrowingNames {
 
     fn new(
         recording: &Recording,
-        (device, last_look): (DeviceIdx, RunIdx),
+        (device, looks): (DeviceIdx, &[RunIdx]),
         names: &[(&NameKey, &NameSeries)],
     ) -> Self {
         let adders = names
@@ -72,6 +74,7 @@ impl GrowingNames {
             run.status == Status::Ok || level > before
         };
         let mut runs: Vec<RunIdx> = runs.filter(counts).map(|run| run.idx).collect();
+        let last_look = looks.last().copied().unwrap_or_default();
         let last_look = recording.outermost(last_look);
         let n_looked_at = runs.partition_point(|run| *run <= last_look);
         let levels = runs[..n_looked_at].iter().map(sum);
@@ -94,10 +97,11 @@ impl GrowingNames {
         });
         let mut gained: Vec<(NameKey, ByteDelta)> = gained.collect();
         gained.sort_by_key(|(_, gained)| std::cmp::Reverse(*gained));
+        let start = names.iter().map(|(_, series)| before(series)).sum();
         Self {
             device,
-            start: names.iter().map(|(_, series)| before(series)).sum(),
-            levels: runs.iter().map(sum).collect(),
+            start,
+            levels: levels_after(recording, device, (&runs, looks), start, sum),
             runs,
             names: gained,
             begin_anew: names.iter().all(|(_, series)| series.first > 0),
@@ -105,14 +109,60 @@ impl GrowingNames {
     }
 }
 
+/// The level after each run: at the first look after it that comes before the next. Of what a look found more,
+/// each run without one has a share that raised the device's level by about as much.
+fn levels_after(
+    recording: &Recording,
+    device: DeviceIdx,
+    (runs, looks): (&[RunIdx], &[RunIdx]),
+    start: Bytes,
+    level: impl Fn(&RunIdx) -> Bytes,
+) -> Vec<Bytes> {
+    let mut levels: Vec<Bytes> = Vec::new();
+    for (idx, run) in runs.iter().enumerate() {
+        let look = looks.get(looks.partition_point(|look| look < run));
+        let next = runs.get(idx + 1);
+        let Some(look) = look.filter(|look| next.is_none_or(|next| *look < next)) else {
+            continue;
+        };
+        let missed = &runs[levels.len()..idx];
+        let mut before = levels.last().copied().unwrap_or(start);
+        let more = level(look).saturating_sub(before).as_f64();
+        let least = MISSED * more / (missed.len() + 1) as f64;
+        let grew = |run: &RunIdx| grown(recording, device, *run) >= least.max(1.0);
+        let n_grew = missed.iter().filter(|run| grew(run)).count() + 1;
+        let each = Bytes::new((more / n_grew as f64) as u64);
+        for run in missed {
+            before += if grew(run) { each } else { Bytes::ZERO };
+            levels.push(before);
+        }
+        levels.push(level(look));
+    }
+    // What the runs after the last look did, nobody saw.
+    let last = levels.last().copied().unwrap_or(start);
+    levels.resize(runs.len(), last);
+    levels
+}
+
+/// By how much a run raised the device's level.
+fn grown(recording: &Recording, device: DeviceIdx, run: RunIdx) -> f64 {
+    let mut levels = recording.run(run).levels.iter();
+    let levels = levels.find(|it| it.device == device);
+    let grown = levels.and_then(|it| Some(level(it.after.as_ref()?)?.since(level(&it.before)?)));
+    grown.map_or(0.0, ByteDelta::as_f64)
+}
+
+fn level(reading: &Reading) -> Option<Bytes> {
+    let sample = Sample::from_reading(reading);
+    sample.allocated.or(sample.process_used)
+}
+
 /// Whether the device's level rose over these runs as if each but the first had kept `each`: a look was missed after
 /// them. If the level stays, none was needed.
 fn rose(recording: &Recording, device: DeviceIdx, runs: &[RunIdx], each: f64) -> bool {
     let level = |run: &RunIdx| {
         let mut levels = recording.run(*run).levels.iter();
-        let after = levels.find(|it| it.device == device)?.after.as_ref()?;
-        let sample = Sample::from_reading(after);
-        sample.allocated.or(sample.process_used)
+        level(levels.find(|it| it.device == device)?.after.as_ref()?)
     };
     let ends = runs
         .first()
@@ -120,4 +170,29 @@ fn rose(recording: &Recording, device: DeviceIdx, runs: &[RunIdx], each: f64) ->
         .zip(runs.last().and_then(level));
     let risen = ends.map_or(0.0, |(first, last)| last.as_f64() - first.as_f64());
     risen > 0.0 && risen >= MISSED * each * (runs.len() - 1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{run, session};
+
+    #[test]
+    fn a_missed_look_is_made_up_for_by_the_next_one() {
+        let plays = [run(1), run(1), run(0), run(1), run(1)];
+        let (recording, _) = session(&[("kept.append(f(x))", &plays)]);
+        let runs: Vec<RunIdx> = (0..5).map(RunIdx).collect();
+        let levels = |looks: &[u32], found: &[u64]| {
+            let looks: Vec<RunIdx> = looks.iter().map(|run| RunIdx(*run)).collect();
+            let at = |run: &RunIdx| Bytes::mib(found[looks.partition_point(|it| it <= run) - 1]);
+            let of_runs = (&*runs, &*looks);
+            let levels = levels_after(&recording, DeviceIdx(0), of_runs, Bytes::ZERO, at);
+            levels.iter().map(|it| it.get() >> 20).collect::<Vec<_>>()
+        };
+        assert_eq!(levels(&[0, 1, 2, 3, 4], &[1, 2, 2, 3, 4]), [1, 2, 2, 3, 4]);
+        assert_eq!(levels(&[0, 4], &[1, 4]), [1, 2, 2, 3, 4]);
+        assert_eq!(levels(&[3], &[3]), [1, 2, 2, 3, 3]);
+        // What nothing raised the level by, the run with the look has.
+        assert_eq!(levels(&[1, 3], &[2, 12]), [1, 2, 2, 12, 12]);
+    }
 }

@@ -14,6 +14,9 @@ use gpumem_model::holders::variable_of;
 use gpumem_model::recording::CellIdx;
 use gpumem_model::units::Bytes;
 
+/// A name that has more after each of this many runs collects, however little.
+const MANY_RUNS: usize = 7;
+
 /// The names that have more and more, on every device: those that `only` one cell adds to, if that is
 /// given.
 pub(crate) fn growing_names(context: Context<'_>, only: Option<CellIdx>) -> Vec<GrowingNames> {
@@ -83,10 +86,14 @@ fn is_whole_of(names: &NameHistory, it: &Finding, by: &Finding) -> bool {
 }
 
 impl Judged {
-    /// However little it is: runs enough for a verdict, and either a sign of an accident, or no cell reads what
-    /// the name collects.
+    /// However little it is: runs enough for a verdict, or nearly so many and more after each of them, and either a
+    /// sign of an accident, or no cell reads what the name collects.
     fn is_certain(&self, context: Context<'_>) -> bool {
-        let grows = matches!(self.state, GrowthVerdict::Leak | GrowthVerdict::Suspected);
+        let grows = match self.state {
+            GrowthVerdict::Leak | GrowthVerdict::Suspected => true,
+            GrowthVerdict::NotEnoughData => self.n_runs >= MANY_RUNS && self.grew_each_time(),
+            GrowthVerdict::Stable => false,
+        };
         let last = self.runs.last().filter(|_| grows);
         let holder = self.growers.holders.first();
         last.zip(holder).is_some_and(|(run, holder)| {
