@@ -356,14 +356,24 @@ pub fn uses(holder: &Holder, sources: &[&str]) -> Uses {
 }
 
 /// What collects, on the way to the largest object, and the rest of it: `trainer.losses` and `[3].grad_fn`
-/// of `trainer.losses[3].grad_fn`, `outs` and `[0]` of `encode().<locals>.outs[0]`.
+/// of `trainer.losses[3].grad_fn`, `outs` and `[0]` of `encode().<locals>.outs[0]`, `seen` and `[0]` of
+/// `log.<closure>.seen[0]`.
 fn collection(holder: &Holder) -> (&str, &str) {
     let path = &*holder.path;
     let local = path.split_once("().<locals>.").map(|(_, path)| path);
     let path = local.filter(|_| holder.is_local()).unwrap_or(path);
+    let path = in_closure(path).unwrap_or(path);
     let ends = ["[", ".grad_fn", "._saved", ".<"].iter();
     let end = ends.filter_map(|end| path.find(end)).min();
     path.split_at(end.unwrap_or(path.len()))
+}
+
+/// What follows the name of a function's variable that another function in it keeps: `seen[0]` of
+/// `log.<closure>.seen[0]`.
+fn in_closure(path: &str) -> Option<&str> {
+    const CLOSURE: &str = ".<closure>.";
+    let names = path.split('[').next().unwrap_or_default();
+    Some(&path[names.rfind(CLOSURE)? + CLOSURE.len()..])
 }
 
 /// A variable of data: no model, no trainer, no class.
@@ -379,7 +389,12 @@ fn of_any(holder: &Holder, sources: &[&str]) -> Option<Fix> {
         let mut begins = sources
             .iter()
             .filter_map(|it| carried::begins(collection, bounded(it)));
-        return begins.next().map(|it| once(&it, FixReason::Name));
+        // No cell binds a function's variable.
+        let is_of_cells = in_closure(&holder.path).is_none();
+        return begins
+            .next()
+            .filter(|_| is_of_cells)
+            .map(|it| once(&it, FixReason::Name));
     }
     let traits = &holder.traits;
     // Without its variable a module may fail.
@@ -473,6 +488,19 @@ mod tests {
             "seen[key] = out",
             Some("seen[key] = out"),
             "seen[key] = out.detach()",
+        );
+        // A variable of the function around a function that a cell has.
+        check(
+            &with_graph("log.<closure>.seen[0].grad_fn", true),
+            "def make():\n    seen = []\n    def log(loss): seen.append(loss)\n    return log",
+            Some("seen.append(loss)"),
+            "seen.append(loss.item())",
+        );
+        check(
+            &with_graph("mean.<closure>.total.grad_fn", true),
+            "    def add(value):\n        nonlocal total\n        total = total + value",
+            Some("total = total + value"),
+            "total = total + value.item()",
         );
     }
 
