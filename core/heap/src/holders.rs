@@ -77,7 +77,7 @@ impl HeapAnalysis<'_> {
     ) -> DeviceHolders {
         let tallies = self.ground.tallies(&self.web, &self.dominators, device);
         let tops = self.tops(device);
-        let (roots, more) = self.roots(&tallies, &tops, limits, grown);
+        let (roots, more) = self.roots(device, &tallies, &tops, limits, grown);
         let (shared, more_shared) = self.shared(&tallies, &tops, limits);
         let stored = || self.ground.storages.iter().filter(|it| it.device == device);
         let (changed, growing_branches) = self.changed(device, &tallies, limits, grown);
@@ -116,8 +116,21 @@ impl HeapAnalysis<'_> {
         tops
     }
 
+    /// What only graphs hold and these names lead to first, alone or together with others.
+    fn saved(&self, device: u16, roots: &[u32]) -> HashMap<u32, Bytes> {
+        let mut saved: HashMap<u32, Bytes> = roots.iter().map(|it| (*it, Bytes::ZERO)).collect();
+        let stored = self.ground.storages.iter().filter(|it| it.device == device);
+        for stored in stored.filter(|it| it.is_saved) {
+            if let Some(sum) = saved.get_mut(&stored.root) {
+                *sum += Bytes::new(stored.n_bytes);
+            }
+        }
+        saved
+    }
+
     fn roots(
         &self,
+        device: u16,
         tallies: &[RetainedSize],
         tops: &HashMap<u32, Top>,
         limits: &HolderLimits,
@@ -137,7 +150,12 @@ impl HeapAnalysis<'_> {
         for root in roots.drain(limits.n_roots.min(roots.len())..) {
             more.add(1, of_root(root));
         }
-        let holder = |root: &u32| self.root(*root, tallies, tops, limits, grown);
+        let saved = self.saved(device, &roots);
+        let holder = |root: &u32| {
+            let mut holder = self.root(*root, tallies, tops, limits, grown);
+            holder.traits.graph = saved[root].max(holder.traits.graph);
+            holder
+        };
         (roots.iter().map(holder).collect(), more)
     }
 

@@ -128,6 +128,25 @@ fn a_list_of_losses_keeps_their_graphs() {
 }
 
 #[test]
+fn a_graph_that_two_names_share_is_told_of_the_first() {
+    let mut heap = TestHeap::default();
+    let graph = heap.graph(9);
+    for name in ["total", "mean"] {
+        let tensor = heap.tensor(1);
+        heap.edge(tensor, graph, Step::attribute("grad_fn"));
+        heap.variable(name, tensor);
+    }
+    let found = heap.look();
+    let graphs = found
+        .roots
+        .iter()
+        .map(|it| (&*it.name, it.retained, it.traits.graph));
+    let own = Bytes::mib(1);
+    let expected = [("total", own, Bytes::mib(9)), ("mean", own, Bytes::ZERO)];
+    assert_eq!(graphs.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn a_view_shares_what_it_looks_at() {
     let mut heap = TestHeap::default();
     let storage = heap.storage(8);

@@ -126,11 +126,10 @@ fn reason(reason: FixReason) -> Prose {
             " keeps every figure until it is closed: use the same one again"
         ],
         FixReason::DoneDropped => "a future that is done keeps its result".into(),
-        FixReason::Number => prose![
-            "a plain number keeps neither device memory nor a graph; ",
-            code(".item()"),
-            " waits for the device"
-        ],
+        FixReason::Number => {
+            "a plain number keeps neither device memory nor a graph; reading it waits for the device"
+                .into()
+        }
         FixReason::Detached => {
             "each keeps the graph that it came from; detached, only its own values stay, and those still add up"
                 .into()
