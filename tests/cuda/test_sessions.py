@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.sessions.score import details, judge, read_list, sessions, world_of
+from tests.sessions.score import MAY_BE_MISSED, details, judge, read_list, sessions, world_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,4 +40,6 @@ def test_session(path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch) 
     listed = WRONG.get(path.stem)
     allowed = listed.always | listed.at_times if listed else set()
     wrong = judged.wrong - allowed
+    if wrong and wrong <= MAY_BE_MISSED:
+        wrong &= judge(path, fixes=False).wrong
     assert not wrong, f"wrong: {', '.join(sorted(wrong))}\n{judged.row}\n{details(judged)}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .score import LIST, Listed, details, judge, read_list, sessions
+from .score import LIST, MAY_BE_MISSED, Listed, details, judge, read_list, sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +30,8 @@ def test_session(path: Path, record_property: Callable[[str, object], None]) -> 
         pytest.skip(judged.skipped)
     listed = WRONG.get(path.stem, Listed())
     new = judged.wrong - listed.always - listed.at_times
+    if new and new <= MAY_BE_MISSED:
+        new &= judge(path, fixes=True).wrong
     assert not new, f"wrong: {', '.join(sorted(new))}\n{judged.row}\n{details(judged)}"
     never_right = judged.wrong & listed.at_times
     for _ in range(N_TRIES - 1):
