@@ -419,7 +419,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use gpumem_model::holders::Traits;
+    use gpumem_model::holders::{HolderBranch, Traits};
 
     fn holder(kind: RootKind, path: &str, type_name: &str) -> Holder {
         let name = path.split(['[', '.']).next().unwrap_or_default();
@@ -901,6 +901,45 @@ mod tests {
         ] {
             check(&losses, line, Some(line), after);
         }
+    }
+
+    #[test]
+    fn what_a_comprehension_makes_is_changed_in_each() {
+        let check = |path: &str, line: &str, after: &str| {
+            check(&with_graph(path, false), line, Some(line), after);
+        };
+        check(
+            "kept[3][0].grad_fn",
+            "kept.append([f(x) * 2 for x in xs if x])",
+            "kept.append([(f(x) * 2).detach() for x in xs if x])",
+        );
+        check(
+            "kept[3]['w'][0].grad_fn",
+            "kept.append({'w': [f(x) for x in xs], 'n': 1})",
+            "kept.append({'w': [f(x).detach() for x in xs], 'n': 1})",
+        );
+        check(
+            "kept[3]['w'].grad_fn",
+            "kept.append({k: f(k) for k in ks})",
+            "kept.append({k: f(k).detach() for k in ks})",
+        );
+        // The other of the two is a tensor, too.
+        let mut pairs = with_graph("kept[3][0].grad_fn", false);
+        pairs.traits.n_tensors = 8;
+        let branch = |n| HolderBranch {
+            n,
+            n_bytes: Bytes::mib(9),
+            ..HolderBranch::default()
+        };
+        pairs.branches = vec![branch(4)];
+        let found = fix(&pairs, &["kept.append([f(x), g(x)])"], true);
+        assert_eq!(found.and_then(|it| it.before), None);
+        pairs.branches = vec![branch(8)];
+        let found = fix(&pairs, &["kept.append([f(x), 3])"], true);
+        assert_eq!(
+            found.expect("a fix").after,
+            "kept.append([f(x).detach(), 3])"
+        );
     }
 
     #[test]

@@ -202,7 +202,7 @@ impl<'a> Collected<'a> {
             Some(subscript) => made(value, subscript, How::Stored),
             None => made(
                 added(code, value, code.of_span(ByteSpan { start: at, end }))
-                    .or_else(|| element(code, value))?,
+                    .or_else(|| each_value(code, value))?,
                 end,
                 How::Bound,
             ),
@@ -309,6 +309,9 @@ impl<'a> Collected<'a> {
         };
         // Where it is inside of what is put there, the cell must show where: the call is a tensor's.
         let value = self.value_at(below, goes_on)?;
+        if self.is_one_of_several(holder, value) {
+            return None;
+        }
         let text = self.code.of_span(value);
         let called = if self.code.is_primary(value) {
             format!("{text}{call}")
@@ -344,6 +347,16 @@ impl<'a> Collected<'a> {
         let mut values: Vec<ByteSpan> = others.iter().map(|it| it.value).collect();
         values.push(value);
         Some(self.with(values, &after, self.with_all(others), reason))
+    }
+
+    /// It is a part of what is put there, and other parts of it are tensors, too.
+    fn is_one_of_several(&self, holder: &Holder, value: ByteSpan) -> bool {
+        let is_of_each = self.code.text[value.end..].trim_start().starts_with("for ");
+        let (n_entries, _) = holder.entries();
+        value != self.value
+            && !is_of_each
+            && n_entries > 0
+            && holder.traits.n_tensors >= 2 * n_entries
     }
 
     /// These statements with that in the place of values.
@@ -449,8 +462,12 @@ fn handed<'p>(code: &Code<'_>, value: ByteSpan, path: &'p str) -> Option<(ByteSp
     (is_partial && is_whole).then_some((*argument, rest))
 }
 
-/// What stands at an index of a tuple or a list that is written there, or at a key of a dict.
+/// What stands at an index of a tuple or a list that is written there, or at a key of a dict; of a comprehension what
+/// each of them is made of.
 fn part(code: &Code<'_>, value: ByteSpan, key: &str) -> Option<ByteSpan> {
+    if let Some(each) = each_value(code, value) {
+        return Some(each);
+    }
     let is_whole = code.closing(value.start)? == value.end - 1;
     let inside = ByteSpan {
         start: value.start + 1,
@@ -492,18 +509,24 @@ fn added(code: &Code<'_>, value: ByteSpan, target: &str) -> Option<ByteSpan> {
     is_whole.then_some(added)
 }
 
-/// What a list is made of: `f(x)` of `[f(x) for x in y]`.
-fn element(code: &Code<'_>, value: ByteSpan) -> Option<ByteSpan> {
-    let is_list = code.code(value.start) == Some(b'[');
-    let ends = code.closing(value.start) == Some(value.end - 1);
+/// What each value of a list's or a dict's comprehension is: `f(x)` of `[f(x) for x in y]` and `{x: f(x) for x in y}`.
+fn each_value(code: &Code<'_>, value: ByteSpan) -> Option<ByteSpan> {
+    let opening = code.code(value.start)?;
+    let is_whole = code.closing(value.start) == Some(value.end - 1);
     let inside = ByteSpan {
         start: value.start + 1,
         end: value.end - 1,
     };
     let depth = code.depth(value.start) + 1;
     let mut words = code.find_word(inside, "for");
-    let end = words.find(|at| code.depth(*at) == depth && is_list && ends)?;
-    code.trimmed(ByteSpan { end, ..inside })
+    let end = words.find(|at| code.depth(*at) == depth && is_whole)?;
+    let item = code.trimmed(ByteSpan { end, ..inside })?;
+    let each = match (opening, &*code.split(item, b':')) {
+        (b'[', _) => item,
+        (b'{', [_, value]) => *value,
+        _ => return None,
+    };
+    (!code.of_span(each).ends_with(" async")).then_some(each)
 }
 
 /// The name that begins there; empty where none does.
