@@ -269,6 +269,20 @@ def test_it_is_no_run_and_changes_no_recording(shell: Shell) -> None:
     run(shell, "%gpumem off")
 
 
+def test_the_report_knows_what_was_freed_outside_of_a_run(shell: Shell) -> None:
+    grow = "kept.append((sim.tensor(64 << 20) * w).sum())"
+    run(shell, "w, kept = sim.tensor(8 << 20, requires_grad=True), []", "%gpumem on")
+    run(shell, *[grow] * 9)
+    [leak] = gpumem.report().findings
+    assert leak.kind == "leak"
+    run(shell, "%gpumem release kept")
+    report = gpumem.report()
+    assert [it.kind for it in report.findings] == ["settled"]
+    assert "8 MiB of it allocated" in report.text()
+    assert "given back since" in report.text()
+    assert gpumem.report().text() == report.text()
+
+
 def test_comparisons_of_the_users_are_not_called(shell: Shell) -> None:
     run(
         shell,

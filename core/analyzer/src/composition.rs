@@ -112,6 +112,9 @@ impl Analysis {
         let Some(summary) = devices.find(|summary| summary.device == device) else {
             return Vec::new();
         };
+        if recording.outside_reading(device).is_some() {
+            return summary.composition();
+        }
         let looked = recording.latest_holders(device);
         let Some(((run, held), latest)) = looked.zip(recording.runs().last()) else {
             return summary.composition();

@@ -117,7 +117,8 @@ pub(super) fn summaries(recording: &Recording, rows: RowsByDevice<'_>) -> Vec<De
         let known = levels.after.as_ref().unwrap_or(&levels.before);
         let inside = ongoing.reading(row.run, row.device, known);
         let later = read_later(recording, run, row.device).filter(|_| inside.is_none());
-        let now = later.or(inside.as_ref()).unwrap_or(known);
+        let outside = recording.outside_reading(row.device);
+        let now = outside.or(later).or(inside.as_ref()).unwrap_or(known);
         let now = DeviceSummary::now(row.device, now);
         // A driver does not always answer in time.
         let read_last = || {

@@ -249,6 +249,7 @@ impl SessionBuilder {
             label: "sim:0".to_owned(),
             name: "Simulated".to_owned(),
             kind: DeviceKind::Simulated,
+            outside: None,
         };
         let mut recording = Recording::new(Header::default());
         recording

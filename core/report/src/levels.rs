@@ -164,6 +164,7 @@ mod tests {
             label: label.to_owned(),
             name: "a name".to_owned(),
             kind,
+            outside: None,
         }
     }
 

@@ -33,6 +33,7 @@ fn recorded(n_runs: u32, n_samples: u64, n_cells: u32) -> Result<Recording, Box<
         label: "cuda:0".to_owned(),
         name: "Tesla T4".to_owned(),
         kind: DeviceKind::Gpu,
+        outside: None,
     }))?;
     for idx in 0..n_cells {
         let text = text(idx);

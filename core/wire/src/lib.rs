@@ -183,6 +183,7 @@ fn shortened(frame: &Frame) -> Option<Frame> {
         }),
         Frame::Device(device) => Frame::Device(Device {
             name: String::new(),
+            outside: None,
             ..device.clone()
         }),
         Frame::Cell(cell) => Frame::Cell(Cell {

@@ -16,9 +16,9 @@ use gpumem_model::recording::{
     AllocationTally, AllocatorLevels, Cell, CellIdx, Changes, ChildGroup, ChildHandle, Device,
     DeviceIdx, DeviceKind, DriverLevels, Finish, FrameOrigin, Framework, HolderSnapshot, Level,
     LifetimeClass, LineTally, Loop, LoopIdx, LoopKind, ModuleTally, OomFigures, OomHolder,
-    OtherProcess, OutOfMemory, Points, Reading, Revision, Run, RunIdx, RunKind, RunLevels, Sample,
-    Samples, SegmentSnapshot, Series, Source, SourceHash, SourceState, StackTally, Status, Trace,
-    TracedPeak, Unknown,
+    OtherProcess, OutOfMemory, OutsideReading, Points, Reading, Revision, Run, RunIdx, RunKind,
+    RunLevels, Sample, Samples, SegmentSnapshot, Series, Source, SourceHash, SourceState,
+    StackTally, Status, Trace, TracedPeak, Unknown,
 };
 use gpumem_model::segments::{self, Block, BlockState, Pool, Segment, Segments};
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
@@ -460,6 +460,7 @@ prop_compose! {
         mapped in prop::option::of(mapped()),
         texts in prop::collection::vec(prop::option::of(".*"), 0..4),
         missing in prop::option::of(".*"),
+        outside in prop::option::of((any::<u64>(), reading().boxed())).boxed(),
         finish in any::<Option<u64>>(),
         oom in prop::option::of(oom()),
         overlaps in prop::collection::vec(any::<u32>(), 0..3),
@@ -467,6 +468,7 @@ prop_compose! {
         (min_runs, share) in (3_u32.., 0.0..=1.0),
     ) -> Recording {
         let [session, label, text] = words;
+        let outside = outside.map(|(at, reading)| Box::new(OutsideReading { at: Nanos::new(at), reading }));
         let mut recording = Recording::new(Header {
             session: session.clone(),
             wall_anchor: Nanos::new(7),
@@ -483,6 +485,7 @@ prop_compose! {
                 label: label.clone(),
                 name: text.clone(),
                 kind: DeviceKind::Simulated,
+                outside,
             }),
             Frame::Cell(Cell {
                 idx: CellIdx(0),

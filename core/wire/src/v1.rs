@@ -23,8 +23,8 @@ use super::record::{Decode, Encode, decoded_lists, encoded_as, wire, wire_names}
 use super::refused::{DecodeError, ReadResult};
 use super::{MAX_TEXT, WireFault};
 use gpumem_model::recording::{
-    Cell, Device, DeviceKind, Finish, Header, Missing, Revision, Run, RunKind, RunLevels, Source,
-    SourceState, Status,
+    Cell, Device, DeviceKind, Finish, Header, Missing, OutsideReading, Revision, Run, RunKind,
+    RunLevels, Source, SourceState, Status,
 };
 use gpumem_model::rules::{Rules, Threshold};
 
@@ -125,6 +125,12 @@ wire! { Device {
     "label" => label,
     "name" => name,
     required "class" => kind,
+    sparse "outside" => outside,
+}}
+
+wire! { OutsideReading {
+    "at_nanos" => at,
+    "reading" => reading,
 }}
 
 wire! { Cell {

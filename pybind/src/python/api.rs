@@ -308,6 +308,7 @@ pub(crate) fn recording_now(py: Python<'_>) -> PyResult<PyRecording> {
     look::ensure_room()?;
     session::look_if_unseen(py)?;
     session::renew_children(py)?;
+    session::note_outside(py)?;
     Ok(PyRecording {
         inner: session::snapshot(py)?,
         children: session::children(py)?,

@@ -86,6 +86,7 @@ fn device(found: SourceDevice) -> Device {
         label: found.label,
         name: found.name,
         kind: found.kind,
+        outside: None,
     }
 }
 

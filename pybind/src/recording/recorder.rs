@@ -20,11 +20,11 @@ use gpumem_model::downsample::Downsampler;
 use gpumem_model::holders::Allocated;
 use gpumem_model::recording::{
     AllocatorLevels, Cell, CellIdx, Changes, Device, DeviceIdx, DeviceKey, DriverLevels, Frame,
-    Header, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Series,
-    SourceHash, SourceState, Status, Unknown,
+    Header, Level, OutsideReading, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels,
+    Series, SourceHash, SourceState, Status, Unknown,
 };
 use gpumem_model::rules::Rules;
-use gpumem_model::units::Nanos;
+use gpumem_model::units::{Bytes, Nanos};
 use gpumem_model::{named, source_text};
 
 use crate::base::clock::Clock;
@@ -401,8 +401,30 @@ impl Recorder {
             label: found.label,
             name: found.name,
             kind: found.kind,
+            outside: None,
         }));
         idx
+    }
+
+    /// Records what is read outside of every run, of each device whose level is another one than was last known.
+    pub(crate) fn note_outside(&mut self, readings: Vec<(SourceDevice, Reading)>) {
+        if !self.open.is_empty() {
+            return;
+        }
+        let at = self.clock.now();
+        for (found, reading) in readings {
+            let Some(idx) = self.devices.get(&found.key).copied() else {
+                continue;
+            };
+            let least = found.kind.min_growth(&self.recording.header().rules);
+            let known = self.recording.latest_reading(idx).and_then(Reading::in_use);
+            let differs = |(known, now): (Bytes, Bytes)| now.since(known).magnitude() >= least;
+            if known.zip(reading.in_use()).is_some_and(differs) {
+                let outside = Some(Box::new(OutsideReading { at, reading }));
+                let device = self.recording.device(idx).clone();
+                self.emit(Frame::Device(Device { outside, ..device }));
+            }
+        }
     }
 
     fn revision(&mut self, source: &str) -> SourceHash {

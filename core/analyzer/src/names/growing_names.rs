@@ -2,9 +2,7 @@
 
 use std::collections::HashSet;
 
-use gpumem_model::recording::{
-    CellIdx, DeviceIdx, Reading, Recording, Run, RunIdx, Sample, Status,
-};
+use gpumem_model::recording::{CellIdx, DeviceIdx, Recording, Run, RunIdx, Status};
 use gpumem_model::units::{ByteDelta, Bytes};
 
 use super::name_series::NameSeries;
@@ -148,13 +146,8 @@ fn levels_after(
 fn grown(recording: &Recording, device: DeviceIdx, run: RunIdx) -> f64 {
     let mut levels = recording.run(run).levels.iter();
     let levels = levels.find(|it| it.device == device);
-    let grown = levels.and_then(|it| Some(level(it.after.as_ref()?)?.since(level(&it.before)?)));
+    let grown = levels.and_then(|it| Some(it.after.as_ref()?.in_use()?.since(it.before.in_use()?)));
     grown.map_or(0.0, ByteDelta::as_f64)
-}
-
-fn level(reading: &Reading) -> Option<Bytes> {
-    let sample = Sample::from_reading(reading);
-    sample.allocated.or(sample.process_used)
 }
 
 /// Whether the device's level rose over these runs as if each but the first had kept `each`: a look was missed after
@@ -162,7 +155,11 @@ fn level(reading: &Reading) -> Option<Bytes> {
 fn rose(recording: &Recording, device: DeviceIdx, runs: &[RunIdx], each: f64) -> bool {
     let level = |run: &RunIdx| {
         let mut levels = recording.run(*run).levels.iter();
-        level(levels.find(|it| it.device == device)?.after.as_ref()?)
+        levels
+            .find(|it| it.device == device)?
+            .after
+            .as_ref()?
+            .in_use()
     };
     let ends = runs
         .first()

@@ -16,6 +16,7 @@ pub(crate) fn begun(n_devices: u32) -> Recording {
             label: format!("cuda:{idx}"),
             name: "Tesla T4".to_owned(),
             kind: DeviceKind::Gpu,
+            outside: None,
         })
     });
     let cell = Frame::Cell(Cell {

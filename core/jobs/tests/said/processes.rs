@@ -37,6 +37,7 @@ fn child(name: &str, pid: u32, from: Nanos, levels_mib: &[u64]) -> ChildProcess 
             label: "host".to_owned(),
             name: String::new(),
             kind: DeviceKind::Host,
+            outside: None,
         }),
         Frame::Cell(Cell {
             idx: CellIdx(0),

@@ -26,6 +26,9 @@ impl Frame {
             Self::Device(device) => {
                 make_printable(&mut device.label);
                 make_printable(&mut device.name);
+                let outside = device.outside.iter_mut();
+                let children = outside.flat_map(|it| &mut it.reading.driver.children);
+                children.for_each(|it| make_printable(&mut it.name));
             }
             Self::Run(run) => run.clean(),
             Self::Samples(samples) => {

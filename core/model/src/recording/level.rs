@@ -311,6 +311,12 @@ impl Reading {
         self.sum(|levels| level(levels).known())
     }
 
+    /// What the allocators have handed out; where that is not known, what this process uses.
+    pub fn in_use(&self) -> Option<Bytes> {
+        let allocated = self.total(|levels| &levels.allocated);
+        allocated.or_else(|| self.driver.process_used.known())
+    }
+
     /// What the allocators hold from the driver: reserved, or allocated if an allocator does not report it.
     pub fn held(&self) -> Option<Bytes> {
         self.sum(|levels| levels.reserved.known().or(levels.allocated.known()))

@@ -118,6 +118,17 @@ pub struct Device {
     pub name: String,
     /// What it is.
     pub kind: DeviceKind,
+    /// What was read last outside of every run, where it differs from the run before.
+    pub outside: Option<Box<OutsideReading>>,
+}
+
+/// The levels of a device outside of every run: what is not recorded may have given memory back, or taken it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OutsideReading {
+    /// Since the recording's start: when they were read.
+    pub at: Nanos,
+    /// The levels.
+    pub reading: Reading,
 }
 
 /// One text that a cell has had. [`Recording::revision`] finds it.
@@ -451,6 +462,22 @@ impl Recording {
     /// keep the names that grew most.
     pub fn holders(&self, run: RunIdx, device: DeviceIdx) -> Option<&DeviceHolders> {
         self.held.get(&(device, run))
+    }
+
+    /// What was read of a device outside of every run, if no run has begun since.
+    pub fn outside_reading(&self, device: DeviceIdx) -> Option<&Reading> {
+        let outside = self.device(device).outside.as_deref()?;
+        let last = self.runs.last();
+        let is_latest = last.is_none_or(|run| run.started <= outside.at);
+        is_latest.then_some(&outside.reading)
+    }
+
+    /// What was read of a device last, after a run or outside of every run.
+    pub fn latest_reading(&self, device: DeviceIdx) -> Option<&Reading> {
+        let levels = self.runs.iter().rev().flat_map(|run| &run.levels);
+        let mut of_device = levels.filter(|it| it.device == device);
+        let outside = self.outside_reading(device);
+        outside.or_else(|| of_device.find_map(|it| it.after.as_ref()))
     }
 
     /// The latest snapshot of a device's holders, and the run after which it was taken.

@@ -232,6 +232,7 @@ impl ChildFile {
                 label: "host".to_owned(),
                 name: String::new(),
                 kind: DeviceKind::Host,
+                outside: None,
             }),
             Frame::Cell(Cell {
                 idx: CellIdx(0),

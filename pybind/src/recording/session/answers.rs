@@ -11,7 +11,7 @@ use gpumem_model::units::Nanos;
 use gpumem_report as report;
 use pyo3::prelude::*;
 
-use super::{Session, collect_look, is_late, with_recorder, with_session};
+use super::{Session, collect_look, is_late, is_owner, readings, with_recorder, with_session};
 use crate::heap::look;
 
 /// A notebook's columns, as in `_report.py`.
@@ -142,6 +142,17 @@ pub(crate) fn latest_line(py: Python<'_>) -> PyResult<Option<String>> {
     let runs = with_recorder(py, |recorder| recorder.recording().runs().len())?;
     let latest = runs.checked_sub(1).and_then(|idx| u32::try_from(idx).ok());
     latest.map_or(Ok(None), |idx| line(py, RunIdx(idx), true, NOTEBOOK_WIDTH))
+}
+
+/// Records what every device holds now, outside of every run: what is not recorded, such as a `release`, may have
+/// given memory back.
+pub(crate) fn note_outside(py: Python<'_>) -> PyResult<()> {
+    let has_runs = with_recorder(py, |recorder| !recorder.recording().runs().is_empty())?;
+    if !is_owner() || !has_runs {
+        return Ok(());
+    }
+    let readings = readings(py, &[]);
+    with_recorder(py, |recorder| recorder.note_outside(readings))
 }
 
 /// The recording as it is now. The user waits for it: a look that is under way may answer.

@@ -30,8 +30,8 @@ use gpumem_report::ShownFindings;
 use pyo3::prelude::*;
 
 pub(crate) use answers::{
-    NOTEBOOK_WIDTH, SessionRun, is_long_without_steps, late_findings, line, n_ended, note_since,
-    snapshot,
+    NOTEBOOK_WIDTH, SessionRun, is_long_without_steps, late_findings, line, n_ended, note_outside,
+    note_since, snapshot,
 };
 #[cfg(feature = "testing")]
 pub(crate) use answers::{latest_line, long_from};

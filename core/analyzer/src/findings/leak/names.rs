@@ -53,7 +53,12 @@ pub(crate) fn add_names(context: Context<'_>, findings: &mut Vec<Finding>, stats
     let mut found = found(context, judged.collect());
     found.retain(|it| {
         let is_told = |name: NameKey| growing_holders::is_reported(names, &early, it.device, &name);
-        !is_early(it) || !first(it).is_some_and(is_told)
+        // That it is over is said once.
+        let is_same = |by: &Finding| {
+            by.withdrawn == it.withdrawn && by.device == it.device && first(by) == first(it)
+        };
+        let is_over = it.withdrawn.is_some() && late.iter().any(is_same);
+        !is_over && (!is_early(it) || !first(it).is_some_and(is_told))
     });
     // What a cell adds to a name, its series has not settled, and needs no more runs.
     let cell = |finding: &Finding| finding.cell.as_ref().map(|cell| cell.idx);

@@ -3,7 +3,8 @@
 use super::super::Withdrawn;
 use super::{Judged, STILL_THERE};
 use crate::context::Context;
-use gpumem_model::recording::{RunIdx, RunKind};
+use crate::row::of_sample;
+use gpumem_model::recording::{RunIdx, RunKind, Sample};
 use gpumem_model::units::Bytes;
 
 impl Judged {
@@ -17,10 +18,16 @@ impl Judged {
                 run.kind == RunKind::Cell && run.cell == last.cell && run.revision != last.revision
             });
         let mut of_device = rows.for_device(self.key.device);
-        let level_now = of_device
-            .rfind(|row| row.metric == self.metric)
-            .filter(|row| row.run > last.idx)
-            .and_then(|row| row.after);
+        let outside = recording.outside_reading(self.key.device).map(|reading| {
+            let sample = Sample::from_reading(reading);
+            of_sample(&sample, self.metric)
+        });
+        let level_now = outside.unwrap_or_else(|| {
+            of_device
+                .rfind(|row| row.metric == self.metric)
+                .filter(|row| row.run > last.idx)
+                .and_then(|row| row.after)
+        });
         let kept = self.kept().magnitude();
         let nearly_all = Bytes::new(kept.get() - kept.get() / 10);
         let left_after_it = rows
