@@ -10,6 +10,9 @@ use gpumem_model::source_text;
 use gpumem_model::units::count;
 use gpumem_model::units::{Bytes, Nanos, Units};
 
+/// What runs kept is even if the rate explains their total but for this share.
+const EVEN: f64 = 0.1;
+
 pub(super) fn present(teller: &Teller<'_>, details: &GrowthDetails) -> Presentation {
     let growth = GrowthText { teller, details };
     Presentation {
@@ -117,7 +120,12 @@ impl GrowthText<'_> {
                     Some(who) => (who, "+"),
                     None => (place, "kept "),
                 };
-                let title = prose![who, format!(" {verb}{each} in each of {n_runs}{on}")];
+                let kept = if self.is_even() {
+                    format!("{each} in each of")
+                } else {
+                    format!("{} in", self.total())
+                };
+                let title = prose![who, format!(" {verb}{kept} {n_runs}{on}")];
                 Presentation::new(title, more)
             }
             GrowthVerdict::Stable if self.bound().is_some() => {
@@ -134,6 +142,14 @@ impl GrowthText<'_> {
             }
             GrowthVerdict::Stable => Presentation::new(prose![place, self.settled(), on], ""),
         }
+    }
+
+    /// Its runs, or steps, kept about the same each.
+    fn is_even(&self) -> bool {
+        let series = &self.details.series;
+        let n_runs = self.teller.finding.n_runs as f64;
+        let (each, total) = (series.bytes_per_run.as_f64(), series.total.as_f64());
+        (each * n_runs - total).abs() <= EVEN * total
     }
 
     /// What follows the place: ` grew for 4 runs and stopped at 448 MiB`.

@@ -223,7 +223,10 @@ fn growth_in_words() {
             most: 50,
             when_full: Bytes::mib(400),
         }),
-        grown(GrowthVerdict::NotEnoughData, 2, |it| it.n_missing = 7),
+        grown(GrowthVerdict::NotEnoughData, 2, |it| {
+            it.n_missing = 7;
+            it.series.total = it.series.bytes_per_run + it.series.bytes_per_run;
+        }),
         grown(GrowthVerdict::NotEnoughData, 8, |it| it.n_missing = 1),
         grown(GrowthVerdict::Stable, 12, |it| it.n_moving = Some(1)),
         grown(GrowthVerdict::Stable, 12, |it| it.n_moving = Some(3)),
