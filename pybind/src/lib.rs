@@ -37,7 +37,7 @@ mod _gpumem {
         Extension, check_interval, load_ipython_extension, stopped, unload_ipython_extension,
     };
     #[pymodule_export]
-    use super::python::api::{PyRecording, SessionProcesses, recording_now};
+    use super::python::api::{PyRecording, SessionProcesses, note_outside, recording_now};
     #[pymodule_export]
     use super::python::arrow::PyTable;
     #[pymodule_export]

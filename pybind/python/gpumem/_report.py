@@ -404,6 +404,7 @@ def report(
         TypeError: it is no recording but a file of another tool, which has no runs to judge.
     """
     if recording is None:
+        _gpumem._note_outside()
         return Report(judged_by(_gpumem.recording(), rules), _gpumem._stopped())
     return Report(judged_by(_checked(recording), rules))
 

@@ -308,11 +308,16 @@ pub(crate) fn recording_now(py: Python<'_>) -> PyResult<PyRecording> {
     look::ensure_room()?;
     session::look_if_unseen(py)?;
     session::renew_children(py)?;
-    session::note_outside(py)?;
     Ok(PyRecording {
         inner: session::snapshot(py)?,
         children: session::children(py)?,
     })
+}
+
+/// Records what every device holds now, outside of every run.
+#[pyfunction(name = "_note_outside")]
+pub(crate) fn note_outside(py: Python<'_>) -> PyResult<()> {
+    session::note_outside(py)
 }
 
 /// A file's path and its bytes. Only a regular file is read.

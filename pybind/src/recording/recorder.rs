@@ -15,6 +15,7 @@ mod traced;
 mod unrecorded;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Instant;
 
 use gpumem_model::downsample::Downsampler;
 use gpumem_model::holders::Allocated;
@@ -407,11 +408,11 @@ impl Recorder {
     }
 
     /// Records what is read outside of every run, of each device whose level is another one than was last known.
-    pub(crate) fn note_outside(&mut self, readings: Vec<(SourceDevice, Reading)>) {
+    pub(crate) fn note_outside(&mut self, at: Instant, readings: Vec<(SourceDevice, Reading)>) {
         if !self.open.is_empty() {
             return;
         }
-        let at = self.clock.now();
+        let at = self.clock.at(at);
         for (found, reading) in readings {
             let Some(idx) = self.devices.get(&found.key).copied() else {
                 continue;

@@ -301,7 +301,7 @@ pub struct Traits {
     pub n_tensors: u64,
     /// Each of them is a single number.
     pub scalars: bool,
-    /// Part of what it retains: held by the autograd graph only.
+    /// What only the autograd graph holds of what it leads to first, alone or with others.
     pub graph: Bytes,
     /// What has the largest object, where that is no plain data.
     pub keeper: Option<Keeper>,

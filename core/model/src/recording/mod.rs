@@ -678,6 +678,9 @@ impl Recording {
             finish: self.finish,
             ..Self::default()
         };
+        if range.end < self.runs.len() {
+            part.devices.iter_mut().for_each(|it| it.outside = None);
+        }
         runs.for_each(|run| part.put_run(run));
         let samples = self.samples.iter().filter_map(|(key, points)| {
             let (run, device, series) = key;

@@ -2,7 +2,7 @@
 
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gpumem_analyzer::Analysis;
 use gpumem_analyzer::inspection::has_news;
@@ -147,12 +147,12 @@ pub(crate) fn latest_line(py: Python<'_>) -> PyResult<Option<String>> {
 /// Records what every device holds now, outside of every run: what is not recorded, such as a `release`, may have
 /// given memory back.
 pub(crate) fn note_outside(py: Python<'_>) -> PyResult<()> {
-    let has_runs = with_recorder(py, |recorder| !recorder.recording().runs().is_empty())?;
-    if !is_owner() || !has_runs {
+    if !is_owner() || with_recorder(py, |recorder| recorder.recording().runs().is_empty())? {
         return Ok(());
     }
+    let at = Instant::now();
     let readings = readings(py, &[]);
-    with_recorder(py, |recorder| recorder.note_outside(readings))
+    with_recorder(py, |recorder| recorder.note_outside(at, readings))
 }
 
 /// The recording as it is now. The user waits for it: a look that is under way may answer.
