@@ -81,14 +81,30 @@ impl<'a> LoopSeries<'a> {
         (n > 0).then(|| gain.as_f64() / n as f64)
     }
 
-    /// Its iterations by themselves come to what grew, and the passes of the loop around it have left that.
+    /// Its iterations by themselves come to what grew, and the passes of the loop around it leave what they keep.
     fn explains_growth(&self, around: Option<&Self>) -> bool {
         let Some(around) = around else { return true };
         let own = self.rate_in_passes(around);
         let share = own / self.rate_between(&self.points).unwrap_or(f64::INFINITY);
-        let n_each = self.counted.n_iterations as f64 / around.counted.n_iterations.max(1) as f64;
-        let of_passes = around.rate_between(&around.points).unwrap_or_default();
-        share >= EXPLAINS.0 && share <= EXPLAINS.1 && of_passes >= EXPLAINS.0 * own * n_each
+        let least = EXPLAINS.0 * own * self.n_between_passes(around);
+        share >= EXPLAINS.0 && share <= EXPLAINS.1 && around.gain().as_f64() >= least
+    }
+
+    /// How many of its iterations ended between the first and the last pass of the loop around it whose levels are
+    /// known; passes differ in length.
+    fn n_between_passes(&self, around: &Self) -> f64 {
+        let [first, .., last] = &around.points[..] else {
+            return 0.0;
+        };
+        let n_before = self.points.partition_point(|it| it.at <= first.at);
+        let before = n_before.checked_sub(1).map(|idx| self.points[idx].ordinal);
+        let n_since = self
+            .counted
+            .n_iterations
+            .saturating_sub(before.unwrap_or_default());
+        let n_passes = around.counted.n_iterations.saturating_sub(first.ordinal);
+        let n_known = last.ordinal - first.ordinal;
+        n_since as f64 * n_known as f64 / n_passes.max(n_known).max(1) as f64
     }
 }
 
