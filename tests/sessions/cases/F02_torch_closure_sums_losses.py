@@ -2,7 +2,7 @@
 # world: torch
 # about: a running mean as a function with a nonlocal sum, which adds up losses with their graphs in a loop
 # holder: mean_loss
-# bytes: 5261312
+# bytes: 0
 # %%
 import torch
 from torch import nn
