@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,27 @@ if TYPE_CHECKING:
 
 # Read once, when the extension is imported, here and in the processes that tests start.
 os.environ["GPUMEM_TESTING"] = "1"
+
+# `cargo xtask test` runs what failed a second time.
+FAILED = os.environ.get("GPUMEM_FAILED_TESTS")
+IS_SECOND_TRY = "GPUMEM_SECOND_TRY" in os.environ
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep what failed in the first try. An alarm counts then, too, and is not tried again."""
+    if not (FAILED and IS_SECOND_TRY):
+        return
+    failed = set(Path(FAILED).read_text(encoding="utf-8").splitlines())
+    kept = [it for it in items if it.nodeid in failed and not it.get_closest_marker("first_try")]
+    config.hook.pytest_deselected(items=[it for it in items if it not in kept])
+    items[:] = kept
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note what failed, in the process that hears of all."""
+    if FAILED and report.failed and not IS_SECOND_TRY and "PYTEST_XDIST_WORKER" not in os.environ:
+        with Path(FAILED).open("a", encoding="utf-8") as file:
+            file.write(f"{report.nodeid}\n")
 
 
 def pytest_collection_finish() -> None:

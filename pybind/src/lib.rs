@@ -31,7 +31,7 @@ mod _gpumem {
     #[pymodule_export]
     use super::heap::adapters::registered::register_adapter;
     #[pymodule_export]
-    use super::heap::look::_looks;
+    use super::heap::look::{_looks, _set_look_patience};
     #[pymodule_export]
     use super::ipython::extension::{
         Extension, check_interval, load_ipython_extension, stopped, unload_ipython_extension,

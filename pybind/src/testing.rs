@@ -18,7 +18,7 @@ use crate::base::shells::shells;
 use crate::heap::adapters::registered::{self, Asks};
 #[cfg(target_os = "linux")]
 use crate::heap::look::{fail_look, fork_and_read, slow_copies};
-use crate::heap::look::{look_for, look_in_process, looks_under_way, use_up_looks};
+use crate::heap::look::{look_in_process, looks_under_way, use_up_looks};
 use crate::heap::walk::{self, LocalBackend, Places, Search, WalkExtent, WalkLimits};
 use crate::machine::sampler::simulated_run;
 use crate::recording::loops::look_at_loops;
@@ -38,7 +38,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     hooks.add_function(wrap_pyfunction!(latest_line, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(long_from, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(look_at_loops, &hooks)?)?;
-    hooks.add_function(wrap_pyfunction!(look_for, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(look_in_process, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(looks_under_way, &hooks)?)?;
     hooks.add_function(wrap_pyfunction!(object_graph, &hooks)?)?;

@@ -244,7 +244,7 @@ def record(cells: list[str], path: Path, **environment: str) -> None:
         "from gpumem import _gpumem\n"
         "from tests.support.shell import open_shell\n"
         # On a busy machine, a look that nobody waits for may be missed.
-        "_gpumem._testing.look_for(60_000)\n"
+        "_gpumem._set_look_patience(60_000)\n"
         "shell = open_shell(loaded=False)\n"
         "for cell in sys.stdin.read().split('\\0'):\n"
         "    outcome = shell.run_cell(cell, store_history=True)\n"

@@ -67,7 +67,7 @@ def shell() -> Shell:
     # The machine may be busy with other tests: no search is cut short. A wheel that was released
     # gives them the time that users have.
     if hasattr(_gpumem, "_testing"):
-        _gpumem._testing.look_for(60_000)
+        _gpumem._set_look_patience(60_000)
     return opened
 
 

@@ -81,7 +81,7 @@ def test_kept_arrays_are_listed_by_name() -> None:
         from gpumem import _gpumem
         from tests.support.shell import open_shell
 
-        _gpumem._testing.look_for(60_000)
+        _gpumem._set_look_patience(60_000)
         shell = open_shell()
         shell.run_line_magic("gpumem", "on")
         shell.run_cell("import numpy as np\\nkept = []")

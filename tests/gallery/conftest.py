@@ -64,7 +64,7 @@ def notebook(world: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     # Of libraries alone a test's process may have a million objects, and others beside it.
     # A wheel that was released gives them the time that users have.
     if hasattr(_gpumem, "_testing"):
-        _gpumem._testing.look_for(60_000)
+        _gpumem._set_look_patience(60_000)
     # A simulated device stays: where the host is all there is, it must not be looked at.
     _gpumem.use_sources(["torch", "host"] if world == "torch" else ["auto"])
     with shells(tmp_path) as new:

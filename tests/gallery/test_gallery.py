@@ -128,6 +128,7 @@ def test_a_loop_that_keeps_more_each_step_is_a_leak(notebook: Notebook, case: Lo
     assert notebook.alarms == []
 
 
+@pytest.mark.first_try
 @pytest.mark.parametrize(
     ("world", "case"),
     [

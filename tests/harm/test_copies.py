@@ -24,7 +24,7 @@ PRELUDE = """
 import ctypes, mmap, time
 import gpumem
 from gpumem import _gpumem
-_gpumem._testing.look_for(60_000)
+_gpumem._set_look_patience(60_000)
 
 PAGE, MIB, PRIVATE = 4096, 1 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
@@ -174,7 +174,7 @@ KILLED = """
 import os, signal, threading, time
 from pathlib import Path
 from gpumem import _gpumem, holders, sim
-_gpumem._testing.look_for(60_000)
+_gpumem._set_look_patience(60_000)
 _gpumem._testing.fail_look("AnswerSent", "hang")
 sim.use(1 << 30)
 heap = [{n: [n]} for n in range(1_000_000)]

@@ -36,11 +36,11 @@ PRELUDE = """
 import gpumem
 from gpumem import _gpumem
 leak = []
-_gpumem._testing.look_for(60_000)
+_gpumem._set_look_patience(60_000)
 """
 
 # The time of a look: one that hangs is given up after what users wait, any other may be slow.
-SHORT, LONG = (f"_gpumem._testing.look_for({it})" for it in (250, 60_000))
+SHORT, LONG = (f"_gpumem._set_look_patience({it})" for it in (250, 60_000))
 
 GROWN = "%%gpumem\nleak.append(sim.tensor(8 << 20))"
 

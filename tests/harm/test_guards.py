@@ -23,7 +23,7 @@ import gpumem
 from gpumem import _gpumem
 
 _gpumem._testing.look_in_process(True)
-_gpumem._testing.look_for(60_000)
+_gpumem._set_look_patience(60_000)
 leak, results = [], []
 
 class Plain:

@@ -605,7 +605,7 @@ def test_a_long_session_is_compacted(folder: Path) -> None:
     run("sim.use(64 << 30)")
     run("%gpumem use sim")
     run({names!r})
-    _gpumem._testing.look_for(60_000)
+    _gpumem._set_look_patience(60_000)
     for n in range(220): run(f"{grow}")
     time.sleep(1)
     print(len(gpumem.recording().to_bytes()), flush=True)

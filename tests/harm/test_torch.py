@@ -100,7 +100,7 @@ kept.append(sim.tensor(8 << 20))
 PATIENT = """
 from gpumem import _gpumem
 if hasattr(_gpumem, "_testing"):
-    _gpumem._testing.look_for(60_000)
+    _gpumem._set_look_patience(60_000)
 """
 
 FREED_IN_A_THREAD = """

@@ -22,7 +22,7 @@ __all__ = ["Outcome", "Shell"]
 def _own_session() -> None:
     """Begin with nothing recorded and with default settings."""
     _gpumem.reset()
-    _gpumem._testing.look_for(60_000)
+    _gpumem._set_look_patience(60_000)
     _gpumem.use_sources(["auto"])
     _gpumem.record_blocks(True)  # noqa: FBT003 (as the magic says it)
 

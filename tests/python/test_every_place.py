@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 N = 10
 # A busy machine may take long to look.
-PATIENT = "from gpumem import sim, _gpumem\n_gpumem._testing.look_for(60_000)"
+PATIENT = "from gpumem import sim, _gpumem\n_gpumem._set_look_patience(60_000)"
 DEVICE = "sim.use(8 << 30)\nweights = sim.tensor(32 << 20, requires_grad=True)"
 SETUP = f"{PATIENT}\n{DEVICE}\nlosses = []"
 LEAK = "losses.append((sim.tensor(32 << 20) * weights).sum())"

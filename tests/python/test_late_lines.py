@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks are late 
 PRELUDE = """
 from gpumem import _gpumem, sim
 sim.use(total_bytes=1 << 30)
-_gpumem._testing.look_for(1)
+_gpumem._set_look_patience(1)
 rows = [[n] for n in range(200_000)]
 big = lambda: sim.tensor(100 << 20)
 """
@@ -64,7 +64,7 @@ def shell(new_shell: Any) -> Iterator[Any]:
     made.run("%gpumem on")
     yield made
     made.user_ns.pop("rows")
-    _gpumem._testing.look_for(60_000)
+    _gpumem._set_look_patience(60_000)
 
 
 def test_a_shell_that_updates_nothing_has_the_next_line_say_it(shell: Any) -> None:

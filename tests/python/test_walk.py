@@ -575,7 +575,7 @@ def test_a_traverse_that_never_ends_is_cut_short() -> None:
         lies = Lies()
         shell = open_shell()
         shell.user_ns.update(first=lies.tensor, trap=lies.endless(), sim=sim)
-        _gpumem._testing.look_for(4_000)  # the walk ends after half of that
+        _gpumem._set_look_patience(4_000)  # the walk ends after half of that
         # A busy machine is late with the answer, or gives up.
         looks: list[Any] = []
         for n in range(4):

@@ -22,6 +22,7 @@ WRONG = read_list()
 N_TRIES = 5
 
 
+@pytest.mark.first_try
 @pytest.mark.parametrize("path", sessions(), ids=lambda path: path.stem)
 def test_session(path: Path, record_property: Callable[[str, object], None]) -> None:
     judged = judge(path, fixes=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from typing import TYPE_CHECKING
 
+import pytest
 from gpumem import cli
 
 from tests.support.in_process import with_root
@@ -25,17 +27,27 @@ PATIENCE_SECONDS = 60
 def run_python(
     *arguments: object, cwd: Path | None = None, timeout: float = 200, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run Python to its end; a session of this process is not the parent of its session."""
+    """Run Python to its end; a session of this process is not the parent of its session.
+
+    One that hangs prints where.
+    """
     around = {name: it for name, it in os.environ.items() if name != "GPUMEM_PROCESSES"}
-    return subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        capture_output=True,
-        check=False,
+    command = [sys.executable, "-X", "faulthandler", *map(str, arguments)]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         cwd=cwd,
         env={**around, **with_root(), **environment},
         text=True,
-        timeout=timeout,
-    )
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGABRT)
+            out, err = process.communicate(timeout=30)
+            pytest.fail(f"{arguments} took longer than {timeout} s\n{out}\n{err}")
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 def output_of(

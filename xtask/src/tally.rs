@@ -10,6 +10,8 @@ pub(crate) struct Tally {
     pub(crate) passed: u32,
     pub(crate) failed: u32,
     pub(crate) skipped: u32,
+    /// Of those that passed, how many did so in a second try only.
+    pub(crate) second: u32,
 }
 
 impl Tally {
@@ -22,7 +24,15 @@ impl Tally {
             passed,
             failed,
             skipped,
+            second: 0,
         }
+    }
+
+    /// Counts as passed what failed when the machine was busy, and passed alone.
+    pub(crate) fn passed_alone(&mut self) {
+        self.second = self.failed;
+        self.passed += self.failed;
+        self.failed = 0;
     }
 
     /// Adds up the `test result:` lines of `cargo test`, one for each binary.
@@ -80,6 +90,7 @@ impl AddAssign for Tally {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped += other.skipped;
+        self.second += other.second;
     }
 }
 
@@ -88,6 +99,9 @@ impl fmt::Display for Tally {
         write!(f, "{} passed, {} failed", self.passed, self.failed)?;
         if self.skipped > 0 {
             write!(f, ", {} skipped", self.skipped)?;
+        }
+        if self.second > 0 {
+            write!(f, ", {} in a second try", self.second)?;
         }
         Ok(())
     }
@@ -112,5 +126,8 @@ mod tests {
         check(Tally::from_pytest(none), "0 passed, 0 failed");
         let node = "# tests 4\n# pass 3\n# fail 1\n# skipped 0\n";
         check(Tally::from_node(node), "3 passed, 1 failed");
+        let mut busy = Tally::new(2, 1, 0);
+        busy.passed_alone();
+        check(busy, "3 passed, 0 failed, 1 in a second try");
     }
 }

@@ -86,6 +86,7 @@ __all__ = [
     "_save_snapshot",
     "_sessions_json",
     "_sessions_text",
+    "_set_look_patience",
     "_snapshot_on_oom",
     "_stopped",
     "_store_status",
@@ -570,6 +571,7 @@ def register_adapter(
     """
 
 def _looks() -> tuple[int, int, dict[str, int]]: ...
+def _set_look_patience(milliseconds: int) -> None: ...
 def _why_no_looks() -> str | None: ...
 
 # For tests: only in a process whose environment has GPUMEM_TESTING=1.

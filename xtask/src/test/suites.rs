@@ -1,7 +1,9 @@
 //! The suites: which tests run where.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Result, bail};
 
@@ -400,13 +402,34 @@ fn pytest(setting: &SuiteContext<'_>, environment: &Environment) -> Result<Comma
 /// As which pytest ends if it was to run no test.
 const NONE_SELECTED: i32 = 5;
 
+/// So few tests may fail because the machine was busy. More are a fault.
+const FEW: u32 = 5;
+
+/// Runs pytest, and the few tests that fail a second time, alone: many wait for what another process
+/// does, and CI's machine is busy. Those with the mark `first_try` have no second one.
 fn count_pytest(setting: &SuiteContext<'_>, pytest: &mut Command) -> Result<Tally> {
-    let (status, printed) = run::tee(pytest.args(setting.arguments))?;
+    static N_RUN: AtomicU32 = AtomicU32::new(0);
+    let number = N_RUN.fetch_add(1, Ordering::Relaxed);
+    let failed = setting.project.target(&format!("failed-tests-{number}"));
+    fs::write(&failed, "")?;
+    pytest
+        .args(setting.arguments)
+        .env("GPUMEM_FAILED_TESTS", failed);
+    let (status, printed) = run::tee(pytest)?;
     // Those that are wanted may all be in other files of the suite. One that runs none has failed.
     if status.code() == Some(NONE_SELECTED) {
         return Ok(Tally::default());
     }
-    checked(status, Tally::from_pytest(&printed))
+    let mut tally = checked(status, Tally::from_pytest(&printed))?;
+    if (1..=FEW).contains(&tally.failed) {
+        run::say("a second try, alone:");
+        pytest.arg("--numprocesses=0").env("GPUMEM_SECOND_TRY", "1");
+        let (again, printed) = run::tee(pytest)?;
+        if again.success() && Tally::from_pytest(&printed).passed == tally.failed {
+            tally.passed_alone();
+        }
+    }
+    Ok(tally)
 }
 
 fn count(runner: &mut Command, tally: fn(&str) -> Tally) -> Result<Tally> {

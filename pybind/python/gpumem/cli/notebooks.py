@@ -37,9 +37,11 @@ ID_LENGTH = 8
 # Timeout of requests to the kernel between cells.
 PATIENCE_SECONDS = 120
 
-# If the notebook loads gpumem as well, IPython must not print that it is already loaded.
+# If the notebook loads gpumem as well, IPython must not print that it is already loaded. Nobody
+# sits before these kernels: a look may take its time, also on a busy machine.
 LOAD = """
 def _gpumem_load():
+    __import__("gpumem")._gpumem._set_look_patience(2_000)
     shell = get_ipython()
     shell.run_line_magic("load_ext", "gpumem")
     shell.extension_manager.loaded.discard("gpumem")

@@ -417,10 +417,10 @@ pub(crate) fn walk_time() -> Duration {
     (patience() / 2).max(Duration::from_secs(2))
 }
 
-/// The patience for a look. Tests of its results raise it for slow machines.
-#[cfg(feature = "testing")]
+/// Sets how long the process may wait for a look. Where nobody sits before it, as in CI, that may be
+/// longer: its machine may be busy.
 #[pyfunction]
-pub(crate) fn look_for(milliseconds: u64) {
+pub(crate) fn _set_look_patience(milliseconds: u64) {
     PATIENCE.store(milliseconds, Ordering::Relaxed);
 }
 
