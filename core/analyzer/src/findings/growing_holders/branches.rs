@@ -3,7 +3,9 @@
 use super::{Course, Looks, MIN_ENTRIES};
 use crate::context::Context;
 use crate::names::{self, BranchGain};
-use gpumem_model::holders::{DeviceHolders, Holder, NameLevel, RootKind, Traits, variable_of};
+use gpumem_model::holders::{
+    DeviceHolders, Holder, Keeper, NameLevel, RootKind, Traits, variable_of,
+};
 use gpumem_model::recording::{DeviceIdx, Recording, RunIdx};
 use gpumem_model::units::{ByteDelta, Bytes};
 
@@ -79,11 +81,12 @@ pub(super) fn branches_that_grew(
     }
 }
 
-/// An attribute of the user's, and nothing of hooks, caches, classes and the like, for which their object is known.
+/// An attribute of the user's, also of a class, and nothing of hooks, caches and the like, for which their object is
+/// known.
 fn is_nameable(recording: &Recording, branch: &Holder) -> bool {
     names::is_attribute(&branch.name)
         && !names::is_private(recording, &branch.name)
-        && branch.traits.keeper.is_none()
+        && matches!(branch.traits.keeper, None | Some(Keeper::Class))
 }
 
 /// The object by what grew in it.
