@@ -24,9 +24,12 @@
 //! # Ok::<(), gpumem_model::recording::FrameError>(())
 //! ```
 
+mod apply;
+mod cell;
 mod changes;
 mod children;
 mod clean;
+mod device;
 mod device_key;
 mod device_kind;
 mod downsampled;
@@ -36,11 +39,15 @@ mod level;
 mod loops;
 mod mapped;
 mod oom;
+mod part;
 mod points;
+mod run;
 mod trace;
 
+pub use cell::{Cell, Revision, SourceHash};
 pub use changes::Changes;
 pub use children::{ChildGroup, ChildHandle};
+pub use device::{Device, OutsideReading};
 pub use device_key::DeviceKey;
 pub use device_kind::DeviceKind;
 pub use frame::{
@@ -53,6 +60,7 @@ pub use loops::{FrameOrigin, Loop, LoopKind};
 pub use mapped::SegmentSnapshot;
 pub use oom::{Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory};
 pub use points::{Column, Points};
+pub use run::{Run, RunKind, RunLevels, Status};
 pub use trace::{
     AllocationTally, LifetimeClass, LineTally, ModuleTally, StackTally, Trace, TracedPeak,
 };
@@ -62,7 +70,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 
 use crate::holders::DeviceHolders;
-use crate::named;
 use crate::rules::Rules;
 use crate::units::Nanos;
 
@@ -99,172 +106,6 @@ index! {
     LoopIdx
 }
 
-/// Hash of a cell's normalised source, made by [`source_text::hash`](crate::source_text::hash).
-///
-/// It is equal for two runs of the same text, even if the text itself is not kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SourceHash(pub u64);
-
-/// A device whose memory is recorded.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Device {
-    /// Its position in the recording.
-    pub idx: DeviceIdx,
-    /// Names the device in every session.
-    pub key: DeviceKey,
-    /// The label that people write: `cuda:0`, `sim:0`, `host`.
-    pub label: String,
-    /// The maker's name: `Tesla T4`.
-    pub name: String,
-    /// What it is.
-    pub kind: DeviceKind,
-    /// What was read last outside of every run, where it differs from the run before.
-    pub outside: Option<Box<OutsideReading>>,
-}
-
-/// The levels of a device outside of every run: what is not recorded may have given memory back, or taken it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OutsideReading {
-    /// Since the recording's start: when they were read.
-    pub at: Nanos,
-    /// The levels.
-    pub reading: Reading,
-}
-
-/// One text that a cell has had. [`Recording::revision`] finds it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Revision {
-    /// Hash of the normalised text.
-    pub hash: SourceHash,
-    /// The text; `None` if the user's settings do not let it be kept.
-    pub text: Option<String>,
-    /// The name of the file whose text it is; `None` of a notebook's cell.
-    pub file: Option<String>,
-}
-
-/// A cell of the notebook. It persists while its text is edited, so its runs form one series.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Cell {
-    /// Its position in the recording.
-    pub idx: CellIdx,
-    /// The frontend's id, or the hash of the source if the frontend sends none.
-    pub id: String,
-    /// The texts it has had, oldest first.
-    pub revisions: Vec<Revision>,
-}
-
-impl Cell {
-    /// The frames that tell of it: one for each revision, so that none is longer for those before it.
-    fn frames(&self) -> Vec<Frame> {
-        self.frames_of(self.revisions.iter().collect())
-    }
-
-    /// The frames that tell of it and of some of its revisions.
-    fn frames_of(&self, revisions: Vec<&Revision>) -> Vec<Frame> {
-        let frame = |revisions| {
-            Frame::Cell(Self {
-                idx: self.idx,
-                id: self.id.clone(),
-                revisions,
-            })
-        };
-        if revisions.is_empty() {
-            return vec![frame(Vec::new())];
-        }
-        let each = revisions.into_iter();
-        each.map(|revision| frame(vec![revision.clone()])).collect()
-    }
-}
-
-named! {
-    /// How a run ended, if it did. [`Status::name`] is the word in JSON and Python.
-    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-    pub enum Status {
-        /// Not yet ended.
-        #[default]
-        Running = "running",
-        /// Without an error.
-        Ok = "ok",
-        /// With an exception.
-        Error = "error",
-        /// By the user.
-        Interrupted = "interrupted",
-        /// With an out-of-memory error of a framework or the driver.
-        OutOfMemory = "out_of_memory",
-        /// With the death of the kernel: nothing was read at its end.
-        Died = "died",
-    }
-}
-
-named! {
-    /// What a [`Run`] executed.
-    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-    pub enum RunKind {
-        /// A cell.
-        #[default]
-        Cell = "cell",
-        /// A `with gpumem.record(...)` block or a decorated function, nested in a cell's run.
-        Block = "block",
-    }
-}
-
-/// The levels of one device around a run: an entry of [`Run::levels`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RunLevels {
-    /// Which device.
-    pub device: DeviceIdx,
-    /// When the run began.
-    pub before: Reading,
-    /// When it ended; `None` while it runs.
-    pub after: Option<Reading>,
-    /// The user (or `--reset-peak`) reset the allocator's peak counter inside the run.
-    pub peak_reset: bool,
-}
-
-/// One execution of a cell, or of a block nested in one.
-///
-/// A run that has started but not ended has no `ended`, and `after` is `None` in its levels; a later
-/// frame of the same index completes it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Run {
-    /// Its position in the recording.
-    pub idx: RunIdx,
-    /// The cell that was executed, or in which the block was.
-    pub cell: CellIdx,
-    /// The cell's text at the time.
-    pub revision: SourceHash,
-    /// The run in which this one is nested.
-    pub parent: Option<RunIdx>,
-    /// What was executed.
-    pub kind: RunKind,
-    /// The name of a block, or the label that the user gave.
-    pub label: Option<String>,
-    /// Jupyter's number: `In [18]`.
-    pub execution_count: Option<u32>,
-    /// Since the recording's start.
-    pub started: Nanos,
-    /// Since the recording's start; `None` while it runs.
-    pub ended: Option<Nanos>,
-    /// How it ended.
-    pub status: Status,
-    /// Per device that was read, in the order of the devices.
-    pub levels: Vec<RunLevels>,
-    /// The last out-of-memory error that it met.
-    pub oom: Option<Box<OutOfMemory>>,
-    /// The runs that were under way at the same time and are neither around it nor in it, at most
-    /// [`MAX_OVERLAPS`](Self::MAX_OVERLAPS). A run that is not in the recording may be among them.
-    ///
-    /// What a level moved by meanwhile belongs to none of them for certain.
-    pub overlaps: Vec<RunIdx>,
-    /// Cells that are not recorded ran just before it or since: what they read and define is not known.
-    pub beside_unrecorded: bool,
-}
-
-impl Run {
-    /// A run lists this many others; of one that lists as many, the times that it had alone are not known.
-    pub const MAX_OVERLAPS: usize = 256;
-}
-
 /// All runs of one kernel's life, with its devices.
 ///
 /// It is made by applying [`Frame`]s, and read through its methods.
@@ -291,9 +132,6 @@ pub struct Recording {
     missing: Vec<Missing>,
     finish: Option<Finish>,
 }
-
-/// A recording lists at most this many gaps.
-const MAX_MISSING: usize = 16;
 
 impl Recording {
     /// An empty recording of the session that `header` describes.
@@ -551,55 +389,6 @@ impl Recording {
             .unwrap_or_default()
     }
 
-    /// Adds one frame, or replaces what a newer state of it replaces. Names and messages in it are made
-    /// [printable](crate::printable).
-    ///
-    /// # Errors
-    ///
-    /// [`FrameError`] if the frame does not fit the frames before it; the recording is then unchanged.
-    pub fn apply(&mut self, mut frame: Frame) -> Result<(), FrameError> {
-        frame.clean();
-        match frame {
-            Frame::Header(header) => self.header = header,
-            Frame::Device(device) => {
-                let idx = device.idx;
-                check_next("device frame", EntryKind::Device, idx.0, self.devices.len())?;
-                put(&mut self.devices, idx.get(), device);
-            }
-            Frame::Cell(cell) => {
-                check_next("cell frame", EntryKind::Cell, cell.idx.0, self.cells.len())?;
-                self.put_cell(cell);
-            }
-            Frame::Run(run) => {
-                self.check_run(&run)?;
-                self.put_run(run);
-            }
-            Frame::Samples(samples) => {
-                self.check_samples(&samples)?;
-                self.put_samples(samples);
-            }
-            Frame::Loop(of_run) => {
-                known("loop frame", EntryKind::Run, of_run.run.0, self.runs.len())?;
-                self.loops.insert((of_run.run, of_run.idx), *of_run);
-            }
-            Frame::Trace(trace) => {
-                self.check_trace(&trace)?;
-                self.traces.insert((trace.run, trace.device), *trace);
-            }
-            Frame::Holders(held) => {
-                self.check_place("holders frame", held.run, held.device)?;
-                self.put_holders(*held);
-            }
-            Frame::Segments(mapped) => {
-                self.check_place("segments frame", mapped.run, mapped.device)?;
-                self.put_mapped(*mapped);
-            }
-            Frame::Missing(missing) => self.put_missing(missing),
-            Frame::Finish(finish) => self.finish = Some(finish),
-        }
-        Ok(())
-    }
-
     /// The frames that build this recording, in order.
     pub fn frames(&self) -> impl Iterator<Item = Frame> {
         let samples = self
@@ -641,276 +430,6 @@ impl Recording {
             .chain(self.missing.iter().cloned().map(Frame::Missing))
             .chain(self.finish.map(Frame::Finish))
     }
-
-    /// The first `n_runs` runs and the rest, each a recording of its own with the
-    /// devices and cells of the whole.
-    pub fn split_at(&self, n_runs: usize) -> (Self, Self) {
-        let n_runs = n_runs.min(self.runs.len());
-        (self.part(0..n_runs), self.part(n_runs..self.runs.len()))
-    }
-
-    /// Some of the runs, numbered anew; a run whose parent is not among them has none.
-    fn part(&self, range: std::ops::Range<usize>) -> Self {
-        let renumbered = |idx: RunIdx| {
-            let is_inside = range.contains(&idx.get());
-            is_inside.then(|| RunIdx(idx.0 - range.start as u32))
-        };
-        let elsewhere = RunIdx(u32::MAX);
-        let runs = self.runs[range.clone()].iter().filter_map(|run| {
-            Some(Run {
-                idx: renumbered(run.idx)?,
-                parent: run.parent.and_then(renumbered),
-                overlaps: run
-                    .overlaps
-                    .iter()
-                    .map(|idx| renumbered(*idx).unwrap_or(elsewhere))
-                    .collect(),
-                ..run.clone()
-            })
-        });
-        let mut part = Self {
-            header: self.header.clone(),
-            devices: self.devices.clone(),
-            cells: self.cells.clone(),
-            revisions: self.revisions.clone(),
-            latest: vec![None; self.cells.len()],
-            missing: self.missing.clone(),
-            finish: self.finish,
-            ..Self::default()
-        };
-        if range.end < self.runs.len() {
-            part.devices.iter_mut().for_each(|it| it.outside = None);
-        }
-        runs.for_each(|run| part.put_run(run));
-        let samples = self.samples.iter().filter_map(|(key, points)| {
-            let (run, device, series) = key;
-            Some(((renumbered(*run)?, *device, series.clone()), points.clone()))
-        });
-        let loops = self.loops.values().filter_map(|counted| {
-            let run = renumbered(counted.run)?;
-            let counted = Loop {
-                run,
-                ..counted.clone()
-            };
-            Some(((run, counted.idx), counted))
-        });
-        let traces = self.traces().filter_map(|trace| {
-            let run = renumbered(trace.run)?;
-            let trace = Trace {
-                run,
-                ..trace.clone()
-            };
-            Some(((run, trace.device), trace))
-        });
-        let held = self.held.iter().filter_map(|((device, run), holders)| {
-            Some(((*device, renumbered(*run)?), holders.clone()))
-        });
-        let held_inside = self.held_inside.iter();
-        let held_inside = held_inside.filter_map(|((device, run, at), holders)| {
-            Some(((*device, renumbered(*run)?, *at), holders.clone()))
-        });
-        let mapped = self.mapped.values().filter_map(|mapped| {
-            let run = renumbered(mapped.run)?;
-            let mapped = SegmentSnapshot {
-                run,
-                ..mapped.clone()
-            };
-            Some(((mapped.device, run), mapped))
-        });
-        part.samples = samples.collect();
-        part.loops = loops.collect();
-        part.traces = traces.collect();
-        part.held = held.collect();
-        part.held_inside = held_inside.collect();
-        part.mapped = mapped.collect();
-        part
-    }
-
-    /// Only the latest look at a device is kept whole. Of the one before it stay the names and
-    /// the largest that each holds, to tell what the latest changed; of those before that, and of looks
-    /// inside of a run, what grew.
-    fn put_holders(&mut self, mut held: HolderSnapshot) {
-        if let Some(at) = held.inside_at {
-            held.holders.keep_what_grew();
-            let place = (held.device, held.run, at);
-            self.held_inside.insert(place, held.holders);
-            return;
-        }
-        let place = (held.device, held.run);
-        let keep_less = [DeviceHolders::keep_outline, DeviceHolders::keep_what_grew];
-        let earlier = self.held.range(..place).rev().map(|(place, _)| *place);
-        let of_device = earlier.take_while(|(device, _)| *device == held.device);
-        let latest: Vec<_> = of_device.take(keep_less.len()).collect();
-        for (keep_less, place) in keep_less.into_iter().zip(latest) {
-            self.held.get_mut(&place).into_iter().for_each(keep_less);
-        }
-        self.held.insert(place, held.holders);
-    }
-
-    /// Of a device's earlier maps only the latest stays of a run that met an out-of-memory error.
-    fn put_mapped(&mut self, mapped: SegmentSnapshot) {
-        let (run, device) = (mapped.run, mapped.device);
-        let met_oom = |run: &RunIdx| self.run(*run).oom.is_some();
-        let earlier: Vec<RunIdx> = of_device(&self.mapped, device)
-            .map(|(run, _)| run)
-            .collect();
-        let of_oom = earlier.iter().chain([&run]).copied().filter(met_oom).max();
-        for earlier in earlier.into_iter().filter(|it| Some(*it) != of_oom) {
-            self.mapped.remove(&(device, earlier));
-        }
-        self.mapped.insert((device, run), mapped);
-    }
-
-    /// A frame tells of the revisions that are new; those that are known stay where they are.
-    fn put_cell(&mut self, cell: Cell) {
-        let idx = cell.idx;
-        if idx.get() == self.cells.len() {
-            // Most cells keep their text: no room for another.
-            let revisions = Vec::with_capacity(cell.revisions.len());
-            self.cells.push(Cell {
-                revisions,
-                ..Cell::default()
-            });
-            self.latest.push(None);
-        }
-        let known = &mut self.cells[idx.get()];
-        (known.idx, known.id) = (idx, cell.id);
-        for revision in cell.revisions {
-            let next = known.revisions.len();
-            if let Some(place) = self.revisions.get(&(idx, revision.hash)) {
-                known.revisions[*place] = revision;
-            } else {
-                self.revisions.insert((idx, revision.hash), next);
-                known.revisions.push(revision);
-            }
-        }
-    }
-
-    fn put_run(&mut self, run: Run) {
-        if run.idx.get() == self.runs.len() {
-            let around = run.parent.map(|parent| self.outermost(parent));
-            self.outermost.push(around.unwrap_or(run.idx));
-            if around.is_none() {
-                self.latest[run.cell.get()] = Some(run.idx);
-            }
-        }
-        self.moves(&run);
-        put(&mut self.runs, run.idx.get(), run);
-    }
-
-    /// The outermost run that a run is in has not ended: of which cell it is may become known only then.
-    fn is_under_way(&self, run: RunIdx) -> bool {
-        let outermost = self.outermost(run);
-        self.runs[outermost.get()].ended.is_none()
-    }
-
-    /// A run turns out to be one of another cell.
-    fn moves(&mut self, run: &Run) {
-        let Some(earlier) = self.runs.get(run.idx.get()) else {
-            return;
-        };
-        let from = earlier.cell;
-        if from == run.cell || run.parent.is_some() {
-            return;
-        }
-        if self.latest[from.get()] == Some(run.idx) {
-            let before = self.runs[..run.idx.get()].iter().rev();
-            let mut of_cell = before.filter(|it| it.cell == from && it.parent.is_none());
-            self.latest[from.get()] = of_cell.next().map(|it| it.idx);
-        }
-        let latest = &mut self.latest[run.cell.get()];
-        *latest = (*latest).max(Some(run.idx));
-    }
-
-    fn put_missing(&mut self, missing: Missing) {
-        if self.missing.len() < MAX_MISSING && !self.missing.contains(&missing) {
-            self.missing.push(missing);
-        }
-    }
-
-    fn check_run(&self, run: &Run) -> Result<(), FrameError> {
-        let frame = "run frame";
-        known(frame, EntryKind::Cell, run.cell.0, self.cells.len())?;
-        check_next(frame, EntryKind::Run, run.idx.0, self.runs.len())?;
-        if let Some(parent) = run.parent {
-            known(frame, EntryKind::Run, parent.0, run.idx.get())?;
-        }
-        let earlier = self.runs.get(run.idx.get());
-        if let Some(earlier) = earlier {
-            let is_moved = earlier.cell != run.cell && !self.is_under_way(run.idx);
-            if is_moved || earlier.parent != run.parent {
-                return Err(FrameError::Moved { run: run.idx.0 });
-            }
-        }
-        let of_oom = run.oom.as_ref().and_then(|oom| oom.device);
-        run.levels
-            .iter()
-            .map(|levels| levels.device)
-            .chain(of_oom)
-            .try_for_each(|device| known(frame, EntryKind::Device, device.0, self.devices.len()))
-    }
-
-    fn check_samples(&self, samples: &Samples) -> Result<(), FrameError> {
-        self.check_place("samples frame", samples.run, samples.device)?;
-        check_order(samples.run, samples.points.at().iter().copied())
-    }
-
-    fn check_trace(&self, trace: &Trace) -> Result<(), FrameError> {
-        self.check_place("trace frame", trace.run, trace.device)?;
-        check_order(trace.run, trace.steps.iter().map(|step| step.at))
-    }
-
-    fn check_place(
-        &self,
-        frame: &'static str,
-        run: RunIdx,
-        device: DeviceIdx,
-    ) -> Result<(), FrameError> {
-        known(frame, EntryKind::Run, run.0, self.runs.len())?;
-        known(frame, EntryKind::Device, device.0, self.devices.len())
-    }
-
-    fn put_samples(&mut self, samples: Samples) {
-        let Some(from) = samples.points.at().first().copied() else {
-            return;
-        };
-        let points = self
-            .samples
-            .entry((samples.run, samples.device, samples.series))
-            .or_default();
-        points.truncate(points.at().partition_point(|at| *at < from));
-        if points.is_empty() {
-            // A series that was downsampled gives back what it took.
-            *points = samples.points;
-        } else {
-            points.extend(samples.points.iter());
-        }
-    }
-}
-
-/// Points do not go back in time.
-fn check_order(run: RunIdx, points: impl Iterator<Item = Nanos>) -> Result<(), FrameError> {
-    let mut last = Nanos::ZERO;
-    for (point_idx, at) in points.enumerate() {
-        if at < last {
-            return Err(FrameError::Unordered {
-                run: run.0,
-                point_idx,
-                at: at.get(),
-            });
-        }
-        last = at;
-    }
-    Ok(())
-}
-
-/// Replaces entry `idx`, or appends it where it is the next.
-fn put<T>(list: &mut Vec<T>, idx: usize, item: T) {
-    if let Some(place) = list.get_mut(idx) {
-        *place = item;
-    } else {
-        list.push(item);
-    }
 }
 
 /// What is there of one device, in the order of the runs.
@@ -921,34 +440,4 @@ fn of_device<T>(
     let next = DeviceIdx(device.0.saturating_add(1));
     let found = all.range((device, RunIdx(0))..(next, RunIdx(0)));
     found.map(|((_, run), found)| (*run, found))
-}
-
-/// Entry `idx` is known, or the next.
-fn check_next(
-    frame: &'static str,
-    what: EntryKind,
-    idx: u32,
-    n_known: usize,
-) -> Result<(), FrameError> {
-    if idx as usize <= n_known {
-        return Ok(());
-    }
-    Err(FrameError::Dangling {
-        frame,
-        what,
-        idx,
-        n_known,
-    })
-}
-
-fn known(frame: &'static str, what: EntryKind, idx: u32, n_known: usize) -> Result<(), FrameError> {
-    if (idx as usize) < n_known {
-        return Ok(());
-    }
-    Err(FrameError::Dangling {
-        frame,
-        what,
-        idx,
-        n_known,
-    })
 }
