@@ -109,7 +109,7 @@ fn reason(reason: FixReason) -> Prose {
         ],
         FixReason::Name => "frees what it keeps now; the cell will keep it again".into(),
         FixReason::CacheBounded => {
-            "without a bound the cache keeps every result, and its arguments; choose how many you need"
+            "the cache keeps its results, and their arguments; choose how many you need"
                 .into()
         }
         FixReason::CacheCleared => prose![

@@ -6,6 +6,7 @@ use gpumem_analyzer::{
 };
 use gpumem_model::holders::{Holder, RootKind};
 use gpumem_model::recording::Recording;
+use gpumem_model::severity::Severity;
 use gpumem_model::source_text;
 use gpumem_model::units::count;
 use gpumem_model::units::{Bytes, Nanos, Units};
@@ -137,8 +138,12 @@ impl GrowthText<'_> {
                     _ => (format!(" grows with its input{on}"), ": "),
                 };
                 let bound = self.bound().and_then(|it| because(it, self.teller.units));
+                let mut bound = bound.unwrap_or_default();
+                if self.is_too_large() {
+                    bound += ", more than is free";
+                }
                 let title = prose![self.subject(), how];
-                Presentation::with_row(title, between, bound.unwrap_or_default())
+                Presentation::with_row(title, between, bound)
             }
             GrowthVerdict::Stable => Presentation::new(prose![place, self.settled(), on], ""),
         }
@@ -256,6 +261,12 @@ impl GrowthText<'_> {
     fn bound(&self) -> Option<Reason> {
         let is_bounded = self.teller.finding.kind == FindingKind::Bounded;
         self.teller.finding.reason.filter(|_| is_bounded)
+    }
+
+    /// When it is full, it does not fit into the device.
+    fn is_too_large(&self) -> bool {
+        matches!(self.bound(), Some(Reason::Fills { .. }))
+            && self.teller.finding.severity == Severity::Warning
     }
 
     /// The verdict: what is about growth has one.

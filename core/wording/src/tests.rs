@@ -15,6 +15,7 @@ use gpumem_analyzer::{
 use gpumem_heap::{Fix, FixReason};
 use gpumem_model::holders::{Holder, RootKind, Twin, WayOut};
 use gpumem_model::recording::{ChildHandle, DeviceKind, OomHolder, Recording, RunIdx, Source};
+use gpumem_model::severity::Severity;
 use gpumem_model::units::{ByteDelta, Bytes, Units};
 
 const CELL: &str = "kept.append(model(x))";
@@ -223,6 +224,14 @@ fn growth_in_words() {
             most: 50,
             when_full: Bytes::mib(400),
         }),
+        Finding {
+            severity: Severity::Warning,
+            ..bounded(Reason::Fills {
+                n: 12,
+                most: 50,
+                when_full: Bytes::gib(40),
+            })
+        },
         grown(GrowthVerdict::NotEnoughData, 2, |it| {
             it.n_missing = 7;
             it.series.total = it.series.bytes_per_run + it.series.bytes_per_run;

@@ -30,6 +30,9 @@ const MAKES_FIGURES: [&str; 4] = [
 /// What finds the figures that are open.
 const READS_FIGURES: [&str; 3] = ["get_fignums(", "get_figlabels(", "fignum_exists("];
 
+/// How many results a cache may keep that gets a bound.
+const BOUND: u64 = 8;
+
 /// What a path goes on with behind a function that has a cache.
 const CACHE: &str = ".<cache>";
 
@@ -61,7 +64,7 @@ fn of_cache(holder: &Holder, function: &str, sources: &[&str]) -> Option<Fix> {
     }
     let name = function.rsplit('.').next().unwrap_or_default();
     let mut decorated = sources.iter().enumerate().filter_map(|(idx, source)| {
-        let decorator = unbounded_cache(bounded(source), name)?;
+        let decorator = cache_decorator(bounded(source), name)?;
         let bound = if decorator.contains("functools.") {
             "@functools.lru_cache(maxsize=8)"
         } else if decorator.contains("lru_cache") {
@@ -85,8 +88,8 @@ fn of_cache(holder: &Holder, function: &str, sources: &[&str]) -> Option<Fix> {
     Some(decorated.next().unwrap_or_else(clear))
 }
 
-/// `@cache` or `@lru_cache(maxsize=None)` above the definition of `function`.
-fn unbounded_cache<'a>(source: &'a str, function: &str) -> Option<&'a str> {
+/// `@cache` or `@lru_cache` above the definition of `function`: without a bound, or with a larger one than [`BOUND`].
+fn cache_decorator<'a>(source: &'a str, function: &str) -> Option<&'a str> {
     let word = format!("def {function}(");
     if !source.contains(&word) {
         return None;
@@ -97,13 +100,21 @@ fn unbounded_cache<'a>(source: &'a str, function: &str) -> Option<&'a str> {
     let at = statements.iter().position(|it| it.starts_with(&word))?;
     let above = statements[..at].iter().rev().copied();
     let mut decorators = above.take_while(|it| it.starts_with('@'));
-    let is_unbounded = |decorator: &&str| {
+    let is_larger = |decorator: &&str| {
         let call: String = decorator.chars().filter(|c| !c.is_whitespace()).collect();
         let call = call.trim_start_matches('@');
         let call = call.strip_prefix("functools.").unwrap_or(call);
-        ["cache", "lru_cache(maxsize=None)", "lru_cache(None)"].contains(&call)
+        let most = call
+            .strip_prefix("lru_cache(")
+            .and_then(|it| it.strip_suffix(')'));
+        let most = most.map(|it| it.strip_prefix("maxsize=").unwrap_or(it));
+        match most {
+            Some("" | "None") => true,
+            Some(most) => most.parse().is_ok_and(|most: u64| most > BOUND),
+            None => ["cache", "lru_cache"].contains(&call),
+        }
     };
-    decorators.find(is_unbounded)
+    decorators.find(is_larger)
 }
 
 /// The loader is called again where `cycle` gives copies: `itertools.cycle(loader())`.
@@ -281,6 +292,16 @@ mod tests {
         );
         let clear = Some(("", "Grid.positions.cache_clear()"));
         check("Grid.positions.<cache>[<tuple>]", "type", "x", clear);
+        let kept = "positions.<cache>[<tuple>]";
+        let of_function = |decorator: &str| format!("{decorator}\ndef positions(n): ...");
+        for decorator in ["@lru_cache", "@lru_cache()", "@lru_cache(maxsize=256)"] {
+            let bound = Some((decorator, "@lru_cache(maxsize=8)"));
+            let source = of_function(decorator);
+            check(kept, "_lru_cache_wrapper", &source, bound);
+        }
+        let clear = Some(("", "positions.cache_clear()"));
+        let small = of_function("@lru_cache(maxsize=4)");
+        check(kept, "_lru_cache_wrapper", &small, clear);
         let layers = "@cache\ndef layer(i): ...";
         check("layer.<cache>[0].w", "_lru_cache_wrapper", layers, None);
     }
