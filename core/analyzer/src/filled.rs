@@ -56,7 +56,7 @@ pub(super) fn items(recording: &Recording, run: &Run, device: DeviceIdx) -> Opti
     let sources = recording.sources(run);
     let found = filling_loop(holder, &sources)?;
     let is_unmeant = keeps_graphs(holder) || found.by_library;
-    if !is_unmeant && uses(holder, &sources) != Uses::Little {
+    if !is_unmeant && uses(holder, &sources) != Uses::LooksUp {
         return None;
     }
     Some(Items {

@@ -46,6 +46,8 @@ pub enum Reason {
     },
     /// A name collects it, and neither is there a sign of an accident, nor will it soon fill the device.
     MayBeMeant,
+    /// A cell takes older items out of the name again, at a size that is not known.
+    Trimmed,
     /// A cell uses all that the name collects.
     Meant,
     /// What holds it shows that nobody meant to keep it.
@@ -63,6 +65,8 @@ pub enum Reason {
     },
     /// No name is known to hold it.
     HolderUnknown,
+    /// Looks found no object of Python's that has more: memory of C or C++ code.
+    Native,
     /// It rests on one of the two tests alone, or chance may explain it.
     NotBeyondDoubt,
 }
@@ -78,6 +82,6 @@ impl Reason {
 
     /// You may want what it collects.
     pub const fn is_meant(self) -> bool {
-        matches!(self, Self::MayBeMeant | Self::Meant)
+        matches!(self, Self::MayBeMeant | Self::Meant | Self::Trimmed)
     }
 }

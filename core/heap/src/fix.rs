@@ -8,6 +8,7 @@ mod reads;
 pub(crate) mod statement;
 #[cfg(test)]
 mod tests;
+mod trims;
 
 use collected::Collected;
 use gpumem_model::holders::{Holder, RootKind};
@@ -17,6 +18,7 @@ pub use loops::{FillingLoop, filling_loop};
 use reads::Reads;
 pub use reads::Uses;
 use statement::{ByteSpan, Code};
+pub use trims::Trim;
 
 /// Longer cells are not parsed.
 pub const LONGEST: usize = 1 << 15;
@@ -348,6 +350,12 @@ pub fn is_extended(holder: &Holder, source: &str) -> bool {
     let word = collection(holder).0.rsplit('.').next();
     let is_it = |word: &str| !word.is_empty() && source.contains(word);
     word.is_some_and(|word| is_it(word) && carried::is_extended(word, bounded(&source)))
+}
+
+/// How cells keep what a holder collects from growing without end.
+pub fn trim(holder: &Holder, sources: &[&str]) -> Option<Trim> {
+    let word = collection(holder).0.rsplit('.').next();
+    trims::trim(word.filter(|word| !word.is_empty())?, sources)
 }
 
 /// How cells use what a holder collects.

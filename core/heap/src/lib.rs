@@ -68,8 +68,8 @@ pub use cell_text::{CellText, FunctionText, NameUse, NameUses};
 pub use changed::changed_text;
 pub use changed::{Piece, changed};
 pub use fix::{
-    FillingLoop, Uses, filling_loop, fix_of_rerun, is_cache, is_data, is_emptied, is_extended,
-    is_let_go, keeping_statement, uses,
+    FillingLoop, Trim, Uses, filling_loop, fix_of_rerun, is_cache, is_data, is_emptied,
+    is_extended, is_let_go, keeping_statement, trim, uses,
 };
 pub use fix::{Fix, FixReason, LONGEST as LONGEST_OF_FIX, fix};
 pub use found::HeapSearchResult;

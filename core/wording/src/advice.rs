@@ -66,6 +66,9 @@ pub(super) fn against_growth(advice: &Advice) -> Prose {
             code(";"),
             ")"
         ],
+        Advice::LookAtLibraries => "C or C++ code may keep it: a profiler, compiled shapes, a plan cache; or malloc has not \
+             given back what was freed"
+            .into(),
         Advice::BreakGraphCycle { kind } => against_graph_cycle(*kind),
         Advice::NoGrad { framework } => prose![
             "if no backward pass follows, compute under ",

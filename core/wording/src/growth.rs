@@ -514,11 +514,13 @@ fn because(reason: Reason, units: Units) -> Option<String> {
             return Some(format!("{} when full", units.size(when_full)));
         }
         Reason::OneTensor => "one tensor, replaced by a larger one each time",
+        Reason::Trimmed => "older items are taken out at some size",
         Reason::MayBeMeant | Reason::Meant => "on purpose?",
         Reason::FirstWrites => "arrays that were allocated before are written for the first time",
         Reason::WaitsForCollector => "waiting for Python's garbage collector",
         Reason::CollectorOff => "the garbage collector is off",
         Reason::HolderUnknown => "what holds it is not known",
+        Reason::Native => "no Python object holds it",
         Reason::NotBeyondDoubt => "not yet beyond doubt",
         Reason::TooFewRuns
         | Reason::Stopped

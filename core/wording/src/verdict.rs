@@ -17,6 +17,9 @@ use gpumem_model::units::{Bytes, Units};
 /// A loop or marks of fewer points do not show growth.
 const N_STEPS: usize = 5;
 
+/// A holder that has less of it than this share is said with what it has.
+const NEARLY_ALL: f64 = 0.9;
+
 /// A run that kept as much of a device, and at least as many bytes, has its holder named.
 const MUCH_OF_A_DEVICE: u64 = 100;
 const MUCH: Bytes = Bytes::mib(64);
@@ -27,11 +30,17 @@ fn calm_sign(recording: &Recording, analysis: &Analysis) -> Sign {
         Sign::Note
     } else if died_in(recording).is_some() {
         Sign::Watch
-    } else if shows_growth(recording, analysis) {
+    } else if !grows(analysis) && shows_growth(recording, analysis) {
         Sign::Fine
     } else {
         Sign::Note
     }
+}
+
+/// Something grows of which it is not known whether it leaks.
+fn grows(analysis: &Analysis) -> bool {
+    let mut kinds = analysis.findings.iter().map(|it| it.kind);
+    kinds.any(|kind| kind == FindingKind::Growing) || grew_inside(analysis)
 }
 
 /// Something came again, so that growth would have been seen: a cell, a block, marked steps, or a loop whose
@@ -114,7 +123,7 @@ fn kept_in_one_run(
     // Of libraries that are imported nobody knows who holds what.
     let row = kept.max_by_key(|row| (held(row).is_some(), row.kept_alone()))?;
     let held = held(row).map(|(holder, share)| match holder.grown {
-        Some(grown) if share < 0.5 => {
+        Some(grown) if share < NEARLY_ALL => {
             let part = units.size(grown.magnitude());
             format!(", {part} of it {}", held_by(holder))
         }
@@ -230,8 +239,7 @@ fn conclusion(
         outlook += levels;
         return (format!("The kernel died{place}"), outlook);
     }
-    let grows = |verdict: &FindingGroup<'_>| verdict.first().kind == FindingKind::Growing;
-    if analysis.verdicts().iter().any(grows) || grew_inside(analysis) {
+    if grows(analysis) {
         return ("No leak so far".to_owned(), levels);
     }
     let levels = match grew_within_noise(recording, analysis, device, units) {

@@ -28,10 +28,12 @@ class Reason:
     every run: something accumulates), ``allocations_stayed`` (the number of live allocations
     never rose: something is replaced by a larger version), ``may_be_meant`` (a name collects
     it, and neither is there a sign of an accident, nor will it soon fill the device),
+    ``trimmed`` (a cell takes older items out of the name again, at a size that is not known),
     ``meant`` (a cell uses all that the name collects), ``accident`` (what holds it shows that
     nobody meant to keep it), ``full_soon`` (the device is full within this many runs or
     steps), ``takes_much`` (it has taken a tenth of the device or more), ``holder_unknown``
-    (no name is known to hold it), ``not_beyond_doubt`` (it rests on one of the two tests
+    (no name is known to hold it), ``native`` (looks found no object of Python's that has
+    more: memory of C or C++ code), ``not_beyond_doubt`` (it rests on one of the two tests
     alone, or chance may explain it)."""
     n: int | None = None
     """``fills``: how many entries it has."""

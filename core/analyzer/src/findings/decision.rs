@@ -47,6 +47,8 @@ pub(super) struct HolderFacts {
     pub(super) writes_first: bool,
     /// The name is cyclic garbage.
     pub(super) waits_for_collector: bool,
+    /// A cell takes older items out of it again, at a size that is not known.
+    pub(super) is_trimmed: bool,
     /// Whether somebody may want it.
     pub(super) intent: Intent,
     /// What it does to the device, if that is grave.
@@ -185,6 +187,9 @@ pub(super) fn decide(facts: &SeriesFacts) -> (GrowthVerdict, Reason) {
     if holders.waits_for_collector {
         return (GrowthVerdict::Suspected, Reason::WaitsForCollector);
     }
+    if holders.is_trimmed {
+        return (GrowthVerdict::Suspected, Reason::Trimmed);
+    }
     let (state, decided) = facts.strength(holders);
     match (&holders.in_loop, holders.intent) {
         // The user did not ask about a loop, and it may be there to collect.
@@ -249,6 +254,7 @@ mod tests {
             collects_early: false,
             writes_first: false,
             waits_for_collector: false,
+            is_trimmed: false,
             intent,
             consequence: None,
             in_loop: None,

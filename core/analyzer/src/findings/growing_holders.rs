@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::evidence::{Evidence, Statistic};
 use crate::names::{self, GrowingNames, NameHistory, NameKey};
 use crate::reason::Reason;
+use gpumem_heap::Trim;
 use gpumem_model::holders::{Bound, Holder, Keeper, RootKind, variable_of};
 use gpumem_model::recording::{DeviceIdx, Recording, RunIdx};
 use gpumem_model::source_text;
@@ -26,6 +27,9 @@ pub(super) const EARLY_RUNS: usize = 4;
 /// A collection of fewer entries does not tell what each of them takes.
 pub(super) const MIN_ENTRIES: u64 = 6;
 
+/// A limit of the user's own that is further away may be meant for something else.
+const PART_OF_THE_WAY: u64 = 64;
+
 /// The names that hold what runs kept: first those that collect it, then the most.
 #[derive(Debug, Clone, Default)]
 pub(super) struct GrowingHolders {
@@ -41,6 +45,8 @@ pub(super) struct GrowingHolders {
     is_cache: bool,
     /// A cell makes the first anew of what it was and more.
     is_extended: bool,
+    /// A cell takes older items out of the first again, at a size that is not known.
+    is_trimmed: bool,
 }
 
 /// What a name does from look to look.
@@ -79,12 +85,20 @@ impl GrowingHolders {
 
     fn new(
         recording: &Recording,
-        holders: Vec<Holder>,
+        mut holders: Vec<Holder>,
         courses: Vec<Course>,
         n_looks: usize,
     ) -> Self {
+        let trim = holders.first().and_then(|it| suggest::trim(recording, it));
+        if let (Some(Trim { most: Some(most) }), Some(first)) = (trim, holders.first_mut())
+            && first.traits.bound.is_none()
+        {
+            let n = first.entries().0.max(1);
+            first.traits.bound = Some(Bound { n, most }).filter(|_| n >= most / PART_OF_THE_WAY);
+        }
         let first = holders.first();
         Self {
+            is_trimmed: trim.is_some_and(|it| it.most.is_none()),
             is_emptied: first.is_some_and(|it| suggest::is_emptied(recording, it)),
             is_cache: first.is_some_and(|it| suggest::is_cache(recording, it)),
             is_extended: courses.first().is_some_and(|it| it.is_one_tensor)
@@ -174,7 +188,21 @@ impl GrowingHolders {
     /// So far there was a look after each of them, and what holds it is an accident.
     pub(super) fn may_prove(&self, n_runs: usize) -> bool {
         let is_each = self.n_looks + 1 >= n_runs && self.first_course().n_grown == self.n_looks;
-        is_each && self.are_accident() && !self.is_cache
+        let is_accident = self.are_accident() && !self.is_cache && !self.is_registry();
+        is_each && is_accident && !self.is_trimmed
+    }
+
+    /// A cell takes older items out of the first again, at a size that is not known.
+    pub(super) fn are_trimmed(&self) -> bool {
+        self.is_trimmed
+    }
+
+    /// The first is a dict of a class: a name that comes again takes the place of its entry.
+    fn is_registry(&self) -> bool {
+        let first = self.holders.first();
+        first.is_some_and(|it| {
+            it.traits.keeper == Some(Keeper::Class) && it.what.starts_with("dict")
+        })
     }
 
     /// There is a name, and what it holds is an accident.

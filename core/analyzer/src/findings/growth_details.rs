@@ -131,6 +131,8 @@ pub enum Advice {
     FindWhatLoopCollects,
     /// Look for a name that grows with every run, or for displayed results.
     FindWhatOutlives,
+    /// Look at what libraries keep outside of Python.
+    LookAtLibraries,
     /// Break the cycle of a tensor and its own graph.
     BreakGraphCycle {
         /// What kind of cycle it is.

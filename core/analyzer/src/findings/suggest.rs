@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::growth_details::Advice;
 use gpumem_heap as heap;
-use gpumem_heap::{Fix, Uses};
+use gpumem_heap::{Fix, Trim, Uses};
 use gpumem_model::holders::{Holder, Keeper, RootKind};
 use gpumem_model::recording::{DeviceIdx, DeviceKind, Recording, Run, RunKind, Source};
 use gpumem_model::source_text::{has_word, is_name_letter};
@@ -60,6 +60,12 @@ pub(super) fn uses(recording: &Recording, run: &Run, holder: &Holder) -> Uses {
 /// Whether some cell makes a holder anew of what it was and more.
 pub(super) fn is_extended(recording: &Recording, holder: &Holder) -> bool {
     texts(recording).any(|text| heap::is_extended(holder, text))
+}
+
+/// How cells keep what a holder collects from growing without end.
+pub(super) fn trim(recording: &Recording, holder: &Holder) -> Option<Trim> {
+    let texts: Vec<&str> = texts(recording).collect();
+    heap::trim(holder, &texts)
 }
 
 /// The run that displayed what IPython keeps as `Out[3]`.

@@ -75,11 +75,13 @@ impl Reads {
 /// What cells do with a collection as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Uses {
-    /// Nothing so far.
+    /// Nothing so far, or they count it, or take the latest of it.
     None,
-    /// They count it, look up what is in it, or take the latest of it.
-    Little,
-    /// They iterate over it, index it, or hand it on.
+    /// They look up what is in it.
+    LooksUp,
+    /// They take what it has at an index or a key, or an attribute of it.
+    Indexes,
+    /// They iterate over it, or hand it on.
     Whole,
     /// They go back through the graphs in it.
     GoesBack,
@@ -94,23 +96,14 @@ pub(super) fn uses(word: &str, sources: &[&str]) -> Uses {
     let lines = lines.map(str::trim);
     let lines = lines.filter(|line| !NAMES.iter().any(|it| line.starts_with(it)));
     let uses = lines.flat_map(|line| {
-        let mut rest = line;
-        std::iter::from_fn(move || {
-            let (_, after) = around(rest, word)?;
-            rest = after;
-            Some(use_at(
-                line[..line.len() - after.len()].trim_end(),
-                after,
-                word,
-            ))
-        })
+        let found = occurrences(line, word);
+        found.map(|(before, after)| use_at(before, after))
     });
     uses.max().unwrap_or(Uses::None)
 }
 
-/// How a line uses the word that `before` ends with.
-fn use_at(before: &str, after: &str, word: &str) -> Uses {
-    let before = before.strip_suffix(word).unwrap_or(before);
+/// How a line uses the word between these.
+fn use_at(before: &str, after: &str) -> Uses {
     if writes(after) || is_unpacked(before, after) {
         return Uses::None;
     }
@@ -119,11 +112,24 @@ fn use_at(before: &str, after: &str, word: &str) -> Uses {
         let since = head.rsplit("for ").next().unwrap_or_default();
         !head.contains("for ") || since.contains(" in ")
     });
-    if head.ends_with("len(") || looked_up || after.starts_with("[-") {
-        Uses::Little
+    if looked_up {
+        Uses::LooksUp
+    } else if head.ends_with("len(") || after.starts_with("[-") {
+        Uses::None
+    } else if takes_part(after) {
+        Uses::Indexes
     } else {
         Uses::Whole
     }
+}
+
+/// Whether a part of a word is taken: an item, or an attribute that is no view of all items.
+fn takes_part(after: &str) -> bool {
+    let takes_item = after.starts_with('[') && !after.starts_with("[:");
+    let is_view = [".items()", ".values()"]
+        .iter()
+        .any(|it| after.starts_with(it));
+    takes_item || after.starts_with('.') && !is_view
 }
 
 /// Whether a word is only written to; `after` follows it.
@@ -208,12 +214,26 @@ pub(super) fn is_let_go(word: &str, source: &str) -> bool {
 }
 
 /// What stands before and after a word that stands by itself in a line.
-fn around<'a>(line: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
+pub(super) fn around<'a>(line: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
     line.match_indices(word).find_map(|(at, _)| {
         let (before, after) = (&line[..at], &line[at + word.len()..]);
         let goes_on = |byte: Option<&u8>| byte.is_some_and(|it| is_of_name(*it));
         let is_apart = !goes_on(before.as_bytes().last()) && !goes_on(after.as_bytes().first());
         is_apart.then(|| (before, after.trim_start()))
+    })
+}
+
+/// The same of each time that it does.
+pub(super) fn occurrences<'a>(
+    line: &'a str,
+    word: &str,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let (_, after) = around(rest, word)?;
+        rest = after;
+        let before = line[..line.len() - after.len()].trim_end();
+        Some((before.strip_suffix(word).unwrap_or(before), after))
     })
 }
 
@@ -310,23 +330,30 @@ mod tests {
         }
         for cell in [
             "print(len(kept), 'of them')",
-            "if node in kept:",
-            "rows = [x for x in xs if x not in kept]",
             "print(f'{kept[-1]:.3f}')",
             "sum(x for x in kept[-20:])",
             "kept[f'call{len(kept)}'] = x",
         ] {
-            check(cell, Uses::Little);
+            check(cell, Uses::None);
+        }
+        for cell in [
+            "if node in kept:",
+            "rows = [x for x in xs if x not in kept]",
+        ] {
+            check(cell, Uses::LooksUp);
         }
         for cell in [
             "result = torch.cat(kept)",
             "for x in kept[:3]:",
             "return kept",
             "print(sum(x.nbytes for x in kept))",
-            "x = kept[i]",
+            "rows = [kept[i] for i, _ in enumerate(kept)]",
         ] {
             check(cell, Uses::Whole);
         }
+        check("for name, x in kept.items():", Uses::Whole);
+        check("x = kept[i]", Uses::Indexes);
+        check("labels = kept.logits.argmax(-1)", Uses::Indexes);
         check("torch.stack(kept).mean().backward()", Uses::GoesBack);
     }
 

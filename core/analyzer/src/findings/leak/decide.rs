@@ -82,6 +82,7 @@ impl Judged {
                 && self.is_collected(context),
             writes_first,
             waits_for_collector: self.growers.wait_for_collector(),
+            is_trimmed: self.growers.are_trimmed(),
             intent: self.intent(context),
             consequence: self.consequence(context),
             in_loop,
@@ -148,9 +149,17 @@ impl Judged {
         match is_known {
             _ if is_accident => Intent::Accident,
             _ if self.growers.are_left_by_collector() => Intent::May(Reason::CollectorOff),
+            _ if self.is_native(context, is_accelerator) => Intent::May(Reason::Native),
             true => Intent::May(Reason::MayBeMeant),
             false => Intent::Unknown,
         }
+    }
+
+    /// The host grew, and looks after its runs found nobody who has more.
+    fn is_native(&self, context: Context<'_>, is_accelerator: bool) -> bool {
+        let looked = |run: &&RunIdx| context.recording.holders(**run, self.key.device).is_some();
+        let is_unnamed = self.growers.holders.is_empty() && !self.steps;
+        !is_accelerator && is_unnamed && self.runs.iter().filter(looked).count() > 1
     }
 
     /// It fills the device very soon, or has taken much of it.

@@ -203,14 +203,17 @@ impl Judged {
         let run = recording.run(*self.runs.last().expect("a series has runs"));
         let first = self.growers.holders.first();
         let uses = first.map_or(Uses::None, |it| suggest::uses(recording, run, it));
-        let is_error = first.is_some_and(|it| it.traits.keeper == Some(Keeper::Traceback));
+        let is_kept_by = |keeper| first.is_some_and(|it| it.traits.keeper == Some(keeper));
+        let is_error = is_kept_by(Keeper::Traceback);
         Some(match uses {
-            Uses::Little => Intent::Accident,
+            // What cells do with the module tells nothing of its hooks.
+            _ if is_kept_by(Keeper::Hooks) => Intent::Accident,
+            Uses::LooksUp => Intent::Accident,
             // The loop was over at once, and the next cell may go back through it.
             Uses::None if self.counts_items() && !is_error => Intent::May(Reason::MayBeMeant),
-            Uses::Whole | Uses::None if is_accident => Intent::Accident,
+            Uses::Whole | Uses::Indexes | Uses::None if is_accident => Intent::Accident,
             Uses::GoesBack | Uses::Whole => Intent::May(Reason::Meant),
-            Uses::None => Intent::May(Reason::MayBeMeant),
+            Uses::Indexes | Uses::None => Intent::May(Reason::MayBeMeant),
         })
     }
 

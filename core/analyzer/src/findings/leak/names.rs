@@ -104,7 +104,7 @@ impl Judged {
         last.zip(holder).is_some_and(|(run, holder)| {
             let run = context.recording.run(*run);
             let uses = || suggest::uses(context.recording, run, holder);
-            !self.may_be_meant || matches!(uses(), Uses::None | Uses::Little)
+            !self.may_be_meant || matches!(uses(), Uses::None | Uses::LooksUp)
         })
     }
 }

@@ -2,7 +2,9 @@
 
 use super::super::finding::{Finding, Withdrawn};
 use super::super::growing_holders;
-use super::super::{FindingDetails, GrowthDetails, SeriesGrowth, decision, suggest, traced};
+use super::super::{
+    Advice, FindingDetails, GrowthDetails, SeriesGrowth, decision, suggest, traced,
+};
 use super::{Bytes, CellRef, Context, GrowthVerdict, Judged, Nanos, Reason, Severity, trend};
 use gpumem_heap as heap;
 use gpumem_model::holders::Holder;
@@ -28,6 +30,10 @@ impl Judged {
                 if self.counts_items() && self.reason != Reason::MayBeMeant =>
             {
                 false
+            }
+            // The loop has collected what a cell goes through.
+            GrowthVerdict::Suspected if self.is_collection() && self.reason == Reason::Meant => {
+                grew && !self.is_over(context)
             }
             GrowthVerdict::Leak | GrowthVerdict::Suspected => grew,
             // A finished loop has no more iterations, and the user did not ask whether it settles.
@@ -58,7 +64,12 @@ impl Judged {
         let rate = self.growth.bytes_per_run;
         let grows = self.state != GrowthVerdict::Stable && self.withdrawn.is_none();
         let (headroom, runs_to_oom) = self.forecast(context);
-        let runs_to_oom = runs_to_oom.filter(|_| grows);
+        // A loop that is over fills nothing, and one whose length is known may end before.
+        let is_over = self.in_loop.is_some() && self.is_over(context);
+        let n_left = self.iterations_left(recording, run);
+        let runs_to_oom = runs_to_oom
+            .filter(|n| grows && n_left.is_none_or(|left| *n <= left))
+            .filter(|_| !is_over || !self.reason.is_meant());
         let text = recording.text(run);
         let traced = traced::latest(recording, &self.runs, device).filter(|_| !self.steps);
         let mut evidence = self.growth.evidence.clone();
@@ -66,12 +77,15 @@ impl Judged {
         let first = self.growers.holders.first();
         let of_several = self.rate_of_all.and(first).map(|it| it.name.clone());
         // What a function keeps until it returns, its next call keeps again.
-        let may_change = grows || self.withdrawn == Some(Withdrawn::Returned);
+        let may_change =
+            grows && self.reason != Reason::Trimmed || self.withdrawn == Some(Withdrawn::Returned);
         let fix = first
             .filter(|_| may_change)
             .and_then(|holder| suggest::fix(recording, device, run, holder));
         let is_cured = fix.as_ref().is_some_and(|fix| fix.before.is_some());
-        let advice = if grows && !is_cured {
+        let advice = if grows && self.reason == Reason::Native {
+            vec![Advice::LookAtLibraries]
+        } else if grows && !is_cured && self.reason != Reason::Trimmed {
             suggest::against_growth(recording, device, text, self.steps, first)
         } else {
             Vec::new()
@@ -97,7 +111,7 @@ impl Judged {
             runs_to_oom,
             time_to_oom: self
                 .period
-                .zip(runs_to_oom)
+                .zip(runs_to_oom.filter(|_| !is_over))
                 .map(|(each, n)| Nanos::new(each.get().saturating_mul(n))),
             traced: traced.map(|trace| traced::run(trace, rate)),
             advice,
@@ -129,6 +143,28 @@ impl Judged {
         }
     }
 
+    /// A loop filled its first name, which is more than one tensor.
+    fn is_collection(&self) -> bool {
+        let first = self.growers.holders.first();
+        self.in_loop.is_some() && first.is_some_and(|it| it.traits.n_tensors != 1)
+    }
+
+    /// Its latest run has ended.
+    fn is_over(&self, context: Context<'_>) -> bool {
+        let last = self.runs.last();
+        last.is_some_and(|run| context.recording.run(*run).ended.is_some())
+    }
+
+    /// How many iterations are left of a loop that goes on: `for shard in range(40)`.
+    fn iterations_left(&self, recording: &Recording, run: &Run) -> Option<u64> {
+        let place = self.in_loop.as_ref().filter(|_| run.ended.is_none())?;
+        let is_own = place.file.is_empty() && place.execution_count.is_none();
+        let text = recording.text(run).filter(|_| is_own);
+        let line = text.and_then(|text| text.lines().nth((place.line as usize).checked_sub(1)?));
+        let length = loop_length(line.unwrap_or(&place.text))?;
+        Some(length.saturating_sub(self.n_runs as u64))
+    }
+
     /// How many more runs tell whether it leaks: none if a name has decided it already, or its owner has to.
     pub(super) fn n_missing(&self) -> usize {
         match self.state {
@@ -146,7 +182,7 @@ impl Judged {
         let is_soon = runs_to_oom.is_none_or(|n| n <= soon);
         let is_excused = self.reason.is_meant() || self.reason == Reason::WaitsForCollector;
         match (self.state, self.reason) {
-            _ if self.withdrawn.is_some() => Severity::Info,
+            _ if self.withdrawn.is_some() || self.reason == Reason::Trimmed => Severity::Info,
             _ if self.in_loop.is_some() && (is_excused || !self.growers.is_looked_at()) => {
                 Severity::Info
             }
@@ -181,11 +217,45 @@ fn statement(recording: &Recording, run: &Run, holder: &Holder) -> Option<String
     source_text::headline(heap::keeping_statement(holder, text)?)
 }
 
+/// How often `for x in range(40):` turns; `None` if its text does not tell.
+fn loop_length(header: &str) -> Option<u64> {
+    let (_, iterated) = header
+        .trim_start()
+        .strip_prefix("for ")?
+        .split_once(" in ")?;
+    let (arguments, _) = iterated.split_once("range(")?.1.split_once(')')?;
+    let mut numbers = arguments
+        .split(',')
+        .map(|it| it.trim().replace('_', "").parse().ok());
+    match (numbers.next()?, numbers.next(), numbers.next()) {
+        (Some(end), None, None) => Some(end),
+        (Some(start), Some(Some(end)), None) => u64::checked_sub(end, start),
+        _ => None,
+    }
+}
+
 fn sparkline(levels: &[Bytes]) -> Vec<f64> {
     let values: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
     if values.len() > N_SPARKLINE {
         trend::block_minima(&values, N_SPARKLINE)
     } else {
         values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::loop_length;
+
+    #[test]
+    fn the_length_of_a_loop_is_read_where_it_is_a_number() {
+        let check = |header: &str, n: Option<u64>| assert_eq!(loop_length(header), n, "{header}");
+        check("for shard in range(40):", Some(40));
+        check("    for i in tqdm(range(1_000), desc='x'):", Some(1000));
+        check("for i in range(10, 40):", Some(30));
+        check("for i in range(0, 40, 2):", None);
+        check("for i in range(n):", None);
+        check("for i in range(len(x)):", None);
+        check("while len(kept) < 40:", None);
     }
 }
