@@ -313,6 +313,10 @@ impl<'a> Collected<'a> {
             return None;
         }
         let text = self.code.of_span(value);
+        // The array of a tensor is no part of a larger one.
+        if reason == FixReason::Copied && text.ends_with(".numpy()") {
+            return None;
+        }
         let called = if self.code.is_primary(value) {
             format!("{text}{call}")
         } else {
