@@ -32,6 +32,7 @@ const PART_OF_THE_WAY: u64 = 64;
 
 /// The names that hold what runs kept: first those that collect it, then the most.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct GrowingHolders {
     /// Each with what it has more over all of the runs, and as the latest look found it.
     pub(super) holders: Vec<Holder>,

@@ -124,19 +124,25 @@ fn number(text: &str, sources: &[&str]) -> Option<u64> {
 mod tests {
     use super::*;
 
+    const SOME_SIZE: Option<Trim> = Some(Trim { most: None });
+
+    const fn to(most: u64) -> Trim {
+        Trim { most: Some(most) }
+    }
+
     #[track_caller]
-    fn check(text: &str, expected: Option<Option<u64>>) {
+    fn check(text: &str, expected: impl Into<Option<Trim>>) {
         let found = trim("kept", &[text, "LIMIT = 1_000"]);
-        assert_eq!(found.map(|it| it.most), expected, "{text}");
+        assert_eq!(found, expected.into(), "{text}");
     }
 
     #[test]
     fn a_collection_is_trimmed_to_its_latest() {
-        check("kept = kept[-15:] + [x]", Some(Some(16)));
-        check("self.kept = self.kept[-LIMIT:]", Some(Some(1000)));
-        check("kept = [x] + kept[-3:]", Some(Some(4)));
-        check("kept[:] = kept[-n:]", Some(None));
-        check("del kept[:-100]", Some(Some(100)));
+        check("kept = kept[-15:] + [x]", to(16));
+        check("self.kept = self.kept[-LIMIT:]", to(1000));
+        check("kept = [x] + kept[-3:]", to(4));
+        check("kept[:] = kept[-n:]", SOME_SIZE);
+        check("del kept[:-100]", to(100));
         check("latest = kept[-5:]", None);
         check("kept.append(f(kept[-3:]))", None);
     }
@@ -146,17 +152,17 @@ mod tests {
         let with = |head: &str, body: &str| format!("kept[key] = x\n{head}\n    {body}");
         check(
             &with("if len(kept) > 30:", "kept.popitem(last=False)"),
-            Some(Some(30)),
+            to(30),
         );
         check(
             &with("while len(self.kept) >= LIMIT:", "self.kept.pop(0)"),
-            Some(Some(1000)),
+            to(1000),
         );
         check(
             &with("if len(kept) > self.size:", "del kept[next(iter(kept))]"),
-            Some(None),
+            SOME_SIZE,
         );
-        check("if len(kept) > 4: kept.pop(0)", Some(Some(4)));
+        check("if len(kept) > 4: kept.pop(0)", to(4));
         check(&with("if len(kept) > 30:", "x = kept.pop(0)"), None);
         check("while kept:\n    kept.pop(0)", None);
         check("if len(kept) > 30:\n    print('many')", None);

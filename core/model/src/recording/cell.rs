@@ -8,7 +8,7 @@ use super::{CellIdx, Frame};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceHash(pub u64);
 
-/// One text that a cell has had. [`Recording::revision`] finds it.
+/// One text that a cell has had. [`Recording::revision`](super::Recording::revision) finds it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Revision {
     /// Hash of the normalised text.
