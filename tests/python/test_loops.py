@@ -527,12 +527,19 @@ JUDGED = {
         ),
         "▲ kept +4 MiB every iteration of line 3",
     ),
+    "a list that is counted may be meant": (
+        (
+            "for i in range(20):\n    look() if i == 0 else time.sleep(0.03)\n"
+            "    kept.append(sim.tensor(4 << 20))\nprint(len(kept))"
+        ),
+        "○ kept +4 MiB every iteration of line 1",
+    ),
     "a list that is concatenated is meant": (
         (
             "for i in range(20):\n    look() if i == 0 else time.sleep(0.03)\n"
             "    kept.append(sim.tensor(4 << 20))\nlast = list(kept)"
         ),
-        "○ kept +4 MiB every iteration of line 1",
+        "",
     ),
     "five networks are no leak": (
         (
@@ -577,7 +584,7 @@ LEAKING = """
 weights = sim.tensor(2 << 20, requires_grad=True)
 outputs = get_ipython().display_pub.outputs
 n_before = len(outputs)
-for i in range(240):
+for i in range(2400):
     time.sleep(0.03)
     kept.append((sim.tensor(2 << 20) * weights).sum())
     if len(outputs) > n_before:
@@ -602,7 +609,7 @@ def test_a_line_says_that_the_device_will_be_full(recorded: Shell) -> None:
 @pytest.mark.parametrize("off", ["foretell = False", "holders = False", "quiet = True"])
 def test_the_line_can_be_switched_off(recorded: Shell, off: str) -> None:
     recorded.run(f"%config GpuMem.{off}")
-    recorded.run(LEAKING.replace("240", "40"))
+    recorded.run(LEAKING.replace("2400", "40"))
     assert not any(line.startswith("▲") for line in recorded.lines)
     assert len(recorded.user_ns["kept"]) == 40
 
