@@ -584,7 +584,7 @@ LEAKING = """
 weights = sim.tensor(2 << 20, requires_grad=True)
 outputs = get_ipython().display_pub.outputs
 n_before = len(outputs)
-for i in range(2400):
+for i in range(240):
     time.sleep(0.03)
     kept.append((sim.tensor(2 << 20) * weights).sum())
     if len(outputs) > n_before:
@@ -609,7 +609,7 @@ def test_a_line_says_that_the_device_will_be_full(recorded: Shell) -> None:
 @pytest.mark.parametrize("off", ["foretell = False", "holders = False", "quiet = True"])
 def test_the_line_can_be_switched_off(recorded: Shell, off: str) -> None:
     recorded.run(f"%config GpuMem.{off}")
-    recorded.run(LEAKING.replace("2400", "40"))
+    recorded.run(LEAKING.replace("240", "40"))
     assert not any(line.startswith("▲") for line in recorded.lines)
     assert len(recorded.user_ns["kept"]) == 40
 

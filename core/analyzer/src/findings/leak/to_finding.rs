@@ -64,12 +64,15 @@ impl Judged {
         let rate = self.growth.bytes_per_run;
         let grows = self.state != GrowthVerdict::Stable && self.withdrawn.is_none();
         let (headroom, runs_to_oom) = self.forecast(context);
-        // A loop that is over fills nothing, and one whose length is known may end before.
+        // What a loop may collect on purpose fills nothing when it is over, or ends before.
         let is_over = self.in_loop.is_some() && self.is_over(context);
-        let n_left = self.iterations_left(recording, run);
-        let runs_to_oom = runs_to_oom
-            .filter(|n| grows && n_left.is_none_or(|left| *n <= left))
-            .filter(|_| !is_over || !self.reason.is_meant());
+        let n_left = if is_over {
+            Some(0)
+        } else {
+            self.iterations_left(recording, run)
+        };
+        let n_left = n_left.filter(|_| self.reason.is_meant());
+        let runs_to_oom = runs_to_oom.filter(|n| grows && n_left.is_none_or(|left| *n <= left));
         let text = recording.text(run);
         let traced = traced::latest(recording, &self.runs, device).filter(|_| !self.steps);
         let mut evidence = self.growth.evidence.clone();
