@@ -864,6 +864,21 @@ fn what_has_a_bound_fills_up() {
 }
 
 #[test]
+fn what_cells_trim_is_no_leak() {
+    let trimmed = |text: &'static str| {
+        let plays = vec![run(420).held_by("kept", "list"); 12];
+        findings(&[(text, &plays)]).remove(0)
+    };
+    let fills = trimmed("kept.append(f())\nkept = kept[-16:]");
+    assert_eq!(fills.kind, FindingKind::Bounded);
+    assert!(matches!(fills.reason, Some(Reason::Fills { most: 16, .. })));
+    let pops = trimmed("kept.append(f())\nif len(kept) > size:\n    kept.pop(0)");
+    let expected = (FindingKind::Growing, Severity::Info, Some(Reason::Trimmed));
+    assert_eq!((pops.kind, pops.severity, pops.reason), expected);
+    assert_eq!(pops.fix, None);
+}
+
+#[test]
 fn what_may_be_meant_is_a_leak_only_if_it_fills_the_device() {
     let check = |play: Play, kind: FindingKind, severity: Severity| {
         let found = findings(&[("kept.append(f())", &vec![play; 12])]);
