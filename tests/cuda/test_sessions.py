@@ -24,6 +24,7 @@ OF_TORCH = [path for path in sessions() if world_of(path) == "torch"]
 WRONG = read_list()
 
 
+@pytest.mark.first_try
 @pytest.mark.parametrize("path", OF_TORCH, ids=lambda path: path.stem)
 def test_session(path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     if path.stem in CANNOT:

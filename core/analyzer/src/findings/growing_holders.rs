@@ -27,8 +27,8 @@ pub(super) const EARLY_RUNS: usize = 4;
 /// A collection of fewer entries does not tell what each of them takes.
 pub(super) const MIN_ENTRIES: u64 = 6;
 
-/// A limit of the user's own that is further away may be meant for something else.
-const PART_OF_THE_WAY: u64 = 64;
+/// A limit of the user's own that is so many times what is there may be meant for something else.
+const FURTHEST_LIMIT: u64 = 64;
 
 /// The names that hold what runs kept: first those that collect it, then the most.
 #[derive(Debug, Clone, Default)]
@@ -95,7 +95,7 @@ impl GrowingHolders {
             && first.traits.bound.is_none()
         {
             let n = first.entries().0.max(1);
-            first.traits.bound = Some(Bound { n, most }).filter(|_| n >= most / PART_OF_THE_WAY);
+            first.traits.bound = Some(Bound { n, most }).filter(|_| n >= most / FURTHEST_LIMIT);
         }
         let first = holders.first();
         Self {

@@ -254,15 +254,10 @@ fn check_next(
     idx: u32,
     n_known: usize,
 ) -> Result<(), FrameError> {
-    if idx as usize <= n_known {
+    if idx as usize == n_known {
         return Ok(());
     }
-    Err(FrameError::Dangling {
-        frame,
-        what,
-        idx,
-        n_known,
-    })
+    known(frame, what, idx, n_known)
 }
 
 fn known(frame: &'static str, what: EntryKind, idx: u32, n_known: usize) -> Result<(), FrameError> {
