@@ -1,8 +1,8 @@
 //! What the rules about a whole device look at, of each of its rows a figure or two.
 
-use super::row::{Metric, Peak, RunRow};
-use gpumem_model::recording::{DeviceIdx, Recording, RunIdx};
-use gpumem_model::units::Bytes;
+use super::row::{Metric, Peak, RunRow, of_sample};
+use gpumem_model::recording::{DeviceIdx, Recording, RunIdx, Sample};
+use gpumem_model::units::{ByteDelta, Bytes};
 
 /// The rows of one device, in the order of the runs, as columns.
 #[derive(Debug, Clone, Default)]
@@ -111,7 +111,13 @@ impl<'a> RowsByDevice<'a> {
     }
 
     /// Whether the device has given back most of `n_bytes` since the look after `seen`, without another look.
-    pub(super) fn gave_back(self, seen: RunIdx, device: DeviceIdx, n_bytes: Bytes) -> bool {
+    pub(super) fn gave_back(
+        self,
+        recording: &Recording,
+        seen: RunIdx,
+        device: DeviceIdx,
+        n_bytes: Bytes,
+    ) -> bool {
         let level = |row: &RunRow| row.after.or(row.before);
         let then = self.row(seen, device);
         let now = self.for_device(device).rfind(|row| level(row).is_some());
@@ -119,7 +125,21 @@ impl<'a> RowsByDevice<'a> {
             .zip(now.filter(|row| row.run > seen))
             .filter(|(then, now)| then.metric == now.metric)
             .and_then(|(then, now)| Some(then.after?.since(level(now)?)));
-        fall.is_some_and(|fall| fall.as_f64() >= GIVEN_BACK * n_bytes.as_f64())
+        let fallen = fall.unwrap_or_default().max(ByteDelta::ZERO).magnitude();
+        let fallen = fallen + self.freed_outside(recording, device);
+        fallen.as_f64() >= GIVEN_BACK * n_bytes.as_f64()
+    }
+
+    /// By how much the level of a device is lower than after the latest run: what was freed outside of runs, which
+    /// no look has seen.
+    pub(super) fn freed_outside(self, recording: &Recording, device: DeviceIdx) -> Bytes {
+        let last = self.for_device(device).next_back();
+        let reading = recording.outside_reading(device);
+        let fallen = last.zip(reading).and_then(|(row, reading)| {
+            let now = of_sample(&Sample::from_reading(reading), row.metric)?;
+            Some(row.after?.saturating_sub(now))
+        });
+        fallen.unwrap_or_default()
     }
 
     /// The columns of a device.

@@ -3,10 +3,14 @@
 //!
 //! What is kept in each batch grows with the batches; what is kept in each epoch grows between them. A list
 //! that each epoch clears grows with the batches, and nothing of it is left: then neither explains anything.
+//! A comprehension is a part of one iteration of the loop around it.
 
 use super::loop_place::LoopPlace;
 use super::row::{Metric, RunRow, known_points, of_sample};
-use gpumem_model::recording::{DeviceIdx, Loop, LoopIdx, Points, Recording, Run, Sample, Series};
+use gpumem_model::recording::{
+    DeviceIdx, FrameOrigin, Loop, LoopIdx, Points, Recording, Run, Sample, Series,
+};
+use gpumem_model::source_text;
 use gpumem_model::units::{ByteDelta, Bytes};
 
 /// A loop with fewer iterations is not judged: it may not continue.
@@ -142,7 +146,13 @@ pub(super) fn judged<'a>(
         let is_marked = counted.n_marks > 0 || around(counted).any(|outer| outer.n_marks > 0);
         let grows = it.gain() > ByteDelta::ZERO;
         let outer = around(counted).find_map(|outer| course(outer.idx));
-        !is_marked && counted.n_iterations > FEW && grows && it.explains_growth(outer)
+        let is_judged = |outer: &&LoopSeries<'a>| {
+            outer.counted.n_iterations > FEW && outer.gain() > ByteDelta::ZERO
+        };
+        let is_part =
+            outer.filter(is_judged).is_some() && is_comprehension(recording, run, counted);
+        let is_counted = counted.n_iterations > FEW && !is_marked && !is_part;
+        is_counted && grows && it.explains_growth(outer)
     };
     let may_begin_anew = |it: &LoopSeries<'a>| {
         let outer = around(it.counted).find(|outer| outer.n_iterations > 1 || outer.was_running);
@@ -177,6 +187,27 @@ pub(super) fn judged<'a>(
     }
     courses.retain(|_| chosen.next().unwrap_or_default());
     courses
+}
+
+/// Its line is no statement that loops.
+fn is_comprehension(recording: &Recording, run: &Run, counted: &Loop) -> bool {
+    let text = match counted.origin {
+        FrameOrigin::Own => recording.text(run),
+        FrameOrigin::Cell(number) => {
+            let mut runs = recording.runs().iter().rev();
+            let latest = runs.find(|it| it.execution_count == Some(number));
+            latest.and_then(|it| recording.text(it))
+        }
+        FrameOrigin::File => None,
+    };
+    let line = text.and_then(|text| source_text::line(text, counted.line));
+    let line = line.unwrap_or(&counted.text).trim_start();
+    let line = line.strip_prefix("async ").unwrap_or(line);
+    let is_statement = ["for", "while"].iter().any(|word| {
+        let rest = line.strip_prefix(word);
+        rest.is_some_and(|rest| !rest.starts_with(source_text::is_name_letter))
+    });
+    counted.function.ends_with("comp>") || !(is_statement || line.is_empty())
 }
 
 /// If a loop was counted in a part of its run, its growth is extrapolated by at most this factor.

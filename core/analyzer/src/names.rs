@@ -38,7 +38,7 @@ pub(super) struct BranchGain<'a> {
 }
 
 /// The branches that gained nearly all of what their object did, the most first; none if no few of them did. What
-/// grew once does not grow: it is left out of what the object gained.
+/// grew once does not grow: it is left out of what the object gained, unless nothing else grew yet.
 pub(super) fn main_branches(
     branches: Vec<BranchGain<'_>>,
     of_object: ByteDelta,
@@ -46,7 +46,10 @@ pub(super) fn main_branches(
     let gains = branches
         .into_iter()
         .filter(|it| it.gained > ByteDelta::ZERO);
-    let (mut gains, once): (Vec<_>, Vec<_>) = gains.partition(|it| it.n_grown > 1);
+    let (mut gains, mut once): (Vec<_>, Vec<_>) = gains.partition(|it| it.n_grown > 1);
+    if gains.is_empty() && once.len() == 1 {
+        std::mem::swap(&mut gains, &mut once);
+    }
     let sum = |gains: &[BranchGain<'_>]| gains.iter().map(|it| it.gained.as_f64()).sum::<f64>();
     let total = (of_object.as_f64() - sum(&once)).max(sum(&gains));
     gains.retain(|it| it.gained.as_f64() >= WORTH_NAMING * total);

@@ -10,7 +10,7 @@ use gpumem_analyzer::{
 use gpumem_heap::is_let_go;
 use gpumem_model::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, RunIdx, Status};
 use gpumem_model::units::{ByteDelta, Bytes, Nanos, Units};
-use gpumem_wording::{Prose, others, present, together};
+use gpumem_wording::{Prose, has_named_holder, others, present, together};
 
 /// Share of the capacity that a run must keep for `%gpumem on` to print a line.
 const WORTH_A_LINE: f64 = 0.01;
@@ -144,7 +144,16 @@ fn concerning<'r, 'a>(
     run: RunIdx,
 ) -> impl Iterator<Item = &'a Finding> + use<'r, 'a> {
     let findings = analysis.findings.iter();
-    findings.filter(move |finding| concerns(recording, finding, run))
+    findings.filter(move |finding| {
+        concerns(recording, finding, run) && !awaits_name(recording, finding)
+    })
+}
+
+/// Two runs kept something, and nobody knows yet who has it: the look after the next one will tell.
+fn awaits_name(recording: &Recording, finding: &Finding) -> bool {
+    let is_looked_at = recording.looks(finding.device).next().is_some();
+    let is_first = finding.state == Some(GrowthVerdict::NotEnoughData) && finding.n_runs <= 2;
+    is_first && is_looked_at && !has_named_holder(recording, finding)
 }
 
 /// The finding and its state: news if either changes.

@@ -26,18 +26,30 @@ pub(super) fn present(teller: &Teller<'_>, details: &GrowthDetails) -> Presentat
 
 /// Growth of which was warned, and which is over: `losses stopped growing`.
 pub fn stopped(recording: &Recording, finding: &Finding) -> Prose {
-    let units = Units::Binary;
+    let stopped = |growth: &GrowthText<'_>| prose![growth.subject(), " stopped growing"];
+    of_growth(recording, finding, stopped).unwrap_or_default()
+}
+
+/// Whether a name that has most of what a few runs kept stands in the title.
+pub fn has_named_holder(recording: &Recording, finding: &Finding) -> bool {
+    let is_named = |growth: &GrowthText<'_>| growth.numbered_subject().is_some();
+    of_growth(recording, finding, is_named) == Some(true)
+}
+
+fn of_growth<T>(
+    recording: &Recording,
+    finding: &Finding,
+    of: impl Fn(&GrowthText<'_>) -> T,
+) -> Option<T> {
+    let FindingDetails::Growth(details) = &finding.details else {
+        return None;
+    };
     let teller = &Teller {
         recording,
         finding,
-        units,
+        units: Units::Binary,
     };
-    match &finding.details {
-        FindingDetails::Growth(details) => {
-            prose![GrowthText { teller, details }.subject(), " stopped growing"]
-        }
-        _ => Prose::default(),
-    }
+    Some(of(&GrowthText { teller, details }))
 }
 
 /// Cells that grew and stopped: `3 cells grew and stopped, at 1.2 GiB in all`.
@@ -223,7 +235,13 @@ impl GrowthText<'_> {
         let number = run.execution_count;
         let place = number.map_or_else(String::new, |n| format!(" (In [{n}])"));
         let total = self.details.series.total.as_f64();
-        let has_most = first.retained.as_f64() >= MOST * total;
+        let retained = first.retained.as_f64();
+        // What the last run made, another name may have, too.
+        let without_last = total - total / finding.n_runs.max(1) as f64;
+        let mut others = finding.holders.iter().skip(1);
+        let is_only = others.all(|it| it.traits.is_shared);
+        let is_only = is_only && retained >= NEARLY_ALL * without_last;
+        let has_most = retained >= MOST * total || is_only;
         (has_most && has_name(first.kind)).then(|| prose![self.name(), place])
     }
 
@@ -455,6 +473,9 @@ impl GrowthText<'_> {
 
 /// A name that has less than this share of what a few runs kept may be a name of the latest one's.
 const MOST: f64 = 0.6;
+
+/// The only name that has this share of what all runs but the last kept is named for it.
+const NEARLY_ALL: f64 = 0.75;
 
 /// It is called by its name, not by what it is.
 fn has_name(kind: RootKind) -> bool {

@@ -63,7 +63,7 @@ pub use cell_state::cell_state;
 pub use comparison::{outcome, waits_for};
 pub use fix::fix_reason;
 pub use fragmentation::{EXPANDABLE, no_map};
-pub use growth::{stopped, two_digits, unit};
+pub use growth::{has_named_holder, stopped, two_digits, unit};
 pub use idle::{IDLE, IDLE_NOTE, NOT_READ, idle, since, twins};
 pub use levels::{gap, limited_by};
 pub use levels::{metric, oom_part, part, warning};

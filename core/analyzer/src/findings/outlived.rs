@@ -167,8 +167,8 @@ impl OutlivedName<'_> {
             return None;
         }
         let rows = context.rows;
-        let is_let_go =
-            self.let_go.is_some() || rows.gave_back(self.seen, device.device, outlived.n_bytes);
+        let is_let_go = self.let_go.is_some()
+            || rows.gave_back(recording, self.seen, device.device, outlived.n_bytes);
         let is_much = device.capacity.is_some_and(|capacity| {
             outlived.n_bytes.as_f64() >= WORTH_A_WARNING * capacity.as_f64()
         });

@@ -250,7 +250,8 @@ impl<'a> DeviceSearches<'a> {
     fn has_fallen_after(&self, idx: usize) -> bool {
         let (seen, look) = self.all[idx];
         let n_bytes: Bytes = look.kept.iter().map(|it| it.n_bytes).sum();
-        self.rows.gave_back(seen, self.device, n_bytes)
+        self.rows
+            .gave_back(self.recording, seen, self.device, n_bytes)
     }
 }
 

@@ -118,7 +118,7 @@ pub(in crate::findings) fn from_looks(
     if steps && sums.iter().any(is_most) {
         sums.retain(is_theirs);
     }
-    sums.sort_by_key(|sum| std::cmp::Reverse((sum.collects(), sum.grown)));
+    sums.sort_by_key(|sum| std::cmp::Reverse(sum.rank()));
     sums.truncate(MAX_NAMES);
     let found = sums
         .iter()
@@ -158,6 +158,18 @@ impl Sum<'_> {
     /// and may for long be larger than what a leak has collected beside it.
     fn collects(&self) -> bool {
         self.n_grown > 1 && self.n_shrunk == 0
+    }
+
+    /// What tells most of what grows is the greatest. Of those that gained as much, it has more now.
+    fn rank(&self) -> (bool, bool, ByteDelta, Bytes) {
+        let now = self.latest.iter().map(|holder| holder.retained).sum();
+        (!self.is_passing(), self.collects(), self.grown, now)
+    }
+
+    /// Each look found one tensor that others have, too: most likely a new one of theirs.
+    fn is_passing(&self) -> bool {
+        let is_shared = self.latest.iter().all(|it| it.traits.is_shared);
+        self.n_seen > 1 && self.n_single == self.n_seen && is_shared
     }
 
     fn course(&self, steps: bool) -> Course {

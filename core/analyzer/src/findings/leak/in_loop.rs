@@ -289,11 +289,19 @@ impl Judged {
     /// shows.
     fn average_iteration(&self, context: Context<'_>, holder: &Holder) -> Option<ByteDelta> {
         let n_counted = self.n_runs as f64;
-        let n_most = self.most_iterations(context)?.max(n_counted);
-        let is_certain = self.looks == Looks::AfterRuns && n_most <= UNCOUNTED * n_counted;
+        let n_timed = SLOWER * self.most_iterations(context)?.max(n_counted);
+        let run = context.recording.run(*self.runs.last()?);
+        let length = self.known_length(context.recording, run);
+        // The last one's may have another name, too.
+        let (n_least, n_most) = match length.map(|n| n as f64) {
+            Some(n) => ((n - 1.0).max(n_counted), n),
+            None => (n_counted, n_timed),
+        };
+        let is_certain = length.is_some() || n_timed <= SLOWER * UNCOUNTED * n_counted;
+        let is_certain = is_certain && self.looks == Looks::AfterRuns;
         let shown = self.shown(context, holder).filter(|_| is_certain)?.as_f64();
         let rate = self.growth.bytes_per_run.as_f64();
-        (shown > 0.0).then(|| ByteDelta::from_f64(average(shown, n_counted, n_most, rate)))
+        (shown > 0.0).then(|| ByteDelta::from_f64(average(shown, n_least, n_most, rate)))
     }
 
     /// What a name has more since the run began. The host's level may show less of it: free memory may have
@@ -334,10 +342,10 @@ impl Judged {
     }
 }
 
-/// The loop turned as often as it was counted, and at most as often as it can have before: of the averages
-/// between, the one that the rate of the levels comes closest to.
-fn average(shown: f64, n_counted: f64, n_most: f64, rate: f64) -> f64 {
-    rate.clamp(shown / (SLOWER * n_most), shown / n_counted)
+/// The loop turned so many times at least and at most: of the averages between, the one that the rate of the
+/// levels comes closest to.
+fn average(shown: f64, n_least: f64, n_most: f64, rate: f64) -> f64 {
+    rate.clamp(shown / n_most, shown / n_least)
 }
 
 fn run_time(run: &Run) -> Option<Nanos> {
@@ -395,8 +403,8 @@ mod tests {
     #[test]
     fn an_average_is_what_the_levels_tell_of_iterations_that_can_be() {
         let average = |rate: f64| average(120.0, 50.0, 60.0, rate);
-        assert!((average(2.0) - 2.0).abs() < 1e-9);
-        assert!((average(0.1) - 1.6).abs() < 1e-9);
+        assert!((average(2.2) - 2.2).abs() < 1e-9);
+        assert!((average(0.1) - 2.0).abs() < 1e-9);
         assert!((average(9.0) - 2.4).abs() < 1e-9);
     }
 

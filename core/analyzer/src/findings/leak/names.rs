@@ -51,6 +51,7 @@ pub(crate) fn add_names(context: Context<'_>, findings: &mut Vec<Finding>, stats
     let judged = growing.iter();
     let judged = judged.filter_map(|growing| judged_names(context, growing, stats));
     let mut found = found(context, judged.collect());
+    let cell = |finding: &Finding| finding.cell.as_ref().map(|cell| cell.idx);
     found.retain(|it| {
         let is_told = |name: NameKey| growing_holders::is_reported(names, &early, it.device, &name);
         // That it is over is said once.
@@ -58,10 +59,14 @@ pub(crate) fn add_names(context: Context<'_>, findings: &mut Vec<Finding>, stats
             by.withdrawn == it.withdrawn && by.device == it.device && first(by) == first(it)
         };
         let is_over = it.withdrawn.is_some() && late.iter().any(is_same);
-        !is_over && (!is_early(it) || !first(it).is_some_and(is_told))
+        // What settled, its cell's series knows as well, and whole.
+        let has_settled = |it: &Finding| it.kind == FindingKind::Settled && it.withdrawn.is_none();
+        let of_cell = |by: &Finding| has_settled(by) && cell(by) == cell(it);
+        let is_known =
+            has_settled(it) && late.iter().any(|by| of_cell(by) && by.device == it.device);
+        !is_over && !is_known && (!is_early(it) || !first(it).is_some_and(is_told))
     });
     // What a cell adds to a name, its series has not settled, and needs no more runs.
-    let cell = |finding: &Finding| finding.cell.as_ref().map(|cell| cell.idx);
     let is_overruled = |it: &Finding| {
         let mut by = found.iter().filter(|by| by.device == it.device);
         by.any(|by| {

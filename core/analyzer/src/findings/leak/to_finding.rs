@@ -8,7 +8,7 @@ use super::super::{
 use super::{Bytes, CellRef, Context, GrowthVerdict, Judged, Nanos, Reason, Severity, trend};
 use gpumem_heap as heap;
 use gpumem_model::holders::Holder;
-use gpumem_model::recording::{Recording, Run};
+use gpumem_model::recording::{Recording, Run, Status};
 use gpumem_model::source_text;
 
 /// Growth that fills the device within this many runs, or steps, deserves a warning.
@@ -161,11 +161,29 @@ impl Judged {
     /// How many iterations are left of a loop that goes on: `for shard in range(40)`.
     fn iterations_left(&self, recording: &Recording, run: &Run) -> Option<u64> {
         let place = self.in_loop.as_ref().filter(|_| run.ended.is_none())?;
-        let is_own = place.file.is_empty() && place.execution_count.is_none();
-        let text = recording.text(run).filter(|_| is_own);
-        let line = text.and_then(|text| text.lines().nth((place.line as usize).checked_sub(1)?));
-        let length = loop_length(line.unwrap_or(&place.text))?;
+        let header = self.header(recording, run);
+        let length = loop_length(header.unwrap_or(&place.text))?;
         Some(length.saturating_sub(self.n_runs as u64))
+    }
+
+    /// How often the loop turned in a run that is over, if the cell's text tells.
+    pub(super) fn known_length(&self, recording: &Recording, run: &Run) -> Option<u64> {
+        let header = self.header(recording, run)?;
+        let is_once = !header.starts_with(char::is_whitespace) && run.ended.is_some();
+        let has_all =
+            |text: &&str| run.status == Status::Ok && !source_text::has_word(text, "break");
+        recording
+            .text(run)
+            .filter(|text| is_once && has_all(text))?;
+        loop_length(header).filter(|n| *n >= self.n_runs as u64)
+    }
+
+    /// The line of the cell where the loop begins.
+    fn header<'r>(&self, recording: &'r Recording, run: &Run) -> Option<&'r str> {
+        let place = self.in_loop.as_ref()?;
+        let is_own = place.file.is_empty() && place.execution_count.is_none();
+        let text = recording.text(run).filter(|_| is_own)?;
+        source_text::line(text, place.line)
     }
 
     /// How many more runs tell whether it leaks: none if a name has decided it already, or its owner has to.

@@ -29,13 +29,15 @@ impl Judged {
                 .and_then(|row| row.after)
         });
         let kept = self.kept().magnitude();
+        let freed = rows.freed_outside(recording, self.key.device);
+        let is_freed = freed.as_f64() >= STILL_THERE * kept.as_f64();
         let nearly_all = Bytes::new(kept.get() - kept.get() / 10);
         let left_after_it = rows
             .row(last.idx, self.key.device)
             .and_then(|row| row.after)
             .map_or(self.start, |after| after.saturating_sub(nearly_all));
         let nearly_start = self.start + Bytes::new(kept.get() / 10);
-        let has_let_go = self.has_let_go(context);
+        let has_let_go = self.has_let_go(context).filter(|_| !is_freed);
         match level_now {
             _ if has_let_go == Some(true) && !self.steps => Some(Withdrawn::GivenBack),
             // If the name still has it, the level fell by what others freed.
