@@ -283,6 +283,14 @@ def test_the_report_knows_what_was_freed_outside_of_a_run(shell: Shell) -> None:
     assert gpumem.report().text() == report.text()
 
 
+def test_what_was_freed_outside_of_a_run_is_kept_by_nobody(shell: Shell) -> None:
+    run(shell, "%gpumem on", "shown = sim.tensor(64 << 20)\nshown", "shown = None")
+    assert "IPython keeps 64 MiB" in gpumem.report().text()
+    run(shell, "%gpumem release outputs")
+    [kept] = gpumem.report().findings
+    assert (kept.kind, kept.withdrawn) == ("retention", "let_go")
+
+
 def test_comparisons_of_the_users_are_not_called(shell: Shell) -> None:
     run(
         shell,

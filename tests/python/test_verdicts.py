@@ -373,3 +373,45 @@ def test_a_growing_collection_is_inspected_early(shell: Shell) -> None:
     [_, second, _, fourth] = [re.sub(r"\d+\]", "n]", line) for line in shell.lines]
     assert "○ kept (In [n]) +12 MiB in each of 2 runs\n" in second
     assert "○ kept (In [n]) collects 12 MiB in each of 4 runs · on purpose?\n" in fourth
+
+
+TRAINER = """
+class Trainer:
+    def __init__(self):
+        self.weight = sim.tensor(256 << 20, requires_grad=True)
+        self.losses = []
+trainer = Trainer()
+"""
+
+
+@pytest.mark.parametrize(
+    ("setup", "cell", "named"),
+    [
+        # The weights have more than all of the losses.
+        (
+            TRAINER,
+            "trainer.losses.append((sim.tensor(10 << 20) * trainer.weight).sum())",
+            "○ trainer.losses (In [2]) +10 MiB in each of 2 runs",
+        ),
+        # The latest one has another name, too: after two runs nobody knows which of them collects.
+        (
+            TRAINER,
+            "loss = (sim.tensor(10 << 20) * trainer.weight).sum()\ntrainer.losses.append(loss)",
+            "○ trainer.losses (In [3]) +10 MiB in each of 3 runs",
+        ),
+        # A name of the latest one is not who collects.
+        (
+            "masks = {}\nsizes = iter((160, 240, 320))",
+            "n = next(sizes)\nmask = masks[n] = sim.tensor(n << 20)",
+            "○ masks (In [2]) +400 MiB in 2 runs",
+        ),
+    ],
+)
+def test_the_first_hint_names_the_holder(shell: Shell, setup: str, cell: str, named: str) -> None:
+    sim.use(total_bytes=8 << 30)
+    shell.run(f"from gpumem import sim\n{setup}")
+    for _ in range(3):
+        shell.run(f"%%gpumem\n{cell}")
+    hints = [line for text in shell.lines for line in text.splitlines() if line.startswith("○")]
+    first = re.sub(r"\d+\]", "n]", hints[0])
+    assert first.startswith(re.sub(r"\d+\]", "n]", named))
