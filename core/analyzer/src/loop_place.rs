@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use gpumem_model::recording::FrameOrigin;
-use gpumem_model::recording::{Loop, LoopKind};
+use gpumem_model::recording::{FrameOrigin, Loop, LoopKind, Recording, Run};
+use gpumem_model::source_text;
 
 /// What a series of levels inside of a run counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,6 +58,36 @@ impl LoopPlace {
                 FrameOrigin::Own | FrameOrigin::File => None,
             },
         }
+    }
+
+    /// The line where it begins, in the text of its cell or file.
+    pub(crate) fn header<'a>(&'a self, recording: &'a Recording, run: &'a Run) -> Option<&'a str> {
+        let text = match self.execution_count {
+            Some(number) => {
+                let mut runs = recording.runs().iter().rev();
+                let latest = runs.find(|it| it.execution_count == Some(number));
+                latest.and_then(|it| recording.text(it))
+            }
+            None if self.file.is_empty() => recording.text(run),
+            None => return Some(&*self.text).filter(|text| !text.is_empty()),
+        };
+        source_text::line(text?, self.line)
+    }
+
+    /// It is no statement, but a part of one: it ends by itself, and what it makes is wanted.
+    pub(crate) fn is_comprehension(&self, recording: &Recording, run: &Run) -> bool {
+        let is_statement = |line: &str| {
+            let line = line.trim_start();
+            let line = line.strip_prefix("async ").unwrap_or(line);
+            let mut words = ["for", "while"].iter();
+            words.any(|word| {
+                let rest = line.strip_prefix(word);
+                rest.is_some_and(|rest| !rest.starts_with(source_text::is_name_letter))
+            })
+        };
+        let is_counted = self.unit == LoopUnit::Iteration;
+        let header = self.header(recording, run).filter(|_| is_counted);
+        self.function.ends_with("comp>") || header.is_some_and(|line| !is_statement(line))
     }
 
     /// Nowhere: seconds are counted.

@@ -7,10 +7,7 @@
 
 use super::loop_place::LoopPlace;
 use super::row::{Metric, RunRow, known_points, of_sample};
-use gpumem_model::recording::{
-    DeviceIdx, FrameOrigin, Loop, LoopIdx, Points, Recording, Run, Sample, Series,
-};
-use gpumem_model::source_text;
+use gpumem_model::recording::{DeviceIdx, Loop, LoopIdx, Points, Recording, Run, Sample, Series};
 use gpumem_model::units::{ByteDelta, Bytes};
 
 /// A loop with fewer iterations is not judged: it may not continue.
@@ -150,7 +147,7 @@ pub(super) fn judged<'a>(
             outer.counted.n_iterations > FEW && outer.gain() > ByteDelta::ZERO
         };
         let is_part =
-            outer.filter(is_judged).is_some() && is_comprehension(recording, run, counted);
+            outer.filter(is_judged).is_some() && it.place().is_comprehension(recording, run);
         let is_counted = counted.n_iterations > FEW && !is_marked && !is_part;
         is_counted && grows && it.explains_growth(outer)
     };
@@ -187,27 +184,6 @@ pub(super) fn judged<'a>(
     }
     courses.retain(|_| chosen.next().unwrap_or_default());
     courses
-}
-
-/// Its line is no statement that loops.
-fn is_comprehension(recording: &Recording, run: &Run, counted: &Loop) -> bool {
-    let text = match counted.origin {
-        FrameOrigin::Own => recording.text(run),
-        FrameOrigin::Cell(number) => {
-            let mut runs = recording.runs().iter().rev();
-            let latest = runs.find(|it| it.execution_count == Some(number));
-            latest.and_then(|it| recording.text(it))
-        }
-        FrameOrigin::File => None,
-    };
-    let line = text.and_then(|text| source_text::line(text, counted.line));
-    let line = line.unwrap_or(&counted.text).trim_start();
-    let line = line.strip_prefix("async ").unwrap_or(line);
-    let is_statement = ["for", "while"].iter().any(|word| {
-        let rest = line.strip_prefix(word);
-        rest.is_some_and(|rest| !rest.starts_with(source_text::is_name_letter))
-    });
-    counted.function.ends_with("comp>") || !(is_statement || line.is_empty())
 }
 
 /// If a loop was counted in a part of its run, its growth is extrapolated by at most this factor.

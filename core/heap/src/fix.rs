@@ -370,6 +370,12 @@ pub fn uses(holder: &Holder, sources: &[&str]) -> Uses {
 /// `log.<closure>.seen[0]`.
 fn collection(holder: &Holder) -> (&str, &str) {
     let path = &*holder.path;
+    let within = holder.traits.grows_in.as_ref().filter(|it| it.is_all);
+    // A text that stands for a key may be written in several ways.
+    if let Some(within) = within.filter(|it| !it.path.ends_with(']')) {
+        let rest = path.strip_prefix(&*within.path);
+        return (&within.path, rest.unwrap_or_default());
+    }
     let local = path.split_once("().<locals>.").map(|(_, path)| path);
     let path = local.filter(|_| holder.is_local()).unwrap_or(path);
     let path = in_closure(path).unwrap_or(path);
@@ -420,6 +426,13 @@ fn of_any(holder: &Holder, sources: &[&str]) -> Option<Fix> {
     let is_shared = holder.traits.is_shared;
     // Without its name the cell would fail, or bind it again.
     let has_clear = !["tuple", "Tensor", "ndarray"].contains(&&*traits.type_name);
-    let command = format!("{}.clear()", holder.name);
-    (is_data && has_clear && is_name && !is_shared).then(|| once(&command, reason))
+    let emptied = match &traits.grows_in {
+        None => Some(&holder.name).filter(|_| has_clear && is_name),
+        // What collects is in it, and is all that may go.
+        Some(within) => {
+            Some(&within.path).filter(|path| within.is_all && !path.contains(['<', '…']))
+        }
+    };
+    let emptied = emptied.filter(|_| is_data && !is_shared);
+    emptied.map(|it| once(&format!("{it}.clear()"), reason))
 }

@@ -151,9 +151,14 @@ impl HeapAnalysis<'_> {
             more.add(1, of_root(root));
         }
         let saved = self.saved(device, &roots);
+        let storages = grown.map(|grown| self.storages_of(device, &roots, grown));
         let holder = |root: &u32| {
             let mut holder = self.root(*root, tallies, tops, limits, grown);
             holder.traits.graph = saved[root].max(holder.traits.graph);
+            let storages = storages.as_ref().map(|of_roots| &of_roots[root]);
+            let itself = self.target(*root);
+            holder.traits.grows_in =
+                storages.and_then(|it| self.grows_in(*root, itself, it, tallies));
             holder
         };
         (roots.iter().map(holder).collect(), more)
@@ -228,6 +233,7 @@ impl HeapAnalysis<'_> {
             tensor_type: self.tensor_type(&links),
             filled_by: String::new(),
             library_objects: self.library_objects(&links),
+            grows_in: None,
         }
     }
 
@@ -275,14 +281,19 @@ impl HeapAnalysis<'_> {
             }
             let node = self.web.node_of(*to);
             if let Some(bound) = node.and_then(|node| self.web.graph.node(node).bound) {
-                let n = match bound.n {
-                    0 => self.n_entries(*to).min(bound.most),
-                    n => n,
-                };
-                return Some(Bound { n, ..bound });
+                return Some(self.filled(bound, *to));
             }
         }
         None
+    }
+
+    /// How full a container is.
+    pub(super) fn filled(&self, bound: Bound, container: u32) -> Bound {
+        let n = match bound.n {
+            0 => self.n_entries(container).min(bound.most),
+            n => n,
+        };
+        Bound { n, ..bound }
     }
 
     /// How many objects with memory a container holds whose entries Python does not count.

@@ -42,6 +42,7 @@ mod fix;
 mod found;
 mod graph;
 mod graph_cycles;
+mod grows_in;
 mod heap_analysis;
 mod holders;
 mod holding;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::branches::MAX_DEPTH;
 use super::csr_graph::{NONE, SESSION};
+use super::grows_in::NameStorages;
 use super::heap_analysis::HeapAnalysis;
 use super::inventory::Grown;
 use super::retained_size::{RetainedSize, SizedStorage};
@@ -30,6 +31,7 @@ struct Branch<'s> {
     n_new: u64,
     /// The largest of those that are new, or else of all.
     main: &'s SizedStorage,
+    storages: NameStorages<'s>,
 }
 
 impl<'s> Branch<'s> {
@@ -40,6 +42,7 @@ impl<'s> Branch<'s> {
             n_saved: 0,
             n_new: 0,
             main,
+            storages: NameStorages::default(),
         }
     }
 
@@ -51,6 +54,7 @@ impl<'s> Branch<'s> {
             self.main = stored;
         }
         self.n_new += if is_new { stored.n_bytes } else { 0 };
+        self.storages.add(stored, is_new);
     }
 }
 
@@ -69,14 +73,7 @@ impl HeapAnalysis<'_> {
             let name = self.web.name_of(root);
             name.filter(|it| it.kind == RootKind::Variable && names.contains(it.name))
         };
-        let is_new = |stored: &SizedStorage| {
-            let node = self.web.node_of(self.vertex(stored.number));
-            let storage = node.and_then(|node| self.web.graph.node(node).storage.as_ref());
-            let name = self.web.name_of(stored.root);
-            let known = storage.zip(name).zip(grown);
-            known
-                .is_some_and(|((storage, name), grown)| grown.is_new(storage, name.kind, name.name))
-        };
+        let is_new = |stored: &SizedStorage| grown.is_some_and(|grown| self.is_new(stored, grown));
         let mut heads = vec![NONE; self.web.n_vertices()];
         let mut branches: BTreeMap<u32, BTreeMap<u32, Branch<'_>>> = BTreeMap::new();
         for stored in self.ground.storages.iter().filter(|it| it.device == device) {
@@ -124,7 +121,8 @@ impl HeapAnalysis<'_> {
     ) -> Option<Holder> {
         let edge = self.web.graph.edges.get(head as usize)?;
         let name = self.web.name_of(root)?;
-        let number = self.dominators.number(self.web.first_node() + edge.to.0);
+        let vertex = self.web.first_node() + edge.to.0;
+        let number = self.dominators.number(vertex);
         let tally = &tallies[number as usize];
         let main = self.vertex(branch.main.number);
         let (branches, more) = self.branches(number, tallies, limits, limits.depth.min(MAX_DEPTH));
@@ -132,6 +130,8 @@ impl HeapAnalysis<'_> {
         let above = self.target(root);
         let above = above.map(|it| &*self.web.graph.node(it).type_name);
         let links = self.reach.path(SESSION, main);
+        let traits = self.traits(Some(edge.to), tally, main, None);
+        let bound = self.web.graph.node(edge.to).bound;
         Some(Holder {
             fresh: Some(Bytes::new(branch.n_new)),
             path: path::text(&self.web, &self.reach, SESSION, main),
@@ -142,7 +142,10 @@ impl HeapAnalysis<'_> {
                 is_shared: tally.n_bytes < branch.n_bytes / 2,
                 keeper: self.keeper(above, &links),
                 filled_by: name.filled_by.unwrap_or_default().to_owned(),
-                ..self.traits(Some(edge.to), tally, main, None)
+                grows_in: self.grows_in(root, Some(edge.to), &branch.storages, tallies),
+                // A key is no entry of what it leads to.
+                bound: traits.bound.or(bound.map(|it| self.filled(it, vertex))),
+                ..traits
             },
             branches,
             more,

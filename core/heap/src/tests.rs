@@ -328,6 +328,71 @@ fn a_look_tells_what_the_attributes_of_an_object_have() {
     assert_eq!(paths.collect::<Vec<_>>(), [history]);
 }
 
+/// Two cameras in a list, each with a background and a window over its frames: `cams[0].frames`.
+fn cameras(n_frames: &[u64], type_name: &str) -> ObjectGraph {
+    let mut heap = TestHeap::default();
+    let mut frames: Vec<Vec<NodeIdx>> = vec![Vec::new(); n_frames.len()];
+    let backgrounds: Vec<NodeIdx> = n_frames.iter().map(|_| heap.tensor(50)).collect();
+    for idx in 0..n_frames.iter().copied().max().unwrap_or_default() {
+        for (frames, n) in frames.iter_mut().zip(n_frames) {
+            let tensor = heap.tensor(4);
+            frames.extend(Some(tensor).filter(|_| idx < *n));
+        }
+    }
+    let cams: Vec<NodeIdx> = frames
+        .into_iter()
+        .zip(backgrounds)
+        .map(|(frames, background)| {
+            let n = frames.len() as u64;
+            let window = match type_name {
+                "deque" => Node::object("deque").bounded(Bound { n, most: 12 }),
+                other => Node::object(other),
+            };
+            let window = heap.builder.node(window);
+            for (idx, frame) in (0..).zip(frames) {
+                heap.edge(window, frame, Step::Index(idx));
+            }
+            let cam = heap.object("Cam");
+            heap.edge(cam, window, Step::attribute("frames"));
+            heap.edge(cam, background, Step::attribute("background"));
+            cam
+        })
+        .collect();
+    let cams = heap.list(&cams);
+    heap.variable("cams", cams);
+    heap.builder.build()
+}
+
+#[test]
+fn what_grows_in_a_name_is_the_deepest_container_with_something_new() {
+    let grows_in = |before: &[u64], after: &[u64], type_name: &str| {
+        let found = looked(&cameras(before, type_name), &cameras(after, type_name));
+        found.devices[0].roots[0].traits.grows_in.clone()
+    };
+    let both = grows_in(&[8, 8], &[9, 9], "deque").expect("something is new");
+    assert_eq!(both.path, "cams[0].frames");
+    assert!(!both.is_all);
+    assert_eq!(both.bound, Some(Bound { n: 9, most: 12 }));
+    assert_eq!(both.n_bytes, Bytes::mib(72));
+    let one = grows_in(&[2, 8], &[2, 9], "list").expect("something is new");
+    assert_eq!(
+        (&*one.path, one.is_all, one.bound),
+        ("cams[1].frames", true, None)
+    );
+    assert_eq!(one.n_bytes, Bytes::mib(36));
+    assert_eq!(grows_in(&[3], &[3], "list"), None);
+    // What has the name is not in itself.
+    let named = |n: u64| {
+        let mut heap = TestHeap::default();
+        let losses: Vec<NodeIdx> = (0..n).map(|_| heap.tensor(4)).collect();
+        let losses = heap.list(&losses);
+        heap.variable("losses", losses);
+        heap.builder.build()
+    };
+    let found = looked(&named(2), &named(3));
+    assert_eq!(found.devices[0].roots[0].traits.grows_in, None);
+}
+
 #[test]
 fn a_bound_is_that_of_the_container_alone() {
     let five_of_eight = Bound { n: 5, most: 8 };

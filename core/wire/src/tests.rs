@@ -8,7 +8,7 @@ use super::*;
 use gpumem_analyzer::{Rules, Warning, analyze};
 use gpumem_model::downsample::{Downsampler, Spacing};
 use gpumem_model::holders::{
-    Bound, DeviceHolders, Holder, HolderBranch, HolderOrigin, IpythonRetention, Keeper,
+    Bound, DeviceHolders, GrowsIn, Holder, HolderBranch, HolderOrigin, IpythonRetention, Keeper,
     LibraryObject, NameLevel, Outlived, Remainder, RootKind, SharedMemory, StorageUse, Traits,
     Twin, WayOut,
 };
@@ -223,7 +223,7 @@ prop_compose! {
                     origin: HolderOrigin::default(),
                     path,
                     what,
-                    traits: Traits { n_tensors: 5, scalars, graph, keeper: grown.map(|_| Keeper::ALL[part % 4]), is_shared, part: grown.map(|_| StorageUse::ALL[part]), tensor_type: type_name.clone(), filled_by: type_name.clone(), library_objects: vec![LibraryObject { class: type_name.clone(), version: String::new(), object: type_name.clone(), rest: type_name.clone() }], type_name, bound: grown.map(|n| Bound { n: n.unsigned_abs(), most: 7 }) },
+                    traits: Traits { grows_in: grown.map(|n| GrowsIn { path: type_name.clone(), is_all: is_shared, bound: Some(Bound { n: n.unsigned_abs(), most: 9 }), n_bytes: Bytes::new(n.unsigned_abs()) }), n_tensors: 5, scalars, graph, keeper: grown.map(|_| Keeper::ALL[part % 4]), is_shared, part: grown.map(|_| StorageUse::ALL[part]), tensor_type: type_name.clone(), filled_by: type_name.clone(), library_objects: vec![LibraryObject { class: type_name.clone(), version: String::new(), object: type_name.clone(), rest: type_name.clone() }], type_name, bound: grown.map(|n| Bound { n: n.unsigned_abs(), most: 7 }) },
                     branches,
                     more,
                 }],

@@ -42,8 +42,11 @@ pub(super) fn fix_after_cell(fix: &Fix) -> String {
     } else {
         ""
     };
+    // What the owner may want is not emptied at a glance: the report says what that frees.
+    let empties = matches!(fix.reason, FixReason::Name | FixReason::NameWithGraph);
     match (&fix.before, short.as_str()) {
         (_, "") => String::new(),
+        (None, _) if empties => String::new(),
         (Some(before), added) if added.starts_with('.') => {
             let at = fix.after.find(added).unwrap_or_default();
             format!(

@@ -163,9 +163,7 @@ impl GrowingHolders {
         let is_named = first.kind.is_named() || first.kind.is_ipython();
         let of_first = self.first_course();
         let grows = is_named && is_most && of_first.n_grown == self.n_looks;
-        let bound = first.traits.bound.filter(|bound| bound.n <= bound.most);
-        // The cache of a method keeps the objects, too, and nobody means that.
-        let bound = bound.filter(|_| first.traits.keeper != Some(Keeper::Class));
+        let bound = first.bound().filter(|bound| bound.n <= bound.most);
         let course = match bound {
             Some(bound) if is_most => NameCourse::Ends(fills(first, bound)),
             _ if is_most && of_first.is_one_tensor && !self.is_extended => {
@@ -271,8 +269,14 @@ fn is_accident(holder: &Holder, is_emptied: bool) -> bool {
 /// How far it is filled, and what it has when it is full.
 fn fills(holder: &Holder, bound: Bound) -> Reason {
     // Of entries that other names have, too, it retains nothing.
-    let (n, n_bytes) = match holder.entries() {
-        (n, n_bytes) if n < bound.n && 2 * n >= bound.n => (n, n_bytes as u64),
+    let within = holder
+        .traits
+        .grows_in
+        .as_ref()
+        .filter(|it| it.bound == Some(bound));
+    let (n, n_bytes) = match (within, holder.entries()) {
+        (Some(within), _) => (bound.n.max(1), within.n_bytes.get()),
+        (None, (n, n_bytes)) if n < bound.n && 2 * n >= bound.n => (n, n_bytes as u64),
         _ => (bound.n.max(1), holder.retained.get()),
     };
     let of_rest = (n_bytes % n).saturating_mul(bound.most) / n;

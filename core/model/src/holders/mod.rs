@@ -224,6 +224,12 @@ impl Holder {
         }
     }
 
+    /// The bound of what collects: its own, or of the container in it.
+    pub fn bound(&self) -> Option<Bound> {
+        let within = || self.traits.grows_in.as_ref()?.bound;
+        self.traits.bound.or_else(within)
+    }
+
     /// What it has that is new since the look before; all, if there was none.
     pub fn gained(&self, is_first: bool) -> Option<ByteDelta> {
         let fresh = self.fresh.or(is_first.then_some(self.retained));
@@ -317,6 +323,21 @@ pub struct Traits {
     pub filled_by: String,
     /// The objects of libraries on the way to the largest object, the nearest to it first.
     pub library_objects: Vec<LibraryObject>,
+    /// What it has more since the look before is in a container within it.
+    pub grows_in: Option<GrowsIn>,
+}
+
+/// The container within what a name holds that has something new beside what was there: [`Traits::grows_in`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GrowsIn {
+    /// Its Python expression: `agents['a'].memory`.
+    pub path: String,
+    /// All that is new of the name is in it.
+    pub is_all: bool,
+    /// It has a bound, and is so full.
+    pub bound: Option<Bound>,
+    /// What it retains, and what grew beside it in the same way.
+    pub n_bytes: Bytes,
 }
 
 /// An object on the way to a holder's memory whose class a catalogued leak names: [`Traits::library_objects`].

@@ -146,6 +146,9 @@ fn clean_holder(holder: &mut Holder) {
     ] {
         make_printable(text);
     }
+    if let Some(it) = &mut traits.grows_in {
+        make_printable(&mut it.path);
+    }
     traits
         .library_objects
         .iter_mut()

@@ -3,8 +3,8 @@
 use crate::record::{decoded_lists, wire};
 use crate::values::KnownKind;
 use gpumem_model::holders::{
-    Bound, Holder, HolderBranch, IpythonRetention, LibraryObject, NameLevel, Outlived, Remainder,
-    SharedMemory, StorageUse, Twin,
+    Bound, GrowsIn, Holder, HolderBranch, IpythonRetention, LibraryObject, NameLevel, Outlived,
+    Remainder, SharedMemory, StorageUse, Twin,
 };
 use gpumem_model::recording::HolderSnapshot;
 use gpumem_model::units::Bytes;
@@ -149,8 +149,16 @@ wire! { Holder {
     sparse "tensor_type" => traits.tensor_type,
     sparse "filled_by" => traits.filled_by,
     sparse "library_objects" => traits.library_objects,
+    sparse "grows_in" => traits.grows_in,
     "branches" => branches,
     "more" => more,
+}}
+
+wire! { GrowsIn {
+    required "path" => path,
+    sparse "is_all" => is_all,
+    sparse "bound" => bound,
+    "bytes" => n_bytes,
 }}
 
 wire! { Bound {

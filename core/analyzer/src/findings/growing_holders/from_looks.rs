@@ -8,7 +8,7 @@ use super::{Course, GrowingHolders, Looks};
 use crate::context::Context;
 use crate::names::{GrowingNames, NameHistory, NameKey};
 use gpumem_model::holders::{
-    DeviceHolders, Holder, HolderBranch, Remainder, RootKind, variable_of,
+    DeviceHolders, GrowsIn, Holder, HolderBranch, Remainder, RootKind, variable_of,
 };
 use gpumem_model::recording::{DeviceIdx, RunIdx};
 use gpumem_model::units::{ByteDelta, Bytes};
@@ -38,6 +38,8 @@ struct Sum<'a> {
     n_single: usize,
     /// As the latest look found them: several of displayed results, and of threads of one function.
     latest: Vec<&'a Holder>,
+    /// Where the latest look that found more found it.
+    grows_in: Option<&'a GrowsIn>,
 }
 
 /// Who holds what these runs, or the steps in them, kept on a device.
@@ -95,6 +97,8 @@ pub(in crate::findings) fn from_looks(
             let is_as_before = sum.latest.is_empty() || sum.latest.len() == holders.len();
             let is_single = holders.iter().all(|it| is_one_tensor(it));
             sum.n_single += usize::from(is_single && is_as_before);
+            let mut within = holders.iter().filter_map(|it| it.traits.grows_in.as_ref());
+            sum.grows_in = within.next().or(sum.grows_in);
             sum.latest = holders;
         }
     }
@@ -189,6 +193,8 @@ impl Sum<'_> {
             grown: Some(self.grown),
             ..(*largest).clone()
         };
+        let traits = &mut holder.traits;
+        traits.grows_in = traits.grows_in.take().or_else(|| self.grows_in.cloned());
         if self.latest.len() > 1 {
             let n = self.latest.len();
             match holder.kind {

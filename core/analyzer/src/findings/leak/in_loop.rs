@@ -9,8 +9,9 @@ use super::{
 use crate::loop_place::LoopUnit;
 use crate::reason::Reason;
 use gpumem_heap::{Uses, is_data};
-use gpumem_model::holders::{Holder, Keeper};
+use gpumem_model::holders::{Holder, Keeper, variable_of};
 use gpumem_model::recording::Run;
+use gpumem_model::source_text;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
 /// Growth by run and by iteration is reported once: by run, if there are enough runs.
@@ -198,9 +199,11 @@ impl Judged {
 
     /// The user did not ask about a loop: the cells' use of the name decides whether it is there to collect.
     pub(super) fn intent_in_loop(&self, context: Context<'_>, is_accident: bool) -> Option<Intent> {
-        self.in_loop.as_ref()?;
         let recording = context.recording;
         let run = recording.run(*self.runs.last().expect("a series has runs"));
+        let place = self.in_loop.as_ref()?;
+        let header = place.header(recording, run);
+        let header = header.filter(|_| place.is_comprehension(recording, run));
         let first = self.growers.holders.first();
         let uses = first.map_or(Uses::None, |it| suggest::uses(recording, run, it));
         let is_kept_by = |keeper| first.is_some_and(|it| it.traits.keeper == Some(keeper));
@@ -208,6 +211,7 @@ impl Judged {
         Some(match uses {
             // What cells do with the module tells nothing of its hooks.
             _ if is_kept_by(Keeper::Hooks) => Intent::Accident,
+            _ if header.is_some_and(|header| makes(header, first)) => Intent::May(Reason::Meant),
             Uses::LooksUp => Intent::Accident,
             // The loop was over at once, and the next cell may go back through it.
             Uses::None if self.counts_items() && !is_error => Intent::May(Reason::MayBeMeant),
@@ -350,6 +354,15 @@ fn average(shown: f64, n_least: f64, n_most: f64, rate: f64) -> f64 {
 
 fn run_time(run: &Run) -> Option<Nanos> {
     Some(run.ended?.since(run.started))
+}
+
+/// What a comprehension makes has no name before it has ended, and then one that stands beside it.
+fn makes(header: &str, holder: Option<&Holder>) -> bool {
+    holder.is_none_or(|it| {
+        let has_name = it.kind.is_named() && !it.is_local();
+        let is_beside = source_text::has_word(header, variable_of(&it.name));
+        it.traits.graph == Bytes::ZERO && (!has_name || is_beside)
+    })
 }
 
 /// The first of them has this share of what was kept.

@@ -161,14 +161,13 @@ impl Judged {
     /// How many iterations are left of a loop that goes on: `for shard in range(40)`.
     fn iterations_left(&self, recording: &Recording, run: &Run) -> Option<u64> {
         let place = self.in_loop.as_ref().filter(|_| run.ended.is_none())?;
-        let header = self.header(recording, run);
-        let length = loop_length(header.unwrap_or(&place.text))?;
+        let length = loop_length(place.header(recording, run)?)?;
         Some(length.saturating_sub(self.n_runs as u64))
     }
 
     /// How often the loop turned in a run that is over, if the cell's text tells.
     pub(super) fn known_length(&self, recording: &Recording, run: &Run) -> Option<u64> {
-        let header = self.header(recording, run)?;
+        let header = self.in_loop.as_ref()?.header(recording, run)?;
         let is_once = !header.starts_with(char::is_whitespace) && run.ended.is_some();
         let has_all =
             |text: &&str| run.status == Status::Ok && !source_text::has_word(text, "break");
@@ -176,14 +175,6 @@ impl Judged {
             .text(run)
             .filter(|text| is_once && has_all(text))?;
         loop_length(header).filter(|n| *n >= self.n_runs as u64)
-    }
-
-    /// The line of the cell where the loop begins.
-    fn header<'r>(&self, recording: &'r Recording, run: &Run) -> Option<&'r str> {
-        let place = self.in_loop.as_ref()?;
-        let is_own = place.file.is_empty() && place.execution_count.is_none();
-        let text = recording.text(run).filter(|_| is_own)?;
-        source_text::line(text, place.line)
     }
 
     /// How many more runs tell whether it leaks: none if a name has decided it already, or its owner has to.
