@@ -26,8 +26,18 @@ pub struct News<'a> {
 #[derive(Debug, Default)]
 pub struct ShownFindings {
     states: BTreeSet<String>,
-    /// The cells and devices of warnings of growth that have not ended, by the findings' ids.
-    warnings: BTreeMap<String, (CellIdx, DeviceIdx)>,
+    /// The warnings of growth that have not ended, by what they are about.
+    warnings: BTreeMap<String, Warning>,
+}
+
+/// Growth of which a line has warned.
+#[derive(Debug)]
+struct Warning {
+    cell: CellIdx,
+    device: DeviceIdx,
+    rate: ByteDelta,
+    /// `losses stopped growing`.
+    stopped: Prose,
 }
 
 impl News<'_> {
@@ -66,7 +76,7 @@ pub fn news<'a>(
     });
     let ended = shown.ended(recording, analysis, run);
     let findings = concerning(recording, analysis, run)
-        .filter(|finding| shown.take_in(finding))
+        .filter(|finding| shown.take_in(recording, finding))
         .collect();
     News {
         moved,
@@ -76,52 +86,65 @@ pub fn news<'a>(
 }
 
 impl ShownFindings {
+    /// A line has warned of growth in that cell, and it has not ended.
+    pub fn warned_of(&self, cell: CellIdx) -> bool {
+        self.warnings.values().any(|it| it.cell == cell)
+    }
+
     /// Whether it is new.
-    fn take_in(&mut self, finding: &Finding) -> bool {
-        let warns = matches!(finding.details, FindingDetails::Growth(_))
-            && finding.severity > Severity::Info;
-        if let Some(cell) = finding.cell.as_ref().filter(|_| warns) {
-            let place = (cell.idx, finding.device);
-            self.warnings.insert(finding.id.clone(), place);
+    fn take_in(&mut self, recording: &Recording, finding: &Finding) -> bool {
+        let rate = finding.growth().map(|it| it.bytes_per_run);
+        let rate = rate.filter(|_| finding.severity > Severity::Info);
+        if let Some((cell, rate)) = finding.cell.as_ref().zip(rate) {
+            let warning = Warning {
+                cell: cell.idx,
+                device: finding.device,
+                rate,
+                stopped: gpumem_wording::stopped(recording, finding),
+            };
+            self.warnings.insert(subject(finding), warning);
         }
         self.states.insert(state_of(finding))
     }
 
     /// The warnings that end with a run: what was growing has stopped, or is freed.
     fn ended(&mut self, recording: &Recording, analysis: &Analysis, run: RunIdx) -> Vec<Prose> {
-        let rows = || analysis.rows.iter().filter(|row| row.run == run);
         let kept = |device| {
-            let row = rows().find(|row| row.device == device);
+            let mut rows = analysis.rows.iter().filter(|row| row.run == run);
+            let row = rows.find(|row| row.device == device);
             row.and_then(|row| row.kept).unwrap_or_default()
         };
         let cell = recording.run(run).cell;
+        let grows = |it: &Finding| it.kind != FindingKind::Settled && it.withdrawn.is_none();
         // Most runs end none: they are not worth the analysis of all.
-        let may_end = |(id, (of_cell, device)): (&String, &(CellIdx, DeviceIdx))| {
-            let grows = |it: &Finding| it.id == *id && it.kind != FindingKind::Settled;
-            let has_run = *of_cell == cell && !analysis.findings.iter().any(grows);
-            has_run || kept(*device) < ByteDelta::ZERO
+        let may_end = |(about, it): (&String, &Warning)| {
+            let is_it = |finding: &Finding| grows(finding) && subject(finding) == *about;
+            let has_run = it.cell == cell && !analysis.findings.iter().any(is_it);
+            has_run || kept(it.device) < ByteDelta::ZERO
         };
         if !self.warnings.iter().any(may_end) {
             return Vec::new();
         }
         let whole = gpumem_analyzer::analyze(recording, &recording.header().rules);
         let mut ended = Vec::new();
-        for (id, (of_cell, device)) in std::mem::take(&mut self.warnings) {
-            let finding = whole.finding(&id);
-            let rate = finding.and_then(Finding::growth).map(|it| it.bytes_per_run);
-            // An edit alone ends nothing.
-            let stays = rate.is_some_and(|rate| kept(device).as_f64() < 0.5 * rate.as_f64());
-            match finding {
-                Some(it) if it.kind != FindingKind::Settled || !stays => {
-                    self.warnings.insert(id, (of_cell, device));
-                }
-                Some(it) => {
-                    self.states.retain(|state| !state.ends_with(&id));
-                    ended.push(gpumem_wording::stopped(recording, it));
-                }
-                // It begins anew.
-                None => self.states.retain(|state| !state.ends_with(&id)),
+        for (about, it) in std::mem::take(&mut self.warnings) {
+            let is_of_cell = |finding: &&Finding| {
+                let cell = finding.cell.as_ref().map(|cell| cell.idx);
+                finding.growth().is_some() && cell == Some(it.cell) && finding.device == it.device
+            };
+            let of_cell: Vec<&Finding> = whole.findings.iter().filter(is_of_cell).collect();
+            let mut same = of_cell.iter().filter(|finding| subject(finding) == about);
+            // An edit alone ends nothing, and until it has settled nobody knows.
+            let stays = kept(it.device).as_f64() < 0.5 * it.rate.as_f64();
+            let is_freed = kept(it.device) < ByteDelta::ZERO;
+            let is_over = if of_cell.is_empty() { is_freed } else { stays };
+            if same.any(|finding| grows(finding)) || !is_over {
+                self.warnings.insert(about, it);
+                continue;
             }
+            self.states.retain(|state| !state.ends_with(&about));
+            // Where nothing is known of it any more, it begins anew.
+            ended.extend(Some(it.stopped).filter(|_| !of_cell.is_empty()));
         }
         ended
     }
@@ -156,11 +179,21 @@ fn awaits_name(recording: &Recording, finding: &Finding) -> bool {
     is_first && is_looked_at && !has_named_holder(recording, finding)
 }
 
+/// What a finding is about: in growth a name and its cell, however it was found.
+fn subject(finding: &Finding) -> String {
+    let name = finding.holders.first().map(|it| &*it.name);
+    let cell = finding.cell.as_ref().map(|cell| cell.idx);
+    match cell.filter(|_| finding.growth().is_some()) {
+        Some(cell) => format!("{cell:?} {:?} {}", finding.device, name.unwrap_or_default()),
+        None => finding.id.clone(),
+    }
+}
+
 /// The finding and its state: news if either changes.
 fn state_of(finding: &Finding) -> String {
     let withdrawn = finding.withdrawn.map_or("", Withdrawn::name);
     let state = finding.state.map_or("", GrowthVerdict::name);
-    format!("{state} {withdrawn} {}", finding.id)
+    format!("{state} {withdrawn} {}", subject(finding))
 }
 
 /// The line after a cell, broken between its parts to fit `width`: what the run kept and how full the

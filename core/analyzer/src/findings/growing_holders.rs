@@ -101,7 +101,9 @@ impl GrowingHolders {
         Self {
             is_trimmed: trim.is_some_and(|it| it.most.is_none()),
             is_emptied: first.is_some_and(|it| suggest::is_emptied(recording, it)),
-            is_cache: first.is_some_and(|it| suggest::is_cache(recording, it)),
+            is_cache: first.is_some_and(|it| {
+                it.what.starts_with("cache of ") || suggest::is_cache(recording, it)
+            }),
             is_extended: courses.first().is_some_and(|it| it.is_one_tensor)
                 && first.is_some_and(|it| suggest::is_extended(recording, it)),
             holders,

@@ -189,16 +189,17 @@ fn what_is_used_as_a_whole_is_meant() {
     let play = || run(480).held_by("kept", "list");
     let of_cell = |text: &'static str| nested((text, play()), (1, 60), |_, turn| 8 * turn);
     let title = "`kept` collects 8 MiB an iteration of line 2";
-    let meant = "for x in xs:\n    kept.append(f(x))\nresult = torch.cat(kept)";
+    let meant = "for xs in all:\n  for x in xs:\n    kept.append(f(x))\nresult = torch.cat(kept)";
     check(&of_cell(meant), None);
-    let indexed = "for x in xs:\n    kept.append(f(x))\nresult = kept[best]";
+    let indexed = "for xs in all:\n  for x in xs:\n    kept.append(f(x))\nresult = kept[best]";
     check(&of_cell(indexed), Some((title, Severity::Info)));
     // A later cell may still use it.
-    let unread = "for x in xs:\n    kept.append(f(x))";
+    let unread = "for xs in all:\n  for x in xs:\n    kept.append(f(x))";
     check(&of_cell(unread), Some((title, Severity::Info)));
-    let counted = "for x in xs:\n    kept.append(f(x))\nprint(kept[-1], len(kept))";
+    let counted =
+        "for xs in all:\n  for x in xs:\n    kept.append(f(x))\nprint(kept[-1], len(kept))";
     check(&of_cell(counted), Some((title, Severity::Info)));
-    let looked_up = "for x in xs:\n    kept.append(f(x))\nprint(y in kept)";
+    let looked_up = "for xs in all:\n  for x in xs:\n    kept.append(f(x))\nprint(y in kept)";
     check(&of_cell(looked_up), LEAK);
 }
 
@@ -322,7 +323,8 @@ fn reopen(recording: &mut Recording) {
 #[test]
 fn a_possibly_intended_loop_is_forecast_after_a_part() {
     let forecast = |n_turns: u64| {
-        let meant = "for x in xs:\n    kept.append(f(x))\nresult = torch.cat(kept)";
+        let meant =
+            "for xs in all:\n  for x in xs:\n    kept.append(f(x))\nresult = torch.cat(kept)";
         let grown = i64::try_from(16 * n_turns).expect("it is little");
         let play = run(grown).held_by("kept", "list");
         let mut recording = nested((meant, play), (1, n_turns), |_, turn| 16 * turn);

@@ -27,7 +27,11 @@ pub(crate) fn line(
 ) -> PyResult<Option<String>> {
     collect_look(py, Duration::ZERO)?;
     // Most cells move nothing: they are not worth an analysis.
-    if !is_requested && !with_recorder(py, |recorder| has_news(recorder.recording(), run))? {
+    let may_have_news = |session: &mut Session| {
+        let recording = session.recorder.recording();
+        has_news(recording, run) || session.shown.warned_of(recording.run(run).cell)
+    };
+    if !is_requested && !with_session(py, may_have_news)? {
         return Ok(None);
     }
     if is_late(py, run)? && with_session(py, |session| session.has_new_finding(run))? {

@@ -193,7 +193,7 @@ impl Judged {
 
     /// What each name has of it, if several collect.
     pub(super) fn each_name(self, context: Context<'_>) -> Vec<Self> {
-        let grows = matches!(self.state, GrowthVerdict::Leak | GrowthVerdict::Suspected);
+        let grows = self.state != GrowthVerdict::Stable;
         let n_steps = self.steps.then_some(self.n_runs);
         let all = self.growers.each(context.recording, n_steps, self.looks);
         let grown = |growers: &GrowingHolders| {

@@ -31,6 +31,11 @@ impl Judged {
             {
                 false
             }
+            GrowthVerdict::Suspected
+                if self.reason == Reason::Meant && self.is_comprehension(context.recording) =>
+            {
+                false
+            }
             // The loop has collected what a cell goes through.
             GrowthVerdict::Suspected if self.is_collection() && self.reason == Reason::Meant => {
                 grew && !self.is_over(context)
@@ -50,6 +55,12 @@ impl Judged {
             self.withdrawn = returned.or_else(|| self.reason_to_withdraw(context));
         }
         is_reportable.then_some(self)
+    }
+
+    fn is_comprehension(&self, recording: &Recording) -> bool {
+        let run = self.runs.last().map(|run| recording.run(*run));
+        let in_loop = self.in_loop.as_ref().zip(run);
+        in_loop.is_some_and(|(place, run)| place.is_comprehension(recording, run))
     }
 
     /// It ends by itself: with its input, or when what collects it is full.
