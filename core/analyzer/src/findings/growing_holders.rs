@@ -30,6 +30,9 @@ pub(super) const MIN_ENTRIES: u64 = 6;
 /// A limit of the user's own that is so many times what is there may be meant for something else.
 const FURTHEST_LIMIT: u64 = 64;
 
+/// What `lru_cache` holds at most if nobody says how many.
+const DEFAULT_BOUND: u64 = 128;
+
 /// The names that hold what runs kept: first those that collect it, then the most.
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
@@ -166,6 +169,11 @@ impl GrowingHolders {
         let of_first = self.first_course();
         let grows = is_named && is_most && of_first.n_grown == self.n_looks;
         let bound = first.bound().filter(|bound| bound.n <= bound.most);
+        // The cache of a method keeps the objects, too: nobody chose that for so many.
+        let is_chosen = |bound: &Bound| {
+            first.traits.keeper != Some(Keeper::Class) || bound.most != DEFAULT_BOUND
+        };
+        let bound = bound.filter(is_chosen);
         let course = match bound {
             Some(bound) if is_most => NameCourse::Ends(fills(first, bound)),
             _ if is_most && of_first.is_one_tensor && !self.is_extended => {
