@@ -729,6 +729,9 @@ fn fragmentation_has_the_bytes_that_can_be_returned() {
             device_kind: DeviceKind::Simulated,
         }),
     );
+    devices[0].largest_free = Some(Bytes::mib(420));
+    check(&devices, None);
+    devices[0].largest_free = Some(Bytes::mib(20));
     devices[0].inactive_split = Some(Bytes::mib(100));
     check(&devices, None);
 }
