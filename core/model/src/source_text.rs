@@ -60,6 +60,17 @@ pub fn lets_go_of(text: &str, name: &str) -> bool {
     lines.any(|line| (deletes(line) || line.contains("= None")) && has_word(line, name))
 }
 
+/// Whether a line of the text that is not nested binds a name, by itself or with others: `fig, ax = plt.subplots()`.
+pub fn binds(text: &str, name: &str) -> bool {
+    let is_target = |it: char| is_name_letter(it) || ", ()".contains(it);
+    text.lines().any(|line| {
+        let (targets, value) = line.split_once('=').unwrap_or_default();
+        let is_nested = line.starts_with(char::is_whitespace);
+        let is_binding = !value.starts_with('=') && targets.chars().all(is_target);
+        !is_nested && is_binding && has_word(targets, name) && !has_word(value, name)
+    })
+}
+
 /// A text, and the functions that it may call: those of `others` whose names stand in it, or in such a function.
 pub fn called<'a>(text: &'a str, others: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut left: Vec<(&str, &str)> = others.flat_map(functions).collect();
@@ -295,6 +306,18 @@ mod tests {
         check("@torch.no_grad()\ndef f():\n    ...", Some("def f():"));
         check("# only a comment", Some("# only a comment"));
         check("%%gpumem\n", None);
+    }
+
+    #[test]
+    fn a_name_is_bound_by_itself_or_with_others() {
+        let check = |text: &str, expected: bool| assert_eq!(binds(text, "ax"), expected, "{text}");
+        check("x = 1\nfig, ax = plt.subplots()", true);
+        check("ax = fig.gca()", true);
+        check("ax == fig.gca()", false);
+        check("if ax is None:\n    ax = make()", false);
+        check("ax = ax or make()", false);
+        check("plot(ax=ax)", false);
+        check("ax += 1", false);
     }
 
     #[test]
