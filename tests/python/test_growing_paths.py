@@ -188,3 +188,29 @@ def test_the_line_shows_a_bound_that_can_be_typed(shell: Shell) -> None:
     cache = "@functools.lru_cache(maxsize=None)\ndef embed(n): return sim.tensor(12 * MB)\nn = 0"
     grow(shell, [START + "import functools\n" + cache, *["n += 1\ns = embed(n)"] * 10])
     assert "fix: @functools.lru_cache(maxsize=8) in another cell" in shell.lines[-1]
+
+
+MALLOC = """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.malloc.argtypes = [ctypes.c_size_t]
+def decode():
+    p = libc.malloc(24 << 20)
+    ctypes.memset(p, 1, 24 << 20)
+"""
+
+
+def test_growth_that_no_look_finds_is_no_pythons(shell: Shell) -> None:
+    _gpumem.use_sources(["host"])
+    (found,) = grow(shell, [MALLOC, *["decode()"] * 10])
+    assert not found.holders
+    text = gpumem.report().text()
+    assert "no Python object holds it" in text
+    assert "a list or a dict" not in text
+
+
+def test_a_cell_is_not_called_by_the_line_that_counts(shell: Shell) -> None:
+    start = START + "store = {}\ndef batch(i): store[i] = sim.tensor(40 * MB)\ni = 0"
+    (found,) = grow(shell, [start, *["batch(i)\ni += 1"] * 3])
+    assert found.cell.label == "batch(i)"

@@ -7,8 +7,8 @@ use super::device_rows::{DeviceRows, RowsByDevice};
 use super::names::NameHistory;
 use super::paths::Paths;
 use super::*;
-use crate::testing::{Play, facts, run, session};
-use gpumem_model::recording::{DeviceKind, DriverLevels, Frame, Run, RunIdx, RunKind};
+use crate::testing::{Play, facts, held, run, session};
+use gpumem_model::recording::{Device, DeviceKind, DriverLevels, Frame, Run, RunIdx, RunKind};
 use gpumem_model::units::{ByteDelta, Bytes};
 
 fn findings(cells: &[(&str, &[Play])]) -> Vec<Finding> {
@@ -729,8 +729,44 @@ fn fragmentation_has_the_bytes_that_can_be_returned() {
             device_kind: DeviceKind::Simulated,
         }),
     );
+    devices[0].largest_free = Some(Bytes::mib(420));
+    check(&devices, None);
+    devices[0].largest_free = Some(Bytes::mib(20));
     devices[0].inactive_split = Some(Bytes::mib(100));
     check(&devices, None);
+}
+
+/// What is said of the host if a look after each run found that `df` had so much more.
+fn on_host(n_runs: usize, of_names_mib: i64) -> (Option<Reason>, bool) {
+    let (mut recording, _) = session(&[("decode()", &vec![run(24); n_runs])]);
+    let host = Device {
+        kind: DeviceKind::Host,
+        ..recording.devices()[0].clone()
+    };
+    recording.apply(Frame::Device(host)).expect("it is known");
+    for idx in 0..n_runs as u32 {
+        let mut look = held(RunIdx(idx), "df", "DataFrame", of_names_mib, of_names_mib);
+        if of_names_mib == 0 {
+            look.holders.roots.clear();
+        }
+        let frame = Frame::Holders(Box::new(look));
+        recording.apply(frame).expect("of a run that is there");
+    }
+    let found = analyze(&recording, &Rules::default()).findings;
+    let [finding] = found.as_slice() else {
+        panic!("one finding, not {found:?}");
+    };
+    let FindingDetails::Growth(details) = &finding.details else {
+        panic!("{finding:?}");
+    };
+    (finding.reason, details.advice == [Advice::LookAtLibraries])
+}
+
+#[test]
+fn what_no_object_holds_after_each_look_is_native() {
+    assert_eq!(on_host(12, 0), (Some(Reason::Native), true));
+    assert_eq!(on_host(4, 0), (Some(Reason::TooFewRuns), true));
+    assert_eq!(on_host(12, 8), (Some(Reason::MayBeMeant), false));
 }
 
 /// Grows too raggedly to be beyond doubt by its levels alone.

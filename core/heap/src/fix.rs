@@ -12,7 +12,7 @@ mod trims;
 
 use collected::Collected;
 use gpumem_model::holders::{Holder, RootKind};
-use gpumem_model::source_text::is_name_letter;
+use gpumem_model::source_text::{is_name_letter, keeps_nothing};
 use gpumem_model::units::Bytes;
 pub use loops::{FillingLoop, filling_loop};
 use reads::Reads;
@@ -322,9 +322,13 @@ pub fn keeping_statement<'a>(holder: &Holder, source: &'a str) -> Option<&'a str
         .split(['.', ' '])
         .next()
         .filter(|name| !name.is_empty())?;
-    let mut statements = code.statements().into_iter();
-    let named = || statements.find(|it| code.find_word(*it, name).next().is_some());
-    found.or_else(named).map(|span| code.of_span(span))
+    let statements = code.statements().into_iter();
+    let named = statements.filter(|it| code.find_word(*it, name).next().is_some());
+    let named: Vec<&str> = named.map(|it| code.of_span(it)).collect();
+    let keeps = |it: &&str| !it.starts_with("del ") && !keeps_nothing(it);
+    let first = named.iter().copied().find(keeps);
+    let found = found.map(|span| code.of_span(span));
+    found.or(first).or_else(|| named.first().copied())
 }
 
 /// Whether a cell reads what a holder collects, and empties it below: accumulates a loss over some batches, say.

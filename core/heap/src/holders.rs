@@ -193,7 +193,9 @@ impl HeapAnalysis<'_> {
             origin: HolderOrigin::default(),
             path: path::text(&self.web, &self.reach, SESSION, largest),
             what: match target {
-                Some(idx) => words::object(self.web.graph.node(idx), tally),
+                Some(idx) => self
+                    .suspended_in(root, idx)
+                    .unwrap_or_else(|| words::object(self.web.graph.node(idx), tally)),
                 None => words::container(None, tally),
             },
             traits: Traits {
@@ -203,6 +205,23 @@ impl HeapAnalysis<'_> {
             branches,
             more,
         }
+    }
+
+    /// `list of 8 generators`: what their variables hold is not what is in the list.
+    fn suspended_in(&self, root: u32, container: NodeIdx) -> Option<String> {
+        let (vertex, _) = self.web.successors(root).next()?;
+        let entries = self.web.successors(vertex);
+        let types = entries.map(|(entry, _)| {
+            let node = self.web.graph.node(self.web.node_of(entry)?);
+            words::suspended(node)
+        });
+        let types: Option<Vec<[&str; 2]>> = types.collect();
+        let types = types?;
+        let &[one, many] = types.first()?;
+        let noun = if types.len() == 1 { one } else { many };
+        let is_alike = types.iter().all(|it| it[0] == one);
+        let type_name = words::type_name(self.web.graph.node(container));
+        is_alike.then(|| format!("{type_name} of {} {noun}", types.len()))
     }
 
     /// The named object, if it is a single one.

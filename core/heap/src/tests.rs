@@ -147,6 +147,23 @@ fn a_graph_that_two_names_share_is_told_of_the_first() {
 }
 
 #[test]
+fn a_list_of_generators_is_no_list_of_their_tensors() {
+    let mut heap = TestHeap::default();
+    let generators = [0, 1].map(|_| {
+        let generator = heap.object("generator");
+        for name in ["batch", "row"] {
+            let tensor = heap.tensor(4);
+            heap.edge(generator, tensor, Step::attribute(name));
+        }
+        generator
+    });
+    let list = heap.list(&generators);
+    heap.variable("streams", list);
+    let found = heap.look();
+    assert_eq!(found.roots[0].what, "list of 2 generators");
+}
+
+#[test]
 fn a_view_shares_what_it_looks_at() {
     let mut heap = TestHeap::default();
     let storage = heap.storage(8);

@@ -12,6 +12,16 @@ pub(super) fn type_name(node: &Node) -> &str {
     }
 }
 
+/// What a suspended function's object is called, one and several; `None` for other objects.
+pub(super) fn suspended(node: &Node) -> Option<[&'static str; 2]> {
+    match &*node.type_name {
+        "generator" => Some(["generator", "generators"]),
+        "async_generator" => Some(["async generator", "async generators"]),
+        "coroutine" => Some(["coroutine", "coroutines"]),
+        _ => None,
+    }
+}
+
 /// `parameter float32[64, 4096]`, `Tensor float32[]`.
 pub(super) fn tensor(node: &Node) -> String {
     let noun = match node.category {

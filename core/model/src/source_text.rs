@@ -60,6 +60,17 @@ pub fn lets_go_of(text: &str, name: &str) -> bool {
     lines.any(|line| (deletes(line) || line.contains("= None")) && has_word(line, name))
 }
 
+/// Whether a line of the text that is not nested binds a name, by itself or with others: `fig, ax = plt.subplots()`.
+pub fn binds(text: &str, name: &str) -> bool {
+    let is_target = |it: char| is_name_letter(it) || ", ()".contains(it);
+    text.lines().any(|line| {
+        let (targets, value) = line.split_once('=').unwrap_or_default();
+        let is_nested = line.starts_with(char::is_whitespace);
+        let is_binding = !value.starts_with('=') && targets.chars().all(is_target);
+        !is_nested && is_binding && has_word(targets, name) && !has_word(value, name)
+    })
+}
+
 /// A text, and the functions that it may call: those of `others` whose names stand in it, or in such a function.
 pub fn called<'a>(text: &'a str, others: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut left: Vec<(&str, &str)> = others.flat_map(functions).collect();
@@ -118,7 +129,7 @@ pub fn headline(source: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Statements that keep nothing.
+/// Calls that keep nothing.
 const KEEP_NOTHING: [&str; 5] = [
     "print(",
     "time.sleep(",
@@ -127,17 +138,60 @@ const KEEP_NOTHING: [&str; 5] = [
     "plt.show(",
 ];
 
+/// Methods and functions that let go of what was allocated before.
+const LET_GO: [&str; 6] = [
+    "close",
+    "clear",
+    "collect",
+    "empty_cache",
+    "cache_clear",
+    "clear_session",
+];
+
+/// A statement that cannot have allocated what its cell kept: a bare name, one that only counts, as `step += 1`, one
+/// that prints, or one that closes or collects, as `plt.close(fig)`.
+pub fn keeps_nothing(statement: &str) -> bool {
+    let statement = without_comment(statement);
+    statement.chars().all(is_name_letter)
+        || KEEP_NOTHING.iter().any(|call| statement.starts_with(call))
+        || only_counts(statement)
+        || only_lets_go(statement)
+}
+
+/// `step += 1`.
+fn only_counts(statement: &str) -> bool {
+    let counted = statement.split_once("+=");
+    let counted = counted.or_else(|| statement.split_once("-="));
+    counted.is_some_and(|(name, value)| is_path(name.trim()) && is_constant(value.trim()))
+}
+
+/// `plt.close(fig)`, and nothing else.
+fn only_lets_go(statement: &str) -> bool {
+    let call = statement
+        .strip_suffix(')')
+        .and_then(|it| it.split_once('('));
+    call.is_some_and(|(path, arguments)| {
+        let name = path.rsplit('.').next().unwrap_or_default();
+        is_path(path) && LET_GO.contains(&name) && !arguments.contains(')')
+    })
+}
+
+fn is_path(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|it| is_name_letter(it) || it == '.')
+}
+
+fn without_comment(line: &str) -> &str {
+    line.split(" #").next().unwrap_or_default().trim_end()
+}
+
 /// The last line that does something: of the statements that are not nested in a `def` or `class`, no
-/// import, no comment, no name for an empty container, and neither a bare name nor one of [`KEEP_NOTHING`] while
-/// there is another.
+/// import, no comment, no name for an empty container or a constant, and none that [`keeps_nothing`] while there is
+/// another.
 pub fn telling_line(source: &str) -> Option<String> {
     let text = normalised(source);
     let lines = statements(&text);
     let does_something = |line: &&str| !is_idle(line);
     let last = || lines.iter().copied().rev().filter(does_something);
-    let keeps_nothing = |line: &&str| {
-        line.chars().all(is_name_letter) || KEEP_NOTHING.iter().any(|call| line.starts_with(call))
-    };
     let says = last()
         .find(|line| !keeps_nothing(line))
         .or_else(|| last().next());
@@ -188,14 +242,20 @@ fn is_idle(line: &str) -> bool {
     let value = line.split_once(" = ").map(|(_, value)| value);
     let value = value.map(|value| value.split('#').next().unwrap_or_default().trim());
     openings.iter().any(|opening| line.starts_with(opening))
-        || value.is_some_and(|value| empty.contains(&value) || is_number(value))
+        || value.is_some_and(|value| empty.contains(&value) || is_constant(value))
 }
 
-fn is_number(value: &str) -> bool {
-    !value.is_empty()
-        && value
-            .bytes()
-            .all(|it| it.is_ascii_digit() || b"._e-".contains(&it))
+/// Numbers, what is calculated of them, or a text: `1 << 20`, `'cuda'`.
+fn is_constant(value: &str) -> bool {
+    let quoted = |quote: char| {
+        let inner = value
+            .strip_prefix(quote)
+            .and_then(|it| it.strip_suffix(quote));
+        inner.is_some_and(|it| !it.contains(quote))
+    };
+    let is_of_number = |it: u8| it.is_ascii_digit() || b"._e-+*/<> ()".contains(&it);
+    let has_digit = value.bytes().any(|it| it.is_ascii_digit());
+    has_digit && value.bytes().all(is_of_number) || quoted('"') || quoted('\'')
 }
 
 /// Lines of code longer than this are abridged in a sentence.
@@ -249,6 +309,18 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_bound_by_itself_or_with_others() {
+        let check = |text: &str, expected: bool| assert_eq!(binds(text, "ax"), expected, "{text}");
+        check("x = 1\nfig, ax = plt.subplots()", true);
+        check("ax = fig.gca()", true);
+        check("ax == fig.gca()", false);
+        check("if ax is None:\n    ax = make()", false);
+        check("ax = ax or make()", false);
+        check("plot(ax=ax)", false);
+        check("ax += 1", false);
+    }
+
+    #[test]
     fn functions_are_followed_by_their_names() {
         let others = [
             "def step(x):\n    return forward(x)\n\nstep(1)",
@@ -284,6 +356,15 @@ mod tests {
         check_telling("try:\n    top = f()\nfinally:\n    step = 1", "top = f()");
         check_telling("x = f()\ndel x", "x = f()");
         check_telling("print(x)", "print(x)");
+        check_telling("run(i)\ni += 1\nprint(i)", "run(i)");
+        check_telling(
+            "fig = draw(data)\nplt.close(fig)  # done",
+            "fig = draw(data)",
+        );
+        check_telling("fig = draw(data)\nplt.close('all')", "fig = draw(data)");
+        check_telling("net = Net()\nMB = 1 << 20\ndevice = 'cpu'", "net = Net()");
+        check_telling("x = f()\ntotal += f(2)", "total += f(2)");
+        check_telling("i += 1", "i += 1");
         check_telling("losses = []  # so far", "losses = []  # so far");
         check_telling("try:\n    step()\nexcept Error:\n    pass", "step()");
     }

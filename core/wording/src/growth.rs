@@ -122,8 +122,9 @@ impl GrowthText<'_> {
                 let unit = self.unit();
                 let n_runs = count(finding.n_runs, unit);
                 let asks = self.asks();
+                let waits = finding.reason == Some(Reason::WaitsForCollector);
                 let more = match self.details.n_missing {
-                    _ if asks => self.doubt(),
+                    _ if asks || waits => self.doubt(),
                     0 => String::new(),
                     1 => format!("1 more {unit} tells whether it leaks"),
                     n => format!("{n} more {unit}s tell whether it leaks"),

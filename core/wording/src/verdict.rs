@@ -40,7 +40,19 @@ fn calm_sign(recording: &Recording, analysis: &Analysis) -> Sign {
 /// Something grows of which it is not known whether it leaks.
 fn grows(analysis: &Analysis) -> bool {
     let mut kinds = analysis.findings.iter().map(|it| it.kind);
-    kinds.any(|kind| kind == FindingKind::Growing) || grew_inside(analysis)
+    kinds.any(|kind| kind == FindingKind::Growing)
+        || grew_inside(analysis)
+        || known_leaks(analysis) > 0
+}
+
+/// Findings for which a library is known, but those that have ended.
+fn known_leaks(analysis: &Analysis) -> usize {
+    let findings = analysis.findings.iter();
+    let known = findings.filter(|it| it.known_leak.is_some());
+    let goes_on = known.filter(|it| {
+        it.withdrawn.is_none() && it.state.is_none_or(|it| it != GrowthVerdict::Stable)
+    });
+    goes_on.count()
 }
 
 /// Something came again, so that growth would have been seen: a cell, a block, marked steps, or a loop whose
@@ -239,6 +251,11 @@ fn conclusion(
         outlook += levels;
         return (format!("The kernel died{place}"), outlook);
     }
+    let n_known = known_leaks(analysis);
+    if n_known > 0 {
+        let known = count(n_known, "known leak");
+        return (format!("{known} so far"), levels);
+    }
     if grows(analysis) {
         return ("No leak so far".to_owned(), levels);
     }
@@ -414,6 +431,7 @@ pub fn tally(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gpumem_analyzer::known_leaks::{CATALOGUE, KnownLeak};
     use gpumem_analyzer::testing::{Play, held, run, session};
     use gpumem_analyzer::{Rules, analyze};
     use gpumem_model::recording::{Device, Frame, LoopIdx, Points, Sample};
@@ -499,6 +517,25 @@ mod tests {
                      host's memory may grow by itself";
         check(4, grown);
         check(0, "1.09 GiB of 16 GiB in use, 0 B of it allocated");
+    }
+
+    #[test]
+    fn a_known_leak_is_counted_until_it_ends() {
+        let (recording, _) = session(&[("auc.update(p, t)", &vec![run(8); 7])]);
+        let mut analysis = analyze(&recording, &Rules::default());
+        let entry = CATALOGUE.first().expect("there are some");
+        analysis.findings[0].known_leak = Some(KnownLeak {
+            entry,
+            version: None,
+        });
+        let check = |analysis: &Analysis, title: &str| {
+            let words = healthy(&recording, analysis, DeviceIdx(0), Units::Binary);
+            assert_eq!(words.title.plain(), title);
+        };
+        check(&analysis, "1 known leak so far");
+        analysis.findings[0].kind = FindingKind::Settled;
+        analysis.findings[0].withdrawn = Some(Withdrawn::LetGo);
+        check(&analysis, "Nothing grows");
     }
 
     #[test]

@@ -166,6 +166,9 @@ pub(super) fn decide(facts: &SeriesFacts) -> (GrowthVerdict, Reason) {
             ((GrowthVerdict::NotEnoughData, _), Intent::May(reason)) if holders.collects_early => {
                 (GrowthVerdict::NotEnoughData, reason)
             }
+            ((GrowthVerdict::NotEnoughData, _), _) if holders.waits_for_collector => {
+                (GrowthVerdict::NotEnoughData, Reason::WaitsForCollector)
+            }
             (quiet, _) => quiet,
         };
     }
@@ -303,6 +306,8 @@ mod tests {
             (it.consequence, it.waits_for_collector) = (Some(soon), true);
         };
         check(Leak, waits, (Suspected, Reason::WaitsForCollector));
+        let early = (NotEnoughData, Reason::WaitsForCollector);
+        check(NotEnoughData, waits, early);
         let ends = |it: &mut HolderFacts| {
             (it.waits_for_collector, it.course) = (true, NameCourse::Ends(Reason::OneTensor));
         };

@@ -46,6 +46,9 @@ pub struct FragmentationDetails {
 /// Less than this in free pieces is not worth a card.
 const MIN_SPLIT: Bytes = Bytes::mib(64);
 
+/// If this share of what is free lies in one piece, a request finds it as if nothing lay between.
+const ONE_PIECE: f64 = 0.9;
+
 /// What lies free on a device now, whatever run left it so.
 pub(crate) fn on_devices(context: Context<'_>) -> Vec<Finding> {
     let devices = context.devices.iter();
@@ -92,6 +95,10 @@ fn split(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
         let is_now = found.split() == inactive_split && found.reserved() == reserved;
         is_now.then_some(found.largest_free)
     });
+    let in_one = ONE_PIECE * inactive_split.as_f64();
+    if largest_free.is_some_and(|largest| largest.as_f64() >= in_one) {
+        return None;
+    }
     let cached = reserved.saturating_sub(device.allocated.unwrap_or_default());
     let details = FragmentationDetails {
         inactive_split,

@@ -43,6 +43,8 @@ pub(super) struct GrowingHolders {
     courses: Vec<Course>,
     /// After how many of the runs there was a look.
     n_looks: usize,
+    /// Names gained part of it, and too little to be called its holders.
+    has_part: bool,
     /// A cell reads what the first name collects, and then empties it: its graphs are there for a purpose.
     is_emptied: bool,
     /// A cell adds to it only what it does not have yet: it may be full soon.
@@ -112,7 +114,13 @@ impl GrowingHolders {
             holders,
             courses,
             n_looks,
+            has_part: false,
         }
+    }
+
+    /// Names gained part of it, and too little to be called its holders.
+    pub(super) fn have_part(&self) -> bool {
+        self.has_part
     }
 
     fn first_course(&self) -> Course {
@@ -135,7 +143,10 @@ impl GrowingHolders {
             found.extend(branches);
         }
         let (holders, courses) = found.into_iter().unzip();
-        Self::new(context.recording, holders, courses, self.n_looks)
+        Self {
+            has_part: self.has_part,
+            ..Self::new(context.recording, holders, courses, self.n_looks)
+        }
     }
 
     /// One for each name, if several collect; other names are left out. For a loop, one look is enough: a collecting

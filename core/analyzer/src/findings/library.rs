@@ -1,9 +1,11 @@
 //! Findings that a library is known for.
 
 use super::{Finding, FindingDetails, FindingKind};
-use crate::known_leaks::{self, KnownCure, KnownLeak};
+use crate::known_leaks::{self, KnownCure, KnownLeak, LeakPattern};
 use gpumem_heap::{Fix, FixReason};
+use gpumem_model::holders::RootKind;
 use gpumem_model::recording::{Recording, RunIdx};
+use gpumem_model::source_text;
 
 /// Notes which of these are known leaks, each with the cure of its entry.
 pub(super) fn recognise(recording: &Recording, findings: &mut [Finding]) {
@@ -18,6 +20,11 @@ pub(super) fn recognise(recording: &Recording, findings: &mut [Finding]) {
             }
             None => unheld(recording, finding),
         };
+        let collects = |known: &KnownLeak| {
+            let is_one = matches!(known.entry.pattern, LeakPattern::Within { .. });
+            !is_one || !is_made_anew(recording, finding)
+        };
+        let found = found.filter(|(known, _)| collects(known));
         let Some((known, code)) = found else {
             continue;
         };
@@ -34,6 +41,24 @@ pub(super) fn recognise(recording: &Recording, findings: &mut [Finding]) {
         }
         finding.known_leak = Some(known);
     }
+}
+
+/// An object that each run makes anew does not collect from run to run: one by the name that its cell binds, or one
+/// that is garbage.
+fn is_made_anew(recording: &Recording, finding: &Finding) -> bool {
+    let FindingDetails::Growth(details) = &finding.details else {
+        return false;
+    };
+    let Some(holder) = finding.holders.first().filter(|_| !details.steps) else {
+        return false;
+    };
+    let last = finding.runs.last().map(|run| recording.run(*run));
+    let text = last.and_then(|run| recording.text(run));
+    let is_bound = holder.kind == RootKind::Variable
+        && text.is_some_and(|text| {
+            source_text::binds(text, holder.name.split('.').next().unwrap_or_default())
+        });
+    holder.kind.is_garbage() || is_bound
 }
 
 /// What no name keeps, by the texts of its cells.
@@ -59,7 +84,7 @@ fn unheld(recording: &Recording, finding: &Finding) -> Option<(KnownLeak, Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Play, found, run};
+    use crate::testing::{Play, found, held, run};
     use gpumem_model::holders::{DeviceHolders, LibraryObject, Outlived, RootKind};
     use gpumem_model::units::Bytes;
 
@@ -98,6 +123,32 @@ mod tests {
         let fix = found.first().and_then(|it| it.fix.as_ref());
         let fix = fix.map(|fix| fix.after.clone());
         (known.map(|it| it.entry.id), fix)
+    }
+
+    #[test]
+    fn an_object_that_each_run_makes_anew_collects_nothing() {
+        let check = |cell: &str, kind: RootKind, is_known: bool| {
+            let look = |idx: u32| {
+                let mut look = held(RunIdx(idx), "ax", "Axes", 64, 64 * i64::from(idx + 1));
+                let holder = &mut look.holders.roots[0];
+                holder.kind = kind;
+                holder.traits.library_objects = vec![LibraryObject {
+                    class: "matplotlib.axes._base._AxesBase".to_owned(),
+                    version: "3.11.2".to_owned(),
+                    object: "ax".to_owned(),
+                    rest: "._children[0]._A".to_owned(),
+                }];
+                (idx, look.holders)
+            };
+            let plays: Vec<Play> = (0..4).map(|_| run(64)).collect();
+            let found = found(&[(cell, &plays)], (0..4).map(look), FindingKind::Growing);
+            let known = found.iter().any(|it| it.known_leak.is_some());
+            assert!(!found.is_empty() && known == is_known, "{cell} {found:?}");
+        };
+        check("ax.imshow(img)", RootKind::Variable, true);
+        let cell = "fig, ax = plt.subplots()\nax.imshow(img)";
+        check(cell, RootKind::Variable, false);
+        check("ax.imshow(img)", RootKind::CyclicGarbage, false);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Whether cells take older items out again of what collects: a window over the latest, a cache with a limit of its own.
 
 use super::reads::{around, occurrences};
-use super::statement::is_of_name;
+use super::statement::{ByteSpan, Code, is_of_name};
 use gpumem_model::source_text::is_name_letter;
 
 /// How a collection is kept from growing without end.
@@ -12,22 +12,34 @@ pub struct Trim {
 }
 
 /// What takes an item out, where nothing takes the value.
-const TAKES_OUT: [&str; 5] = [
+const TAKES_OUT: [&str; 7] = [
     ".popitem(",
     ".popleft()",
+    ".pop()",
+    ".pop(-1)",
     ".pop(0)",
     ".pop(next(iter(",
     ".pop(min(",
 ];
 
-/// How what `word` collects is trimmed.
+/// What adds one item.
+const ADDS_ONE: [&str; 4] = [".append(", ".appendleft(", ".add(", ".insert("];
+
+/// What adds nobody knows how many.
+const ADDS_MANY: [&str; 4] = [".extend(", ".update(", "+=", "|="];
+
+/// How what `word` collects is trimmed, or kept from growing beyond a limit.
 pub(super) fn trim(word: &str, sources: &[&str]) -> Option<Trim> {
+    taken_out(word, sources).or_else(|| added_below_limit(word, sources))
+}
+
+fn taken_out(word: &str, sources: &[&str]) -> Option<Trim> {
     let mut found: Option<Trim> = None;
     for source in sources.iter().filter(|source| source.contains(word)) {
         let limit = limit_of_length(word, source);
         for line in source.lines().map(str::trim) {
             let trims = occurrences(line, word).filter_map(|(before, after)| {
-                if let Some((limit, more)) = latest_of(line, before, after, word) {
+                if let Some((limit, more)) = cut(before, after, word) {
                     return Some(number(limit, sources).map(|n| n + more));
                 }
                 let limit = limit.filter(|_| takes_out(before, after))?;
@@ -40,37 +52,142 @@ pub(super) fn trim(word: &str, sources: &[&str]) -> Option<Trim> {
     found
 }
 
-/// A statement that takes an item out, and leaves its value: `cache.popitem(last=False)`, `del recent[0]`.
-fn takes_out(before: &str, after: &str) -> bool {
-    let begins = |head: &str| head.is_empty() || head.ends_with(':') || head.ends_with(';');
-    let deletes = |head: &str| {
-        head.strip_suffix("del")
-            .is_some_and(|it| begins(it.trim_end()))
-    };
-    let head = without_path(before).trim_end();
-    begins(head) && TAKES_OUT.iter().any(|it| after.starts_with(it))
-        || deletes(head) && after.starts_with('[')
+/// Cells add items only while there are fewer: `if len(best) < N: best.append(x)`.
+fn added_below_limit(word: &str, sources: &[&str]) -> Option<Trim> {
+    let mut found: Option<Trim> = None;
+    for source in sources.iter().filter(|source| source.contains(word)) {
+        let mut guards: Vec<(usize, u64)> = Vec::new();
+        for line in source.lines().filter(|line| !line.trim().is_empty()) {
+            let (indent, line) = (line.len() - line.trim_start().len(), line.trim());
+            guards.retain(|(guard, _)| *guard < indent);
+            let guard = limit_below(word, line).and_then(|(limit, more)| {
+                let most = number(limit, sources)?.checked_add(more)?;
+                Some((indent, most))
+            });
+            guards.extend(guard);
+            let most = guards.iter().map(|(_, most)| *most).min();
+            for (before, after) in occurrences(line, word) {
+                match adds(before, after, word) {
+                    Adds::Nothing => {}
+                    Adds::One => {
+                        let trim = Trim { most: Some(most?) };
+                        found = found.into_iter().chain([trim]).max_by_key(|it| it.most);
+                    }
+                    Adds::Many => return None,
+                }
+            }
+        }
+    }
+    found
 }
 
-/// `N` of `frames = frames[-N:] + [new]` or `del frames[:-N]`, and how many are added to those.
-fn latest_of<'a>(
-    line: &'a str,
-    before: &str,
-    after: &'a str,
-    word: &str,
-) -> Option<(&'a str, u64)> {
-    if line.starts_with("del ") {
-        let limit = after.strip_prefix("[:-")?.split_once(']')?.0;
-        return Some((limit, 0));
+/// How many items the code between these adds to the word.
+enum Adds {
+    Nothing,
+    One,
+    Many,
+}
+
+fn adds(before: &str, after: &str, word: &str) -> Adds {
+    let starts = |calls: &[&str]| calls.iter().any(|it| after.starts_with(it));
+    let assigned = |text: &str| text.starts_with('=') && !text.starts_with("==");
+    let item = after.strip_prefix('[').and_then(|it| it.split_once(']'));
+    let sets_item = item.is_some_and(|(_, rest)| assigned(rest.trim_start()));
+    if starts(&ADDS_ONE) || sets_item || without_path(before).ends_with("heappush(") {
+        Adds::One
+    } else if starts(&ADDS_MANY) || assigned(after) && around(after, word).is_some() {
+        Adds::Many
+    } else {
+        Adds::Nothing
+    }
+}
+
+/// `N` of `if len(best) < N:`, and one more of `<=`.
+fn limit_below<'a>(word: &str, line: &'a str) -> Option<(&'a str, u64)> {
+    let mut openings = ["if ", "elif ", "while "].iter();
+    let condition = openings.find_map(|it| line.strip_prefix(it))?;
+    let (before, after) = around(condition, word)?;
+    let limit = after.strip_prefix(')')?.trim_start().strip_prefix('<')?;
+    let (limit, more) = limit.strip_prefix('=').map_or((limit, 0), |it| (it, 1));
+    let limit = limit.trim_start();
+    let end = limit.find([':', ' ', ')']).unwrap_or(limit.len());
+    let is_certain = !condition.contains(" or ") && !before.contains("not ");
+    let is_length = without_path(before).ends_with("len(");
+    (is_certain && is_length).then(|| (&limit[..end], more))
+}
+
+/// A statement begins behind this.
+fn begins(head: &str) -> bool {
+    let head = head.trim_end();
+    head.is_empty() || head.ends_with(':') || head.ends_with(';')
+}
+
+fn deletes(before: &str) -> bool {
+    let head = without_path(before).trim_end().strip_suffix("del");
+    head.is_some_and(begins)
+}
+
+/// A statement that takes an item out, and leaves its value: `cache.popitem(last=False)`, `del recent[0]`.
+fn takes_out(before: &str, after: &str) -> bool {
+    let head = without_path(before);
+    let pops = head.strip_suffix("heappop(").map(without_path);
+    begins(head) && TAKES_OUT.iter().any(|it| after.starts_with(it))
+        || pops.is_some_and(begins)
+        || deletes(before) && after.starts_with('[')
+}
+
+/// `N` of a statement that leaves the first or last `N`, and how many it adds to those: `frames = frames[-N:] + [new]`,
+/// `del frames[:-N]`, `best = sorted(best)[:N]`.
+fn cut<'a>(before: &str, after: &'a str, word: &str) -> Option<(&'a str, u64)> {
+    if deletes(before) {
+        let slice = after.strip_prefix('[')?.split_once(']')?.0;
+        let first = || slice.strip_suffix(':').filter(|it| is_count(it));
+        return Some((slice.strip_prefix(":-").or_else(first)?, 0));
     }
     let target = after.strip_prefix("[:]").unwrap_or(after).trim_start();
     let value = target.strip_prefix('=').filter(|it| !it.starts_with('='))?;
-    let is_statement = without_path(before).is_empty();
-    let (own, slice) = around(value, word).filter(|_| is_statement)?;
-    let limit = slice.strip_prefix("[-")?;
-    let (limit, rest) = limit.split_once(":]")?;
-    let adds = rest.contains('+') || own.contains('+') || own.contains('[');
-    Some((limit, u64::from(adds)))
+    let (own, slice) = around(value, word).filter(|_| begins(without_path(before)))?;
+    if let Some((limit, rest)) = sliced(slice) {
+        let adds = rest.contains('+') || own.contains('+') || own.contains('[');
+        let is_call = own.contains('(');
+        return Some((limit, u64::from(adds))).filter(|_| !is_call);
+    }
+    let value = value.split(" #").next().unwrap_or(value).trim();
+    Some((limit_of_call(value)?, 0))
+}
+
+/// `N` of `[-N:]` or `[:N]`, and what follows.
+fn sliced(text: &str) -> Option<(&str, &str)> {
+    let (slice, rest) = text.strip_prefix('[')?.split_once(']')?;
+    let last = || slice.strip_prefix('-')?.strip_suffix(':');
+    let first = || slice.strip_prefix(':').filter(|it| is_count(it));
+    Some((last().or_else(first)?, rest))
+}
+
+/// `N` of `sorted(best)[:N]` and of `heapq.nlargest(N, best)`.
+fn limit_of_call(value: &str) -> Option<&str> {
+    let code = Code::new(value);
+    let opening = value.find(['(', '['])?;
+    let name = &value[..opening];
+    let name = Some(name).filter(|it| without_path(it).is_empty())?;
+    let end = code.closing(opening)? + 1;
+    if let Some((limit, "")) = sliced(&value[end..]) {
+        return Some(limit);
+    }
+    let name = name.rsplit('.').next().unwrap_or_default();
+    let is_bounded = ["nlargest", "nsmallest"].contains(&name) && end == value.len();
+    let inside = ByteSpan {
+        start: opening + 1,
+        end: end - 1,
+    };
+    let first = code.split(inside, b',').first().copied()?;
+    let limit = value.get(first.start..first.end)?.trim();
+    Some(limit).filter(|it| is_bounded && is_count(it))
+}
+
+/// A number, or a name or an attribute that may be one.
+fn is_count(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|it| is_of_name(it) || it == b'.')
 }
 
 /// What stands before the path that ends with it: without `self.`.
@@ -145,6 +262,38 @@ mod tests {
         check("del kept[:-100]", to(100));
         check("latest = kept[-5:]", None);
         check("kept.append(f(kept[-3:]))", None);
+    }
+
+    #[test]
+    fn a_collection_is_trimmed_to_its_best() {
+        check("kept = sorted(kept, key=lambda it: -it[0])[:5]", to(5));
+        check("kept = kept[:5]", to(5));
+        check("kept = [x] + kept[:LIMIT]", to(1001));
+        check("self.kept = heapq.nlargest(5, self.kept)", to(5));
+        check("del kept[5:]", to(5));
+        check("if len(kept) > 5: kept = kept[:5]", to(5));
+        check("if len(kept) > 5:\n    heapq.heappop(kept)", to(5));
+        check("kept = kept[:-1]", None);
+        check("kept = kept[:]", None);
+        check("kept = sorted(kept)[:5] + kept", None);
+        check("kept = [f(kept[:5]), *kept]", None);
+    }
+
+    #[test]
+    fn a_collection_is_added_to_below_a_limit() {
+        let with = |body: &str| format!("if len(kept) < 10:\n    {body}");
+        check(&with("kept.append(f(len(kept)))"), to(10));
+        check("if len(kept) < 10: kept.append(x)", to(10));
+        check(
+            &with("heapq.heappush(kept, x)\nelse:\n    heapq.heappushpop(kept, x)"),
+            to(10),
+        );
+        check("while len(self.kept) <= 9:\n    self.kept[k] = x", to(10));
+        check(&with("pass\nkept.append(x)"), None);
+        check(&with("kept.extend(x)"), None);
+        check("if len(kept) < 10 or x:\n    kept.append(x)", None);
+        check("if len(kept) < n:\n    kept.append(x)", None);
+        check("kept.append(x)\nprint(len(kept) < 10)", None);
     }
 
     #[test]

@@ -96,13 +96,15 @@ impl Recorder {
         label: String,
         found: Option<DeviceHolders>,
     ) {
-        // An empty list of holders is news only if there were some before.
-        let had_some = self.recording.latest_holders(device).is_some();
+        // An empty list of holders is news if there were some before, and on the host always: what grew there, no
+        // Python object holds.
+        let is_host = !self.recording.device(device).kind.is_accelerator();
+        let is_news = is_host || self.recording.latest_holders(device).is_some();
         let nobody = || DeviceHolders {
             device: label,
             ..DeviceHolders::default()
         };
-        let holders = found.or_else(|| had_some.then(nobody));
+        let holders = found.or_else(|| is_news.then(nobody));
         if let Some(holders) = holders.filter(|_| run.get() < self.recording.runs().len()) {
             self.emit(Frame::Holders(Box::new(HolderSnapshot {
                 run,

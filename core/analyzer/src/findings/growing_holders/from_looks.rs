@@ -19,6 +19,9 @@ const SINGLE_LOOKS: usize = 3;
 /// A name is reported if it holds at least this share of the growth.
 const MIN_SHARE: f64 = 0.1;
 
+/// On the host, names that gained this share of the growth have part of it.
+const MIN_PART: f64 = 0.25;
+
 /// What steps collected may have that much more than their levels rose by: the first has no level before it.
 const MAX_SHARE_OF_STEPS: f64 = 1.5;
 
@@ -132,11 +135,15 @@ pub(in crate::findings) fn from_looks(
     let gained = sums.iter().fold(ByteDelta::ZERO, |sum, it| sum + it.grown);
     let has: Bytes = holders.iter().map(|it| it.retained).sum();
     let is_host = !recording.device(device).kind.is_accelerator();
-    if is_host && gained.as_f64().max(has.as_f64()) < 0.5 * kept.as_f64() {
+    let is_other = is_host && gained.as_f64().max(has.as_f64()) < 0.5 * kept.as_f64();
+    if is_other {
         holders.clear();
         courses.clear();
     }
-    GrowingHolders::new(recording, holders, courses, n_looks)
+    GrowingHolders {
+        has_part: is_other && gained.as_f64() >= MIN_PART * kept.as_f64(),
+        ..GrowingHolders::new(recording, holders, courses, n_looks)
+    }
 }
 
 /// Those that keep something alone, and those that share all they have.

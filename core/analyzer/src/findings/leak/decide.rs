@@ -149,16 +149,22 @@ impl Judged {
         match is_known {
             _ if is_accident => Intent::Accident,
             _ if self.growers.are_left_by_collector() => Intent::May(Reason::CollectorOff),
-            _ if self.is_native(context, is_accelerator) => Intent::May(Reason::Native),
+            _ if self.is_native(context) => Intent::May(Reason::Native),
             true => Intent::May(Reason::MayBeMeant),
             false => Intent::Unknown,
         }
     }
 
-    /// The host grew, and looks after its runs found nobody who has more.
-    fn is_native(&self, context: Context<'_>, is_accelerator: bool) -> bool {
+    /// The host grew, and looks after its runs found nobody who has more, not even part of it.
+    pub(super) fn is_native(&self, context: Context<'_>) -> bool {
+        let is_accelerator = context
+            .recording
+            .device(self.key.device)
+            .kind
+            .is_accelerator();
         let looked = |run: &&RunIdx| context.recording.holders(**run, self.key.device).is_some();
-        let is_unnamed = self.growers.holders.is_empty() && !self.steps;
+        let is_unnamed =
+            self.growers.holders.is_empty() && !self.growers.have_part() && !self.steps;
         !is_accelerator && is_unnamed && self.runs.iter().filter(looked).count() > 1
     }
 

@@ -90,14 +90,17 @@ impl Judged {
         evidence.extend(traced.map(|trace| traced::evidence(trace, rate)));
         let first = self.growers.holders.first();
         let of_several = self.rate_of_all.and(first).map(|it| it.name.clone());
-        // What a function keeps until it returns, its next call keeps again.
-        let may_change =
-            grows && self.reason != Reason::Trimmed || self.withdrawn == Some(Withdrawn::Returned);
+        let is_undecided = self.state == GrowthVerdict::NotEnoughData;
+        // The collector may come with the next run. What a function keeps until it returns, its next call keeps again.
+        let waits = is_undecided && self.reason == Reason::WaitsForCollector;
+        let may_change = grows && self.reason != Reason::Trimmed && !waits
+            || self.withdrawn == Some(Withdrawn::Returned);
         let fix = first
             .filter(|_| may_change)
             .and_then(|holder| suggest::fix(recording, device, run, holder));
         let is_cured = fix.as_ref().is_some_and(|fix| fix.before.is_some());
-        let advice = if grows && self.reason == Reason::Native {
+        let is_native = self.reason == Reason::Native || is_undecided && self.is_native(context);
+        let advice = if grows && is_native {
             vec![Advice::LookAtLibraries]
         } else if grows && !is_cured && self.reason != Reason::Trimmed {
             suggest::against_growth(recording, device, text, self.steps, first)
