@@ -30,7 +30,24 @@ const ADDS_MANY: [&str; 4] = [".extend(", ".update(", "+=", "|="];
 
 /// How what `word` collects is trimmed, or kept from growing beyond a limit.
 pub(super) fn trim(word: &str, sources: &[&str]) -> Option<Trim> {
-    taken_out(word, sources).or_else(|| added_below_limit(word, sources))
+    let in_turn = || set_in_turn(word, sources);
+    let below = || added_below_limit(word, sources);
+    taken_out(word, sources).or_else(in_turn).or_else(below)
+}
+
+/// Cells set its items in turn: `slots[n % 12] = x`.
+fn set_in_turn(word: &str, sources: &[&str]) -> Option<Trim> {
+    let lines = sources.iter().flat_map(|source| source.lines());
+    let turns = lines.flat_map(|line| occurrences(line, word));
+    let turns = turns.filter_map(|(before, after)| {
+        let (index, rest) = after.strip_prefix('[')?.split_once(']')?;
+        let (_, most) = index.split_once('%')?;
+        let is_set = begins(without_path(before)) && is_assignment(rest.trim_start());
+        is_set.then(|| Trim {
+            most: number(most.trim(), sources),
+        })
+    });
+    turns.max_by_key(|it| it.most)
 }
 
 fn taken_out(word: &str, sources: &[&str]) -> Option<Trim> {
@@ -90,16 +107,19 @@ enum Adds {
 
 fn adds(before: &str, after: &str, word: &str) -> Adds {
     let starts = |calls: &[&str]| calls.iter().any(|it| after.starts_with(it));
-    let assigned = |text: &str| text.starts_with('=') && !text.starts_with("==");
     let item = after.strip_prefix('[').and_then(|it| it.split_once(']'));
-    let sets_item = item.is_some_and(|(_, rest)| assigned(rest.trim_start()));
+    let sets_item = item.is_some_and(|(_, rest)| is_assignment(rest.trim_start()));
     if starts(&ADDS_ONE) || sets_item || without_path(before).ends_with("heappush(") {
         Adds::One
-    } else if starts(&ADDS_MANY) || assigned(after) && around(after, word).is_some() {
+    } else if starts(&ADDS_MANY) || is_assignment(after) && around(after, word).is_some() {
         Adds::Many
     } else {
         Adds::Nothing
     }
+}
+
+fn is_assignment(text: &str) -> bool {
+    text.starts_with('=') && !text.starts_with("==")
 }
 
 /// `N` of `if len(best) < N:`, and one more of `<=`.
@@ -277,6 +297,16 @@ mod tests {
         check("kept = kept[:]", None);
         check("kept = sorted(kept)[:5] + kept", None);
         check("kept = [f(kept[:5]), *kept]", None);
+    }
+
+    #[test]
+    fn a_ring_is_set_in_turn() {
+        check("self.kept[self.i % 12] = x; self.i += 1", to(12));
+        check("kept[i % LIMIT] = x", to(1000));
+        let unknown = Some(Trim { most: None });
+        check("self.kept[self.i % len(self.kept)] = x", unknown);
+        check("kept[i] = x % 3", None);
+        check("y = kept[i % 3] == x", None);
     }
 
     #[test]
