@@ -360,7 +360,9 @@ fn run_time(run: &Run) -> Option<Nanos> {
 fn makes(header: &str, holder: Option<&Holder>) -> bool {
     holder.is_none_or(|it| {
         let has_name = it.kind.is_named() && !it.is_local();
-        let is_beside = source_text::has_word(header, variable_of(&it.name));
+        let attribute = it.name.rsplit('.').next().unwrap_or_default();
+        let mut names = [variable_of(&it.name), attribute].into_iter();
+        let is_beside = names.any(|name| source_text::has_word(header, name));
         it.traits.graph == Bytes::ZERO && (!has_name || is_beside)
     })
 }
