@@ -415,3 +415,40 @@ def test_the_first_hint_names_the_holder(shell: Shell, setup: str, cell: str, na
     hints = [line for text in shell.lines for line in text.splitlines() if line.startswith("○")]
     first = re.sub(r"\d+\]", "n]", hints[0])
     assert first.startswith(re.sub(r"\d+\]", "n]", named))
+
+
+POSITIONS = """
+class Model:
+    def __init__(self):
+        self.positions = {}
+    def at(self, n):
+        if n not in self.positions:
+            self.positions[n] = sim.tensor(40 << 20)
+        return self.positions[n]
+model = Model()
+"""
+
+
+def test_a_warning_is_taken_back_where_later_runs_keep_nothing(shell: Shell) -> None:
+    sim.use(total_bytes=8 << 30)
+    shell.run(f"from gpumem import sim\n{POSITIONS}")
+    shell.run("%gpumem on")
+    for n in range(24):
+        shell.run(f"n = {n} % 12")
+        shell.run("position = model.at(n)")
+    told = [line for text in shell.lines for line in text.splitlines() if line[0] in "◆✓"]
+    [warned, ended] = told
+    assert warned.startswith("◆ model.positions +40 MiB every run (9 of 9)")
+    assert ended == "✓ model.positions stopped growing"
+
+
+def test_what_is_emptied_is_the_container_that_grows(shell: Shell) -> None:
+    sim.use(total_bytes=8 << 30)
+    setup = "history = {'images': [], 'names': ['a']}\nweights = sim.tensor(64 << 20)"
+    shell.run(f"from gpumem import sim\n{setup}")
+    shell.user_ns["see"] = lambda history: history["images"].append(sim.tensor(12 << 20))
+    for _ in range(10):
+        shell.run("%%gpumem --quiet\nsee(history)")
+    [finding] = on_sim()
+    assert finding.fix is not None
+    assert finding.fix.after == "history['images'].clear()"

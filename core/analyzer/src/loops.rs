@@ -143,11 +143,10 @@ pub(super) fn judged<'a>(
         let is_marked = counted.n_marks > 0 || around(counted).any(|outer| outer.n_marks > 0);
         let grows = it.gain() > ByteDelta::ZERO;
         let outer = around(counted).find_map(|outer| course(outer.idx));
-        let is_judged = |outer: &&LoopSeries<'a>| {
+        let is_judged = |outer: &LoopSeries<'a>| {
             outer.counted.n_iterations > FEW && outer.gain() > ByteDelta::ZERO
         };
-        let is_part =
-            outer.filter(is_judged).is_some() && it.place().is_comprehension(recording, run);
+        let is_part = outer.is_some_and(is_judged) && it.place().is_comprehension(recording, run);
         let is_counted = counted.n_iterations > FEW && !is_marked && !is_part;
         is_counted && grows && it.explains_growth(outer)
     };

@@ -102,24 +102,24 @@ impl HeapAnalysis<'_> {
         places: &HashMap<u32, usize>,
     ) -> Vec<Option<usize>> {
         let mut known: HashMap<u32, Option<usize>> = HashMap::new();
-        let mut meeting = |stored: &&SizedStorage| {
-            let mut passed = Vec::new();
-            let found = |at: u32, known: &HashMap<u32, Option<usize>>| {
-                let place = places.get(&at).copied().map(Some);
-                place.or_else(|| known.get(&at).copied())
-            };
-            let mut met = None;
+        let mut all = Vec::new();
+        for stored in storages {
+            let (mut passed, mut met) = (Vec::new(), None);
             for at in self.way(root, stored) {
-                if let Some(place) = found(at, &known) {
-                    met = place;
+                if let Some(place) = places.get(&at) {
+                    met = Some(*place);
+                    break;
+                }
+                if let Some(before) = known.get(&at) {
+                    met = *before;
                     break;
                 }
                 passed.push(at);
             }
             known.extend(passed.into_iter().map(|at| (at, met)));
-            met
-        };
-        storages.iter().map(&mut meeting).collect()
+            all.push(met);
+        }
+        all
     }
 
     /// What collects it has a bound.

@@ -38,7 +38,12 @@ struct Warning {
     rate: ByteDelta,
     /// `losses stopped growing`.
     stopped: Prose,
+    /// After how many runs nothing was known of the cell any more.
+    n_unknown: usize,
 }
+
+/// Growth of which so many runs tell nothing is not taken back: nobody knows.
+const MOST_UNKNOWN: usize = 6;
 
 impl News<'_> {
     /// Whether `%gpumem on` prints a line: at least 1 % of a capacity was kept or freed, or a finding is
@@ -101,6 +106,7 @@ impl ShownFindings {
                 device: finding.device,
                 rate,
                 stopped: gpumem_wording::stopped(recording, finding),
+                n_unknown: 0,
             };
             self.warnings.insert(subject(finding), warning);
         }
@@ -127,7 +133,7 @@ impl ShownFindings {
         }
         let whole = gpumem_analyzer::analyze(recording, &recording.header().rules);
         let mut ended = Vec::new();
-        for (about, it) in std::mem::take(&mut self.warnings) {
+        for (about, mut it) in std::mem::take(&mut self.warnings) {
             let is_of_cell = |finding: &&Finding| {
                 let cell = finding.cell.as_ref().map(|cell| cell.idx);
                 finding.growth().is_some() && cell == Some(it.cell) && finding.device == it.device
@@ -135,16 +141,20 @@ impl ShownFindings {
             let of_cell: Vec<&Finding> = whole.findings.iter().filter(is_of_cell).collect();
             let mut same = of_cell.iter().filter(|finding| subject(finding) == about);
             // An edit alone ends nothing, and until it has settled nobody knows.
-            let stays = kept(it.device).as_f64() < 0.5 * it.rate.as_f64();
-            let is_freed = kept(it.device) < ByteDelta::ZERO;
-            let is_over = if of_cell.is_empty() { is_freed } else { stays };
+            let is_unknown = of_cell.is_empty();
+            it.n_unknown += usize::from(is_unknown && it.cell == cell);
+            let is_over = if is_unknown {
+                kept(it.device) < ByteDelta::ZERO || it.n_unknown > MOST_UNKNOWN
+            } else {
+                kept(it.device).as_f64() < 0.5 * it.rate.as_f64()
+            };
             if same.any(|finding| grows(finding)) || !is_over {
                 self.warnings.insert(about, it);
                 continue;
             }
             self.states.retain(|state| !state.ends_with(&about));
             // Where nothing is known of it any more, it begins anew.
-            ended.extend(Some(it.stopped).filter(|_| !of_cell.is_empty()));
+            ended.extend(Some(it.stopped).filter(|_| !is_unknown));
         }
         ended
     }

@@ -4,7 +4,7 @@ use super::{Course, Looks, MIN_ENTRIES};
 use crate::context::Context;
 use crate::names::{self, BranchGain};
 use gpumem_model::holders::{
-    DeviceHolders, Holder, Keeper, NameLevel, RootKind, Traits, variable_of,
+    DeviceHolders, GrowsIn, Holder, Keeper, NameLevel, RootKind, Traits, variable_of,
 };
 use gpumem_model::recording::{DeviceIdx, Recording, RunIdx};
 use gpumem_model::units::{ByteDelta, Bytes};
@@ -75,7 +75,7 @@ pub(super) fn branches_that_grew(
     let found: Vec<(Holder, Course)> = found.collect();
     match found.first() {
         Some((first, _)) if !found.iter().all(|(it, _)| is_nameable(recording, it)) => {
-            vec![(with_path_of(object, first), course)]
+            vec![(with_path_of(object, first, found.len() == 1), course)]
         }
         _ => found,
     }
@@ -89,11 +89,22 @@ fn is_nameable(recording: &Recording, branch: &Holder) -> bool {
         && matches!(branch.traits.keeper, None | Some(Keeper::Class))
 }
 
-/// The object by what grew in it.
-fn with_path_of(object: &Holder, branch: &Holder) -> Holder {
+/// The object by what grew in it, which may be all that did.
+fn with_path_of(object: &Holder, branch: &Holder, is_all: bool) -> Holder {
+    let itself = || GrowsIn {
+        path: branch.name.clone(),
+        is_all,
+        bound: branch.traits.bound,
+        n_bytes: branch.retained,
+    };
+    let within = branch.traits.grows_in.clone().unwrap_or_else(itself);
     Holder {
         path: branch.path.clone(),
         traits: Traits {
+            grows_in: Some(GrowsIn {
+                is_all: within.is_all && is_all,
+                ..within
+            }),
             type_name: object.traits.type_name.clone(),
             n_tensors: object.traits.n_tensors,
             is_shared: object.traits.is_shared,
