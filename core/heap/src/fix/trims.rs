@@ -35,19 +35,26 @@ pub(super) fn trim(word: &str, sources: &[&str]) -> Option<Trim> {
     taken_out(word, sources).or_else(in_turn).or_else(below)
 }
 
-/// Cells set its items in turn: `slots[n % 12] = x`.
+/// Cells set its items in turn, and add no others: `slots[n % 12] = x`.
 fn set_in_turn(word: &str, sources: &[&str]) -> Option<Trim> {
+    let mut found: Option<Trim> = None;
     let lines = sources.iter().flat_map(|source| source.lines());
-    let turns = lines.flat_map(|line| occurrences(line, word));
-    let turns = turns.filter_map(|(before, after)| {
-        let (index, rest) = after.strip_prefix('[')?.split_once(']')?;
-        let (_, most) = index.split_once('%')?;
-        let is_set = begins(without_path(before)) && is_assignment(rest.trim_start());
-        is_set.then(|| Trim {
-            most: number(most.trim(), sources),
-        })
-    });
-    turns.max_by_key(|it| it.most)
+    for (before, after) in lines.flat_map(|line| occurrences(line, word)) {
+        let index = after.strip_prefix('[').and_then(|it| it.split_once(']'));
+        let divisor = index.and_then(|(index, _)| Some(index.split_once('%')?.1));
+        match (adds(before, after, word), divisor) {
+            (Adds::Nothing, _) => {}
+            (Adds::One, Some(most)) => {
+                let most = number(most.trim(), sources);
+                found = found
+                    .into_iter()
+                    .chain([Trim { most }])
+                    .max_by_key(|it| it.most);
+            }
+            (Adds::One | Adds::Many, _) => return None,
+        }
+    }
+    found
 }
 
 fn taken_out(word: &str, sources: &[&str]) -> Option<Trim> {
@@ -306,6 +313,7 @@ mod tests {
         let unknown = Some(Trim { most: None });
         check("self.kept[self.i % len(self.kept)] = x", unknown);
         check("kept[i] = x % 3", None);
+        check("kept[i % 3] = x\nkept[i] = x", None);
         check("y = kept[i % 3] == x", None);
     }
 
