@@ -373,16 +373,18 @@ pub fn uses(holder: &Holder, sources: &[&str]) -> Uses {
 /// of `trainer.losses[3].grad_fn`, `outs` and `[0]` of `encode().<locals>.outs[0]`, `seen` and `[0]` of
 /// `log.<closure>.seen[0]`.
 fn collection(holder: &Holder) -> (&str, &str) {
-    let path = &*holder.path;
+    let written = |path| {
+        let local = str::split_once(path, "().<locals>.").map(|(_, path)| path);
+        let path = local.filter(|_| holder.is_local()).unwrap_or(path);
+        in_closure(path).unwrap_or(path)
+    };
+    let path = written(&*holder.path);
     let within = holder.traits.grows_in.as_ref().filter(|it| it.is_all);
     // A text that stands for a key may be written in several ways.
     if let Some(within) = within.filter(|it| !it.path.ends_with(']')) {
-        let rest = path.strip_prefix(&*within.path);
-        return (&within.path, rest.unwrap_or_default());
+        let within = written(&within.path);
+        return (within, path.strip_prefix(within).unwrap_or_default());
     }
-    let local = path.split_once("().<locals>.").map(|(_, path)| path);
-    let path = local.filter(|_| holder.is_local()).unwrap_or(path);
-    let path = in_closure(path).unwrap_or(path);
     let ends = ["[", ".grad_fn", "._saved", ".<"].iter();
     let end = ends.filter_map(|end| path.find(end)).min();
     path.split_at(end.unwrap_or(path.len()))

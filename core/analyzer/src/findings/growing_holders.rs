@@ -44,7 +44,7 @@ pub(super) struct GrowingHolders {
     /// After how many of the runs there was a look.
     n_looks: usize,
     /// Names gained part of it, and too little to be called its holders.
-    has_part: bool,
+    pub(super) has_part: bool,
     /// A cell reads what the first name collects, and then empties it: its graphs are there for a purpose.
     is_emptied: bool,
     /// A cell adds to it only what it does not have yet: it may be full soon.
@@ -116,11 +116,6 @@ impl GrowingHolders {
             n_looks,
             has_part: false,
         }
-    }
-
-    /// Names gained part of it, and too little to be called its holders.
-    pub(super) fn have_part(&self) -> bool {
-        self.has_part
     }
 
     fn first_course(&self) -> Course {

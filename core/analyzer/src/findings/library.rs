@@ -55,9 +55,7 @@ fn is_made_anew(recording: &Recording, finding: &Finding) -> bool {
     let last = finding.runs.last().map(|run| recording.run(*run));
     let text = last.and_then(|run| recording.text(run));
     let is_bound = holder.kind == RootKind::Variable
-        && text.is_some_and(|text| {
-            source_text::binds(text, holder.name.split('.').next().unwrap_or_default())
-        });
+        && text.is_some_and(|text| source_text::binds(text, holder.variable()));
     holder.kind.is_garbage() || is_bound
 }
 

@@ -163,8 +163,7 @@ impl Judged {
             .kind
             .is_accelerator();
         let looked = |run: &&RunIdx| context.recording.holders(**run, self.key.device).is_some();
-        let is_unnamed =
-            self.growers.holders.is_empty() && !self.growers.have_part() && !self.steps;
+        let is_unnamed = self.growers.holders.is_empty() && !self.growers.has_part && !self.steps;
         !is_accelerator && is_unnamed && self.runs.iter().filter(looked).count() > 1
     }
 
