@@ -95,6 +95,8 @@ pub(crate) struct Published {
 /// Set to this, what is built from the sources is not optimised: all that they need has then been compiled
 /// for the tests. Only where the same `RUSTFLAGS` keep local paths out of both.
 const UNOPTIMISED: (&str, &str) = ("GPUMEM_PUBLISH", "dev");
+/// The extension itself lies at another path there, is compiled anew and looks through few objects.
+const QUICK: &str = "--profile dev --config profile.dev.package.gpumem-pybind.opt-level=0";
 
 /// Builds the source distribution, and from it the optimised wheel.
 pub(crate) fn publish(project: &Project) -> Result<Published> {
@@ -104,7 +106,7 @@ pub(crate) fn publish(project: &Project) -> Result<Published> {
     let name = "building the sources and their wheel";
     let (variable, value) = UNOPTIMISED;
     let (profile, built) = if std::env::var_os(variable).is_some_and(|it| it == value) {
-        ("--profile dev", project.cargo_target())
+        (QUICK, project.cargo_target())
     } else {
         ("--profile release", project.target("from-sources"))
     };
