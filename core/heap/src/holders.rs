@@ -1,24 +1,27 @@
 //! Who holds what, device by device, and how it grew.
 
+mod changed;
+mod sharing;
+mod traits;
+
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use super::branches::MAX_DEPTH;
 use super::csr_graph::{RootName, SESSION};
 use super::heap_analysis::HeapAnalysis;
-use super::inventory::{Grown, SeriesName, Since};
-use super::node::{CACHE, NodeIdx, TensorCategory};
+use super::inventory::{Grown, Since};
+use super::node::{NodeIdx, TensorCategory};
 use super::path;
 use super::reach::BestHolder;
 use super::retained_size::{RetainedSize, SizedStorage};
-use super::shared::Sharers;
-use super::step::Step;
 use super::{HolderLimits, Holders, ledger, words};
 use gpumem_model::holders::{
-    Bound, DeviceHolders, Holder, HolderOrigin, IpythonRetention, Keeper, LibraryObject, NameLevel,
-    Remainder, RootKind, SharedMemory, StorageUse, Traits,
+    DeviceHolders, Holder, HolderOrigin, IpythonRetention, Remainder, RootKind, StorageUse, Traits,
 };
-use gpumem_model::units::{ByteDelta, Bytes};
+use gpumem_model::units::Bytes;
+
+pub(super) use self::traits::{is_of_hooks, keeper_of_step};
 
 /// What lies under a name, or under what several names share.
 struct Top {
@@ -231,303 +234,6 @@ impl HeapAnalysis<'_> {
         target.and_then(|(vertex, _)| self.web.node_of(vertex))
     }
 
-    pub(super) fn traits(
-        &self,
-        target: Option<NodeIdx>,
-        tally: &RetainedSize,
-        largest: u32,
-        part: Option<StorageUse>,
-    ) -> Traits {
-        let type_name = target.map(|idx| &*self.web.graph.node(idx).type_name);
-        let links = self.reach.path(SESSION, largest);
-        Traits {
-            type_name: type_name.unwrap_or_default().to_owned(),
-            n_tensors: tally.n_all(),
-            scalars: tally.n_all() > 0 && u64::from(tally.n_scalars) == tally.n_all(),
-            graph: Bytes::new(tally.graph),
-            keeper: self.keeper(type_name, &links),
-            is_shared: false,
-            part,
-            bound: self.bound(&links),
-            tensor_type: self.tensor_type(&links),
-            filled_by: String::new(),
-            library_objects: self.library_objects(&links),
-            grows_in: None,
-        }
-    }
-
-    /// The objects of libraries that these links lead through, the nearest to their end first.
-    fn library_objects(&self, links: &[(u32, u32, u32)]) -> Vec<LibraryObject> {
-        let Some((_, end, _)) = links.last() else {
-            return Vec::new();
-        };
-        let before = links.iter().rev().skip(1);
-        before
-            .filter_map(|(_, to, _)| self.library_object(*to, *end))
-            .collect()
-    }
-
-    /// An object of a library on the way to `end`.
-    pub(super) fn library_object(&self, vertex: u32, end: u32) -> Option<LibraryObject> {
-        let class = self
-            .web
-            .graph
-            .node(self.web.node_of(vertex)?)
-            .class
-            .as_ref()?;
-        Some(LibraryObject {
-            class: class.name.clone(),
-            version: class.version.clone(),
-            object: path::text(&self.web, &self.reach, SESSION, vertex),
-            rest: path::text(&self.web, &self.reach, vertex, end),
-        })
-    }
-
-    /// Of what has the storage at the end of the path.
-    fn tensor_type(&self, links: &[(u32, u32, u32)]) -> String {
-        let holder = links.last().and_then(|(from, ..)| self.web.node_of(*from));
-        let holder = holder.map(|node| self.web.graph.node(node));
-        let tensor = holder.filter(|node| node.category.is_some() || node.shape.is_some());
-        tensor.map_or_else(String::new, |node| node.type_name.to_string())
-    }
-
-    /// Of the first container on the way to it, or of the object that has that container.
-    fn bound(&self, links: &[(u32, u32, u32)]) -> Option<Bound> {
-        for (_, to, link) in links {
-            let edge = self.web.graph.edges.get(*link as usize);
-            if edge.is_some_and(|edge| matches!(edge.step, Step::Index(_) | Step::Key(_))) {
-                return None;
-            }
-            let node = self.web.node_of(*to);
-            if let Some(bound) = node.and_then(|node| self.web.graph.node(node).bound) {
-                return Some(self.filled(bound, *to));
-            }
-        }
-        None
-    }
-
-    /// How full a container is.
-    pub(super) fn filled(&self, bound: Bound, container: u32) -> Bound {
-        let n = match bound.n {
-            0 => self.n_entries(container).min(bound.most),
-            n => n,
-        };
-        Bound { n, ..bound }
-    }
-
-    /// How many objects with memory a container holds whose entries Python does not count.
-    fn n_entries(&self, container: u32) -> u64 {
-        let links = self.web.successors(container);
-        let edges = links.filter_map(|(_, link)| self.web.graph.edges.get(link as usize));
-        let is_entry = |step: &Step| matches!(step, Step::Opaque | Step::Index(_) | Step::Key(_));
-        let n = edges.filter(|edge| is_entry(&edge.step)).count();
-        n.max(1) as u64
-    }
-
-    /// What has the object at the end of the links, if the name is of that type.
-    pub(super) fn keeper(
-        &self,
-        type_name: Option<&str>,
-        links: &[(u32, u32, u32)],
-    ) -> Option<Keeper> {
-        let of_link = |(_, to, link): &(u32, u32, u32)| {
-            let root = self.web.entry(*link);
-            let of_root = root.filter(|root| is_of_hooks(&root.path));
-            let edge = self.web.graph.edges.get(*link as usize);
-            let of_edge = edge.and_then(|edge| keeper_of_step(&edge.step));
-            let of_step = of_root.map(|_| Keeper::Hooks).or(of_edge);
-            let node = self.web.node_of(*to).map(|idx| self.web.graph.node(idx));
-            let is_cache = node.is_some_and(|node| &*node.type_name == CACHE);
-            of_step.or(is_cache.then_some(Keeper::Function))
-        };
-        let all = || links.iter().filter_map(of_link);
-        match type_name {
-            Some("type") => Some(Keeper::Class),
-            Some(name) if name.ends_with(CACHE) => all().find(|it| *it != Keeper::Function),
-            _ => all().min_by_key(|it| *it == Keeper::Function),
-        }
-    }
-
-    fn shared(
-        &self,
-        tallies: &[RetainedSize],
-        tops: &HashMap<u32, Top>,
-        limits: &HolderLimits,
-    ) -> (Vec<SharedMemory>, Remainder) {
-        let mut groups: BTreeMap<&Sharers, Vec<u32>> = BTreeMap::new();
-        for (number, sharers) in &self.sharers {
-            if tallies[*number as usize].n_bytes > 0 {
-                groups.entry(sharers).or_default().push(*number);
-            }
-        }
-        let mut groups: Vec<(&Sharers, Vec<u32>, RetainedSize)> = groups
-            .into_iter()
-            .map(|(sharers, numbers)| {
-                let mut sum = RetainedSize::default();
-                for number in &numbers {
-                    sum.add(&tallies[*number as usize]);
-                }
-                (sharers, numbers, sum)
-            })
-            .collect();
-        groups.sort_by_key(|(_, _, sum)| Reverse(sum.n_bytes));
-        let mut more = Remainder::default();
-        for (_, _, sum) in groups.drain(limits.n_shared.min(groups.len())..) {
-            more.add(1, sum.n_bytes);
-        }
-        let shared = groups.iter().map(|(sharers, numbers, sum)| {
-            let tops = || numbers.iter().filter_map(|number| tops.get(number));
-            let stored = tops().map(|top| &top.largest);
-            let stored = stored.max_by_key(|it| (it.n_bytes, Reverse(it.number)));
-            let vertex = stored.map_or(SESSION, |it| self.vertex(it.number));
-            let names = sharers.roots.iter();
-            let names = names.filter_map(|root| Some(self.web.name_of(*root)?.name.to_owned()));
-            SharedMemory {
-                names: names.collect(),
-                and_others: sharers.and_others,
-                n_bytes: Bytes::new(sum.n_bytes),
-                path: path::text(&self.web, &self.reach, SESSION, vertex),
-                what: self.numbers_words(numbers, sum),
-                part: most(tops()),
-            }
-        });
-        (shared.collect(), more)
-    }
-
-    /// The names that have more than before, and keep none of it alone: each with what is found
-    /// through it first.
-    fn sharing(
-        &self,
-        device: u16,
-        tallies: &[RetainedSize],
-        limits: &HolderLimits,
-        grown: Option<&Grown<'_>>,
-    ) -> Vec<Holder> {
-        let keeps_nothing = |root: u32| tallies[self.dominators.number(root) as usize].n_bytes == 0;
-        let stored = self.ground.storages.iter();
-        let stored = stored.filter(|it| it.device == device && keeps_nothing(it.root));
-        let mut by_root: BTreeMap<u32, Vec<&SizedStorage>> = BTreeMap::new();
-        for stored in stored {
-            by_root.entry(stored.root).or_default().push(stored);
-        }
-        let mut sharing: Vec<Holder> = by_root
-            .into_iter()
-            .filter_map(|(root, stored)| {
-                let name = self.web.name_of(root)?;
-                let more = grown?.growth(name.kind, name.name)?;
-                (more > ByteDelta::ZERO).then(|| {
-                    let holder = self.sharer(root, &stored, tallies);
-                    Holder {
-                        grown: Some(more),
-                        fresh: grown.and_then(|grown| grown.fresh_of(name.kind, name.name)),
-                        ..holder
-                    }
-                })
-            })
-            .collect();
-        sharing.sort_by_key(|holder| Reverse(holder.grown));
-        sharing.truncate(limits.n_shared);
-        sharing
-    }
-
-    /// The names that have more or less than before, those that changed most first; and which of their branches
-    /// have something new.
-    fn changed(
-        &self,
-        device: u16,
-        tallies: &[RetainedSize],
-        limits: &HolderLimits,
-        grown: Option<&Grown<'_>>,
-    ) -> (Vec<NameLevel>, Vec<Holder>) {
-        let mut levels: BTreeMap<SeriesName<'_>, (u64, u64)> = BTreeMap::new();
-        let before = grown.map(Grown::names_before).unwrap_or_default();
-        // A walk that stopped early does not know what is gone.
-        if !self.web.graph.is_cut {
-            levels.extend(before.keys().map(|name| (name.clone(), (0, 0))));
-        }
-        for stored in self.ground.storages.iter().filter(|it| it.device == device) {
-            if let Some(name) = self.web.name_of(stored.root) {
-                let key = (name.kind, name.kind.series_name(name.name));
-                let (n_bytes, n_storages) = levels.entry(key).or_default();
-                *n_bytes += stored.n_bytes;
-                *n_storages += 1;
-            }
-        }
-        let mut changed: Vec<(u64, NameLevel)> = levels
-            .into_iter()
-            .filter(|((kind, _), _)| grown.is_none_or(|grown| grown.knows(*kind)))
-            .filter_map(|((kind, name), (n_bytes, n_storages))| {
-                let key = (kind, name);
-                let before = before.get(&key).map_or(0, |it| it.get());
-                let level = NameLevel {
-                    kind,
-                    name: key.1.into_owned(),
-                    n_bytes: Bytes::new(n_bytes),
-                    n_storages,
-                };
-                (n_bytes != before).then(|| (n_bytes.abs_diff(before), level))
-            })
-            .collect();
-        changed.sort_by_key(|(by, _)| Reverse(*by));
-        changed.truncate(limits.n_changed);
-        let mut changed: Vec<NameLevel> = changed.into_iter().map(|(_, level)| level).collect();
-        let variables = changed.iter().filter(|it| it.kind == RootKind::Variable);
-        let names: BTreeSet<&str> = variables.map(|it| &*it.name).collect();
-        let (levels, growing) = self.main_branches(device, &names, tallies, limits, grown);
-        changed.extend(levels);
-        (changed, growing)
-    }
-
-    /// A name with these storages, each of which has other names, too.
-    fn sharer(&self, root: u32, stored: &[&SizedStorage], tallies: &[RetainedSize]) -> Holder {
-        let name = &self.web.names[root as usize - 1];
-        let largest = stored
-            .iter()
-            .max_by_key(|it| (it.n_bytes, Reverse(it.number)));
-        let largest = largest.map_or(0, |it| it.number);
-        let tops: BTreeSet<u32> = stored
-            .iter()
-            .map(|it| self.tops[it.number as usize])
-            .collect();
-        let mut tally = RetainedSize::default();
-        for top in tops {
-            tally.add(&tallies[top as usize]);
-        }
-        let target = self.target(root);
-        let what = match target {
-            Some(idx) => words::object(self.web.graph.node(idx), &tally),
-            None => words::container(None, &tally),
-        };
-        let vertex = self.vertex(largest);
-        let others = self.others(root, self.tops[largest as usize]);
-        Holder {
-            path: path::text(&self.web, &self.reach, SESSION, vertex),
-            what: format!("{what}, shared with {others}"),
-            traits: Traits {
-                is_shared: true,
-                filled_by: filler(name),
-                ..self.traits(target, &tally, vertex, None)
-            },
-            ..Holder::new(
-                name.kind,
-                name.name,
-                stored.iter().map(|it| Bytes::new(it.n_bytes)).sum(),
-            )
-        }
-    }
-
-    /// The other names of a top.
-    fn others(&self, root: u32, top: u32) -> String {
-        let sharers = self.sharers.iter().find(|(number, _)| *number == top);
-        let Some((_, sharers)) = sharers else {
-            return "others".to_owned();
-        };
-        let others = sharers.roots.iter().filter(|other| **other != root);
-        let others = others.filter_map(|other| Some(self.web.name_of(*other)?.name));
-        let others = others.chain(sharers.and_others.then_some("others"));
-        others.collect::<Vec<_>>().join(", ")
-    }
-
     /// What each place of `IPython` keeps that no name of the user's reaches.
     fn kept<'s>(&self, stored: impl Iterator<Item = &'s SizedStorage>) -> Vec<IpythonRetention> {
         let mut places: BTreeMap<RootKind, (Bytes, &SizedStorage)> = BTreeMap::new();
@@ -565,38 +271,6 @@ impl HeapAnalysis<'_> {
             words::object(self.web.graph.node(idx), &RetainedSize::default())
         })
     }
-
-    /// What several things are: one as itself, more by what they hold.
-    fn numbers_words(&self, numbers: &[u32], sum: &RetainedSize) -> String {
-        let one = match numbers {
-            [number] => self.web.node_of(self.vertex(*number)),
-            _ => None,
-        };
-        let node = one.map(|idx| self.web.graph.node(idx));
-        match node.filter(|node| node.storage.is_none()) {
-            Some(node) => words::object(node, sum),
-            None => words::container(None, sum),
-        }
-    }
-}
-
-pub(super) fn keeper_of_step(step: &Step) -> Option<Keeper> {
-    match step {
-        Step::Closure(_) | Step::Default(_) | Step::Cell => Some(Keeper::Function),
-        Step::Frame(_) => Some(Keeper::Traceback),
-        Step::Attribute(name) | Step::Variable(name) if &**name == "__traceback__" => {
-            Some(Keeper::Traceback)
-        }
-        Step::Attribute(name) | Step::Variable(name) | Step::Key(name) | Step::Local(name) => {
-            is_of_hooks(name).then_some(Keeper::Hooks)
-        }
-        _ => None,
-    }
-}
-
-/// Frameworks call the dicts of their hooks such: `_forward_hooks`.
-pub(super) fn is_of_hooks(name: &str) -> bool {
-    name.contains("_hooks")
 }
 
 fn filler(name: &RootName<'_>) -> String {
