@@ -15,12 +15,19 @@
 //! below what the second quarter reached, its floor rises, and it is nearly a straight line, which the
 //! end of a warm-up is not. That is a leak, too.
 
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use self::shape::shape;
 use super::evidence::{Evidence, Explained, Statistic};
 use super::rules::Rules;
 use super::trend::{self, MAX_POINTS};
 use gpumem_model::json_form::JsonNumber;
 use gpumem_model::units::{ByteDelta, Bytes};
 use gpumem_model::{named, object};
+
+pub(super) use self::shape::settling;
 
 /// Growing series have risen for good more often than this.
 const LEAST_RISES: f64 = 1.0;
@@ -467,179 +474,5 @@ pub(super) fn total(levels: &[Bytes]) -> ByteDelta {
     match levels {
         [first, .., last] => last.since(*first),
         _ => ByteDelta::ZERO,
-    }
-}
-
-/// The shape of levels that do not keep growing, and how many of their first
-/// steps moved, where they stay since.
-pub(super) fn settling(levels: &[Bytes], min_growth: Bytes) -> (GrowthShape, Option<usize>) {
-    let values: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
-    (shape(&values, min_growth, false), n_moving(&values))
-}
-
-/// After how many steps the level stays within a twentieth of the range around
-/// its end; `None` where it still moves in the last third.
-fn n_moving(values: &[f64]) -> Option<usize> {
-    let last = *values.last()?;
-    let (least, most) = trend::extremes(values);
-    let range = most - least;
-    let n_moving = values
-        .iter()
-        .rposition(|value| (value - last).abs() > 0.05 * range)
-        .map_or(0, |idx| idx + 1);
-    (n_moving * 3 < values.len() * 2).then_some(n_moving)
-}
-
-fn shape(values: &[f64], min_growth: Bytes, grows: bool) -> GrowthShape {
-    let n = values.len();
-    let (least, most) = trend::extremes(values);
-    let range = most - least;
-    if n < 2 || range < min_growth.as_f64().max(1.0) {
-        return GrowthShape::Flat;
-    }
-    // Of the floor: what lies above it comes and goes.
-    let (start, _) = trend::extremes(&values[..n.div_ceil(10)]);
-    let (end, _) = trend::extremes(&values[n - n.div_ceil(4)..]);
-    let rise = end - start;
-    if grows {
-        let half = trend::quantile(&values[n * 2 / 5..n.div_ceil(2)], 0.5);
-        return if half - start < 0.15 * rise {
-            GrowthShape::LateGrowth
-        } else {
-            GrowthShape::Growth
-        };
-    }
-    if rise < 0.25 * range {
-        let n_high = values.iter().filter(|&&value| value > least + 0.5 * range);
-        return if n_high.count() * 6 < n {
-            GrowthShape::Spikes
-        } else {
-            GrowthShape::Sawtooth
-        };
-    }
-    let jumps = values.windows(2).map(|pair| (pair[1] - pair[0]) / rise);
-    let n_jumps = jumps.clone().filter(|&jump| jump > 0.15).count();
-    let is_one_jump = n_jumps == 1 && jumps.fold(0.0, f64::max) > 0.5;
-    let settled = values.iter().position(|&value| value >= end - 0.1 * rise);
-    match settled {
-        Some(idx) if idx * 3 <= n && idx <= n_jumps => GrowthShape::WarmUp,
-        _ if is_one_jump => GrowthShape::Step,
-        Some(idx) if idx * 3 <= n => GrowthShape::WarmUp,
-        _ if n_jumps > 1 => GrowthShape::Staircase,
-        Some(idx) if idx * 3 <= n * 2 => GrowthShape::WarmUp,
-        _ => GrowthShape::Growth,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(levels_mib: &[u64], state: GrowthVerdict, shape: GrowthShape) {
-        let levels: Vec<Bytes> = levels_mib.iter().copied().map(Bytes::mib).collect();
-        let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
-        assert_eq!((growth.state, growth.shape), (state, shape), "{growth:#?}");
-    }
-
-    #[test]
-    fn a_course_has_its_verdict_and_shape() {
-        let saw = [3, 9, 5, 11, 7, 13, 9, 15, 11, 17, 13, 19, 15, 21, 17, 23];
-        let warm_up = [0, 60, 90, 100, 100, 100, 100, 100, 100, 100, 100, 100];
-        let comes_back = [0, 30, 60, 90].repeat(4);
-        let comes_back = [&comes_back[..], &[0, 30, 60, 0]].concat();
-        let spikes = [&[7, 7, 7, 90][..], &[7; 6], &[95], &[7; 9]].concat();
-        for (levels_mib, state, shape) in [
-            (
-                &[1, 2, 3, 4, 5, 6, 7, 8, 9][..],
-                GrowthVerdict::Leak,
-                GrowthShape::Growth,
-            ),
-            (&saw, GrowthVerdict::Leak, GrowthShape::Growth),
-            // Eight runs are not enough.
-            (
-                &[1, 2, 3, 4, 5, 6, 7, 8],
-                GrowthVerdict::NotEnoughData,
-                GrowthShape::Growth,
-            ),
-            (&[5; 12], GrowthVerdict::Stable, GrowthShape::Flat),
-            (&warm_up, GrowthVerdict::Stable, GrowthShape::WarmUp),
-            (
-                &[0, 0, 0, 0, 0, 80, 80, 80, 80, 80, 80, 80],
-                GrowthVerdict::Stable,
-                GrowthShape::Step,
-            ),
-            (&comes_back, GrowthVerdict::Stable, GrowthShape::Sawtooth),
-            (&spikes, GrowthVerdict::Stable, GrowthShape::Spikes),
-        ] {
-            check(levels_mib, state, shape);
-        }
-    }
-
-    #[test]
-    fn a_slow_leak_behind_a_warm_up_is_a_leak() {
-        let level = |run: u64| if run < 10 { 90 * run } else { 900 + 2 * run };
-        let levels: Vec<u64> = (0..40).map(level).collect();
-        check(&levels, GrowthVerdict::Leak, GrowthShape::Growth);
-        // The end of a warm-up rises, too, but ever less.
-        let settles: Vec<u64> = (0..40_u32)
-            .map(|run| 1000 - (900.0 * 0.85_f64.powf(run.into())) as u64)
-            .collect();
-        check(&settles, GrowthVerdict::Stable, GrowthShape::WarmUp);
-    }
-
-    #[test]
-    fn a_slow_warm_up_is_none_before_it_is_over() {
-        for share in [0.15, 0.25, 0.35] {
-            let level =
-                |run: u32| 100 + (900.0 * (1.0 - (-f64::from(run) / (share * 40.0)).exp())) as u64;
-            let levels: Vec<Bytes> = (0..40).map(|run| Bytes::mib(level(run))).collect();
-            let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
-            assert_eq!(growth.state, GrowthVerdict::Stable, "{share}: {growth:#?}");
-        }
-        // A ramp over three quarters of the runs.
-        let ramp: Vec<u64> = (0..40).map(|run: u64| 100 + 10 * run.min(28)).collect();
-        check(&ramp, GrowthVerdict::Stable, GrowthShape::WarmUp);
-    }
-
-    #[test]
-    fn growth_below_the_threshold_is_flat() {
-        let levels: Vec<Bytes> = (0..20).map(|run| Bytes::new(512 * run)).collect();
-        let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
-        assert_eq!(
-            (growth.state, growth.shape),
-            (GrowthVerdict::Stable, GrowthShape::Flat)
-        );
-        let growth = classify_growth(&levels, Bytes::new(512), &Rules::default());
-        assert_eq!(growth.state, GrowthVerdict::Leak);
-        assert_eq!(growth.bytes_per_run, ByteDelta::new(512));
-    }
-
-    #[test]
-    fn what_settles_says_when() {
-        let levels = [0, 60, 100, 100, 100, 100].map(Bytes::mib);
-        assert_eq!(
-            settling(&levels, Bytes::mib(1)),
-            (GrowthShape::WarmUp, Some(2))
-        );
-        let levels = [0, 10, 20, 30, 40, 50].map(Bytes::mib);
-        assert_eq!(settling(&levels, Bytes::mib(1)).1, None);
-    }
-
-    #[test]
-    fn a_long_series_keeps_its_rate() {
-        let levels: Vec<Bytes> = (0..100_000).map(|run| Bytes::new(1000 * run)).collect();
-        let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
-        assert_eq!(growth.state, GrowthVerdict::Leak);
-        assert!((growth.bytes_per_run.get() - 1000).abs() <= 3);
-    }
-
-    #[test]
-    fn any_series_has_an_answer() {
-        for n in 0..4 {
-            let levels = vec![Bytes::mib(3); n];
-            let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
-            assert_eq!(growth.state, GrowthVerdict::NotEnoughData);
-        }
     }
 }
