@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::project::Project;
-use crate::run;
+use crate::{run, step};
 
 /// What `cargo fuzz --sanitizer none` builds with; a stable compiler takes these, too.
 const FLAGS: [&str; 7] = [
@@ -59,12 +59,9 @@ fn build(project: &Project) -> Result<PathBuf> {
 
 /// The names of the readers: each has a folder in the corpus.
 fn readers(project: &Project) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(project.path("tests/fuzz/corpus"))? {
-        names.extend(entry?.file_name().into_string());
-    }
-    names.sort();
-    Ok(names)
+    let folders = step::entries(&project.path("tests/fuzz/corpus"))?;
+    let names = folders.iter().filter_map(|it| it.file_name());
+    Ok(names.map(|it| it.to_string_lossy().into_owned()).collect())
 }
 
 /// Returns libFuzzer's own count of executions.

@@ -134,10 +134,6 @@ impl SuiteContext<'_> {
     }
 }
 
-/// The variable that opens the gates in the extension through which tests order failures. pytest
-/// sets it in `tests/conftest.py`.
-pub(crate) const GATES: (&str, &str) = ("GPUMEM_TESTING", "1");
-
 /// Set to this, the frameworks are not installed, and their suite is skipped.
 const NO_FRAMEWORKS: (&str, &str) = ("GPUMEM_FRAMEWORKS", "none");
 

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Result, bail};
 
-use super::{GATES, Lane, Ran, Suite, SuiteContext, TorchVariant, without_frameworks};
+use super::{Lane, Ran, Suite, SuiteContext, TorchVariant, without_frameworks};
 use crate::played::{self, PlayedDriver};
 use crate::python::Environment;
 use crate::tally::Tally;
 use crate::{lint, run, site, system, wheel};
 
-pub(super) const SUITES: [Suite; 18] = [
+pub(super) const SUITES: [Suite; 17] = [
     suite("js", Lane::Compiles, js),
     suite("rust", Lane::Compiles, rust),
     suite("lint", Lane::Compiles, lint),
@@ -29,7 +29,6 @@ pub(super) const SUITES: [Suite; 18] = [
     suite("demo", Lane::Waits, demo),
     suite("oldest", Lane::Waits, oldest),
     suite("between", Lane::Waits, between),
-    suite("stubs", Lane::Waits, stubs),
     suite(NEWEST, Lane::Waits, newest),
     suite(TORCHES, Lane::Waits, torches),
     suite("gpu", Lane::Waits, gpu),
@@ -81,18 +80,6 @@ fn js(setting: &SuiteContext<'_>) -> Result<Ran> {
         .args(setting.arguments)
         .current_dir(setting.project.path("js"));
     count(&mut node, Tally::from_node).map(Ran::Tests)
-}
-
-/// What the stub promises against what the extension has.
-fn stubs(setting: &SuiteContext<'_>) -> Result<Ran> {
-    let project = setting.without_arguments()?;
-    let mut stubtest = setting.installed()?.module("mypy.stubtest");
-    stubtest
-        .arg("gpumem._gpumem")
-        .env(GATES.0, GATES.1)
-        .current_dir(project.root());
-    run::run(&mut stubtest)?;
-    Ok(Ran::Tests(Tally::ONE_PASSED))
 }
 
 fn python(setting: &SuiteContext<'_>) -> Result<Ran> {
