@@ -5,8 +5,9 @@ use std::fs;
 use crate::sources::{root, text};
 
 /// Each crate, after those that it may depend on.
-const ORDER: [&str; 14] = [
+const ORDER: [&str; 15] = [
     "model",
+    "process",
     "heap",
     "wire",
     "sim",

@@ -18,3 +18,4 @@ pub mod gpu_processes;
 pub mod history;
 pub mod processes;
 pub mod ranks;
+pub mod tasks;

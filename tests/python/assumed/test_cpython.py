@@ -830,7 +830,7 @@ process.join()
 
 
 def jumps(function: Callable[..., object]) -> list[tuple[int, int]]:
-    """Return from where to where `JUMP_BACKWARD` leads, as `bytecode.rs` reads it."""
+    """Return from where to where `JUMP_BACKWARD` leads, as `core/process/src/bytecode.rs` reads it."""
     code = function.__code__.co_code
     found, extended = [], 0
     for offset in range(0, len(code), 2):
@@ -882,7 +882,7 @@ async def async_loop(items: Any) -> None:
 
 @has_monitoring
 def test_instructions_have_these_names_and_one_byte() -> None:
-    """`recording/loops/bytecode.rs` looks them up; if one is missing, no loop is counted."""
+    """`core/process/src/bytecode.rs` looks them up; if one is missing, no loop is counted."""
     names = ("JUMP_BACKWARD", "EXTENDED_ARG", "PUSH_EXC_INFO", "FOR_ITER", "GET_ANEXT")
     assert [name for name in names if not 0 < opcode.opmap.get(name, 256) < 256] == []
     assert opcode.opmap["CACHE"] == 0
@@ -890,7 +890,7 @@ def test_instructions_have_these_names_and_one_byte() -> None:
 
 @has_monitoring
 def test_a_jump_counts_words_back_from_behind_its_caches() -> None:
-    """`recording/loops/bytecode.rs` finds the head of a loop so."""
+    """`core/process/src/bytecode.rs` finds the head of a loop so."""
     for loop, name in ((for_loop, "FOR_ITER"), (async_loop, "GET_ANEXT")):
         (head,) = {head for jump, head in jumps(loop) if not is_cleanup(loop, jump)}
         assert name_at(loop, head) == name
@@ -898,7 +898,7 @@ def test_a_jump_counts_words_back_from_behind_its_caches() -> None:
 
 @has_monitoring
 def test_a_while_has_two_heads_or_one_on_one_line() -> None:
-    """`recording/loops/bytecode.rs` takes two tests of one line for one loop."""
+    """`core/process/src/bytecode.rs` takes two tests of one line for one loop."""
     heads = {head for _, head in jumps(while_loop)}
     assert 1 <= len(heads) <= 2
     first_line = while_loop.__code__.co_firstlineno
@@ -911,7 +911,7 @@ def test_a_while_has_two_heads_or_one_on_one_line() -> None:
 
 @has_monitoring
 def test_handlers_stand_behind_all_other_code() -> None:
-    """`recording/loops/bytecode.rs` takes jumps from there for no loop."""
+    """`core/process/src/bytecode.rs` takes jumps from there for no loop."""
     code = handled_loop.__code__.co_code
     behind = code[::2].index(opcode.opmap["PUSH_EXC_INFO"]) * 2
     lines = [line for first, _, line in handled_loop.__code__.co_lines() if first < behind]
@@ -922,7 +922,7 @@ def test_handlers_stand_behind_all_other_code() -> None:
 
 @has_monitoring
 def test_await_repeats_by_a_jump_of_another_name() -> None:
-    """`recording/loops/bytecode.rs` would take it for a loop."""
+    """`core/process/src/bytecode.rs` would take it for a loop."""
     assert [jump for jump, _ in jumps(waits) if not is_cleanup(waits, jump)] == []
     assert opcode.opmap["JUMP_BACKWARD_NO_INTERRUPT"] in waits.__code__.co_code[::2]
 

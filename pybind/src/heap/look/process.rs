@@ -12,7 +12,6 @@
 mod exclusions;
 mod gaps;
 mod mappings;
-mod ranges;
 mod window;
 
 use std::fs;
@@ -24,6 +23,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use gpumem_model::units::Bytes;
+use gpumem_process::addresses::AddressRanges;
 
 use super::{FaultPoint, faults};
 use crate::base::{cpu_time, process_status};
@@ -91,7 +91,7 @@ pub(super) fn split(room: Option<Bytes>, leaves_out: bool) -> io::Result<Side> {
     let mut left_out = ManuallyDrop::new(if leaves_out {
         exclusions::choose(resident)
     } else {
-        ranges::AddressRanges::EMPTY
+        AddressRanges::EMPTY
     });
     let window = CopyWindow::open(&mut left_out);
     faults::pause_in_copy();

@@ -5,12 +5,13 @@ use std::time::Instant;
 
 use gpumem_model::recording::{FrameOrigin, Loop, LoopIdx, LoopKind};
 use gpumem_model::trace::StackFrame;
+use gpumem_process::bytecode::CodeLoop;
 use gpumem_readers::code_line;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use super::bytecode::{self, CodeLoop};
+use super::bytecode;
 use super::count::{self, LoopStart, MAX_LOOPS, MAX_PLACES};
 use super::stacks::{self, RunningCode, Stack};
 use super::tool::{Monitoring, Tool};

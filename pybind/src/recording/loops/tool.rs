@@ -5,13 +5,14 @@
 
 use std::time::Instant;
 
+use gpumem_process::bytecode::Opcodes;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::code::PyCodeInput;
 use pyo3::types::{PyCFunction, PyCode, PyCodeMethods, PyDict};
 
-use super::bytecode::{self, Opcodes};
+use super::bytecode;
 use super::count::{self, LoopStart};
 use crate::base::gil;
 
@@ -68,7 +69,7 @@ impl Monitoring {
         };
         let functions = || {
             let events = monitoring.getattr("events")?;
-            let Some(opcodes) = Opcodes::find(py)? else {
+            let Some(opcodes) = bytecode::opcodes(py)? else {
                 return Ok(None);
             };
             count::set_disable(py, monitoring.getattr("DISABLE")?.unbind());

@@ -17,10 +17,11 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
 use super::gaps;
-use super::mappings::{self, Mapping};
-use super::ranges::AddressRanges;
+use super::mappings;
 use super::window::{page_bytes, without_marks_of_others};
 use crate::heap::walk::WalkedMemory;
+use gpumem_process::addresses::AddressRanges;
+use gpumem_process::mappings::Mapping;
 
 /// Smaller arrays are not worth two calls.
 const SMALLEST_ARRAY: usize = 4 << 20;

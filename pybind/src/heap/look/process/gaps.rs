@@ -10,8 +10,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 
 use super::Link;
-use super::ranges::AddressRanges;
 use crate::heap::look::message::{self, Tag};
+use gpumem_process::addresses::AddressRanges;
 
 /// A stack that overflows has no room for a handler.
 const STACK_BYTES: usize = 1 << 16;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::mappings;
-use super::ranges::AddressRanges;
+use gpumem_process::addresses::AddressRanges;
 
 /// A fork in another thread takes longer than this only if one of its handlers waits: perhaps for
 /// the GIL, which this thread has.

@@ -1,5 +1,6 @@
 //! What a worker of dask.distributed keeps by name: attributes that the user set, results, actors, plugins.
 
+use gpumem_jobs::tasks;
 use gpumem_model::holders::RootKind;
 
 use super::Roots;
@@ -61,10 +62,10 @@ fn add_kept<'s>(roots: &mut Roots<'s>, kept: &Dict<'s>, what: &str, attribute: &
 /// A key as people write it, and its prefix: `'load-3f9a…'` is of `load`, and so is `('load-3f9a…', 0)`.
 fn named(key: &Object<'_>) -> Option<(String, String)> {
     if let Some(text) = key.text() {
-        return Some((quoted(&text), prefix(&text).to_owned()));
+        return Some((quoted(&text), tasks::prefix(&text).to_owned()));
     }
     let text = key.tuple()?.next()?.text()?;
-    let prefix = prefix(&text).to_owned();
+    let prefix = tasks::prefix(&text).to_owned();
     Some((format!("({}, …)", quoted(&text)), prefix))
 }
 
@@ -72,38 +73,4 @@ fn quoted(key: &str) -> String {
     let shown: String = key.chars().take(MAX_KEY).collect();
     let cut = if shown.len() < key.len() { "…" } else { "" };
     format!("'{shown}{cut}'")
-}
-
-/// As dask's `key_split` has it: the words before the first one that is no name.
-fn prefix(key: &str) -> &str {
-    let mut end = 0;
-    let mut start = 0;
-    for word in key.split('-') {
-        let is_hash = word.len() == 8 && word.chars().all(|c| c.is_ascii_hexdigit());
-        let is_name = !word.is_empty() && word.chars().all(char::is_alphabetic) && !is_hash;
-        if start > 0 && !is_name {
-            break;
-        }
-        end = start + word.len();
-        start = end + 1;
-    }
-    &key[..end]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::prefix;
-
-    #[test]
-    fn prefixes_are_dasks() {
-        for (key, expected) in [
-            ("train_step-7d5c4a2b9e1f00aa", "train_step"),
-            ("train_step-0", "train_step"),
-            ("read-csv-0123456789abcdef0123456789abcdef", "read-csv"),
-            ("x", "x"),
-            ("", ""),
-        ] {
-            assert_eq!(prefix(key), expected);
-        }
-    }
 }

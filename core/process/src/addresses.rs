@@ -1,27 +1,40 @@
 //! Sets of addresses.
+//!
+//! ```
+//! use gpumem_process::addresses::AddressRanges;
+//!
+//! let mut kept: AddressRanges = [0..4096, 8192..12288].into_iter().collect();
+//! kept.insert(&(4096..8192));
+//! assert_eq!(kept.as_slice(), [0..12288]);
+//! ```
 
 use std::ops::Range;
 
 /// Addresses as ranges, in order, of which no two overlap or touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct AddressRanges(Vec<Range<usize>>);
+pub struct AddressRanges(Vec<Range<usize>>);
 
 impl AddressRanges {
-    pub(super) const EMPTY: Self = Self(Vec::new());
+    /// No address.
+    pub const EMPTY: Self = Self(Vec::new());
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Range<usize>> {
+    /// The ranges, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Range<usize>> {
         self.0.iter()
     }
 
-    pub(super) fn as_slice(&self) -> &[Range<usize>] {
+    /// The ranges, in order.
+    pub fn as_slice(&self) -> &[Range<usize>] {
         &self.0
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// The number of ranges.
+    pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub(super) fn insert(&mut self, range: &Range<usize>) {
+    /// Adds a range.
+    pub fn insert(&mut self, range: &Range<usize>) {
         if range.is_empty() {
             return;
         }
@@ -35,23 +48,23 @@ impl AddressRanges {
     }
 
     /// Takes out the range around an address.
-    pub(super) fn remove_at(&mut self, address: usize) -> Option<Range<usize>> {
+    pub fn remove_at(&mut self, address: usize) -> Option<Range<usize>> {
         let position = self.0.iter().position(|it| it.contains(&address))?;
         Some(self.0.remove(position))
     }
 
     /// Takes out every range that has addresses in common with `range`.
-    pub(super) fn remove_overlapping(&mut self, range: &Range<usize>) {
+    pub fn remove_overlapping(&mut self, range: &Range<usize>) {
         self.retain(|it| it.end <= range.start || it.start >= range.end);
     }
 
-    /// Allocates nothing.
-    pub(super) fn retain(&mut self, is_kept: impl FnMut(&Range<usize>) -> bool) {
+    /// Keeps some of the ranges, and allocates nothing.
+    pub fn retain(&mut self, is_kept: impl FnMut(&Range<usize>) -> bool) {
         self.0.retain(is_kept);
     }
 
     /// Takes out `range`, and leaves what lies before and behind it.
-    pub(super) fn cut(&mut self, range: &Range<usize>) {
+    pub fn cut(&mut self, range: &Range<usize>) {
         let parts = self.0.iter().flat_map(|it| {
             let before = it.start..it.end.min(range.start);
             let behind = it.start.max(range.end)..it.end;
@@ -61,7 +74,7 @@ impl AddressRanges {
     }
 
     /// The parts of `range` that are in this set.
-    pub(super) fn parts_in(&self, range: &Range<usize>) -> Vec<Range<usize>> {
+    pub fn parts_in(&self, range: &Range<usize>) -> Vec<Range<usize>> {
         let first = self.0.partition_point(|it| it.end <= range.start);
         let rest = self.0[first..].iter().take_while(|it| it.start < range.end);
         rest.map(|it| it.start.max(range.start)..it.end.min(range.end))
@@ -69,7 +82,7 @@ impl AddressRanges {
     }
 
     /// The parts of `range` that are not in this set.
-    pub(super) fn gaps_in(&self, range: &Range<usize>) -> Vec<Range<usize>> {
+    pub fn gaps_in(&self, range: &Range<usize>) -> Vec<Range<usize>> {
         let mut gaps = Vec::new();
         let mut start = range.start;
         for taken in &self.0 {
@@ -87,7 +100,8 @@ impl AddressRanges {
         gaps
     }
 
-    pub(super) fn keep_largest(&mut self, n: usize) {
+    /// Keeps the `n` longest ranges.
+    pub fn keep_largest(&mut self, n: usize) {
         if self.0.len() > n {
             self.0
                 .sort_unstable_by_key(|it| std::cmp::Reverse(it.len()));
