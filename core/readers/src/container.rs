@@ -40,6 +40,9 @@ pub const LOOKED_AT: usize = 4096;
 
 const GZIP: &[u8] = b"\x1f\x8b";
 
+/// Texts in UTF-8 may begin with it.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Whether a file is packed with gzip.
 pub(crate) fn is_gzip(bytes: &[u8]) -> bool {
     bytes.starts_with(GZIP)
@@ -77,7 +80,6 @@ fn is_pickle(head: &[u8]) -> bool {
 
 /// Texts may contain any bytes: the reader of the file repairs them or reports an error.
 fn is_json(head: &[u8]) -> bool {
-    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let mut letters = head.iter().filter(|byte| !byte.is_ascii_whitespace());
     match (letters.next(), letters.next()) {

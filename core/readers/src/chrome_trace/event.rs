@@ -1,13 +1,11 @@
 //! One event of a trace.
 
-use std::fmt;
-
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::device::TraceDevice;
 use super::kind::{MODULE, SpanKind};
 use super::model::{ChromeTrace, TraceChange, TraceSpan};
-use crate::json_file::{Scalar, TextInto, own_seed};
+use crate::json_file::{Scalar, TextInto, expecting, next_key, own_seed};
 
 /// Longer names of operators and kernels are cut.
 const LONGEST_NAME: usize = 4096;
@@ -18,6 +16,8 @@ const LONGEST_SHAPES: usize = 512;
 /// The fields of an event that count. One is used again and again.
 #[derive(Debug, Default)]
 pub(super) struct EventFields {
+    /// The name of the field that is being read.
+    key: String,
     phase: String,
     category: String,
     name: String,
@@ -43,6 +43,7 @@ struct EventArgs {
 impl EventFields {
     fn clear(&mut self) {
         let Self {
+            key: _,
             phase,
             category,
             name,
@@ -131,9 +132,7 @@ own_seed!(EventSeed<'_>, deserialize_any);
 impl<'de> Visitor<'de> for EventSeed<'_> {
     type Value = ();
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an event, which is an object")
-    }
+    expecting!("an event, which is an object");
 
     fn visit_unit<E>(self) -> Result<(), E> {
         Ok(())
@@ -142,8 +141,8 @@ impl<'de> Visitor<'de> for EventSeed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         self.fields.clear();
         let fields = &mut *self.fields;
-        while let Some(key) = map.next_key::<FieldKey>()? {
-            match key.0 {
+        while next_key(&mut map, &mut fields.key)? {
+            match &*fields.key {
                 "ph" => map.next_value_seed(TextInto(&mut fields.phase, 8))?,
                 "cat" => map.next_value_seed(TextInto(&mut fields.category, 64))?,
                 "name" => map.next_value_seed(NameInto(&mut fields.name))?,
@@ -151,56 +150,12 @@ impl<'de> Visitor<'de> for EventSeed<'_> {
                 "tid" => map.next_value_seed(TextInto(&mut fields.thread, 256))?,
                 "ts" => fields.at = map.next_value::<Scalar>()?.thousandfold(),
                 "dur" => fields.duration = map.next_value::<Scalar>()?.thousandfold(),
-                "args" => map.next_value_seed(ArgsSeed(&mut fields.args))?,
+                "args" => map.next_value_seed(ArgsSeed(&mut fields.args, &mut fields.key))?,
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
         self.fields.store(self.trace);
         Ok(())
-    }
-}
-
-/// A name of a field that counts, or an empty one.
-struct FieldKey(&'static str);
-
-const KEYS: [&str; 17] = [
-    "ph",
-    "cat",
-    "name",
-    "pid",
-    "tid",
-    "ts",
-    "dur",
-    "args",
-    "Input Dims",
-    "Input dims",
-    "Device Type",
-    "Device Id",
-    "Bytes",
-    "Addr",
-    "Total Allocated",
-    "Total Reserved",
-    "correlation",
-];
-
-impl<'de> serde::Deserialize<'de> for FieldKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_identifier(KeyVisitor)
-    }
-}
-
-struct KeyVisitor;
-
-impl Visitor<'_> for KeyVisitor {
-    type Value = FieldKey;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<FieldKey, E> {
-        let known = KEYS.into_iter().find(|known| *known == text);
-        Ok(FieldKey(known.unwrap_or_default()))
     }
 }
 
@@ -215,16 +170,15 @@ impl<'de> DeserializeSeed<'de> for NameInto<'_> {
     }
 }
 
-struct ArgsSeed<'t>(&'t mut EventArgs);
+/// Reads the arguments of an event; the text is for the names of their fields.
+struct ArgsSeed<'t>(&'t mut EventArgs, &'t mut String);
 
 own_seed!(ArgsSeed<'_>, deserialize_any);
 
 impl<'de> Visitor<'de> for ArgsSeed<'_> {
     type Value = ();
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an event's `args`, which are an object")
-    }
+    expecting!("an event's `args`, which are an object");
 
     fn visit_unit<E>(self) -> Result<(), E> {
         Ok(())
@@ -239,9 +193,9 @@ impl<'de> Visitor<'de> for ArgsSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let args = self.0;
-        while let Some(key) = map.next_key::<FieldKey>()? {
-            let number = match key.0 {
+        let Self(args, key) = self;
+        while next_key(&mut map, key)? {
+            let number = match &**key {
                 "Input Dims" | "Input dims" => {
                     args.shapes.clear();
                     map.next_value_seed(TextInto(&mut args.shapes, LONGEST_SHAPES))?;

@@ -1,12 +1,12 @@
 //! A trace's file → its events.
 
-use std::fmt;
-
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::event::{EventFields, EventSeed};
 use super::model::{ChromeTrace, Properties, Worker};
-use crate::json_file::{LARGEST_RATIO, Scalar, TextInto, max_memory, own_seed};
+use crate::json_file::{
+    LARGEST_RATIO, Scalar, TextInto, expecting, max_memory, next_key, own_seed,
+};
 use gpumem_model::units::count;
 
 /// Names of other fields that an error shows.
@@ -28,9 +28,7 @@ own_seed!(TraceSeed, deserialize_any);
 impl<'de> Visitor<'de> for TraceSeed {
     type Value = ChromeTrace;
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a trace of PyTorch's profiler, which is an object or a list of events")
-    }
+    expecting!("a trace of PyTorch's profiler, which is an object or a list of events");
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<ChromeTrace, A::Error> {
         let mut trace = ChromeTrace::new();
@@ -47,7 +45,7 @@ impl<'de> Visitor<'de> for TraceSeed {
         let mut has_events = false;
         let mut others = Vec::new();
         let mut key = String::new();
-        while map.next_key_seed(TextInto(&mut key, 64))?.is_some() {
+        while next_key(&mut map, &mut key)? {
             match &*key {
                 "traceEvents" => {
                     has_events = true;
@@ -70,7 +68,6 @@ impl<'de> Visitor<'de> for TraceSeed {
                     }
                 }
             }
-            key.clear();
         }
         if has_events {
             return known(trace);
@@ -107,9 +104,7 @@ own_seed!(EventsSeed<'_>, deserialize_seq);
 impl<'de> Visitor<'de> for EventsSeed<'_> {
     type Value = ();
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of events")
-    }
+    expecting!("a list of events");
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         let Self { trace, file_size } = self;
@@ -139,14 +134,12 @@ own_seed!(WorkerSeed<'_>, deserialize_map);
 impl<'de> Visitor<'de> for WorkerSeed<'_> {
     type Value = ();
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`distributedInfo`, which is an object")
-    }
+    expecting!("`distributedInfo`, which is an object");
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let number = |scalar: Scalar| scalar.int().and_then(|number| u64::try_from(number).ok());
         let mut key = String::new();
-        while map.next_key_seed(TextInto(&mut key, 64))?.is_some() {
+        while next_key(&mut map, &mut key)? {
             match &*key {
                 "rank" => self.0.rank = number(map.next_value()?),
                 "world_size" => self.0.world_size = number(map.next_value()?),
@@ -157,7 +150,6 @@ impl<'de> Visitor<'de> for WorkerSeed<'_> {
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
-            key.clear();
         }
         Ok(())
     }
@@ -170,9 +162,7 @@ own_seed!(AllProperties<'_>, deserialize_seq);
 impl<'de> Visitor<'de> for AllProperties<'_> {
     type Value = ();
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`deviceProperties`, which are a list")
-    }
+    expecting!("`deviceProperties`, which are a list");
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         loop {
@@ -197,13 +187,11 @@ own_seed!(PropertiesSeed<'_>, deserialize_map);
 impl<'de> Visitor<'de> for PropertiesSeed<'_> {
     type Value = ();
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a device's properties, which are an object")
-    }
+    expecting!("a device's properties, which are an object");
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let mut key = String::new();
-        while map.next_key_seed(TextInto(&mut key, 64))?.is_some() {
+        while next_key(&mut map, &mut key)? {
             match &*key {
                 "id" => self.0.number = map.next_value::<Scalar>()?.int(),
                 "name" => map.next_value_seed(TextInto(&mut self.0.name, 256))?,
@@ -213,7 +201,6 @@ impl<'de> Visitor<'de> for PropertiesSeed<'_> {
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
-            key.clear();
         }
         Ok(())
     }

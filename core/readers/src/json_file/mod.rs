@@ -30,10 +30,11 @@ use serde_json::de::{IoRead, SliceRead};
 
 pub use fault::{JsonError, JsonFault};
 use repaired::RepairedReader;
+pub(crate) use scalar::next_key;
 pub use scalar::{Scalar, TextInto};
 use unpacked::UnpackedReader;
 
-use super::container::is_gzip;
+use super::container::{BYTE_ORDER_MARK, LOOKED_AT, is_gzip};
 
 /// Lets a visitor be its own seed.
 macro_rules! own_seed {
@@ -52,8 +53,15 @@ macro_rules! own_seed {
 }
 pub(super) use own_seed;
 
-/// How much of a packed file is unpacked to recognise its content.
-const HEAD: u64 = 4096;
+/// What a visitor expects, for the message about anything else.
+macro_rules! expecting {
+    ($words:literal) => {
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str($words)
+        }
+    };
+}
+pub(super) use expecting;
 
 /// How much of a packed file is unpacked at once.
 const BUFFER: usize = 1 << 16;
@@ -69,13 +77,12 @@ pub(super) const fn max_memory(file_size: usize) -> usize {
     file_size.saturating_mul(LARGEST_RATIO).saturating_add(FREE)
 }
 
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
 /// The first bytes of a file, unpacked if it is a gzip file.
 pub fn head(bytes: &[u8]) -> Vec<u8> {
     let mut head = Vec::new();
+    let mut unpacked = UnpackedReader::new(bytes).take(LOOKED_AT as u64);
     // The full read reports damage.
-    drop(UnpackedReader::new(bytes).take(HEAD).read_to_end(&mut head));
+    drop(unpacked.read_to_end(&mut head));
     head
 }
 

@@ -1,8 +1,7 @@
 //! Values whose type is known only after reading.
 
-use std::fmt;
-
-use super::own_seed;
+use super::{expecting, own_seed};
+use crate::oom::within;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
@@ -48,9 +47,7 @@ struct ScalarVisitor;
 impl<'de> Visitor<'de> for ScalarVisitor {
     type Value = Scalar;
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
+    expecting!("a value");
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<Scalar, E> {
         Ok(Scalar::Int(number))
@@ -89,6 +86,18 @@ impl<'de> Visitor<'de> for ScalarVisitor {
     }
 }
 
+/// Longer names of fields are cut: no field of ours has such a name.
+const LONGEST_KEY: usize = 64;
+
+/// Reads the name of an object's next field into `key`; false if there is none.
+pub(crate) fn next_key<'de, A: MapAccess<'de>>(
+    map: &mut A,
+    key: &mut String,
+) -> Result<bool, A::Error> {
+    key.clear();
+    Ok(map.next_key_seed(TextInto(key, LONGEST_KEY))?.is_some())
+}
+
 /// Appends a value to a text: strings as they are, numbers and lists as JSON, nothing for the rest.
 /// Beyond its limit the text is cut.
 pub struct TextInto<'t>(pub &'t mut String, pub usize);
@@ -96,9 +105,7 @@ pub struct TextInto<'t>(pub &'t mut String, pub usize);
 impl TextInto<'_> {
     fn push(&mut self, text: &str) {
         let n_left = self.1.saturating_sub(self.0.len());
-        let mut ends = (0..=n_left.min(text.len())).rev();
-        let end = ends.find(|end| text.is_char_boundary(*end));
-        self.0.push_str(&text[..end.unwrap_or(0)]);
+        self.0.push_str(within(text, n_left));
     }
 }
 
@@ -107,9 +114,7 @@ own_seed!(TextInto<'_>, deserialize_any);
 impl<'de> Visitor<'de> for TextInto<'_> {
     type Value = ();
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
+    expecting!("a value");
 
     fn visit_str<E: Error>(mut self, text: &str) -> Result<(), E> {
         self.push(text);

@@ -1,11 +1,9 @@
 //! A timeline's file → its rows.
 
-use std::fmt;
-
 use serde::de::{Error, SeqAccess, Visitor};
 
 use super::model::{LevelsByCategory, MemoryTimeline, TimelineTally};
-use crate::json_file::{LARGEST_RATIO, Scalar, own_seed};
+use crate::json_file::{LARGEST_RATIO, Scalar, expecting, own_seed};
 
 /// A row of the raw form: time in nanoseconds, action, bytes, category.
 const N_RAW: usize = 4;
@@ -21,9 +19,7 @@ own_seed!(TimelineSeed, deserialize_seq);
 impl<'de> Visitor<'de> for TimelineSeed {
     type Value = MemoryTimeline;
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a memory timeline of PyTorch, which is a list of lists")
-    }
+    expecting!("a memory timeline of PyTorch, which is a list of lists");
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<MemoryTimeline, A::Error> {
         let mut tally = TimelineTally::default();
@@ -59,9 +55,7 @@ own_seed!(SecondItem<'_>, deserialize_seq);
 impl<'de> Visitor<'de> for SecondItem<'_> {
     type Value = ();
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a row, or the list of sizes")
-    }
+    expecting!("a row, or the list of sizes");
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         let mut numbers = Vec::new();
@@ -127,9 +121,7 @@ own_seed!(ItemSeed, deserialize_any);
 impl<'de> Visitor<'de> for ItemSeed {
     type Value = NumberOrList;
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number, or a list of numbers")
-    }
+    expecting!("a number, or a list of numbers");
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<NumberOrList, E> {
         Ok(NumberOrList::Number(Scalar::Int(number)))
@@ -166,9 +158,7 @@ own_seed!(NumberList, deserialize_seq);
 impl<'de> Visitor<'de> for NumberList {
     type Value = Vec<Scalar>;
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of numbers")
-    }
+    expecting!("a list of numbers");
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<Scalar>, A::Error> {
         let mut numbers = Vec::new();

@@ -1,7 +1,6 @@
 //! One event, of any version of the schema.
 
-use std::fmt;
-
+use crate::json_file::expecting;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 use super::figure::StormlogValue;
@@ -121,9 +120,7 @@ struct EventVisitor;
 impl<'de> Visitor<'de> for EventVisitor {
     type Value = RawEvent;
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an event")
-    }
+    expecting!("an event");
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<RawEvent, A::Error> {
         let mut event = RawEvent::default();

@@ -1,7 +1,6 @@
 //! A number or a short text; other values are skipped.
 
-use std::fmt;
-
+use crate::json_file::expecting;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// Longer texts are not figures.
@@ -72,9 +71,7 @@ struct FigureVisitor;
 impl<'de> Visitor<'de> for FigureVisitor {
     type Value = StormlogValue;
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
+    expecting!("a value");
 
     fn visit_bool<E>(self, _: bool) -> Result<StormlogValue, E> {
         Ok(StormlogValue::None)

@@ -21,10 +21,11 @@ mod event;
 mod figure;
 use std::collections::{BTreeSet, HashMap};
 
-use serde::de::{SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use thiserror::Error;
 
-use super::json_file::own_seed;
+use super::container::BYTE_ORDER_MARK;
+use super::json_file::{expecting, own_seed};
 use super::level_log::{HOST, Ids, LevelKind, LevelLog, LevelLogBuilder, WallTime};
 use super::read_error::ReadError;
 use event::{RawEvent, StormlogEvent};
@@ -91,7 +92,7 @@ impl Events {
 ///
 /// [`StormlogError`] with the offset if no event can be read. A truncated file is read up to its end.
 pub fn read(bytes: &[u8]) -> Result<LevelLog, StormlogError> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let mut events = Events::default();
     let begins = bytes.trim_ascii_start().first();
     let end = match begins {
@@ -114,17 +115,12 @@ pub fn read(bytes: &[u8]) -> Result<LevelLog, StormlogError> {
 fn json(bytes: &[u8], events: &mut Events) -> Result<(), StormlogError> {
     let mut values = serde_json::Deserializer::from_slice(bytes);
     loop {
-        let mut rest = std::mem::take(events);
-        let result = serde::de::Deserializer::deserialize_any(&mut values, AnyEvents(&mut rest));
-        *events = rest;
-        match result {
-            Ok(()) => {}
-            Err(error) => {
-                let what = StormlogFault::Damaged(error.to_string());
-                let offset = offset_of(bytes, error.line(), error.column());
-                return Err(StormlogError { offset, what });
-            }
-        }
+        AnyEvents(events)
+            .deserialize(&mut values)
+            .map_err(|error| StormlogError {
+                offset: offset_of(bytes, error.line(), error.column()),
+                what: StormlogFault::Damaged(error.to_string()),
+            })?;
         if values.end().is_ok() {
             return Ok(());
         }
@@ -148,9 +144,7 @@ own_seed!(AnyEvents<'_>, deserialize_any);
 impl<'de> Visitor<'de> for AnyEvents<'_> {
     type Value = ();
 
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("events")
-    }
+    expecting!("events");
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         while let Some(event) = items.next_element::<RawEvent>()? {
@@ -159,7 +153,7 @@ impl<'de> Visitor<'de> for AnyEvents<'_> {
         Ok(())
     }
 
-    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
         let mut raw = RawEvent::default();
         while let Some(key) = entries.next_key::<String>()? {
             if key == "events" {
