@@ -80,9 +80,7 @@ impl CodeLine {
                 operator => format!("{} in a backward pass", printable(operator)),
             };
         }
-        let mut parts: Vec<&str> = self.file.rsplit(['/', '\\']).take(2).collect();
-        parts.reverse();
-        let mut shown = parts.join("/");
+        let mut shown = last_parts(&self.file);
         if let Some(line) = self.line {
             shown = format!("{shown}:{line}");
         }
@@ -131,6 +129,13 @@ pub(crate) fn is_standard(file: &str) -> bool {
 
 pub(crate) fn is_standard_module(name: &str) -> bool {
     STANDARD.binary_search(&name).is_ok()
+}
+
+/// The last two parts of a path.
+pub(crate) fn last_parts(file: &str) -> String {
+    let mut parts: Vec<&str> = file.rsplit(['/', '\\']).take(2).collect();
+    parts.reverse();
+    parts.join("/")
 }
 
 fn parts(file: &str) -> impl Iterator<Item = &str> {

@@ -1,7 +1,7 @@
 //! Python's functions as the profiler names them: `train.py(9): step`.
 
 use crate::cell_files::CellFiles;
-use crate::code_line::{is_packaged, is_python, is_standard, is_standard_module};
+use crate::code_line::{is_packaged, is_python, is_standard, is_standard_module, last_parts};
 
 /// A function of a file.
 struct Function<'n> {
@@ -55,13 +55,6 @@ pub(super) fn display_name(name: &str, cells: &CellFiles) -> String {
         "<module>" => file,
         name => format!("{name} ({file}:{line})"),
     }
-}
-
-/// The last two parts of a path.
-fn last_parts(file: &str) -> String {
-    let mut parts: Vec<&str> = file.rsplit(['/', '\\']).take(2).collect();
-    parts.reverse();
-    parts.join("/")
 }
 
 #[cfg(test)]

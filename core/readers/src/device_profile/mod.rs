@@ -25,6 +25,8 @@ use serde::Serialize;
 use flate2::read::MultiGzDecoder;
 use thiserror::Error;
 
+pub use profile::is_profile;
+
 use super::code_line::CodeLine;
 use super::container::is_gzip;
 use super::read_error::ReadError;
@@ -104,11 +106,6 @@ pub enum DeviceProfileFault {
          one of memory"
     )]
     NoBytes(String),
-}
-
-/// Whether a file with this beginning, unpacked, may be a profile.
-pub fn is_profile(head: &[u8]) -> bool {
-    profile::looks_like(head)
 }
 
 /// Reads a profile, packed or not.

@@ -10,7 +10,7 @@ use super::wire::{Message, ProtoField};
 pub(super) struct Profile<'b> {
     /// Kind and unit of each value of a sample.
     pub(super) value_types: Vec<(u64, u64)>,
-    all: Option<Message<'b>>,
+    all: Message<'b>,
     /// A location's innermost function and line.
     pub(super) locations: HashMap<u64, (u64, u64)>,
     /// A function's name and file.
@@ -29,8 +29,8 @@ pub(super) struct ProfileSample {
     pub(super) labels: Vec<(u64, u64)>,
 }
 
-/// Whether a file begins with a whole field of a profile: its first one is the type of its samples.
-pub(super) fn looks_like(head: &[u8]) -> bool {
+/// Whether a file with this beginning, unpacked, may be a profile: its first field is the type of its samples.
+pub fn is_profile(head: &[u8]) -> bool {
     let mut message = Message::new(head);
     let Ok(Some((1, ProtoField::Bytes(mut value_type)))) = message.next() else {
         return false;
@@ -49,15 +49,15 @@ impl<'b> Profile<'b> {
     pub(super) fn decode(bytes: &'b [u8]) -> Result<Self, DeviceProfileError> {
         let mut message = Message::new(bytes);
         let mut profile = Self {
-            all: Some(message),
+            all: message,
             ..Self::default()
         };
-        if !looks_like(bytes) {
+        if !is_profile(bytes) {
             return Err(message.fault("it does not begin with the types of its samples"));
         }
         while let Some((number, field)) = message.next()? {
             match (number, field) {
-                (1, ProtoField::Bytes(it)) => profile.value_types.push(pair(it, 1, 2)?),
+                (1, ProtoField::Bytes(it)) => profile.value_types.push(pair(it)?),
                 (4, ProtoField::Bytes(it)) => profile.location(it)?,
                 (5, ProtoField::Bytes(it)) => profile.function(it)?,
                 (6, ProtoField::Bytes(it)) => profile.texts.push(it.text()),
@@ -73,9 +73,7 @@ impl<'b> Profile<'b> {
         &self,
         mut take: impl FnMut(&ProfileSample),
     ) -> Result<(), DeviceProfileError> {
-        let Some(mut message) = self.all else {
-            return Ok(());
-        };
+        let mut message = self.all;
         while let Some((number, field)) = message.next()? {
             if let (2, ProtoField::Bytes(sample)) = (number, field) {
                 take(&ProfileSample::decode(sample)?);
@@ -95,7 +93,7 @@ impl<'b> Profile<'b> {
             match (number, field) {
                 (1, ProtoField::Number(number)) => id = number,
                 // Among inlined functions, the innermost comes first.
-                (4, ProtoField::Bytes(it)) if line.is_none() => line = Some(pair(it, 1, 2)?),
+                (4, ProtoField::Bytes(it)) if line.is_none() => line = Some(pair(it)?),
                 _ => (),
             }
         }
@@ -135,7 +133,7 @@ impl ProfileSample {
                         sample.values.push(number.cast_signed());
                     }
                 }
-                (3, ProtoField::Bytes(it)) => sample.labels.push(pair(it, 1, 2)?),
+                (3, ProtoField::Bytes(it)) => sample.labels.push(pair(it)?),
                 _ => (),
             }
         }
@@ -143,13 +141,13 @@ impl ProfileSample {
     }
 }
 
-/// Two numbers of a message, 0 where they are absent.
-fn pair(mut message: Message<'_>, a: u64, b: u64) -> Result<(u64, u64), DeviceProfileError> {
+/// The fields 1 and 2 of a message, 0 where they are absent.
+fn pair(mut message: Message<'_>) -> Result<(u64, u64), DeviceProfileError> {
     let (mut first, mut second) = (0, 0);
     while let Some((number, field)) = message.next()? {
-        match field {
-            ProtoField::Number(found) if number == a => first = found,
-            ProtoField::Number(found) if number == b => second = found,
+        match (number, field) {
+            (1, ProtoField::Number(number)) => first = number,
+            (2, ProtoField::Number(number)) => second = number,
             _ => (),
         }
     }

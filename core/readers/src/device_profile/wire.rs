@@ -3,7 +3,7 @@
 use super::{DeviceProfileError, DeviceProfileFault};
 
 /// A message, and where it begins in the file.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Message<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -25,13 +25,8 @@ impl<'b> Message<'b> {
 
     /// The bytes as text, as far as they are UTF-8.
     pub(super) fn text(self) -> &'b str {
-        match std::str::from_utf8(self.bytes) {
-            Ok(text) => text,
-            Err(error) => {
-                let valid = self.bytes.get(..error.valid_up_to()).unwrap_or_default();
-                std::str::from_utf8(valid).unwrap_or_default()
-            }
-        }
+        let mut chunks = self.bytes.utf8_chunks();
+        chunks.next().map_or("", |chunk| chunk.valid())
     }
 
     pub(super) fn fault(self, words: &'static str) -> DeviceProfileError {

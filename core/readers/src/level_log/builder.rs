@@ -150,10 +150,8 @@ impl<'t> LevelLogBuilder<'t> {
     /// The device with these ids; `None` if there are too many.
     pub(crate) fn device(&mut self, ids: Ids<'t>) -> Option<usize> {
         let n = self.devices.len();
-        let order = (0..n).map(|step| (self.latest + 1 + step) % n);
-        let found = order
-            .into_iter()
-            .find(|&at| self.devices[at].ids.are_same(ids));
+        let mut order = (0..n).map(|step| (self.latest + 1 + step) % n);
+        let found = order.find(|&at| self.devices[at].ids.are_same(ids));
         let at = match found {
             Some(at) => at,
             None if n < N_DEVICES => {
@@ -288,17 +286,16 @@ impl<'t> LevelLogBuilder<'t> {
             ));
         }
         let labels = labels(&self.devices);
-        let mut devices: Vec<DeviceLog> = Vec::with_capacity(labels.len());
-        for (draft, label) in self.devices.into_iter().zip(labels) {
-            devices.push(DeviceLog {
-                label,
-                name: draft.name.map(str::to_owned),
-                capacity: draft.capacity,
-                missing: draft.levels.missing(),
-                levels: draft.levels.series,
-                processes: Vec::new(),
-            });
-        }
+        let devices = self.devices.into_iter().zip(labels);
+        let devices = devices.map(|(draft, label)| DeviceLog {
+            label,
+            name: draft.name.map(str::to_owned),
+            capacity: draft.capacity,
+            missing: draft.levels.missing(),
+            levels: draft.levels.series,
+            processes: Vec::new(),
+        });
+        let mut devices: Vec<DeviceLog> = devices.collect();
         for draft in self.processes {
             devices[draft.device].processes.push(ProcessLog {
                 pid: draft.pid,
@@ -334,8 +331,8 @@ fn number_in(label: &str) -> u64 {
 /// The first of the ids that differs from device to device; all of them if none does.
 fn labels(devices: &[DeviceDraft<'_>]) -> Vec<String> {
     for which in 0..4 {
-        let mut values: Vec<&str> = Vec::with_capacity(devices.len());
-        values.extend(devices.iter().filter_map(|device| device.ids.all()[which]));
+        let ids = devices.iter().filter_map(|device| device.ids.all()[which]);
+        let values: Vec<&str> = ids.collect();
         let is_known = values.len() == devices.len();
         let mut sorted = values.clone();
         sorted.sort_unstable();

@@ -192,8 +192,7 @@ impl LogSeries {
             |a: &LogPoint, b: &LogPoint| a.ordinal / self.bucket == b.ordinal / self.bucket;
         let floors = self.points.chunk_by(is_same);
         let floors = floors.filter_map(|of_bucket| of_bucket.iter().map(|it| it.level).min());
-        let mut levels = Vec::with_capacity(self.points.len());
-        levels.extend(floors);
+        let levels: Vec<Bytes> = floors.collect();
         classify_growth(&levels, SMALL, &Rules::default()).state == GrowthVerdict::Leak
     }
 

@@ -34,28 +34,24 @@ impl WallTime {
     /// 1970. Only the time of day of `04-03-2021 12:34:56` counts: its day may be in March or in April.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
-        if let Some(nanos) = unix(text) {
-            let kind = WallTimeKind::Utc;
-            return Some(Self { nanos, kind });
-        }
         let is_between = |c: char| c == 'T' || c.is_ascii_whitespace();
-        if let Some(nanos) = of_date(text) {
-            let kind = WallTimeKind::Local;
-            return Some(Self { nanos, kind });
-        }
-        if let Some((day, rest)) = text.split_once(is_between) {
-            if is_ambiguous_day(day) {
-                let kind = WallTimeKind::OfDay;
-                return of_day(rest.trim()).map(|nanos| Self { nanos, kind });
+        let (nanos, kind) = if let Some(nanos) = unix(text) {
+            (nanos, WallTimeKind::Utc)
+        } else if let Some(nanos) = of_date(text) {
+            (nanos, WallTimeKind::Local)
+        } else {
+            match text.split_once(is_between) {
+                None => (of_day(text)?, WallTimeKind::OfDay),
+                Some((day, clock)) if is_ambiguous_day(day) => {
+                    (of_day(clock.trim())?, WallTimeKind::OfDay)
+                }
+                Some((day, clock)) => {
+                    let clock = of_day(clock.trim())?;
+                    let nanos = days(day)?.checked_mul(DAY)?.checked_add(clock)?;
+                    (nanos, WallTimeKind::Local)
+                }
             }
-            let nanos = days(day)?
-                .checked_mul(DAY)?
-                .checked_add(of_day(rest.trim())?)?;
-            let kind = WallTimeKind::Local;
-            return Some(Self { nanos, kind });
-        }
-        let nanos = of_day(text)?;
-        let kind = WallTimeKind::OfDay;
+        };
         Some(Self { nanos, kind })
     }
 

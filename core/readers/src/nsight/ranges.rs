@@ -25,9 +25,10 @@ struct PeakIndex<'l> {
 impl<'l> PeakIndex<'l> {
     fn new(levels: &'l [(i64, Bytes)]) -> Self {
         let peak = |part: &[(i64, Bytes)]| part.iter().map(|(_, level)| *level).max();
-        let mut peaks = Vec::with_capacity(levels.len() / PART + 1);
-        peaks.extend(levels.chunks(PART).filter_map(peak));
-        Self { levels, peaks }
+        Self {
+            levels,
+            peaks: levels.chunks(PART).filter_map(peak).collect(),
+        }
     }
 
     /// Number of levels until an instant.

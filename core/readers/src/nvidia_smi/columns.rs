@@ -85,11 +85,8 @@ impl SmiColumns {
         if !line.split(separator).enumerate().all(is_name) || is_sentence(line, separator) {
             return None;
         }
-        let mut columns = Vec::new();
-        columns.extend(line.split(separator).map(parse_name));
-        let columns = one_of_each_kind(columns);
-        let mut kinds = Vec::with_capacity(columns.len());
-        kinds.extend(columns.iter().map(|column| column.kind));
+        let columns = one_of_each_kind(line.split(separator).map(parse_name).collect());
+        let kinds: Vec<SmiColumn> = columns.iter().map(|column| column.kind).collect();
         is_ours(&kinds, line).then(|| Self {
             separator: Separator::Letter(separator),
             units: columns.iter().map(|column| column.unit).collect(),

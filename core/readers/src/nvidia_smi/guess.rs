@@ -107,16 +107,11 @@ struct Guess<'t> {
 impl<'t> Guess<'t> {
     fn from_rows(rows: &[&'t str]) -> Option<Self> {
         let n_fields = |row: &str| row.split(',').count();
-        let mut counts: Vec<usize> = Vec::new();
-        counts.extend(rows.iter().take(N_ROWS).map(|row| n_fields(row)));
+        let examined = rows.iter().copied().take(N_ROWS);
+        let mut counts: Vec<usize> = examined.clone().map(n_fields).collect();
         counts.sort_unstable();
         let usual = *counts.get(counts.len() / 2)?;
-        let mut usual_rows: Vec<&str> = Vec::new();
-        let of_usual = rows
-            .iter()
-            .take(N_ROWS)
-            .filter(|row| n_fields(row) == usual);
-        usual_rows.extend(of_usual);
+        let usual_rows: Vec<&str> = examined.filter(|row| n_fields(row) == usual).collect();
         let mut looks: Vec<Option<FieldForm>> = vec![None; usual];
         let mut n_rows = 0;
         for row in &usual_rows {
@@ -139,18 +134,14 @@ impl<'t> Guess<'t> {
                 });
             }
         }
-        let mut plain = Vec::with_capacity(usual);
-        plain.extend(
-            looks
-                .into_iter()
-                .map(|look| look.unwrap_or(FieldForm::Text)),
-        );
+        let looks = looks.into_iter();
+        let looks: Vec<FieldForm> = looks.map(|it| it.unwrap_or(FieldForm::Text)).collect();
         let is_level = |look: &FieldForm| {
             matches!(look, FieldForm::Small | FieldForm::Number | FieldForm::Size)
         };
-        let is_log = n_rows * 2 > rows.len().min(N_ROWS) && plain.iter().any(is_level);
+        let is_log = n_rows * 2 > rows.len().min(N_ROWS) && looks.iter().any(is_level);
         is_log.then_some(Self {
-            looks: plain,
+            looks,
             rows: usual_rows,
         })
     }

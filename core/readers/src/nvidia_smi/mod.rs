@@ -52,24 +52,21 @@ const N_LINES_A_READING: usize = 3;
 /// What a text with this beginning logs, if it may be a log of `nvidia-smi`.
 pub fn rows_in(head: &[u8]) -> Option<HeaderlessRows> {
     let decoded = DecodedText::new(head);
-    let mut lines = decoded.lines();
+    let lines = decoded.lines();
     let is_theirs =
         |text: &str| table::is_theirs(text) || query::begins(text) || xml::is_theirs(text);
     let is_named = |text: &str| is_theirs(text) || SmiColumns::of_header(text).is_some();
     if lines.clone().any(|line| is_named(line.text)) {
         return Some(HeaderlessRows::Log);
     }
-    let n_of_prose = lines
-        .clone()
-        .filter(|line| prose::row(line.text).is_some())
-        .count();
-    if n_of_prose * N_LINES_A_READING >= lines.clone().count().max(1) {
+    let of_prose = lines.clone().filter(|it| prose::row(it.text).is_some());
+    let n_lines = lines.clone().count();
+    if of_prose.count() * N_LINES_A_READING >= n_lines.max(1) {
         return Some(HeaderlessRows::Log);
     }
     // The examined text may end inside a line.
-    let n_lines = decoded.lines().count().max(2) - 1;
-    let mut rows = Vec::new();
-    rows.extend(lines.by_ref().take(n_lines).map(|line| line.text));
+    let whole = lines.take(n_lines.max(2) - 1);
+    let rows: Vec<&str> = whole.map(|line| line.text).collect();
     guess::rows_are(&rows)
 }
 

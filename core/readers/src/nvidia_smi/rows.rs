@@ -234,12 +234,8 @@ impl<'t> SmiReader<'t> {
         }
         self.is_guessed = true;
         let lines = decoded.lines().map(|line| line.text);
-        let mut rows = Vec::new();
-        rows.extend(
-            lines
-                .take_while(|line| SmiColumns::of_header(line).is_none())
-                .take(4000),
-        );
+        let rows = lines.take_while(|line| SmiColumns::of_header(line).is_none());
+        let rows: Vec<&str> = rows.take(4000).collect();
         match guess::columns(&rows) {
             Some(Ok(columns)) => {
                 let at = |wanted: fn(&SmiColumn) -> bool| columns.kinds.iter().position(wanted);
@@ -435,8 +431,7 @@ fn n_in_turn(rows: &[UnnamedRow<'_>]) -> Option<usize> {
     let is_same = |a: &UnnamedRow<'_>, b: &UnnamedRow<'_>| {
         b.at.since(a.at).get() <= APART && b.at.nanos() >= a.at.nanos()
     };
-    let mut turns = Vec::new();
-    turns.extend(rows.chunk_by(is_same).map(<[_]>::len));
+    let turns: Vec<usize> = rows.chunk_by(is_same).map(<[_]>::len).collect();
     // The last one may be cut.
     let (last, whole) = turns.split_last()?;
     let n = *whole.first()?;
