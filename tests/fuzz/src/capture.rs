@@ -36,7 +36,6 @@ fn add(capture: &mut Capture, row: &[u8; ROW]) {
             at_nanos: first.cast_signed(),
             global_pid: pid & !0xff_ffff,
             device: u64::from(few & 3),
-            context: u64::from(few >> 6),
             address: second,
             bytes: third,
             kind: few >> 4,

@@ -11,7 +11,7 @@
 //! let mut capture = Capture { has_memory: true, ..Capture::default() };
 //! let pid = 4211 << 24;
 //! let event = |at_nanos, address, is_free| MemoryEvent {
-//!     at_nanos, global_pid: pid, device: 0, context: 1, address, bytes: 1 << 20, kind: 2, is_free,
+//!     at_nanos, global_pid: pid, device: 0, address, bytes: 1 << 20, kind: 2, is_free,
 //! };
 //! capture.events = vec![event(10, 1, false), event(20, 2, false), event(30, 1, true)];
 //! capture.ranges = vec![NvtxRange { start_nanos: 5, end_nanos: Some(40), global_tid: pid, name: "step".into() }];
@@ -71,8 +71,6 @@ pub struct MemoryEvent {
     pub global_pid: u64,
     /// CUDA's number of the device.
     pub device: u64,
-    /// CUDA's number of the context.
-    pub context: u64,
     /// The first byte; 0 if not recorded.
     pub address: u64,
     /// Its size.

@@ -16,7 +16,6 @@ fn event(at_nanos: i64, address: u64, mib: u64, is_free: bool) -> MemoryEvent {
         at_nanos,
         global_pid: PID,
         device: 0,
-        context: 1,
         address,
         bytes: mib << 20,
         kind: 2,

@@ -297,7 +297,6 @@ impl Database {
             "start",
             "globalPid",
             "deviceId",
-            "contextId",
             "address",
             "bytes",
             "memKind",
@@ -306,18 +305,17 @@ impl Database {
         let events = &mut capture.events;
         self.each("CUDA_GPU_MEMORY_USAGE_EVENTS", &columns, |row| {
             let number = |column| bits(row, column).unwrap_or(0);
-            if let (Some(at_nanos), Some(bytes)) = (integer(row, 0), unsigned(row, 5)) {
+            if let (Some(at_nanos), Some(bytes)) = (integer(row, 0), unsigned(row, 4)) {
                 events.push(MemoryEvent {
                     at_nanos,
                     global_pid: number(1),
                     device: number(2),
-                    context: number(3),
-                    address: number(4),
+                    address: number(3),
                     bytes,
-                    kind: integer(row, 6)
+                    kind: integer(row, 5)
                         .and_then(|kind| u8::try_from(kind).ok())
                         .unwrap_or(2),
-                    is_free: integer(row, 7) == Some(free),
+                    is_free: integer(row, 6) == Some(free),
                 });
             }
         })
