@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gpumem_explorer::formats::{Workers, torch_trace_worker, torch_traces};
-use gpumem_readers::chrome_trace::{GroupBy, summary_in};
+use gpumem_readers::chrome_trace::{GroupBy, summary};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -39,7 +39,7 @@ pub(crate) fn read_folder(
     let mut read = Vec::new();
     for path in traces_in(folder)? {
         let (path, bytes) = read_file(py, path)?;
-        let summary = py.detach(|| summary_in(&bytes, &cells));
+        let summary = py.detach(|| summary(&bytes, &cells));
         let summary = summary.map_err(|error| refused(py, &path, error.offset, error))?;
         read.push((path, summary));
     }

@@ -137,7 +137,7 @@ fn read_chrome_trace(bytes: &[u8]) {
     // Its events may take 1 MiB in any case.
     let cells = CellFiles::from_text("3427300630 In [3]");
     let summary = within_size(bytes.len(), 2 << 20, || {
-        chrome_trace::summary_in(bytes, &cells)
+        chrome_trace::summary(bytes, &cells)
     });
     let summary = match summary {
         Ok(summary) => summary,
@@ -251,7 +251,10 @@ fn read_pickle(bytes: &[u8]) {
 }
 
 fn read_torch_snapshot(bytes: &[u8]) {
-    match within_size(bytes.len(), 2 << 20, || torch_snapshot::summary(bytes)) {
+    let summary = within_size(bytes.len(), 2 << 20, || {
+        torch_snapshot::summary(bytes, &CellFiles::default())
+    });
+    match summary {
         Ok(summary) => {
             show_content(&summary, bytes);
         }
@@ -265,7 +268,7 @@ fn read_snapshot_change(bytes: &[u8]) {
     let length = usize::from(u16::from_le_bytes(*length)).min(files.len());
     let (before, after) = files.split_at(length);
     let cells = CellFiles::from_text("3427300630 In [3]");
-    let summary = |file| torch_snapshot::summary_in(file, &cells);
+    let summary = |file| torch_snapshot::summary(file, &cells);
     let (Ok(before), Ok(after)) = (summary(before), summary(after)) else {
         return;
     };

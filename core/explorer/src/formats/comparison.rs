@@ -82,15 +82,10 @@ impl FileComparison {
             .measures()
             .zip(after.measures())
             .filter(|_| is_same)?;
-        let mut labels: Vec<&str> = Vec::new();
         let mut known = HashSet::new();
-        labels.extend(
-            new.iter()
-                .chain(&old)
-                .map(|it| it.device.as_str())
-                .filter(|label| known.insert(*label)),
-        );
-        let devices = labels.into_iter().map(|label| {
+        let labels = new.iter().chain(&old).map(|it| it.device.as_str());
+        let labels = labels.filter(|label| known.insert(*label));
+        let devices = labels.map(|label| {
             let (owners, levels) = pairs(&old, &new, label);
             ComparedFiles {
                 label: label.to_owned(),

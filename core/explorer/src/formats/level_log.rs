@@ -370,8 +370,7 @@ fn process_lines(processes: &[ProcessLog], log: &LevelLog, width: usize) -> Vec<
     let is_bare = processes.iter().all(|process| process.levels.is_empty());
     let mut lines = Vec::new();
     if !is_bare {
-        let heads = ["process", "first", "last", "peak"];
-        let [pid, first, last, peak] = heads;
+        let [pid, first, last, peak] = ["process", "first", "last", "peak"];
         lines.push(cut(
             &format!("  {pid:>8} {first:>9} {last:>9} {peak:>9}  name"),
             width,

@@ -43,8 +43,8 @@ pub use torch_snapshot::{
     torch_snapshot_line, torch_snapshot_sets, torch_snapshot_totals,
 };
 pub use torch_trace::{
-    TRACE_TITLE, Workers, torch_trace, torch_trace_conclusion, torch_trace_device,
-    torch_trace_level, torch_trace_owner, torch_trace_parts, torch_trace_worker, torch_traces,
+    TRACE_TITLE, Workers, label as torch_trace_device, level as torch_trace_level, torch_trace,
+    torch_trace_conclusion, torch_trace_owner, torch_trace_parts, torch_trace_worker, torch_traces,
 };
 
 use crate::process_page::ProcessPage;

@@ -5,11 +5,10 @@ use gpumem_readers::code_line::CodeLine;
 use gpumem_readers::container::Container;
 use gpumem_readers::torch_snapshot::{
     EqualSets, FailedRequest, LineLifetimes, LineOwner, SnapshotDeviceSummary, SnapshotHolder,
-    SnapshotTimeline, TorchSnapshotSummary, summary_in,
+    SnapshotTimeline, TorchSnapshotSummary, summary,
 };
 use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
 use gpumem_wording::{EXPANDABLE, Prose, code, prose};
-use serde::Serialize;
 
 use super::{Content, PageKind, ReadMethod, RegistryEntry, into_content};
 
@@ -36,7 +35,7 @@ impl RegistryEntry for TorchSnapshotFormat {
     const PAGE: Option<PageKind> = Some(PageKind::Snapshot);
     const NAMES_CELLS: bool = true;
     const READING: ReadMethod =
-        ReadMethod::Bytes(|file| into_content(summary_in(file.bytes, file.cells)));
+        ReadMethod::Bytes(|file| into_content(summary(file.bytes, file.cells)));
 
     fn recognises(container: Container, _head: &[u8]) -> bool {
         container == Container::Pickle
@@ -55,15 +54,7 @@ impl Content for TorchSnapshotSummary {
 
     /// Fields named `*_bytes` are bytes, `*_micros` microseconds; unknown is `null`.
     fn json(&self) -> String {
-        let settings = self.settings.iter();
-        let json = JsonSnapshot {
-            devices: &self.devices,
-            settings: settings
-                .map(|(name, value)| (name.clone(), value.clone().into()))
-                .collect(),
-            n_annotations: self.n_annotations,
-        };
-        serde_json::to_string(&json).expect("a snapshot holds strings and numbers only")
+        serde_json::to_string(self).expect("a snapshot holds strings and numbers only")
     }
 
     fn repr(&self) -> String {
@@ -76,13 +67,6 @@ impl Content for TorchSnapshotSummary {
     fn page_title(&self) -> Option<&'static str> {
         Some(SNAPSHOT_TITLE)
     }
-}
-
-#[derive(Serialize)]
-struct JsonSnapshot<'a> {
-    devices: &'a [SnapshotDeviceSummary],
-    settings: serde_json::Map<String, serde_json::Value>,
-    n_annotations: usize,
 }
 
 fn text(summary: &TorchSnapshotSummary, width: usize) -> String {
@@ -268,9 +252,8 @@ pub fn torch_snapshot_hint(
     let is_scattered = failed.n_later == 0
         && failed.largest_hole < failed.wanted
         && failed.wanted <= device.inactive;
-    let mut settings = summary.settings.iter();
-    let is_expandable = device.n_expandable > 0
-        || settings.any(|(name, value)| name == "expandable_segments" && value == "true");
+    let expandable = summary.settings.get("expandable_segments");
+    let is_expandable = device.n_expandable > 0 || expandable.is_some_and(|it| it == "true");
     is_scattered.then(|| {
         let unused = device.inactive;
         let mut hint = prose![
@@ -350,13 +333,14 @@ fn lifetime_lines(lifetimes: &[LineLifetimes], width: usize) -> Vec<String> {
     listed((lifetimes, N_LIFETIMES), "more line", of, below, width)
 }
 
-fn row(bytes: Bytes, blocks: &str, words: &str, width: usize) -> String {
+/// Bytes, blocks and words in columns.
+pub(super) fn row(bytes: Bytes, blocks: &str, words: &str, width: usize) -> String {
     let bytes = bytes.to_string();
     cut(&format!("    {bytes:>9} {blocks:>13}  {words}"), width)
 }
 
 /// The first of them by bytes, blocks and words, with what stands below each; the rest in one line.
-fn listed<T>(
+pub(super) fn listed<T>(
     (all, n_shown): (&[T], usize),
     more: &str,
     of: impl Fn(&T) -> (Bytes, usize, String),

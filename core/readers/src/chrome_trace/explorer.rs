@@ -46,7 +46,7 @@ impl TraceExplorer {
         let nesting = Nesting::new(&trace);
         let all_series = by_peak(TraceLevelSeries::all(&trace));
         Ok(Self {
-            summary: TraceSummary::with(&trace, &nesting, &all_series),
+            summary: TraceSummary::new(&trace, &nesting, &all_series),
             start: extent(&trace).0,
             trace,
             nesting,

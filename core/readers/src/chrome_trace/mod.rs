@@ -5,6 +5,7 @@
 //! not recorded are missing.
 //!
 //! ```
+//! use gpumem_readers::cell_files::CellFiles;
 //! use gpumem_readers::chrome_trace::summary;
 //! use gpumem_model::units::{ByteDelta, Nanos};
 //!
@@ -13,7 +14,7 @@
 //!     {"ph": "i", "name": "[memory]", "pid": 1, "tid": 1, "ts": 12, "args": {
 //!         "Device Type": 1, "Device Id": 0, "Bytes": 512, "Total Allocated": 2560}}
 //! ]}"#;
-//! let summary = summary(file)?;
+//! let summary = summary(file, &CellFiles::default())?;
 //! let device = &summary.devices[0];
 //! assert_eq!(device.device.to_string(), "cuda:0");
 //! assert_eq!((device.at_start, device.peak), (ByteDelta::new(2048), ByteDelta::new(2560)));
@@ -54,22 +55,13 @@ use read::TraceSeed;
 use super::cell_files::CellFiles;
 use super::json_file::{self, JsonError};
 
-/// Reads a trace's file and sums it up.
+/// Reads a trace's file and sums it up, with the names of cells in place of their files.
 ///
 /// # Errors
 ///
 /// [`JsonError`] if the file is damaged or not a trace, with the offset at which reading stopped.
-pub fn summary(bytes: &[u8]) -> Result<TraceSummary, JsonError> {
-    summary_in(bytes, &CellFiles::default())
-}
-
-/// The same, with the names of cells in place of their files.
-///
-/// # Errors
-///
-/// As [`summary()`].
-pub fn summary_in(bytes: &[u8], cells: &CellFiles) -> Result<TraceSummary, JsonError> {
-    Ok(TraceSummary::new(&read_trace(bytes, cells)?))
+pub fn summary(bytes: &[u8], cells: &CellFiles) -> Result<TraceSummary, JsonError> {
+    Ok(TraceExplorer::open(bytes, cells)?.summary)
 }
 
 fn read_trace(bytes: &[u8], cells: &CellFiles) -> Result<ChromeTrace, JsonError> {

@@ -194,17 +194,8 @@ pub struct FailedAllocation {
 }
 
 impl TraceSummary {
-    /// Sums up a trace.
-    pub(super) fn new(trace: &ChromeTrace) -> Self {
-        Self::with(
-            trace,
-            &Nesting::new(trace),
-            &by_peak(TraceLevelSeries::all(trace)),
-        )
-    }
-
     /// Sums up a trace whose calls and levels are known; the highest peak first, as [`by_peak`] has them.
-    pub(super) fn with(
+    pub(super) fn new(
         trace: &ChromeTrace,
         nesting: &Nesting,
         all_series: &[TraceLevelSeries],
@@ -217,15 +208,11 @@ impl TraceSummary {
             start,
             ranges: &spans,
         };
-        let has = |found: &dyn Fn(&Operator) -> bool, rows: Vec<Operator>| {
-            if rows.iter().any(found) {
-                rows
-            } else {
-                Vec::new()
-            }
-        };
         let rows = |by| operators(trace, nesting, all_series, by);
-        let is_within = |row: &Operator| row.within.is_some();
+        let rows_within = |by| {
+            let rows = Some(rows(by)).filter(|rows| rows.iter().any(|row| row.within.is_some()));
+            rows.unwrap_or_default()
+        };
         Self {
             worker: trace.worker.clone(),
             duration: nanos(end.saturating_sub(start)),
@@ -239,9 +226,9 @@ impl TraceSummary {
                 .map(|failed| context.failed(failed))
                 .collect(),
             operators: rows(GroupBy::Name),
-            by_shapes: has(&is_within, rows(GroupBy::Shapes)),
-            by_module: has(&is_within, rows(GroupBy::Module)),
-            by_function: has(&is_within, rows(GroupBy::Function)),
+            by_shapes: rows_within(GroupBy::Shapes),
+            by_module: rows_within(GroupBy::Module),
+            by_function: rows_within(GroupBy::Function),
             kernels: kernels(trace),
         }
     }

@@ -74,7 +74,7 @@ impl Explorer {
         let tree = pickle::parse(bytes)?;
         let snapshot = super::read(&tree, cells)?;
         let lives: Vec<_> = snapshot.devices.iter().map(lives).collect();
-        let summary = TorchSnapshotSummary::with(&snapshot, &lives);
+        let summary = TorchSnapshotSummary::new(&snapshot, &lives);
         let lines = snapshot.lines().into_iter();
         let lines = lines.map(|line| line.map(code_line)).collect();
         let ranks: Vec<FrameRank> = snapshot.frames.iter().map(rank).collect();
@@ -106,11 +106,7 @@ impl Explorer {
             .iter()
             .zip(&ranks)
             .map(|(frame, rank)| ExplorerFrame {
-                line: CodeLine {
-                    file: frame.file.to_owned(),
-                    line: frame.line,
-                    function: frame.name.to_owned(),
-                },
+                line: code_line(*frame),
                 is_user: *rank == FrameRank::User,
             });
         Ok(Self {

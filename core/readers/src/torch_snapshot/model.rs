@@ -1,5 +1,6 @@
 //! A snapshot as it is in the file.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
@@ -20,7 +21,7 @@ pub struct TorchSnapshot<'t> {
     /// Holders of blocks as paths, if gpumem wrote the file.
     pub holders: Vec<&'t str>,
     /// Names and values of the allocator's settings.
-    pub settings: Vec<(&'t str, String)>,
+    pub settings: BTreeMap<String, String>,
     /// Number of annotations, such as the steps of an optimizer.
     pub n_annotations: usize,
 }

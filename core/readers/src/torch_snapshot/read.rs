@@ -103,7 +103,7 @@ impl<'t> SnapshotReader<'t> {
             let settings = PickledDict::new(settings, "allocator_settings", root.offset())?;
             let shown = settings
                 .fields()
-                .filter_map(|(name, value)| Some((name, plain(value)?)));
+                .filter_map(|(name, value)| Some((name.to_owned(), plain(value)?)));
             self.snapshot.settings = shown.collect();
         }
         let annotations = root.get("external_annotations");

@@ -1,7 +1,7 @@
 //! A snapshot's totals, holes, owners and failed requests.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
 use serde::Serialize;
@@ -15,7 +15,7 @@ use super::equal_sets::{EqualSets, equal_sets};
 use super::holder::{SnapshotHolder, holders};
 use super::lifetimes::{LineLifetimes, lifetimes};
 use super::lines::line_of;
-use super::live::{Life, lives};
+use super::live::Life;
 use super::model::{
     DeviceSnapshot, SnapshotBlock, SnapshotDevice, SnapshotFrame, SnapshotSegment, TorchSnapshot,
 };
@@ -23,12 +23,12 @@ use super::stacks::{Frames, StackTotal, stack_totals};
 use super::timeline::SnapshotTimeline;
 
 /// A snapshot summed up.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TorchSnapshotSummary {
     /// In the order of their numbers, the host last.
     pub devices: Vec<SnapshotDeviceSummary>,
     /// Names and values of the allocator's settings.
-    pub settings: Vec<(String, String)>,
+    pub settings: BTreeMap<String, String>,
     /// Number of annotations, such as the steps of an optimizer.
     pub n_annotations: usize,
 }
@@ -119,17 +119,10 @@ pub struct FailedRequest {
 }
 
 impl TorchSnapshotSummary {
-    /// Sums a snapshot up.
-    pub fn new(snapshot: &TorchSnapshot<'_>) -> Self {
-        let lives: Vec<_> = snapshot.devices.iter().map(lives).collect();
-        Self::with(snapshot, &lives)
-    }
-
-    /// The same for a snapshot with its devices' blocks.
-    pub(super) fn with(snapshot: &TorchSnapshot<'_>, lives: &[Vec<Life>]) -> Self {
+    /// Sums up a snapshot with its devices' blocks.
+    pub(super) fn new(snapshot: &TorchSnapshot<'_>, lives: &[Vec<Life>]) -> Self {
         let lines = snapshot.lines();
         let devices = snapshot.devices.iter().zip(lives);
-        let settings = snapshot.settings.iter();
         let mut frames = Frames::default();
         Self {
             devices: devices
@@ -137,9 +130,7 @@ impl TorchSnapshotSummary {
                     SnapshotDeviceSummary::new(device, lives, snapshot, &lines, &mut frames)
                 })
                 .collect(),
-            settings: settings
-                .map(|(name, value)| ((*name).to_owned(), value.clone()))
-                .collect(),
+            settings: snapshot.settings.clone(),
             n_annotations: snapshot.n_annotations,
         }
     }

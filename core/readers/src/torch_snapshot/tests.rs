@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     Explorer, Flame, FlamePart, FlameSide, SnapshotChange, TorchSnapshotSummary, TraceDuration,
-    summary, summary_in,
+    summary,
 };
 use crate::cell_files::CellFiles;
 use gpumem_model::units::Bytes;
@@ -50,7 +50,7 @@ fn pickled(value: &Value) -> Vec<u8> {
 
 #[track_caller]
 fn read(value: &Value) -> TorchSnapshotSummary {
-    summary(&pickled(value)).unwrap()
+    summary(&pickled(value), &CellFiles::default()).unwrap()
 }
 
 const MIB: i64 = 1 << 20;
@@ -356,7 +356,8 @@ fn a_failed_request_knows_what_came_after_it() {
 
 #[track_caller]
 fn check_error(value: &Value, expected: &str) {
-    assert_eq!(summary(&pickled(value)).unwrap_err().to_string(), expected);
+    let error = summary(&pickled(value), &CellFiles::default()).unwrap_err();
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]
@@ -402,7 +403,7 @@ fn a_list_that_is_shared_a_million_times_ends() {
     file.extend(b"eu\x94");
     file.extend(b"h\x01".repeat(20_000));
     file.extend(b"e.");
-    let error = summary(&file).unwrap_err();
+    let error = summary(&file, &CellFiles::default()).unwrap_err();
     assert!(
         error
             .to_string()
@@ -599,7 +600,7 @@ fn cells_are_named_in_place_of_their_files() {
     let block = with_fields(held(1, MIB), frames);
     let file = pickled(&json!([segment(0, 1, [block])]));
     let cells = CellFiles::new([("x = 1", "In [3]")]);
-    let summary = summary_in(&file, &cells).unwrap();
+    let summary = summary(&file, &cells).unwrap();
     let frames = summary.devices[0].stacks[0].frames.iter();
     let frames: Vec<_> = frames.map(|it| it.short()).collect();
     assert_eq!(frames, ["In [3]:2 in step", "In [3]:5"]);

@@ -8,15 +8,19 @@ use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 use gpumem_readers::cell_files::CellFiles;
 use gpumem_readers::chrome_trace::{
     GroupBy, OperatorColumn, OperatorView, RowKind, TraceExplorer, TraceSummary, summary,
-    summary_in,
 };
+use gpumem_readers::json_file::JsonError;
 
 fn read(events: &[String]) -> TraceSummary {
     let file = format!(
         r#"{{"schemaVersion": 1, "traceEvents": [{}]}}"#,
         events.join(",")
     );
-    summary(file.as_bytes()).expect("it is whole")
+    parse(&file).expect("it is whole")
+}
+
+fn parse(file: &str) -> Result<TraceSummary, JsonError> {
+    summary(file.as_bytes(), &CellFiles::default())
 }
 
 fn span(category: &str, name: &str, thread: u32, (start, end): (u32, u32)) -> String {
@@ -311,7 +315,7 @@ fn functions_make_rows_and_cells_are_named() {
     ];
     let file = format!(r#"{{"traceEvents": [{}]}}"#, events.join(","));
     let cells = CellFiles::new([("x = 1", "In [3]")]);
-    let summary = summary_in(file.as_bytes(), &cells).expect("it is whole");
+    let summary = summary(file.as_bytes(), &cells).expect("it is whole");
     let rows = summary.operators_by(GroupBy::Function).iter();
     let rows: Vec<_> = rows
         .map(|row| (&*row.name, row.within.as_deref()))
@@ -333,26 +337,20 @@ fn functions_make_rows_and_cells_are_named() {
 #[test]
 fn a_trace_of_another_program_is_refused() {
     let event = r#"{"ph": "X", "name": "fib", "pid": 7, "tid": 7, "ts": 1, "dur": 2}"#;
-    let refused = summary(format!(r#"{{"traceEvents": [{event}]}}"#).as_bytes());
+    let refused = parse(&format!(r#"{{"traceEvents": [{event}]}}"#));
     let refused = refused.expect_err("not PyTorch's").to_string();
     assert!(
         refused.contains("it has 1 event, but no operator"),
         "{refused}"
     );
-    assert!(
-        summary(format!(r#"{{"traceEvents": [{event}], "trace_id": "F"}}"#).as_bytes()).is_ok()
-    );
+    assert!(parse(&format!(r#"{{"traceEvents": [{event}], "trace_id": "F"}}"#)).is_ok());
 }
 
 #[test]
 fn a_trace_with_memory_gives_no_hint_to_profile_it() {
     let text = |header: &str| {
         let file = format!(r#"{{{header}"traceEvents": []}}"#);
-        torch_trace(
-            &summary(file.as_bytes()).expect("it is whole"),
-            GroupBy::Name,
-            100,
-        )
+        torch_trace(&parse(&file).expect("it is whole"), GroupBy::Name, 100)
     };
     assert!(text("").contains("profile with `profile_memory=True`"));
     let text = text(r#""profile_memory": 1, "#);
@@ -371,9 +369,7 @@ fn failed_requests_come_first() {
 
 #[track_caller]
 fn check_refused(file: &str, words: &str) {
-    let error = summary(file.as_bytes())
-        .expect_err("it is no trace")
-        .to_string();
+    let error = parse(file).expect_err("it is no trace").to_string();
     assert!(error.contains(words), "{error}");
 }
 

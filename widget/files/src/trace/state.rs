@@ -288,6 +288,7 @@ impl TraceState {
     pub(crate) fn time_at(&self, x: f64) -> Option<f64> {
         time_at(x, self.width, self.span)
     }
+    use gpumem_readers::cell_files::CellFiles;
 }
 
 /// Names of columns in the page's buttons.
@@ -324,7 +325,7 @@ mod tests {
             {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#0", "pid": 1, "tid": 1, "ts": 0, "dur": 0.4},
             {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 0.6, "dur": 0.4}
         ]}"#;
-        summary(file).expect("it is whole")
+        summary(file, &CellFiles::default()).expect("it is whole")
     }
 
     fn state() -> TraceState {

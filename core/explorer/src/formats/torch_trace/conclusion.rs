@@ -15,7 +15,8 @@ const LONGEST_NAME: usize = 60;
 /// Failed requests that are listed, the latest.
 const N_FAILED: usize = 5;
 
-pub(super) fn sentences(summary: &TraceSummary) -> Vec<Prose> {
+/// The conclusion alone: peaks, growth, where the time goes. The first sentence is the most important one.
+pub fn torch_trace_conclusion(summary: &TraceSummary) -> Vec<Prose> {
     let mut lines: Vec<Prose> = Vec::new();
     let n_earlier = summary.failed.len().saturating_sub(N_FAILED);
     if n_earlier > 0 {

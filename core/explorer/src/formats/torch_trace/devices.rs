@@ -1,6 +1,7 @@
 //! Each device's levels, and what is there at its peak and at the end.
 
-use crate::formats::torch_trace::{count, cut, in_parts, label, level};
+use crate::formats::torch_snapshot::{listed, row};
+use crate::formats::torch_trace::{count, in_parts, label, level};
 use gpumem_model::units::Bytes;
 use gpumem_readers::chrome_trace::{OperatorOwner, TraceDeviceLevels, TraceSummary};
 
@@ -73,38 +74,19 @@ fn owner_lines(
     level: i64,
     width: usize,
 ) -> Vec<String> {
-    let row = |bytes: Bytes, blocks: &str, words: &str| {
-        let bytes = bytes.to_string();
-        cut(&format!("    {bytes:>9} {blocks:>13}  {words}"), width)
-    };
-    let mut lines: Vec<String> = Vec::new();
-    for owner in owners.iter().take(N_OWNERS) {
-        lines.push(row(
-            owner.bytes,
-            &count(owner.n_blocks, "block"),
-            &owner_label(owner),
-        ));
-    }
-    let rest = owners.get(N_OWNERS..).unwrap_or_default();
-    if !rest.is_empty() {
-        let bytes = rest.iter().map(|owner| owner.bytes).sum();
-        let n_blocks = rest.iter().map(|owner| owner.n_blocks).sum();
-        lines.push(row(
-            bytes,
-            &count(n_blocks, "block"),
-            &count(rest.len(), "more operator"),
-        ));
-    }
+    let of = |it: &OperatorOwner| (it.bytes, it.n_blocks, torch_trace_owner(it));
+    let mut lines = listed((owners, N_OWNERS), "more operator", of, |_| None, width);
     let known: Bytes = owners.iter().map(|owner| owner.bytes).sum();
     let level = Bytes::new(u64::try_from(level).unwrap_or(0));
     let before = level.saturating_sub(known);
     if device.is_absolute && before > Bytes::ZERO {
-        lines.push(row(before, "", "allocated before the trace"));
+        lines.push(row(before, "", "allocated before the trace", width));
     }
     lines
 }
 
-pub(super) fn owner_label(owner: &OperatorOwner) -> String {
+/// Which operator holds memory: `step (train.py:9) · aten::linear › aten::addmm in Linear_0`.
+pub fn torch_trace_owner(owner: &OperatorOwner) -> String {
     let operator = owner.operator.as_deref().unwrap_or("outside of operators");
     let within = owner.allocated_by.as_ref().map(|by| format!(" › {by}"));
     let module = owner.module.as_ref().map(|module| format!(" in {module}"));

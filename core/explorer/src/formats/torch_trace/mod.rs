@@ -8,14 +8,13 @@ mod ranges;
 use std::collections::BTreeSet;
 
 use gpumem_model::units::{ByteDelta, Bytes, count};
-use gpumem_readers::chrome_trace::{
-    GroupBy, OperatorOwner, TraceDeviceLevels, TraceSummary, summary_in,
-};
+use gpumem_readers::chrome_trace::{GroupBy, TraceDeviceLevels, TraceSummary, summary};
 use gpumem_readers::container::Container;
 use gpumem_report::columns::{cut, in_parts, to_text, wrapped};
-use gpumem_wording::Prose;
 
 use super::{Content, FileFigure, PageKind, ReadMethod, RegistryEntry, into_content};
+pub use conclusion::torch_trace_conclusion;
+pub use devices::torch_trace_owner;
 
 /// The title of its text and of its page.
 pub const TRACE_TITLE: &str = "PyTorch profiler trace";
@@ -35,7 +34,7 @@ impl RegistryEntry for TorchTraceFormat {
     const PAGE: Option<PageKind> = Some(PageKind::Trace);
     const NAMES_CELLS: bool = true;
     const READING: ReadMethod = ReadMethod::Bytes(|file| {
-        let summary = summary_in(file.bytes, file.cells);
+        let summary = summary(file.bytes, file.cells);
         into_content(summary.map(|it| vec![(file.name.to_owned(), it)]))
     });
 
@@ -75,9 +74,9 @@ impl Content for Workers {
             .flat_map(|(file, it)| it.devices.iter().map(move |device| (file, device)))
         {
             let label = if several {
-                format!("{file} · {}", torch_trace_device(device))
+                format!("{file} · {}", label(device))
             } else {
-                torch_trace_device(device)
+                label(device)
             };
             for (name, level) in [("peak", device.peak), ("at the end", device.at_end)] {
                 let level = Bytes::new(u64::try_from(level.get()).unwrap_or(0));
@@ -87,7 +86,7 @@ impl Content for Workers {
             measures.extend(owners.map(|owner| {
                 FileFigure::owner(
                     &label,
-                    format!("at the peak: {}", devices::owner_label(owner)),
+                    format!("at the peak: {}", torch_trace_owner(owner)),
                     owner.bytes,
                 )
             }));
@@ -115,7 +114,7 @@ const JSON: &str = "a trace holds strings and numbers only";
 /// Lines are at most `width` columns long.
 pub fn torch_trace(summary: &TraceSummary, by: GroupBy, width: usize) -> String {
     let mut lines = vec![title(summary, width)];
-    let conclusion = conclusion::sentences(summary);
+    let conclusion = torch_trace_conclusion(summary);
     lines.extend(conclusion.iter().map(|it| wrapped(&it.ticked(), width)));
     lines.extend(devices::lines(summary, width));
     lines.extend(ranges::lines(summary, width));
@@ -181,11 +180,6 @@ pub fn torch_trace_worker(summary: &TraceSummary) -> Vec<String> {
     parts
 }
 
-/// The conclusion alone: peaks, growth, where the time goes. The first sentence is the most important one.
-pub fn torch_trace_conclusion(summary: &TraceSummary) -> Vec<Prose> {
-    conclusion::sentences(summary)
-}
-
 /// What a trace is: its events, time, steps and rank.
 pub fn torch_trace_parts(summary: &TraceSummary) -> Vec<String> {
     let n_steps = summary.ranges.iter().filter(|range| range.is_step).count();
@@ -214,30 +208,15 @@ fn rank(summary: &TraceSummary) -> Option<String> {
     Some(format!("rank {rank}{of}"))
 }
 
-/// A device's name: `cuda:0`, and its process if there are several.
-pub fn torch_trace_device(device: &TraceDeviceLevels) -> String {
-    label(device)
-}
-
-/// A level of a device; with a sign if it is relative to the trace's start.
-pub fn torch_trace_level(device: &TraceDeviceLevels, bytes: ByteDelta) -> String {
-    level(device, bytes)
-}
-
-/// Which operator holds memory: `step (train.py:9) · aten::linear › aten::addmm in Linear_0`.
-pub fn torch_trace_owner(owner: &OperatorOwner) -> String {
-    devices::owner_label(owner)
-}
-
 /// `cuda:0`, and its process if there are several.
-fn label(device: &TraceDeviceLevels) -> String {
+pub fn label(device: &TraceDeviceLevels) -> String {
     let process = device.process.as_ref();
     let process = process.map_or_else(String::new, |process| format!(" of process {process}"));
     format!("{}{process}", device.device)
 }
 
 /// A level; with a sign if it is relative to the trace's start.
-fn level(device: &TraceDeviceLevels, level: ByteDelta) -> String {
+pub fn level(device: &TraceDeviceLevels, level: ByteDelta) -> String {
     match u64::try_from(level.get()) {
         Ok(bytes) if device.is_absolute => Bytes::new(bytes).to_string(),
         _ => level.to_string(),
