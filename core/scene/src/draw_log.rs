@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::{Anchor, Face, Item, Rect, Scene, text};
+use crate::label::Label;
+use crate::{Anchor, Face, Item, Rect, Scene};
 
 /// `Leak fill 270,126 24x38`, in painting order; all numbers are logical pixels.
 pub fn draw_log(scene: &Scene) -> String {
@@ -24,15 +25,9 @@ pub fn draw_log(scene: &Scene) -> String {
                     first.x, first.y, last.x, last.y
                 )
             }
-            Item::Text {
-                at,
-                text,
-                face,
-                anchor,
-                role,
-                ..
-            } => {
-                let (face, side) = (name(*face), side(*anchor));
+            Item::Text(label) => {
+                let (at, role, text) = (label.at, label.role, &label.text);
+                let (face, side) = (name(label.face), side(label.anchor));
                 format!("{role:?} {face} {side} {:.0},{:.0} {text:?}", at.x, at.y)
             }
         };
@@ -62,7 +57,7 @@ fn side(anchor: Anchor) -> &'static str {
 pub fn texts(scene: &Scene) -> Vec<&str> {
     fn text(item: &Item) -> Option<&str> {
         match item {
-            Item::Text { text, .. } => Some(text),
+            Item::Text(label) => Some(&label.text),
             _ => None,
         }
     }
@@ -92,7 +87,7 @@ pub fn assert_sound(scene: &Scene) {
                 && bounds.y + bounds.height <= sheet.height + ROUNDING,
             "outside of {sheet:?}: {item:?}"
         );
-        if let Item::Text { text, size, .. } = item {
+        if let Item::Text(Label { text, size, .. }) = item {
             assert!(*size >= 11.0, "too small: {item:?}");
             let over = texts.iter().find(|(taken, _)| taken.overlaps(bounds));
             assert!(over.is_none(), "{text:?} on {over:?}");
@@ -117,21 +112,6 @@ fn bounds(item: &Item) -> Rect {
                 Rect::new(left, top, right - left, bottom - top)
             })
         }
-        Item::Text {
-            at,
-            text,
-            size,
-            face,
-            anchor,
-            ..
-        } => {
-            let width = text::width(text, *face, *size);
-            let left = match anchor {
-                Anchor::Start => at.x,
-                Anchor::Middle => at.x - width / 2.0,
-                Anchor::End => at.x - width,
-            };
-            Rect::new(left, at.y - 0.8 * size, width, *size)
-        }
+        Item::Text(label) => label.bounds(),
     }
 }

@@ -1,6 +1,6 @@
 //! Texts in a scene, and keeping them off each other.
 
-use crate::{Anchor, Face, Item, Point, Rect, Role, text};
+use crate::{Anchor, Face, Point, Rect, Role, text};
 use gpumem_model::printable::printable;
 
 /// Below this no text is readable.
@@ -10,15 +10,17 @@ pub const MEDIUM: f64 = 12.0;
 /// What heads a picture.
 pub const LARGE: f64 = 15.0;
 
-/// A text that is being placed.
+/// A line of text and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Label {
-    at: Point,
-    text: String,
-    size: f64,
-    face: Face,
-    anchor: Anchor,
-    role: Role,
+    /// On its baseline.
+    pub(crate) at: Point,
+    pub(crate) text: String,
+    /// Height in logical pixels (CSS `font-size`).
+    pub(crate) size: f64,
+    pub(crate) face: Face,
+    pub(crate) anchor: Anchor,
+    pub(crate) role: Role,
 }
 
 impl Label {
@@ -111,19 +113,6 @@ impl Label {
             Anchor::End => self.at.x - width,
         };
         Rect::new(left, self.at.y - 0.8 * self.size, width, self.size)
-    }
-}
-
-impl From<Label> for Item {
-    fn from(label: Label) -> Self {
-        Self::Text {
-            at: label.at,
-            text: label.text,
-            size: label.size,
-            face: label.face,
-            anchor: label.anchor,
-            role: label.role,
-        }
     }
 }
 

@@ -234,28 +234,16 @@ pub enum Item {
         /// Lengths of dash and gap; `None` for a full line.
         dash: Option<(f64, f64)>,
     },
-    /// A line of text; `at` is its baseline.
-    Text {
-        /// Where the baseline is.
-        at: Point,
-        /// What it says.
-        text: String,
-        /// Height in logical pixels (CSS `font-size`).
-        size: f64,
-        /// Which typeface.
-        face: Face,
-        /// Where it stands.
-        anchor: Anchor,
-        /// What colour.
-        role: Role,
-    },
+    /// A line of text.
+    Text(Label),
 }
 
 impl Item {
     /// Its colour.
     pub fn role(&self) -> Role {
         match self {
-            Self::Fill { role, .. } | Self::Line { role, .. } | Self::Text { role, .. } => *role,
+            Self::Fill { role, .. } | Self::Line { role, .. } => *role,
+            Self::Text(label) => label.role,
         }
     }
 
@@ -268,7 +256,7 @@ impl Item {
                     *point = Point::new(point.x + x, point.y + y);
                 }
             }
-            Self::Text { at, .. } => *at = Point::new(at.x + x, at.y + y),
+            Self::Text(Label { at, .. }) => *at = Point::new(at.x + x, at.y + y),
         }
         self
     }
@@ -389,7 +377,7 @@ impl Scene {
     /// Draws a text, unless there was no room for any of it.
     pub fn text(&mut self, label: Label) {
         if !label.is_empty() {
-            self.items.push(label.into());
+            self.items.push(Item::Text(label));
         }
     }
 

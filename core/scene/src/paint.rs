@@ -12,6 +12,7 @@ use plotters_backend::{
     FontFamily, FontStyle,
 };
 
+use crate::label::Label;
 use crate::theme::{Rgb, Theme};
 use crate::{Anchor, Face, Item, Point, Rect, Role, Scene, text};
 
@@ -73,21 +74,14 @@ impl<B: DrawingBackend> Brush<'_, B> {
             } => dashes(points, *dash)
                 .iter()
                 .try_for_each(|dash| self.line(dash, *role, *width)),
-            Item::Text {
-                at,
-                text,
-                size,
-                face,
-                anchor,
-                role,
-            } => {
+            Item::Text(label) => {
                 let letters = Letters {
-                    size: size * self.scale,
-                    face: *face,
-                    anchor: *anchor,
-                    colour: self.pen(*role, 1.0).colour,
+                    label,
+                    size: label.size * self.scale,
+                    colour: self.pen(label.role, 1.0).colour,
                 };
-                self.backend.draw_text(text, &letters, self.pixels(*at))
+                let at = self.pixels(label.at);
+                self.backend.draw_text(&label.text, &letters, at)
             }
         }
     }
@@ -250,15 +244,14 @@ impl BackendStyle for Pen {
 }
 
 /// How letters look; the backend draws them.
-#[derive(Clone, Copy)]
-struct Letters {
+struct Letters<'a> {
+    label: &'a Label,
+    /// In device pixels.
     size: f64,
-    face: Face,
-    anchor: Anchor,
     colour: BackendColor,
 }
 
-impl BackendTextStyle for Letters {
+impl BackendTextStyle for Letters<'_> {
     type FontError = Infallible;
 
     fn color(&self) -> BackendColor {
@@ -270,14 +263,14 @@ impl BackendTextStyle for Letters {
     }
 
     fn style(&self) -> FontStyle {
-        match self.face {
+        match self.label.face {
             Face::Bold => FontStyle::Bold,
             Face::Sans | Face::Mono => FontStyle::Normal,
         }
     }
 
     fn anchor(&self) -> Pos {
-        let h_pos = match self.anchor {
+        let h_pos = match self.label.anchor {
             Anchor::Start => HPos::Left,
             Anchor::Middle => HPos::Center,
             Anchor::End => HPos::Right,
@@ -286,14 +279,14 @@ impl BackendTextStyle for Letters {
     }
 
     fn family(&self) -> FontFamily<'_> {
-        match self.face {
+        match self.label.face {
             Face::Sans | Face::Bold => FontFamily::SansSerif,
             Face::Mono => FontFamily::Monospace,
         }
     }
 
     fn layout_box(&self, text: &str) -> Result<(BackendCoord, BackendCoord), Infallible> {
-        let width = text::width(text, self.face, self.size);
+        let width = text::width(text, self.label.face, self.size);
         Ok(((0, -whole(self.size)), (whole(width), 0)))
     }
 

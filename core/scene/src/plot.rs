@@ -59,6 +59,19 @@ pub fn crisp(place: f64) -> f64 {
     place.floor() + 0.5
 }
 
+/// Steps: each height holds until the next point.
+pub fn steps(points: impl IntoIterator<Item = Point>) -> Vec<Point> {
+    let mut line: Vec<Point> = Vec::new();
+    for point in points {
+        let before = line.last().map_or(point.y, |last| last.y);
+        if (before - point.y).abs() > f64::EPSILON {
+            line.push(Point::new(point.x, before));
+        }
+        line.push(point);
+    }
+    line
+}
+
 /// An empty picture; widths that no chart fits are made to fit.
 pub fn sheet(width: f64, height: f64, sheet: Role) -> Scene {
     let width = if width.is_finite() {

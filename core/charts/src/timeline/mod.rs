@@ -20,7 +20,7 @@ use gpumem_model::units::{Bytes, Units, count};
 use gpumem_scene::axis::{ByteAxis, instant_label};
 use gpumem_scene::label::{Label, MEDIUM, Occupied};
 use gpumem_scene::plot::{NO_RUNS, Plot, crisp, say, sheet};
-use gpumem_scene::{Anchor, Face, Point, Rect, Role, Scene, Target};
+use gpumem_scene::{Anchor, Face, Item, Point, Rect, Role, Scene, Target};
 
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 132.0;
@@ -161,7 +161,7 @@ impl TimelineChart {
             let label = Label::new(&text, right).anchor(Anchor::End);
             let labels = [label, Label::new(&text, left)];
             let free = labels.into_iter().find(|label| self.occupied.take(label));
-            self.scene.items.extend(free.map(Into::into));
+            self.scene.items.extend(free.map(Item::Text));
             return;
         }
         let y = crisp(self.axis.y(capacity.as_f64()));

@@ -13,11 +13,11 @@ use plotters_backend::{
     BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind,
 };
 
+mod fonts;
 mod palette;
-mod typeface;
 
+use fonts::{face_of, font};
 use palette::Palette;
-use typeface::Typeface;
 
 use crate::paint::paint;
 use crate::theme::{Rgb, Theme};
@@ -224,7 +224,7 @@ impl DrawingBackend for Bitmap {
         style: &S,
         baseline: BackendCoord,
     ) -> PaintResult {
-        let font = Typeface::new(style).font();
+        let font = font(face_of(style));
         #[expect(clippy::cast_possible_truncation, reason = "a font's size is small")]
         let em = style.size() as f32;
         // ab_glyph scales by the height of a line, CSS by the em.

@@ -2,7 +2,7 @@ use crate::bitmap::palette::N_COLOURS;
 use crate::bitmap::*;
 use crate::label::Label;
 use crate::plot::sheet;
-use crate::{Anchor, Face, Point, Rect, Role, text};
+use crate::{Face, Point, Rect, Role, text};
 
 fn painted(item: Item) -> Bitmap {
     let scene = Scene {
@@ -73,30 +73,19 @@ fn shapes_cover_their_pixels() {
 #[test]
 fn letters_stand_on_their_baseline() {
     // 7.29 px of capital letter at 10 px, in DejaVu.
-    let letter = Item::Text {
-        at: Point::new(20.0, 30.0),
-        text: "H".to_owned(),
-        size: 10.0,
-        face: Face::Sans,
-        anchor: Anchor::Start,
-        role: Role::Text,
-    };
-    check(letter, [20, 22, 27, 30]);
+    let letter = Label::new("H", Point::new(20.0, 30.0)).role(Role::Text);
+    check(Item::Text(letter.size(10.0)), [20, 22, 27, 30]);
 }
 
 #[test]
 fn the_table_of_widths_is_that_of_the_fonts() {
-    for (face, typeface) in [
-        (Face::Sans, Typeface::Sans),
-        (Face::Bold, Typeface::Bold),
-        (Face::Mono, Typeface::Mono),
-    ] {
-        let font = typeface.font();
+    for face in [Face::Sans, Face::Bold, Face::Mono] {
+        let font = font(face);
         let units = font.units_per_em().expect("it has an em");
         for letter in (' '..='~').chain(['…', '▲', '◆', '○', '·', '−', '±', '×', '■'])
         {
             let glyph = font.glyph_id(letter);
-            assert_ne!(glyph.0, 0, "{letter:?} is not in {typeface:?}");
+            assert_ne!(glyph.0, 0, "{letter:?} is not in {face:?}");
             let advance = f64::from(font.h_advance_unscaled(glyph) / units) * 1000.0;
             let measured = text::width(&letter.to_string(), face, 1000.0);
             let is_exact = letter.is_ascii() || letter == '…';
