@@ -3,12 +3,13 @@
 use std::cmp::Reverse;
 
 use super::bands::{BandOf, Living, TraceBand, goes_on, to_the_end_of};
+use super::write_below;
 use gpumem_model::units::{Bytes, Nanos, Units};
 use gpumem_readers::torch_snapshot::{Allocation, SnapshotLevels};
 use gpumem_scene::Density;
 use gpumem_scene::axis::ByteAxis;
 use gpumem_scene::label::Label;
-use gpumem_scene::plot::{Plot, crisp, sheet};
+use gpumem_scene::plot::{Plot, crisp, sheet, steps};
 use gpumem_scene::text;
 use gpumem_scene::{Anchor, Face, Point, Rect, Role, Scene};
 
@@ -115,8 +116,9 @@ pub fn trace_levels(levels: &SnapshotLevels, view: &TraceView<'_>) -> TraceChart
     TraceChart { scene, bands }
 }
 
-/// After how many events it is at a place of the chart of that width; `None` beside the chart.
-pub fn event_at(x: f64, width: f64, span: (f64, f64)) -> Option<f64> {
+/// What of the visible part is at a place of a chart of that width: a number of events, or nanoseconds; `None` beside
+/// the chart.
+pub fn axis_value_at(x: f64, width: f64, span: (f64, f64)) -> Option<f64> {
     let plot = Plot::new(width, TOP, HEIGHT - BELOW);
     let reach = plot.left - 6.0..=plot.right + 6.0;
     let share = ((x - plot.left) / plot.width()).clamp(0.0, 1.0);
@@ -241,16 +243,9 @@ impl EventPlacement {
     }
 
     fn draw_roof(&self, scene: &mut Scene, levels: &[Bytes], axis: &ByteAxis) {
-        let mut points = Vec::new();
-        for (x, _, level) in self.columns(levels) {
-            let y = crisp(axis.y(level.as_f64()));
-            let before = points.last().map_or(y, |last: &Point| last.y);
-            if (before - y).abs() > f64::EPSILON {
-                points.push(Point::new(x, before));
-            }
-            points.push(Point::new(x, y));
-        }
-        scene.line(points, Role::Muted, 1.5, None);
+        let columns = self.columns(levels);
+        let points = columns.map(|(x, _, level)| Point::new(x, crisp(axis.y(level.as_f64()))));
+        scene.line(steps(points), Role::Muted, 1.5, None);
     }
 
     fn draw_mark(&self, scene: &mut Scene, x: f64, role: Role) {
@@ -264,23 +259,20 @@ impl EventPlacement {
 
     fn draw_below(&self, scene: &mut Scene, view: &TraceView<'_>) {
         let n_labels = (self.plot.width() / LABEL_ROOM).clamp(1.0, 6.0) as usize;
-        for idx in 0..=n_labels {
-            let share = idx as f64 / n_labels as f64;
-            let event = (self.span.0 + share * (self.span.1 - self.span.0)).round();
-            let time = (view.micros)((event as usize).saturating_sub(1));
-            let time = time.map(|micros| Nanos::new(micros.saturating_mul(1000)).to_string());
-            let words = match time {
-                Some(time) if event > 0.0 => format!("{event:.0} · {time}"),
-                _ => format!("{event:.0}"),
-            };
-            let anchor = match idx {
-                0 => Anchor::Start,
-                _ if idx == n_labels => Anchor::End,
-                _ => Anchor::Middle,
-            };
-            let x = self.plot.left + share * self.plot.width();
-            let at = Point::new(x, self.plot.bottom + 15.0);
-            scene.text(Label::new(words, at).anchor(anchor));
-        }
+        write_below(
+            scene,
+            self.plot,
+            self.plot.bottom + 15.0,
+            n_labels,
+            |share| {
+                let event = (self.span.0 + share * (self.span.1 - self.span.0)).round();
+                let time = (view.micros)((event as usize).saturating_sub(1));
+                let time = time.map(|micros| Nanos::new(micros.saturating_mul(1000)).to_string());
+                match time {
+                    Some(time) if event > 0.0 => format!("{event:.0} · {time}"),
+                    _ => format!("{event:.0}"),
+                }
+            },
+        );
     }
 }

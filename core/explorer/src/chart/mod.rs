@@ -31,7 +31,31 @@ mod profiler;
 #[cfg(test)]
 mod tests;
 
+use gpumem_scene::label::Label;
+use gpumem_scene::plot::Plot;
+use gpumem_scene::{Anchor, Point, Scene};
+
 pub use bands::{BandOf, TraceBand};
 pub use icicle::{Icicle, IcicleView, icicle, part_words};
-pub use levels::{TraceChart, TraceView, event_at, trace_levels};
-pub use profiler::{ProfilerChart, ProfilerView, instant_words, lanes, profiler_chart, time_at};
+pub use levels::{TraceChart, TraceView, axis_value_at, trace_levels};
+pub use profiler::{ProfilerChart, ProfilerView, instant_words, lanes, profiler_chart};
+
+/// Labels below a plot, from edge to edge; `words` has what to write at a share of the width.
+fn write_below(
+    scene: &mut Scene,
+    plot: Plot,
+    baseline: f64,
+    n_labels: usize,
+    words: impl Fn(f64) -> String,
+) {
+    for idx in 0..=n_labels {
+        let share = idx as f64 / n_labels as f64;
+        let anchor = match idx {
+            0 => Anchor::Start,
+            _ if idx == n_labels => Anchor::End,
+            _ => Anchor::Middle,
+        };
+        let at = Point::new(plot.left + share * plot.width(), baseline);
+        scene.text(Label::new(words(share), at).anchor(anchor));
+    }
+}

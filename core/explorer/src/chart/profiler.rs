@@ -1,11 +1,12 @@
 //! A profiler's trace over time: memory, the calls of one operator, steps and labelled ranges.
 
+use super::write_below;
 use gpumem_model::units::{ByteDelta, Nanos, Units, trimmed};
 use gpumem_readers::chrome_trace::{TraceLevels, TraceRange};
 use gpumem_scene::Density;
 use gpumem_scene::axis::ByteAxis;
 use gpumem_scene::label::Label;
-use gpumem_scene::plot::{Plot, crisp, sheet};
+use gpumem_scene::plot::{Plot, crisp, sheet, steps};
 use gpumem_scene::{Anchor, Point, Rect, Role, Scene};
 
 const LEVELS: f64 = 150.0;
@@ -112,11 +113,6 @@ pub fn profiler_chart(levels: Option<&TraceLevels>, view: &ProfilerView<'_>) -> 
     drawing.edges();
     drawing.describe(highest);
     drawing.chart
-}
-
-/// When it is at a place of the chart of that width, in nanoseconds; `None` beside the chart.
-pub fn time_at(x: f64, width: f64, span: (f64, f64)) -> Option<f64> {
-    crate::chart::event_at(x, width, span)
 }
 
 /// An instant after the trace's start, as exact as a step in nanoseconds is seen.
@@ -268,15 +264,11 @@ impl ProfilerDrawing<'_> {
     }
 
     fn roof(&mut self, reserved: &[ByteDelta], axis: &ByteAxis) {
-        let mut points: Vec<Point> = Vec::new();
-        for (column, level) in reserved.iter().enumerate() {
-            let (x, y) = (self.column_x(column), crisp(axis.y(level.as_f64())));
-            let before = points.last().map_or(y, |last| last.y);
-            if (before - y).abs() > f64::EPSILON {
-                points.push(Point::new(x, before));
-            }
-            points.push(Point::new(x, y));
-        }
+        let points = reserved.iter().enumerate().map(|(column, level)| {
+            let y = crisp(axis.y(level.as_f64()));
+            Point::new(self.column_x(column), y)
+        });
+        let points = steps(points);
         self.chart.scene.line(points, Role::Muted, 1.5, None);
     }
 
@@ -332,18 +324,10 @@ impl ProfilerDrawing<'_> {
     fn times(&mut self) {
         let n_labels = (self.plot.width() / LABEL_ROOM).clamp(1.0, 8.0) as usize;
         let step = self.length() / n_labels as f64 / 20.0;
-        for idx in 0..=n_labels {
-            let share = idx as f64 / n_labels as f64;
-            let words = instant_words(self.view.span.0 + share * self.length(), step);
-            let anchor = match idx {
-                0 => Anchor::Start,
-                _ if idx == n_labels => Anchor::End,
-                _ => Anchor::Middle,
-            };
-            let x = self.plot.left + share * self.plot.width();
-            let at = Point::new(x, self.bottom + 14.0);
-            self.chart.scene.text(Label::new(words, at).anchor(anchor));
-        }
+        let (start, length) = (self.view.span.0, self.length());
+        let words = |share: f64| instant_words(start + share * length, step);
+        let scene = &mut self.chart.scene;
+        write_below(scene, self.plot, self.bottom + 14.0, n_labels, words);
     }
 
     /// Lines where the chosen part begins and ends, and where the keyboard is.

@@ -9,6 +9,7 @@ use gpumem_readers::code_line::CodeLine;
 use gpumem_readers::torch_snapshot::{
     Allocation, ExplorerFrame, Flame, FlameNames, FlameNode, FlamePart, SnapshotLevels,
 };
+use gpumem_scene::draw_log::texts;
 use gpumem_scene::{Density, Item, Point, Role};
 
 fn frame(function: &str, is_user: bool) -> ExplorerFrame {
@@ -126,15 +127,6 @@ fn view(span: (f64, f64), moment: usize) -> TraceView<'static> {
     }
 }
 
-fn texts(levels: &SnapshotLevels, view: &TraceView<'_>) -> Vec<String> {
-    let scene = trace_levels(levels, view).scene;
-    let texts = scene.items.into_iter().filter_map(|item| match item {
-        Item::Text { text, .. } => Some(text),
-        _ => None,
-    });
-    texts.collect()
-}
-
 #[test]
 fn a_short_peak_of_a_long_trace_is_drawn_at_its_height() {
     let mut allocated = vec![Bytes::mib(1); 100_001];
@@ -149,9 +141,10 @@ fn a_short_peak_of_a_long_trace_is_drawn_at_its_height() {
         _ => None,
     });
     assert!(tops.fold(f64::MAX, f64::min) < 23.0);
-    let said = texts(&levels, &view((0.0, 100_000.0), 50_000));
-    assert!(said.contains(&"64 MiB".to_owned()), "{said:?}");
-    assert!(said.contains(&"100000 · 2 min 29 s".to_owned()), "{said:?}");
+    let scene = trace_levels(&levels, &view((0.0, 100_000.0), 50_000)).scene;
+    let said = texts(&scene);
+    assert!(said.contains(&"64 MiB"), "{said:?}");
+    assert!(said.contains(&"100000 · 2 min 29 s"), "{said:?}");
 }
 
 fn block(from: usize, until: Option<usize>, bytes: Bytes) -> Allocation {

@@ -5,7 +5,7 @@ use crate::process_page::{BadEnd, LevelBand, PageAxis, PageRow, ProcessPage};
 use gpumem_analyzer::Severity;
 use gpumem_model::units::Bytes;
 use gpumem_scene::label::{Label, MEDIUM};
-use gpumem_scene::plot::crisp;
+use gpumem_scene::plot::{crisp, steps};
 use gpumem_scene::{Anchor, Face, Point, Rect, Role, Scene};
 use gpumem_wording::Sign;
 
@@ -111,17 +111,11 @@ impl<'a> MultiplesDrawing<'a> {
         scene.line(points.collect(), Role::BackCap, 1.0, None);
     }
 
-    /// Steps: a level holds until the next one is known.
     fn series(&self, scene: &mut Scene, plot: Rect, row: &PageRow) {
-        let mut points: Vec<Point> = Vec::new();
-        for level in &row.levels {
-            let (x, y) = (self.x(plot, level.at.as_f64()), self.y(plot, level.level));
-            let before = points.last().map_or(y, |last| last.y);
-            if (before - y).abs() > f64::EPSILON {
-                points.push(Point::new(x, before));
-            }
-            points.push(Point::new(x, y));
-        }
+        let mut points = steps(row.levels.iter().map(|level| {
+            let x = self.x(plot, level.at.as_f64());
+            Point::new(x, self.y(plot, level.level))
+        }));
         if let Some(last) = points.last().copied() {
             let end = self.x(plot, row.end_of_levels().as_f64());
             points.push(Point::new(end, last.y));

@@ -1,6 +1,6 @@
 //! The state of the snapshot page, and how events change it.
 
-use gpumem_explorer::chart::event_at;
+use gpumem_explorer::chart::axis_value_at;
 use gpumem_readers::torch_snapshot::{Explorer, FlameSide};
 use gpumem_scene::{Point, Theme};
 
@@ -181,7 +181,7 @@ impl SnapshotView {
 
     /// After how many events it is at a place of the chart of the levels.
     pub(crate) fn event_at(&self, x: f64) -> Option<f64> {
-        event_at(x, self.width, self.span)
+        axis_value_at(x, self.width, self.span)
     }
 }
 

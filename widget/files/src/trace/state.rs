@@ -1,6 +1,6 @@
 //! The state of the trace page, and how events change it.
 
-use gpumem_explorer::chart::time_at;
+use gpumem_explorer::chart::axis_value_at;
 use gpumem_model::units::Nanos;
 use gpumem_readers::chrome_trace::{GroupBy, OperatorColumn, OperatorView, RangeRow, TraceSummary};
 use gpumem_scene::{Point, Theme};
@@ -201,7 +201,7 @@ impl TraceState {
             return false;
         }
         let from = drag.from;
-        let to = time_at(x.max(0.0), self.width, self.span);
+        let to = axis_value_at(x.max(0.0), self.width, self.span);
         // Beside the chart is its edge.
         let to = to.unwrap_or(if x < self.width / 2.0 {
             self.span.0
@@ -286,7 +286,7 @@ impl TraceState {
 
     /// When it is at a place of the chart.
     pub(crate) fn time_at(&self, x: f64) -> Option<f64> {
-        time_at(x, self.width, self.span)
+        axis_value_at(x, self.width, self.span)
     }
     use gpumem_readers::cell_files::CellFiles;
 }
