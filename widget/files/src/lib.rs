@@ -5,6 +5,7 @@
 //! decides what an event means, and `page` which elements change.
 #![forbid(unsafe_code)]
 
+mod controls;
 mod processes;
 mod snapshot;
 mod table;

@@ -74,6 +74,23 @@ impl Maker {
         self.text("button.link", &attributes, label)
     }
 
+    /// A button of that action.
+    pub fn button(&self, action: &str, argument: &str, label: &str) -> Element {
+        let attributes = [("data-action", action), ("data-argument", argument)];
+        self.text("button", &attributes, label)
+    }
+
+    /// A group of buttons, which is still empty.
+    pub fn segments(&self, label: &str) -> Element {
+        self.empty("div.segments", &[("role", "group"), ("aria-label", label)])
+    }
+
+    /// What the colour of a class stands for.
+    pub fn legend_entry(&self, class: &str, words: &str) -> Element {
+        let swatch = self.empty("i", &[("class", class)]);
+        self.group("span", &[], &[&swatch, &self.text("span", &[], words)])
+    }
+
     /// An element of a kind that the page knows more of.
     pub fn typed<T: JsCast>(&self, tag: &str, attributes: &[(&str, &str)]) -> T {
         self.empty(tag, attributes).unchecked_into()

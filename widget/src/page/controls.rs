@@ -44,16 +44,13 @@ impl PageHeader {
         let title = make.empty("h2", &[]);
         let subtitle = make.empty("span.muted", &[]);
         let running = make.empty("span.running", &[]);
-        let devices = make.empty(
-            "div.segments",
-            &[("role", "group"), ("aria-label", "device")],
-        );
+        let devices = make.segments("device");
         let exports = make.empty("div.menu", &[]);
         for (argument, words) in EXPORTS {
-            add(&exports, &button(make, "export", argument, words));
+            add(&exports, &make.button("export", argument, words));
         }
         // Where there is little room, the menu has the list of keys, too.
-        add(&exports, &button(make, "help", "", "Keys"));
+        add(&exports, &make.button("help", "", "Keys"));
         let summary = make.text("summary", &[], "Export");
         let export = make.group("details.drop", &[], &[&summary, &exports]);
         let help_button = make.text(
@@ -111,7 +108,7 @@ impl PageHeader {
         }
         let mut buttons = Vec::new();
         for (words, device, is_pressed) in &choices {
-            let button = button(make, "device", &device.idx.0.to_string(), words);
+            let button = make.button("device", &device.idx.0.to_string(), words);
             describe(&button, "title", &device.name);
             set_bool(&button, "aria-pressed", *is_pressed);
             buttons.push(button);
@@ -382,17 +379,11 @@ impl Slider {
 
 /// Buttons of which one is pressed.
 pub(super) fn segments(make: &Maker, label: &str, action: &str, of: &[(&str, &str)]) -> Element {
-    let attributes = [("role", "group"), ("aria-label", label)];
-    let group = make.empty("div.segments", &attributes);
+    let group = make.segments(label);
     for (argument, words) in of {
-        add(&group, &button(make, action, argument, words));
+        add(&group, &make.button(action, argument, words));
     }
     group
-}
-
-pub(super) fn button(make: &Maker, action: &str, argument: &str, words: &str) -> Element {
-    let attributes = [("data-action", action), ("data-argument", argument)];
-    make.text("button", &attributes, words)
 }
 
 /// Presses the button of that argument, and lets go of the others.

@@ -8,7 +8,6 @@ use gpumem_wording::{Span, code, prose};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 
-use super::controls::button;
 use crate::canvas::Faces;
 use crate::dom::{Maker, add, describe, flag, refill, set_bool, set_style, write};
 use crate::model::ReportModel;
@@ -34,18 +33,10 @@ pub(crate) struct LongRunChart {
 impl LongRunChart {
     pub(crate) fn build(make: &Maker) -> Self {
         let (title, of) = (make.empty("h4", &[]), make.empty("span.muted", &[]));
-        let entry = |class: &str, words: &str| {
-            let swatch = make.empty("i", &[("class", class)]);
-            make.group("span", &[], &[&swatch, &make.text("span", &[], words)])
-        };
-        let now = entry("now", "now");
-        let key = make.group(
-            "span.key",
-            &[],
-            &[&entry("look", "a look at who holds it"), &now],
-        );
-        let label = [("role", "group"), ("aria-label", "iterations of")];
-        let loops = make.empty("div.segments", &label);
+        let look = make.legend_entry("look", "a look at who holds it");
+        let now = make.legend_entry("now", "now");
+        let key = make.group("span.key", &[], &[&look, &now]);
+        let loops = make.segments("iterations of");
         let head = make.group("div.line", &[], &[&title, &of, &key, &loops]);
         let canvas: HtmlCanvasElement = make.typed(
             "canvas",
@@ -85,7 +76,7 @@ impl LongRunChart {
         let loops: Vec<Element> = run
             .loops()
             .map(|(idx, name, is_axis)| {
-                let button = button(make, "loop", &idx.0.to_string(), &name);
+                let button = make.button("loop", &idx.0.to_string(), &name);
                 set_bool(&button, "aria-pressed", is_axis);
                 button
             })

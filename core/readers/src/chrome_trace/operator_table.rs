@@ -8,6 +8,7 @@ use super::kind::SpanKind;
 use super::model::TraceSpan;
 use super::nesting::NONE;
 use super::operators::{GroupBy, launches, nanos};
+use gpumem_model::named;
 use gpumem_model::units::{ByteDelta, Nanos};
 
 /// Rows of operators and kernels, and which call belongs to which.
@@ -54,25 +55,27 @@ pub struct OperatorFigures {
     pub own_memory: ByteDelta,
 }
 
-/// What rows are sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OperatorColumn {
-    /// The name.
-    Name,
-    /// Shapes of inputs, or the module.
-    Within,
-    /// Number of calls.
-    Calls,
-    /// From begin to end.
-    TotalTime,
-    /// Without operators inside.
-    SelfTime,
-    /// Of the kernels that it launched.
-    DeviceTime,
-    /// With operators inside.
-    Memory,
-    /// Without these.
-    SelfMemory,
+named! {
+    /// What rows are sorted by.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum OperatorColumn {
+        /// The name.
+        Name = "name",
+        /// Shapes of inputs, or the module.
+        Within = "within",
+        /// Number of calls.
+        Calls = "calls",
+        /// From begin to end.
+        TotalTime = "total",
+        /// Without operators inside.
+        SelfTime = "self",
+        /// Of the kernels that it launched.
+        DeviceTime = "device",
+        /// With operators inside.
+        Memory = "memory",
+        /// Without these.
+        SelfMemory = "self-memory",
+    }
 }
 
 /// Which rows are shown, and in which order.

@@ -251,9 +251,7 @@ fn legend(make: &Maker, known: &ProcessesModel) -> Element {
     add(&legend, &make.text("span.muted", &[], &scale));
     if !known.bands.is_empty() {
         for (class, words) in [("median", "median of all"), ("middle", "middle half")] {
-            let swatch = make.empty("i", &[("class", class)]);
-            let words = make.text("span", &[], words);
-            add(&legend, &make.group("span", &[], &[&swatch, &words]));
+            add(&legend, &make.legend_entry(class, words));
         }
     }
     let ended = page.rows.iter().filter(|row| row.end.is_some()).count();

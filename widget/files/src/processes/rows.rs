@@ -7,6 +7,7 @@ use web_sys::Element;
 
 use super::state::{N_ROWS, ProcessesState};
 use crate::UNITS;
+use crate::controls::search;
 use crate::table::{add_row, pager, sorted_head};
 
 /// What is in the page.
@@ -21,14 +22,7 @@ pub(crate) struct ProcessesTable {
 impl ProcessesTable {
     pub(crate) fn build(make: &Maker, page: &ProcessPage) -> Self {
         let title = make.text("h3", &[], "All of them");
-        let words = format!("find a {}", page.noun);
-        let attributes = [
-            ("type", "search"),
-            ("data-input", "search"),
-            ("placeholder", &*words),
-            ("aria-label", &*words),
-        ];
-        let search = make.empty("input.search", &attributes);
+        let search = search(make, &format!("find a {}", page.noun));
         let tools = make.group("div.tools", &[], &[&search]);
         let line = make.group("div.line", &[], &[&title, &tools]);
         let found = make.empty("p.muted", &[("role", "status")]);

@@ -23,6 +23,7 @@ use web_sys::{Element, HtmlCanvasElement};
 
 use super::state::{SnapshotChart, SnapshotView};
 use crate::UNITS;
+use crate::controls::{chart, devices, search};
 use crate::table::{row, table};
 
 /// The most lines that are listed.
@@ -77,10 +78,7 @@ impl SnapshotPage {
         name: &str,
     ) -> Self {
         let make = Maker::beside(root);
-        let devices = make.empty(
-            "div.segments",
-            &[("role", "group"), ("aria-label", "device")],
-        );
+        let devices = make.segments("device");
         let title = make.text("h2", &[], "PyTorch memory snapshot");
         let file = make.text("span.muted", &[], name);
         let head = make.group("div.line.name", &[], &[&title, &file, &devices]);
@@ -110,15 +108,7 @@ impl SnapshotPage {
         let trace = make.group("section.panel", &[], &[&line, &figure, &levels_reading]);
 
         let moment = make.empty("h3", &[]);
-        let search = make.empty(
-            "input.search",
-            &[
-                ("type", "search"),
-                ("data-input", "search"),
-                ("placeholder", "find a function or file"),
-                ("aria-label", "find a function or file"),
-            ],
-        );
+        let search = search(&make, "find a function or file");
         let inside = make.empty("input", &[("type", "checkbox"), ("data-input", "inside")]);
         let words = make.text("span", &[], "allocation sites first");
         let inside = make.group("label", &[], &[&inside, &words]);
@@ -219,18 +209,8 @@ impl SnapshotPage {
     fn show_device(&self, explorer: &Explorer, state: &SnapshotView) {
         let all = &explorer.summary.devices;
         let make = &self.make;
-        let mut buttons = Vec::new();
-        for (idx, device) in all.iter().enumerate().filter(|_| all.len() > 1) {
-            let is_shown = if idx == state.device { "true" } else { "false" };
-            let (idx, label) = (idx.to_string(), device.device.to_string());
-            let attributes = [
-                ("data-action", "device"),
-                ("data-argument", &idx),
-                ("aria-pressed", is_shown),
-            ];
-            buttons.push(make.text("button", &attributes, &label));
-        }
-        fill(&self.devices, &buttons);
+        let labels = all.iter().map(|it| it.device.to_string());
+        fill(&self.devices, &devices(make, labels, state.device));
         flag(&self.devices, "hidden", all.len() < 2);
         let Some(device) = all.get(state.device) else {
             write(&self.headline, "It has no memory in it.");
@@ -512,20 +492,11 @@ fn frame_words(explorer: &Explorer, flame: &Flame, node: usize) -> String {
     )
 }
 
-fn chart(make: &Maker, name: &str) -> HtmlCanvasElement {
-    make.typed(
-        "canvas",
-        &[("role", "img"), ("tabindex", "0"), ("data-chart", name)],
-    )
-}
-
 fn legend(make: &Maker) -> Element {
     let legend = make.empty("div.legend", &[]);
     let bands = "allocated: a band for each large block, one for the small ones of a line";
     for (class, words) in [("allocated", bands), ("reserved", "reserved")] {
-        let swatch = make.empty("i", &[("class", class)]);
-        let words = make.text("span", &[], words);
-        add(&legend, &make.group("span", &[], &[&swatch, &words]));
+        add(&legend, &make.legend_entry(class, words));
     }
     legend
 }

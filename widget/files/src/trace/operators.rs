@@ -10,8 +10,9 @@ use gpumem_readers::chrome_trace::{
 use web_sys::Element;
 
 use super::known::TraceFacts;
-use super::state::{N_ROWS, TraceState, column_name};
+use super::state::{N_ROWS, TraceState};
 use crate::UNITS;
+use crate::controls::{choices, search};
 use crate::table::{pager, sorted_head};
 
 /// What is in the page.
@@ -60,17 +61,8 @@ const FIGURES: [OperatorHead; 6] = [
 impl Operators {
     pub(crate) fn build(make: &Maker, explorer: &TraceExplorer) -> Self {
         let title = make.text("h3", &[], "Operators and kernels");
-        let group = |label| make.empty("div.segments", &[("role", "group"), ("aria-label", label)]);
-        let (kinds, groups) = (group("rows"), group("group by"));
-        let search = make.empty(
-            "input.search",
-            &[
-                ("type", "search"),
-                ("data-input", "search"),
-                ("placeholder", "find an operator or kernel"),
-                ("aria-label", "find an operator or kernel"),
-            ],
-        );
+        let (kinds, groups) = (make.segments("rows"), make.segments("group by"));
+        let search = search(make, "find an operator or kernel");
         let tools = make.group("div.tools", &[], &[&kinds, &groups, &search]);
         let line = make.group("div.line", &[], &[&title, &tools]);
         let found = make.empty("p.muted", &[("role", "status")]);
@@ -123,19 +115,19 @@ impl Operators {
             ("operators", "Operators"),
             ("kernels", "Kernels"),
         ];
-        choices(make, &self.kinds, "kind", kind, &kinds);
+        refill(&self.kinds, &choices(make, "kind", kind, &kinds));
         let has_both = self.has_kernels && !explorer.summary.operators.is_empty();
         flag(&self.kinds, "hidden", !has_both);
         let groups = [
-            (GroupBy::Name, "name", "By name"),
-            (GroupBy::Shapes, "shapes", "By input shapes"),
-            (GroupBy::Module, "module", "By module"),
-            (GroupBy::Function, "function", "By Python function"),
+            (GroupBy::Name, "By name"),
+            (GroupBy::Shapes, "By input shapes"),
+            (GroupBy::Module, "By module"),
+            (GroupBy::Function, "By Python function"),
         ];
         let there = groups.into_iter().filter(|it| explorer.has(it.0));
-        let there: Vec<_> = there.map(|it| (it.1, it.2)).collect();
-        let by = groups.into_iter().find(|it| it.0 == state.by);
-        choices(make, &self.groups, "by", by.map_or("", |it| it.1), &there);
+        let there: Vec<_> = there.map(|(by, label)| (by.name(), label)).collect();
+        let buttons = choices(make, "by", state.by.name(), &there);
+        refill(&self.groups, &buttons);
         flag(&self.groups, "hidden", there.len() < 2);
     }
 
@@ -241,7 +233,7 @@ fn heads(make: &Maker, state: &TraceState, columns: &[OperatorHead]) -> Element 
     for (idx, (column, words, meaning)) in texts.chain(columns.iter().copied()).enumerate() {
         let is_sorted = state.rows.column == column;
         let sorted = is_sorted.then_some(state.rows.is_descending);
-        let button = [column_name(column), words, meaning];
+        let button = [column.name(), words, meaning];
         add(&heads, &sorted_head(make, button, idx < n_texts, sorted));
     }
     heads
@@ -265,19 +257,4 @@ fn figure(column: OperatorColumn, figures: &OperatorFigures) -> String {
         OperatorColumn::Memory => memory(figures.memory),
         OperatorColumn::SelfMemory => memory(figures.own_memory),
     }
-}
-
-/// Buttons of which one is pressed.
-fn choices(make: &Maker, list: &Element, action: &str, chosen: &str, all: &[(&str, &str)]) {
-    let mut buttons = Vec::new();
-    for (argument, label) in all {
-        let is_chosen = if *argument == chosen { "true" } else { "false" };
-        let attributes = [
-            ("data-action", action),
-            ("data-argument", argument),
-            ("aria-pressed", is_chosen),
-        ];
-        buttons.push(make.text("button", &attributes, label));
-    }
-    refill(list, &buttons);
 }

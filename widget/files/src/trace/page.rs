@@ -18,6 +18,7 @@ use super::known::TraceFacts;
 use super::operators::Operators;
 use super::state::{CHART, N_ROWS, TraceState};
 use crate::UNITS;
+use crate::controls::{chart, devices};
 use crate::table::{add_row, pager, row, table};
 
 /// The most owners that are listed.
@@ -60,10 +61,7 @@ impl TracePage {
     ) -> Self {
         let make = Maker::beside(root);
         let summary = &explorer.summary;
-        let devices = make.empty(
-            "div.segments",
-            &[("role", "group"), ("aria-label", "device")],
-        );
+        let devices = make.segments("device");
         let title = make.text("h2", &[], "PyTorch profiler trace");
         let file = make.text("span.muted", &[], name);
         let head = make.group("div.line.name", &[], &[&title, &file, &devices]);
@@ -76,10 +74,7 @@ impl TracePage {
         let parts = torch_trace_parts(summary).join(" · ");
         add(&verdict, &make.text("p.muted", &[], &parts));
 
-        let canvas: HtmlCanvasElement = make.typed(
-            "canvas",
-            &[("role", "img"), ("tabindex", "0"), ("data-chart", CHART)],
-        );
+        let canvas = chart(&make, CHART);
         let title = make.empty("h3", &[]);
         let (legend, tools) = (make.empty("div.legend", &[]), make.empty("div.tools", &[]));
         let line = make.group("div.line", &[], &[&title, &legend, &tools]);
@@ -156,18 +151,8 @@ impl TracePage {
     fn show_device(&self, explorer: &TraceExplorer, state: &TraceState) {
         let make = &self.make;
         let all = &explorer.summary.devices;
-        let mut buttons = Vec::new();
-        for (idx, device) in all.iter().enumerate().filter(|_| all.len() > 1) {
-            let is_shown = if idx == state.device { "true" } else { "false" };
-            let (idx, label) = (idx.to_string(), torch_trace_device(device));
-            let attributes = [
-                ("data-action", "device"),
-                ("data-argument", &*idx),
-                ("aria-pressed", is_shown),
-            ];
-            buttons.push(make.text("button", &attributes, &label));
-        }
-        refill(&self.devices, &buttons);
+        let labels = all.iter().map(torch_trace_device);
+        refill(&self.devices, &devices(make, labels, state.device));
         flag(&self.devices, "hidden", all.len() < 2);
         let device = all.get(state.device);
         let title = match device {
@@ -187,9 +172,7 @@ impl TracePage {
             ("calls", "while a marked call runs", true),
         ] {
             if is_there {
-                let swatch = make.empty("i", &[("class", class)]);
-                let words = make.text("span", &[], words);
-                entries.push(make.group("span", &[], &[&swatch, &words]));
+                entries.push(make.legend_entry(class, words));
             }
         }
         fill(&self.legend, &entries);

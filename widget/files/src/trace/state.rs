@@ -102,17 +102,12 @@ impl TraceState {
         let number = argument.parse::<usize>();
         match (action, argument, number) {
             ("device", _, Ok(device)) => self.device = device,
-            ("sort", name, _) => match column_named(name) {
+            ("sort", name, _) => match OperatorColumn::from_name(name) {
                 Some(column) => self.sort_by(column),
                 None => return false,
             },
             ("by", name, _) => {
-                self.by = match name {
-                    "shapes" => GroupBy::Shapes,
-                    "module" => GroupBy::Module,
-                    "function" => GroupBy::Function,
-                    _ => GroupBy::Name,
-                };
+                self.by = GroupBy::from_name(name).unwrap_or_default();
                 // Rows of other groups have other numbers.
                 (self.marked, self.hovered, self.first_row) = (None, None, 0);
                 if self.by == GroupBy::Name && self.rows.column == OperatorColumn::Within {
@@ -288,35 +283,12 @@ impl TraceState {
     pub(crate) fn time_at(&self, x: f64) -> Option<f64> {
         axis_value_at(x, self.width, self.span)
     }
-    use gpumem_readers::cell_files::CellFiles;
-}
-
-/// Names of columns in the page's buttons.
-const COLUMNS: [(&str, OperatorColumn); 8] = [
-    ("name", OperatorColumn::Name),
-    ("within", OperatorColumn::Within),
-    ("calls", OperatorColumn::Calls),
-    ("total", OperatorColumn::TotalTime),
-    ("self", OperatorColumn::SelfTime),
-    ("device", OperatorColumn::DeviceTime),
-    ("memory", OperatorColumn::Memory),
-    ("self-memory", OperatorColumn::SelfMemory),
-];
-
-fn column_named(name: &str) -> Option<OperatorColumn> {
-    let mut columns = COLUMNS.iter();
-    columns.find(|it| it.0 == name).map(|it| it.1)
-}
-
-/// What the button of a column is called.
-pub(crate) fn column_name(column: OperatorColumn) -> &'static str {
-    let mut columns = COLUMNS.iter();
-    columns.find(|it| it.1 == column).map_or("", |it| it.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gpumem_readers::cell_files::CellFiles;
     use gpumem_readers::chrome_trace::{range_rows, summary};
 
     /// Two steps of 400 ns in 1000 ns.
