@@ -19,3 +19,12 @@ pub mod history;
 pub mod processes;
 pub mod ranks;
 pub mod tasks;
+
+use gpumem_model::recording::Recording;
+
+/// The fact of that name about a recording's process: `pid`, `rank`, `host`.
+fn fact<'r>(recording: &'r Recording, name: &str) -> Option<&'r str> {
+    let mut facts = recording.header().process.iter();
+    let fact = facts.find(|(known, _)| known == name);
+    fact.map(|(_, value)| value.as_str())
+}

@@ -3,6 +3,7 @@
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::ChildProcess;
+use crate::fact;
 use gpumem_model::units::Nanos;
 
 /// How a process exited, as its parent saw it.
@@ -32,11 +33,6 @@ pub enum ChildEnding {
     Lost,
 }
 
-fn is_of_ray(child: &ChildProcess) -> bool {
-    let mut facts = child.recording.header().process.iter();
-    facts.any(|(name, value)| name == "runtime" && value == "ray")
-}
-
 /// Its name, and the exit code.
 impl Serialize for ChildEnding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -53,7 +49,7 @@ impl ChildEnding {
         match child.exit.and_then(|exit| exit.code) {
             Some(0) => Self::InOrder,
             // Ray ends all its workers with this signal.
-            Some(1) if is_of_ray(child) => Self::Lost,
+            Some(1) if fact(&child.recording, "runtime") == Some("ray") => Self::Lost,
             Some(-9) if child.was_killed => Self::KilledBySystem,
             Some(code) if code < 0 => Self::Killed(-code),
             Some(code) => Self::Failed(code),

@@ -26,6 +26,7 @@ pub use steps::Per;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
+use crate::fact;
 use gpumem_analyzer::{Growth, GrowthVerdict, classify_growth};
 use gpumem_model::downsample::{LevelPoint, few_levels};
 use gpumem_model::recording::{Column, DeviceIdx, Points, Recording, Run, RunIdx, Series};
@@ -212,13 +213,7 @@ fn kind(name: &str) -> &str {
 const LATE: Nanos = Nanos::millis(500);
 
 fn row(parent: &Recording, child: &ChildProcess, rules: &Rules) -> ProcessRow {
-    let header = child.recording.header();
-    let fact = |name: &str| {
-        let mut facts = header.process.iter();
-        facts
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.as_str())
-    };
+    let fact = |name: &str| fact(&child.recording, name);
     let number = |name: &str| fact(name).and_then(|it| it.parse().ok()).unwrap_or(0);
     let points = levels(&child.recording);
     let started = child.recording.runs().first().map(|run| run.started);

@@ -35,7 +35,8 @@ pub(super) fn levels(
     few_levels(points.collect())
 }
 
-fn of_sample(sample: &Sample, metric: Metric) -> Option<Bytes> {
+/// The level of a sample that a rank is judged by.
+pub(super) fn of_sample(sample: &Sample, metric: Metric) -> Option<Bytes> {
     match metric {
         Metric::Allocated => sample.allocated,
         Metric::ProcessUsed => sample.process_used,
@@ -43,7 +44,8 @@ fn of_sample(sample: &Sample, metric: Metric) -> Option<Bytes> {
     }
 }
 
-fn of_row(row: &RunRow, metric: Metric) -> (Option<Bytes>, Option<Bytes>) {
+/// The level before and after a run.
+pub(super) fn of_row(row: &RunRow, metric: Metric) -> (Option<Bytes>, Option<Bytes>) {
     match metric {
         Metric::Allocated => row.allocated,
         Metric::ProcessUsed => row.process_used,

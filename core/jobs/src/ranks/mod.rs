@@ -35,6 +35,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use crate::fact;
 use crate::history::{LastRun, SessionEnding};
 use gpumem_analyzer::{Analysis, DeviceSummary, Finding, FindingKind, GrowthVerdict, Metric};
 use gpumem_model::downsample::LevelPoint;
@@ -224,9 +225,7 @@ impl Rank {
 
     /// The process's fact with this name: `rank`, `host`, `slurm_job`.
     pub fn fact(&self, name: &str) -> Option<&str> {
-        let mut facts = self.recording.header().process.iter();
-        let fact = facts.find(|(known, _)| known == name);
-        fact.map(|(_, value)| value.as_str())
+        fact(&self.recording, name)
     }
 
     /// Its number, if it has one.

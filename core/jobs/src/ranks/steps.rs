@@ -1,6 +1,7 @@
 //! The steps of a rank, else its runs: when each ended, and its level then.
 
 use super::Rank;
+use super::levels::{of_row, of_sample};
 use gpumem_analyzer::{DeviceSummary, Metric};
 use gpumem_model::downsample::{LevelPoint, few_levels};
 use gpumem_model::recording::{DeviceIdx, Run, Sample, Series};
@@ -29,14 +30,9 @@ impl RankSteps {
         let Some((.., points)) = marked.max_by_key(|(.., points)| points.len()) else {
             return Self::of_runs(rank, device, metric);
         };
-        let level = |point: &Sample| match metric {
-            Metric::Allocated => point.allocated,
-            Metric::ProcessUsed => point.process_used,
-            Metric::DeviceUsed => point.device_used,
-        };
         let end = |point: Sample| {
             let at = anchor + i128::from(point.at.get());
-            (point.ordinal, at, level(&point))
+            (point.ordinal, at, of_sample(&point, metric))
         };
         Self {
             ends: points.iter().map(end).collect(),
@@ -55,11 +51,7 @@ impl RankSteps {
             let first = rows.partition_point(|row| row.run < idx);
             let mut of_run = rows[first..].iter().take_while(|row| row.run == idx);
             let row = of_run.find(|row| Some(row.device) == device)?;
-            match metric {
-                Metric::Allocated => row.allocated.1,
-                Metric::ProcessUsed => row.process_used.1,
-                Metric::DeviceUsed => row.device_used.1,
-            }
+            of_row(row, metric).1
         };
         let end = |((run, at), number): ((&Run, Nanos), u64)| {
             (number, anchor + i128::from(at.get()), level(run.idx))
