@@ -110,20 +110,18 @@ impl<'a> DeviceView<'a> {
 
     /// The metric that growth is judged on.
     pub(super) fn metric(&self) -> Metric {
-        let summary = self
-            .devices
-            .iter()
-            .find(|summary| summary.device == self.device);
+        let summary = self.summary();
         summary.map_or(Metric::Allocated, |summary| summary.metric)
     }
 
     /// The smallest limit that applies to the device.
     pub(super) fn capacity(&self) -> Option<Bytes> {
-        let summary = self
-            .devices
-            .iter()
-            .find(|summary| summary.device == self.device);
-        summary.and_then(|summary| summary.capacity)
+        self.summary().and_then(|summary| summary.capacity)
+    }
+
+    fn summary(&self) -> Option<&'a DeviceSummary> {
+        let mut devices = self.devices.iter();
+        devices.find(|summary| summary.device == self.device)
     }
 
     /// The device's name.

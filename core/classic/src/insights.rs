@@ -51,14 +51,15 @@ pub struct Insight {
 
 /// Every insight into the calls, and one sentence for each that could not be computed.
 pub fn insights(calls: &Calls, thresholds: &ClassicThresholds) -> (Vec<Insight>, Vec<String>) {
-    let mut insights = Vec::new();
-    let mut left_out = Vec::new();
     let times = Times::new(calls, thresholds);
-    insights.extend(slow(calls, &times, thresholds));
-    insights.extend(variable(calls, &times));
-    insights.extend(intensive(calls, thresholds));
-    insights.extend(correlated(calls));
-    left_out.extend(times.unjudged());
+    let found = [
+        slow(calls, &times, thresholds),
+        variable(calls, &times),
+        intensive(calls, thresholds),
+        correlated(calls),
+    ];
+    let mut insights: Vec<Insight> = found.into_iter().flatten().collect();
+    let mut left_out = Vec::from_iter(times.unjudged());
     match trend(calls) {
         Ok(trend) => insights.extend(trend),
         Err(words) => left_out.push(words),
@@ -205,8 +206,7 @@ fn intensive(calls: &Calls, thresholds: &ClassicThresholds) -> Option<Insight> {
         .filter(|(_, seconds, _)| *seconds > 0.0)
         .map(|(function, seconds, size)| (function, size / seconds))
         .filter(|(_, rate)| is_usable(*rate));
-    let mut values = Vec::with_capacity(calls.len());
-    values.extend(rates.clone().map(|(_, rate)| rate));
+    let mut values: Vec<f64> = rates.clone().map(|(_, rate)| rate).collect();
     let threshold = quantile(&mut values, thresholds.high_memory_percentile);
     let mut is_intensive = vec![false; calls.n_functions()];
     for (function, _) in rates.filter(|(_, rate)| *rate > threshold) {

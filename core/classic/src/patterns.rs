@@ -195,8 +195,7 @@ fn inefficient(calls: &Calls, thresholds: &ClassicThresholds) -> Option<Pattern>
 fn spikes(calls: &Calls) -> Option<Pattern> {
     let sizes = calls.usable(&calls.allocated);
     let positive = sizes.filter(|(_, size)| *size > 0.0);
-    let mut values = Vec::with_capacity(calls.len());
-    values.extend(positive.clone().map(|(_, size)| size));
+    let mut values: Vec<f64> = positive.clone().map(|(_, size)| size).collect();
     if values.len() < MIN_SPIKE_CALLS {
         return None;
     }

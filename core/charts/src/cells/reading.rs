@@ -10,7 +10,7 @@ impl CellChart {
     /// The readout of a run; `None` if it is not on the axis.
     pub fn reading(&self, run: RunIdx, units: Units) -> Option<RunDescription> {
         let (row, place) = self.find(run)?;
-        let mark = row.mark(place);
+        let mark = &row.marks[place];
         let size = |n_bytes: f64| units.size(ByteDelta::from_f64(n_bytes).magnitude());
         let change = |n_bytes: f64| units.change(ByteDelta::from_f64(n_bytes));
         let of = match row.runs.len() {

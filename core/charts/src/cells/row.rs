@@ -124,11 +124,6 @@ impl CellRow {
         }
         points
     }
-
-    /// The totals before and after the run at this position, for a readout.
-    pub(super) fn mark(&self, place: usize) -> &RunMark {
-        &self.marks[place]
-    }
 }
 
 fn mark(session: &DeviceView<'_>, slots: &Slots, run: &Run, so_far: f64) -> RunMark {

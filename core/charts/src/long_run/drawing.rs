@@ -580,7 +580,7 @@ impl<'a> LongRunDrawing<'a> {
         if tooth == Bytes::ZERO {
             return;
         }
-        let name = self.run.inner_loop().map(|it| LoopPlace::new(it).name());
+        let name = self.run.inner_loop.map(|it| LoopPlace::new(it).name());
         let (name, size) = (name.unwrap_or_default(), self.units.size(tooth));
         let lines = [
             format!("{name}: {size}, given back"),

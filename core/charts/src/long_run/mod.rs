@@ -261,10 +261,6 @@ impl<'a> LongRun<'a> {
         }
     }
 
-    const fn inner_loop(&self) -> Option<&'a Loop> {
-        self.inner_loop
-    }
-
     /// At which iteration the device is full, if that is foreseen: exactly as far as it is drawn, and as it
     /// is shown.
     fn full_at(&self) -> Option<(f64, u64)> {

@@ -102,12 +102,10 @@ impl WireSegments {
                     "segment {idx} has more blocks than there are sizes"
                 ));
             };
-            let mut blocks = Vec::with_capacity(end - next);
-            blocks.extend((next..end).map(block));
             segments.push(Segment {
                 pool: variant(&Pool::ALL, at(&self.pools, idx, 0)),
                 stream: u32::try_from(at(&self.streams, idx, 0)).unwrap_or(u32::MAX),
-                blocks,
+                blocks: (next..end).map(block).collect(),
             });
             next = end;
         }
