@@ -62,17 +62,13 @@ fn branch(make: &Maker, field: &Tile, units: Units) -> Element {
 
 /// A name and what it is, and at the end of the line its bytes.
 fn line(make: &Maker, field: &Tile, units: Units) -> Element {
-    let figure = match field.change {
-        Some(change) => units.change(change),
-        None => units.size(field.n_bytes),
-    };
     let own = make.text("code", &[("dir", "auto")], &field.name);
     let kind = field.kind.and_then(RootKind::description);
     let words = [Some(&*field.what), kind].into_iter().flatten();
     let words: Vec<&str> = words.filter(|words| !words.is_empty()).collect();
     let words = format!(" {} ", words.join(" · "));
     let words = make.text("span", &[("dir", "auto")], &words);
-    let figure = make.text("span.size", &[], &figure);
+    let figure = make.text("span.size", &[], &field.figure(units));
     let name = make.group("span", &[], &[&own, &words]);
     make.group("span.holder", &[], &[&name, &figure])
 }

@@ -84,13 +84,7 @@ pub(super) fn lump(
         words,
         blocks,
     };
-    let mut bars = Vec::new();
-    let mut n_left = n_bars;
-    while n_left >= 1.0 {
-        bars.push(bar.clone());
-        n_left -= 1.0;
-    }
-    bars
+    vec![bar; n_bars as usize]
 }
 
 fn share(part: Bytes, whole: Bytes) -> f64 {

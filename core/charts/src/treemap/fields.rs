@@ -13,7 +13,7 @@ use gpumem_model::units::{ByteDelta, Bytes, Units};
 const FURTHER: &str = "further names";
 
 /// Part of what is held.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tile {
     /// The name, or the steps that lead to it from the field around it.
     pub name: String,
@@ -101,6 +101,16 @@ fn look<'a>(recording: &'a Recording, view: &ChartView) -> Option<(RunIdx, &'a D
     let mut telling = of_selected.filter(|(_, look)| !look.roots.is_empty());
     let found = telling.next();
     found.or_else(|| recording.latest_holders(view.device))
+}
+
+impl Tile {
+    /// `1.2 GiB`, or by how much it changed: `+420 MiB`.
+    pub fn figure(&self, units: Units) -> String {
+        match self.change {
+            Some(change) => units.change(change),
+            None => units.size(self.n_bytes),
+        }
+    }
 }
 
 impl Map {
@@ -245,13 +255,9 @@ fn place(branch: &HolderBranch) -> &str {
 fn gone(branch: &HolderBranch) -> Tile {
     Tile {
         name: branch.step.clone(),
-        kind: None,
         what: "gone".to_owned(),
-        path: String::new(),
         n_bytes: branch.n_bytes,
-        change: None,
-        part: None,
-        fields: Vec::new(),
+        ..Tile::default()
     }
 }
 
@@ -312,9 +318,9 @@ impl From<&Holder> for Tile {
             what: holder.what.clone(),
             path: holder.path.clone(),
             n_bytes: holder.retained,
-            change: None,
             part,
             fields: of_branches(&holder.branches, holder.more, prefix, part),
+            ..Self::default()
         }
     }
 }
@@ -323,13 +329,11 @@ fn of_shared(shared: &SharedMemory) -> Tile {
     let others = if shared.and_others { ", …" } else { "" };
     Tile {
         name: format!("{}{others}", shared.names.join(", ")),
-        kind: None,
         what: format!("{}, held by each of them", shared.what),
         path: shared.path.clone(),
         n_bytes: shared.n_bytes,
-        change: None,
         part: shared.part,
-        fields: Vec::new(),
+        ..Tile::default()
     }
 }
 
@@ -346,13 +350,12 @@ fn of_branches(
         let path = path.map(|prefix| format!("{prefix}{}", branch.step));
         Tile {
             name: branch.step.clone(),
-            kind: None,
             what: branch.what.clone(),
             fields: of_branches(&branch.branches, branch.more, path.as_deref(), part),
             path: path.unwrap_or_default(),
             n_bytes: branch.n_bytes,
-            change: None,
             part,
+            ..Tile::default()
         }
     };
     let rest = rest("and more", more).map(|rest| Tile { part, ..rest });
@@ -362,12 +365,8 @@ fn of_branches(
 fn rest(name: &str, rest: Remainder) -> Option<Tile> {
     (rest.n_bytes > Bytes::ZERO).then(|| Tile {
         name: name.to_owned(),
-        kind: None,
         what: format!("{} of them", rest.n),
-        path: String::new(),
         n_bytes: rest.n_bytes,
-        change: None,
-        part: None,
-        fields: Vec::new(),
+        ..Tile::default()
     })
 }

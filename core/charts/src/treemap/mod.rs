@@ -111,13 +111,13 @@ fn draw(scene: &mut Scene, field: &Tile, rect: Rect, colours: &Colours) {
     if !is_roomy || field.fields.is_empty() {
         let lines = [
             (field.name.as_str(), Face::Mono, MEDIUM),
-            (&figure(field, units), Face::Bold, MEDIUM),
+            (&field.figure(units), Face::Bold, MEDIUM),
             (&field.what, Face::Sans, SMALL),
         ];
         write(scene, &lines, rect);
         return;
     }
-    let title = format!("{} · {}", field.name, figure(field, units));
+    let title = format!("{} · {}", field.name, field.figure(units));
     write(scene, &[(&title, Face::Mono, MEDIUM)], rect);
     let head = PAD + LINE_HEIGHT + 3.0;
     let inner = Rect::new(
@@ -132,7 +132,7 @@ fn draw(scene: &mut Scene, field: &Tile, rect: Rect, colours: &Colours) {
         scene.fill(rect.inset(1.0), colours.role(inner), RADIUS - 1.0);
         let lines = [
             (inner.name.as_str(), Face::Mono, SMALL),
-            (&figure(inner, units), Face::Sans, SMALL),
+            (&inner.figure(units), Face::Sans, SMALL),
         ];
         write(scene, &lines, rect);
     }
@@ -159,14 +159,6 @@ fn write(scene: &mut Scene, lines: &[(&str, Face, f64)], rect: Rect) {
     }
 }
 
-/// `1.2 GiB`, or by how much it changed: `+420 MiB`.
-fn figure(field: &Tile, units: Units) -> String {
-    match field.change {
-        Some(change) => units.change(change),
-        None => units.size(field.n_bytes),
-    }
-}
-
 fn description(map: &Map, device: &str, units: Units) -> String {
     let of = match map.moment {
         Moment::Before => "What held",
@@ -178,7 +170,7 @@ fn description(map: &Map, device: &str, units: Units) -> String {
     let place = place.collect::<Vec<_>>().join(", inside of ");
     let shown = map.fields.iter().take(N_DESCRIBED);
     let fields: Vec<String> = shown
-        .map(|field| format!("{} {}", field.name, figure(field, units)))
+        .map(|field| format!("{} {}", field.name, field.figure(units)))
         .collect();
     let more = match map.fields.len().saturating_sub(N_DESCRIBED) {
         0 => String::new(),

@@ -68,7 +68,7 @@ fn check(looks: &[Vec<Holder>], view: &ChartView, expected: &[(&str, &str)]) {
     let figures: Vec<String> = map
         .fields
         .iter()
-        .map(|field| figure(field, Units::Binary))
+        .map(|field| field.figure(Units::Binary))
         .collect();
     let fields = map.fields.iter().map(|field| field.name.as_str());
     let found: Vec<(&str, &str)> = fields.zip(figures.iter().map(String::as_str)).collect();
