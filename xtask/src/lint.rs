@@ -85,7 +85,7 @@ fn commands(project: &Project, environment: &Environment) -> Vec<(&'static str, 
     };
     let whole = "--quiet --locked --workspace --all-features";
     let page = format!(
-        "--quiet --locked --package gpumem-widget --package gpumem-files-page --lib --target {}",
+        "--quiet --locked --no-deps --package gpumem-widget --package gpumem-files-page --lib --target {}",
         wasm::TARGET
     );
     let mut rustdoc = cargo(

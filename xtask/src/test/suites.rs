@@ -11,7 +11,7 @@ use super::{Lane, Ran, Suite, SuiteContext, TorchVariant, without_frameworks};
 use crate::played::{self, PlayedDriver};
 use crate::python::Environment;
 use crate::tally::Tally;
-use crate::{lint, run, site, system, wheel};
+use crate::{lint, run, site, step, system, wheel};
 
 pub(super) const SUITES: [Suite; 17] = [
     suite("js", Lane::Compiles, js),
@@ -87,26 +87,24 @@ fn python(setting: &SuiteContext<'_>) -> Result<Ran> {
 }
 
 fn oldest(setting: &SuiteContext<'_>) -> Result<Ran> {
-    let selection = ["-m", "python or ipython"];
-    in_shells_of_others(setting, Environment::oldest(setting.project)?, &selection)
+    let oldest = Environment::oldest(setting.project)?;
+    in_shells_of_others(setting, oldest, &["python", "ipython"])
 }
 
 /// The newest versions of all that gpumem needs, on the newest Python that is here.
 fn newest(setting: &SuiteContext<'_>) -> Result<Ran> {
-    // One binary serves every Python, and drivers know of none.
-    let without = ["--ignore=tests/python/test_drivers.py"];
-    in_shells_of_others(setting, Environment::newest(setting.project)?, &without)
+    in_shells_of_others(setting, Environment::newest(setting.project)?, &[])
 }
 
 fn in_shells_of_others(
     setting: &SuiteContext<'_>,
     environment: Environment,
-    selection: &[&str],
+    marks: &[&str],
 ) -> Result<Ran> {
     let environment = setting.with_wheel(environment)?;
     let (ipython, minor) = (environment.version_of("ipython")?, environment.minor());
     run::say(&format!("IPython {ipython} on Python 3.{minor}"));
-    in_shells(setting, &environment, selection).map(Ran::Tests)
+    in_shells(setting, &environment, marks).map(Ran::Tests)
 }
 
 /// What rests on the insides of Python, on every one between the oldest and ours.
@@ -120,7 +118,7 @@ fn between(setting: &SuiteContext<'_>) -> Result<Ran> {
     for environment in others {
         let environment = setting.with_wheel(environment)?;
         run::say(&format!("Python 3.{}", environment.minor()));
-        sum += in_shells(setting, &environment, &["-m", "python"])?;
+        sum += in_shells(setting, &environment, &["python"])?;
     }
     Ok(Ran::Tests(sum))
 }
@@ -128,26 +126,32 @@ fn between(setting: &SuiteContext<'_>) -> Result<Ran> {
 /// Test files per process: a look at all objects slows down with the number of collected tests.
 const FILES_AT_ONCE: usize = 8;
 
-/// The tests in shells and kernels, with GPUs that are played.
+/// The tests in shells and kernels, with GPUs that are played: those with one of the marks, or all.
 fn in_shells(
     setting: &SuiteContext<'_>,
     environment: &Environment,
-    selection: &[&str],
+    marks: &[&str],
 ) -> Result<Tally> {
-    let mut files: Vec<String> = Vec::new();
+    let mut files = Vec::new();
     for folder in ["tests/python", "tests/python/assumed", "tests/gallery"] {
-        for entry in std::fs::read_dir(setting.project.path(folder))? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            if name.starts_with("test_") {
+        for path in step::entries(&setting.project.path(folder))? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            // A process that collects a file in which nothing is marked takes seconds for it.
+            let is_marked =
+                |text: &str| marks.iter().any(|it| text.contains(&format!("mark.{it}")));
+            if name.starts_with("test_")
+                && (marks.is_empty() || is_marked(&fs::read_to_string(&path)?))
+            {
                 files.push(format!("{folder}/{name}"));
             }
         }
     }
     files.sort();
+    let marks = format!("-m={}", marks.join(" or "));
     let mut sum = Tally::default();
     for files in files.chunks(FILES_AT_ONCE) {
         let files = files.iter().map(String::as_str);
-        let paths: Vec<&str> = files.chain(selection.iter().copied()).collect();
+        let paths: Vec<&str> = files.chain([&*marks]).collect();
         sum += side_by_side(setting, environment, &paths)?;
     }
     Ok(sum)
