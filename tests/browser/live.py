@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import gpumem
 
-from tests.support.in_process import with_root
+from tests.support.forked import with_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .conftest import Ended, Step
+from .conftest import Step
 
 if TYPE_CHECKING:
     from .conftest import Notebook
@@ -52,34 +52,21 @@ for run in range(1, len(leak) + 1):
 """
 
 
-def failed(notebook: Notebook, points: list[str], how: str) -> Ended:
-    """Let a look fail at each point, and after each let a cell grow whose look does not."""
+@pytest.mark.parametrize("how", [*UNANSWERED, "full"])
+def test_looks_whose_process_fails_at_every_point(notebook: Notebook, how: str) -> None:
+    """After each a cell grows whose look does not fail."""
     cells = []
-    for point in points:
+    for point in POINTS:
         cells += [f"{SHORT}; _gpumem._testing.fail_look({point!r}, {how!r})", GROWN, LONG, GROWN]
     ended = notebook.plays(PRELUDE, Step(GROWN, times=2), *cells, HELD)
     assert set(ended.errors) <= {None}
     assert ended.stopped is None
-    return ended
-
-
-@pytest.mark.parametrize("how", [*UNANSWERED, "full"])
-@pytest.mark.parametrize("point", POINTS)
-def test_a_look_whose_process_fails(notebook: Notebook, point: str, how: str) -> None:
-    ended = failed(notebook, [point], how)
-    lines = [line for line in ended.lines if line.startswith("+8 MiB kept")]
-    assert len(lines) == 4
-    assert sum(ended.n_logged) <= 1
-    *before, _, after = ended.results
-    assert (before, after) == ([True, True], True)
-
-
-@pytest.mark.parametrize("how", UNANSWERED)
-def test_a_session_in_which_looks_fail_at_every_point(notebook: Notebook, how: str) -> None:
-    ended = failed(notebook, POINTS, how)
     lines = [line for line in ended.lines if line.startswith("+8 MiB kept")]
     assert len(lines) == 2 + 2 * len(POINTS)
+    # Only a look that failed is logged, once.
     assert max(ended.n_logged) <= 1
-    unharmed, harmed = ended.results[3::2], ended.results[2::2]
-    assert all(unharmed)
-    assert not all(harmed)
+    assert sum(ended.n_logged) <= len(POINTS)
+    before, unharmed, harmed = ended.results[:2], ended.results[3::2], ended.results[2::2]
+    assert all(before + unharmed)
+    if how in UNANSWERED:
+        assert not all(harmed)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.in_process import with_root
+from tests.support.forked import with_root
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING
 
-from tests.support.in_process import ROOT
+from tests.support.forked import ROOT
 from tests.support.programs import run_python
 
 if TYPE_CHECKING:

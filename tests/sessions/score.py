@@ -1,9 +1,9 @@
 """Runs the sessions and counts how often gpumem was right.
 
-    python score.py [FOLDER] [NAME …]   the sessions of a folder (cases), or those with such names
-    python score.py --fixes …           also runs each leak again with the proposed fix
-    python score.py --update …          also writes what is wrong into `wrong.txt` (with --fixes)
-    python score.py --said …            also prints the findings that are wrong
+    python -m tests.sessions.score [FOLDER] [NAME …]   the sessions of a folder (cases), or some
+    … --fixes                           also runs each leak again with the proposed fix
+    … --update                          also writes what is wrong into `wrong.txt` (with --fixes)
+    … --said                            also prints the findings that are wrong
 
 A NAME is the beginning of a session's name. README.md defines what is counted.
 """
@@ -13,12 +13,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.support.forked import run_forked
+
+from .run import SETTINGS
 
 HERE = Path(__file__).resolve().parent
 CASES = HERE / "cases"
@@ -121,14 +124,14 @@ def world_of(path: Path) -> str | None:
 
 def run(path: Path, *options: str) -> Said:
     """Run a session in a process of its own."""
-    command = [sys.executable, str(HERE / "run.py"), str(path), *options]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        check=False,
-        text=True,
+    torch = ("torch",) if world_of(path) == "torch" else ()
+    done = run_forked(
+        "tests.sessions.run",
+        path.resolve(),
+        *options,
+        after=(*torch, "IPython", "gpumem.magics"),
         timeout=SECONDS,
-        env=os.environ | (GIVES_BACK if "--replace" in options else {}),
+        environment=SETTINGS | (GIVES_BACK if "--replace" in options else {}),
     )
     if END not in done.stdout:
         raise RuntimeError(f"{path.name}: {done.stderr[-1500:]}")

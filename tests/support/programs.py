@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from gpumem import cli
 
-from tests.support.in_process import with_root
+from tests.support.forked import with_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,139 @@
+"""Programs that are forked from a process that has imported what they need.
+
+Python starts in a tenth of a second, torch takes two more: who has them from its start does not
+measure them. A program is a module with a function `main`, which reads `sys.argv`.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import threading
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ROOT = Path(__file__).parents[2]
+# What is read when a process starts, and by torch when it is imported.
+AT_START = (
+    "LD_LIBRARY_PATH",
+    "MALLOC_MMAP_THRESHOLD_",
+    "MALLOC_TRIM_THRESHOLD_",
+    "OMP_NUM_THREADS",
+)
+
+
+def with_root() -> dict[str, str]:
+    """Return the environment in which a process finds the modules of the tests."""
+    known = os.environ.get("PYTHONPATH")
+    return {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [known])])}
+
+
+def run_forked(
+    *program: object,
+    after: tuple[str, ...],
+    timeout: float,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a module with arguments, to its end, in a fork of a process with other modules.
+
+    Where there is no fork, it starts from nothing.
+    """
+    command = [str(it) for it in program]
+    own = {**os.environ, "PYTHONFAULTHANDLER": "1", **with_root(), **(environment or {})}
+    if not hasattr(os, "fork"):
+        return subprocess.run(
+            [sys.executable, "-m", *command],
+            check=False,
+            cwd=cwd,
+            env=own,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+    at_start = tuple(own.get(name) for name in AT_START)
+    server = _server(after, at_start, threading.get_ident())
+    return server.run(command, str(cwd or Path.cwd()), own, timeout)
+
+
+class _Server:
+    """A process that has imported modules and forks for each program."""
+
+    def __init__(self, modules: tuple[str, ...], at_start: tuple[str | None, ...]) -> None:
+        own = zip(AT_START, at_start, strict=True)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", __name__, *modules],
+            env={
+                **{name: it for name, it in os.environ.items() if name not in AT_START},
+                "PYTHONFAULTHANDLER": "1",
+                **with_root(),
+                **{name: it for name, it in own if it is not None},
+            },
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(
+        self, command: list[str], cwd: str, environment: dict[str, str], timeout: float
+    ) -> subprocess.CompletedProcess[str]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        with tempfile.NamedTemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
+            names = (out.name, err.name)
+            print(json.dumps([command, cwd, environment, names]), file=self.process.stdin)
+            self.process.stdin.flush()
+            answers, _, _ = select.select([self.process.stdout], [], [], timeout)
+            if not answers:
+                self.process.kill()
+                self.process.wait()
+                _server.cache_clear()
+            code = int(self.process.stdout.readline()) if answers else -1
+            texts = (Path(name).read_text("utf-8", errors="replace") for name in names)
+            return subprocess.CompletedProcess(command, code, *texts)
+
+
+@functools.cache
+def _server(
+    modules: tuple[str, ...],
+    at_start: tuple[str | None, ...],
+    thread: int,  # noqa: ARG001 (each has its own)
+) -> _Server:
+    return _Server(modules, at_start)
+
+
+def main() -> None:
+    """Import modules, then fork on each request; the child runs its program."""
+    inherited = list(os.environ)
+    for name in sys.argv[1:]:
+        import_module(name)
+    for line in sys.stdin:
+        command, cwd, environment, names = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            for own, name in enumerate(names, 1):
+                os.dup2(os.open(name, os.O_WRONLY), own)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.chdir(cwd)
+            for name in inherited:
+                del os.environ[name]
+            os.environ.update(environment)
+            sys.argv, sys.path[0] = command, cwd
+            import_module(command[0]).main()
+            # Tearing down a large library takes seconds and tests nothing.
+            sys.stdout.flush()
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
