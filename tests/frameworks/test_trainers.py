@@ -226,11 +226,9 @@ def test_a_loop_of_accelerate_needs_no_callback() -> None:
 @forked_from("torch")
 def test_tensorboards_own_writer_takes_it() -> None:
     prepared("tensorboard")
-    from tensorboard.backend.event_processing.event_accumulator import (  # noqa: PLC0415
-        EventAccumulator,
-    )
     from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 (takes seconds)
 
+    board_files = importlib.import_module("tensorboard.backend.event_processing.event_accumulator")
     folder = tempfile.mkdtemp()
     board = SummaryWriter(folder)
     writer = gpumem.callbacks.TensorBoard(board)
@@ -238,7 +236,7 @@ def test_tensorboards_own_writer_takes_it() -> None:
     writer.finish(2)
     board.close()
     assert not logged, logged
-    read = EventAccumulator(folder)
+    read = board_files.EventAccumulator(folder)
     read.Reload()
     assert [it.step for it in read.Scalars("gpumem/host/peak_bytes")] == [1, 2]
     assert "gpumem/findings/text_summary" in read.Tags()["tensors"], read.Tags()

@@ -6,10 +6,9 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from gpumem import _gpumem
 
 from tests.python.machine import Machine
-from tests.support.shell import Outcome, Shell, shells
+from tests.support.shell import Outcome, Shell, new_session, shells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,11 +19,7 @@ __all__ = ["Outcome", "Shell"]
 
 @pytest.fixture(autouse=True)
 def _own_session() -> None:
-    """Begin with nothing recorded and with default settings."""
-    _gpumem.reset()
-    _gpumem._set_look_patience(60_000)
-    _gpumem.use_sources(["auto"])
-    _gpumem.record_blocks(True)  # noqa: FBT003 (as the magic says it)
+    new_session()
 
 
 @pytest.fixture

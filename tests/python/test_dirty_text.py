@@ -169,10 +169,11 @@ def test_what_a_notebook_shows_is_clean(recorded: Shell, dirty: str) -> None:
     recorded.run_line_magic("gpumem_report", "--text")
     recorded.run_line_magic("gpumem", "release")
     refused = recorded.run("get_ipython().run_line_magic('gpumem', '--x' + DIRTY)")
-    for line in [*recorded.lines, gpumem.holders().text()]:
+    holders = gpumem.holders()
+    for line in [*recorded.lines, holders.text()]:
         check_lines(line)
     check_characters(refused.stderr)
-    check_html(gpumem.holders()._repr_html_(), PLAIN)
+    check_html(holders._repr_html_(), PLAIN)
 
 
 def test_markdown_has_no_elements_of_a_name(recording: gpumem.types.Recording) -> None:

@@ -16,6 +16,7 @@ from gpumem import sim
 
 from tests.python.arrow import Reader
 from tests.python.chrome_trace import checked
+from tests.support.shell import new_session, shells
 
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
@@ -39,17 +40,20 @@ await all_of_them()
 """
 
 
-@pytest.fixture
-def session(shell: Shell) -> gpumem.types.Recording:
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> gpumem.types.Recording:
     """Return a recording with all that a trace draws: a leak, blocks, steps, a trace, an error."""
-    sim.use(total_bytes=400 << 20)
-    shell.run("from gpumem import sim\nkept = []")
-    for _ in range(10):
-        shell.run("%%gpumem -q\nkept.append(sim.tensor(4 << 20))")
-    shell.run(f"%%gpumem -q --label blocks{BLOCKS}")
-    shell.run("%%gpumem -q --trace\ntemporary = sim.tensor(8 << 20)\ndel temporary")
-    shell.run("%%gpumem -q\nsim.tensor(1 << 40)")
-    return gpumem.recording()
+    new_session()
+    with shells(tmp_path_factory.mktemp("session")) as new_shell:
+        shell = new_shell()
+        sim.use(total_bytes=400 << 20)
+        shell.run("from gpumem import sim\nkept = []")
+        for _ in range(10):
+            shell.run("%%gpumem -q\nkept.append(sim.tensor(4 << 20))")
+        shell.run(f"%%gpumem -q --label blocks{BLOCKS}")
+        shell.run("%%gpumem -q --trace\ntemporary = sim.tensor(8 << 20)\ndel temporary")
+        shell.run("%%gpumem -q\nsim.tensor(1 << 40)")
+        return gpumem.types.Recording.from_bytes(gpumem.recording().to_bytes())
 
 
 def trace_of(recording: gpumem.types.Recording, folder: Path) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """Programs that are forked from a process that has imported what they need.
 
 Python starts in a tenth of a second, torch takes two more: who has them from its start does not
-measure them. A program is a module with a function `main`, which reads `sys.argv`.
+measure them. A program is a module with a function `main`, which reads `sys.argv` and may return
+an exit code.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def run_forked(
     Where there is no fork, it starts from nothing.
     """
     command = [str(it) for it in program]
-    own = {**os.environ, "PYTHONFAULTHANDLER": "1", **with_root(), **(environment or {})}
+    # A session of this process is not the parent of its session.
+    around = {name: it for name, it in os.environ.items() if name != "GPUMEM_PROCESSES"}
+    own = {**around, "PYTHONFAULTHANDLER": "1", **with_root(), **(environment or {})}
     if not hasattr(os, "fork"):
         return subprocess.run(
             [sys.executable, "-m", *command],
@@ -128,10 +131,10 @@ def main() -> None:
                 del os.environ[name]
             os.environ.update(environment)
             sys.argv, sys.path[0] = command, cwd
-            import_module(command[0]).main()
+            code = import_module(command[0]).main()
             # Tearing down a large library takes seconds and tests nothing.
             sys.stdout.flush()
-            os._exit(0)
+            os._exit(code or 0)
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import gpumem
 import IPython
+from gpumem import _gpumem
 from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
@@ -154,6 +155,14 @@ def open_shell(
     if loaded:
         shell.run_line_magic("load_ext", "gpumem")
     return shell
+
+
+def new_session() -> None:
+    """Begin with nothing recorded and with default settings."""
+    _gpumem.reset()
+    _gpumem._set_look_patience(60_000)
+    _gpumem.use_sources(["auto"])
+    _gpumem.record_blocks(True)  # noqa: FBT003 (as the magic says it)
 
 
 @contextlib.contextmanager
