@@ -36,9 +36,14 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {"IPYTHONDIR": str(tmp_path / "ipython")}
 
 
+@pytest.fixture(scope="session")
+def library_link(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("libraries") / "link"
+
+
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    return Machine(tmp_path)
+def machine(tmp_path: Path, library_link: Path) -> Machine:
+    return Machine(tmp_path, library_link)
 
 
 @pytest.fixture

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.forked import with_root
+from tests.support.forked import run_forked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,9 +61,13 @@ from tests.python.on_machine import *
 
 
 class Machine:
-    """A machine whose driver is played."""
+    """A machine whose driver is played.
 
-    def __init__(self, folder: Path) -> None:
+    Its processes find their libraries by one link: where they look is read once, at a start.
+    """
+
+    def __init__(self, folder: Path, library_link: Path) -> None:
+        self.library_link = library_link
         self.state_file = folder / "state"
         self.log_file = folder / "log"
         self.libraries = folder / "libraries"
@@ -85,21 +87,21 @@ class Machine:
         """Run a script on this machine and return what it passes to `tell`."""
         lines = [f"{key} = {value}" for key, value in state.items()]
         self.state_file.write_text("\n".join(lines), encoding="utf-8")
+        self.library_link.unlink(missing_ok=True)
+        self.library_link.symlink_to(self.libraries)
         environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith("CUDA_")},
-            **with_root(),
-            "LD_LIBRARY_PATH": str(self.libraries),
+            "LD_LIBRARY_PATH": str(self.library_link),
             "PLAYED_CUDA_STATE": str(self.state_file),
             "PLAYED_CUDA_LOG": str(self.log_file),
             **self.environment,
         }
-        ran = subprocess.run(
-            [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PRELUDE + script],
-            capture_output=True,
-            check=False,
-            env=environment,
-            text=True,
+        ran = run_forked(
+            "tests.python.on_machine",
+            PRELUDE + script,
+            after=("gpumem.magics", "tests.support.shell"),
             timeout=120,
+            environment=environment,
         )
         assert ran.returncode == 0, ran.stderr
         self.errors = ran.stderr

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import nbformat
 import pytest
 
-from tests.support.forked import run_forked
-from tests.support.programs import run_gpumem
-
-if TYPE_CHECKING:
-    import subprocess
+from tests.support.programs import run_gpumem as gpumem
 
 pytestmark = pytest.mark.ipython
 
@@ -27,11 +22,6 @@ INTERRUPTS = """import os, signal, time
 os.kill(os.getppid(), signal.SIGINT)
 time.sleep(600)"""
 DIES = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
-
-
-def gpumem(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run a command in a process of its own that has what drives kernels from its start."""
-    return run_forked("gpumem.__main__", *arguments, after=("nbclient", "gpumem.cli"), timeout=200)
 
 
 @pytest.fixture
@@ -244,12 +234,12 @@ def test_what_cannot_be_done_is_said_in_a_line(
 
 def test_nbclient_is_named_with_the_line_that_installs_it(written: Path, tmp_path: Path) -> None:
     (tmp_path / "nbclient.py").write_text("raise ImportError(name='nbclient')")
-    ended = run_gpumem("run", written, PYTHONPATH=str(tmp_path))
+    ended = gpumem("run", written, PYTHONPATH=str(tmp_path))
     assert ended.returncode == 2
     assert "running notebooks needs nbclient\nhint: pip install nbclient ipykernel" in ended.stderr
 
 
 def test_nothing_is_recorded_if_gpumem_is_off(written: Path) -> None:
-    ended = run_gpumem("check", written, GPUMEM_DISABLE="1")
+    ended = gpumem("check", written, GPUMEM_DISABLE="1")
     assert ended.returncode == 2
     assert "nothing is recorded: GPUMEM_DISABLE is set" in ended.stderr

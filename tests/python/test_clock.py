@@ -17,7 +17,6 @@ from tests.support.programs import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.python.conftest import Shell
 
@@ -161,11 +160,9 @@ def test_a_spike_is_where_it_was(start: Span) -> None:
 
 
 @needs_driver
-def test_a_driver_s_level_is_as_old_as_its_sample_says(tmp_path: Path) -> None:
+def test_a_driver_s_level_is_as_old_as_its_sample_says(machine: Machine) -> None:
     script = """
-# IPython 7 has a package `tests` on the path.
-sys.path.insert(0, "tests/python")
-from frames import of_kind, times
+from tests.python.frames import of_kind, times
 levels()
 before = time.monotonic_ns()
 _gpumem.reset()
@@ -183,6 +180,6 @@ devices = {it["label"]: it["idx"] for it in of_kind(gpumem.recording(), "device"
 rose = next(at for at, used in zip(times(sampled), sampled["device_used"]) if used >> 20 == 4096)
 tell([start, changed, rose])
 """
-    start, changed, rose = Machine(tmp_path).ask(T4, script)
+    start, changed, rose = machine.ask(T4, script)
     # No sample shows the change before it was made.
     assert rose >= changed[0] - start[1]

@@ -131,7 +131,7 @@ def run(path: Path, *options: str) -> Said:
         *options,
         after=(*torch, "IPython", "gpumem.magics"),
         timeout=SECONDS,
-        environment=SETTINGS | (GIVES_BACK if "--replace" in options else {}),
+        environment=os.environ | SETTINGS | (GIVES_BACK if "--replace" in options else {}),
     )
     if END not in done.stdout:
         raise RuntimeError(f"{path.name}: {done.stderr[-1500:]}")

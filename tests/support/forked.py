@@ -47,12 +47,13 @@ def run_forked(
 ) -> subprocess.CompletedProcess[str]:
     """Run a module with arguments, to its end, in a fork of a process with other modules.
 
-    Where there is no fork, it starts from nothing.
+    Its environment is that of this process, if no other is given. Where there is no fork, it starts
+    from nothing.
     """
     command = [str(it) for it in program]
+    own = {**(environment or os.environ), "PYTHONFAULTHANDLER": "1", **with_root()}
     # A session of this process is not the parent of its session.
-    around = {name: it for name, it in os.environ.items() if name != "GPUMEM_PROCESSES"}
-    own = {**around, "PYTHONFAULTHANDLER": "1", **with_root(), **(environment or {})}
+    own.pop("GPUMEM_PROCESSES", None)
     if not hasattr(os, "fork"):
         return subprocess.run(
             [sys.executable, "-m", *command],

@@ -46,7 +46,7 @@ def forked_from(library: str) -> Callable[[Callable[..., None]], Callable[..., N
             after=(library, "IPython", "pytest"),
             timeout=TIMEOUT_SECONDS,
             cwd=cwd,
-            environment=environment,
+            environment={**os.environ, **environment},
         )
 
     return lambda body: _as_test(body, run)

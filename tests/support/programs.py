@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from gpumem import cli
 
-from tests.support.forked import with_root
+from tests.support.forked import run_forked, with_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,9 +62,15 @@ def output_of(
 def run_gpumem(
     *arguments: object, cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``jupyter gpumem``: what runs a program in a process of its own, all else in this one."""
-    if arguments[0] in {"run", "check"} or cwd or environment:
+    """Run ``jupyter gpumem``: what runs a program in a process of its own, all else in this one.
+
+    One that runs a notebook has from its start what talks to kernels.
+    """
+    runs = arguments[0] in {"run", "check"}
+    if cwd or environment or (runs and not any(str(it).endswith(".ipynb") for it in arguments)):
         return run_python("-m", "gpumem", *arguments, cwd=cwd, **environment)
+    if runs:
+        return run_forked("gpumem.__main__", *arguments, after=("nbclient", "gpumem"), timeout=200)
     out, err, code = StringIO(), StringIO(), 0
     with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
         warnings.simplefilter("always")
