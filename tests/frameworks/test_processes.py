@@ -52,7 +52,7 @@ DATA = """
 """
 CELL = """
 loader = torch.utils.data.DataLoader(
-    data.Leaking(960), batch_size=4, num_workers=8, multiprocessing_context=method,
+    data.Leaking(480), batch_size=4, num_workers=4, multiprocessing_context=method,
     worker_init_fn=gpumem.worker if method == "spawn" else None)
 for batch in gpumem.steps(loader):
     pass
@@ -92,13 +92,13 @@ def play(folder: Path, cell: str, method: str = "") -> dict[str, Any]:
 def test_the_worker_that_leaks_is_named(tmp_path: Path, method: str) -> None:
     found = play(tmp_path, CELL, method)
     names = {child["name"] for child in found["processes"]}
-    assert names == {f"DataLoader worker {n}" for n in range(8)}
+    assert names == {f"DataLoader worker {n}" for n in range(4)}
     (finding,) = found["process_findings"]
     assert finding["title"].startswith("DataLoader worker 3 (pid ")
     leaking = next(it for it in found["processes"] if it["name"] == "DataLoader worker 3")
     assert (leaking["growth"]["state"], leaking["growth"]["per"]) == ("leak", "step")
-    # A batch of four in a process of eight.
-    assert leaking["growth"]["bytes_per_step"] == pytest.approx(3 << 20, rel=0.3)
+    # A batch of four in a process of four.
+    assert leaking["growth"]["bytes_per_step"] == pytest.approx(6 << 20, rel=0.3)
     assert {child["ending"] for child in found["processes"]} == {"in_order"}
 
 

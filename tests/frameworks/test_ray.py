@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.programs import output_of
+from tests.support.programs import output_of, run_gpumem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,7 +90,7 @@ def test_workers_of_two_nodes_are_one_job(tmp_path: Path) -> None:
     assert (kept["ending"], kept["n_steps"], other["n_steps"]) == ("in_order", 12, 12)
     assert f"worker {kept['name']} may keep 8 MiB a run" in found["text"]
     # The saved files are the same job.
-    shown = output_of("-m", "gpumem", "report", tmp_path / "job")
+    shown = run_gpumem("report", tmp_path / "job").stdout
     assert f"worker {kept['name']} may keep 8 MiB a run" in " ".join(shown.split())
 
 

@@ -17,7 +17,7 @@ import gpumem
 import pytest
 from gpumem import sim
 
-from tests.support.programs import output_of, until
+from tests.support.programs import run_gpumem, until
 
 distributed = pytest.importorskip("distributed")
 cloudpickle = pytest.importorskip("cloudpickle")
@@ -153,7 +153,7 @@ def test_a_task_that_leaks_is_named(started: Started, tmp_path: Path) -> None:
     assert {rank["ending"] for rank in found["ranks"]} == {"running"}
     # What is saved says the same, and opens the report of the worker.
     cluster.save(tmp_path / "saved")
-    shown = output_of("-m", "gpumem", "report", tmp_path / "saved")
+    shown = run_gpumem("report", tmp_path / "saved").stdout
     assert lines[2] in " ".join(shown.split())
     assert "report of worker 1" in shown
     own = gpumem.report(cluster.recordings()["1"])

@@ -79,6 +79,7 @@ def recorded(dirty: str, shell: Shell) -> Shell:
     steps = "for _ in gpumem.steps(range(12), DIRTY): kept.append(sim.tensor(1 << 20))"
     shell.run(f"%%gpumem\n{steps} # {comment}")
     shell.run("%%gpumem\nraise type('OutOfMemoryError', (RuntimeError,), {})(DIRTY)")
+    SAVED[dirty] = gpumem.recording().to_bytes()
     return shell
 
 
@@ -87,17 +88,10 @@ SAVED: dict[str, bytes] = {}
 
 
 @pytest.fixture
-def recording(dirty: str, request: pytest.FixtureRequest, tmp_path: Path) -> gpumem.types.Recording:
-    path = tmp_path / "saved.gpumem"
-    if dirty in SAVED:
-        path.write_bytes(SAVED[dirty])
-    else:
+def recording(dirty: str, request: pytest.FixtureRequest) -> gpumem.types.Recording:
+    if dirty not in SAVED:
         request.getfixturevalue("recorded")
-        gpumem.recording().save(path)
-        SAVED[dirty] = path.read_bytes()
-    found = gpumem.load(path)
-    assert isinstance(found, gpumem.types.Recording)
-    return found
+    return gpumem.types.Recording.from_bytes(SAVED[dirty])
 
 
 def check_characters(text: str, allowed: set[str] = BREAKS) -> None:
@@ -142,6 +136,19 @@ def checked(recording: gpumem.types.Recording, dirty: str) -> Checked:
     return Checked(Path(dirty), 3, found, dirty, traceback, failed=1, cells=cells)
 
 
+def test_what_a_notebook_shows_is_clean(recorded: Shell, dirty: str) -> None:
+    recorded.run_line_magic("gpumem", "why")
+    recorded.run_line_magic("gpumem", "baseline " + re.sub(r"[\r\n'\"]", " ", dirty))
+    recorded.run_line_magic("gpumem_report", "--text")
+    recorded.run_line_magic("gpumem", "release")
+    refused = recorded.run("get_ipython().run_line_magic('gpumem', '--x' + DIRTY)")
+    holders = gpumem.holders()
+    for line in [*recorded.lines, holders.text()]:
+        check_lines(line)
+    check_characters(refused.stderr)
+    check_html(holders._repr_html_(), PLAIN)
+
+
 TEXTS: dict[str, Callable[[gpumem.types.Recording, str], str]] = {
     "text": lambda it, _: gpumem.report(it).text(90),
     "narrow text": lambda it, _: gpumem.report(it).text(40),
@@ -161,19 +168,6 @@ def test_no_text_leaves_its_line(
     output: Callable[[gpumem.types.Recording, str], str],
 ) -> None:
     check_lines(output(recording, dirty))
-
-
-def test_what_a_notebook_shows_is_clean(recorded: Shell, dirty: str) -> None:
-    recorded.run_line_magic("gpumem", "why")
-    recorded.run_line_magic("gpumem", "baseline " + re.sub(r"[\r\n'\"]", " ", dirty))
-    recorded.run_line_magic("gpumem_report", "--text")
-    recorded.run_line_magic("gpumem", "release")
-    refused = recorded.run("get_ipython().run_line_magic('gpumem', '--x' + DIRTY)")
-    holders = gpumem.holders()
-    for line in [*recorded.lines, holders.text()]:
-        check_lines(line)
-    check_characters(refused.stderr)
-    check_html(holders._repr_html_(), PLAIN)
 
 
 def test_markdown_has_no_elements_of_a_name(recording: gpumem.types.Recording) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.programs import output_of
+from tests.support.programs import output_of, run_gpumem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,9 +44,9 @@ def test_the_engine_that_leaks_is_named(tmp_path: Path) -> None:
     script = tmp_path / "cluster.py"
     script.write_text(textwrap.dedent(SCRIPT))
     output_of(script, job, tmp_path / "profile")
-    shown = output_of("-m", "gpumem", "report", job)
+    shown = run_gpumem("report", job).stdout
     assert shown.startswith("3 ranks\n")
-    found = json.loads(output_of("-m", "gpumem", "report", job, "--json"))
+    found = json.loads(run_gpumem("report", job, "--json").stdout)
     assert [finding["ranks"] for finding in found["findings"]] == [[1]], shown
     assert found["findings"][0]["title"].endswith("held by kept; the others keep nothing")
     ranks = found["ranks"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from gpumem.cli import COMMANDS
 
-from tests.support.programs import output_of
+from tests.support.programs import run_gpumem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ echo "${COMPREPLY[@]}"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("completion")
-    (folder / "completion").write_text(output_of("-m", "gpumem", "completion", "bash"))
+    (folder / "completion").write_text(run_gpumem("completion", "bash").stdout)
     return folder
 
 
@@ -62,6 +62,6 @@ def test_bash_completes(folder: Path, typed: list[str], expected: str) -> None:
 def test_other_shells_read_theirs(shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell} here")
-    script = output_of("-m", "gpumem", "completion", shell)
+    script = run_gpumem("completion", shell).stdout
     subprocess.run([shell, "-n"], check=True, input=script, text=True)
     assert "jupyter-gpumem" in script

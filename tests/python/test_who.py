@@ -49,6 +49,7 @@ else:
 
 # What a script finds beside what `machine` gives it.
 FAMILY = f"""
+from tests.support.programs import until
 here = Path(os.environ["PLAYED_CUDA_STATE"]).parent
 os.environ["JUPYTER_RUNTIME_DIR"] = str(here)
 (here / "roles.py").write_text({ROLES!r})
@@ -62,12 +63,6 @@ def child(*words, **env):
 
 def parent(pid):
     return int(Path(f"/proc/{{pid}}/stat").read_text().rpartition(")")[2].split()[1])
-
-def until(is_so):
-    deadline = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 def family(server, kernel, *words, **env):
     "Start a server, its kernel and the kernel's worker; return their ids."
