@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.forked import run_forked
+from tests.support.forked import run_module
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,7 +96,7 @@ class Machine:
             "PLAYED_CUDA_LOG": str(self.log_file),
             **self.environment,
         }
-        ran = run_forked(
+        ran = run_module(
             "tests.python.on_machine",
             PRELUDE + script,
             after=("gpumem.magics", "tests.support.shell"),

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.forked import run_forked
+from tests.support.forked import run_module
 
 from .run import SETTINGS
 
@@ -125,7 +125,7 @@ def world_of(path: Path) -> str | None:
 def run(path: Path, *options: str) -> Said:
     """Run a session in a process of its own."""
     torch = ("torch",) if world_of(path) == "torch" else ()
-    done = run_forked(
+    done = run_module(
         "tests.sessions.run",
         path.resolve(),
         *options,

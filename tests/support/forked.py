@@ -7,10 +7,10 @@ an exit code.
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -38,23 +38,23 @@ def with_root() -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [known])])}
 
 
-def run_forked(
+def run_module(
     *program: object,
-    after: tuple[str, ...],
+    after: tuple[str, ...] = (),
     timeout: float,
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a module with arguments, to its end, in a fork of a process with other modules.
+    """Run a module with arguments, to its end, in a fork of a process that has imported others.
 
-    Its environment is that of this process, if no other is given. Where there is no fork, it starts
-    from nothing.
+    Its environment is that of this process, if no other is given. After no others, and where there
+    is no fork, it starts from nothing.
     """
     command = [str(it) for it in program]
     own = {**(environment or os.environ), "PYTHONFAULTHANDLER": "1", **with_root()}
     # A session of this process is not the parent of its session.
     own.pop("GPUMEM_PROCESSES", None)
-    if not hasattr(os, "fork"):
+    if not (after and hasattr(os, "fork")):
         return subprocess.run(
             [sys.executable, "-m", *command],
             check=False,
@@ -64,28 +64,29 @@ def run_forked(
             text=True,
             timeout=timeout,
         )
-    at_start = tuple(own.get(name) for name in AT_START)
-    server = _server(after, at_start, threading.get_ident())
-    return server.run(command, str(cwd or Path.cwd()), own, timeout)
+    key = (after, tuple(map(own.get, AT_START)), threading.get_ident())
+    if key not in _SERVERS:
+        _SERVERS[key] = _Server(after, own)
+    return _SERVERS[key].run(command, str(cwd or Path.cwd()), own, timeout)
 
 
 class _Server:
-    """A process that has imported modules and forks for each program."""
+    """A process that has imported modules and forks for each program.
 
-    def __init__(self, modules: tuple[str, ...], at_start: tuple[str | None, ...]) -> None:
-        own = zip(AT_START, at_start, strict=True)
+    It is no child of this one, whose children some tests count.
+    """
+
+    def __init__(self, modules: tuple[str, ...], environment: dict[str, str]) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", __name__, *modules],
-            env={
-                **{name: it for name, it in os.environ.items() if name not in AT_START},
-                "PYTHONFAULTHANDLER": "1",
-                **with_root(),
-                **{name: it for name, it in own if it is not None},
-            },
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
+        assert self.process.stdout is not None
+        self.pid = int(self.process.stdout.readline())
+        self.process.wait()
 
     def run(
         self, command: list[str], cwd: str, environment: dict[str, str], timeout: float
@@ -98,25 +99,22 @@ class _Server:
             self.process.stdin.flush()
             answers, _, _ = select.select([self.process.stdout], [], [], timeout)
             if not answers:
-                self.process.kill()
-                self.process.wait()
-                _server.cache_clear()
+                os.kill(self.pid, signal.SIGKILL)
+                _SERVERS.clear()
             code = int(self.process.stdout.readline()) if answers else -1
             texts = (Path(name).read_text("utf-8", errors="replace") for name in names)
             return subprocess.CompletedProcess(command, code, *texts)
 
 
-@functools.cache
-def _server(
-    modules: tuple[str, ...],
-    at_start: tuple[str | None, ...],
-    thread: int,  # noqa: ARG001 (each has its own)
-) -> _Server:
-    return _Server(modules, at_start)
+# Each thread has its own.
+_SERVERS: dict[tuple[tuple[str, ...], tuple[str | None, ...], int], _Server] = {}
 
 
 def main() -> None:
     """Import modules, then fork on each request; the child runs its program."""
+    if os.fork():
+        os._exit(0)
+    print(os.getpid(), flush=True)
     inherited = list(os.environ)
     for name in sys.argv[1:]:
         import_module(name)

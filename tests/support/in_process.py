@@ -11,13 +11,12 @@ from __future__ import annotations
 import inspect
 import json
 import os
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tests.support.forked import ROOT, run_forked, with_root
+from tests.support.forked import ROOT, run_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,32 +28,18 @@ TIMEOUT_SECONDS = 230
 AT_END: list[Callable[[], object]] = []
 """What a process looks at once the body of its test is over."""
 
-_Ran = subprocess.CompletedProcess[str]
-
 
 def in_process(body: Callable[..., None]) -> Callable[..., None]:
     """Run the body of a test, with its parameters, in a process of its own."""
-    return _as_test(body, _ran_anew)
+    return _as_test(body, after=())
 
 
 def forked_from(library: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Run the body of a test in a process of its own that has a library from its start."""
-
-    def run(command: list[str], cwd: Path, environment: dict[str, str]) -> _Ran:
-        return run_forked(
-            *command,
-            after=(library, "IPython", "pytest"),
-            timeout=TIMEOUT_SECONDS,
-            cwd=cwd,
-            environment={**os.environ, **environment},
-        )
-
-    return lambda body: _as_test(body, run)
+    return lambda body: _as_test(body, after=(library, "IPython", "pytest"))
 
 
-def _as_test(
-    body: Callable[..., None], run: Callable[[list[str], Path, dict[str, str]], _Ran]
-) -> Callable[..., None]:
+def _as_test(body: Callable[..., None], after: tuple[str, ...]) -> Callable[..., None]:
     # pytest names the module as it likes.
     file = Path(inspect.getfile(body)).relative_to(ROOT)
     module = ".".join(file.with_suffix("").parts)
@@ -62,8 +47,16 @@ def _as_test(
     def test(environment: dict[str, str], tmp_path: Path, **parameters: Any) -> None:
         import pytest  # noqa: PLC0415 (the process itself does without)
 
-        command = [__name__, module, body.__name__, json.dumps(parameters)]
-        ran = run(command, tmp_path, environment)
+        ran = run_module(
+            __name__,
+            module,
+            body.__name__,
+            json.dumps(parameters),
+            after=after,
+            timeout=TIMEOUT_SECONDS,
+            cwd=tmp_path,
+            environment={**os.environ, **environment},
+        )
         if ran.returncode == CANNOT:
             pytest.skip(ran.stdout.splitlines()[-1])
         if ran.returncode != 0:
@@ -81,18 +74,6 @@ def _as_test(
         body=body,
     )
     return test
-
-
-def _ran_anew(command: list[str], cwd: Path, environment: dict[str, str]) -> _Ran:
-    return subprocess.run(
-        [sys.executable, "-m", *command],
-        check=False,
-        cwd=cwd,
-        env={**os.environ, "PYTHONFAULTHANDLER": "1", **with_root(), **environment},
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-    )
 
 
 def cannot(why: str) -> NoReturn:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from gpumem import cli
 
-from tests.support.forked import run_forked, with_root
+from tests.support.forked import run_module, with_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +70,7 @@ def run_gpumem(
     if cwd or environment or (runs and not any(str(it).endswith(".ipynb") for it in arguments)):
         return run_python("-m", "gpumem", *arguments, cwd=cwd, **environment)
     if runs:
-        return run_forked("gpumem.__main__", *arguments, after=("nbclient", "gpumem"), timeout=200)
+        return run_module("gpumem.__main__", *arguments, after=("nbclient", "gpumem"), timeout=200)
     out, err, code = StringIO(), StringIO(), 0
     with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
         warnings.simplefilter("always")
