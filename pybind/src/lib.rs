@@ -10,7 +10,6 @@ mod ipython;
 mod machine;
 mod python;
 mod recording;
-#[cfg(feature = "testing")]
 mod testing;
 
 use pyo3::prelude::*;
@@ -120,7 +119,6 @@ mod _gpumem {
         super::recording::oom::observer::begin();
         super::machine::sim::register(module)?;
         super::base::threads::watch_forks(module)?;
-        #[cfg(feature = "testing")]
         if std::env::var_os("GPUMEM_TESTING").is_some_and(|it| it == "1") {
             super::testing::register(module)?;
         }

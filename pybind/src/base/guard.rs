@@ -5,7 +5,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::panic::{self, AssertUnwindSafe, UnwindSafe};
-#[cfg(feature = "testing")]
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once};
 
@@ -18,7 +17,6 @@ use crate::base::locks::lock;
 use crate::base::text::Text;
 
 /// Set by a test: the next guarded call panics.
-#[cfg(feature = "testing")]
 static PANIC_NEXT: AtomicBool = AtomicBool::new(false);
 
 /// Runs `body`; what escapes from it, a panic too, comes back as its description.
@@ -31,7 +29,6 @@ pub(crate) fn caught<T>(
 ) -> Result<Option<T>, String> {
     let _held = InterruptGuard::new(py);
     let guarded = AssertUnwindSafe(|| {
-        #[cfg(feature = "testing")]
         assert!(
             !PANIC_NEXT.swap(false, Ordering::Relaxed),
             "panic requested by a test"
@@ -90,7 +87,6 @@ pub(crate) fn log_once(py: Python<'_>, message: &str) {
 }
 
 /// Makes the next callback panic, so that a test sees it contained.
-#[cfg(feature = "testing")]
 #[pyfunction]
 pub(crate) fn panic_in_next_callback() {
     PANIC_NEXT.store(true, Ordering::Relaxed);

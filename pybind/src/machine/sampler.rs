@@ -387,7 +387,6 @@ impl RunSamples {
 
 /// How often a run of `n_seconds` reads a device, and how many points of it are kept, simulated so
 /// that a benchmark of a day takes less than a day.
-#[cfg(feature = "testing")]
 #[pyo3::pyfunction]
 pub(crate) fn simulated_run(n_seconds: u64) -> (u64, usize) {
     let mut run = RunSamples {

@@ -65,7 +65,6 @@ pub(crate) fn spend_waiting(time: Duration) {
 }
 
 /// As if looks had taken all of their time for an hour to come.
-#[cfg(feature = "testing")]
 #[pyo3::pyfunction]
 pub(crate) fn use_up_looks() {
     LookBudget::locked().spent = allowance() + Duration::from_secs(3600) / SHARE;

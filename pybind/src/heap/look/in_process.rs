@@ -35,14 +35,12 @@ fn time() -> Duration {
 }
 
 /// Has looks be taken in the process, as on systems that make no copies.
-#[cfg(feature = "testing")]
 #[pyfunction]
 pub(crate) fn look_in_process(yes: bool) {
     IS_ORDERED.store(yes, Ordering::Relaxed);
 }
 
 /// A look is in the section in which nothing of Python's may run.
-#[cfg(feature = "testing")]
 #[pyfunction]
 pub(crate) fn looks_under_way() -> bool {
     N_UNDER_WAY.load(Ordering::Relaxed) > 0

@@ -8,10 +8,7 @@
 
 mod budget;
 mod fault_point;
-#[cfg_attr(
-    not(all(feature = "testing", target_os = "linux")),
-    path = "no_faults.rs"
-)]
+#[cfg_attr(not(target_os = "linux"), path = "no_faults.rs")]
 mod faults;
 mod headroom;
 mod in_process;
@@ -41,14 +38,11 @@ use crate::base::{cpu_time, gil};
 use crate::heap::adapters::pools;
 use crate::heap::adapters::registered::{self, Asks, Registered};
 use crate::heap::walk::{Answers, Places};
-#[cfg(feature = "testing")]
-pub(crate) use budget::use_up_looks;
-pub(crate) use budget::{begin as begin_budget, is_due, is_left, spend_waiting};
+pub(crate) use budget::{begin as begin_budget, is_due, is_left, spend_waiting, use_up_looks};
 pub(crate) use fault_point::FaultPoint;
 pub(crate) use faults::at as fault;
-#[cfg(all(feature = "testing", target_os = "linux"))]
+#[cfg(target_os = "linux")]
 pub(crate) use faults::{fail_look, fork_and_read, slow_copies};
-#[cfg(feature = "testing")]
 pub(crate) use in_process::{look_in_process, looks_under_way};
 use message::Questions;
 pub(crate) use no_answer::NoAnswer;

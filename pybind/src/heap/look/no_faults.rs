@@ -1,10 +1,10 @@
-//! No failures are ordered of a look's process: that is for tests.
+//! No failures are ordered of a look's process where there is none.
 
 use std::os::raw::c_int;
 
 use super::FaultPoint;
 
-/// As in the build for tests.
+/// As where looks have a process.
 pub(super) struct Ordered;
 
 /// Likewise.
@@ -13,17 +13,11 @@ pub(super) fn for_one_look() -> Ordered {
 }
 
 /// Likewise.
-#[cfg_attr(
-    not(target_os = "linux"),
-    expect(dead_code, reason = "no child is made")
-)]
+#[expect(dead_code, reason = "no child is made")]
 pub(super) fn begin(_line: c_int) {}
 
 /// Likewise.
 pub(crate) fn at(_point: FaultPoint) {}
 
-#[cfg_attr(
-    not(target_os = "linux"),
-    expect(dead_code, reason = "no copy is made")
-)]
+#[expect(dead_code, reason = "no copy is made")]
 pub(super) fn pause_in_copy() {}

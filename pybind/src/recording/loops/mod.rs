@@ -162,7 +162,6 @@ fn count_running(py: Python<'_>) {
 }
 
 /// Looks at the open run now, so that a test need not wait.
-#[cfg(feature = "testing")]
 #[pyfunction]
 pub(crate) fn look_at_loops(py: Python<'_>) {
     visit(py);

@@ -116,7 +116,6 @@ impl Session {
 static LONG_MILLIS: AtomicU64 = AtomicU64::new(5000);
 
 /// From how many milliseconds on a run is long: tests do not wait for it.
-#[cfg(feature = "testing")]
 #[pyfunction]
 pub(crate) fn long_from(milliseconds: u64) {
     LONG_MILLIS.store(milliseconds, Ordering::Relaxed);
@@ -140,7 +139,6 @@ pub(crate) fn is_long_without_steps(py: Python<'_>, idx: RunIdx) -> PyResult<boo
 }
 
 /// The requested line after the latest run, for benchmarks.
-#[cfg(feature = "testing")]
 #[pyfunction]
 pub(crate) fn latest_line(py: Python<'_>) -> PyResult<Option<String>> {
     let runs = with_recorder(py, |recorder| recorder.recording().runs().len())?;

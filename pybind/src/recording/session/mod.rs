@@ -30,11 +30,9 @@ use gpumem_report::ShownFindings;
 use pyo3::prelude::*;
 
 pub(crate) use answers::{
-    NOTEBOOK_WIDTH, SessionRun, is_long_without_steps, late_findings, line, n_ended, note_outside,
-    note_since, snapshot,
+    NOTEBOOK_WIDTH, SessionRun, is_long_without_steps, late_findings, latest_line, line, long_from,
+    n_ended, note_outside, note_since, snapshot,
 };
-#[cfg(feature = "testing")]
-pub(crate) use answers::{latest_line, long_from};
 pub(crate) use children::{ObservedChild, labels_by_key, renew_children, seen_children};
 pub(crate) use following::{Subscription, follow};
 pub(crate) use holder_search::{

@@ -28,9 +28,7 @@ pub(crate) use origin::{KEPT, SessionOrigin};
 pub(crate) use owner::{
     facts as process_facts, is_running as is_process_running, was_killed as process_was_killed,
 };
-#[cfg(feature = "testing")]
-pub(crate) use queue::store_nanos;
-pub(crate) use queue::{FrameQueue, StoreState};
+pub(crate) use queue::{FrameQueue, StoreState, store_nanos};
 
 use crate::base::clock::Clock;
 use crate::base::threads;

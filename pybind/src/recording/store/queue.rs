@@ -2,7 +2,6 @@
 
 use std::mem;
 use std::process;
-#[cfg(feature = "testing")]
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -113,7 +112,6 @@ impl FrameQueue {
 
     /// Leaves a frame to be kept. True where all frames have to be left again.
     pub(crate) fn note(&self, frame: &Frame) -> bool {
-        #[cfg(feature = "testing")]
         let _timed = Timed::new(&HANDING);
         let mut wants_all = false;
         if self.is_here() {
@@ -140,7 +138,6 @@ impl FrameQueue {
 
     /// Keeps what is sampled in a run while it is under way.
     pub(crate) fn watch(&self, run: RunIdx, so_far: SoFar, keeps_names: bool) {
-        #[cfg(feature = "testing")]
         let _timed = Timed::new(&HANDING);
         if self.is_here() {
             let watched = WatchedRun {
@@ -157,7 +154,6 @@ impl FrameQueue {
 
     /// Requests that pending frames are written soon, without waiting.
     pub(crate) fn hurry(&self) {
-        #[cfg(feature = "testing")]
         let _timed = Timed::new(&HANDING);
         if self.is_here() {
             let mut queue = lock(&self.shared.queue);
@@ -252,7 +248,6 @@ pub(crate) struct Unfinished {
 impl Unfinished {
     /// Waits until they are, or until there is trouble.
     pub(crate) fn wait(&self, patience: Duration) {
-        #[cfg(feature = "testing")]
         let _timed = Timed::new(&WAITING);
         let until = Instant::now() + patience;
         let mut queue = lock(&self.shared.queue);
@@ -355,19 +350,15 @@ impl StoreShared {
 }
 
 /// What cells have spent on handing over and on waiting, in nanoseconds: what a benchmark reads.
-#[cfg(feature = "testing")]
 static HANDING: AtomicU64 = AtomicU64::new(0);
-#[cfg(feature = "testing")]
 static WAITING: AtomicU64 = AtomicU64::new(0);
 
 /// Adds the time until it is dropped.
-#[cfg(feature = "testing")]
 struct Timed {
     began: Instant,
     sum: &'static AtomicU64,
 }
 
-#[cfg(feature = "testing")]
 impl Timed {
     fn new(sum: &'static AtomicU64) -> Self {
         Self {
@@ -377,7 +368,6 @@ impl Timed {
     }
 }
 
-#[cfg(feature = "testing")]
 impl Drop for Timed {
     fn drop(&mut self) {
         let nanos = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -386,7 +376,6 @@ impl Drop for Timed {
 }
 
 /// Nanoseconds that cells have spent on handing over, and on waiting for a line's run to be kept.
-#[cfg(feature = "testing")]
 #[pyo3::pyfunction]
 pub(crate) fn store_nanos() -> (u64, u64) {
     let read = |sum: &AtomicU64| sum.load(Ordering::Relaxed);

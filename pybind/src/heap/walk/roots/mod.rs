@@ -62,7 +62,6 @@ impl<'py> Places<'py> {
     }
 
     /// The entries of one namespace.
-    #[cfg(feature = "testing")]
     pub(crate) fn of_namespace(namespace: Bound<'py, PyDict>) -> PyResult<Self> {
         Ok(Self {
             shells: Vec::new(),
