@@ -1,14 +1,14 @@
 //! Adapters that users register for types of their own.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use gpumem_model::units::Bytes;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use pyo3::types::{PyList, PyTuple, PyType};
 
 use crate::base::guard;
+use crate::base::locks::lock_attached;
 
 static REGISTERED: Mutex<Vec<RegisteredAdapter>> = Mutex::new(Vec::new());
 
@@ -48,7 +48,7 @@ pub(crate) fn register_adapter(
         return Err(PyTypeError::new_err(message));
     }
     let py = type_.py();
-    let mut registered = locked(py);
+    let mut registered = lock_attached(py, &REGISTERED);
     registered.retain(|known| !known.class.is(type_));
     registered.push(RegisteredAdapter {
         class: type_.clone().unbind(),
@@ -69,7 +69,8 @@ pub(crate) fn registered(py: Python<'_>, asks: Asks) -> Vec<Registered<'_>> {
         Asks::Nobody => false,
     };
     let bound = |it: &RegisteredAdapter| (it.class.bind(py).clone(), it.function.bind(py).clone());
-    locked(py).iter().filter(may_be_called).map(bound).collect()
+    let registered = lock_attached(py, &REGISTERED);
+    registered.iter().filter(may_be_called).map(bound).collect()
 }
 
 /// Bytes that a user's function reports.
@@ -126,10 +127,4 @@ fn one(answer: &Bound<'_, PyAny>) -> PyResult<ReportedBytes> {
         n_bytes: Bytes::new(n_bytes),
         key,
     })
-}
-
-fn locked(py: Python<'_>) -> MutexGuard<'static, Vec<RegisteredAdapter>> {
-    REGISTERED
-        .lock_py_attached(py)
-        .unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,10 @@
 //! How much of a session's time looks may take: the time of the thread that makes the copy.
 
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use super::{Tries, patience};
+use crate::base::locks::lock;
 
 /// Automatic looks take at most this share of the time: 1 %.
 const SHARE: u32 = 100;
@@ -39,20 +40,16 @@ impl LookBudget {
             latest_answer: Duration::ZERO,
         }
     }
-
-    fn locked() -> MutexGuard<'static, Self> {
-        BUDGET.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A session begins.
 pub(crate) fn begin() {
-    *LookBudget::locked() = LookBudget::begin();
+    *lock(&BUDGET) = LookBudget::begin();
 }
 
 /// A look took so much.
 pub(super) fn spend(time: Duration) {
-    let mut budget = LookBudget::locked();
+    let mut budget = lock(&BUDGET);
     budget.spent += time;
     if time > SLOW {
         budget.spent_on_slow += time;
@@ -61,23 +58,23 @@ pub(super) fn spend(time: Duration) {
 
 /// The look of an earlier run was waited for that long.
 pub(crate) fn spend_waiting(time: Duration) {
-    LookBudget::locked().spent += time;
+    lock(&BUDGET).spent += time;
 }
 
 /// As if looks had taken all of their time for an hour to come.
 #[pyo3::pyfunction]
 pub(crate) fn use_up_looks() {
-    LookBudget::locked().spent = allowance() + Duration::from_secs(3600) / SHARE;
+    lock(&BUDGET).spent = allowance() + Duration::from_secs(3600) / SHARE;
 }
 
 /// Time from the copy to its answer.
 pub(super) fn answered_after(time: Duration) {
-    LookBudget::locked().latest_answer = time;
+    lock(&BUDGET).latest_answer = time;
 }
 
 /// How long the latest answer took.
 pub(super) fn latest_answer() -> Duration {
-    LookBudget::locked().latest_answer
+    lock(&BUDGET).latest_answer
 }
 
 /// Whether an automatic look may run now: after a slow one there is a pause.
@@ -91,7 +88,7 @@ pub(crate) fn is_due() -> bool {
 
 /// Whether a look may be waited for.
 pub(crate) fn is_left() -> bool {
-    let budget = LookBudget::locked();
+    let budget = lock(&BUDGET);
     let share = budget.began.elapsed() / SHARE;
     budget.spent <= allowance() + share && budget.spent_on_slow <= slow_allowance() + share
 }

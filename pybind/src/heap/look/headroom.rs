@@ -1,10 +1,11 @@
 //! Whether there is room for a copy of the process.
 
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex};
 
 use gpumem_model::units::Bytes;
 
 use super::process;
+use crate::base::locks::lock;
 use crate::machine::sources::host::Memory;
 
 /// What a copy may come to write: its own tables, and the pages of objects that it counts.
@@ -26,8 +27,7 @@ pub(super) fn check() -> Result<Option<Bytes>, String> {
 
 /// What this process can still get from the system.
 pub(super) fn left() -> Option<Bytes> {
-    let mut memory = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
-    memory
+    lock(&MEMORY)
         .left()
         .into_iter()
         .chain(process::address_space())

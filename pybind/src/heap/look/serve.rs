@@ -1,7 +1,7 @@
 //! The line to a child, read by a thread of our own, which also waits for its end.
 
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use gpumem_wire as wire;
@@ -9,6 +9,7 @@ use gpumem_wire as wire;
 use super::message::{self, Questions, Refused, Tag};
 use super::process::{self, Child, Link, Silence};
 use super::{LookResult, NoAnswer, budget};
+use crate::base::locks::{lock, unpoisoned};
 use crate::base::threads::{self, Progress};
 use crate::heap::walk::Answers;
 
@@ -45,9 +46,8 @@ static GIVEN_BACK: Condvar = Condvar::new();
 
 impl CopyTurn {
     pub(super) fn take(patience: Duration) -> Option<Self> {
-        let (mut is_taken, _) = GIVEN_BACK
-            .wait_timeout_while(taken(), patience, |is_taken| *is_taken)
-            .unwrap_or_else(PoisonError::into_inner);
+        let waited = GIVEN_BACK.wait_timeout_while(lock(&IS_TAKEN), patience, |is_taken| *is_taken);
+        let (mut is_taken, _) = unpoisoned(waited);
         let is_free = !std::mem::replace(&mut *is_taken, true);
         // Made only then: a turn that is dropped is given back.
         is_free.then(|| Self(()))
@@ -56,13 +56,9 @@ impl CopyTurn {
 
 impl Drop for CopyTurn {
     fn drop(&mut self) {
-        *taken() = false;
+        *lock(&IS_TAKEN) = false;
         GIVEN_BACK.notify_one();
     }
-}
-
-fn taken() -> MutexGuard<'static, bool> {
-    IS_TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Listens to a child until it ends, at the latest `until`.

@@ -1,11 +1,12 @@
 //! How many looks were taken, and what became of them.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use pyo3::prelude::*;
 
 use super::{Look, LookResult, NoAnswer};
+use crate::base::locks::lock;
 
 static TRIES: Mutex<Tries> = Mutex::new(Tries {
     n_begun: 0,
@@ -24,7 +25,7 @@ pub(crate) struct Tries {
 
 impl Tries {
     pub(super) fn count(begun: &Result<Look, NoAnswer>) {
-        let mut tries = Self::locked();
+        let mut tries = lock(&TRIES);
         tries.n_begun += 1;
         if let Err(reason) = begun {
             tries.miss(reason);
@@ -32,7 +33,7 @@ impl Tries {
     }
 
     pub(super) fn answered(outcome: &LookResult) {
-        let mut tries = Self::locked();
+        let mut tries = lock(&TRIES);
         match outcome {
             Ok(_) => tries.n_answered += 1,
             Err(reason) => tries.miss(reason),
@@ -41,7 +42,7 @@ impl Tries {
 
     /// One was left out.
     pub(super) fn rest() {
-        let mut tries = Self::locked();
+        let mut tries = lock(&TRIES);
         tries.n_begun += 1;
         tries.miss(&"the looks before it took more than 1 % of the time");
     }
@@ -54,15 +55,11 @@ impl Tries {
             *self.missed.entry(reason).or_default() += 1;
         }
     }
-
-    fn locked() -> MutexGuard<'static, Self> {
-        TRIES.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// How many looks at the heap were begun and answered, and how many were missed for which reason.
 #[pyfunction]
 pub(crate) fn _looks() -> (u64, u64, BTreeMap<String, u64>) {
-    let tries = Tries::locked();
+    let tries = lock(&TRIES);
     (tries.n_begun, tries.n_answered, tries.missed.clone())
 }

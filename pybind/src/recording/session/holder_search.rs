@@ -11,8 +11,9 @@ use gpumem_model::units::{Bytes, Nanos};
 use pyo3::prelude::*;
 
 use super::reading::handed_out_of;
-use super::{Session, is_owner, is_running, locked, promises, with_session};
+use super::{Session, is_owner, is_running, promises, with_session};
 use crate::base::guard;
+use crate::base::locks::lock_attached;
 use crate::base::modules::imported;
 use crate::base::shells::shells;
 use crate::heap::adapters::registered::Asks;
@@ -255,7 +256,7 @@ pub(super) fn take(
     patience: Duration,
 ) -> PyResult<()> {
     // One at a time: a run may end while a look inside of it is being begun.
-    let _taking = locked(py, &TAKING);
+    let _taking = lock_attached(py, &TAKING);
     match look::take(py, &shells(py), &question, patience) {
         Taken::Answered(found) => record(py, &wanted, *found),
         Taken::Late(look) => with_session(py, |session| {

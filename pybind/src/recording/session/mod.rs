@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::env;
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use gpumem_analyzer::RunAnalyzer;
 use gpumem_heap::Inventory;
@@ -195,7 +195,7 @@ pub(crate) fn reset(py: Python<'_>) -> PyResult<()> {
     look::begin_budget();
     IS_RUNNING.store(false, Ordering::Relaxed);
     // The old one's sampler is waited for when the lock is free again.
-    let old = locked(py, &SESSION).replace(session);
+    let old = lock_attached(py, &SESSION).replace(session);
     py.detach(|| drop(old));
     storing::place_children(py)
 }
@@ -212,11 +212,11 @@ fn with_recorder<T>(py: Python<'_>, body: impl FnOnce(&mut Recorder) -> T) -> Py
 
 /// Hands the session to `body`, which must not call Python.
 fn with_session<T>(py: Python<'_>, body: impl FnOnce(&mut Session) -> T) -> PyResult<T> {
-    if let Some(session) = locked(py, &SESSION).as_mut() {
+    if let Some(session) = lock_attached(py, &SESSION).as_mut() {
         return Ok(body(session));
     }
     let fresh = Session::new(py, SourceText::default())?;
-    Ok(body(locked(py, &SESSION).get_or_insert(fresh)))
+    Ok(body(lock_attached(py, &SESSION).get_or_insert(fresh)))
 }
 
 impl Session {
@@ -250,10 +250,6 @@ impl Session {
             begun: HashMap::new(),
         })
     }
-}
-
-fn locked<'a, T>(py: Python<'_>, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
-    lock_attached(py, mutex)
 }
 
 fn header(py: Python<'_>) -> PyResult<Header> {

@@ -8,10 +8,11 @@ use gpumem_model::recording::{DriverLevels, Level, Reading, RunIdx, SourceState,
 use gpumem_report as report;
 use pyo3::prelude::*;
 
-use super::{is_owner, locked, with_recorder, with_session};
+use super::{is_owner, with_recorder, with_session};
 use crate::base::clock::Clock;
 use crate::base::errors::DeviceError;
 use crate::base::guard;
+use crate::base::locks::lock_attached;
 use crate::base::text::{Text, strings};
 use crate::machine::sampler::Sampler;
 use crate::machine::sources::{
@@ -80,7 +81,7 @@ pub(crate) fn new_sampler(py: Python<'_>) -> Option<Sampler> {
 
 /// The drivers of the session's sources, for its sampler.
 pub(super) fn drivers(py: Python<'_>) -> Drivers {
-    locked(py, &SOURCES).drivers()
+    lock_attached(py, &SOURCES).drivers()
 }
 
 /// The levels of these devices at the end of a run; unknown if their source no longer answers.
@@ -175,7 +176,7 @@ fn tell_failures(py: Python<'_>, readings: &[(SourceDevice, Reading)]) {
 /// signal handler or a finaliser, gets nothing, nor does a forked child, where
 /// the lock may be held by a thread that it does not have.
 pub(super) fn with_sources<T>(py: Python<'_>, body: impl FnOnce(&mut Sources) -> T) -> Option<T> {
-    with_lock(|| Some(locked(py, &SOURCES)), body)
+    with_lock(|| Some(lock_attached(py, &SOURCES)), body)
 }
 
 fn with_lock<T>(
