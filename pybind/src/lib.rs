@@ -36,7 +36,7 @@ mod _gpumem {
         Extension, check_interval, load_ipython_extension, stopped, unload_ipython_extension,
     };
     #[pymodule_export]
-    use super::python::api::{PyRecording, SessionProcesses, note_outside, recording_now};
+    use super::python::api::{PyRecording, SessionProcesses, recording_now};
     #[pymodule_export]
     use super::python::arrow::PyTable;
     #[pymodule_export]
@@ -76,7 +76,7 @@ mod _gpumem {
     #[pymodule_export]
     use super::python::rules::{_check_rules, _default_rules};
     #[pymodule_export]
-    use super::recording::child::{begin_named, ended, forked, read_place};
+    use super::recording::child::{begin_named, ended, may_record, read_place};
     #[pymodule_export]
     use super::recording::loops::count_loops;
     #[pymodule_export]
@@ -88,14 +88,14 @@ mod _gpumem {
     #[pymodule_export]
     use super::recording::session::{
         BegunTask, Subscription, begin_interval, close_store, device_labels, expect, expected,
-        fetch, follow, is_owner, look_after, note_missing, record_blocks, reset, roll,
-        source_states, sources_text, use_sources,
+        fetch, follow, is_disabled, is_owner, look_after, note_missing, note_outside,
+        record_blocks, reset, roll, source_states, sources_text, use_sources,
     };
 
     #[pymodule_export]
     use super::python::stored::{
-        StoreError, baseline_names, is_disabled, keep_in, save_baseline, sessions_json,
-        sessions_text, store_status, stored_recording,
+        StoreError, baseline_names, keep_in, save_baseline, sessions_json, sessions_text,
+        store_status, stored_recording,
     };
     #[pymodule_export]
     use super::python::torch_snapshot::TorchChange;

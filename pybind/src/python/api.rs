@@ -314,12 +314,6 @@ pub(crate) fn recording_now(py: Python<'_>) -> PyResult<PyRecording> {
     })
 }
 
-/// Records what every device holds now, outside of every run.
-#[pyfunction(name = "_note_outside")]
-pub(crate) fn note_outside(py: Python<'_>) -> PyResult<()> {
-    session::note_outside(py)
-}
-
 /// A file's path and its bytes. Only a regular file is read.
 pub(crate) fn read_file(py: Python<'_>, path: PathBuf) -> PyResult<(PathBuf, Vec<u8>)> {
     let read = py.detach(|| {

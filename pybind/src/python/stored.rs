@@ -137,12 +137,6 @@ pub(crate) fn last_died() -> Option<StoredSession> {
     session.ok()
 }
 
-/// Everything of gpumem is off.
-#[pyfunction(name = "_is_disabled")]
-pub(crate) fn is_disabled() -> bool {
-    session::is_disabled()
-}
-
 /// Where this session is kept, and why not.
 #[pyfunction(name = "_store_status")]
 pub(crate) fn store_status(py: Python<'_>) -> PyResult<(Option<String>, Option<String>)> {

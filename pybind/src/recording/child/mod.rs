@@ -55,6 +55,7 @@ fn here() -> Option<&'static ForkedChild> {
 }
 
 /// This process is a child that could record itself.
+#[pyfunction(name = "_child_forked")]
 pub(crate) fn may_record() -> bool {
     place::current().is_some_and(|place| place.session_pid != process::id())
 }
@@ -78,12 +79,6 @@ pub(crate) fn end() {
     if let Some(child) = here() {
         child.shared.end(PATIENCE);
     }
-}
-
-/// This process was forked from a session that children are recorded for.
-#[pyfunction(name = "_child_forked")]
-pub(crate) fn forked() -> bool {
-    may_record()
 }
 
 /// Where the variable of the environment says that a child records itself.

@@ -148,6 +148,7 @@ pub(crate) fn latest_line(py: Python<'_>) -> PyResult<Option<String>> {
 
 /// Records what every device holds now, outside of every run: what is not recorded, such as a `release`, may have
 /// given memory back.
+#[pyfunction(name = "_note_outside")]
 pub(crate) fn note_outside(py: Python<'_>) -> PyResult<()> {
     if !is_owner() || with_recorder(py, |recorder| recorder.recording().runs().is_empty())? {
         return Ok(());

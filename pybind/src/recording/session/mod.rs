@@ -131,6 +131,7 @@ pub(crate) fn records_blocks() -> bool {
 }
 
 /// Everything of gpumem is off, by the environment's word.
+#[pyfunction(name = "_is_disabled")]
 pub(crate) fn is_disabled() -> bool {
     static IS_DISABLED: LazyLock<bool> = LazyLock::new(|| {
         let value = env::var_os("GPUMEM_DISABLE");
