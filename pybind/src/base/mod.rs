@@ -25,6 +25,8 @@ pub(crate) mod modules;
 #[cfg(target_os = "linux")]
 pub(crate) mod own_memory;
 #[cfg(target_os = "linux")]
+pub(crate) mod pages;
+#[cfg(target_os = "linux")]
 pub(crate) mod process_status;
 pub(crate) mod shells;
 pub(crate) mod slots;

@@ -26,12 +26,12 @@ use gpumem_model::units::Bytes;
 use gpumem_process::addresses::AddressRanges;
 
 use super::{FaultPoint, faults};
+use crate::base::pages::page_bytes;
 use crate::base::{cpu_time, process_status};
-use crate::heap::walk::WalkedMemory;
 use crate::machine::sources::host;
 use window::CopyWindow;
 
-pub(super) use exclusions::{learn, miss};
+pub(super) use exclusions::{learn, miss, survey};
 pub(super) use mappings::are_many as has_many_mappings;
 
 /// Where the copy finds itself, and where the original does.
@@ -127,11 +127,6 @@ pub(super) fn split(room: Option<Bytes>, leaves_out: bool) -> io::Result<Side> {
         took,
         resident,
     }))
-}
-
-/// In a copy whose look is over: what the next copy can do without, for [`learn`].
-pub(super) fn survey(touched: &WalkedMemory) -> Option<Vec<u64>> {
-    exclusions::survey(touched)
 }
 
 impl Process {
@@ -326,11 +321,9 @@ fn address_space_limit() -> libc::rlimit {
 }
 
 fn address_space_used() -> Option<Bytes> {
-    let pages = fs::read_to_string("/proc/self/statm").ok()?;
-    let n_pages: u64 = pages.split_ascii_whitespace().next()?.parse().ok()?;
-    // SAFETY: a constant of the system.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    Some(Bytes::new(n_pages * u64::try_from(page).ok()?))
+    let statm = fs::read_to_string("/proc/self/statm").ok()?;
+    let n_pages: u64 = statm.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(Bytes::new(n_pages * page_bytes() as u64))
 }
 
 fn process_id() -> libc::pid_t {

@@ -16,6 +16,8 @@ mod system;
 #[path = "host/linux.rs"]
 mod system;
 
+#[cfg(target_os = "linux")]
+pub(crate) use malloc::keep_still as keep_malloc_still;
 use system::{Failure, System};
 
 /// How old a figure may be that can take long to read.
@@ -76,12 +78,6 @@ impl DriverSource for HostSource {
 /// What the figure of this process counts beyond what it keeps, on this system.
 pub(super) fn note() -> Option<&'static str> {
     System::note()
-}
-
-/// While this guard lives, gpumem calls no function that takes locks of `malloc`.
-#[cfg(target_os = "linux")]
-pub(crate) fn keep_malloc_still() -> Option<std::sync::MutexGuard<'static, ()>> {
-    malloc::keep_still()
 }
 
 /// The memory that the host has left.

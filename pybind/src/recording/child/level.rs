@@ -17,7 +17,6 @@ pub(super) use linux::LevelReader;
 pub(super) use portable::LevelReader;
 
 #[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "only libc reports the size of a page")]
 mod linux {
     use std::fs::File;
     use std::os::unix::fs::FileExt;
@@ -25,6 +24,7 @@ mod linux {
 
     use super::{Bytes, MemoryLevels};
     use crate::base::cpu_time::Expense;
+    use crate::base::pages;
     use crate::machine::processes::children::own_bytes;
 
     /// Minimum time between two readings of shares, in multiples of what one takes: 1 % of a core.
@@ -39,7 +39,6 @@ mod linux {
     pub(in crate::recording::child) struct LevelReader {
         rollup: File,
         statm: File,
-        page_bytes: u64,
         buffer: Vec<u8>,
         /// The level and the anonymous memory at the last walk.
         known: Option<(u64, u64)>,
@@ -49,12 +48,9 @@ mod linux {
 
     impl LevelReader {
         pub(in crate::recording::child) fn open() -> Option<Self> {
-            // SAFETY: the call takes no pointer.
-            let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
             Some(Self {
                 rollup: File::open("/proc/self/smaps_rollup").ok()?,
                 statm: File::open("/proc/self/statm").ok()?,
-                page_bytes: u64::try_from(page_bytes).ok()?,
                 buffer: vec![0; 1 << 12],
                 known: None,
                 next_walk: Instant::now(),
@@ -93,10 +89,7 @@ mod linux {
 
         fn anonymous(&mut self) -> Option<u64> {
             let text = text(&self.statm, &mut self.buffer)?;
-            let mut fields = text.split_ascii_whitespace().skip(1);
-            let mut n_pages = || fields.next()?.parse::<u64>().ok();
-            let (resident, shared) = (n_pages()?, n_pages()?);
-            Some(resident.saturating_sub(shared) * self.page_bytes)
+            Some(pages::anonymous(text)?.get())
         }
     }
 

@@ -14,11 +14,13 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::fs;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::sync::{Mutex, TryLockError};
 
 use super::gaps;
 use super::mappings;
-use super::window::{page_bytes, without_marks_of_others};
+use super::window::without_marks_of_others;
+use crate::base::locks::lock;
+use crate::base::pages::{anonymous, page_bytes};
 use crate::heap::walk::WalkedMemory;
 use gpumem_process::addresses::AddressRanges;
 use gpumem_process::mappings::Mapping;
@@ -87,22 +89,18 @@ pub(super) fn choose(resident: usize) -> AddressRanges {
 
 /// The copy needed what was left out at this address: the next one has it.
 pub(in crate::heap::look) fn miss(address: usize) {
-    locked(|known| known.miss(address));
+    lock(&EXCLUSIONS).miss(address);
 }
 
 /// Takes in the report of a copy that was made when so much was resident.
 pub(in crate::heap::look) fn learn(report: &[u64], resident: usize) {
     if let Some(survey) = Survey::from_numbers(report) {
-        locked(|known| known.learn(survey, resident));
+        lock(&EXCLUSIONS).learn(survey, resident);
     }
 }
 
-fn locked(change: impl FnOnce(&mut Exclusions)) {
-    change(&mut EXCLUSIONS.lock().unwrap_or_else(PoisonError::into_inner));
-}
-
 /// In a copy whose look is over: what it touched. Numbers for [`learn`].
-pub(super) fn survey(touched: &WalkedMemory) -> Option<Vec<u64>> {
+pub(in crate::heap::look) fn survey(touched: &WalkedMemory) -> Option<Vec<u64>> {
     let mappings = mappings::with_references().ok()?;
     let mut survey = Survey {
         n_mappings: mappings.len(),
@@ -320,8 +318,5 @@ unsafe extern "C" fn is_marking(
 /// What this process has in pages of its own.
 pub(super) fn resident_bytes() -> Option<usize> {
     let text = fs::read_to_string("/proc/self/statm").ok()?;
-    let mut fields = text.split_ascii_whitespace().skip(1);
-    let mut n_pages = || fields.next()?.parse::<usize>().ok();
-    let (resident, shared) = (n_pages()?, n_pages()?);
-    Some(resident.saturating_sub(shared) * page_bytes())
+    usize::try_from(anonymous(&text)?.get()).ok()
 }

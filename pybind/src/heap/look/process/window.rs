@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::mappings;
+use crate::base::pages::page_bytes;
 use gpumem_process::addresses::AddressRanges;
 
 /// A fork in another thread takes longer than this only if one of its handlers waits: perhaps for
@@ -95,12 +96,6 @@ pub(super) fn without_marks_of_others(ranges: &AddressRanges) -> AddressRanges {
     let ours = parts.into_iter().filter(is_ours).collect();
     IS_OPEN.store(false, Ordering::SeqCst);
     ours
-}
-
-pub(super) fn page_bytes() -> usize {
-    // SAFETY: a constant of the system.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).unwrap_or(4096)
 }
 
 /// Whole pages.

@@ -1,8 +1,6 @@
 //! `/proc` and cgroups, through files that stay open: a reading is one `pread`
 //! per figure.
 
-#![expect(unsafe_code, reason = "only libc reports the size of a page")]
-
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -12,7 +10,7 @@ use gpumem_model::units::Bytes;
 
 use super::Freshness;
 use super::malloc::{self, Malloc};
-use crate::base::own_memory;
+use crate::base::{own_memory, pages};
 
 /// Why a figure could not be read, in words.
 pub(super) struct Failure(pub(super) String);
@@ -26,7 +24,6 @@ impl From<io::Error> for Failure {
 /// The machine, or the container that limits this process.
 pub(super) struct System {
     statm: KernelFile,
-    page_bytes: u64,
     malloc: Malloc,
     meminfo: KernelFile,
     total: Option<Bytes>,
@@ -50,7 +47,6 @@ impl System {
         let group = tightest_group().filter(|it| total.is_none_or(|total| it.limit < total));
         Self {
             statm: KernelFile::open("/proc/self/statm"),
-            page_bytes: page_bytes(),
             malloc: Malloc::new(),
             meminfo,
             total,
@@ -74,14 +70,7 @@ impl System {
     /// Resident pages that are of no file and not shared.
     fn anonymous(&mut self) -> Result<Bytes, Failure> {
         let text = self.statm.text()?;
-        let mut fields = text.split_ascii_whitespace().skip(1);
-        let mut n_pages = || fields.next()?.parse::<u64>().ok();
-        let (resident, shared) = n_pages()
-            .zip(n_pages())
-            .ok_or_else(|| malformed("/proc/self/statm"))?;
-        Ok(Bytes::new(
-            resident.saturating_sub(shared) * self.page_bytes,
-        ))
+        pages::anonymous(text).ok_or_else(|| malformed("/proc/self/statm"))
     }
 
     /// Freed memory that still counts, if the C library does not report it.
@@ -219,10 +208,4 @@ fn limited(mount: &Path, group: &str, names: &CgroupFiles) -> Vec<Cgroup> {
             })
         })
         .collect()
-}
-
-fn page_bytes() -> u64 {
-    // SAFETY: reads a constant of the system; no pointer is passed.
-    let n = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    u64::try_from(n).unwrap_or(4096)
 }

@@ -110,8 +110,9 @@ impl Malloc {
     }
 }
 
-/// Prevents calls of `mallinfo2` until the guard is dropped. `None` if that takes too long.
-pub(super) fn keep_still() -> Option<MutexGuard<'static, ()>> {
+/// Prevents calls of `mallinfo2`, which takes locks of `malloc`, until the guard is dropped. `None` if that takes
+/// too long.
+pub(crate) fn keep_still() -> Option<MutexGuard<'static, ()>> {
     let until = Instant::now() + PATIENCE;
     loop {
         match UNDER_WAY.try_lock() {
