@@ -40,7 +40,8 @@ pub(super) fn file(folder: &Path, pid: u32, began: Nanos) -> PathBuf {
 }
 
 /// The process of a child's file; `None` if the name is not exactly that of one.
-pub(super) fn pid(name: &str) -> Option<u32> {
+pub(super) fn pid(file: &Path) -> Option<u32> {
+    let name = file.file_name()?.to_str()?;
     let stem = name.strip_suffix(EXTENSION)?.strip_suffix('.')?;
     let (pid, began) = stem.split_once('-')?;
     let (pid, began): (u32, u64) = (pid.parse().ok()?, began.parse().ok()?);
@@ -111,24 +112,19 @@ fn delete_folder(folder: &Path) {
 
 /// A folder of children that gpumem made for this user, and no link to one.
 fn is_deletable(folder: &Path) -> bool {
-    let is_own = |found: Metadata| found.is_dir() && store::is_of_this_user(&found);
-    session(folder).is_some()
-        && fs::symlink_metadata(folder).is_ok_and(is_own)
-        && store::is_marked(folder)
+    session(folder).is_some() && store::is_own(folder, Metadata::is_dir) && store::is_marked(folder)
 }
 
 /// Deletes a child of this session, and what was noted of it. That another process has done so is no failure.
 fn delete_child(path: &Path) {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
     let id = path.parent().and_then(session);
-    let (Some(pid), Some(id)) = (pid(&name), id) else {
+    let (Some(pid), Some(id)) = (pid(path), id) else {
         return;
     };
     let is_own = |of: &str| of.starts_with(id) && of.ends_with(&format!("-{pid}"));
     if store::is_own_file(path, |header| is_own(&header.session)) {
         for noted in [path.with_extension(EXIT), path.with_extension(DEVICE)] {
-            let is_own = |found: Metadata| found.is_file() && store::is_of_this_user(&found);
-            if fs::symlink_metadata(&noted).is_ok_and(is_own) && is_note(&noted) {
+            if store::is_own(&noted, Metadata::is_file) && is_note(&noted) {
                 drop(fs::remove_file(noted));
             }
         }
@@ -156,10 +152,7 @@ fn read_note(path: &Path) -> Option<String> {
 
 /// The files of children, in the order of their names.
 pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
-    let is_child = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        pid(&name).is_some()
-    };
+    let is_child = |path: &PathBuf| pid(path).is_some();
     let mut files: Vec<PathBuf> = store::names(folder).filter(is_child).collect();
     files.sort();
     files
@@ -179,8 +172,7 @@ pub(super) fn note(file: &Path, at: Nanos, code: Option<i32>) {
 /// watcher says when, it was by now.
 pub(crate) fn note_codes(folder: &Path, codes: &[(u32, i32)], now: Nanos) {
     for path in files(folder) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let known = pid(&name).and_then(|pid| codes.iter().find(|(of, _)| *of == pid));
+        let known = pid(&path).and_then(|pid| codes.iter().find(|(of, _)| *of == pid));
         if let Some((_, code)) = known {
             match noted(&path) {
                 None => note(&path, now, Some(*code)),
@@ -203,8 +195,7 @@ pub(super) fn noted(file: &Path) -> Option<Exit> {
 /// Adds what children use of GPUs now, by their process ids. What cannot be written is not known.
 pub(crate) fn note_device_used(folder: &Path, used: &BTreeMap<u32, Bytes>, now: Nanos) {
     for path in files(folder) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let used = pid(&name).and_then(|pid| used.get(&pid));
+        let used = pid(&path).and_then(|pid| used.get(&pid));
         // An id may be that of an earlier child, too.
         if let Some(used) = used
             && noted(&path).is_none()

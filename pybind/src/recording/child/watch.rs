@@ -246,7 +246,7 @@ fn created(inotify: &OwnedFd) -> Vec<(PathBuf, u32, Clock)> {
                 files.extend(found::files(&folder.path));
             }
             let known = files.into_iter().filter_map(|file| {
-                let pid = found::pid(&file.file_name()?.to_string_lossy())?;
+                let pid = found::pid(&file)?;
                 Some((file, pid, folder.clock))
             });
             created.extend(known);

@@ -186,9 +186,14 @@ pub(crate) fn names(folder: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// A regular file of this user, no link, that begins with such a header.
 pub(crate) fn is_own_file(path: &Path, is_so: impl FnOnce(&Header) -> bool) -> bool {
-    let is_plain = |found: Metadata| found.is_file() && is_of_this_user(&found);
-    fs::symlink_metadata(path).is_ok_and(is_plain)
+    is_own(path, Metadata::is_file)
         && file::read_header(path).is_some_and(|header| is_kept(&header) && is_so(&header))
+}
+
+/// A file or a folder of this user, whichever `is_of_kind` says, and no link to one.
+pub(crate) fn is_own(path: &Path, is_of_kind: fn(&Metadata) -> bool) -> bool {
+    let is_own = |found: Metadata| is_of_kind(&found) && is_of_this_user(&found);
+    fs::symlink_metadata(path).is_ok_and(is_own)
 }
 
 fn is_kept(header: &Header) -> bool {
@@ -197,7 +202,7 @@ fn is_kept(header: &Header) -> bool {
 
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "who this user is only libc tells")]
-pub(crate) fn is_of_this_user(found: &Metadata) -> bool {
+fn is_of_this_user(found: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
 
     // SAFETY: the call takes nothing and cannot fail.
@@ -205,7 +210,7 @@ pub(crate) fn is_of_this_user(found: &Metadata) -> bool {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn is_of_this_user(_: &Metadata) -> bool {
+fn is_of_this_user(_: &Metadata) -> bool {
     true
 }
 
@@ -248,8 +253,7 @@ fn mark(folder: &Path) -> io::Result<()> {
 /// Old files of gpumem's may be deleted there. No link leads to it.
 pub(crate) fn is_marked(folder: &Path) -> bool {
     let marker = folder.join(MARKER);
-    let is_own = |found: Metadata| found.is_file() && is_of_this_user(&found);
-    fs::symlink_metadata(&marker).is_ok_and(is_own)
+    is_own(&marker, Metadata::is_file)
         && files::read_own(&marker, MARKED.len() as u64).is_ok_and(|content| content == MARKED)
 }
 

@@ -21,8 +21,8 @@ use gpumem_model::recording::Recording;
 pub(crate) use archive::{Archive, ArchiveError, Opened};
 pub(crate) use file::{FrameFile, StoreFault, has_frames, read, sound_part};
 pub(crate) use folder::{
-    EXTENSION, MARKER, create_folder, delete_empty, delete_unfinished, hex, is_marked,
-    is_of_this_user, is_own_file, names, short_id,
+    EXTENSION, MARKER, create_folder, delete_empty, delete_unfinished, hex, is_marked, is_own,
+    is_own_file, names, short_id,
 };
 pub(crate) use origin::{KEPT, SessionOrigin};
 pub(crate) use owner::{

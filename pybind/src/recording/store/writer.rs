@@ -2,7 +2,7 @@
 //!
 //! It never waits for the GIL and holds none of the session's locks.
 
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -180,13 +180,13 @@ impl Writer {
                 }
             }
             Frame::Run(run) => {
-                let is_watched = |it: &mut OpenRunSamples| it.watched.run == run.idx;
-                if run.ended.is_some() {
-                    self.watched.take_if(is_watched);
-                } else if let Some(watching) =
-                    self.watched.as_mut().filter(|it| it.watched.run == run.idx)
-                {
-                    watching.run = Some(run.clone());
+                let watching = self.watched.as_mut();
+                if let Some(watching) = watching.filter(|it| it.watched.run == run.idx) {
+                    if run.ended.is_some() {
+                        self.watched = None;
+                    } else {
+                        watching.run = Some(run.clone());
+                    }
                 }
             }
             _ => {}
@@ -426,8 +426,7 @@ fn prune(plan: &Plan, own: &SessionFile) {
 /// Deletes the sessions in a folder that gpumem made, but for those under way, and the folder if it holds nothing
 /// else.
 pub(crate) fn delete_sessions(folder: &Path) {
-    let is_own = |found: Metadata| found.is_dir() && folder::is_of_this_user(&found);
-    if !fs::symlink_metadata(folder).is_ok_and(is_own) || !folder::is_marked(folder) {
+    if !folder::is_own(folder, Metadata::is_dir) || !folder::is_marked(folder) {
         return;
     }
     for entry in folder::entries(folder, now_millis()) {
