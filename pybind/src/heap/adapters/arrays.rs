@@ -44,6 +44,17 @@ pub(super) fn describe(
     sink.describe(sink.own(), details);
 }
 
+/// The same, by its `dtype` of numpy's and its `shape`.
+pub(super) fn describe_by(
+    dtype: Option<Object<'_>>,
+    shape: Option<Object<'_>>,
+    sink: &mut Sink<'_, '_, '_>,
+) {
+    let dtype = dtype.and_then(|it| numpy_dtype(&it));
+    let shape = shape.and_then(|it| lengths(&it));
+    describe(dtype, shape, TensorCategory::Array, sink);
+}
+
 /// The lengths in a tuple of integers.
 pub(super) fn lengths(shape: &Object<'_>) -> Option<Vec<u64>> {
     shape.tuple()?.map(|length| length.number()).collect()

@@ -17,23 +17,24 @@ pub(crate) const SMALLEST: Bytes = Bytes::new(512);
 /// Shorter texts, in characters, are usually documentation rather than collected data.
 pub(crate) const SHORTEST_TEXT: Bytes = Bytes::new(4096);
 
-/// Looks at objects of these types and their subclasses.
+/// What `sys.getsizeof` calls, by the class's address; none where that is the user's code.
 #[derive(Default)]
-pub(super) struct Buffers {
-    /// What `sys.getsizeof` calls, by the class's address; none where that is the user's code.
-    sizes: RefCell<HashMap<usize, Option<Method>>>,
-}
+pub(super) struct SizeMethods(RefCell<HashMap<usize, Option<Method>>>);
 
-impl Buffers {
-    fn n_bytes(&self, object: &Object<'_>) -> Option<Bytes> {
+impl SizeMethods {
+    /// The bytes of an object without its referents.
+    pub(super) fn size_of(&self, object: &Object<'_>) -> Option<u64> {
         let class = object.class();
-        let mut sizes = self.sizes.borrow_mut();
-        let size = sizes.entry(class.address());
-        let size = size.or_insert_with(|| class.method("__sizeof__"));
-        let n_bytes = size.as_ref()?.call(object)?.number()?;
-        Some(Bytes::new(n_bytes))
+        let mut methods = self.0.borrow_mut();
+        let method = methods.entry(class.address());
+        let method = method.or_insert_with(|| class.method("__sizeof__"));
+        method.as_ref()?.call(object)?.number()
     }
 }
+
+/// Looks at objects of these types and their subclasses.
+#[derive(Default)]
+pub(super) struct Buffers(SizeMethods);
 
 impl Adapter for Buffers {
     fn claims(&self, class: &QualifiedName) -> bool {
@@ -44,7 +45,7 @@ impl Adapter for Buffers {
     }
 
     fn look(&self, object: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Result<(), Unread> {
-        let n_bytes = self.n_bytes(object);
+        let n_bytes = self.0.size_of(object).map(Bytes::new);
         if let Some(n_bytes) = n_bytes.filter(|n_bytes| *n_bytes >= SMALLEST) {
             let data = data(object);
             let block = ArrayMemory {

@@ -8,15 +8,13 @@
     reason = "lengths and counts of references of live objects"
 )]
 
-use std::cell::RefCell;
-use std::collections::HashMap;
-
 use gpumem_heap::Step;
 use gpumem_model::units::Bytes;
 use pyo3::ffi;
 
-use super::{Adapter, QualifiedName, Sink, StorageEntry, Unread, buffers, identity};
-use crate::heap::still::{Method, Object};
+use super::buffers::{self, SizeMethods};
+use super::{Adapter, QualifiedName, Sink, StorageEntry, Unread, identity};
+use crate::heap::still::Object;
 use crate::heap::walk::HAVE_GC;
 
 /// What Python's garbage collector keeps before each object that it can follow, in bytes.
@@ -47,29 +45,23 @@ const MOST_UNITS: u64 = 1 << 14;
 pub(super) struct Collections {
     /// A list of the walk's has all that Python's garbage collector tracks.
     is_listed: bool,
-    /// What `sys.getsizeof` calls, by the address of a class of Python's own.
-    sizes: RefCell<HashMap<usize, Option<Method>>>,
+    sizes: SizeMethods,
 }
 
 impl Collections {
     pub(super) fn new(is_listed: bool) -> Self {
         Self {
             is_listed,
-            sizes: RefCell::default(),
+            sizes: SizeMethods::default(),
         }
     }
 
     /// The bytes of an object without its referents.
     fn own_bytes(&self, object: &Object<'_>) -> u64 {
-        let class = object.class();
-        let mut sizes = self.sizes.borrow_mut();
-        let size = sizes.entry(class.address());
-        let size = size.or_insert_with(|| class.method("__sizeof__"));
-        let n_bytes = size.as_ref().and_then(|size| size.call(object)?.number());
         // SAFETY: the class of a live object.
-        let flags = unsafe { ffi::PyType_GetFlags(class.as_type_ptr()) };
+        let flags = unsafe { ffi::PyType_GetFlags(object.class().as_type_ptr()) };
         let before_it = if flags & HAVE_GC == 0 { 0 } else { COLLECTORS };
-        n_bytes.unwrap_or_default() + before_it
+        self.sizes.size_of(object).unwrap_or_default() + before_it
     }
 
     /// The retained bytes of a value.

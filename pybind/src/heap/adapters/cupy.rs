@@ -1,6 +1,5 @@
 //! `CuPy`'s arrays: each points into memory of a pool, which several may share.
 
-use gpumem_heap::TensorCategory;
 use gpumem_model::units::Bytes;
 
 use super::arrays::{self, ArrayMemory};
@@ -18,14 +17,7 @@ impl Adapter for CuPy {
     }
 
     fn look(&self, array: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Result<(), Unread> {
-        let shape = array.read("shape");
-        let dtype = array.read("dtype");
-        arrays::describe(
-            dtype.as_ref().and_then(arrays::numpy_dtype),
-            shape.as_ref().and_then(arrays::lengths),
-            TensorCategory::Array,
-            sink,
-        );
+        arrays::describe_by(array.read("dtype"), array.read("shape"), sink);
         let block = block(array).ok_or(Unread("the memory of a CuPy array"))?;
         if block.n_bytes > Bytes::ZERO {
             arrays::hold(&block, sink);

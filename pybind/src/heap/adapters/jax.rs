@@ -1,6 +1,5 @@
 //! JAX's arrays.
 
-use gpumem_heap::TensorCategory;
 use gpumem_model::units::Bytes;
 
 use super::arrays::{self, ArrayMemory};
@@ -19,14 +18,7 @@ impl Adapter for Jax {
             .call("aval")
             .ok_or(Unread("the shape of a JAX array"))?;
         // Slots of a class of JAX's own.
-        let shape = aval.read("shape");
-        let dtype = aval.read("dtype");
-        arrays::describe(
-            dtype.as_ref().and_then(arrays::numpy_dtype),
-            shape.as_ref().and_then(arrays::lengths),
-            TensorCategory::Array,
-            sink,
-        );
+        arrays::describe_by(aval.read("dtype"), aval.read("shape"), sink);
         let is_deleted = array.call("is_deleted").and_then(|it| it.is_true());
         if is_deleted.ok_or(Unread("whether a JAX array is deleted"))? {
             return Ok(());

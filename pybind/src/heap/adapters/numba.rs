@@ -1,7 +1,6 @@
 //! Numba's device arrays. Their classes are written in Python: only attributes of their instances
 //! are read.
 
-use gpumem_heap::TensorCategory;
 use gpumem_model::units::Bytes;
 
 use super::arrays::{self, ArrayMemory};
@@ -19,14 +18,7 @@ impl Adapter for Numba {
     }
 
     fn look(&self, array: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Result<(), Unread> {
-        let shape = array.attribute("shape");
-        let dtype = array.attribute("dtype");
-        arrays::describe(
-            dtype.as_ref().and_then(arrays::numpy_dtype),
-            shape.as_ref().and_then(arrays::lengths),
-            TensorCategory::Array,
-            sink,
-        );
+        arrays::describe_by(array.attribute("dtype"), array.attribute("shape"), sink);
         let Some(memory) = allocated(array) else {
             return Ok(());
         };

@@ -254,7 +254,7 @@ impl Look {
             let mut events =
                 serve::start(child, until, Arc::clone(&turn), Arc::downgrade(&wanted))?;
             let first = if registered.is_empty() {
-                first_event(py, &mut events)
+                FirstEvent::new(next(py, &mut events, Instant::now() + READY_WITHIN))
             } else {
                 let patience = question.patience().max(patience());
                 first_event_with_gil(py, &mut events, &registered, patience)
@@ -461,13 +461,8 @@ impl FirstEvent {
     }
 }
 
-/// Waits for a child's first message.
-fn first_event(py: Python<'_>, events: &mut Receiver<CopyEvent>) -> FirstEvent {
-    FirstEvent::new(next(py, events, Instant::now() + READY_WITHIN))
-}
-
-/// The same if the user's adapters may be called. The GIL is kept until the child has named the
-/// objects: they are alive only as long as nothing has run.
+/// Waits for a child's first message where the user's adapters may be called. The GIL is kept until the
+/// child has named the objects: they are alive only as long as nothing has run.
 fn first_event_with_gil(
     py: Python<'_>,
     events: &mut Receiver<CopyEvent>,

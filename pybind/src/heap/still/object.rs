@@ -66,15 +66,8 @@ impl<'s> Object<'s> {
 
     /// The items of a list or an instance of a subclass.
     pub(crate) fn list(&self) -> Option<impl Iterator<Item = Object<'s>> + use<'s>> {
-        let list = self.object.cast::<PyList>().ok()?.clone();
-        let section = self.section;
-        let mut position = 0;
-        Some(std::iter::from_fn(move || {
-            // SAFETY: a list; beyond its end nothing is returned, and an error is set.
-            let item = unsafe { ffi::PyList_GetItem(list.as_ptr(), position) };
-            position += 1;
-            section.item(item)
-        }))
+        self.object.cast::<PyList>().ok()?;
+        Some(self.items())
     }
 
     /// An item of a list or a tuple, or of an instance of a subclass.
@@ -96,15 +89,14 @@ impl<'s> Object<'s> {
 
     /// The items of a tuple or an instance of a subclass.
     pub(crate) fn tuple(&self) -> Option<impl Iterator<Item = Object<'s>> + use<'s>> {
-        let tuple = self.object.cast::<PyTuple>().ok()?.clone();
-        let section = self.section;
-        let mut position = 0;
-        Some(std::iter::from_fn(move || {
-            // SAFETY: a tuple; beyond its end nothing is returned, and an error is set.
-            let item = unsafe { ffi::PyTuple_GetItem(tuple.as_ptr(), position) };
-            position += 1;
-            section.item(item)
-        }))
+        self.object.cast::<PyTuple>().ok()?;
+        Some(self.items())
+    }
+
+    /// The items of a list or a tuple, as far as there are any.
+    fn items(&self) -> impl Iterator<Item = Object<'s>> + use<'s> {
+        let object = self.clone();
+        (0..).map_while(move |position| object.item(position))
     }
 
     /// It is exactly a set or a frozen set.

@@ -13,11 +13,10 @@ use gpumem_model::units::Bytes;
 use pyo3::ffi;
 use pyo3::types::PyTypeMethods;
 
-use super::WalkedMemory;
 use super::classes::{Classes, Treatment};
-use super::limits::WalkLimits;
 use super::sink::{ObjectDetails, PoolId, Sink, StorageEntry};
 use super::table::{AddressTable, ByNumber};
+use super::{WalkLimits, WalkedMemory};
 use crate::heap::adapters::registered::Registered;
 use crate::heap::adapters::{Adapter, Unread};
 use crate::heap::still::{Object, Section};

@@ -13,7 +13,6 @@ mod garbage;
 mod graph;
 mod heap;
 mod label;
-mod limits;
 mod native;
 mod prune;
 mod queries;
@@ -25,6 +24,7 @@ mod table;
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::time::Instant;
 
 use gpumem_heap::{GraphBuilder, Node, NodeIdx, ObjectGraph, Step, TensorCategory};
 use pyo3::prelude::*;
@@ -39,7 +39,6 @@ use prune::Pruned;
 use roots::{NamedRoot, Roots};
 
 pub(crate) use classes::HAVE_GC;
-pub(crate) use limits::WalkLimits;
 pub(crate) use queries::{Answers, LocalBackend, QueryBackend};
 pub(crate) use roots::{Places, current_frames, other_threads, own_thread, waiting_tasks};
 pub(crate) use sink::{ObjectDetails, ObjectPart, PoolId, Sink, StorageEntry, StorageId};
@@ -57,6 +56,13 @@ pub(crate) enum WalkExtent {
     Names,
     /// Then libraries, cyclic garbage, and what no Python object leads to.
     Everything,
+}
+
+/// How far a walk goes at most.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WalkLimits {
+    pub(crate) until: Instant,
+    pub(crate) n_nodes: usize,
 }
 
 /// What a walk searches, and its limits.

@@ -97,13 +97,7 @@ fn owner(module: &str) -> &str {
 }
 
 fn system<'s>(name: &str, path: String, object: Object<'s>) -> NamedRoot<'s> {
-    NamedRoot {
-        name: name.to_owned(),
-        kind: RootKind::System,
-        path,
-        object,
-        filled_by: None,
-    }
+    NamedRoot::new(RootKind::System, name, path, object)
 }
 
 /// Objects that only refer to each other, and what they keep. Of those that lead to each other one
@@ -134,12 +128,6 @@ fn strangers<'s>(heap: &mut Heap<'_, 's>, tracked: &[Object<'s>]) -> Vec<NamedRo
 
 /// Roots without a name: each path begins with what the object is.
 fn without_name<'s>(kind: RootKind, name: &str, objects: Vec<Object<'s>>) -> Vec<NamedRoot<'s>> {
-    let root = |object| NamedRoot {
-        name: name.to_owned(),
-        kind,
-        path: in_words(&object),
-        object,
-        filled_by: None,
-    };
+    let root = |object| NamedRoot::new(kind, name, in_words(&object), object);
     objects.into_iter().map(root).collect()
 }

@@ -35,6 +35,18 @@ pub(super) struct NamedRoot<'s> {
     pub(super) filled_by: Option<String>,
 }
 
+impl<'s> NamedRoot<'s> {
+    pub(super) fn new(kind: RootKind, name: &str, path: String, object: Object<'s>) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            path,
+            object,
+            filled_by: None,
+        }
+    }
+}
+
 /// What is read outside of a section, where Python code may run.
 pub(crate) struct Places<'py> {
     shells: Vec<Shell<'py>>,
@@ -156,21 +168,15 @@ impl<'s> Roots<'s> {
     }
 
     fn add(&mut self, kind: RootKind, name: &str, path: String, object: Object<'s>) {
-        self.found.push(NamedRoot {
-            name: name.to_owned(),
-            kind,
-            path,
-            object,
-            filled_by: None,
-        });
+        self.found.push(NamedRoot::new(kind, name, path, object));
     }
 
     /// A local variable of code that runs beside the cells.
     fn add_beside(&mut self, name: &str, path: String, object: Object<'s>, by: String) {
-        self.add(RootKind::ThreadFrame, name, path, object);
-        if let Some(root) = self.found.last_mut() {
-            root.filled_by = Some(by);
-        }
+        self.found.push(NamedRoot {
+            filled_by: Some(by),
+            ..NamedRoot::new(RootKind::ThreadFrame, name, path, object)
+        });
     }
 
     /// A place whose name is the expression.
