@@ -26,7 +26,7 @@ use crate::base::files;
 use crate::base::text::Text;
 use crate::heap::look;
 use crate::python::arrow::PyTable;
-use crate::python::other_file::{PyOtherFile, object};
+use crate::python::other_file::{PyOtherFile, object, refused};
 use crate::python::rules;
 use crate::recording::{child, session, store};
 
@@ -65,7 +65,7 @@ impl PyRecording {
             words.push_str("; ");
             words.push_str(missing);
         }
-        std::format!("<Recording: {words}>")
+        format!("<Recording: {words}>")
     }
 
     /// `17 runs of 6 cells`.
@@ -123,27 +123,22 @@ impl PyRecording {
     }
 
     fn _report_json(&self, py: Python<'_>) -> PyResult<String> {
-        look::ensure_room()?;
         let rules = &self.inner.header().rules;
-        Ok(py.detach(|| {
+        look::with_room(py, || {
             json::report_json_with(&self.inner, &self.analysis(), &self.processes(), rules)
-        }))
+        })
     }
 
     fn _report_text(&self, py: Python<'_>, width: usize) -> PyResult<String> {
-        look::ensure_room()?;
-        Ok(
-            py.detach(|| {
-                report::text_with(&self.inner, &self.analysis(), &self.processes(), width)
-            }),
-        )
+        look::with_room(py, || {
+            report::text_with(&self.inner, &self.analysis(), &self.processes(), width)
+        })
     }
 
     /// The child processes as they are now.
     fn _processes(slf: &Bound<'_, Self>) -> PyResult<Py<SessionProcesses>> {
-        look::ensure_room()?;
         let (py, recording) = (slf.py(), slf.clone().unbind());
-        let found = py.detach(|| recording.get().processes());
+        let found = look::with_room(py, || recording.get().processes())?;
         let n = found.rows.len();
         object(
             py,
@@ -154,38 +149,34 @@ impl PyRecording {
 
     /// The conclusion, for an issue.
     fn _report_markdown(&self, py: Python<'_>) -> PyResult<String> {
-        look::ensure_room()?;
-        Ok(py.detach(|| {
+        look::with_room(py, || {
             let analysis = self.analysis();
             let device = charts::default_device(&self.inner, &analysis).unwrap_or(DeviceIdx(0));
             report::markdown(&self.inner, &analysis, device)
-        }))
+        })
     }
 
     /// A row for each run and device.
     fn _report_csv(&self, py: Python<'_>) -> PyResult<String> {
-        look::ensure_room()?;
-        Ok(py.detach(|| report::csv(&self.inner, &self.analysis())))
+        look::with_room(py, || report::csv(&self.inner, &self.analysis()))
     }
 
     /// Runs, levels and findings for Perfetto.
     fn _report_chrome_trace(&self, py: Python<'_>) -> PyResult<String> {
-        look::ensure_room()?;
-        Ok(py.detach(|| chrome_trace(&self.inner, &self.analysis())))
+        look::with_room(py, || chrome_trace(&self.inner, &self.analysis()))
     }
 
     /// `runs`, `samples` or `findings` as columns.
     fn _report_table(&self, py: Python<'_>, what: &str) -> PyResult<PyTable> {
-        look::ensure_room()?;
-        let table = py.detach(|| match what {
+        let table = look::with_room(py, || match what {
             "runs" => Some(table::runs(&self.inner, &self.analysis())),
             "samples" => Some(table::samples(&self.inner)),
             "findings" => Some(table::findings(&self.inner, &self.analysis())),
             _ => None,
-        });
+        })?;
         table.map(PyTable::new).ok_or_else(|| {
             let hint = "hint: name \"runs\", \"samples\" or \"findings\"";
-            PyValueError::new_err(std::format!("there is no table {what:?}\n{hint}"))
+            PyValueError::new_err(format!("there is no table {what:?}\n{hint}"))
         })
     }
 
@@ -206,14 +197,12 @@ impl PyRecording {
         scale: f64,
         dark: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        look::ensure_room()?;
-        let png = py.detach(|| scene::png(&self.scene(width), theme(dark), scale));
+        let png = look::with_room(py, || scene::png(&self.scene(width), theme(dark), scale))?;
         Ok(PyBytes::new(py, &png))
     }
 
     fn _report_svg(&self, py: Python<'_>, width: f64, dark: bool) -> PyResult<String> {
-        look::ensure_room()?;
-        Ok(py.detach(|| scene::svg(&self.scene(width), theme(dark))))
+        look::with_room(py, || scene::svg(&self.scene(width), theme(dark)))
     }
 }
 
@@ -285,7 +274,7 @@ impl Content for ChildrenContent {
     }
 
     fn repr(&self) -> String {
-        std::format!("<SessionProcesses {}>", self.found.rows.len())
+        format!("<SessionProcesses {}>", self.found.rows.len())
     }
 
     fn page_title(&self) -> Option<&'static str> {
@@ -329,7 +318,7 @@ pub(crate) fn read_file(py: Python<'_>, path: PathBuf) -> PyResult<(PathBuf, Vec
 /// The error for a file that is not regular, or that the system refuses.
 pub(crate) fn unreadable(py: Python<'_>, path: PathBuf, error: &io::Error) -> PyErr {
     if error.kind() == io::ErrorKind::InvalidInput {
-        return raised(py, &std::format!("{}: {error}", path.display()), 0);
+        return refused(py, &path, 0, error);
     }
     file_error(path, error)
 }
@@ -340,7 +329,9 @@ pub(crate) fn load_bytes(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<
     if kind.may_be_recording() {
         return decoded(py, path, bytes);
     }
-    Err(not_a_recording(py, path, kind))
+    let kind = kind.name();
+    let words = format!("byte 0: {kind}, not a recording of gpumem");
+    Err(refused(py, path, 0, words))
 }
 
 /// The recording in a file's bytes; of a damaged one what is sound.
@@ -350,23 +341,16 @@ pub(crate) fn decoded(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<PyR
     warned(py, Some(path), read)
 }
 
-/// The error for a file of another kind.
-fn not_a_recording(py: Python<'_>, path: &Path, kind: FileKind) -> PyErr {
-    let words = kind.name();
-    let message = std::format!(
-        "{}: byte 0: {words}, not a recording of gpumem",
-        path.display()
-    );
-    raised(py, &message, 0)
-}
-
 /// What was read; a warning for each thing that is missing in it.
 fn warned(
     py: Python<'_>,
     path: Option<&Path>,
     read: Result<recording::Recording, wire::WireError>,
 ) -> PyResult<PyRecording> {
-    let read = read.map_err(|error| recording_error(py, path, &error))?;
+    let read = read.map_err(|error| match path {
+        Some(path) => refused(py, path, error.offset, &error),
+        None => raised(py, &error.to_string(), error.offset),
+    })?;
     for words in read.missing() {
         warn_missing(py, path, words)?;
     }
@@ -376,17 +360,9 @@ fn warned(
 /// Says that a part of a recording is missing.
 pub(crate) fn warn_missing(py: Python<'_>, path: Option<&Path>, words: &str) -> PyResult<()> {
     let words = match path {
-        Some(path) => std::format!("{}: {words}", path.display()),
+        Some(path) => format!("{}: {words}", path.display()),
         None => words.to_owned(),
     };
     let words = CString::new(words.replace('\0', " "))?;
     PyErr::warn(py, &py.get_type::<RecordingWarning>(), &words, 1)
-}
-
-fn recording_error(py: Python<'_>, path: Option<&Path>, error: &wire::WireError) -> PyErr {
-    let message = match path {
-        Some(path) => std::format!("{}: {error}", path.display()),
-        None => error.to_string(),
-    };
-    raised(py, &message, error.offset)
 }

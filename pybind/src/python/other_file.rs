@@ -58,14 +58,12 @@ impl PyOtherFile {
     /// The report as text; lines are at most `width` columns long.
     #[pyo3(signature = (width = 100))]
     fn text(&self, py: Python<'_>, width: usize) -> PyResult<String> {
-        look::ensure_room()?;
-        Ok(py.detach(|| self.content.text(width)))
+        look::with_room(py, || self.content.text(width))
     }
 
     /// Everything as JSON: sizes are bytes, times are nanoseconds.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
-        look::ensure_room()?;
-        Ok(py.detach(|| self.content.json()))
+        look::with_room(py, || self.content.json())
     }
 
     /// What is other than in an earlier file of the same kind.

@@ -68,8 +68,7 @@ pub(crate) fn left_behind<'py>(
 ) -> Option<(Bound<'py, PyBytes>, &'static str)> {
     let archive = Archive::of_folder(folder);
     let (bytes, ending) = py.detach(|| {
-        let id: String = session.chars().take(8).collect();
-        let opened = archive.open(&id).ok()?;
+        let opened = archive.open(&store::short_id(session)).ok()?;
         let is_it = opened.recording.header().session == session;
         let ending = opened.session.ending;
         (is_it && ending != SessionEnding::Running).then_some(())?;

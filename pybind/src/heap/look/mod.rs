@@ -523,6 +523,12 @@ pub(crate) fn ensure_room() -> PyResult<()> {
     }
 }
 
+/// What `work` returns, for which there is room; other threads run meanwhile.
+pub(crate) fn with_room<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    ensure_room()?;
+    Ok(py.detach(work))
+}
+
 /// The free bytes of the pools that a child asks about.
 fn free_in(py: Python<'_>, questions: &Questions) -> Vec<Vec<(String, Bytes)>> {
     let pools = questions.pools.iter();
