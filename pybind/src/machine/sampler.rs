@@ -1,6 +1,5 @@
 //! The thread that reads driver levels while runs are open, without the GIL.
 
-use std::fmt;
 use std::io;
 use std::process;
 use std::str::FromStr;
@@ -230,12 +229,6 @@ pub(crate) struct SoFar {
 impl SoFar {
     pub(crate) fn get(&self) -> SampledDevices {
         self.shared.so_far(self.run)
-    }
-}
-
-impl fmt::Debug for SoFar {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("SoFar")
     }
 }
 

@@ -253,9 +253,9 @@ impl HostTensor {
 
 impl Tensor {
     fn new(device: &Arc<SimDevice>, n_bytes: Bytes, gradient: Option<Gradient>) -> PyResult<Self> {
-        let storage = allocate(device, n_bytes)?;
+        let storage = SimStorage::new(device, n_bytes);
         Ok(Self {
-            storage,
+            storage: Arc::new(storage.map_err(|error| refused(device, &error))?),
             n_bytes,
             gradient,
         })
@@ -424,13 +424,6 @@ fn size(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Bytes> {
         let message = format!("{name} must be from 0 to 2**63 - 1, not {value}");
         PyValueError::new_err(message)
     })
-}
-
-fn allocate(device: &Arc<SimDevice>, n_bytes: Bytes) -> PyResult<Arc<SimStorage>> {
-    let refused = |error| refused(device, &error);
-    SimStorage::new(device, n_bytes)
-        .map(Arc::new)
-        .map_err(refused)
 }
 
 /// The error that the user's code gets.

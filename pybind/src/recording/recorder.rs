@@ -102,7 +102,6 @@ struct RunContext {
 }
 
 /// The session's recording, and the runs that are under way.
-#[derive(Debug)]
 pub(crate) struct Recorder {
     clock: Clock,
     source_text: SourceText,
@@ -273,8 +272,7 @@ impl Recorder {
             .map(|(found, reading)| RunLevels {
                 device: self.device(found),
                 before: reading,
-                after: None,
-                peak_reset: false,
+                ..RunLevels::default()
             })
             .collect();
         let idx = RunIdx(index(self.recording.runs().len()));
@@ -343,9 +341,7 @@ impl Recorder {
             let position = known.unwrap_or_else(|| {
                 run.levels.push(RunLevels {
                     device,
-                    before: Reading::default(),
-                    after: None,
-                    peak_reset: false,
+                    ..RunLevels::default()
                 });
                 run.levels.len() - 1
             });

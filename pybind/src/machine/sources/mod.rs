@@ -28,7 +28,6 @@ mod visible;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -104,26 +103,6 @@ pub(crate) trait DriverSource: Send {
     }
 }
 
-/// A name in `%gpumem use` that is no source.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UnknownSource {
-    name: String,
-    known: Vec<&'static str>,
-}
-
-impl fmt::Display for UnknownSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, known } = self;
-        write!(
-            f,
-            "unknown source {name:?}: use {}, or auto",
-            known.join(", ")
-        )
-    }
-}
-
-impl std::error::Error for UnknownSource {}
-
 /// The queries of the drivers, and their deadline.
 pub(crate) struct PendingReadings {
     asking: PendingAnswers,
@@ -182,18 +161,15 @@ impl Sources {
         self.drivers.clone()
     }
 
-    /// Reads these sources alone (the host stays); `auto` or no name at all: every one that answers.
-    pub(crate) fn choose(&mut self, names: &[String]) -> Result<(), UnknownSource> {
+    /// Reads these sources alone (the host stays); `auto` or no name at all: every one that answers. An error
+    /// says which name is no source.
+    pub(crate) fn choose(&mut self, names: &[String]) -> Result<(), String> {
         self.chosen = self.named(names)?;
         Ok(())
     }
 
     /// The same for a run, until it is over.
-    pub(crate) fn choose_for_run(
-        &mut self,
-        number: u64,
-        names: &[String],
-    ) -> Result<(), UnknownSource> {
+    pub(crate) fn choose_for_run(&mut self, number: u64, names: &[String]) -> Result<(), String> {
         let chosen = self.named(names)?;
         self.chosen_for_runs.push((number, chosen));
         Ok(())
@@ -204,13 +180,14 @@ impl Sources {
     }
 
     /// `None` for every one that answers.
-    fn named(&self, names: &[String]) -> Result<Option<Vec<Source>>, UnknownSource> {
+    fn named(&self, names: &[String]) -> Result<Option<Vec<Source>>, String> {
         let known = self.names();
         let find = |name: &str| {
             let source = Source::from_name(name).filter(|source| known.contains(source));
-            source.ok_or_else(|| UnknownSource {
-                name: name.to_owned(),
-                known: known.iter().map(|source| source.name()).collect(),
+            source.ok_or_else(|| {
+                let known: Vec<_> = known.iter().map(|source| source.name()).collect();
+                let known = known.join(", ");
+                format!("unknown source {name:?}: use {known}, or auto")
             })
         };
         let names = names.iter().map(|name| name.trim());

@@ -8,7 +8,6 @@ pub(crate) mod observer;
 use std::time::Instant;
 
 use gpumem_heap::HeldBy;
-use gpumem_model::recording::{Framework, OomFigures};
 use gpumem_model::segments::Segments;
 use gpumem_model::units::Bytes;
 use gpumem_readers::oom::{OomMessage, of_exception, within};
@@ -81,27 +80,6 @@ impl OomReport {
             self.segments = seen.segments;
         }
         self
-    }
-
-    /// One that an allocator reports at this moment.
-    pub(super) fn from_allocator(
-        framework: Framework,
-        device: String,
-        figures: OomFigures,
-        holders: Vec<HeldBy>,
-    ) -> Self {
-        Self {
-            message: OomMessage {
-                framework: Some(framework),
-                device: Some(device),
-                figures,
-            },
-            text: None,
-            survived: true,
-            at: Some(Instant::now()),
-            holders,
-            segments: None,
-        }
     }
 }
 

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, ThreadId};
+use std::time::Instant;
 
 use gpumem_model::recording::{Framework, OomFigures};
 use gpumem_model::segments::Segments;
 use gpumem_model::units::Bytes;
+use gpumem_readers::oom::OomMessage;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
@@ -97,8 +99,16 @@ fn note(
         Vec::new()
     };
     let report = OomReport {
+        message: OomMessage {
+            framework: Some(framework),
+            device: Some(device),
+            figures,
+        },
+        text: None,
+        survived: true,
+        at: Some(Instant::now()),
+        holders,
         segments,
-        ..OomReport::from_allocator(framework, device, figures, holders)
     };
     let cell = session::has_cell_here(py).then(|| thread::current().id());
     let mut seen = lock(&LAST);

@@ -7,7 +7,7 @@ use crate::machine::sampler::SoFar;
 use crate::recording::store::{self, FrameQueue, SessionOrigin, StoreSetting};
 
 /// Nothing is written before the first run: a session without runs leaves no file.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Storing {
     setting: StoreSetting,
     origin: SessionOrigin,

@@ -43,7 +43,7 @@ pub(super) struct Unseen {
 }
 
 /// What an answer is for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Wanted {
     /// `None` before the first run.
     pub(super) run: Option<RunIdx>,
@@ -79,12 +79,7 @@ pub(super) fn look_before(
         return with_session(py, |session| session.inventory = Some(nothing));
     }
     let question = question(py, Reach::Names, allocated, None);
-    let wanted = Wanted {
-        run: None,
-        inside_at: None,
-        devices: Vec::new(),
-        is_of_oom: false,
-    };
+    let wanted = Wanted::default();
     match Look::begin(py, &shells(py), &question) {
         Ok(look) => with_session(py, |session| {
             session.late = Some(Late {

@@ -34,7 +34,7 @@ thread_local! {
 pub(crate) fn use_sources(py: Python<'_>, names: Vec<Text>) -> PyResult<()> {
     let names = strings(names);
     if let Some(Err(unknown)) = with_sources(py, |sources| sources.choose(&names)) {
-        return Err(DeviceError::new_err(unknown.to_string()));
+        return Err(DeviceError::new_err(unknown));
     }
     let states = states(py);
     with_recorder(py, |recorder| recorder.restate(states))

@@ -24,13 +24,12 @@ pub(super) const PAUSE: Duration = Duration::from_millis(20);
 ///
 /// In a forked child its thread does not exist and its lock may be held by nobody: there every call
 /// does nothing.
-#[derive(Debug)]
 pub(crate) struct FrameQueue {
     pid: u32,
     shared: Arc<StoreShared>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct StoreShared {
     queue: Mutex<Queue>,
     /// The store's thread has something to do.
@@ -39,7 +38,7 @@ pub(super) struct StoreShared {
     stored: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each says another thing to the other thread"
@@ -69,7 +68,7 @@ struct Queue {
 }
 
 /// The samples of a run that is under way.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct WatchedRun {
     pub(super) run: RunIdx,
     pub(super) so_far: SoFar,

@@ -118,7 +118,6 @@ impl Tracing {
         py: Python<'_>,
         of: &Traceable<'_, '_>,
     ) -> PyResult<Vec<String>> {
-        let mut traced = Vec::new();
         let mut annotations: Vec<Annotation> = Vec::new();
         let ended = |device: &Arc<SimDevice>| {
             Some(Traced {
@@ -144,7 +143,7 @@ impl Tracing {
                 }
             });
         }
-        traced.extend(sim);
+        let mut traced = sim;
         let run = session::run_as_traced(py, of.run)?;
         if let Some(mut ended) = snapshot {
             for (label, levels) in &run.torch_devices {
