@@ -15,6 +15,8 @@ from typing import Any
 
 from gpumem import _gpumem
 
+# The variable of the environment that says to children that are not forked where they record
+# themselves.
 VARIABLE = "GPUMEM_PROCESSES"
 # Variables of the environment that identify a rank or a job.
 PLACES = {
@@ -53,12 +55,12 @@ def worker(*_: object) -> None:
         _begin(None)
 
 
-def place(variable: str, words: str | None) -> None:
+def place(words: str | None) -> None:
     """Pass the folder for recordings to children that are not forked."""
     if words is None:
-        os.environ.pop(variable, None)
+        os.environ.pop(VARIABLE, None)
     else:
-        os.environ[variable] = words
+        os.environ[VARIABLE] = words
         _watch_forks()
 
 

@@ -26,7 +26,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 pub(crate) use found::{delete, folder, found, note_codes, note_device_used, prune};
-pub(crate) use place::{ChildFolder, VARIABLE, move_to};
+pub(crate) use place::{ChildFolder, move_to};
 use record::ChildShared;
 
 use crate::base::text::Text;

@@ -7,9 +7,6 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::base::clock::Clock;
 
-/// The environment variable that says it to children that are not forked.
-pub(crate) const VARIABLE: &str = "GPUMEM_PROCESSES";
-
 /// Read without a lock, which a fork could find held. What it pointed to before is never freed: there is
 /// one for each session of the process.
 static PLACE: AtomicPtr<ChildFolder> = AtomicPtr::new(ptr::null_mut());

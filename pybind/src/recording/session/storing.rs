@@ -45,7 +45,7 @@ pub(super) fn place_children(py: Python<'_>) -> PyResult<()> {
     let words = place.as_ref().and_then(ChildFolder::to_text);
     child::move_to(place);
     let module = py.import("gpumem._processes")?;
-    module.call_method1("place", (child::VARIABLE, words))?;
+    module.call_method1("place", (words,))?;
     Ok(())
 }
 
