@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from gpumem import _gpumem
-from gpumem._table import NOTEBOOK_COLUMNS, TextResult, preformatted
+from gpumem._table import NOTEBOOK_WIDTH, TextResult, preformatted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,7 @@ class GpuProcesses(TextResult, Sequence[Process]):
 
     def _repr_html_(self) -> str:
         """Return the text for a notebook: it also says what is unknown, and why."""
-        return preformatted(self.text(NOTEBOOK_COLUMNS))
+        return preformatted(self.text(NOTEBOOK_WIDTH))
 
     @cached_property
     def _processes(self) -> list[Process]:

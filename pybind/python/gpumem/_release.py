@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpumem import _gpumem, sim
 from gpumem._children import LivingChildren, described
-from gpumem._report import NOTEBOOK_WIDTH
 from gpumem._retention import Errors, Outputs, Variable
-from gpumem._table import TextResult, escaped, table
+from gpumem._table import NOTEBOOK_WIDTH, TextResult, escaped, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

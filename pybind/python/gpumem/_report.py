@@ -7,6 +7,7 @@ import shutil
 import textwrap
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,12 @@ from gpumem import _gpumem
 from gpumem._fields import read
 from gpumem._holders import Holder  # noqa: TC001 (`read` resolves it)
 from gpumem._rules import Rules, judged_by
-from gpumem._table import data_frame, preformatted, size, table
+from gpumem._table import NOTEBOOK_WIDTH, preformatted, size, table
 from gpumem.details import Details, Reason, details
 
 if TYPE_CHECKING:
     import os
 
-NOTEBOOK_WIDTH = 100
 PICTURE_WIDTH = 880
 
 
@@ -321,7 +321,7 @@ class Report(Live):
             ImportError: pandas is not installed.
             ValueError: there is no such table.
         """
-        return data_frame(self.table(what)._columns())
+        return import_module("pandas").DataFrame(self.table(what)._columns())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the runs as a stream of Arrow's C interface."""

@@ -10,8 +10,9 @@ from IPython.display import display, publish_display_data
 
 from gpumem import _gpumem
 from gpumem._magic_arguments import refusal
-from gpumem._report import NOTEBOOK_WIDTH, Report, processes_of, report
+from gpumem._report import Report, processes_of, report
 from gpumem._sessions import open_session
+from gpumem._table import NOTEBOOK_WIDTH
 from gpumem._verdicts import Comparison, compare_with
 
 if TYPE_CHECKING:

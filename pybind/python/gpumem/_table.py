@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem
@@ -11,7 +10,7 @@ from gpumem import _gpumem
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-NOTEBOOK_COLUMNS = 100
+NOTEBOOK_WIDTH = 100
 
 
 class TextResult:
@@ -53,15 +52,6 @@ def escaped(text: str) -> str:
 def preformatted(text: str) -> str:
     """Return a text whose columns stay aligned."""
     return f"<pre>{html.escape(text)}</pre>"
-
-
-def data_frame(columns: dict[str, list[Any]]) -> Any:  # noqa: ANN401 (pandas is not a dependency)
-    """Return a pandas ``DataFrame`` of these columns.
-
-    Raises:
-        ImportError: pandas is not installed.
-    """
-    return import_module("pandas").DataFrame(columns)
 
 
 def _row(tag: str, texts: Sequence[object]) -> str:

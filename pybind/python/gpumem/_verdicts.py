@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from gpumem import _gpumem
 from gpumem._fields import read
 from gpumem._gpumem import OtherFile
-from gpumem._report import NOTEBOOK_WIDTH, Cell, Evidence, Live, Report, below
+from gpumem._report import Cell, Evidence, Live, Report, below
 from gpumem._rules import Rules, judged_by, thresholds
-from gpumem._table import TextResult, preformatted, size, table
+from gpumem._table import NOTEBOOK_WIDTH, TextResult, preformatted, size, table
 
 if TYPE_CHECKING:
     import os

@@ -32,11 +32,12 @@ from gpumem._gpu_processes import who
 from gpumem._holders import Holders, holders
 from gpumem._magic_arguments import interval_text, listed, parsed, refusal, unquoted
 from gpumem._release import CHILDREN, release
-from gpumem._report import NOTEBOOK_WIDTH, below
+from gpumem._report import below
 from gpumem._sessions import SHOWN
 from gpumem._settings import DEFAULT_INTERVAL, GpuMem
 from gpumem._snapshot import snapshot
 from gpumem._suggest import did_you_mean
+from gpumem._table import NOTEBOOK_WIDTH
 from gpumem._verdicts import set_baseline
 
 if TYPE_CHECKING:

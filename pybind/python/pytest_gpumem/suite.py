@@ -19,7 +19,7 @@ from gpumem import _gpumem
 
 from pytest_gpumem import kept
 from pytest_gpumem.lines import fills, is_mentioned, line_of, module_text, patch, place
-from pytest_gpumem.summary import summary
+from pytest_gpumem.summary import LEFT, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -203,7 +203,7 @@ class Suite:
         rows = []
         # What a test added and a later one took away again was not left: the latest has stayed.
         for row in reversed(self._rows):
-            if row.kind in {"left", "outlived"}:
+            if row.kind in LEFT:
                 key = (row.device, row.name)
                 stayed = min(row.n_bytes, left.get(key, 0))
                 left[key] = left.get(key, 0) - stayed

@@ -30,8 +30,6 @@ EXAMPLES = """examples:
   jupyter gpumem run train.ipynb --save before.gpumem
   jupyter gpumem check train.ipynb --against before.gpumem"""
 
-KINDS = ("leak", "growing", "oom")
-
 # How many earlier sessions of a notebook are searched for a finding.
 N_EARLIER = 10
 
@@ -159,8 +157,10 @@ def fingerprint(text: str) -> str:
 
 
 def _kinds(text: str) -> frozenset[str]:
+    from gpumem.cli.gate import KINDS
+
     kinds = frozenset(text.replace(",", " ").split())
-    if unknown := sorted(kinds - set(KINDS)):
+    if unknown := sorted(kinds - KINDS.keys()):
         raise ArgumentTypeError(f"unknown {', '.join(unknown)}: there is {', '.join(KINDS)}")
     return kinds
 

@@ -42,6 +42,15 @@ def write(path: str, content: bytes | str) -> None:
         raise CommandError(f"cannot write {path}: {error.strerror or error}") from None
 
 
+def put(text: str, path: str | None) -> None:
+    """Write a text to a file, and print that; without a path, print the text."""
+    if path is None:
+        print(text)
+    else:
+        write(path, f"{text}\n")
+        print(wrote(path))
+
+
 def wrote(path: str) -> str:
     """Return the line that says so."""
     return terminal.plain(f"wrote {path}")

@@ -176,8 +176,7 @@ def _peaks(report: Report, limit: int | None) -> list[Violation]:
 
 def _of_peak(row: dict[str, Any], limit: int) -> Violation:
     peak, most = _gpumem.bytes_text(row["peak_bytes"]), _gpumem.bytes_text(limit)
-    about = {name: row["cell"][name] for name in ("id", "label", "execution_count")}
-    cell = Cell(**{**about, "execution_count": row["execution_count"]})
+    cell = Cell(row["cell"]["id"], row["cell"]["label"], row["execution_count"])
     detail = f"{row['metric']} memory, at most {most} is accepted"
     return Violation("peak", cell, row["device"], f"peak of {peak}", detail)
 

@@ -46,11 +46,7 @@ def run(options: Namespace) -> int:
     shown = report(opened.recording(options.recording))
     content = _content(shown, with_source=options.source)
     text = terminal.json_of(content) if options.json else terminal.lines(_markdown(content))
-    if options.output is None:
-        print(text)
-    else:
-        files.write(options.output, f"{text}\n")
-        print(files.wrote(options.output))
+    files.put(text, options.output)
     return exits.OK
 
 

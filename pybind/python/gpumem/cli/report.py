@@ -99,7 +99,7 @@ def run(options: Namespace) -> int:
         print(files.wrote(path))
     if written and options.form is None and options.output is None:
         return exits.OK
-    _put(_text(shown, options.form or "text"), options)
+    files.put(_text(shown, options.form or "text"), options.output)
     return exits.OK
 
 
@@ -128,16 +128,8 @@ def _show_other(found: OtherFile, options: Namespace) -> int:
         text = found.text(terminal.width(), options.by or "name")
     else:
         text = found.text(terminal.width())
-    _put(text, options)
+    files.put(text, options.output)
     return exits.OK
-
-
-def _put(text: str, options: Namespace) -> None:
-    if options.output is None:
-        print(text)
-    else:
-        files.write(options.output, f"{text}\n")
-        print(files.wrote(options.output))
 
 
 def _content(shown: Report, form: str) -> bytes | str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 import os
 import sys
 import tempfile
@@ -45,8 +44,9 @@ def of_file(path: str) -> Program:
     module = ModuleType("__main__")
     module.__file__ = path
     code = _compiled(content, path)
+    source = importlib.util.decode_source(content)
     folder = str(Path(path).resolve().parent)
-    return Program(Path(path).name, code, _decoded(content), module, folder, path)
+    return Program(Path(path).name, code, source, module, folder, path)
 
 
 def of_module(name: str) -> Program:
@@ -187,8 +187,3 @@ def _compiled(content: bytes, path: str) -> CodeType:
         return compile(content, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         raise CommandError(f"{path} is not a Python program: {error}") from None
-
-
-def _decoded(content: bytes) -> str:
-    with io.BytesIO(content) as lines:
-        return importlib.util.decode_source(lines.read())
