@@ -18,7 +18,7 @@ import threading
 import time
 from base64 import b64encode
 from html import escape
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import traitlets
 from anywidget import AnyWidget
@@ -30,6 +30,9 @@ from gpumem._table import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from gpumem._report import Report
+    from gpumem._verdicts import Comparison
 
 _VIEW = "application/vnd.jupyter.widget-view+json"
 _WIDTH = 880
@@ -51,43 +54,6 @@ _ONLY_PICTURE = (
 # At most ten updates a second; after each, a rest of this many times its cost.
 _PAUSE_SECONDS = 0.1
 _REST = 100
-
-
-class _Recording(Protocol):
-    def to_bytes(self) -> bytes: ...
-
-    def _position(self) -> tuple[str, int]: ...
-
-
-class Against(Protocol):
-    """The comparison of a recording with a baseline."""
-
-    @property
-    def baseline(self) -> _Recording:
-        """The earlier recording."""
-
-    @property
-    def name(self) -> str:
-        """The baseline's name."""
-
-    @property
-    def notice(self) -> str | None:
-        """The text above it."""
-
-    def text(self) -> str:
-        """Return the comparison as text."""
-
-
-class _Report(Protocol):
-    @property
-    def recording(self) -> _Recording: ...
-
-    @property
-    def notice(self) -> str | None: ...
-
-    def png(self, width: int = ..., scale: float = ..., dark: bool = ...) -> bytes: ...  # noqa: FBT001 (the signature of the extension)
-
-    def text(self) -> str: ...
 
 
 class _Runtime(AnyWidget):
@@ -234,7 +200,7 @@ def _runtime() -> _Runtime:
     return _the_runtime
 
 
-def show(report: _Report, against: Against | None = None) -> None:
+def show(report: Report, against: Comparison | None = None) -> None:
     """Display a report: its picture, and the live view that replaces it."""
     png = report.png(width=_WIDTH, scale=_SCALE, dark=False)
     picture = b64encode(png).decode("ascii")
@@ -250,7 +216,7 @@ def show(report: _Report, against: Against | None = None) -> None:
     publish_display_data({**view, "text/plain": ""}, metadata)
 
 
-def live(report: _Report, against: Against | None = None, picture: str = "") -> ReportWidget:
+def live(report: Report, against: Comparison | None = None, picture: str = "") -> ReportWidget:
     """Return the live view alone, without updates; `picture` as in `ReportWidget`."""
     recording = _packed(report.recording)
     notice = _notice(report, against)
@@ -274,7 +240,7 @@ def _view(widget: ReportWidget) -> tuple[dict[str, Any], dict[str, Any]]:
     return {_VIEW: view}, {}
 
 
-def html(report: _Report, against: Against | None = None) -> str:
+def html(report: Report, against: Comparison | None = None) -> str:
     """Return a page that shows the live report from disk, without a network.
 
     Without scripts it shows the picture and the text.
@@ -296,16 +262,16 @@ def html(report: _Report, against: Against | None = None) -> str:
     return re.sub(r"__GPUMEM_([A-Z]+)__", lambda found: parts[found[1]], page)
 
 
-def _text(report: _Report, against: Against | None) -> str:
+def _text(report: Report, against: Comparison | None) -> str:
     text = report.text()
     return text if against is None else f"{against.text()}\n\n{text}"
 
 
-def _notice(report: _Report, against: Against | None) -> str:
+def _notice(report: Report, against: Comparison | None) -> str:
     return (report.notice if against is None else against.notice) or ""
 
 
-def _packed(recording: _Recording) -> bytes:
+def _packed(recording: _gpumem.Recording) -> bytes:
     return gzip.compress(recording.to_bytes(), mtime=0)
 
 
