@@ -58,6 +58,12 @@ impl AddressRanges {
         self.retain(|it| it.end <= range.start || it.start >= range.end);
     }
 
+    /// Takes out the ranges in which this set itself lies, and allocates nothing.
+    pub fn remove_itself(&mut self) {
+        let own = self.0.as_ptr_range();
+        self.remove_overlapping(&(own.start.addr()..own.end.addr()));
+    }
+
     /// Keeps some of the ranges, and allocates nothing.
     pub fn retain(&mut self, is_kept: impl FnMut(&Range<usize>) -> bool) {
         self.0.retain(is_kept);
@@ -193,5 +199,12 @@ mod tests {
         let mut ranges = set(&[(0, 3), (4, 5), (6, 9)]);
         ranges.keep_largest(2);
         assert_eq!(ranges, set(&[(0, 3), (6, 9)]));
+    }
+
+    #[test]
+    fn a_set_can_be_read_without_the_ranges_in_it() {
+        let mut set: AddressRanges = [0..1, 2..usize::MAX].into_iter().collect();
+        set.remove_itself();
+        assert_eq!(set.as_slice(), [0..1]);
     }
 }

@@ -93,6 +93,8 @@ pub(super) fn split(room: Option<Bytes>, leaves_out: bool) -> io::Result<Side> {
     } else {
         AddressRanges::EMPTY
     });
+    // The copy reads this list before it can say what it lacks.
+    left_out.remove_itself();
     let window = CopyWindow::open(&mut left_out);
     faults::pause_in_copy();
     let none = 0_usize;
