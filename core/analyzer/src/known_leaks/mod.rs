@@ -1,85 +1,14 @@
 //! Leaks of libraries that are known: what of a library keeps memory, and what lets go of it.
 //!
-//! One file a library, one constant an entry. An entry adds no finding: it says what is known of one that stands.
+//! One constant an entry. An entry adds no finding: it says what is known of one that stands.
 //! `tests/museum` has a session for each, with the real library.
 
-mod accelerate;
-mod anywidget;
-mod astropy;
+mod catalogue;
 mod compiled;
-mod diffusers;
-mod gpytorch;
-mod gymnasium;
-mod hyperopt;
-mod ignite;
-mod ipywidgets;
-mod jax;
-mod keras;
-mod lightning;
-mod matplotlib;
-mod mock;
-mod nibabel;
-mod opacus;
-mod optuna;
-mod peft;
-mod pydicom;
-mod pyro;
-mod sklearn;
-mod snntorch;
-mod statsmodels;
-mod tensorflow;
-mod torch;
-mod torcheval;
-mod torchmetrics;
-mod transformers;
-mod trimesh;
-mod xarray;
+
+pub use catalogue::CATALOGUE;
 
 use gpumem_model::holders::{LibraryObject, path_steps, variable_of};
-
-/// All entries, by library.
-pub const CATALOGUE: &[&CatalogueEntry] = &[
-    &accelerate::PREPARED_MODELS,
-    &anywidget::FILE_CONTENTS,
-    &astropy::READ_IMAGES,
-    &diffusers::ADAPTERS,
-    &gpytorch::CACHES,
-    &gymnasium::FRAMES,
-    &hyperopt::TRIALS,
-    &ignite::EPOCH_METRIC,
-    &ipywidgets::REGISTRY,
-    &jax::COMPILED,
-    &keras::HISTORY,
-    &lightning::TRAINER_KEEPS_MODEL,
-    &lightning::TRAINER_KEEPS_PREDICTIONS,
-    &lightning::TRAINER_KEEPS_DATA,
-    &matplotlib::OPEN_FIGURES,
-    &matplotlib::ARTISTS,
-    &matplotlib::ANIMATIONS,
-    &mock::CALLS,
-    &nibabel::CACHED_IMAGES,
-    &opacus::ACTIVATIONS,
-    &opacus::GRAD_SAMPLES,
-    &optuna::USER_ATTRIBUTES,
-    &peft::ADAPTERS,
-    &pydicom::PIXEL_ARRAYS,
-    &pyro::PARAM_STORE,
-    &sklearn::NEIGHBORS,
-    &snntorch::INSTANCES,
-    &statsmodels::RESULTS_KEEP_DATA,
-    &tensorflow::RETRACED,
-    &torch::LBFGS,
-    &torch::CUFFT_PLANS,
-    &torcheval::LIST_STATES,
-    &torchmetrics::LIST_STATES,
-    &transformers::TRAINER_KEEPS_MODEL,
-    &transformers::OUTPUTS_KEEP_CACHE,
-    &transformers::ADAPTERS,
-    &transformers::HIDDEN_STATES,
-    &transformers::SCORES,
-    &trimesh::CACHE,
-    &xarray::CACHED_VARIABLES,
-];
 
 /// One leak of a library.
 #[derive(Debug, PartialEq)]
@@ -339,7 +268,7 @@ mod tests {
             object: object.to_owned(),
             rest: "._models[0]".to_owned(),
         };
-        let models = &accelerate::PREPARED_MODELS;
+        let models = &catalogue::ACCELERATE_PREPARED_MODELS;
         assert!(models.is_of(&owner("accelerator"), true));
         assert!(models.is_of(&owner("trainer.accelerator"), true));
         assert!(!models.is_of(&owner("accelerators[3]"), true));
