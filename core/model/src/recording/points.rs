@@ -16,10 +16,8 @@ const MAX_POINTS: usize = MAX_FRAME / 64;
 pub struct Points {
     at: Vec<Nanos>,
     ordinals: Ordinals,
-    allocated: Column,
-    reserved: Column,
-    device_used: Column,
-    process_used: Column,
+    /// Allocated, reserved, device used, process used.
+    levels: [Column; 4],
 }
 
 impl Points {
@@ -28,24 +26,17 @@ impl Points {
         Self {
             at: Vec::new(),
             ordinals: Ordinals::new(),
-            allocated: Column::new(),
-            reserved: Column::new(),
-            device_used: Column::new(),
-            process_used: Column::new(),
+            levels: [const { Column::new() }; 4],
         }
     }
 
     /// Columns of equal length, or empty where nothing is known: allocated, reserved,
     /// device used, process used.
     pub fn of_columns(at: Vec<Nanos>, ordinals: Vec<u64>, levels: [Column; 4]) -> Self {
-        let [allocated, reserved, device_used, process_used] = levels;
         Self {
             at,
             ordinals: Ordinals::from_list(ordinals),
-            allocated,
-            reserved,
-            device_used,
-            process_used,
+            levels,
         }
     }
 
@@ -71,32 +62,27 @@ impl Points {
 
     /// Allocated, summed over the device's allocators.
     pub fn allocated(&self) -> &Column {
-        &self.allocated
+        &self.levels[0]
     }
 
     /// Reserved, summed over the device's allocators.
     pub fn reserved(&self) -> &Column {
-        &self.reserved
+        &self.levels[1]
     }
 
     /// Used by all processes together.
     pub fn device_used(&self) -> &Column {
-        &self.device_used
+        &self.levels[2]
     }
 
     /// Used by this process.
     pub fn process_used(&self) -> &Column {
-        &self.process_used
+        &self.levels[3]
     }
 
     /// All levels: allocated, reserved, device used, process used.
     pub fn levels(&self) -> [&Column; 4] {
-        [
-            &self.allocated,
-            &self.reserved,
-            &self.device_used,
-            &self.process_used,
-        ]
+        self.levels.each_ref()
     }
 
     /// The range of points between two instants, both included.
@@ -116,13 +102,14 @@ impl Points {
 
     /// The point at that position.
     pub fn get(&self, idx: usize) -> Option<Sample> {
+        let [allocated, reserved, device_used, process_used] = self.levels().map(|it| it.get(idx));
         Some(Sample {
             at: *self.at.get(idx)?,
             ordinal: self.ordinals.get(idx),
-            allocated: self.allocated.get(idx),
-            reserved: self.reserved.get(idx),
-            device_used: self.device_used.get(idx),
-            process_used: self.process_used.get(idx),
+            allocated,
+            reserved,
+            device_used,
+            process_used,
         })
     }
 
@@ -147,10 +134,7 @@ impl Points {
             ordinals: Ordinals::from_list(
                 places.iter().map(|idx| self.ordinals.get(*idx)).collect(),
             ),
-            allocated: picked(&self.allocated),
-            reserved: picked(&self.reserved),
-            device_used: picked(&self.device_used),
-            process_used: picked(&self.process_used),
+            levels: self.levels().map(picked),
         }
     }
 
@@ -190,22 +174,22 @@ impl Points {
         let n_before = self.len();
         self.at.push(point.at);
         self.ordinals.push(n_before, point.ordinal);
-        self.allocated.push(n_before, point.allocated);
-        self.reserved.push(n_before, point.reserved);
-        self.device_used.push(n_before, point.device_used);
-        self.process_used.push(n_before, point.process_used);
+        let levels = [
+            point.allocated,
+            point.reserved,
+            point.device_used,
+            point.process_used,
+        ];
+        for (column, level) in self.levels.iter_mut().zip(levels) {
+            column.push(n_before, level);
+        }
     }
 
     /// Keeps the first `n` points.
     pub(super) fn truncate(&mut self, n: usize) {
         self.at.truncate(n);
         self.ordinals.listed.truncate(n);
-        for column in [
-            &mut self.allocated,
-            &mut self.reserved,
-            &mut self.device_used,
-            &mut self.process_used,
-        ] {
+        for column in &mut self.levels {
             column.0.truncate(n);
         }
     }
