@@ -108,8 +108,7 @@ impl Analysis {
     /// what no search found is unnamed. During a run the last search tells what was there before, and the
     /// rest belongs to the run.
     pub fn parts(&self, recording: &Recording, device: DeviceIdx) -> Vec<CompositionPart> {
-        let mut devices = self.devices.iter();
-        let Some(summary) = devices.find(|summary| summary.device == device) else {
+        let Some(summary) = self.summary(device) else {
             return Vec::new();
         };
         if recording.outside_reading(device).is_some() {
@@ -120,11 +119,7 @@ impl Analysis {
             return summary.composition();
         };
         let [looked, last] = [run, latest.idx].map(|run| recording.outermost(run));
-        let row = |run| {
-            let mut rows = self.rows.iter();
-            rows.rfind(|row| row.run == run && row.device == device)
-        };
-        let [then, now] = [looked, last].map(row);
+        let [then, now] = [looked, last].map(|run| self.row(run, device));
         let then = then.and_then(|row| row.after);
         let is_open = recording.run(last).ended.is_none();
         let now = now.and_then(|row| if is_open { row.before } else { row.after });

@@ -38,7 +38,7 @@ pub(super) fn items(recording: &Recording, run: &Run, device: DeviceIdx) -> Opti
     let mut series = recording.series_of(run.idx);
     let is_marked = series.any(|(_, series, _)| matches!(series, Series::Marked(_)));
     let look = recording.holders(run.idx, device)?;
-    let levels = run.levels.iter().find(|it| it.device == device)?;
+    let levels = run.levels_on(device)?;
     let ends = [
         Sample::from_reading(&levels.before),
         Sample::from_reading(levels.after.as_ref()?),

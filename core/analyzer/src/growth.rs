@@ -56,6 +56,13 @@ named! {
 }
 
 impl GrowthVerdict {
+    /// It grows, beyond doubt or nearly so.
+    pub const fn grows(self) -> bool {
+        matches!(self, Self::Leak | Self::Suspected)
+    }
+}
+
+impl GrowthVerdict {
     /// The more cautious of two verdicts on the same growth.
     #[must_use]
     pub fn and(self, other: Self) -> Self {

@@ -39,8 +39,8 @@ pub(crate) fn held_since(
             None => {
                 let run = last_naming(recording, earlier, run, &found.name);
                 let made = recording.run(run);
-                let mut levels = made.levels.iter().filter(|it| it.device == device);
-                let before = levels.find_map(|it| it.before.total(|levels| &levels.allocated));
+                let levels = made.levels_on(device);
+                let before = levels.and_then(|it| it.before.total(|levels| &levels.allocated));
                 let is_later = before.is_some_and(|it| it.as_f64() < MOST * n_bytes.as_f64());
                 let text = CellText::read(recording.text(made).unwrap_or_default());
                 let is_bound = text.own.get(&found.name).is_some_and(|it| it.is_bound);

@@ -165,16 +165,12 @@ pub fn holders_wanted_inside(
 /// The capacity of a device, as the latest run read it.
 pub fn capacity(recording: &Recording, device: DeviceIdx) -> Option<Bytes> {
     let mut runs = recording.runs().iter().rev();
-    runs.find_map(|run| {
-        let levels = run.levels.iter().find(|it| it.device == device)?;
-        levels.before.driver.capacity.known()
-    })
+    runs.find_map(|run| run.levels_on(device)?.before.driver.capacity.known())
 }
 
 /// The level of a device fell in a run by about as much as this.
 pub fn gave_back(recording: &Recording, idx: RunIdx, device: DeviceIdx, n_bytes: Bytes) -> bool {
-    let mut levels = recording.run(idx).levels.iter();
-    let levels = levels.find(|it| it.device == device);
+    let levels = recording.run(idx).levels_on(device);
     let fall = levels.and_then(|levels| {
         let (before, after) = (
             Sample::from_reading(&levels.before),
@@ -219,8 +215,7 @@ fn may_have_new_holders(recording: &Recording, levels: &RunLevels, gives_back: b
         Some(Ordering::Equal) if gives_back => true,
         // What `%gpumem release` gave back, it gave back between two runs.
         Some(_) => {
-            let mut then = recording.run(seen).levels.iter();
-            let then = then.find(|then| then.device == levels.device);
+            let then = recording.run(seen).levels_on(levels.device);
             let then = then.and_then(|then| then.after.as_ref());
             then.is_some_and(|then| {
                 moved_since(recording, then, levels) == Some(Ordering::Less)
@@ -269,9 +264,7 @@ fn grown_again(
     let is_host = recording.device(levels.device).kind == DeviceKind::Host;
     let by = grown(levels).filter(|_| is_host)?;
     let same = earlier_of_same(recording, run).next()?;
-    let mut of_same = same.levels.iter();
-    let grew = of_same.any(|it| it.device == levels.device && grown(it).is_some());
-    grew.then_some(by)
+    same.levels_on(levels.device).and_then(grown).and(Some(by))
 }
 
 /// The runs of the same code before it, the latest first.
@@ -362,8 +355,7 @@ fn lies_as_before(recording: &Recording, device: DeviceIdx, now: &Fragments) -> 
     let Some(last) = recording.latest_mapped(device) else {
         return false;
     };
-    let mut levels = recording.run(last.run).levels.iter();
-    let mut of_run = || Fragments::after(levels.find(|levels| levels.device == device)?);
+    let of_run = || Fragments::after(recording.run(last.run).levels_on(device)?);
     let then = last.found.as_ref().map_or_else(
         |_| of_run().map(|then| (then.split, then.reserved)),
         |found| Some((found.split(), found.reserved())),

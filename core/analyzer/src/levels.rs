@@ -78,9 +78,13 @@ impl DeviceSummary {
 
     /// (reserved − allocated) / reserved: the share that is free in the allocator, but not in the driver.
     pub fn cache_ratio(&self) -> Option<f64> {
-        let (allocated, reserved) = (self.allocated?, self.reserved?);
-        (reserved > Bytes::ZERO)
-            .then(|| reserved.saturating_sub(allocated).as_f64() / reserved.as_f64())
+        let reserved = self.reserved.filter(|it| *it > Bytes::ZERO)?;
+        Some(self.cached()?.as_f64() / reserved.as_f64())
+    }
+
+    /// Free in the allocator, but not in the driver.
+    pub fn cached(&self) -> Option<Bytes> {
+        Some(self.reserved?.saturating_sub(self.allocated?))
     }
 }
 
@@ -145,8 +149,7 @@ pub(super) fn summaries(recording: &Recording, rows: RowsByDevice<'_>) -> Vec<De
 fn read_later<'a>(recording: &'a Recording, run: &Run, device: DeviceIdx) -> Option<&'a Reading> {
     let others = recording.overlapping(run).filter(|it| it.ended > run.ended);
     let last = others.max_by_key(|it| it.ended)?;
-    let levels = last.levels.iter().find(|it| it.device == device)?;
-    levels.after.as_ref()
+    last.levels_on(device)?.after.as_ref()
 }
 
 /// What could not be read. `wording::warning` has the sentence.
@@ -376,8 +379,7 @@ fn overlap(
         return None;
     }
     let ends_of = |other: &Run| {
-        let levels = other.levels.iter().find(|it| it.device == device);
-        let Some(levels) = levels else {
+        let Some(levels) = other.levels_on(device) else {
             return [None, None];
         };
         let (before, after) = totals_of(levels);

@@ -82,7 +82,7 @@ pub use rules::Rules;
 pub use run_analyzer::RunAnalyzer;
 pub use verdict::FindingGroup;
 
-use gpumem_model::recording::Recording;
+use gpumem_model::recording::{DeviceIdx, Recording, RunIdx};
 use gpumem_model::rules;
 
 #[cfg(test)]
@@ -107,6 +107,17 @@ impl Analysis {
     /// The finding with this [`id`](Finding::id), if it stands.
     pub fn finding(&self, id: &str) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.id == id)
+    }
+
+    /// The latest levels of a device, if it was read.
+    pub fn summary(&self, device: DeviceIdx) -> Option<&DeviceSummary> {
+        self.devices.iter().find(|it| it.device == device)
+    }
+
+    /// The row of a run on a device.
+    pub fn row(&self, run: RunIdx, device: DeviceIdx) -> Option<&RunRow> {
+        let mut rows = self.rows.iter();
+        rows.rfind(|row| row.run == run && row.device == device)
     }
 }
 

@@ -155,27 +155,24 @@ pub fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
     let label = source_text::headline(text).unwrap_or_default();
     Finding {
         id: format!("leak:{label}"),
-        kind: FindingKind::Leak,
         severity: Severity::Critical,
         state: Some(GrowthVerdict::Leak),
         reason: Some(Reason::Accident),
-        withdrawn: None,
-        path: Vec::new(),
-        device: DeviceIdx(0),
-        metric: Metric::Allocated,
         n_runs: runs.len(),
         runs,
-        details: FindingDetails::Growth(Box::new(growth(kept_mib))),
-        holders: Vec::new(),
-        fix: None,
-        known_leak: None,
-        evidence: Vec::new(),
         cell: Some(CellRef {
             idx: cell.idx,
             id: cell.id.clone(),
             label,
             execution_count: None,
         }),
+        ..Finding::about(
+            FindingKind::Leak,
+            "",
+            DeviceIdx(0),
+            Metric::Allocated,
+            FindingDetails::Growth(Box::new(growth(kept_mib))),
+        )
     }
 }
 

@@ -66,6 +66,12 @@ macro_rules! unit {
                 *self = *self + other;
             }
         }
+
+        impl Sum for $Unit {
+            fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
+                items.fold(Self::ZERO, Add::add)
+            }
+        }
     };
 }
 
@@ -97,12 +103,6 @@ impl Bytes {
     #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
-    }
-}
-
-impl Sum for Bytes {
-    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
-        items.fold(Self::ZERO, Add::add)
     }
 }
 

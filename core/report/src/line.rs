@@ -116,8 +116,7 @@ impl ShownFindings {
     /// The warnings that end with a run: what was growing has stopped, or is freed.
     fn ended(&mut self, recording: &Recording, analysis: &Analysis, run: RunIdx) -> Vec<Prose> {
         let kept = |device| {
-            let mut rows = analysis.rows.iter().filter(|row| row.run == run);
-            let row = rows.find(|row| row.device == device);
+            let row = analysis.row(run, device);
             row.and_then(|row| row.kept).unwrap_or_default()
         };
         let cell = recording.run(run).cell;
@@ -328,10 +327,7 @@ fn row_parts(
     // First what the run did, then what that makes of the device.
     parts.extend(kept_words(recording, row));
     parts.extend(row.peak.map(peak_words));
-    let summary = analysis
-        .devices
-        .iter()
-        .find(|summary| summary.device == row.device);
+    let summary = analysis.summary(row.device);
     let held = || row.reserved.1.map(|held| format!("{held} held"));
     let used = summary.and_then(|summary| use_of_limit(summary, " in use"));
     parts.extend(used.or_else(held));

@@ -188,8 +188,7 @@ impl GrowthText<'_> {
     /// For the line after a cell: `losses +420 MiB every run (5 of 5)`, `full in about 13 runs`.
     fn line(&self) -> Vec<Prose> {
         let row = self.row();
-        let is_rising = matches!(self.state(), GrowthVerdict::Leak | GrowthVerdict::Suspected);
-        if self.teller.finding.withdrawn.is_some() || !is_rising {
+        if self.teller.finding.withdrawn.is_some() || !self.state().grows() {
             return row.line;
         }
         let GrowthDetails {

@@ -78,8 +78,7 @@ fn shows_growth(recording: &Recording, analysis: &Analysis) -> bool {
 
 /// A run kept much that no loop of it was seen to keep: most of one may have been over before it was counted.
 fn kept_beside_its_loops(analysis: &Analysis, run: RunIdx, device: DeviceIdx) -> bool {
-    let mut rows = analysis.rows.iter();
-    let row = rows.find(|it| it.run == run && it.device == device);
+    let row = analysis.row(run, device);
     row.and_then(RunRow::kept_alone)
         .is_some_and(|kept| kept >= MUCH.since(Bytes::ZERO))
 }
@@ -99,8 +98,7 @@ fn grew_inside(analysis: &Analysis) -> bool {
 
 /// A run kept much of its device.
 fn has_kept_much(analysis: &Analysis, row: &RunRow) -> bool {
-    let mut devices = analysis.devices.iter();
-    let device = devices.find(|it| it.device == row.device);
+    let device = analysis.summary(row.device);
     let capacity = device.and_then(|it| it.capacity);
     let share = capacity.map_or(0, |it| it.get() / MUCH_OF_A_DEVICE);
     let much = Bytes::new(share).max(MUCH).since(Bytes::ZERO);
@@ -233,15 +231,13 @@ fn conclusion(
         ];
         return ("Nothing is recorded yet".to_owned(), outlook);
     }
-    let mut devices = analysis.devices.iter();
-    let summary = devices.find(|it| it.device == device);
+    let summary = analysis.summary(device);
     let died = died_in(recording);
     let levels = summary.map(|it| levels(recording, analysis, it, died.is_some(), units));
     let levels = levels.unwrap_or_default();
     if let Some(run) = died {
         let place = place(run, " in ");
-        let of_run = |row: &&RunRow| row.run == run.idx && row.device == device;
-        let row = analysis.rows.iter().rfind(of_run);
+        let row = analysis.row(run.idx, device);
         let grown = row.and_then(|row| Some(row.so_far?.saturating_sub(row.before?)));
         let grown = grown.filter(|grown| *grown > Bytes::ZERO);
         let mut outlook = Prose::default();
@@ -338,10 +334,7 @@ fn levels(
         .reduce(|most, next| if next.0 > most.0 { next } else { most });
     if let Some((peak, run)) = highest {
         let place = place(recording.run(run), ", in ");
-        let cache = match (summary.reserved, summary.allocated) {
-            (Some(reserved), Some(allocated)) => reserved.saturating_sub(allocated),
-            _ => Bytes::ZERO,
-        };
+        let cache = summary.cached().unwrap_or_default();
         let known = summary.capacity.zip(used).filter(|_| !died);
         let spare = known.map(|(capacity, used)| {
             // What others hold could not have been used.

@@ -114,8 +114,7 @@ fn courses(
     let mut courses: BTreeMap<Option<CellIdx>, ProcessSeries<'_>> = BTreeMap::new();
     let runs = recording.runs().iter().filter(|it| it.parent.is_none());
     for run in runs {
-        let mut levels = run.levels.iter().filter(|it| it.device == device);
-        let Some(after) = levels.next().and_then(|it| it.after.as_ref()) else {
+        let Some(after) = run.levels_on(device).and_then(|it| it.after.as_ref()) else {
             continue;
         };
         let mut found: BTreeMap<Option<CellIdx>, Vec<&ChildGroup>> = BTreeMap::new();
@@ -182,9 +181,7 @@ impl<'a> ProcessSeries<'a> {
 }
 
 fn sum<'a>(groups: impl Iterator<Item = &'a ChildGroup>) -> Bytes {
-    groups.fold(Bytes::ZERO, |sum, it| {
-        Bytes::new(sum.get().saturating_add(it.n_bytes.get()))
-    })
+    groups.map(|it| it.n_bytes).sum()
 }
 
 /// What is judged: a cell's processes on a device.

@@ -108,18 +108,14 @@ impl SeriesFacts {
             let is_filled = it.in_loop.as_ref().is_some_and(|it| it.is_filled);
             is_filled || it.is_proven
         };
-        self.levels_grow() || self.slows || self.holders.as_ref().is_some_and(of_name)
-    }
-
-    fn levels_grow(&self) -> bool {
-        matches!(self.levels, GrowthVerdict::Leak | GrowthVerdict::Suspected)
+        self.levels.grows() || self.slows || self.holders.as_ref().is_some_and(of_name)
     }
 
     /// How strong the signs of growth are together, and what decided that.
     fn strength(&self, holders: &HolderFacts) -> (GrowthVerdict, Option<Reason>) {
         let is_certain = self.levels == GrowthVerdict::Leak && !self.may_be_chance;
         let allocations = match self.allocations {
-            known if self.levels_grow() => known,
+            known if self.levels.grows() => known,
             _ => Allocations::Unclear,
         };
         match allocations {

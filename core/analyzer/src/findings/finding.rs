@@ -151,7 +151,7 @@ impl Finding {
     }
 
     /// A finding with nothing but its head: to be filled by struct update.
-    pub(super) fn about(
+    pub(crate) fn about(
         kind: FindingKind,
         subject: &str,
         device: DeviceIdx,

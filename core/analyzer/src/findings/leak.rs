@@ -114,13 +114,9 @@ fn join_counters(
         let Some(of_it) = judged.next_if(|it| it.key == series.key) else {
             continue;
         };
-        let levels_grow = matches!(
-            of_it.growth.state,
-            GrowthVerdict::Leak | GrowthVerdict::Suspected
-        );
         let series = series.since_it_began(context.names, of_it.least);
         if let Some((allocations, figure)) = facts::of_counters(&series, p_bound, context.rules)
-            && levels_grow
+            && of_it.growth.state.grows()
         {
             of_it.allocations = allocations;
             of_it.growth.evidence.push(figure);
@@ -195,7 +191,7 @@ pub(crate) fn of_runs(
     let mut decisive = &own_levels;
     let (mut state, mut p) = stats.state(&own_levels, least, context.rules);
     // What a series does not keep by itself, its level cannot make grow.
-    if matches!(state, GrowthVerdict::Leak | GrowthVerdict::Suspected) {
+    if state.grows() {
         let of_level = stats.state(&levels, least, context.rules);
         if of_level.0 > state {
             (state, p) = of_level;

@@ -125,8 +125,8 @@ impl<'a> Case<'a> {
             && recording.device(device).kind == DeviceKind::Host
             && !may_be_of_host(oom);
         let outermost = recording.run(recording.outermost(run.idx));
-        let of_device = |run: &'a Run| run.levels.iter().find(|it| it.device == device);
-        let levels = of_device(outermost).or_else(|| of_device(run))?;
+        let levels = outermost.levels_on(device);
+        let levels = levels.or_else(|| run.levels_on(device))?;
         let levels = Some(levels).filter(|_| !elsewhere);
         let reading = levels.map(|it| it.after.as_ref().unwrap_or(&it.before));
         let nothing = Reading::default();
@@ -209,11 +209,9 @@ impl<'a> Case<'a> {
 
     /// Free in the allocator of the requesting framework, but in pieces.
     fn unallocated(&self) -> Option<Bytes> {
-        let stood = || {
-            let stood = self.stood()?;
-            Some(stood.reserved?.saturating_sub(stood.allocated?))
-        };
-        self.figures().unallocated.or_else(stood)
+        self.figures()
+            .unallocated
+            .or_else(|| self.stood()?.cached())
     }
 
     /// What other processes held, and which.

@@ -84,12 +84,10 @@ fn nearly_full(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> 
     let recording = context.recording;
     let (about, capacity) = (recording.device(device.device), device.capacity?);
     // A framework may have taken the whole device for itself, and not say what of it is free.
-    let cache = match (device.allocated, device.reserved) {
-        (Some(allocated), Some(reserved)) => reserved.saturating_sub(allocated),
-        (Some(_), None) => return None,
-        (None, _) => Bytes::ZERO,
-    };
-    let usable = device.free()? + cache;
+    if device.allocated.is_some() && device.reserved.is_none() {
+        return None;
+    }
+    let usable = device.free()? + device.cached().unwrap_or_default();
     let least = NEARLY_FULL * capacity.as_f64();
     if !about.kind.is_accelerator() || usable.as_f64() >= least {
         return None;

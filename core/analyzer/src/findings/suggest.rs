@@ -38,18 +38,16 @@ fn as_written<'h>(run: &Run, holder: &'h Holder) -> Cow<'h, Holder> {
 
 /// Whether some cell both reads what a holder collects, and empties it.
 pub(super) fn is_emptied(recording: &Recording, holder: &Holder) -> bool {
-    texts(recording).any(|text| heap::is_emptied(holder, text))
+    recording
+        .latest_texts()
+        .any(|text| heap::is_emptied(holder, text))
 }
 
 /// Whether some cell adds to what a holder collects only what that does not have yet.
 pub(super) fn is_cache(recording: &Recording, holder: &Holder) -> bool {
-    texts(recording).any(|text| heap::is_cache(holder, text))
-}
-
-/// The latest text of each cell.
-fn texts(recording: &Recording) -> impl Iterator<Item = &str> {
-    let cells = recording.cells().iter();
-    cells.filter_map(|cell| cell.revisions.last()?.text.as_deref())
+    recording
+        .latest_texts()
+        .any(|text| heap::is_cache(holder, text))
 }
 
 /// How cells use what a holder collects.
@@ -59,12 +57,14 @@ pub(super) fn uses(recording: &Recording, run: &Run, holder: &Holder) -> Uses {
 
 /// Whether some cell makes a holder anew of what it was and more.
 pub(super) fn is_extended(recording: &Recording, holder: &Holder) -> bool {
-    texts(recording).any(|text| heap::is_extended(holder, text))
+    recording
+        .latest_texts()
+        .any(|text| heap::is_extended(holder, text))
 }
 
 /// How cells keep what a holder collects from growing without end.
 pub(super) fn trim(recording: &Recording, holder: &Holder) -> Option<Trim> {
-    let texts: Vec<&str> = texts(recording).collect();
+    let texts: Vec<&str> = recording.latest_texts().collect();
     heap::trim(holder, &texts)
 }
 

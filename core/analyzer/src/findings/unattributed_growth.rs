@@ -14,10 +14,7 @@ const MIN_RUNS: usize = 30;
 /// A finding says where the device grows.
 pub(super) fn is_explained(found: &[Finding], device: DeviceIdx) -> bool {
     found.iter().any(|finding| {
-        let grows = matches!(
-            finding.state,
-            Some(GrowthVerdict::Leak | GrowthVerdict::Suspected)
-        );
+        let grows = finding.state.is_some_and(GrowthVerdict::grows);
         grows && finding.device == device
     })
 }

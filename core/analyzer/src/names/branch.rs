@@ -58,8 +58,7 @@ pub(crate) fn is_attribute(branch: &str) -> bool {
 pub(crate) fn is_private(recording: &Recording, branch: &str) -> bool {
     let attribute = branch[variable_of(branch).len()..].strip_prefix('.');
     let is_private = |name: &str| {
-        let cells = recording.cells().iter();
-        let mut texts = cells.filter_map(|cell| cell.revisions.last()?.text.as_deref());
+        let mut texts = recording.latest_texts();
         name.starts_with('_') && !texts.any(|text| has_word(text, name))
     };
     attribute.is_some_and(is_private)

@@ -144,8 +144,7 @@ fn levels_after(
 
 /// By how much a run raised the device's level.
 fn grown(recording: &Recording, device: DeviceIdx, run: RunIdx) -> f64 {
-    let mut levels = recording.run(run).levels.iter();
-    let levels = levels.find(|it| it.device == device);
+    let levels = recording.run(run).levels_on(device);
     let grown = levels.and_then(|it| Some(it.after.as_ref()?.in_use()?.since(it.before.in_use()?)));
     grown.map_or(0.0, ByteDelta::as_f64)
 }
@@ -154,12 +153,8 @@ fn grown(recording: &Recording, device: DeviceIdx, run: RunIdx) -> f64 {
 /// them. If the level stays, none was needed.
 fn rose(recording: &Recording, device: DeviceIdx, runs: &[RunIdx], each: f64) -> bool {
     let level = |run: &RunIdx| {
-        let mut levels = recording.run(*run).levels.iter();
-        levels
-            .find(|it| it.device == device)?
-            .after
-            .as_ref()?
-            .in_use()
+        let levels = recording.run(*run).levels_on(device)?;
+        levels.after.as_ref()?.in_use()
     };
     let ends = runs
         .first()

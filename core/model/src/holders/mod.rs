@@ -205,14 +205,7 @@ impl Holder {
             name: name.to_owned(),
             kind,
             retained,
-            grown: None,
-            fresh: None,
-            origin: HolderOrigin::default(),
-            path: String::new(),
-            what: String::new(),
-            traits: Traits::default(),
-            branches: Vec::new(),
-            more: Remainder::default(),
+            ..Self::default()
         }
     }
 

@@ -217,6 +217,12 @@ impl Recording {
         self.revision(run.cell, run.revision)?.text.as_deref()
     }
 
+    /// The latest text of each cell, if it was kept.
+    pub fn latest_texts(&self) -> impl Iterator<Item = &str> {
+        let cells = self.cells.iter();
+        cells.filter_map(|cell| cell.revisions.last()?.text.as_deref())
+    }
+
     /// The text of a run's cell, and the latest ones of the others, the newest cell first; each text once, though
     /// several blocks of a file have it.
     pub fn sources(&self, run: &Run) -> Vec<&str> {
@@ -395,12 +401,7 @@ impl Recording {
             .all_samples()
             .flat_map(|(run, device, series, points)| {
                 let parts = points.parts();
-                parts.map(move |points| Samples {
-                    run,
-                    device,
-                    series: series.clone(),
-                    points,
-                })
+                parts.map(move |points| Frame::samples(run, device, series.clone(), points))
             });
         let loops = self.loops.values().cloned().map(Box::new);
         let traces = self.traces().cloned().map(Box::new).map(Frame::Trace);
@@ -423,7 +424,7 @@ impl Recording {
             .chain(self.cells.iter().flat_map(Cell::frames))
             .chain(self.runs.iter().cloned().map(Frame::Run))
             .chain(loops.map(Frame::Loop))
-            .chain(samples.map(Frame::Samples))
+            .chain(samples)
             .chain(traces)
             .chain(held)
             .chain(mapped)

@@ -91,4 +91,9 @@ pub struct Run {
 impl Run {
     /// A run lists this many others; of one that lists as many, the times that it had alone are not known.
     pub const MAX_OVERLAPS: usize = 256;
+
+    /// The levels of a device around it, if it was read.
+    pub fn levels_on(&self, device: DeviceIdx) -> Option<&RunLevels> {
+        self.levels.iter().find(|it| it.device == device)
+    }
 }

@@ -90,7 +90,7 @@ pub(in crate::findings) fn from_looks(
             let grown = holders
                 .iter()
                 .filter_map(|holder| more_of(holder, is_first));
-            let grown = grown.fold(ByteDelta::ZERO, |sum, grown| sum + grown);
+            let grown: ByteDelta = grown.sum();
             let sum = sums.entry(key).or_default();
             sum.grown += grown;
             sum.n_grown += usize::from(grown > ByteDelta::ZERO);
@@ -132,7 +132,7 @@ pub(in crate::findings) fn from_looks(
         .filter_map(|sum| Some((sum.holder()?, sum.course(steps))));
     let (mut holders, mut courses): (Vec<Holder>, Vec<Course>) = found.unzip();
     // Where they neither gained nor have half of it, something else grows: the host's memory is anybody's.
-    let gained = sums.iter().fold(ByteDelta::ZERO, |sum, it| sum + it.grown);
+    let gained: ByteDelta = sums.iter().map(|it| it.grown).sum();
     let has: Bytes = holders.iter().map(|it| it.retained).sum();
     let is_host = !recording.device(device).kind.is_accelerator();
     let is_other = is_host && gained.as_f64().max(has.as_f64()) < 0.5 * kept.as_f64();

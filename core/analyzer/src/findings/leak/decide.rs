@@ -106,7 +106,7 @@ impl Judged {
         let held = look.map_or(Bytes::ZERO, |(_, look)| look.n_bytes);
         let kept = self.kept().magnitude();
         let of_names = self.growers.holders.iter().filter_map(|it| it.grown);
-        let of_names = of_names.fold(ByteDelta::ZERO, |sum, grown| sum + grown);
+        let of_names: ByteDelta = of_names.sum();
         !recording.device(device).kind.is_accelerator()
             && held.saturating_sub(self.start) >= kept
             && of_names.as_f64() < 0.5 * kept.as_f64()
@@ -249,10 +249,7 @@ impl Judged {
 /// What is left for growth: free in the device and in the allocator's cache,
 /// less what a run needs above its end.
 fn headroom(row: &RunRow, device: &DeviceSummary) -> Option<Bytes> {
-    let cached = match (device.allocated, device.reserved) {
-        (Some(allocated), Some(reserved)) => reserved.saturating_sub(allocated),
-        _ => Bytes::ZERO,
-    };
+    let cached = device.cached().unwrap_or_default();
     let level = row.after.or(row.so_far).or(row.before)?;
     let above_end = row
         .peak

@@ -24,10 +24,7 @@ fn is_same(recording: &Recording, cell: &Finding, block: &Finding) -> bool {
         first.map(|it| (it.kind, it.name.clone()))
     };
     let grows = |it: &Finding| {
-        let grows = matches!(
-            it.state,
-            Some(GrowthVerdict::Leak | GrowthVerdict::Suspected)
-        );
+        let grows = it.state.is_some_and(GrowthVerdict::grows);
         grows && it.withdrawn.is_none() && !it.counts_steps()
     };
     let total = |it: &Finding| it.growth().map_or(0.0, |it| it.total.as_f64());

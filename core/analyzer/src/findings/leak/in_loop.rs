@@ -17,12 +17,7 @@ use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 /// Growth by run and by iteration is reported once: by run, if there are enough runs.
 pub(super) fn tell_once(findings: &mut Vec<Finding>) {
     let cell = |it: &Finding| it.cell.as_ref().map(|cell| cell.idx);
-    let grows = |it: &Finding| {
-        matches!(
-            it.state,
-            Some(GrowthVerdict::Leak | GrowthVerdict::Suspected)
-        )
-    };
+    let grows = |it: &Finding| it.state.is_some_and(GrowthVerdict::grows);
     let of_runs = |it: &Finding| matches!(&it.details, FindingDetails::Growth(of) if !of.steps);
     let is_same = |a: &Finding, b: &Finding| (cell(a), a.device) == (cell(b), b.device);
     let (in_loops, others): (Vec<Finding>, Vec<Finding>) =
@@ -223,8 +218,7 @@ impl Judged {
 
     /// The rate of a loop that grows is what its name, or each of its tensors, has.
     pub(super) fn take_rate_of_loop(&mut self, context: Context<'_>) {
-        let grows = matches!(self.state, GrowthVerdict::Leak | GrowthVerdict::Suspected);
-        let grows = grows && self.reason != Reason::WaitsForCollector;
+        let grows = self.state.grows() && self.reason != Reason::WaitsForCollector;
         let first = self.growers.holders.first();
         let Some(first) = first.filter(|_| grows && self.in_loop.is_some()) else {
             return;

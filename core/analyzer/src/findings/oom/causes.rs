@@ -331,14 +331,15 @@ fn no_backward(case: &Case<'_>) -> Option<OomCause> {
         it.traits.graph.min(grown.magnitude())
     };
     let kept = look.roots.iter().map(made).max()?;
-    let code = source_text::called(case.recording.text(case.outermost)?, texts(case));
+    let recording = case.recording;
+    let code = source_text::called(recording.text(case.outermost)?, recording.latest_texts());
     let has = |words: &[&str]| {
         code.iter()
             .any(|it| words.iter().any(|word| it.contains(word)))
     };
     (kept >= missing && has(&EVALUATES) && !has(&TRAINS)).then(|| OomCause::NoBackward {
         kept,
-        framework: suggest::framework(case.recording, case.device),
+        framework: suggest::framework(recording, case.device),
     })
 }
 
@@ -397,12 +398,6 @@ fn idle(case: &Case<'_>) -> Vec<OomCause> {
         twin: it.twin,
     };
     idle.into_iter().map(cause).collect()
-}
-
-/// The text of every cell, as it ran last.
-fn texts<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a str> {
-    let cells = case.recording.cells().iter();
-    cells.filter_map(|cell| cell.revisions.last()?.text.as_deref())
 }
 
 /// By how much the device was too small, if it was.
