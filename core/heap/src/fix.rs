@@ -140,6 +140,23 @@ fn bounded<'a>(source: &&'a str) -> &'a str {
     if source.len() > LONGEST { "" } else { source }
 }
 
+/// The change of the first text that has one: what stands there, and what to write in its place.
+fn in_first(
+    sources: &[&str],
+    reason: FixReason,
+    change: impl Fn(&str) -> Option<(String, String)>,
+) -> Option<Fix> {
+    sources.iter().enumerate().find_map(|(idx, source)| {
+        let (before, after) = change(bounded(source))?;
+        Some(Fix {
+            before: Some(before),
+            after,
+            reason,
+            elsewhere: idx > 0,
+        })
+    })
+}
+
 fn once(command: &str, reason: FixReason) -> Fix {
     Fix {
         before: None,
@@ -224,7 +241,7 @@ pub fn fix_of_rerun(name: &str, source: &str) -> Option<Fix> {
 /// A hook written as `lambda t: t`, detaching what it packs.
 fn of_hook(sources: &[&str]) -> Option<Fix> {
     const HOOKS: &str = "saved_tensors_hooks(lambda ";
-    let mut written = sources.iter().enumerate().filter_map(|(idx, source)| {
+    sources.iter().enumerate().find_map(|(idx, source)| {
         let at = source.find(HOOKS)?;
         let rest = &source[at + HOOKS.len()..];
         let (tensor, packed) = rest.split_once(": ")?;
@@ -235,8 +252,7 @@ fn of_hook(sources: &[&str]) -> Option<Fix> {
             reason: FixReason::DetachedInHook,
             elsewhere: idx > 0,
         })
-    });
-    written.next()
+    })
 }
 
 fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fix> {
@@ -333,40 +349,39 @@ pub fn keeping_statement<'a>(holder: &Holder, source: &'a str) -> Option<&'a str
 
 /// Whether a cell reads what a holder collects, and empties it below: accumulates a loss over some batches, say.
 pub fn is_emptied(holder: &Holder, source: &str) -> bool {
-    let word = collection(holder).0.rsplit('.').next();
-    word.is_some_and(|word| !word.is_empty() && reads::is_emptied(word, source))
+    collected_name(holder).is_some_and(|word| reads::is_emptied(word, source))
 }
 
 /// Whether a cell empties what a holder collects below a line that adds to it.
 pub fn is_let_go(holder: &Holder, source: &str) -> bool {
-    let word = collection(holder).0.rsplit('.').next();
-    word.is_some_and(|word| !word.is_empty() && reads::is_let_go(word, source))
+    collected_name(holder).is_some_and(|word| reads::is_let_go(word, source))
 }
 
 /// Whether a cell adds to what a holder collects only if that does not have it yet.
 pub fn is_cache(holder: &Holder, source: &str) -> bool {
-    let word = collection(holder).0.rsplit('.').next();
-    word.is_some_and(|word| !word.is_empty() && reads::is_cache(word, source))
+    collected_name(holder).is_some_and(|word| reads::is_cache(word, source))
 }
 
 /// Whether a cell makes a holder anew of what it was and more: `past = torch.cat([past, new])`.
 pub fn is_extended(holder: &Holder, source: &str) -> bool {
-    let word = collection(holder).0.rsplit('.').next();
-    let is_it = |word: &str| !word.is_empty() && source.contains(word);
-    word.is_some_and(|word| is_it(word) && carried::is_extended(word, bounded(&source)))
+    let word = collected_name(holder).filter(|word| source.contains(word));
+    word.is_some_and(|word| carried::is_extended(word, bounded(&source)))
 }
 
 /// How cells keep what a holder collects from growing without end.
 pub fn trim(holder: &Holder, sources: &[&str]) -> Option<Trim> {
-    let word = collection(holder).0.rsplit('.').next();
-    trims::trim(word.filter(|word| !word.is_empty())?, sources)
+    trims::trim(collected_name(holder)?, sources)
 }
 
 /// How cells use what a holder collects.
 pub fn uses(holder: &Holder, sources: &[&str]) -> Uses {
-    let word = collection(holder).0.rsplit('.').next();
-    let word = word.filter(|word| !word.is_empty());
-    word.map_or(Uses::None, |word| reads::uses(word, sources))
+    collected_name(holder).map_or(Uses::None, |word| reads::uses(word, sources))
+}
+
+/// The last name of what collects: `losses` of `trainer.losses`.
+fn collected_name(holder: &Holder) -> Option<&str> {
+    let name = collection(holder).0.rsplit('.').next();
+    name.filter(|name| !name.is_empty())
 }
 
 /// What collects, on the way to the largest object, and the rest of it: `trainer.losses` and `[3].grad_fn`

@@ -3,7 +3,7 @@
 
 use super::reads::Reads;
 use super::statement::{ByteSpan, Code, is_of_name};
-use super::{Fix, FixReason, bounded};
+use super::{Fix, FixReason, in_first};
 
 /// Functions that join what they are handed, in torch, `NumPy`, JAX, TensorFlow and pandas.
 const JOINS: [&str; 12] = [
@@ -57,8 +57,8 @@ pub(super) fn begins(collection: &str, source: &str) -> Option<String> {
 /// The state that each step is handed and whose graph leads back through all steps before, without that graph:
 /// `out, h = rnn(x, h.detach())`. What `word` names is this state, or comes from it.
 pub(super) fn fix(word: &str, sources: &[&str]) -> Option<Fix> {
-    let mut fixes = sources.iter().enumerate().filter_map(|(idx, source)| {
-        let code = Code::new(bounded(source));
+    in_first(sources, FixReason::StateDetached, |source| {
+        let code = Code::new(source);
         let bindings = bindings(&code);
         let state_of = |(targets, value): &(ByteSpan, ByteSpan)| {
             let mut names = code.split(*targets, b',').into_iter();
@@ -92,14 +92,11 @@ pub(super) fn fix(word: &str, sources: &[&str]) -> Option<Fix> {
             detached
         };
         let (before, after) = (&code.text[statement.start..at], at + state.len());
-        Some(Fix {
-            before: Some(code.of_span(statement).to_owned()),
-            after: format!("{before}{detached}{}", &code.text[after..statement.end]),
-            reason: FixReason::StateDetached,
-            elsewhere: idx > 0,
-        })
-    });
-    fixes.next()
+        Some((
+            code.of_span(statement).to_owned(),
+            format!("{before}{detached}{}", &code.text[after..statement.end]),
+        ))
+    })
 }
 
 /// Nothing else in the loop around the statement binds the state, and no function is handed it.

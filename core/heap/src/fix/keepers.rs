@@ -2,7 +2,7 @@
 
 use super::collected::Collected;
 use super::statement::{ByteSpan, Code};
-use super::{Fix, FixReason, bounded, collection, once};
+use super::{Fix, FixReason, bounded, collection, in_first, once};
 use gpumem_model::holders::Holder;
 
 /// What makes futures and tasks.
@@ -63,8 +63,8 @@ fn of_cache(holder: &Holder, function: &str, sources: &[&str]) -> Option<Fix> {
         return None;
     }
     let name = function.rsplit('.').next().unwrap_or_default();
-    let mut decorated = sources.iter().enumerate().filter_map(|(idx, source)| {
-        let decorator = cache_decorator(bounded(source), name)?;
+    let decorated = in_first(sources, FixReason::CacheBounded, |source| {
+        let decorator = cache_decorator(source, name)?;
         let bound = if decorator.contains("functools.") {
             "@functools.lru_cache(maxsize=8)"
         } else if decorator.contains("lru_cache") {
@@ -72,12 +72,7 @@ fn of_cache(holder: &Holder, function: &str, sources: &[&str]) -> Option<Fix> {
         } else {
             "from functools import lru_cache\n@lru_cache(maxsize=8)"
         };
-        Some(Fix {
-            before: Some(decorator.to_owned()),
-            after: bound.to_owned(),
-            reason: FixReason::CacheBounded,
-            elsewhere: idx > 0,
-        })
+        Some((decorator.to_owned(), bound.to_owned()))
     });
     let clear = || {
         once(
@@ -85,7 +80,7 @@ fn of_cache(holder: &Holder, function: &str, sources: &[&str]) -> Option<Fix> {
             FixReason::CacheCleared,
         )
     };
-    Some(decorated.next().unwrap_or_else(clear))
+    Some(decorated.unwrap_or_else(clear))
 }
 
 /// `@cache` or `@lru_cache` above the definition of `function`: without a bound, or with a larger one than [`BOUND`].
@@ -119,8 +114,8 @@ fn cache_decorator<'a>(source: &'a str, function: &str) -> Option<&'a str> {
 
 /// The loader is called again where `cycle` gives copies: `itertools.cycle(loader())`.
 fn of_cycle(holder: &Holder, sources: &[&str]) -> Option<Fix> {
-    let mut found = sources.iter().enumerate().filter_map(|(idx, source)| {
-        let code = Code::new(bounded(source));
+    in_first(sources, FixReason::IteratedAgain, |source| {
+        let code = Code::new(source);
         let mut statements = code.statements().into_iter();
         let after = |span: &ByteSpan| {
             let value = code.of_span(*span).strip_prefix(&*holder.name)?;
@@ -147,36 +142,26 @@ fn of_cycle(holder: &Holder, sources: &[&str]) -> Option<Fix> {
             })
         };
         let (span, after) = statements.find_map(|span| Some((span, after(&span)?)))?;
-        Some(Fix {
-            before: Some(code.of_span(span).to_owned()),
-            after,
-            reason: FixReason::IteratedAgain,
-            elsewhere: idx > 0,
-        })
-    });
-    found.next()
+        Some((code.of_span(span).to_owned(), after))
+    })
 }
 
 /// `pyplot` keeps every figure until it is closed. The same figure is used again: what closes the earlier
 /// ones leaves cycles for the garbage collector.
 fn of_figures(sources: &[&str]) -> Fix {
-    let mut found = sources.iter().enumerate().filter_map(|(idx, source)| {
-        let code = Code::new(bounded(source));
+    let found = in_first(sources, FixReason::FiguresClosed, |source| {
+        let code = Code::new(source);
         let statements = code.statements().into_iter();
         let mut made = statements.filter_map(|span| Some((span, end_of_figure(&code, span)?)));
         let (span, end) = made.next()?;
         let parts = [(span.start, end), (end, span.end)];
         let [opening, closing] = parts.map(|(start, end)| code.of_span(ByteSpan { start, end }));
         let comma = if opening.ends_with('(') { "" } else { ", " };
-        Some(Fix {
-            before: Some(code.of_span(span).to_owned()),
-            after: format!("{opening}{comma}num=1, clear=True{closing}"),
-            reason: FixReason::FiguresClosed,
-            elsewhere: idx > 0,
-        })
+        let after = format!("{opening}{comma}num=1, clear=True{closing}");
+        Some((code.of_span(span).to_owned(), after))
     });
     let by_hand = || once("matplotlib.pyplot.close('all')", FixReason::FiguresClosed);
-    found.next().unwrap_or_else(by_hand)
+    found.unwrap_or_else(by_hand)
 }
 
 /// Where the arguments of what makes a figure end, if none of them is its number.
@@ -212,22 +197,18 @@ fn of_done(holder: &Holder, sources: &[&str]) -> Option<Fix> {
         code.find_word(whole, list).count()
     };
     let n_places: usize = sources.iter().map(n_places).sum();
-    let mut found = sources.iter().enumerate().filter_map(|(idx, source)| {
-        let code = Code::new(bounded(source));
+    let found = in_first(sources, FixReason::DoneDropped, |source| {
+        let code = Code::new(source);
         let added = Collected::find(&code, list, below).filter(Collected::is_list)?;
         let before = code.of_span(added.statement());
-        Some(Fix {
-            before: Some(before.to_owned()),
-            after: format!("{before}\n{list} = [it for it in {list} if not it.done()]"),
-            reason: FixReason::DoneDropped,
-            elsewhere: idx > 0,
-        })
+        let after = format!("{before}\n{list} = [it for it in {list} if not it.done()]");
+        Some((before.to_owned(), after))
     });
     // Another object's `_result` says nothing of `done()`.
     let makes = |source: &&str| MAKES_FUTURES.iter().any(|it| source.contains(it));
     let are_futures = sources.iter().any(makes);
     // Where it is made, and where it is added to.
-    found.next().filter(|_| n_places == 2 && are_futures)
+    found.filter(|_| n_places == 2 && are_futures)
 }
 
 #[cfg(test)]
