@@ -117,14 +117,13 @@ impl HeapAnalysis<'_> {
     /// A reader does not meet it: an instance's `__dict__`.
     fn is_passed_through(&self, number: u32) -> bool {
         let vertex = self.vertex(number);
-        let node = self.web.node_of(vertex).map(|idx| self.web.graph.node(idx));
+        let node = self.web.object(vertex);
         let is_plain = node.is_some_and(|node| node.storage.is_none() && counted(node).is_none());
         is_plain && path::is_within(&self.web, self.reach.link(vertex))
     }
 
     fn kind(&self, number: u32, tallies: &[RetainedSize]) -> BranchKind<'_> {
-        let node = self.web.node_of(self.vertex(number));
-        let node = node.map(|idx| self.web.graph.node(idx));
+        let node = self.web.object(self.vertex(number));
         BranchKind {
             type_name: node.map_or("", |node| &node.type_name),
             category: node.and_then(|node| node.category),
@@ -133,8 +132,7 @@ impl HeapAnalysis<'_> {
     }
 
     fn group_words(&self, group: &BranchGroup) -> String {
-        let node = self.web.node_of(self.vertex(group.first));
-        let node = node.map(|idx| self.web.graph.node(idx));
+        let node = self.web.object(self.vertex(group.first));
         match node.filter(|node| node.storage.is_none()) {
             Some(node) if group.n == 1 => words::object(node, &group.tally),
             Some(node) if counted(node).is_none() => {

@@ -1,10 +1,11 @@
-//! The graph as arrays, with one vertex above everything: the session, then the
+//! The graph as lists of vertices, with one vertex above everything: the session, then the
 //! roots, then objects and storages.
 
 use std::collections::HashMap;
 
 use super::graph::ObjectGraph;
-use super::node::{NodeIdx, TensorCategory};
+use super::node::{Node, NodeIdx, TensorCategory};
+use super::number_lists::NumberLists;
 use super::root::Root;
 use gpumem_model::holders::RootKind;
 
@@ -26,11 +27,9 @@ pub(super) struct CsrGraph<'a> {
     pub(super) graph: &'a ObjectGraph,
     /// Distinct roots, preferred kinds first; the last is "unnamed". Vertices 1, 2, …
     pub(super) names: Vec<RootName<'a>>,
-    /// Successors of vertex `v`: `targets[starts[v]..starts[v + 1]]`.
-    starts: Vec<u32>,
-    targets: Vec<u32>,
-    /// Which edge of the graph each is; beyond those the entries of roots.
-    links: Vec<u32>,
+    /// Of each vertex what it holds, and which edge of the graph leads there; beyond the edges are the entries of
+    /// roots.
+    successors: NumberLists<(u32, u32)>,
     /// Storage nodes that stand for the storage of another one, in order.
     twins: Vec<u32>,
     /// What no root reaches, by the objects that lead to the rest of it.
@@ -40,64 +39,26 @@ pub(super) struct CsrGraph<'a> {
 impl<'a> CsrGraph<'a> {
     pub(super) fn new(graph: &'a ObjectGraph) -> Self {
         let (names, name_of) = names(&graph.roots);
-        let mut web = Self {
+        let twins = twins(graph);
+        let first = 1 + names.len() as u32;
+        let of_edges = graph.edges.iter();
+        let of_edges = of_edges.map(|edge| (first + edge.from.0, first + edge.to.0));
+        let of_roots = graph.roots.iter().zip(&name_of);
+        let of_roots = of_roots.map(|(root, name)| (1 + name, first + root.target.0));
+        let of_twins = twins.iter();
+        let of_twins = of_twins.map(|(twin, original)| (first + twin.0, first + original.0));
+        let all = of_edges.chain(of_roots).chain(of_twins).zip(0..);
+        let pairs = || all.clone().map(|((from, to), link)| (from, (to, link)));
+        let successors = NumberLists::new(first as usize + graph.nodes.len(), pairs);
+        let mut twins: Vec<u32> = twins.iter().map(|(twin, _)| twin.0).collect();
+        twins.sort_unstable();
+        Self {
             graph,
             names,
-            starts: Vec::new(),
-            targets: Vec::new(),
-            links: Vec::new(),
-            twins: Vec::new(),
+            successors,
+            twins,
             orphans: Vec::new(),
-        };
-        web.connect(&name_of);
-        web
-    }
-
-    /// Fills the adjacency: counts, starts, then each edge at its place.
-    fn connect(&mut self, name_of: &[u32]) {
-        let graph = self.graph;
-        let twins = twins(graph);
-        let first = self.first_node();
-        let n_edges = graph.edges.len();
-        let of_edges = graph
-            .edges
-            .iter()
-            .map(|edge| (first + edge.from.0, first + edge.to.0));
-        let of_roots = graph
-            .roots
-            .iter()
-            .zip(name_of)
-            .map(|(root, name)| (1 + name, first + root.target.0));
-        let of_twins = twins
-            .iter()
-            .map(|(twin, original)| (first + twin.0, first + original.0));
-        let pairs = || {
-            of_edges
-                .clone()
-                .chain(of_roots.clone())
-                .chain(of_twins.clone())
-        };
-
-        let n_pairs = n_edges + graph.roots.len() + twins.len();
-        let mut starts = vec![0_u32; self.n_vertices() + 1];
-        for (from, _) in pairs() {
-            starts[from as usize + 1] += 1;
         }
-        for v in 1..starts.len() {
-            starts[v] += starts[v - 1];
-        }
-        let mut next = starts.clone();
-        let mut targets = vec![0_u32; n_pairs];
-        let mut links = vec![0_u32; n_pairs];
-        for (link, (from, to)) in pairs().enumerate() {
-            let slot = &mut next[from as usize];
-            targets[*slot as usize] = to;
-            links[*slot as usize] = link as u32;
-            *slot += 1;
-        }
-        (self.starts, self.targets, self.links) = (starts, targets, links);
-        self.twins = twins.iter().map(|(twin, _)| twin.0).collect();
-        self.twins.sort_unstable();
     }
 
     /// The node's bytes are counted at another one.
@@ -124,14 +85,18 @@ impl<'a> CsrGraph<'a> {
         vertex.checked_sub(self.first_node()).map(NodeIdx)
     }
 
+    /// The object or the storage of a vertex; `None` for the session and the roots.
+    pub(super) fn object(&self, vertex: u32) -> Option<&'a Node> {
+        self.node_of(vertex).map(|idx| self.graph.node(idx))
+    }
+
     /// The root of a vertex; `None` for the session and the nodes.
     pub(super) fn name_of(&self, vertex: u32) -> Option<&RootName<'a>> {
         self.names.get((vertex as usize).wrapping_sub(1))
     }
 
     pub(super) fn is_graph(&self, vertex: u32) -> bool {
-        let node = self.node_of(vertex).map(|idx| self.graph.node(idx));
-        node.is_some_and(|node| {
+        self.object(vertex).is_some_and(|node| {
             node.category == Some(TensorCategory::Graph) && node.storage.is_none()
         })
     }
@@ -143,11 +108,7 @@ impl<'a> CsrGraph<'a> {
         match vertex {
             SESSION => (n < self.names.len()).then(|| unlinked(n as u32 + 1)),
             _ if vertex == self.unnamed() => self.orphans.get(n).copied().map(unlinked),
-            _ => {
-                let slot = self.starts[vertex as usize] as usize + n;
-                let is_its = slot < self.starts[vertex as usize + 1] as usize;
-                is_its.then(|| (self.targets[slot], self.links[slot]))
-            }
+            _ => self.successors.get(vertex).get(n).copied(),
         }
     }
 

@@ -7,6 +7,7 @@
 //! overflow the stack.
 
 use super::csr_graph::{CsrGraph, NONE, SESSION};
+use super::number_lists::NumberLists;
 
 /// The dominator tree, in the numbers of a depth-first search: the parent of
 /// each has a smaller number than itself.
@@ -68,37 +69,6 @@ impl Dominators {
             };
         }
         tops
-    }
-}
-
-/// A list of numbers for each number.
-pub(super) struct NumberLists {
-    starts: Vec<u32>,
-    items: Vec<u32>,
-}
-
-impl NumberLists {
-    /// From pairs (whose list, item), which are gone through twice.
-    pub(super) fn new<I: Iterator<Item = (u32, u32)>>(n: usize, pairs: impl Fn() -> I) -> Self {
-        let mut starts = vec![0_u32; n + 1];
-        for (of, _) in pairs() {
-            starts[of as usize + 1] += 1;
-        }
-        for v in 1..=n {
-            starts[v] += starts[v - 1];
-        }
-        let mut next = starts.clone();
-        let mut items = vec![0; starts[n] as usize];
-        for (of, item) in pairs() {
-            items[next[of as usize] as usize] = item;
-            next[of as usize] += 1;
-        }
-        Self { starts, items }
-    }
-
-    pub(super) fn get(&self, number: u32) -> &[u32] {
-        let (from, to) = (number as usize, number as usize + 1);
-        &self.items[self.starts[from] as usize..self.starts[to] as usize]
     }
 }
 

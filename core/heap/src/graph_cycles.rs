@@ -4,6 +4,7 @@
 
 use super::graph::{Edge, ObjectGraph};
 use super::node::{NodeIdx, TensorCategory};
+use super::number_lists::NumberLists;
 use super::root::Root;
 use super::step::Step;
 use gpumem_model::holders::RootKind;
@@ -34,10 +35,8 @@ fn is_unnamed(root: &Root) -> bool {
 /// What is on a cycle, or kept by one.
 struct Cyclic<'g> {
     graph: &'g ObjectGraph,
-    /// For each node, where its edges begin in `edges`.
-    starts: Vec<u32>,
-    /// The graph's edges, by the node that they come from.
-    edges: Vec<u32>,
+    /// What each node refers to.
+    referred: NumberLists,
     is_kept: Vec<bool>,
 }
 
@@ -46,19 +45,10 @@ impl<'g> Cyclic<'g> {
     /// again and again.
     fn new(graph: &'g ObjectGraph) -> Self {
         let n_nodes = graph.nodes.len();
-        let mut starts = vec![0_u32; n_nodes + 1];
-        for edge in &graph.edges {
-            starts[edge.from.get() + 1] += 1;
-        }
-        for at in 0..n_nodes {
-            starts[at + 1] += starts[at];
-        }
-        let mut edges: Vec<u32> = (0..graph.edges.len() as u32).collect();
-        edges.sort_by_key(|edge| graph.edges[*edge as usize].from.get());
+        let edges = || graph.edges.iter().map(|edge| (edge.from.0, edge.to.0));
         let mut cyclic = Self {
             graph,
-            starts,
-            edges,
+            referred: NumberLists::new(n_nodes, edges),
             is_kept: vec![false; n_nodes],
         };
         let mut n_referring = vec![0_u32; n_nodes];
@@ -86,10 +76,9 @@ impl<'g> Cyclic<'g> {
         cyclic
     }
 
-    fn referred_to_by(&self, node: NodeIdx) -> impl Iterator<Item = NodeIdx> + use<'_, 'g> {
-        let of_node = self.starts[node.get()] as usize..self.starts[node.get() + 1] as usize;
-        let edges = self.edges[of_node].iter();
-        edges.map(|edge| self.graph.edges[*edge as usize].to)
+    fn referred_to_by(&self, node: NodeIdx) -> impl Iterator<Item = NodeIdx> {
+        let referred = self.referred.get(node.0).iter();
+        referred.copied().map(NodeIdx)
     }
 
     /// For each node that is kept, what kind of cycle there is among those that it is connected with.

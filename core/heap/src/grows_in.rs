@@ -33,7 +33,7 @@ impl HeapAnalysis<'_> {
             .iter()
             .map(|root| (*root, NameStorages::default()))
             .collect();
-        for stored in self.ground.storages.iter().filter(|it| it.device == device) {
+        for stored in self.storages_on(device) {
             if let Some(of_root) = of_roots.get_mut(&stored.root) {
                 of_root.add(stored, self.is_new(stored, grown));
             }
@@ -43,8 +43,7 @@ impl HeapAnalysis<'_> {
 
     /// The look before did not find it under the same name.
     pub(super) fn is_new(&self, stored: &SizedStorage, grown: &Grown<'_>) -> bool {
-        let node = self.web.node_of(self.vertex(stored.number));
-        let storage = node.and_then(|node| self.web.graph.node(node).storage.as_ref());
+        let storage = self.storage(stored);
         let known = storage.zip(self.web.name_of(stored.root));
         known.is_some_and(|(storage, name)| grown.is_new(storage, name.kind, name.name))
     }
@@ -124,13 +123,13 @@ impl HeapAnalysis<'_> {
 
     /// What collects it has a bound.
     fn is_bounded(&self, root: u32, stored: &SizedStorage) -> bool {
-        let mut nodes = self.way(root, stored).filter_map(|it| self.web.node_of(it));
-        nodes.any(|node| self.web.graph.node(node).bound.is_some())
+        let mut nodes = self.way(root, stored).filter_map(|it| self.web.object(it));
+        nodes.any(|node| node.bound.is_some())
     }
 
     /// A container that a reader sees on the way.
     fn collects(&self, vertex: u32) -> bool {
-        let node = self.web.node_of(vertex).map(|idx| self.web.graph.node(idx));
+        let node = self.web.object(vertex);
         let is_collection = node.is_some_and(|it| COLLECTIONS.contains(&&*it.type_name));
         is_collection && !path::is_within(&self.web, self.reach.link(vertex))
     }

@@ -1,8 +1,10 @@
 //! One search of the graph: everything about it that no device and no limit changes.
 
 use super::csr_graph::CsrGraph;
-use super::dominators::{Dominators, NumberLists};
+use super::dominators::Dominators;
 use super::graph::ObjectGraph;
+use super::node::Storage;
+use super::number_lists::NumberLists;
 use super::reach::Reachability;
 use super::retained_size::{SizedStorage, StorageIndex};
 use super::shared::{self, Sharers};
@@ -39,6 +41,18 @@ impl<'a> HeapAnalysis<'a> {
             reach,
             web,
         }
+    }
+
+    /// The storages of a device.
+    pub(super) fn storages_on(&self, device: u16) -> impl Iterator<Item = &SizedStorage> + Clone {
+        let storages = self.ground.storages.iter();
+        storages.filter(move |it| it.device == device)
+    }
+
+    /// What the graph has of a storage.
+    pub(super) fn storage(&self, stored: &SizedStorage) -> Option<&'a Storage> {
+        let node = self.web.object(self.vertex(stored.number))?;
+        node.storage.as_ref()
     }
 
     /// The devices of storages, then those on which something is allocated and none was found.

@@ -82,7 +82,7 @@ impl HeapAnalysis<'_> {
         let tops = self.tops(device);
         let (roots, more) = self.roots(device, &tallies, &tops, limits, grown);
         let (shared, more_shared) = self.shared(&tallies, &tops, limits);
-        let stored = || self.ground.storages.iter().filter(|it| it.device == device);
+        let stored = || self.storages_on(device);
         let (changed, growing_branches) = self.changed(device, &tallies, limits, grown);
         DeviceHolders {
             device: label.to_owned(),
@@ -107,8 +107,7 @@ impl HeapAnalysis<'_> {
     /// The storages under each top that are listed one by one.
     fn tops(&self, device: u16) -> HashMap<u32, Top> {
         let mut tops: HashMap<u32, Top> = HashMap::new();
-        let stored = self.ground.storages.iter().filter(|it| it.device == device);
-        for stored in stored {
+        for stored in self.storages_on(device) {
             let top = self.tops[stored.number as usize];
             let known = tops.entry(top).or_insert_with(|| Top::new(*stored));
             if stored.n_bytes > known.largest.n_bytes {
@@ -122,8 +121,7 @@ impl HeapAnalysis<'_> {
     /// What only graphs hold and these names lead to first, alone or together with others.
     fn saved(&self, device: u16, roots: &[u32]) -> HashMap<u32, Bytes> {
         let mut saved: HashMap<u32, Bytes> = roots.iter().map(|it| (*it, Bytes::ZERO)).collect();
-        let stored = self.ground.storages.iter().filter(|it| it.device == device);
-        for stored in stored.filter(|it| it.is_saved) {
+        for stored in self.storages_on(device).filter(|it| it.is_saved) {
             if let Some(sum) = saved.get_mut(&stored.root) {
                 *sum += Bytes::new(stored.n_bytes);
             }
@@ -214,10 +212,7 @@ impl HeapAnalysis<'_> {
     fn suspended_in(&self, root: u32, container: NodeIdx) -> Option<String> {
         let (vertex, _) = self.web.successors(root).next()?;
         let entries = self.web.successors(vertex);
-        let types = entries.map(|(entry, _)| {
-            let node = self.web.graph.node(self.web.node_of(entry)?);
-            words::suspended(node)
-        });
+        let types = entries.map(|(entry, _)| words::suspended(self.web.object(entry)?));
         let types: Option<Vec<[&str; 2]>> = types.collect();
         let types = types?;
         let &[one, many] = types.first()?;
@@ -266,9 +261,9 @@ impl HeapAnalysis<'_> {
     /// The tensor by which a storage is reached, in words.
     fn owner_words(&self, storage: u32) -> String {
         let path = self.reach.path(SESSION, storage);
-        let object = path.last().and_then(|(from, ..)| self.web.node_of(*from));
-        object.map_or_else(String::new, |idx| {
-            words::object(self.web.graph.node(idx), &RetainedSize::default())
+        let object = path.last().and_then(|(from, ..)| self.web.object(*from));
+        object.map_or_else(String::new, |node| {
+            words::object(node, &RetainedSize::default())
         })
     }
 }

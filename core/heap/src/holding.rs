@@ -127,9 +127,7 @@ impl HeapAnalysis<'_> {
             if stored.root == root {
                 n_first += n_bytes;
             }
-            let node = self.web.node_of(self.vertex(stored.number));
-            let storage = node.and_then(|node| self.web.graph.node(node).storage.as_ref());
-            holding.ids.extend(storage.map(|it| it.id));
+            holding.ids.extend(self.storage(stored).map(|it| it.id));
         }
         holding.is_first = n_first.as_f64() >= holding.n_bytes.as_f64() / 2.0;
         (holding.n_bytes >= SMALLEST).then_some(holding)

@@ -86,8 +86,7 @@ impl Inventory {
             shelf.holdings = holdings;
         }
         for stored in &look.ground.storages {
-            let node = look.web.node_of(look.vertex(stored.number));
-            let storage = node.and_then(|node| graph.node(node).storage.as_ref());
+            let storage = look.storage(stored);
             let storage = storage.filter(|storage| storage.n_bytes > Bytes::ZERO);
             if let (Some(storage), Some(name)) = (storage, stored.root.checked_sub(1)) {
                 let entry = InventoryEntry {

@@ -50,6 +50,7 @@ mod inventory;
 mod ledger;
 mod main_branches;
 mod node;
+mod number_lists;
 mod outlived;
 mod path;
 mod preferred;

@@ -76,7 +76,7 @@ impl HeapAnalysis<'_> {
         let is_new = |stored: &SizedStorage| grown.is_some_and(|grown| self.is_new(stored, grown));
         let mut heads = vec![NONE; self.web.n_vertices()];
         let mut branches: BTreeMap<u32, BTreeMap<u32, Branch<'_>>> = BTreeMap::new();
-        for stored in self.ground.storages.iter().filter(|it| it.device == device) {
+        for stored in self.storages_on(device) {
             if is_asked(stored.root).is_none() {
                 continue;
             }

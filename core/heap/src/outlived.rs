@@ -131,11 +131,8 @@ impl HeapAnalysis<'_> {
     }
 
     fn stored_by_id(&self, device: u16) -> HashMap<u64, &SizedStorage> {
-        let stored = self.ground.storages.iter().filter(|it| it.device == device);
-        let by_id = stored.filter_map(|stored| {
-            let node = self.web.node_of(self.vertex(stored.number))?;
-            Some((self.web.graph.node(node).storage.as_ref()?.id, stored))
-        });
+        let stored = self.storages_on(device);
+        let by_id = stored.filter_map(|stored| Some((self.storage(stored)?.id, stored)));
         by_id.collect()
     }
 
@@ -181,6 +178,7 @@ impl HeapAnalysis<'_> {
             return PromiseOutcome::Fine;
         }
         let keeper = way.keeper();
+        let (way_out, code) = way.out().unzip();
         let is_alone = by_root.len() == 1
             && held.iter().all(|it| {
                 self.tops[it.number as usize] == self.dominators.number(*root)
@@ -197,19 +195,9 @@ impl HeapAnalysis<'_> {
             path: way.text(),
             what: words::object(way.node(way.object), &RetainedSize::default()),
             keeper,
-            ..Outlived::default()
-        };
-        let outlived = match way.out() {
-            Some((way_out, code)) => Outlived {
-                way_out: Some(way_out),
-                code,
-                ..outlived
-            },
-            None => outlived,
-        };
-        let outlived = Outlived {
+            way_out,
+            code: code.unwrap_or_default(),
             library_objects: way.library_objects(),
-            ..outlived
         };
         if promise.is_rebound {
             // A list rightly collects what each run puts under the name.

@@ -51,8 +51,8 @@ fn step_text(web: &CsrGraph<'_>, from: u32, to: u32, link: u32) -> String {
         (Some(edge), Some((from, _))) => inside(web, from, &edge.step),
         (Some(edge), _) => edge.step.to_string(),
         // Nothing names it: its type has to do.
-        (None, _) => match web.node_of(to) {
-            Some(to) => format!("<{}>", web.graph.node(to).type_name),
+        (None, _) => match web.object(to) {
+            Some(to) => format!("<{}>", to.type_name),
             None => String::new(),
         },
     }

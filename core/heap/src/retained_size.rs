@@ -102,15 +102,14 @@ impl StorageIndex {
             for holder in dominators.holders(number) {
                 let holder_vertex = dominators.vertices[*holder as usize];
                 is_saved &= web.is_graph(holder_vertex);
-                let Some(holder_idx) = web.node_of(holder_vertex) else {
+                let Some(holding) = web.object(holder_vertex) else {
                     continue;
                 };
-                let of_holder = web.graph.node(holder_idx).category;
-                category = match (category, of_holder) {
+                category = match (category, holding.category) {
                     (Some(known), Some(other)) => Some(known.min(other)),
                     (known, other) => known.or(other),
                 };
-                if counted(web.graph.node(holder_idx)).is_some() {
+                if counted(holding).is_some() {
                     ground.device_of[*holder as usize] = device;
                 }
             }
@@ -156,8 +155,7 @@ impl StorageIndex {
         for number in (1..tallies.len()).rev() {
             let vertex = dominators.vertices[number];
             let tally = &mut tallies[number];
-            if let Some(idx) = web.node_of(vertex) {
-                let node = web.graph.node(idx);
+            if let Some(node) = web.object(vertex) {
                 let is_here = self.device_of[number] == device;
                 if let Some(category) = counted(node).filter(|_| is_here) {
                     tally.n_tensors[category] += 1;

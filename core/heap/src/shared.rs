@@ -1,7 +1,8 @@
 //! Which names together retain what none of them retains alone.
 
 use super::csr_graph::CsrGraph;
-use super::dominators::{Dominators, NumberLists};
+use super::dominators::Dominators;
+use super::number_lists::NumberLists;
 
 /// How many of the names are listed.
 const N_NAMES: usize = 3;

@@ -31,8 +31,7 @@ impl HeapAnalysis<'_> {
         stored.sort_by_key(|it| (is_host(it), it.held, Reverse(it.n_bytes)));
         let named = stored.into_iter().filter_map(|it| {
             let vertex = self.vertex(it.number);
-            let node = self.web.graph.node(self.web.node_of(vertex)?);
-            let storage = node.storage.as_ref()?;
+            let storage = self.storage(it)?;
             let path = path::text(&self.web, &self.reach, SESSION, vertex);
             Some(StorageName {
                 device: storage.device.to_string(),

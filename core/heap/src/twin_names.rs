@@ -91,10 +91,8 @@ impl HeapAnalysis<'_> {
     /// Of views on a storage the largest tells.
     fn likeness(&self, stored: &SizedStorage) -> Likeness<'_> {
         let holders = self.dominators.holders(stored.number).iter();
-        let nodes = holders.filter_map(|number| self.web.node_of(self.vertex(*number)));
-        let tensors = nodes
-            .map(|node| self.web.graph.node(node))
-            .filter(|it| it.shape.is_some());
+        let nodes = holders.filter_map(|number| self.web.object(self.vertex(*number)));
+        let tensors = nodes.filter(|it| it.shape.is_some());
         let size = |node: &&Node| {
             let shape = node.shape.as_deref().unwrap_or_default();
             (

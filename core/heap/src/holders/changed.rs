@@ -27,7 +27,7 @@ impl HeapAnalysis<'_> {
         if !self.web.graph.is_cut {
             levels.extend(before.keys().map(|name| (name.clone(), (0, 0))));
         }
-        for stored in self.ground.storages.iter().filter(|it| it.device == device) {
+        for stored in self.storages_on(device) {
             if let Some(name) = self.web.name_of(stored.root) {
                 let key = (name.kind, name.kind.series_name(name.name));
                 let (n_bytes, n_storages) = levels.entry(key).or_default();

@@ -71,8 +71,8 @@ impl HeapAnalysis<'_> {
         grown: Option<&Grown<'_>>,
     ) -> Vec<Holder> {
         let keeps_nothing = |root: u32| tallies[self.dominators.number(root) as usize].n_bytes == 0;
-        let stored = self.ground.storages.iter();
-        let stored = stored.filter(|it| it.device == device && keeps_nothing(it.root));
+        let stored = self.storages_on(device);
+        let stored = stored.filter(|it| keeps_nothing(it.root));
         let mut by_root: BTreeMap<u32, Vec<&SizedStorage>> = BTreeMap::new();
         for stored in stored {
             by_root.entry(stored.root).or_default().push(stored);
@@ -150,11 +150,10 @@ impl HeapAnalysis<'_> {
     /// What several things are: one as itself, more by what they hold.
     fn numbers_words(&self, numbers: &[u32], sum: &RetainedSize) -> String {
         let one = match numbers {
-            [number] => self.web.node_of(self.vertex(*number)),
+            [number] => self.web.object(self.vertex(*number)),
             _ => None,
         };
-        let node = one.map(|idx| self.web.graph.node(idx));
-        match node.filter(|node| node.storage.is_none()) {
+        match one.filter(|node| node.storage.is_none()) {
             Some(node) => words::object(node, sum),
             None => words::container(None, sum),
         }

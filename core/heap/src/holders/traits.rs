@@ -49,12 +49,7 @@ impl HeapAnalysis<'_> {
 
     /// An object of a library on the way to `end`.
     pub(crate) fn library_object(&self, vertex: u32, end: u32) -> Option<LibraryObject> {
-        let class = self
-            .web
-            .graph
-            .node(self.web.node_of(vertex)?)
-            .class
-            .as_ref()?;
+        let class = self.web.object(vertex)?.class.as_ref()?;
         Some(LibraryObject {
             class: class.name.clone(),
             version: class.version.clone(),
@@ -65,8 +60,7 @@ impl HeapAnalysis<'_> {
 
     /// Of what has the storage at the end of the path.
     fn tensor_type(&self, links: &[(u32, u32, u32)]) -> String {
-        let holder = links.last().and_then(|(from, ..)| self.web.node_of(*from));
-        let holder = holder.map(|node| self.web.graph.node(node));
+        let holder = links.last().and_then(|(from, ..)| self.web.object(*from));
         let tensor = holder.filter(|node| node.category.is_some() || node.shape.is_some());
         tensor.map_or_else(String::new, |node| node.type_name.to_string())
     }
@@ -78,8 +72,7 @@ impl HeapAnalysis<'_> {
             if edge.is_some_and(|edge| matches!(edge.step, Step::Index(_) | Step::Key(_))) {
                 return None;
             }
-            let node = self.web.node_of(*to);
-            if let Some(bound) = node.and_then(|node| self.web.graph.node(node).bound) {
+            if let Some(bound) = self.web.object(*to).and_then(|node| node.bound) {
                 return Some(self.filled(bound, *to));
             }
         }
@@ -116,7 +109,7 @@ impl HeapAnalysis<'_> {
             let edge = self.web.graph.edges.get(*link as usize);
             let of_edge = edge.and_then(|edge| keeper_of_step(&edge.step));
             let of_step = of_root.map(|_| Keeper::Hooks).or(of_edge);
-            let node = self.web.node_of(*to).map(|idx| self.web.graph.node(idx));
+            let node = self.web.object(*to);
             let is_cache = node.is_some_and(|node| &*node.type_name == CACHE);
             of_step.or(is_cache.then_some(Keeper::Function))
         };
