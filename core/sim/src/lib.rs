@@ -182,7 +182,7 @@ struct LiveBlock {
 type FreeList = BTreeSet<(u64, u64)>;
 
 /// A caching allocator over a device of fixed size.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct CachingAllocator {
     capacity: Bytes,
     pieces: BTreeMap<u64, SegmentPiece>,
@@ -211,24 +211,8 @@ impl CachingAllocator {
     pub fn new(capacity: Bytes) -> Self {
         Self {
             capacity,
-            pieces: BTreeMap::new(),
-            free_small: FreeList::new(),
-            free_large: FreeList::new(),
-            held: HashMap::new(),
             next_address: OWN_SEGMENT_GRANULE,
-            next_id: 0,
-            allocated: 0,
-            peak_allocated: 0,
-            requested: 0,
-            total_allocated: 0,
-            reserved: 0,
-            peak_reserved: 0,
-            inactive_split: 0,
-            n_retries: 0,
-            n_ooms: 0,
-            n_peak_resets: 0,
-            n_segments: 0,
-            log: None,
+            ..Self::default()
         }
     }
 
