@@ -259,7 +259,7 @@ impl GrowthText<'_> {
     fn until(&self) -> String {
         let last = self.teller.finding.runs.last();
         let number = last.and_then(|run| self.teller.recording.run(*run).execution_count);
-        number.map_or_else(String::new, |n| format!(" until In [{n}]"))
+        super::place(" until ", number)
     }
 
     /// The reader may want it. Nobody wants what a library is known for.

@@ -249,6 +249,11 @@ pub fn counts(recording: &Recording) -> String {
     )
 }
 
+/// `In [12]` with what stands before it; empty if the number is not known.
+fn place(before: &str, execution_count: Option<u32>) -> String {
+    execution_count.map_or_else(String::new, |n| format!("{before}In [{n}]"))
+}
+
 /// `once`, `7 times`.
 fn times(n: u64) -> String {
     match n {

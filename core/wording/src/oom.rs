@@ -1,8 +1,8 @@
 //! Out-of-memory errors.
 
 use super::{
-    CureRow, EXPANDABLE, N_NAMES, Presentation, Prose, Span, Teller, code, figure, idle, prose,
-    times, withdrawn,
+    CureRow, EXPANDABLE, N_NAMES, Presentation, Prose, Span, Teller, code, figure, idle, place,
+    prose, times, withdrawn,
 };
 use gpumem_analyzer::{
     Cure, Finding, HeldByError, OomBreakdown, OomCause, OomPart, OomShare, Sufficiency,
@@ -40,8 +40,7 @@ pub(super) fn of_several(teller: &Teller<'_>, findings: &[&Finding]) -> Presenta
     let n_cells = count(findings.len(), "cell");
     let runs = findings.iter().flat_map(|finding| &finding.runs);
     let first = runs.min().map(|run| teller.recording.run(*run));
-    let first = first.and_then(|run| run.execution_count);
-    let first = first.map_or_else(String::new, |n| format!(", first In [{n}]"));
+    let first = place(", first ", first.and_then(|run| run.execution_count));
     let runs = count(n_runs, "run");
     let title = format!(
         "{runs} of {n_cells} ran out of memory{}{first}",
@@ -264,7 +263,7 @@ impl Oom<'_> {
             } => prose![
                 "no cell has used ",
                 code(name),
-                since(*execution_count),
+                place(" since ", *execution_count),
                 ": ",
                 command(),
                 " frees ",
@@ -395,7 +394,7 @@ impl Oom<'_> {
                 twin,
                 ..
             } => {
-                let unused = format!("no cell has used it{}", since(*execution_count));
+                let unused = format!("no cell has used it{}", place(" since ", *execution_count));
                 let twin = twin.as_ref().map(idle::of_twin).unwrap_or_default();
                 (command(), Prose::joined([&unused.into(), &twin], "; "))
             }
@@ -463,10 +462,6 @@ fn error(execution_count: Option<u32>) -> String {
 
 fn no_grad(framework: &str) -> String {
     format!("{framework}.no_grad()")
-}
-
-fn since(execution_count: Option<u32>) -> String {
-    execution_count.map_or_else(String::new, |n| format!(" since In [{n}]"))
 }
 
 fn who() -> Span {

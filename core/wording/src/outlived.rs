@@ -1,7 +1,7 @@
 //! What should be dead and lives on.
 
 use super::advice::against_graph_cycle;
-use super::{Presentation, Prose, Teller, code, figure, prose, withdrawn};
+use super::{Presentation, Prose, Teller, code, figure, place, prose, withdrawn};
 use gpumem_analyzer::known_leaks::known_leak;
 use gpumem_analyzer::{OutlivedDetails, Withdrawn};
 use gpumem_model::holders::{Outlived, RootKind, WayOut};
@@ -43,8 +43,7 @@ pub(super) fn present(teller: &Teller<'_>, details: &OutlivedDetails) -> Present
     shown.line = vec![title];
     shown.line.extend(is_off.then_some(off));
     if !details.what.is_empty() && !is_off {
-        let since = details.held_since_execution_count;
-        let since = since.map_or_else(String::new, |n| format!(", held since In [{n}]"));
+        let since = place(", held since ", details.held_since_execution_count);
         shown = shown.fact(prose!["kept: ", &*details.what, since]);
     }
     if !details.is_alone && details.kind.is_named() {

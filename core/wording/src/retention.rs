@@ -1,6 +1,6 @@
 //! What IPython and Python keep of what the user let go of.
 
-use super::{Presentation, Prose, Teller, code, prose, withdrawn};
+use super::{Presentation, Prose, Teller, code, place, prose, withdrawn};
 use gpumem_analyzer::{RetentionDetails, cell_label};
 use gpumem_model::holders::RootKind;
 use gpumem_model::recording::Recording;
@@ -56,8 +56,7 @@ fn largest(details: &RetentionDetails) -> Prose {
 /// Whose run left it there: `left there by f() · In [7]`.
 pub fn left_by(recording: &Recording, details: &RetentionDetails) -> String {
     let run = recording.run(details.since);
-    let number = run.execution_count;
-    let number = number.map_or_else(String::new, |n| format!(" · In [{n}]"));
+    let number = place(" · ", run.execution_count);
     format!("left there by {}{number}", cell_label(recording, run))
 }
 

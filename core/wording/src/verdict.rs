@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::holders::held_by;
-use super::{NOT_READ, Presentation, Prose, Sign, code, figure, idle, prose};
+use super::{NOT_READ, Presentation, Prose, Sign, code, figure, idle, place, prose};
 use gpumem_analyzer::{
     Analysis, DeviceSummary, FindingGroup, FindingKind, GrowthVerdict, Peak, RunRow, Withdrawn,
     classify_growth, grew_in_a_loop,
@@ -139,7 +139,7 @@ fn kept_in_one_run(
         }
         _ => format!(", {}", held_by(holder)),
     });
-    let place = place(recording.run(row.run), " of ");
+    let place = place(" of ", recording.run(row.run).execution_count);
     let kept = units.change(row.kept_alone()?);
     let (what, unnamed) = if grew_much_in_a_loop(recording, analysis, row) {
         ("in a loop", ", but no name was found that holds it")
@@ -185,7 +185,7 @@ fn grew_within_noise(
         (growth.state == GrowthVerdict::Leak).then_some((*levels.last()?, last, levels.len()))
     });
     let (kept, run, n_runs) = grown.max_by_key(|(kept, ..)| *kept)?;
-    let place = place(recording.run(run), " up to ");
+    let place = place(" up to ", recording.run(run).execution_count);
     (kept < noise).then(|| {
         let (kept, noise) = (units.size(kept), units.size(noise));
         format!(
@@ -236,7 +236,7 @@ fn conclusion(
     let levels = summary.map(|it| levels(recording, analysis, it, died.is_some(), units));
     let levels = levels.unwrap_or_default();
     if let Some(run) = died {
-        let place = place(run, " in ");
+        let place = place(" in ", run.execution_count);
         let row = analysis.row(run.idx, device);
         let grown = row.and_then(|row| Some(row.so_far?.saturating_sub(row.before?)));
         let grown = grown.filter(|grown| *grown > Bytes::ZERO);
@@ -272,11 +272,6 @@ fn conclusion(
             ],
         ),
     }
-}
-
-fn place(run: &Run, before: &str) -> String {
-    let number = run.execution_count;
-    number.map_or_else(String::new, |n| format!("{before}In [{n}]"))
 }
 
 /// `5.8 GiB of 16 GiB in use, 4.9 GiB of it allocated. The highest peak was 8.7 GiB, in In [31]; 7.3 GiB were never needed.`
@@ -333,7 +328,7 @@ fn levels(
         .filter_map(|row| Some((low(row)?, row.run)))
         .reduce(|most, next| if next.0 > most.0 { next } else { most });
     if let Some((peak, run)) = highest {
-        let place = place(recording.run(run), ", in ");
+        let place = place(", in ", recording.run(run).execution_count);
         let cache = summary.cached().unwrap_or_default();
         let known = summary.capacity.zip(used).filter(|_| !died);
         let spare = known.map(|(capacity, used)| {
