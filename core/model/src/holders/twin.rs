@@ -1,12 +1,16 @@
 //! Names that hold the same twice.
 
+use serde::Serialize;
+
 /// A variable whose tensors have the shapes of another one's, which has its own. An entry of
 /// [`DeviceHolders::twins`](super::DeviceHolders::twins).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Twin {
     /// The variable.
+    #[serde(skip)]
     pub name: String,
     /// The other one.
+    #[serde(rename = "name")]
     pub other: String,
     /// How many of its storages have one of the same shape, element type and size there.
     pub n_alike: u64,
