@@ -1,8 +1,15 @@
 //! Lines of a terminal: a letter of Chinese, Japanese or Korean takes two columns.
 
+use std::fmt::Display;
+
 use unicode_width::UnicodeWidthStr;
 
 use gpumem_model::printable::{printable, printable_report};
+
+/// A figure, or what stands in its place if it is not known.
+pub(super) fn or_else(figure: Option<impl Display>, unknown: &str) -> String {
+    figure.map_or_else(|| unknown.to_owned(), |it| it.to_string())
+}
 
 /// How many columns the text takes.
 pub fn n_columns(text: &str) -> usize {

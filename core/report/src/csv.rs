@@ -1,9 +1,10 @@
 //! The runs as a table with commas, for a spreadsheet.
 
+use super::columns::or_else;
 use gpumem_analyzer::{Analysis, Peak, RunRow, cell_label};
 use gpumem_model::printable::{printable, printable_report};
 use gpumem_model::recording::{Recording, Run};
-use gpumem_model::units::Bytes;
+use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
 const COLUMNS: &str = "run,cell,execution_count,device,status,started_nanos,ended_nanos,metric,\
                        before_bytes,after_bytes,kept_bytes,peak_bytes,peak_exact,capacity_bytes,\
@@ -19,28 +20,24 @@ pub fn csv(recording: &Recording, analysis: &Analysis) -> String {
 
 fn line(recording: &Recording, row: &RunRow) -> String {
     let run = recording.run(row.run);
-    let known = |bytes: Option<Bytes>| bytes.map_or(String::new(), |bytes| bytes.get().to_string());
+    let known = |bytes: Option<Bytes>| or_else(bytes.map(Bytes::get), "");
     let fields = [
         run.idx.0.to_string(),
         field(&cell_label(recording, run)),
-        run.execution_count.map_or(String::new(), |n| n.to_string()),
+        or_else(run.execution_count, ""),
         field(&recording.device(row.device).label),
         run.status.name().to_owned(),
         run.started.get().to_string(),
-        run.ended.map_or(String::new(), |at| at.get().to_string()),
+        or_else(run.ended.map(Nanos::get), ""),
         row.metric.name().to_owned(),
         known(row.before),
         known(row.after),
-        row.kept
-            .map_or(String::new(), |kept| kept.get().to_string()),
+        or_else(row.kept.map(ByteDelta::get), ""),
         known(row.peak.map(Peak::low)),
-        row.peak
-            .map_or(String::new(), |peak| peak.is_exact().to_string()),
+        or_else(row.peak.map(Peak::is_exact), ""),
         known(row.capacity),
         overlaps(recording, run),
-        row.overlap
-            .and_then(|it| it.moved)
-            .map_or(String::new(), |moved| moved.get().to_string()),
+        or_else(row.overlap.and_then(|it| it.moved).map(ByteDelta::get), ""),
     ];
     fields.join(",")
 }

@@ -1,5 +1,6 @@
 //! The processes on each device as a table: one line per process, problems marked, and what to do.
 
+use super::columns::or_else;
 use super::text_table::{self, left, right, wrapped_table};
 use super::{to_text, wrapped};
 use gpumem_jobs::gpu_processes::{DeviceProcesses, GpuProcess, GpuProcesses, ProcessKind};
@@ -94,23 +95,17 @@ fn heading(device: &DeviceProcesses) -> String {
 }
 
 fn member_row(member: &GpuProcess) -> Vec<String> {
-    let unknown = || "–".to_owned();
-    let memory = member.used.known();
+    let mark = if member.kind.is_suspect() {
+        "  !"
+    } else {
+        "   "
+    };
     vec![
-        if member.kind.is_suspect() {
-            "  !"
-        } else {
-            "   "
-        }
-        .to_owned(),
-        memory.map_or_else(|| "unavailable".to_owned(), |it| it.to_string()),
-        if member.pid == 0 {
-            unknown()
-        } else {
-            member.pid.to_string()
-        },
-        member.user.clone().unwrap_or_else(unknown),
-        member.age.map_or_else(unknown, age),
+        mark.to_owned(),
+        or_else(member.used.known(), "unavailable"),
+        or_else(Some(member.pid).filter(|pid| *pid != 0), "–"),
+        or_else(member.user.as_ref(), "–"),
+        or_else(member.age.map(age), "–"),
         member.words.clone(),
     ]
 }

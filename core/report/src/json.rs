@@ -28,12 +28,10 @@ mod loops;
 mod processes;
 mod ranks;
 mod segments;
-mod sessions;
 mod trace;
 
 pub use processes::processes_json;
 pub use ranks::ranks_json;
-pub use sessions::sessions_json;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -49,6 +47,7 @@ use trace::JsonTrace;
 use crate::figures::{RunOnDevice, run_figures, run_places};
 use gpumem_analyzer::known_leaks::KnownLeak;
 use gpumem_analyzer::{Analysis, DeviceSummary, Evidence, Finding, Gap, Growth, SessionComparison};
+use gpumem_jobs::history::StoredSession;
 use gpumem_jobs::processes::ChildProcesses;
 use gpumem_model::holders::Holder;
 use gpumem_model::json_form::JsonNumber;
@@ -105,6 +104,11 @@ pub fn report_json_with(
         processes: JsonProcesses::new(recording, children),
     };
     serde_json::to_string(&report).expect("a report holds strings, numbers and lists only")
+}
+
+/// The sessions that are kept as a JSON list, in the order given.
+pub fn sessions_json(sessions: &[StoredSession]) -> String {
+    serde_json::to_string(sessions).expect("a session holds strings and numbers only")
 }
 
 /// A comparison with a baseline as a JSON list, worst first.

@@ -64,7 +64,7 @@ pub use ranks::{rank_causes, rank_findings, ranks};
 pub use sessions::{cut_off, last_session, sessions, worst_finding};
 pub use sources::sources;
 
-use self::columns::{cut, in_parts, to_text, wrapped};
+use self::columns::{cut, in_parts, or_else, to_text, wrapped};
 use self::text_table::{left, right, table};
 use gpumem_analyzer::{Analysis, DeviceSummary, Overlap, Peak, RunRow, cell_label};
 use gpumem_jobs::processes::ChildProcesses;
@@ -251,13 +251,12 @@ fn has_many(recording: &Recording) -> bool {
 
 fn group_row(recording: &Recording, rows: &[&RunRow], is_one_of_many: bool) -> Vec<String> {
     let runs = || rows.iter().map(|row| recording.run(row.run));
-    let number = |n: Option<u32>| n.map_or_else(|| " ".to_owned(), |n| n.to_string());
     let numbers: BTreeSet<Option<u32>> = runs().map(|run| run.execution_count).collect();
     let span = match (numbers.first(), numbers.last()) {
         (Some(first), Some(last)) if first != last => {
-            format!("[{}–{}]", number(*first), number(*last))
+            format!("[{}–{}]", or_else(*first, " "), or_else(*last, " "))
         }
-        (first, _) => format!("[{}]", number(first.copied().flatten())),
+        (first, _) => format!("[{}]", or_else(first.copied().flatten(), " ")),
     };
     let kept = rows
         .iter()
@@ -278,15 +277,13 @@ fn group_row(recording: &Recording, rows: &[&RunRow], is_one_of_many: bool) -> V
     vec![
         span,
         rows.len().to_string(),
-        kept.map_or_else(|| "?".to_owned(), |kept| kept.to_string()),
-        peak.map_or_else(
-            || "?".to_owned(),
-            |peak| match peak {
-                Peak::Exact(peak) => peak.to_string(),
-                Peak::Between { low, .. } | Peak::AtLeast(low) => format!("≥ {low}"),
-            },
-        ),
-        time.map_or_else(|| "…".to_owned(), |time| time.to_string()),
+        or_else(kept, "?"),
+        match peak {
+            None => "?".to_owned(),
+            Some(Peak::Exact(peak)) => peak.to_string(),
+            Some(Peak::Between { low, .. } | Peak::AtLeast(low)) => format!("≥ {low}"),
+        },
+        or_else(time, "…"),
         format!(
             "{device}{}{}{status}",
             beside(recording, rows),
@@ -303,8 +300,6 @@ fn beside(recording: &Recording, rows: &[&RunRow]) -> String {
         [row] => others(recording, recording.run(row.run)),
         _ => "others".to_owned(),
     };
-    let moved: Option<Vec<ByteDelta>> = overlaps.iter().map(|it| it.moved).collect();
-    let moved = moved.map(|moved| moved.into_iter().fold(ByteDelta::ZERO, |sum, it| sum + it));
-    let moved = moved.map_or_else(|| "?".to_owned(), |moved| moved.to_string());
-    format!("{moved} with {who} · ")
+    let moved: Option<ByteDelta> = overlaps.iter().map(|it| it.moved).sum();
+    format!("{} with {who} · ", or_else(moved, "?"))
 }

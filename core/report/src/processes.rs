@@ -1,7 +1,7 @@
 //! The child processes of a session: what grows in them, and a row for each.
 
 use super::cause::CauseLine;
-use super::columns::cut;
+use super::columns::{cut, or_else};
 use super::text_table::{self, left, right, table};
 use super::{to_text, wrapped};
 use gpumem_analyzer::{GrowthVerdict, Severity};
@@ -220,9 +220,7 @@ fn growth_words(finding: &ProcessFinding, rows: &[ProcessRow]) -> String {
         plural(&finding.kind)
     );
     let totals = grown.iter().filter_map(|row| row.growth.as_ref());
-    let all = totals.fold(Bytes::ZERO, |sum, it| {
-        Bytes::new(sum.get().saturating_add(it.growth.total.magnitude().get()))
-    });
+    let all: Bytes = totals.map(|it| it.growth.total.magnitude()).sum();
     format!(
         "{of_kind} {verb} up to {per_step} {step} each ({}): {all} more together",
         numbers(grown.iter().copied())
@@ -279,15 +277,13 @@ fn over(per: Per, n_steps: usize) -> String {
 }
 
 fn row_cells(row: &ProcessRow) -> Vec<String> {
-    let size = |level: Option<Bytes>| level.map_or_else(|| "?".to_owned(), |it| it.to_string());
     vec![
         row.name.clone(),
         row.pid.to_string(),
-        size(row.latest),
-        row.grew()
-            .map_or_else(|| "?".to_owned(), |it| it.to_string()),
-        size(row.peak),
-        size(row.device_used),
+        or_else(row.latest, "?"),
+        or_else(row.grew(), "?"),
+        or_else(row.peak, "?"),
+        or_else(row.device_used, "?"),
         short_ending(row.ending),
     ]
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::cause::CauseLine;
+use super::columns::or_else;
 use super::text_table::{self, left, right, table};
 use super::{to_text, wrapped};
 use gpumem_analyzer::{GrowthVerdict, Severity};
@@ -64,7 +65,7 @@ pub fn ranks(job: &[Rank], found: &Ranks, width: usize) -> String {
             lines.push(format!(
                 "The report of {} {}, with holders and fixes: {command}",
                 found.noun(),
-                row_name(row)
+                row.called()
             ));
         }
     }
@@ -155,7 +156,7 @@ fn ended_words(
     };
     let first = if later.is_empty() { "" } else { " first" };
     let noun = found.noun();
-    let mut words = format!("{noun} {} {how}{first}", row_name(row));
+    let mut words = format!("{noun} {} {how}{first}", row.called());
     if row.name.is_some() {
         words = format!("{words} at {}", row.until);
     }
@@ -169,12 +170,12 @@ fn ended_words(
     let reported = later
         .iter()
         .find(|(idx, _)| found.rows[*idx].ending.is_reported());
-    let reported = reported.map(|(idx, after)| (row_name(&found.rows[*idx]), after));
+    let reported = reported.map(|(idx, after)| (found.rows[*idx].called(), after));
     match (later, reported) {
         ([], _) => words,
         ([_], Some((next, after))) => format!("{words}; {noun} {next} stopped {after} after it"),
         ([(next, _)], None) => {
-            format!("{words}; then {noun} {}", row_name(&found.rows[*next]))
+            format!("{words}; then {noun} {}", found.rows[*next].called())
         }
         (all, Some((next, after))) => format!(
             "{words}; {} others stopped after it, {noun} {next} after {after}",
@@ -249,14 +250,14 @@ fn holder_words(holder: &str) -> String {
 fn who(found: &Ranks, finding: &RankFinding) -> String {
     let (n, n_all, noun) = (finding.rows.len(), n_all(found), found.noun());
     if n == 1 {
-        return format!("{noun} {}", row_name(&found.rows[finding.rows[0]]));
+        return format!("{noun} {}", found.rows[finding.rows[0]].called());
     }
     if n == n_all {
         return format!("all {n} {noun}s");
     }
     let mut seen = finding.rows.clone();
     seen.sort_unstable();
-    let names = seen.iter().map(|idx| row_name(&found.rows[*idx]));
+    let names = seen.iter().map(|idx| found.rows[*idx].called());
     format!("{n} of {n_all} {noun}s ({})", listed(names))
 }
 
@@ -267,11 +268,6 @@ fn n_all(found: &Ranks) -> usize {
     } else {
         found.rows.len()
     }
-}
-
-/// What a rank is called.
-pub fn row_name(row: &RankRow) -> String {
-    row.called()
 }
 
 /// `0, 1, 3 and 20 more`
@@ -327,20 +323,17 @@ fn rank_table(found: &Ranks, width: usize) -> Vec<String> {
 }
 
 fn row_cells(row: &RankRow) -> Vec<String> {
-    let size = |level: Option<Bytes>| level.map_or_else(|| "?".to_owned(), |it| it.to_string());
     let grows = row.growth.as_ref();
     let per_step = grows.filter(|it| it.counts_steps != row.steps_are_runs);
     vec![
-        row_name(row),
+        row.called(),
         row.node.clone(),
-        row.device.clone().unwrap_or_else(|| "?".to_owned()),
-        size(row.latest),
-        size(row.peak),
-        row.outside
-            .filter(|it| *it > Bytes::ZERO)
-            .map_or_else(String::new, |it| it.to_string()),
+        or_else(row.device.as_ref(), "?"),
+        or_else(row.latest, "?"),
+        or_else(row.peak, "?"),
+        or_else(row.outside.filter(|it| *it > Bytes::ZERO), ""),
         row.n_steps.to_string(),
-        per_step.map_or_else(String::new, |it| it.per_step.to_string()),
+        or_else(per_step.map(|it| it.per_step), ""),
         ending_words(row),
     ]
 }

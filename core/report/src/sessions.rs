@@ -1,6 +1,6 @@
 //! The sessions that are kept, as a table; and the line about one that died.
 
-use super::columns::cut;
+use super::columns::{cut, or_else};
 use super::gpu_processes::age;
 use super::text_table::{self, left, right, table};
 use super::{to_text, wrapped};
@@ -71,7 +71,7 @@ fn row(session: &StoredSession) -> Vec<String> {
     vec![
         session.id.clone(),
         notebook,
-        ago.unwrap_or_else(|| "–".to_owned()),
+        or_else(ago, "–"),
         session.n_runs.to_string(),
         how_it_ended(session),
         if words.is_empty() {

@@ -112,7 +112,7 @@ fn of_rank(row: &RankRow, noun: &str, step: &str) -> PageRow {
         _ => None,
     };
     PageRow {
-        name: format!("{noun} {}", report::ranks::row_name(row)),
+        name: format!("{noun} {}", row.called()),
         machine: row.node.clone(),
         device: row.device.clone().unwrap_or_default(),
         pid: None,

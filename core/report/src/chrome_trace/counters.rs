@@ -1,6 +1,8 @@
 //! Levels as counters, one track for each level of each device.
 
-use super::event::{EventName, Phase, TraceArgs, ViewerEvent};
+use std::borrow::Cow;
+
+use super::event::{Phase, TraceArgs, ViewerEvent};
 use super::process_of;
 use gpumem_model::recording::{DeviceIdx, Recording, Sample};
 use gpumem_model::units::{Bytes, Nanos};
@@ -45,7 +47,7 @@ fn changes<'a>(
 fn counter<'a>(device: DeviceIdx, name: &'static str, at: Nanos, bytes: Bytes) -> ViewerEvent<'a> {
     ViewerEvent {
         ph: Phase::Counter,
-        name: EventName::Known(name),
+        name: Cow::from(name),
         cat: None,
         pid: process_of(device),
         tid: process_of(device),

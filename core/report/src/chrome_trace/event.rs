@@ -1,5 +1,7 @@
 //! One event of the format.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -9,7 +11,7 @@ use gpumem_model::units::Nanos;
 #[derive(Debug, Serialize)]
 pub(super) struct ViewerEvent<'a> {
     pub(super) ph: Phase,
-    pub(super) name: EventName<'a>,
+    pub(super) name: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cat: Option<&'static str>,
     pub(super) pid: u32,
@@ -60,14 +62,6 @@ pub(super) enum InstantScope {
     Global,
     #[serde(rename = "p")]
     Process,
-}
-
-/// A name that the recording has, or one that is made for the event.
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
-pub(super) enum EventName<'a> {
-    Known(&'a str),
-    Made(String),
 }
 
 /// The format's unit of time. Whole ones: a sum of fractions may leave a slice that should end with

@@ -1,8 +1,10 @@
 //! Findings as instants, at the end of the last run that each rests on.
 
+use std::borrow::Cow;
+
 use serde_json::json;
 
-use super::event::{EventName, InstantScope, Phase, TraceArgs, ViewerEvent};
+use super::event::{InstantScope, Phase, TraceArgs, ViewerEvent};
 use super::{NOTEBOOK, process_of};
 use gpumem_analyzer::{Analysis, Finding, GrowthVerdict, Withdrawn};
 use gpumem_model::recording::Recording;
@@ -24,7 +26,7 @@ fn instant<'a>(recording: &Recording, finding: &Finding) -> ViewerEvent<'a> {
     let process = device.map_or(NOTEBOOK, process_of);
     ViewerEvent {
         ph: Phase::Instant,
-        name: EventName::Made(shown.title.plain()),
+        name: Cow::from(shown.title.plain()),
         cat: Some("finding"),
         pid: process,
         tid: process,

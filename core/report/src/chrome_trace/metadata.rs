@@ -1,6 +1,8 @@
 //! The names of the tracks, and their order.
 
-use super::event::{EventName, Micros, Phase, TraceArgs, ViewerEvent};
+use std::borrow::Cow;
+
+use super::event::{Micros, Phase, TraceArgs, ViewerEvent};
 use super::{NOTEBOOK, process_of, thread_of};
 use gpumem_model::recording::{Device, Recording};
 
@@ -43,7 +45,7 @@ fn name(device: &Device) -> String {
 fn metadata<'a>(what: &'static str, (pid, tid): (u32, u32), args: TraceArgs) -> ViewerEvent<'a> {
     ViewerEvent {
         ph: Phase::Metadata,
-        name: EventName::Known(what),
+        name: Cow::from(what),
         cat: None,
         pid,
         tid,

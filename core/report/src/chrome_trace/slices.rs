@@ -1,10 +1,11 @@
 //! Cells, blocks and steps as slices.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use serde_json::{Map, Value, json};
 
-use super::event::{EventName, Micros, Phase, TraceArgs, ViewerEvent};
+use super::event::{Micros, Phase, TraceArgs, ViewerEvent};
 use super::lanes::Lanes;
 use super::{NOTEBOOK, thread_of};
 use gpumem_analyzer::{Analysis, Peak, RunRow, cell_label};
@@ -22,7 +23,7 @@ struct Slice<'a> {
     /// The run, or the run that the step is in.
     run: RunIdx,
     is_step: bool,
-    name: EventName<'a>,
+    name: Cow<'a, str>,
     start: Micros,
     end: Micros,
     args: TraceArgs,
@@ -87,12 +88,12 @@ fn of_run<'a>(
     }
 }
 
-fn name<'a>(recording: &Recording, run: &'a Run) -> EventName<'a> {
+fn name<'a>(recording: &Recording, run: &'a Run) -> Cow<'a, str> {
     if let (RunKind::Block, Some(label)) = (run.kind, &run.label) {
-        return EventName::Known(label);
+        return Cow::from(label);
     }
     let label = cell_label(recording, run);
-    EventName::Made(match run.execution_count {
+    Cow::from(match run.execution_count {
         Some(number) => format!("[{number}] {label}"),
         None => label,
     })
@@ -148,7 +149,7 @@ fn steps_of<'a>(run: &Run, label: &'a str, points: &Points) -> Vec<Slice<'a>> {
         .map(|(before, after)| Slice {
             run: run.idx,
             is_step: true,
-            name: EventName::Known(label),
+            name: Cow::from(label),
             start: before.at.into(),
             end: after.at.into(),
             args: TraceArgs::Steps {

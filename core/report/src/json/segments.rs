@@ -34,15 +34,12 @@ impl<'a> JsonMapped<'a> {
     pub(super) fn all(recording: &'a Recording) -> Vec<Self> {
         let devices = recording.devices().iter();
         let looks = devices.filter_map(|device| recording.latest_mapped(device.idx));
-        looks.map(|mapped| Self::new(recording, mapped)).collect()
-    }
-
-    fn new(recording: &'a Recording, mapped: &'a SegmentSnapshot) -> Self {
-        Self {
+        let of_look = |mapped: &'a SegmentSnapshot| Self {
             device: &recording.device(mapped.device).label,
             run: mapped.run,
             reason: mapped.found.as_ref().err().map(String::as_str),
             found: mapped.found.as_ref().ok().map(JsonFound),
-        }
+        };
+        looks.map(of_look).collect()
     }
 }
