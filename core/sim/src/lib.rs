@@ -27,7 +27,7 @@ use std::{iter, mem};
 
 use thiserror::Error;
 
-use gpumem_model::segments::{self, BlockState, Segments};
+use gpumem_model::segments::{self, BlockState, Pool, Segments};
 use gpumem_model::trace::Action;
 use gpumem_model::units::Bytes;
 
@@ -94,33 +94,6 @@ pub struct AllocatorStats {
     pub n_blocks: u64,
 }
 
-/// Which requests a [`SimSegment`] serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SimPool {
-    /// Those of at most 1 MiB.
-    Small,
-    /// All others.
-    Large,
-}
-
-impl SimPool {
-    const fn for_size(rounded: u64) -> Self {
-        if rounded <= SMALL_REQUEST {
-            Self::Small
-        } else {
-            Self::Large
-        }
-    }
-
-    /// Whether a rest of that size becomes its own block.
-    const fn splits_off(self, rest: u64) -> bool {
-        match self {
-            Self::Small => rest >= GRANULE,
-            Self::Large => rest > SMALL_REQUEST,
-        }
-    }
-}
-
 /// One action of the allocator; a history consists of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AllocatorChange {
@@ -151,7 +124,7 @@ pub struct SimSegment {
     /// How long it is.
     pub size: Bytes,
     /// Which requests it serves.
-    pub pool: SimPool,
+    pub pool: Pool,
     /// Its blocks by address.
     pub blocks: Vec<SimBlock>,
 }
@@ -161,7 +134,7 @@ pub struct SimSegment {
 struct Home {
     address: u64,
     size: u64,
-    pool: SimPool,
+    pool: Pool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -353,10 +326,7 @@ impl CachingAllocator {
             segments::Block::new(state, block.size)
         };
         let segment = |segment: SimSegment| segments::Segment {
-            pool: match segment.pool {
-                SimPool::Small => segments::Pool::Small,
-                SimPool::Large => segments::Pool::Large,
-            },
+            pool: segment.pool,
             stream: 0,
             blocks: segment.blocks.into_iter().map(block).collect(),
         };
@@ -365,10 +335,7 @@ impl CachingAllocator {
 
     /// The best fitting free piece, from the cache or else from a new segment.
     fn find(&mut self, wanted: u64) -> Option<u64> {
-        let cached = self
-            .free_list(SimPool::for_size(wanted))
-            .range((wanted, 0)..)
-            .next();
+        let cached = self.free_list(pool_for(wanted)).range((wanted, 0)..).next();
         match cached {
             Some((_, address)) => Some(*address),
             None => self.reserve_segment(wanted),
@@ -400,7 +367,7 @@ impl CachingAllocator {
         let address = self.next_address;
         // Addresses are never used again, so a segment's neighbour is never taken for its own.
         self.next_address = address.checked_add(size)?;
-        let pool = SimPool::for_size(wanted);
+        let pool = pool_for(wanted);
         self.put_free(
             address,
             size,
@@ -420,7 +387,7 @@ impl CachingAllocator {
     fn hold(&mut self, address: u64, wanted: u64, requested: u64) -> BlockId {
         let found = self.take_free(address);
         let rest = found.size - wanted;
-        let size = if found.home.pool.splits_off(rest) {
+        let size = if splits_off(found.home.pool, rest) {
             self.put_free(address + wanted, rest, found.home);
             wanted
         } else {
@@ -479,10 +446,10 @@ impl CachingAllocator {
         piece
     }
 
-    fn free_list(&mut self, pool: SimPool) -> &mut FreeList {
+    fn free_list(&mut self, pool: Pool) -> &mut FreeList {
         match pool {
-            SimPool::Small => &mut self.free_small,
-            SimPool::Large => &mut self.free_large,
+            Pool::Small => &mut self.free_small,
+            _ => &mut self.free_large,
         }
     }
 
@@ -494,6 +461,22 @@ impl CachingAllocator {
     fn free_piece_before(&self, address: u64, home: Home) -> Option<(u64, u64)> {
         let (before, _) = self.pieces.range(..address).next_back()?;
         self.free_neighbour(*before, home)
+    }
+}
+
+const fn pool_for(rounded: u64) -> Pool {
+    if rounded <= SMALL_REQUEST {
+        Pool::Small
+    } else {
+        Pool::Large
+    }
+}
+
+/// Whether a rest of that size becomes its own block.
+const fn splits_off(pool: Pool, rest: u64) -> bool {
+    match pool {
+        Pool::Small => rest >= GRANULE,
+        _ => rest > SMALL_REQUEST,
     }
 }
 
