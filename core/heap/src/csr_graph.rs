@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::graph::ObjectGraph;
+use super::graph::{Edge, ObjectGraph};
 use super::node::{Node, NodeIdx, TensorCategory};
 use super::number_lists::NumberLists;
 use super::root::Root;
@@ -115,6 +115,11 @@ impl<'a> CsrGraph<'a> {
     /// What a vertex holds, and by which link.
     pub(super) fn successors(&self, vertex: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         (0..).map_while(move |n| self.successor(vertex, n))
+    }
+
+    /// The edge that a link is; `None` of the entry of a root.
+    pub(super) fn edge(&self, link: u32) -> Option<&'a Edge> {
+        self.graph.edges.get(link as usize)
     }
 
     /// The root whose entry a link is; `None` for an edge of the graph.

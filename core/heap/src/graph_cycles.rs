@@ -106,7 +106,7 @@ impl<'g> Cyclic<'g> {
     fn kind_of(&self, edge: &Edge) -> Option<RootKind> {
         match &edge.step {
             Step::Packed(_) => Some(RootKind::HookCycle),
-            Step::Attribute(name) if &**name == "grad" => Some(RootKind::GradientCycle),
+            step if step.is_attribute("grad") => Some(RootKind::GradientCycle),
             _ => {
                 let category = self.graph.node(edge.from).category;
                 (category == Some(TensorCategory::Graph)).then_some(RootKind::GraphCycle)

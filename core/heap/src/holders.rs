@@ -96,11 +96,9 @@ impl HeapAnalysis<'_> {
             shared,
             more_shared,
             kept: self.kept(stored()),
-            outlived: Vec::new(),
-            given_back: Vec::new(),
-            twins: Vec::new(),
             parts: parts(stored()),
             is_cut: self.web.graph.is_cut,
+            ..DeviceHolders::default()
         }
     }
 

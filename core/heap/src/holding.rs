@@ -6,7 +6,6 @@ use super::csr_graph::CsrGraph;
 use super::heap_analysis::HeapAnalysis;
 use super::reach::BestHolder;
 use super::retained_size::SizedStorage;
-use super::step::Step;
 use gpumem_model::holders::RootKind;
 use gpumem_model::units::Bytes;
 
@@ -136,8 +135,7 @@ impl HeapAnalysis<'_> {
 
 /// What a graph saved, and the parameters that an optimizer changes, are not theirs.
 fn leads_on(web: &CsrGraph<'_>, target: u32, link: u32) -> bool {
-    let edge = web.graph.edges.get(link as usize);
-    let is_of_optimizer = edge
-        .is_some_and(|edge| matches!(&edge.step, Step::Attribute(name) if &**name == PARAMETERS));
+    let edge = web.edge(link);
+    let is_of_optimizer = edge.is_some_and(|edge| edge.step.is_attribute(PARAMETERS));
     !is_of_optimizer && !web.is_graph(target)
 }

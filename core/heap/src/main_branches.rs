@@ -119,7 +119,7 @@ impl HeapAnalysis<'_> {
         tallies: &[RetainedSize],
         limits: &HolderLimits,
     ) -> Option<Holder> {
-        let edge = self.web.graph.edges.get(head as usize)?;
+        let edge = self.web.edge(head)?;
         let name = self.web.name_of(root)?;
         let vertex = self.web.first_node() + edge.to.0;
         let number = self.dominators.number(vertex);
@@ -180,7 +180,7 @@ impl HeapAnalysis<'_> {
 
     /// An attribute, or what stands under a text in a dict. What a tensor has is its own.
     fn is_part(&self, link: u32) -> bool {
-        let edge = self.web.graph.edges.get(link as usize);
+        let edge = self.web.edge(link);
         edge.is_some_and(|edge| match &edge.step {
             Step::Attribute(name) => !matches!(&**name, "grad" | "grad_fn"),
             Step::Key(key) => key.starts_with(['\'', '"']),

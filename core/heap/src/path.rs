@@ -29,7 +29,7 @@ pub(super) fn text(web: &CsrGraph<'_>, reach: &Reachability, above: u32, vertex:
 
 /// The same object for a reader.
 pub(super) fn is_within(web: &CsrGraph<'_>, link: u32) -> bool {
-    let edge = web.graph.edges.get(link as usize);
+    let edge = web.edge(link);
     edge.is_some_and(|edge| edge.step == Step::Within)
 }
 
@@ -47,7 +47,7 @@ fn step_text(web: &CsrGraph<'_>, from: u32, to: u32, link: u32) -> String {
         return root.path.to_string();
     }
     let nodes = web.node_of(from).zip(web.node_of(to));
-    match (web.graph.edges.get(link as usize), nodes) {
+    match (web.edge(link), nodes) {
         (Some(edge), Some((from, _))) => inside(web, from, &edge.step),
         (Some(edge), _) => edge.step.to_string(),
         // Nothing names it: its type has to do.

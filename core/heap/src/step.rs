@@ -42,6 +42,10 @@ pub enum Step {
 }
 
 impl Step {
+    pub(super) fn is_attribute(&self, name: &str) -> bool {
+        matches!(self, Self::Attribute(it) if &**it == name)
+    }
+
     /// `.name`
     pub fn attribute(name: &str) -> Self {
         Self::Attribute(name.into())

@@ -26,13 +26,11 @@ impl HeapAnalysis<'_> {
             scalars: tally.n_all() > 0 && u64::from(tally.n_scalars) == tally.n_all(),
             graph: Bytes::new(tally.graph),
             keeper: self.keeper(type_name, &links),
-            is_shared: false,
             part,
             bound: self.bound(&links),
             tensor_type: self.tensor_type(&links),
-            filled_by: String::new(),
             library_objects: self.library_objects(&links),
-            grows_in: None,
+            ..Traits::default()
         }
     }
 
@@ -68,7 +66,7 @@ impl HeapAnalysis<'_> {
     /// Of the first container on the way to it, or of the object that has that container.
     fn bound(&self, links: &[(u32, u32, u32)]) -> Option<Bound> {
         for (_, to, link) in links {
-            let edge = self.web.graph.edges.get(*link as usize);
+            let edge = self.web.edge(*link);
             if edge.is_some_and(|edge| matches!(edge.step, Step::Index(_) | Step::Key(_))) {
                 return None;
             }
@@ -91,7 +89,7 @@ impl HeapAnalysis<'_> {
     /// How many objects with memory a container holds whose entries Python does not count.
     fn n_entries(&self, container: u32) -> u64 {
         let links = self.web.successors(container);
-        let edges = links.filter_map(|(_, link)| self.web.graph.edges.get(link as usize));
+        let edges = links.filter_map(|(_, link)| self.web.edge(link));
         let is_entry = |step: &Step| matches!(step, Step::Opaque | Step::Index(_) | Step::Key(_));
         let n = edges.filter(|edge| is_entry(&edge.step)).count();
         n.max(1) as u64
@@ -106,7 +104,7 @@ impl HeapAnalysis<'_> {
         let of_link = |(_, to, link): &(u32, u32, u32)| {
             let root = self.web.entry(*link);
             let of_root = root.filter(|root| is_of_hooks(&root.path));
-            let edge = self.web.graph.edges.get(*link as usize);
+            let edge = self.web.edge(*link);
             let of_edge = edge.and_then(|edge| keeper_of_step(&edge.step));
             let of_step = of_root.map(|_| Keeper::Hooks).or(of_edge);
             let node = self.web.object(*to);

@@ -43,11 +43,10 @@ impl<'l, 'a> Way<'l, 'a> {
         let largest = held.iter().max_by_key(|it| it.n_bytes);
         let largest = largest.map_or(root, |it| look.vertex(it.number));
         let links = look.reach.path(root, largest);
-        let edge = |link: u32| look.web.graph.edges.get(link as usize);
         let chain: Vec<u32> = links.iter().map(|(_, to, _)| *to).collect();
         let steps = links
             .iter()
-            .map(|(.., link)| edge(*link).map(|it| &it.step));
+            .map(|(.., link)| look.web.edge(*link).map(|it| &it.step));
         let mut way = Self {
             look,
             root,
@@ -56,7 +55,8 @@ impl<'l, 'a> Way<'l, 'a> {
             chain,
         };
         // Its state, too, is by its parameters.
-        if way.is_of_optimizer() && !is_parameters(way.steps.get(1).copied().flatten()) {
+        let step = way.steps.get(1).copied().flatten();
+        if way.is_of_optimizer() && !step.is_some_and(|it| it.is_attribute(PARAMETERS)) {
             return way;
         }
         let depth = way.depth_of_most(held);
@@ -206,10 +206,7 @@ impl<'l, 'a> Way<'l, 'a> {
         let is_name = |text: &String| text.chars().all(is_name_letter);
         if let Some(at) = self.first(is_of_error) {
             let error = expressions.get(at.saturating_sub(1))?;
-            let is_own = matches!(
-                self.steps[at],
-                Some(Step::Attribute(name)) if &**name == "__traceback__"
-            );
+            let is_own = self.steps[at].is_some_and(|it| it.is_attribute("__traceback__"));
             if is_own && !is_name(error) {
                 let code = format!("{error}.with_traceback(None);");
                 return Some((WayOut::Exception, code));
@@ -252,10 +249,8 @@ impl<'l, 'a> Way<'l, 'a> {
         let named = self.chain.first().copied().unwrap_or(self.root);
         let mut links = self.look.web.successors(named);
         links.any(|(_, link)| {
-            let edge = self.look.web.graph.edges.get(link as usize);
-            edge.is_some_and(
-                |it| matches!(&it.step, Step::Attribute(name) if &**name == PARAMETERS),
-            )
+            let edge = self.look.web.edge(link);
+            edge.is_some_and(|it| it.step.is_attribute(PARAMETERS))
         })
     }
 
@@ -327,10 +322,6 @@ fn is_of_error(step: &Step) -> bool {
 fn is_of_exception(step: &Step) -> bool {
     let behind = ["__traceback__", "__context__", "__cause__"];
     matches!(step, Step::Attribute(name) if behind.contains(&&**name))
-}
-
-fn is_parameters(step: Option<&Step>) -> bool {
-    matches!(step, Some(Step::Attribute(name)) if &**name == PARAMETERS)
 }
 
 fn is_within(step: Option<&Step>) -> bool {
