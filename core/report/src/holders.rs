@@ -4,6 +4,7 @@ use super::{cut, to_text};
 use gpumem_heap::Holders;
 use gpumem_model::holders::{DeviceHolders, Holder, HolderBranch, Remainder, SharedMemory};
 use gpumem_model::printable::printable;
+use gpumem_model::units::count_of;
 
 /// The holders as text, at most `width` columns wide; `name` and `device` restrict it to one of them.
 pub fn holders(
@@ -41,22 +42,19 @@ fn on_device(holders: &DeviceHolders, name: Option<&str>, width: usize) -> Optio
         "{}  {} in {}",
         holders.device,
         holders.n_bytes,
-        counted(holders.n_storages, "storage", "storages")
+        count_of(holders.n_storages, "storage")
     )];
     for root in roots {
         root_lines(root, &mut lines);
     }
     if name.is_none() {
-        lines.extend(rest(&holders.more, "more name", "more names").map(|it| format!("  {it}")));
+        let names = count_of(holders.more.n, "more name");
+        lines.extend(rest(&holders.more, &names).map(|it| format!("  {it}")));
     }
     lines.extend(shared.into_iter().flat_map(shared_lines));
     if name.is_none() {
-        let more = rest(
-            &holders.more_shared,
-            "more that names share",
-            "more that names share",
-        );
-        lines.extend(more.map(|it| format!("  {it}")));
+        let shared = format!("{} more that names share", holders.more_shared.n);
+        lines.extend(rest(&holders.more_shared, &shared).map(|it| format!("  {it}")));
     }
     if holders.is_cut {
         lines.push("  … and more: the search reached its limit".to_owned());
@@ -113,7 +111,8 @@ fn branch_lines(
         branch_lines(&branch.branches, &branch.more, below, lines);
     }
     if !branches.is_empty() {
-        lines.extend(rest(more, "more", "more").map(|it| format!("{indent}{it}")));
+        let branches = format!("{} more", more.n);
+        lines.extend(rest(more, &branches).map(|it| format!("{indent}{it}")));
     }
 }
 
@@ -131,13 +130,8 @@ fn shared_lines(shared: &SharedMemory) -> [String; 2] {
 }
 
 /// `… and 3 more names, 12 MiB`; nothing if there are no more.
-fn rest(rest: &Remainder, one: &str, several: &str) -> Option<String> {
-    let n = counted(rest.n, one, several);
-    (rest.n > 0).then(|| format!("… and {n}, {}", rest.n_bytes))
-}
-
-fn counted(n: u64, one: &str, several: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { several })
+fn rest(rest: &Remainder, what: &str) -> Option<String> {
+    (rest.n > 0).then(|| format!("… and {what}, {}", rest.n_bytes))
 }
 
 #[cfg(test)]

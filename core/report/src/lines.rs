@@ -4,7 +4,7 @@ use super::cut;
 use gpumem_analyzer::cell_label;
 use gpumem_model::recording::{LineTally, Recording, Trace};
 use gpumem_model::source_text;
-use gpumem_model::units::{Bytes, count};
+use gpumem_model::units::{Bytes, count_of};
 
 /// At most this many traced runs, the latest.
 const N_RUNS: usize = 3;
@@ -44,9 +44,8 @@ fn table(recording: &Recording, trace: &Trace) -> Vec<String> {
         number,
         Some(recording.device(trace.device).label.clone()),
     ];
-    let n_allocations = usize::try_from(trace.total.n_allocations).unwrap_or(usize::MAX);
     let details = [
-        Some(count(n_allocations, "allocation")),
+        Some(count_of(trace.total.n_allocations, "allocation")),
         Some(peak_words(trace)),
         trace
             .is_cut

@@ -96,11 +96,11 @@ pub fn processes(processes: &ChildProcesses, width: usize) -> String {
         return String::new();
     }
     let rows = &processes.rows;
-    let n_running = n_running(rows);
-    let mut title = format!("Processes · {}", of_children(rows.len()));
-    if n_running > 0 {
-        title = format!("{title}, {n_running} running");
-    }
+    let title = match rows.len() {
+        1 => "Processes · 1 child".to_owned(),
+        n => format!("Processes · {n} children"),
+    };
+    let title = title + &running(rows);
     let head = [
         "process", "pid", "memory", "grew", "highest", "GPU", "ended",
     ];
@@ -173,21 +173,15 @@ pub fn title(rows: &[ProcessRow]) -> String {
         1 => "1 child process".to_owned(),
         n => format!("{n} child processes"),
     };
-    match n_running(rows) {
-        0 => n,
-        n_running => format!("{n}, {n_running} running"),
-    }
+    n + &running(rows)
 }
 
-fn n_running(rows: &[ProcessRow]) -> usize {
+/// `, 1 running`; empty if none is.
+fn running(rows: &[ProcessRow]) -> String {
     let running = rows.iter().filter(|row| row.ending == ChildEnding::Running);
-    running.count()
-}
-
-fn of_children(n: usize) -> String {
-    match n {
-        1 => "1 child".to_owned(),
-        n => format!("{n} children"),
+    match running.count() {
+        0 => String::new(),
+        n => format!(", {n} running"),
     }
 }
 

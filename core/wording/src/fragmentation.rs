@@ -3,8 +3,7 @@
 use super::{Presentation, Teller, code, figure, prose};
 use gpumem_analyzer::{FragmentationDetails, SeriesGrowth};
 use gpumem_model::recording::DeviceKind;
-use gpumem_model::units::ByteDelta;
-use gpumem_model::units::count;
+use gpumem_model::units::{ByteDelta, count};
 
 /// What lets PyTorch's segments grow.
 pub const EXPANDABLE: &str = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";

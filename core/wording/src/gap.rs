@@ -2,8 +2,7 @@
 
 use super::{Presentation, Teller, figure, prose};
 use gpumem_analyzer::SeriesGrowth;
-use gpumem_model::units::ByteDelta;
-use gpumem_model::units::count;
+use gpumem_model::units::{ByteDelta, count};
 
 pub(super) fn present(teller: &Teller<'_>, series: &SeriesGrowth) -> Presentation {
     let size = |change: ByteDelta| teller.units.size(change.magnitude());

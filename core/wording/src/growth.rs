@@ -8,8 +8,7 @@ use gpumem_model::holders::{Holder, RootKind};
 use gpumem_model::recording::Recording;
 use gpumem_model::severity::Severity;
 use gpumem_model::source_text;
-use gpumem_model::units::count;
-use gpumem_model::units::{Bytes, Nanos, Units};
+use gpumem_model::units::{Bytes, Nanos, Units, count};
 
 /// What runs kept is even if the rate explains their total but for this share.
 const EVEN: f64 = 0.1;

@@ -11,8 +11,7 @@ pub(super) fn held_by(holder: &Holder) -> String {
         kind if kind.is_garbage() => {
             format!("held by objects that only refer to each other ({what})")
         }
-        _ if holder.is_local() => format!("held by {name} ({what})"),
-        kind => match kind.description() {
+        kind => match kind.description().filter(|_| !holder.is_local()) {
             Some(kind) => format!("held by {name}, {kind} ({what})"),
             None => format!("held by {name} ({what})"),
         },

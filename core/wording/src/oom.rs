@@ -9,8 +9,7 @@ use gpumem_analyzer::{
 };
 use gpumem_model::recording::OomHolder;
 use gpumem_model::source_text;
-use gpumem_model::units::count;
-use gpumem_model::units::{Bytes, Units};
+use gpumem_model::units::{Bytes, Units, count};
 
 pub(super) fn present(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Presentation {
     let oom = Oom { teller, breakdown };

@@ -2,8 +2,7 @@
 
 use super::{Presentation, Prose, Teller, figure, prose};
 use gpumem_analyzer::Finding;
-use gpumem_model::units::Bytes;
-use gpumem_model::units::count;
+use gpumem_model::units::{Bytes, count, count_of};
 
 const ADVICE: &str = "use smaller batches, or free memory before the largest step";
 
@@ -12,10 +11,7 @@ pub(super) fn present(teller: &Teller<'_>, n_flushes: u64, usable: Option<Bytes>
     if let Some(usable) = usable {
         return Presentation::with_row(title, ": ", can_be_used(teller, usable)).advice(ADVICE);
     }
-    let requests = match n_flushes {
-        1 => "1 request".to_owned(),
-        n => format!("{n} requests"),
-    };
+    let requests = count_of(n_flushes, "request");
     let outlook = format!("{requests} succeeded only after the cache was emptied");
     Presentation::with_row(title, ": ", outlook)
         .fact(prose![

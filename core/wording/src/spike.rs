@@ -1,8 +1,7 @@
 //! A run whose peak stands far above that of the others.
 
 use super::{Presentation, Teller, prose};
-use gpumem_model::units::Bytes;
-use gpumem_model::units::count;
+use gpumem_model::units::{Bytes, count};
 
 pub(super) fn present(teller: &Teller<'_>, excess: Bytes, usual: Bytes) -> Presentation {
     let units = teller.units;

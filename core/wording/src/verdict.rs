@@ -11,8 +11,7 @@ use gpumem_analyzer::{
 use gpumem_model::recording::{
     CellIdx, DeviceIdx, DeviceKind, Recording, Run, RunIdx, Series, Status,
 };
-use gpumem_model::units::count;
-use gpumem_model::units::{Bytes, Units};
+use gpumem_model::units::{Bytes, Units, count};
 
 /// A loop or marks of fewer points do not show growth.
 const N_STEPS: usize = 5;
