@@ -9,7 +9,7 @@ use gpumem_model::severity::Severity;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 use serde::Serialize;
 
-use super::outlived::{WORTH_A_WARNING, least_outlived};
+use super::outlived::{is_much, least_outlived};
 use super::{Finding, FindingDetails, FindingKind, SeriesGrowth, Withdrawn};
 use crate::cell::CellRef;
 use crate::context::Context;
@@ -274,11 +274,7 @@ impl CellProcesses<'_> {
         if group.n_bytes < self.least() {
             return None;
         }
-        let is_much = self
-            .device
-            .capacity
-            .is_some_and(|capacity| group.n_bytes.as_f64() >= WORTH_A_WARNING * capacity.as_f64());
-        let severity = if deleted.is_some() && is_much {
+        let severity = if deleted.is_some() && is_much(self.device, group.n_bytes) {
             Severity::Warning
         } else {
             Severity::Info

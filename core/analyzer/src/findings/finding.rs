@@ -12,7 +12,7 @@ use crate::loop_place::LoopPlace;
 use crate::reason::Reason;
 use crate::row::Metric;
 use gpumem_heap::Fix;
-use gpumem_model::holders::Holder;
+use gpumem_model::holders::{Holder, RootKind};
 use gpumem_model::named;
 use gpumem_model::recording::{DeviceIdx, Recording, RunIdx};
 use gpumem_model::severity::Severity;
@@ -107,6 +107,12 @@ impl Finding {
             FindingDetails::Growth(details) => details.in_loop.as_ref(),
             _ => None,
         }
+    }
+
+    /// What is known to hold the most of it.
+    pub(super) fn first_name(&self) -> Option<(RootKind, &str)> {
+        let first = self.holders.first()?;
+        Some((first.kind, &first.name))
     }
 
     /// The command that frees what is kept, if there is one.

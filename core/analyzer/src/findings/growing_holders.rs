@@ -52,7 +52,7 @@ pub(super) struct GrowingHolders {
     /// A cell makes the first anew of what it was and more.
     is_extended: bool,
     /// A cell takes older items out of the first again, at a size that is not known.
-    is_trimmed: bool,
+    pub(super) is_trimmed: bool,
 }
 
 /// What a name does from look to look.
@@ -205,11 +205,6 @@ impl GrowingHolders {
         let is_each = self.n_looks + 1 >= n_runs && self.first_course().n_grown == self.n_looks;
         let is_accident = self.are_accident() && !self.is_cache && !self.is_registry();
         is_each && is_accident && !self.is_trimmed
-    }
-
-    /// A cell takes older items out of the first again, at a size that is not known.
-    pub(super) fn are_trimmed(&self) -> bool {
-        self.is_trimmed
     }
 
     /// The first is a dict of a class: a name that comes again takes the place of its entry.

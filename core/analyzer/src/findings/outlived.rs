@@ -77,8 +77,14 @@ const MUCH_HELD: Bytes = Bytes::mib(64);
 /// … and of a smaller device this part.
 const PART_THAT_MATTERS: u64 = 100;
 
-/// Less than this share of the device is only good to know, however it lives on.
-pub(super) const WORTH_A_WARNING: f64 = 0.05;
+/// Less than this share of the device is only good to know, however it is kept.
+const WORTH_A_WARNING: f64 = 0.05;
+
+/// What is kept takes much of the device.
+pub(super) fn is_much(device: &DeviceSummary, kept: Bytes) -> bool {
+    let capacity = device.capacity;
+    capacity.is_some_and(|it| kept.as_f64() >= WORTH_A_WARNING * it.as_f64())
+}
 
 /// How much a variable must have held of a device so that it matters what became of it when it is gone.
 pub fn least_outlived(kind: DeviceKind, capacity: Option<Bytes>, rules: &Rules) -> Bytes {
@@ -169,10 +175,7 @@ impl OutlivedName<'_> {
         let rows = context.rows;
         let is_let_go = self.let_go.is_some()
             || rows.gave_back(recording, self.seen, device.device, outlived.n_bytes);
-        let is_much = device.capacity.is_some_and(|capacity| {
-            outlived.n_bytes.as_f64() >= WORTH_A_WARNING * capacity.as_f64()
-        });
-        let is_grave = is_much && outlived.is_accident();
+        let is_grave = is_much(device, outlived.n_bytes) && outlived.is_accident();
         // Whether a cure helped is news until something else runs.
         let last = recording
             .runs()

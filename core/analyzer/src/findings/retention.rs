@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::outlived::is_much;
 use super::suggest;
 use super::{Finding, FindingDetails, FindingKind, Withdrawn};
 use crate::cell::CellRef;
@@ -40,9 +41,6 @@ pub struct RetentionDetails {
     /// Jupyter's number of the run that left it there.
     pub since_execution_count: Option<u32>,
 }
-
-/// Less than this share of the device is only good to know.
-const WORTH_A_WARNING: f64 = 0.05;
 
 /// At most this many names of a place are reported.
 const N_TOLD: usize = 8;
@@ -185,8 +183,7 @@ impl<'a> RetainedResult<'a> {
     /// By what the device has, and whether it is more than what is left.
     fn severity(&self, device: &DeviceSummary) -> Severity {
         let n_bytes = self.kept.n_bytes;
-        let is_much = |capacity: Bytes| n_bytes.as_f64() >= WORTH_A_WARNING * capacity.as_f64();
-        if self.is_let_go || !device.capacity.is_some_and(is_much) {
+        if self.is_let_go || !is_much(device, n_bytes) {
             return Severity::Info;
         }
         match device.free() {

@@ -82,7 +82,7 @@ impl Judged {
                 && self.is_collected(context),
             writes_first,
             waits_for_collector: self.growers.wait_for_collector(),
-            is_trimmed: self.growers.are_trimmed(),
+            is_trimmed: self.growers.is_trimmed,
             intent: self.intent(context),
             consequence: self.consequence(context),
             in_loop,

@@ -19,10 +19,6 @@ pub(super) fn tell_once(context: Context<'_>, findings: &mut Vec<Finding>) {
 
 /// Both are of the memory of one name: the block's runs are in those of the cell, and keep what the cell keeps.
 fn is_same(recording: &Recording, cell: &Finding, block: &Finding) -> bool {
-    let name = |it: &Finding| {
-        let first = it.holders.first();
-        first.map(|it| (it.kind, it.name.clone()))
-    };
     let grows = |it: &Finding| {
         let grows = it.state.is_some_and(GrowthVerdict::grows);
         grows && it.withdrawn.is_none() && !it.counts_steps()
@@ -34,7 +30,7 @@ fn is_same(recording: &Recording, cell: &Finding, block: &Finding) -> bool {
     let mut runs = block.runs.iter();
     grows(cell)
         && grows(block)
-        && (cell.device, name(cell)) == (block.device, name(block))
+        && (cell.device, cell.first_name()) == (block.device, block.first_name())
         && is_all()
         && runs.any(|run| around(recording, *run).any(is_around))
 }

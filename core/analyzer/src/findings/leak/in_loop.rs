@@ -46,11 +46,8 @@ pub(super) fn tell_once(findings: &mut Vec<Finding>) {
 
 /// Both are of the run's loops, and of what one name has.
 fn is_of_one_name(a: &Finding, b: &Finding) -> bool {
-    let name = |it: &Finding| {
-        let first = it.holders.first();
-        first.map(|it| (it.kind, it.name.clone()))
-    };
-    name(a).is_some() && (name(a), &a.runs, a.device) == (name(b), &b.runs, b.device)
+    let names = [a, b].map(Finding::first_name);
+    names[0].is_some() && (names[0], &a.runs, a.device) == (names[1], &b.runs, b.device)
 }
 
 /// Rather a loop that stands in a cell; rather its iterations than its items, and these than seconds.
