@@ -138,8 +138,17 @@ pub(super) type SeriesOf = (SourceHash, BlockIdx, DeviceIdx);
 
 /// The series that a row is of.
 pub(super) fn series_of(recording: &Recording, paths: &Paths, row: &RunRow) -> SeriesOf {
-    let run = recording.run(row.run);
-    (run.revision, paths.block(run.idx), row.device)
+    series_at(recording, paths, row.run, row.device)
+}
+
+/// The series that a run's levels on a device are of.
+pub(super) fn series_at(
+    recording: &Recording,
+    paths: &Paths,
+    run: RunIdx,
+    device: DeviceIdx,
+) -> SeriesOf {
+    (recording.run(run).revision, paths.block(run), device)
 }
 
 /// It tells for certain what its run kept.

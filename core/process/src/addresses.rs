@@ -28,6 +28,11 @@ impl AddressRanges {
         &self.0
     }
 
+    /// There is no address in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The number of ranges.
     pub fn len(&self) -> usize {
         self.0.len()

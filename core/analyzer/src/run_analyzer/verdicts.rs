@@ -137,7 +137,22 @@ impl Verdicts {
             let of = series::series_of(recording, paths, row);
             self.places.get(&of).copied()
         });
-        let of_runs = of_rows.collect();
+        let mut of_runs: BTreeSet<usize> = of_rows.collect();
+        // A block's growth is told in place of its cell's, also where this run of the cell had no such block.
+        let has_around = |of: &usize| {
+            let mut rows = self.of_runs[*of].places.iter();
+            rows.any(|place| {
+                let row = context.rows.get(*place as usize);
+                let mut around = recording.around(row.run);
+                around.any(|run| {
+                    let of = series::series_at(recording, paths, run, row.device);
+                    let place = self.places.get(&of);
+                    place.is_some_and(|place| of_runs.contains(place))
+                })
+            })
+        };
+        let blocks: Vec<usize> = self.growing.iter().copied().filter(has_around).collect();
+        of_runs.extend(blocks);
         let mut of_steps = BTreeSet::new();
         for run in within {
             let of_run = series::steps_of_run(recording, paths, recording.run(*run));

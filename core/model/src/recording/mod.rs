@@ -190,6 +190,12 @@ impl Recording {
         self.outermost[idx.get()]
     }
 
+    /// The runs that a run is nested in, from the inside.
+    pub fn around(&self, idx: RunIdx) -> impl Iterator<Item = RunIdx> {
+        let parent = |run: RunIdx| self.run(run).parent;
+        std::iter::successors(parent(idx), move |run| parent(*run))
+    }
+
     /// The latest run of a cell that is not nested in another.
     pub fn latest_run(&self, cell: CellIdx) -> Option<&Run> {
         self.latest.get(cell.get())?.map(|idx| self.run(idx))

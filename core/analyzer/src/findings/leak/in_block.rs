@@ -32,13 +32,7 @@ fn is_same(recording: &Recording, cell: &Finding, block: &Finding) -> bool {
         && grows(block)
         && (cell.device, cell.first_name()) == (block.device, block.first_name())
         && is_all()
-        && runs.any(|run| around(recording, *run).any(is_around))
-}
-
-/// The runs that a run is nested in, from the inside.
-fn around(recording: &Recording, run: RunIdx) -> impl Iterator<Item = RunIdx> {
-    let parent = |run: RunIdx| recording.run(run).parent;
-    std::iter::successors(parent(run), move |run| parent(*run))
+        && runs.any(|run| recording.around(*run).any(is_around))
 }
 
 fn is_worker(recording: &Recording) -> bool {

@@ -181,7 +181,7 @@ impl Exclusions {
 
     fn choice(&self, resident: usize) -> AddressRanges {
         let is_guessing = resident.saturating_sub(self.known_bytes) > UNKNOWN;
-        if self.unread.len() == 0 && !is_guessing {
+        if self.unread.is_empty() && !is_guessing {
             return AddressRanges::EMPTY;
         }
         let mut choice = self.unread.clone();

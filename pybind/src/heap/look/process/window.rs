@@ -34,7 +34,7 @@ impl<'r> CopyWindow<'r> {
     /// Leaves `ranges` out. Those that cannot be left out as a whole are removed from the set, and
     /// all of them if another thread forks.
     pub(super) fn open(ranges: &'r mut AddressRanges) -> Self {
-        if ranges.len() > 0 && !keep_forks_away() {
+        if !ranges.is_empty() && !keep_forks_away() {
             ranges.retain(|_| false);
         }
         ranges.retain(|range| {
