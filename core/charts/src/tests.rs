@@ -73,7 +73,7 @@ fn any_session() -> impl Strategy<Value = (Recording, Analysis)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 3))]
 
     #[test]
     fn every_scene_is_sound((recording, analysis) in any_session(), width in 160.0..1600.0_f64) {

@@ -208,8 +208,8 @@ mod tests {
 
     #[test]
     fn a_set_can_be_read_without_the_ranges_in_it() {
-        let mut set: AddressRanges = [0..1, 2..usize::MAX].into_iter().collect();
+        let mut set: AddressRanges = [0..1, 2..3, 4..usize::MAX].into_iter().collect();
         set.remove_itself();
-        assert_eq!(set.as_slice(), [0..1]);
+        assert_eq!(set.as_slice(), [0..1, 2..3]);
     }
 }

@@ -830,7 +830,7 @@ process.join()
 
 
 def jumps(function: Callable[..., object]) -> list[tuple[int, int]]:
-    """Return from where to where `JUMP_BACKWARD` leads, as `core/process/src/bytecode.rs` reads it."""
+    """Return from where to where `JUMP_BACKWARD` leads, as `core/process` reads it."""
     code = function.__code__.co_code
     found, extended = [], 0
     for offset in range(0, len(code), 2):

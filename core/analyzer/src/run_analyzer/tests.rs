@@ -280,8 +280,6 @@ fn late(recording: &Recording, also: Also) -> Option<Frame> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
     #[test]
     fn after_each_run_the_verdicts_are_those_of_a_fresh_analysis(
         script in prop::collection::vec(scripted(), 1..70),

@@ -111,7 +111,7 @@ fn nothing_is_an_empty_map() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
 
     #[test]
     fn shares_are_bytes_and_shelves_are_few(
