@@ -132,7 +132,7 @@ def test_the_rank_of_notebook_launcher_that_leaks_is_named(tmp_path: Path) -> No
 
 RAY = """
 import ray
-ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False,
+ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False,
          runtime_env={"worker_process_setup_hook": gpumem.worker})
 
 @ray.remote
