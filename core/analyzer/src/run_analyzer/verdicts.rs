@@ -126,22 +126,21 @@ impl Verdicts {
         findings
     }
 
-    /// The series that these runs are part of.
+    /// The series of these runs, also of one that tells nothing itself, and of blocks in those.
     fn own(&self, context: Context<'_>, within: &[RunIdx]) -> (BTreeSet<usize>, BTreeSet<StepsOf>) {
         let Context {
             recording, paths, ..
         } = context;
         let rows = within.iter().flat_map(|run| context.rows.of_run(*run));
-        let rows = rows.filter(|row| series::is_certain(row));
         let of_rows = rows.filter_map(|row| {
             let of = series::series_of(recording, paths, row);
             self.places.get(&of).copied()
         });
         let mut of_runs: BTreeSet<usize> = of_rows.collect();
-        // A block's growth is told in place of its cell's, also where this run of the cell had no such block.
+        // A block's growth is told in place of its cell's, also where the run had no such block.
         let has_around = |of: &usize| {
-            let mut rows = self.of_runs[*of].places.iter();
-            rows.any(|place| {
+            let latest = self.of_runs[*of].places.last();
+            latest.is_some_and(|place| {
                 let row = context.rows.get(*place as usize);
                 let mut around = recording.around(row.run);
                 around.any(|run| {

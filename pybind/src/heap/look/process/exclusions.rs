@@ -16,14 +16,15 @@ use std::fs;
 use std::ops::Range;
 use std::sync::{Mutex, TryLockError};
 
+use gpumem_process::addresses::AddressRanges;
+use gpumem_process::mappings::Mapping;
+
 use super::gaps;
 use super::mappings;
 use super::window::without_marks_of_others;
 use crate::base::locks::lock;
 use crate::base::pages::{anonymous, page_bytes};
 use crate::heap::walk::WalkedMemory;
-use gpumem_process::addresses::AddressRanges;
-use gpumem_process::mappings::Mapping;
 
 /// Smaller arrays are not worth two calls.
 const SMALLEST_ARRAY: usize = 4 << 20;

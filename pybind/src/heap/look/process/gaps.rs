@@ -9,9 +9,10 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 
+use gpumem_process::addresses::AddressRanges;
+
 use super::Link;
 use crate::heap::look::message::{self, Tag};
-use gpumem_process::addresses::AddressRanges;
 
 /// A stack that overflows has no room for a handler.
 const STACK_BYTES: usize = 1 << 16;

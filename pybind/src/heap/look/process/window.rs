@@ -10,9 +10,10 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use gpumem_process::addresses::AddressRanges;
+
 use super::mappings;
 use crate::base::pages::page_bytes;
-use gpumem_process::addresses::AddressRanges;
 
 /// A fork in another thread takes longer than this only if one of its handlers waits: perhaps for
 /// the GIL, which this thread has.
