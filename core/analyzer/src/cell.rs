@@ -72,8 +72,7 @@ fn keeping_line(recording: &Recording, run: &Run, text: &str) -> Option<String> 
         let of_look = recording.run(idx);
         (of_look.cell, of_look.revision) == (run.cell, run.revision)
     };
-    let devices = recording.devices().iter();
-    let looks = devices.flat_map(|device| recording.looks(device.idx));
+    let looks = recording.all_looks();
     let of_text = looks.filter(|(idx, _)| is_of_text(*idx));
     let holders = of_text.flat_map(|(_, found)| &found.roots);
     let grown = holders.filter(|it| it.grown > Some(ByteDelta::ZERO));

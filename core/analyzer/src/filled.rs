@@ -35,8 +35,6 @@ pub(super) struct Items {
 /// The items that a run gave a name.
 pub(super) fn items(recording: &Recording, run: &Run, device: DeviceIdx) -> Option<Items> {
     let ended = run.ended.filter(|_| run.parent.is_none())?;
-    let mut series = recording.series_of(run.idx);
-    let is_marked = series.any(|(_, series, _)| matches!(series, Series::Marked(_)));
     let look = recording.holders(run.idx, device)?;
     let levels = run.levels_on(device)?;
     let ends = [
@@ -49,8 +47,7 @@ pub(super) fn items(recording: &Recording, run: &Run, device: DeviceIdx) -> Opti
     let (holder, grown) = most_grown(recording, run, device, look)?;
     let (n, n_bytes) = holder.entries();
     let is_filled = n_bytes >= MOST * grown && kept >= MOST * n_bytes;
-    let is_judged = is_marked || loops::has_blocks(recording, run);
-    if is_judged || n < FEW || !is_filled {
+    if n < FEW || !is_filled || is_judged_by_steps(recording, run) {
         return None;
     }
     let sources = recording.sources(run);
@@ -70,6 +67,13 @@ pub(super) fn items(recording: &Recording, run: &Run, device: DeviceIdx) -> Opti
             .map(|it| Nanos::new(it / n)),
         in_loop: place(found, &sources)?,
     })
+}
+
+/// Its marks or blocks tell what each step keeps.
+fn is_judged_by_steps(recording: &Recording, run: &Run) -> bool {
+    let mut series = recording.series_of(run.idx);
+    let is_marked = series.any(|(_, series, _)| matches!(series, Series::Marked(_)));
+    is_marked || loops::has_blocks(recording, run)
 }
 
 /// The name with the most that is new, and how much that is. At the first look of all, what it has.

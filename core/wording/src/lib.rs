@@ -171,13 +171,15 @@ impl Teller<'_> {
         let Some(device) = self.finding.known_device() else {
             return " on a device that is not read".to_owned();
         };
-        let devices = self.recording.devices();
-        let n_accelerators = devices.iter().filter(|it| is_accelerator(it)).count();
-        let is_only = n_accelerators <= usize::from(is_accelerator(self.recording.device(device)));
-        if is_only {
-            String::new()
-        } else {
-            format!(" on {}", self.device())
+        let own = usize::from(is_accelerator(self.recording.device(device)));
+        let mut accelerators = self
+            .recording
+            .devices()
+            .iter()
+            .filter(|it| is_accelerator(it));
+        match accelerators.nth(own) {
+            Some(_) => format!(" on {}", self.device()),
+            None => String::new(),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Findings that a library is known for.
 
+use std::cell::LazyCell;
+
 use super::{Finding, FindingDetails, FindingKind};
-use crate::known_leaks::{self, KnownCure, KnownLeak, LeakPattern};
+use crate::known_leaks::{self, CompiledFunctions, KnownCure, KnownLeak, LeakPattern};
 use gpumem_heap::{Fix, FixReason};
 use gpumem_model::holders::RootKind;
 use gpumem_model::recording::{Recording, RunIdx};
@@ -11,6 +13,11 @@ use gpumem_model::source_text;
 pub(super) fn recognise(recording: &Recording, findings: &mut [Finding]) {
     use FindingKind::{Gap, Growing, Leak, Outlived};
     let may_be = [Leak, Growing, Outlived, Gap];
+    let functions = LazyCell::new(|| {
+        let revisions = recording.cells().iter().flat_map(|cell| &cell.revisions);
+        let texts: Vec<&str> = revisions.filter_map(|it| it.text.as_deref()).collect();
+        CompiledFunctions::new(&texts)
+    });
     let stands = |it: &&mut Finding| it.withdrawn.is_none() && may_be.contains(&it.kind);
     for finding in findings.iter_mut().filter(stands) {
         let found = match finding.holders.first() {
@@ -18,7 +25,7 @@ pub(super) fn recognise(recording: &Recording, findings: &mut [Finding]) {
                 let is_growth = finding.kind != Outlived;
                 known_leaks::known_leak(&it.traits.library_objects, &it.path, is_growth)
             }
-            None => unheld(recording, finding),
+            None => unheld(recording, finding, &functions),
         };
         let collects = |known: &KnownLeak| {
             let is_one = matches!(known.entry.pattern, LeakPattern::Within { .. });
@@ -60,7 +67,11 @@ fn is_made_anew(recording: &Recording, finding: &Finding) -> bool {
 }
 
 /// What no name keeps, by the texts of its cells.
-fn unheld(recording: &Recording, finding: &Finding) -> Option<(KnownLeak, Option<String>)> {
+fn unheld(
+    recording: &Recording,
+    finding: &Finding,
+    functions: &CompiledFunctions<'_>,
+) -> Option<(KnownLeak, Option<String>)> {
     if finding.kind == FindingKind::Outlived
         || matches!(finding.details, FindingDetails::Children(_))
     {
@@ -69,10 +80,8 @@ fn unheld(recording: &Recording, finding: &Finding) -> Option<(KnownLeak, Option
     let of_run = |run: &RunIdx| recording.text(recording.run(*run));
     let mut growing: Vec<&str> = finding.runs.iter().filter_map(of_run).collect();
     growing.dedup();
-    let revisions = recording.cells().iter().flat_map(|cell| &cell.revisions);
-    let all: Vec<&str> = revisions.filter_map(|it| it.text.as_deref()).collect();
     let is_outside = finding.kind == FindingKind::Gap;
-    let (entry, code) = known_leaks::unheld_leak(&growing, &all, is_outside)?;
+    let (entry, code) = known_leaks::unheld_leak(&growing, functions, is_outside)?;
     let mut versions = recording.header().versions.iter();
     let version = versions.find(|(name, _)| name == entry.library);
     let version = version.map(|(_, version)| version.clone());

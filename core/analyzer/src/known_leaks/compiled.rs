@@ -2,12 +2,31 @@
 
 use gpumem_model::source_text::{has_word, is_name_letter};
 
-/// A growing cell calls such a function, or compiles one itself.
-pub(super) fn is_called(growing: &[&str], all: &[&str], by: &str) -> bool {
-    let compiles = |text: &&str| text.lines().any(|line| names(line, by));
-    let functions: Vec<&str> = all.iter().flat_map(|text| functions(text, by)).collect();
-    let calls = |text: &&str| functions.iter().any(|name| has_word(text, name));
-    growing.iter().any(|text| compiles(text) || calls(text))
+use super::{CATALOGUE, LeakPattern};
+
+/// The functions that cells compile, by what compiles them.
+pub struct CompiledFunctions<'a>(Vec<(&'static str, Vec<&'a str>)>);
+
+impl<'a> CompiledFunctions<'a> {
+    /// Those that these texts of cells define.
+    pub fn new(texts: &[&'a str]) -> Self {
+        let compilers = CATALOGUE.iter().filter_map(|entry| match entry.pattern {
+            LeakPattern::Compiled { by } => Some(by),
+            _ => None,
+        });
+        let defined = |by| texts.iter().flat_map(|text| functions(text, by)).collect();
+        Self(compilers.map(|by| (by, defined(by))).collect())
+    }
+
+    /// A growing cell calls one that this compiles, or compiles one itself.
+    pub(super) fn is_called(&self, growing: &[&str], by: &str) -> bool {
+        let compiles = |text: &&str| text.lines().any(|line| names(line, by));
+        let functions = self.0.iter().find(|(it, _)| *it == by);
+        let calls = |text: &&str| {
+            functions.is_some_and(|(_, all)| all.iter().any(|name| has_word(text, name)))
+        };
+        growing.iter().any(|text| compiles(text) || calls(text))
+    }
 }
 
 /// `step` of `@jax.jit` above `def step(x):`, and of `step = jax.jit(f)`.
@@ -47,7 +66,8 @@ mod tests {
         let decorated =
             "import jax\n\n@partial(jax.jit, static_argnums=0)\ndef step(x):\n    return x";
         let check = |growing: &str, other: &str, expected: bool| {
-            let found = is_called(&[growing], &[other, growing], "jax.jit");
+            let functions = CompiledFunctions::new(&[other, growing]);
+            let found = functions.is_called(&[growing], "jax.jit");
             assert_eq!(found, expected, "{growing}");
         };
         check("step(x)", decorated, true);

@@ -7,6 +7,7 @@ mod catalogue;
 mod compiled;
 
 pub use catalogue::CATALOGUE;
+pub use compiled::CompiledFunctions;
 
 use gpumem_model::holders::{LibraryObject, path_steps, variable_of};
 
@@ -107,15 +108,15 @@ pub fn classes() -> impl Iterator<Item = &'static str> {
     CATALOGUE.iter().flat_map(of_entry).copied()
 }
 
-/// Which one keeps what no name does, by the texts of the cells that grow and those of all cells; and the code that
-/// lets go of it. Of memory inside the allocator, or outside of it.
+/// Which one keeps what no name does, by the texts of the cells that grow and what all cells compile; and the code
+/// that lets go of it. Of memory inside the allocator, or outside of it.
 pub fn unheld_leak(
     growing: &[&str],
-    all: &[&str],
+    functions: &CompiledFunctions<'_>,
     is_outside: bool,
 ) -> Option<(&'static CatalogueEntry, Option<String>)> {
     let is_of = |entry: &&&CatalogueEntry| match entry.pattern {
-        LeakPattern::Compiled { by } => compiled::is_called(growing, all, by),
+        LeakPattern::Compiled { by } => functions.is_called(growing, by),
         LeakPattern::Outside { calls } => is_outside && growing.iter().any(|it| it.contains(calls)),
         _ => false,
     };

@@ -300,10 +300,15 @@ pub(super) fn axis_loop<'a>(session: &DeviceView<'a>, run: RunIdx) -> Option<&'a
 
 /// The loop of a run that a finding is about.
 pub(super) fn judged_loop<'a>(session: &DeviceView<'a>, run: RunIdx) -> Option<&'a Loop> {
+    let loops = with_levels(session, run);
+    // Of thousands of runs, few have loops.
+    if loops.is_empty() {
+        return None;
+    }
     let judged = session.judged_in_loops();
     let mut about = judged.filter(|it| it.runs.contains(&run));
     about.find_map(|finding| {
-        let mut loops = with_levels(session, run).into_iter().map(|(it, _)| it);
+        let mut loops = loops.iter().map(|(it, _)| *it);
         loops.find(|it| is_about(finding, it))
     })
 }

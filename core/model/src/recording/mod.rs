@@ -337,6 +337,11 @@ impl Recording {
         Some((run, self.holders(run, device)?))
     }
 
+    /// Every snapshot of holders: device by device, in the order of the runs.
+    pub fn all_looks(&self) -> impl Iterator<Item = (RunIdx, &DeviceHolders)> {
+        self.held.iter().map(|((_, run), found)| (*run, found))
+    }
+
     /// Every snapshot of a device's holders, in the order of the runs.
     pub fn looks(
         &self,

@@ -30,7 +30,8 @@ fn is_same(recording: &Recording, cell: &Finding, block: &Finding) -> bool {
     let mut runs = block.runs.iter();
     grows(cell)
         && grows(block)
-        && (cell.device, cell.first_name()) == (block.device, block.first_name())
+        && cell.device == block.device
+        && cell.first_name() == block.first_name()
         && is_all()
         && runs.any(|run| recording.around(*run).any(is_around))
 }
