@@ -1,24 +1,12 @@
 //! Fuzzing every reader with libFuzzer, on the compiler that is there.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::project::Project;
 use crate::{run, step};
-
-/// What `cargo fuzz --sanitizer none` builds with; a stable compiler takes these, too.
-const FLAGS: [&str; 7] = [
-    "--cfg=fuzzing",
-    "-Cpasses=sancov-module",
-    "-Cllvm-args=-sanitizer-coverage-level=4",
-    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
-    "-Cllvm-args=-sanitizer-coverage-pc-table",
-    "-Cllvm-args=-sanitizer-coverage-trace-compares",
-    "-Ccodegen-units=1",
-];
 
 /// Fuzzes one reader or all, each for `seconds`, and prints the number of executions.
 ///
@@ -26,35 +14,23 @@ const FLAGS: [&str; 7] = [
 ///
 /// If a reader fails: the error names the file that it failed at.
 pub(crate) fn run(project: &Project, reader: Option<&str>, seconds: u32) -> Result<()> {
-    let binary = build(project)?;
+    let mut readers = readers(project)?;
+    if let Some(wanted) = reader {
+        let known = readers.join(", ");
+        readers.retain(|name| name == wanted);
+        ensure!(
+            !readers.is_empty(),
+            "no reader `{wanted}`\nthere is: {known}"
+        );
+    }
     let mut n_all = 0;
-    for name in readers(project)? {
-        if reader.is_some_and(|wanted| wanted != name) {
-            continue;
-        }
-        let n = fuzz(project, &binary, &name, seconds)?;
+    for name in readers {
+        let n = fuzz(project, &name, seconds)?;
         println!("{name:<20} {n:>12} executions");
         n_all += n;
     }
     println!("{:<20} {n_all:>12} executions", "all");
     Ok(())
-}
-
-fn build(project: &Project) -> Result<PathBuf> {
-    let target = project.cargo_target().join("fuzz");
-    // With a target, build scripts are built without the flags.
-    let version = run::output(run::command("rustc").arg("-vV"))?;
-    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    let host = host.context("rustc names no host")?;
-    let mut cargo = run::command("cargo");
-    cargo
-        .args(["build", "--release", "--locked", "--target", host])
-        .arg("--manifest-path")
-        .arg(project.path("tests/fuzz/Cargo.toml"))
-        .env("CARGO_TARGET_DIR", &target)
-        .env("RUSTFLAGS", FLAGS.join(" "));
-    run::run(&mut cargo)?;
-    Ok(target.join(host).join("release/gpumem-fuzz"))
 }
 
 /// The names of the readers: each has a folder in the corpus.
@@ -65,11 +41,16 @@ fn readers(project: &Project) -> Result<Vec<String>> {
 }
 
 /// Returns libFuzzer's own count of executions.
-fn fuzz(project: &Project, binary: &Path, name: &str, seconds: u32) -> Result<u64> {
+fn fuzz(project: &Project, name: &str, seconds: u32) -> Result<u64> {
     let found = project.target("fuzz-corpus").join(name);
     fs::create_dir_all(&found)?;
-    let mut command = Command::new(binary);
+    let mut command = run::command("cargo");
     command
+        .args(["run", "--release", "--locked", "--quiet", "--"])
+        // How it is built is said there, in `.cargo/config.toml`.
+        .current_dir(project.path("tests/fuzz"))
+        .env_remove("RUSTFLAGS")
+        .env("CARGO_TARGET_DIR", project.cargo_target().join("fuzz"))
         .env("READER", name)
         .arg(&found)
         .arg(project.path("tests/fuzz/corpus").join(name))
@@ -81,11 +62,7 @@ fn fuzz(project: &Project, binary: &Path, name: &str, seconds: u32) -> Result<u6
             found.parent().unwrap_or(&found).display()
         ))
         .stdin(Stdio::null());
-    let words = match name {
-        "snapshot_change" | "snapshot_explorer" => "torch_snapshot",
-        name => name,
-    };
-    let words = project.path(&format!("tests/fuzz/dictionaries/{words}.dict"));
+    let words = project.path(&format!("tests/fuzz/dictionaries/{name}.dict"));
     if words.is_file() {
         command.arg(format!("-dict={}", words.display()));
     }
