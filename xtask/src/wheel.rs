@@ -92,11 +92,8 @@ pub(crate) struct Published {
     pub(crate) wheel: PathBuf,
 }
 
-/// Set to this, what is built from the sources is not optimised: all that they need has then been compiled
-/// for the tests. Only where the same `RUSTFLAGS` keep local paths out of both.
-const UNOPTIMISED: (&str, &str) = ("GPUMEM_PUBLISH", "dev");
-/// The extension itself lies at another path there, is compiled anew and looks through few objects.
-const QUICK: &str = "--profile dev --config profile.dev.package.gpumem-pybind.opt-level=0";
+/// How the published wheel is compiled, in words of maturin's command line. Optimised, if it is not set.
+const PROFILE: &str = "GPUMEM_PUBLISH";
 
 /// Builds the source distribution, and from it the optimised wheel.
 pub(crate) fn publish(project: &Project) -> Result<Published> {
@@ -104,13 +101,8 @@ pub(crate) fn publish(project: &Project) -> Result<Published> {
     wasm::build(project)?;
     let folder = project.target("wheels");
     let name = "building the sources and their wheel";
-    let (variable, value) = UNOPTIMISED;
-    let (profile, built) = if std::env::var_os(variable).is_some_and(|it| it == value) {
-        (QUICK, project.cargo_target())
-    } else {
-        ("--profile release", project.target("from-sources"))
-    };
-    let apart = project.target("from-sources/wheels");
+    let profile = std::env::var(PROFILE).unwrap_or("--profile release".to_owned());
+    let apart = project.target("wheels-apart");
     step::unless_current(project, name, &folder, &INPUTS, || {
         remove_folder(&folder)?;
         let mut uv = environment.program("uv");
@@ -127,7 +119,7 @@ pub(crate) fn publish(project: &Project) -> Result<Published> {
                 "MATURIN_PEP517_ARGS",
                 format!("--compatibility pypi {profile} --out '{}'", apart.display()),
             )
-            .env("CARGO_TARGET_DIR", built)
+            .env("CARGO_TARGET_DIR", project.cargo_target())
             // It unpacks the sources there, and the wheel's bill of materials names the folder.
             .env("UV_CACHE_DIR", project.target("uv-cache"));
         run::output(project.without_local_paths(&mut uv)).map(drop)
