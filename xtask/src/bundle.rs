@@ -17,30 +17,8 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::project::Project;
 use crate::wasm::Module;
 
-const REPORT: [&str; 12] = [
-    "theme.js",
-    "unpack.js",
-    "size.js",
-    "picture.js",
-    "export.js",
-    "blocks.js",
-    "cells.js",
-    "input.js",
-    "keys.js",
-    "drop.js",
-    "dropped.js",
-    "report.js",
-];
-
-const FILES: [&str; 7] = [
-    "theme.js",
-    "unpack.js",
-    "size.js",
-    "blocks.js",
-    "drop.js",
-    "input.js",
-    "files.js",
-];
+const REPORT: &str = "theme unpack size picture export blocks cells input keys drop dropped report";
+const FILES: &str = "theme unpack size blocks drop input files";
 
 /// Writes the page's files into the Python package: the report's, and the page of the files that
 /// other programs wrote.
@@ -48,14 +26,14 @@ pub(crate) fn bundle(project: &Project, report: &Module, files: &Module) -> Resu
     let js = |name: &str| source(project, name);
     let (provider, thin) = (js("provider.js")?, js("thin.js")?);
     let (page, starts) = (js("standalone.html")?, joined(&js("standalone.js")?));
-    let report = script(project, report, &REPORT, &js("style.css")?)?
+    let report = script(project, report, REPORT, &js("style.css")?)?
         .replace("\"__GPUMEM_PAGE__\"", &kept(&page)?)
         .replace("\"__GPUMEM_STANDALONE__\"", &kept(&starts)?);
     let build_id = hash(&[report.as_bytes(), provider.as_bytes(), thin.as_bytes()]);
     let named = |text: &str| text.replace("__GPUMEM_BUILD_ID__", &build_id);
     let filled = |page: &str, script: &str| page.replace("__GPUMEM_SCRIPT__", script.trim_end());
     let style = [js("style.css")?, js("files.css")?].concat();
-    let files = script(project, files, &FILES, &style)?;
+    let files = script(project, files, FILES, &style)?;
     let written = [
         (
             "provider.js",
@@ -77,10 +55,10 @@ pub(crate) fn bundle(project: &Project, report: &Module, files: &Module) -> Resu
 }
 
 /// A module, with all that it is called by.
-fn script(project: &Project, module: &Module, parts: &[&str], style: &str) -> Result<String> {
+fn script(project: &Project, module: &Module, parts: &str, style: &str) -> Result<String> {
     let mut script = glue(&module.glue_js)?;
-    for part in parts {
-        script += &joined(&source(project, part)?);
+    for part in parts.split(' ') {
+        script += &joined(&source(project, &format!("{part}.js"))?);
     }
     let module = STANDARD.encode(gzipped(&module.wasm)?);
     let script = script.replace("\"__GPUMEM_STYLE__\"", &quoted(style)?);

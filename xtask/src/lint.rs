@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::project::Project;
 use crate::python::Environment;
 use crate::tally::Tally;
-use crate::{run, step, system, wasm};
+use crate::{run, step, system};
 
 /// Python that people write: the package, its build, its tests and our scripts.
 const PYTHON: &str = "pybind tests xtask/python";
@@ -29,7 +29,6 @@ pub(crate) fn check(project: &Project) -> Result<ExitCode> {
 /// Runs every check, also after one has failed, and counts them.
 pub(crate) fn run_all(project: &Project) -> Result<Tally> {
     let environment = Environment::main(project)?;
-    wasm::add_target()?;
     let mut tally = Tally::default();
     let mut note = |name: &str, check: &mut dyn FnMut() -> Result<()>| {
         let name = format!("lint: {name}");
@@ -84,10 +83,6 @@ fn commands(project: &Project, environment: &Environment) -> Vec<(&'static str, 
         command
     };
     let whole = "--quiet --locked --workspace --all-features";
-    let page = format!(
-        "--quiet --locked --no-deps --package gpumem-widget --package gpumem-files-page --lib --target {}",
-        wasm::TARGET
-    );
     let mut rustdoc = cargo(
         "doc",
         &format!("{whole} --no-deps --document-private-items"),
@@ -105,10 +100,6 @@ fn commands(project: &Project, environment: &Environment) -> Vec<(&'static str, 
                 "clippy",
                 &format!("{whole} --all-targets -- --deny warnings"),
             ),
-        ),
-        (
-            "clippy, for the page",
-            cargo("clippy", &format!("{page} -- --deny warnings")),
         ),
         ("rustdoc", rustdoc),
         (

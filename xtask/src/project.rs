@@ -51,9 +51,9 @@ impl Project {
         {
             return build;
         }
-        let home = |variable, usual| {
-            let named = std::env::var_os(variable).map(PathBuf::from);
-            named.or_else(|| std::env::home_dir().map(|home| home.join(usual)))
+        let home = |variable, usual| match std::env::var_os(variable) {
+            Some(named) => Some(PathBuf::from(named)),
+            None => Some(std::env::home_dir()?.join(usual)),
         };
         // With the component `rust-src`, the standard library is named by where it lies, too.
         let folders = [

@@ -72,11 +72,8 @@ fn pyenv_versions() -> Vec<PathBuf> {
         .map(PathBuf::from)
         .or_else(|| std::env::home_dir().map(|home| home.join(".pyenv")));
     let versions = root.and_then(|root| step::entries(&root.join("versions")).ok());
-    versions
-        .unwrap_or_default()
-        .iter()
-        .map(|version| version.join("bin/python"))
-        .collect()
+    let program = |version: PathBuf| version.join("bin/python");
+    versions.into_iter().flatten().map(program).collect()
 }
 
 /// The Python of the project's own environment: the newest, or the one that `GPUMEM_PYTHON` names.

@@ -16,26 +16,21 @@ use anyhow::{Context, Result, bail};
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for variable in ["LD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"] {
-        let Some(value) = std::env::var_os(variable) else {
-            continue;
-        };
-        let kept: Vec<_> = std::env::split_paths(&value)
-            .filter(|folder| !is_set_by_cargo(folder))
-            .collect();
-        if kept.is_empty() {
-            command.env_remove(variable);
-        } else if let Ok(joined) = std::env::join_paths(kept) {
-            command.env(variable, joined);
+        if let Some(value) = std::env::var_os(variable) {
+            let kept = std::env::split_paths(&value).filter(|folder| !is_set_by_cargo(folder));
+            command.env(variable, std::env::join_paths(kept).unwrap_or_default());
         }
     }
     command
 }
 
 fn is_set_by_cargo(folder: &Path) -> bool {
-    let parts: Vec<_> = folder.iter().filter_map(OsStr::to_str).collect();
-    parts
-        .iter()
-        .any(|part| matches!(*part, "target" | "rustlib" | "toolchains"))
+    let is_cargos = |part: &OsStr| {
+        ["target", "rustlib", "toolchains"]
+            .iter()
+            .any(|it| part == *it)
+    };
+    folder.iter().any(is_cargos)
 }
 
 thread_local! {

@@ -12,7 +12,7 @@ use crate::wheel::remove_folder;
 use crate::{run, step, system};
 
 /// What the page runs.
-pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
+const TARGET: &str = "wasm32-unknown-unknown";
 const INPUTS: [&str; 7] = [
     "Cargo.toml",
     "Cargo.lock",
