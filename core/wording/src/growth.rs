@@ -358,6 +358,11 @@ impl GrowthText<'_> {
         if unit == "item" {
             return prose![count(n_runs, unit), of, format!(", {rate} each")];
         }
+        // A loop turns a few times before it is found and measured.
+        let unit = match unit {
+            "iteration" => "measured iteration",
+            unit => unit,
+        };
         if self.details.grew_each_time() {
             return match n_runs {
                 2 => prose![
