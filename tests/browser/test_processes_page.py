@@ -164,12 +164,3 @@ def test_nothing_found_is_said(job: Callable[..., Path], open_file: Open) -> Non
         "No rank ran out of memory, grows, or differs from the others."
     )
     expect(page.locator(".cause .sign")).to_have_text("✓")
-
-
-def test_the_module_is_small(open_file: Open, job: Callable[..., Path]) -> None:
-    page = open_file(job(1))
-    packed = page.evaluate(
-        """() => [...document.querySelectorAll("script[type=module]")]
-             .map((it) => it.textContent.match(/MODULE = "([^"]+)"/)[1].length * 3 / 4)[0]"""
-    )
-    assert packed <= 400_000, f"{packed} bytes"

@@ -69,6 +69,15 @@ def test_wheel_names_no_folder_of_the_machine_that_built_it(wheel: Path) -> None
     assert {name: places for name, places in found.items() if places} == {}
 
 
+@pytest.mark.parametrize(("page", "most"), [("files.html", 400_000), ("provider.js", 560_000)])
+def test_the_modules_of_the_pages_are_small(wheel: Path, page: str, most: int) -> None:
+    """Each is sent once for a kernel, or once for a file."""
+    with zipfile.ZipFile(wheel) as archive:
+        text = archive.read(f"gpumem/static/{page}").decode()
+    modules = re.findall(r'MODULE = "([^"]+)"', text)
+    assert [len(it) * 3 // 4 <= most for it in modules] == [True], [len(it) for it in modules]
+
+
 @pytest.mark.parametrize(("variables", "expected"), [({}, "False"), (TESTING, "True")])
 def test_hooks_of_tests_are_there_only_for_tests(
     wheel: Path, tmp_path: Path, variables: dict[str, str], expected: str
