@@ -7,21 +7,16 @@ is matched. If the cure is a changed line, the header ``twin`` has the change. R
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.sessions.run import parse
 from tests.sessions.score import growth, missing, run
-from tests.support.forked import end
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HERE = Path(__file__).parent
 CATALOGUE = HERE.parents[1] / "core" / "analyzer" / "src" / "known_leaks"
@@ -57,40 +52,11 @@ def version_of(library: str) -> str:
         return "of this Python"
 
 
-# They start threads, which no fork has.
-WITH_THREADS = {"jax", "keras", "tensorflow"}
-
-
-def imported(path: Path) -> tuple[str, ...]:
-    """Return what the cells of a session import."""
-    places = []
-    source = "\n".join(cell.source for cell in parse(path).cells)
-    for node in ast.walk(ast.parse(re.sub(r"(?m)^%.*", "", source))):
-        match node:
-            case ast.Import(names=names):
-                places += [it.name for it in names]
-            case ast.ImportFrom(module=str(module), names=names):
-                places += [f"{module}:{it.name}" for it in names]
-    return tuple(places)
-
-
-@pytest.fixture
-def after(path: Path) -> Iterator[tuple[str, ...]]:
-    """Import the libraries once for a session and its twin."""
-    places = imported(path)
-    if WITH_THREADS & {re.split("[.:]", place)[0] for place in places}:
-        yield ()
-        return
-    places = (*places, "IPython", "gpumem.magics")
-    yield places
-    end(places)
-
-
 @pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
-def test_entry(path: Path, after: tuple[str, ...]) -> None:
+def test_entry(path: Path) -> None:
     truth = parse(path).truth
     entry, library = truth["entry"], libraries()[truth["entry"]]
-    said = run(path, after=after)
+    said = run(path)
     if skipped := missing(said):
         pytest.skip(skipped)
     assert raised(said) == []
@@ -107,7 +73,7 @@ def test_entry(path: Path, after: tuple[str, ...]) -> None:
         assert fix, found[0]["title"]
         twin = {"before": fix["before"] or CURE, "after": fix["after"]}
     assert any(twin["before"] in cell.source for cell in parse(path).cells)
-    cured = run(path, "--replace", json.dumps(twin), after=after)
+    cured = run(path, "--replace", json.dumps(twin))
     assert raised(cured) == []
     assert known(cured, entry) == []
     assert growth(cured) == [], cured["text"]

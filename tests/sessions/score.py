@@ -122,14 +122,14 @@ def world_of(path: Path) -> str | None:
     return header and header[1]
 
 
-def run(path: Path, *options: str, after: tuple[str, ...] = ()) -> Said:
-    """Run a session in a process of its own: a fork of one that has imported others."""
+def run(path: Path, *options: str) -> Said:
+    """Run a session in a process of its own."""
     torch = ("torch",) if world_of(path) == "torch" else ()
     done = run_module(
         "tests.sessions.run",
         path.resolve(),
         *options,
-        after=after or (*torch, "IPython", "gpumem.magics"),
+        after=(*torch, "IPython", "gpumem.magics"),
         timeout=SECONDS,
         environment=os.environ | SETTINGS | (GIVES_BACK if "--replace" in options else {}),
     )

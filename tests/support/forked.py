@@ -15,9 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from contextlib import suppress
 from importlib import import_module
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +47,6 @@ def run_module(
 ) -> subprocess.CompletedProcess[str]:
     """Run a module with arguments, to its end, in a fork of a process that has imported others.
 
-    `torch` is the module, `torch:nn` its attribute, too. What is not installed is left out.
     Its environment is that of this process, if no other is given. After no others, and where there
     is no fork, it starts from nothing.
     """
@@ -71,12 +68,6 @@ def run_module(
     if key not in _SERVERS:
         _SERVERS[key] = _Server(after, own)
     return _SERVERS[key].run(command, str(cwd or Path.cwd()), own, timeout)
-
-
-def end(after: tuple[str, ...]) -> None:
-    """End the processes that have imported these."""
-    for key in [key for key in _SERVERS if key[0] == after]:
-        _SERVERS.pop(key).process.communicate()
 
 
 class _Server:
@@ -125,10 +116,8 @@ def main() -> None:
         os._exit(0)
     print(os.getpid(), flush=True)
     inherited = list(os.environ)
-    for place in sys.argv[1:]:
-        module, _, name = place.partition(":")
-        with suppress(ImportError, AttributeError):
-            attrgetter(name or "__name__")(import_module(module))
+    for name in sys.argv[1:]:
+        import_module(name)
     for line in sys.stdin:
         command, cwd, environment, names = json.loads(line)
         pid = os.fork()
@@ -146,7 +135,6 @@ def main() -> None:
             sys.stdout.flush()
             os._exit(code or 0)
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
-    os._exit(0)
 
 
 if __name__ == "__main__":
