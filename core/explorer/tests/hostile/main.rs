@@ -26,13 +26,13 @@ fn shown(recording: &Recording) -> (f64, String) {
 
 #[test]
 fn runs_may_be_nested_deep() {
-    let (_, text) = shown(&recordings::nested(30_000, true));
+    let (_, text) = shown(&recordings::nested(100_000, true));
     assert!(text.contains("1 run of 1 cell"));
 }
 
 #[test]
 fn runs_that_go_on_may_be_nested_deep() {
-    let (_, text) = shown(&recordings::nested(30_000, false));
+    let (_, text) = shown(&recordings::nested(100_000, false));
     assert!(text.contains("1 run of 1 cell"));
 }
 
