@@ -361,6 +361,7 @@ impl GrowthText<'_> {
         // A loop turns a few times before it is found and measured.
         let unit = match unit {
             "iteration" => "measured iteration",
+            "call" => "measured call",
             unit => unit,
         };
         if self.details.grew_each_time() {

@@ -8,9 +8,9 @@ use gpumem_analyzer::known_leaks::{CATALOGUE, KnownLeak};
 use gpumem_analyzer::testing::{leak, run, session};
 use gpumem_analyzer::{
     Advice, ChildrenDetails, Cure, DoublingDetails, Finding, FindingDetails, FindingKind,
-    FragmentationDetails, GrowthDetails, GrowthShape, GrowthVerdict, HeldByError, OomBreakdown,
-    OomCause, OomPart, OomShare, OutlivedDetails, Reason, RetentionDetails, SeriesGrowth,
-    TracedRun, Withdrawn,
+    FragmentationDetails, GrowthDetails, GrowthShape, GrowthVerdict, HeldByError, LoopPlace,
+    LoopUnit, OomBreakdown, OomCause, OomPart, OomShare, OutlivedDetails, Reason, RetentionDetails,
+    SeriesGrowth, TracedRun, Withdrawn,
 };
 use gpumem_heap::{Fix, FixReason};
 use gpumem_model::holders::{Holder, RootKind, Twin, WayOut};
@@ -673,4 +673,21 @@ fn a_short_fix_is_what_it_adds() {
         elsewhere: false,
     };
     assert_eq!(short_fix(&fix).ticked(), "`.detach()`");
+}
+
+#[test]
+fn iterations_before_a_loop_is_found_are_not_told_of() {
+    let check = |unit: LoopUnit, expected: &str| {
+        let finding = grown(GrowthVerdict::Leak, 12, |it| {
+            it.in_loop = Some(LoopPlace {
+                unit,
+                ..LoopPlace::default()
+            });
+        });
+        let detail = present(&recording(), &finding, Units::default()).detail();
+        assert!(detail.plain().contains(expected), "{}", detail.plain());
+    };
+    check(LoopUnit::Iteration, "grew in all 12 measured iterations");
+    check(LoopUnit::Call, "grew in all 12 measured calls");
+    check(LoopUnit::Item, "12 items");
 }
