@@ -92,7 +92,7 @@ pub(crate) struct Published {
     pub(crate) wheel: PathBuf,
 }
 
-/// How the published wheel is compiled, in words of maturin's command line. Optimised, if it is not set.
+/// Arguments of maturin that say how the published wheel is compiled: fully optimised, if it is not set.
 const PROFILE: &str = "GPUMEM_PUBLISH";
 
 /// Builds the source distribution, and from it the optimised wheel.
