@@ -12,7 +12,7 @@ from torch import nn
 torch.set_num_threads(1)
 accelerator = Accelerator(cpu=True)
 
-# %% x12
+# %% x6
 # cure
 model = nn.Linear(2048, 2048)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -20,7 +20,7 @@ unet = UNet2DConditionModel(
 )
 styles = iter(range(100))
 
-# %% x12
+# %% x8
 name = f"style_{next(styles)}"
 unet.add_adapter(LoraConfig(r=4096, target_modules=["to_q"]), name)
 # cure

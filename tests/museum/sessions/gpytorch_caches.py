@@ -22,7 +22,7 @@ class Regression(gpytorch.models.ExactGP):
 
 models = []
 
-# %% x12
+# %% x8
 x = torch.rand(2048)
 model = Regression(x, x.sin(), gpytorch.likelihoods.GaussianLikelihood()).eval()
 with torch.no_grad(), gpytorch.settings.fast_computations(False, False, False):

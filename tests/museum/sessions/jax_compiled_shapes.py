@@ -16,7 +16,7 @@ def step(x):
     return x.sum()
 
 
-# %% x12
+# %% x6
 # cure
 for _ in range(6):
     n += 1

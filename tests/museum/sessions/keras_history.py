@@ -16,7 +16,7 @@ torch.set_num_threads(1)
 x, y = np.random.rand(8, 1024).astype("float32"), np.random.rand(8, 2048).astype("float32")
 histories = []
 
-# %% x12
+# %% x6
 model = keras.Sequential([keras.Input((1024,)), keras.layers.Dense(2048)])
 model.compile("sgd", "mse")
 history = model.fit(x, y, verbose=0)

@@ -23,7 +23,7 @@ def draw(frame):
     return [line]
 
 
-# %% x12
+# %% x8
 animation = FuncAnimation(fig, draw, frames, save_count=8)
 animation.save("frames.gif", writer="pillow", fps=4)
 animations.append(animation)

@@ -6,7 +6,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-# %% x12
+# %% x8
 fig, ax = plt.subplots()
 ax.imshow(np.random.rand(1024, 1024));
 # cure

@@ -18,5 +18,5 @@ def objective(trial):
     trial.set_user_attr("model", model)
     return trial.suggest_float("x", 0, 1)
 
-# %% x12
+# %% x8
 study.optimize(objective, n_trials=1)

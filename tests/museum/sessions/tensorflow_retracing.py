@@ -17,7 +17,7 @@ def step(n):
     return tf.reduce_sum(x)
 
 
-# %% x12
+# %% x6
 for _ in range(3):
     n += 1
     total = float(step(n))

@@ -14,7 +14,7 @@ config = BertConfig(
 model = BertForSequenceClassification(config).eval()
 outputs = []
 
-# %% x12
+# %% x8
 ids = torch.randint(0, 32, (8, 512))
 with torch.no_grad():
     outputs.append(model(ids, output_hidden_states=True))

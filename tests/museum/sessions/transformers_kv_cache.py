@@ -14,7 +14,7 @@ config = LlamaConfig(
 model = LlamaForCausalLM(config).eval()
 outputs = []
 
-# %% x12
+# %% x8
 ids = torch.randint(0, 32, (1, 1024))
 with torch.no_grad():
     outputs.append(model(ids))

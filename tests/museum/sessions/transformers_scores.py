@@ -12,7 +12,7 @@ config = GPT2Config(n_embd=16, n_layer=1, n_head=1, vocab_size=50000, n_position
 model = GPT2LMHeadModel(config).eval()
 generations = []
 
-# %% x12
+# %% x8
 ids = torch.zeros(4, 1, dtype=torch.long)
 out = model.generate(ids, max_new_tokens=24, use_cache=False, output_scores=True, return_dict_in_generate=True)
 generations.append(out)
