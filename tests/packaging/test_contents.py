@@ -10,12 +10,10 @@ import sys
 import tarfile
 import zipfile
 from email.parser import Parser
-from typing import TYPE_CHECKING
+from os.path import normpath
+from pathlib import Path
 
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PACKAGES = "pybind/python/"
 STATIC = ["files.html", "provider.js", "standalone.html", "thin.js"]
@@ -108,3 +106,16 @@ def test_sdist_holds_the_sources_of_all_it_builds(sdist: Path, tracked: frozense
     packages = {f"{PACKAGES}{path}" for path in package_files(tracked)}
     root = {"Cargo.lock", "Cargo.toml", "PKG-INFO", "pyproject.toml"}
     assert names == crates | packages | root | LICENSES | {"README.md"}
+
+
+def test_what_is_compiled_includes_only_what_is_in_the_sdist(sdist: Path) -> None:
+    included = {}
+    with tarfile.open(sdist) as archive:
+        files = {file.name.partition("/")[2]: file for file in archive if file.isfile()}
+        sources = [name for name in files if re.match(r".+/src/.+\.rs$", name)]
+        for name in sources:
+            text = archive.extractfile(files[name]).read().decode()
+            for path in re.findall(r'^[^/\n]*\binclude\w*!\((?:"(.+?)"\))?', text, re.MULTILINE):
+                included[f"{name}: {path}"] = normpath(Path(name).parent / path)
+    assert included
+    assert {where: file for where, file in included.items() if file not in files} == {}

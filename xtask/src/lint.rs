@@ -21,13 +21,13 @@ const OTHERS: [(&str, &str); 2] = [
 
 /// Runs every check and ends with failure if one failed.
 pub(crate) fn check(project: &Project) -> Result<ExitCode> {
-    let tally = run_all(project)?;
+    let tally = run_all(project, &OTHERS)?;
     println!("{tally}");
     Ok(tally.exit_code())
 }
 
-/// Runs every check, also after one has failed, and counts them.
-pub(crate) fn run_all(project: &Project) -> Result<Tally> {
+/// Runs every check of this system, and compiles for others, also after one has failed, and counts them.
+pub(crate) fn run_all(project: &Project, others: &[(&str, &str)]) -> Result<Tally> {
     let environment = Environment::main(project)?;
     let mut tally = Tally::default();
     let mut note = |name: &str, check: &mut dyn FnMut() -> Result<()>| {
@@ -46,8 +46,8 @@ pub(crate) fn run_all(project: &Project) -> Result<Tally> {
         note(name, &mut || run::run(&mut command));
     }
     // The standard libraries of other systems come by rustup only.
-    let has_rustup = system::find("rustup").is_some();
-    for (name, triple) in OTHERS.iter().filter(|_| has_rustup) {
+    let has_rustup = others.is_empty() || system::find("rustup").is_some();
+    for (name, triple) in others.iter().filter(|_| has_rustup) {
         note(name, &mut || check_for(project, &environment, triple));
     }
     // Node is needed here and in the tests of `js/` only.

@@ -112,7 +112,7 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
             }
         }
         Command::Wheel { release: false, .. } => {
-            let published = wheel::publish(project)?;
+            let published = wheel::publish(project, None)?;
             println!("{}", published.wheel.display());
             println!("{}", published.sources.display());
         }

@@ -113,7 +113,7 @@ impl SuiteContext<'_> {
 
     /// An environment with torch and the wheel, or `None` if no framework is wanted.
     fn torch(&self, which: TorchVariant) -> Result<Option<Environment>> {
-        if is_without_frameworks() {
+        if is_set(NO_FRAMEWORKS) {
             return Ok(None);
         }
         let environment = self.installation(which)?.clone();
@@ -137,8 +137,7 @@ impl SuiteContext<'_> {
 /// Set to this, the frameworks are not installed, and their suite is skipped.
 const NO_FRAMEWORKS: (&str, &str) = ("GPUMEM_FRAMEWORKS", "none");
 
-fn is_without_frameworks() -> bool {
-    let (variable, value) = NO_FRAMEWORKS;
+fn is_set((variable, value): (&str, &str)) -> bool {
     std::env::var_os(variable).is_some_and(|it| it == value)
 }
 
@@ -194,7 +193,7 @@ fn run_all(setting: &SuiteContext<'_>, suites: &[&Suite], results: &SuiteResults
             (TorchVariant::Cuda, needs(&["cuda", TORCHES])),
             (TorchVariant::Cuda12, needs(&[TORCHES])),
         ];
-        let is_possible = !is_without_frameworks();
+        let is_possible = !is_set(NO_FRAMEWORKS);
         for (torch, is_needed) in torches {
             let is_for_cuda = !matches!(torch, TorchVariant::Frameworks);
             if is_needed && is_possible && (played::CAN_BE_LINKED || !is_for_cuda) {

@@ -92,21 +92,21 @@ pub(crate) struct Published {
     pub(crate) wheel: PathBuf,
 }
 
-/// Arguments of maturin that say how the published wheel is compiled: fully optimised, if it is not set.
-const PROFILE: &str = "GPUMEM_PUBLISH";
-
-/// Builds the source distribution, and from it the optimised wheel.
-pub(crate) fn publish(project: &Project) -> Result<Published> {
+/// Builds the source distribution, and from it the optimised wheel, if no other wheel stands for that.
+pub(crate) fn publish(project: &Project, instead: Option<PathBuf>) -> Result<Published> {
     let environment = Environment::main(project)?;
     wasm::build(project)?;
-    let folder = project.target("wheels");
-    let name = "building the sources and their wheel";
-    let profile = std::env::var(PROFILE).unwrap_or("--profile release".to_owned());
+    let (name, folder, options) = match instead {
+        None => ("building the sources and their wheel", "wheels", None),
+        Some(_) => ("packing the sources", "sources", Some("--sdist")),
+    };
+    let folder = project.target(folder);
     let apart = project.target("wheels-apart");
     step::unless_current(project, name, &folder, &INPUTS, || {
         remove_folder(&folder)?;
         let mut uv = environment.program("uv");
         uv.args(["build", "--quiet", "--offline", "--no-build-isolation"])
+            .args(options)
             .arg("--python")
             .arg(environment.python_path())
             .arg("--out-dir")
@@ -117,7 +117,7 @@ pub(crate) fn publish(project: &Project) -> Result<Published> {
             // others need.
             .env(
                 "MATURIN_PEP517_ARGS",
-                format!("--compatibility pypi {profile} --out '{}'", apart.display()),
+                format!("--compatibility pypi --out '{}'", apart.display()),
             )
             .env("CARGO_TARGET_DIR", project.cargo_target())
             // It unpacks the sources there, and the wheel's bill of materials names the folder.
@@ -126,7 +126,7 @@ pub(crate) fn publish(project: &Project) -> Result<Published> {
     })?;
     Ok(Published {
         sources: only(&folder, ".tar.gz")?,
-        wheel: only(&folder, ".whl")?,
+        wheel: instead.map_or_else(|| only(&folder, ".whl"), Ok)?,
     })
 }
 

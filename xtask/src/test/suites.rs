@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Result, bail};
 
-use super::{Lane, Ran, Suite, SuiteContext, TorchVariant, without_frameworks};
+use super::{Lane, Ran, Suite, SuiteContext, TorchVariant, is_set, without_frameworks};
 use crate::played::{self, PlayedDriver};
 use crate::python::Environment;
 use crate::tally::Tally;
@@ -43,8 +43,9 @@ pub(super) const NEWEST: &str = "newest";
 /// Runs only if it is named, or all would take too long: the same tests beside torches of other versions.
 pub(super) const TORCHES: &str = "torches";
 
+/// Not for other systems: that takes a twentieth of all tests' time, and CI compiles and tries it on them.
 fn lint(setting: &SuiteContext<'_>) -> Result<Ran> {
-    lint::run_all(setting.without_arguments()?).map(Ran::Tests)
+    lint::run_all(setting.without_arguments()?, &[]).map(Ran::Tests)
 }
 
 /// Units, properties, snapshots and doctests, and the rules of the repository.
@@ -348,8 +349,12 @@ fn own_program() -> Result<PathBuf> {
     Ok(is_replaced.unwrap_or_else(|| path.clone()))
 }
 
+/// Set to this, nothing is compiled as it is published: the wheel that is tested stands for that.
+const AS_TESTED: (&str, &str) = ("GPUMEM_PUBLISHED", "as tested");
+
 fn packaging(setting: &SuiteContext<'_>) -> Result<Ran> {
-    let published = wheel::publish(setting.project)?;
+    let tested = is_set(AS_TESTED).then(|| setting.wheel().cloned());
+    let published = wheel::publish(setting.project, tested.transpose()?)?;
     let mut pytest = pytest(setting, &Environment::main(setting.project)?)?;
     pytest
         .arg("tests/packaging")
