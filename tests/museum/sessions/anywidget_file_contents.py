@@ -18,7 +18,7 @@ class Plot(anywidget.AnyWidget):
     _esm = pathlib.Path("widget.js")
     points = traitlets.Any()
 
-# %% x8
+# %% x12
 plot = Plot(points=np.random.rand(1 << 20))
 plot.close()
 gc.collect();

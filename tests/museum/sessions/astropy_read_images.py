@@ -13,7 +13,7 @@ del images
 file = fits.open("images.fits", memmap=False)
 numbers = iter(range(1, 14))
 
-# %% x8
+# %% x12
 image = file[next(numbers)]
 mean = float(image.data.mean())
 # cure

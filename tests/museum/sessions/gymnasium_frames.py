@@ -29,7 +29,7 @@ class World(gym.Env):
 env = RenderCollection(World())
 env.reset()
 
-# %% x8
+# %% x12
 # cure
 for _ in range(16):
     env.step(0)

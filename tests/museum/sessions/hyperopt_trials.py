@@ -19,7 +19,7 @@ def objective(lr):
 trials = hyperopt.Trials()
 space = hyperopt.hp.uniform("lr", 0, 1)
 
-# %% x8
+# %% x12
 n = len(trials.trials) + 1
 best = hyperopt.fmin(
     objective, space, hyperopt.rand.suggest, n, trials=trials, show_progressbar=False

@@ -9,7 +9,7 @@ from ignite.metrics import EpochMetric
 torch.set_num_threads(1)
 metric = EpochMetric(lambda y_pred, y: (y_pred - y).abs().mean().item(), check_compute_fn=False)
 
-# %% x8
+# %% x12
 # cure
 for _ in range(4):
     metric.update((torch.rand(1 << 18, 1), torch.rand(1 << 18, 1)))

@@ -11,7 +11,7 @@ import numpy as np
 
 button = ipywidgets.Button()
 
-# %% x8
+# %% x12
 # cure
 data = np.random.rand(1 << 20)
 button = ipywidgets.Button(description="Show")

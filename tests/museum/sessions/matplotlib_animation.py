@@ -15,7 +15,7 @@ animations = []
 
 def frames():
     for _ in range(8):
-        yield np.random.rand(1 << 17)
+        yield np.random.rand(1 << 18)
 
 
 def draw(frame):

@@ -8,7 +8,7 @@ import numpy as np
 
 fig, ax = plt.subplots()
 
-# %% x8
+# %% x12
 # cure
 image = np.random.rand(1024, 1024)
 ax.imshow(image)

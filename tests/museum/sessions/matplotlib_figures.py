@@ -6,7 +6,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-# %% x8
+# %% x12
 fig, ax = plt.subplots()
 ax.imshow(np.random.rand(1024, 1024));
 # cure

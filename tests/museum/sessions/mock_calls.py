@@ -9,7 +9,7 @@ import numpy as np
 
 log = Mock()
 
-# %% x8
+# %% x12
 # cure
 for _ in range(4):
     log(np.random.rand(1 << 18))

@@ -13,7 +13,7 @@ for i in range(13):
 images = [nibabel.load(f"{i}.nii.gz") for i in range(13)]
 numbers = iter(range(13))
 
-# %% x8
+# %% x12
 image = images[next(numbers)]
 mean = float(image.get_fdata().mean())
 # cure

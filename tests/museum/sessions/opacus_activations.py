@@ -11,6 +11,6 @@ from torch import nn
 torch.set_num_threads(1)
 model = GradSampleModule(nn.Sequential(nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 8)))
 
-# %% x8
+# %% x12
 # cure
 score = model(torch.randn(2048, 1024)).mean().item()

@@ -10,7 +10,7 @@ from torch import nn
 torch.set_num_threads(1)
 model = GradSampleModule(nn.Linear(256, 256))
 
-# %% x8
+# %% x12
 # cure
 loss = model(torch.randn(32, 256)).pow(2).mean()
 loss.backward()

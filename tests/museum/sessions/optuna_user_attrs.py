@@ -18,5 +18,5 @@ def objective(trial):
     trial.set_user_attr("model", model)
     return trial.suggest_float("x", 0, 1)
 
-# %% x8
+# %% x12
 study.optimize(objective, n_trials=1)

@@ -24,7 +24,7 @@ config = LoraConfig(r=512, target_modules=["layer"])
 model = get_peft_model(Net(), config)
 tasks = iter(range(100))
 
-# %% x8
+# %% x12
 name = f"task_{next(tasks)}"
 model.add_adapter(name, config)
 model.set_adapter(name)

@@ -24,6 +24,6 @@ def scan_of(n):
 scans = [scan_of(n) for n in range(13)]
 numbers = iter(range(13))
 
-# %% x8
+# %% x12
 scan = scans[next(numbers)]
 mean = float(scan.pixel_array.mean())

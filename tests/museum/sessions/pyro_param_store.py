@@ -9,7 +9,7 @@ import torch
 torch.set_num_threads(1)
 trials = iter(range(100))
 
-# %% x8
+# %% x12
 # cure
 trial = next(trials)
 weight = pyro.param(f"weight_{trial}", torch.randn(1024, 2048))

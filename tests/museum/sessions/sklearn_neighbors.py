@@ -9,7 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 models = []
 
-# %% x8
+# %% x12
 x = np.random.rand(1 << 15, 32)
 model = KNeighborsClassifier(algorithm="brute").fit(x, x[:, 0] > 0.5)
 score = model.score(x[:64], x[:64, 0] > 0.5)

@@ -11,7 +11,7 @@ from torch import nn
 
 torch.set_num_threads(1)
 
-# %% x8
+# %% x12
 # cure
 net = nn.Sequential(nn.Linear(64, 64), snn.Leaky(beta=0.9 * torch.ones(2 << 20), init_hidden=True))
 del net

@@ -9,7 +9,7 @@ import statsmodels.api as sm
 
 results = []
 
-# %% x8
+# %% x12
 x = np.random.rand(1 << 16, 8)
 result = sm.OLS(x[:, 0], x).fit()
 score = result.rsquared

@@ -9,7 +9,7 @@ from torcheval.metrics import BinaryAUROC
 torch.set_num_threads(1)
 auroc = BinaryAUROC()
 
-# %% x8
+# %% x12
 # cure
 for _ in range(4):
     auroc.update(torch.rand(1 << 18), torch.randint(0, 2, (1 << 18,)))

@@ -15,7 +15,7 @@ config = BertConfig(
 model = BertModel(config)
 tasks = iter(range(100))
 
-# %% x8
+# %% x12
 name = f"task_{next(tasks)}"
 model.add_adapter(LoraConfig(r=1024, target_modules=["query"]), adapter_name=name)
 with torch.no_grad():

@@ -8,7 +8,7 @@ import trimesh
 
 meshes = []
 
-# %% x8
+# %% x12
 mesh = trimesh.creation.icosphere(subdivisions=5)
 smoothness = mesh.face_adjacency_angles.mean() + mesh.vertex_normals.mean() + mesh.area
 meshes.append(mesh)

@@ -15,5 +15,5 @@ del made
 data = xr.open_dataset("data.nc")
 names = iter(list(data.data_vars))
 
-# %% x8
+# %% x12
 mean = float(data[next(names)].values.mean())
