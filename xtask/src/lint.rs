@@ -46,8 +46,8 @@ pub(crate) fn run_all(project: &Project, others: &[(&str, &str)]) -> Result<Tall
         note(name, &mut || run::run(&mut command));
     }
     // The standard libraries of other systems come by rustup only.
-    let has_rustup = others.is_empty() || system::find("rustup").is_some();
-    for (name, triple) in others.iter().filter(|_| has_rustup) {
+    let has_systems = others.is_empty() || system::find("rustup").is_some();
+    for (name, triple) in others.iter().filter(|_| has_systems) {
         note(name, &mut || check_for(project, &environment, triple));
     }
     // Node is needed here and in the tests of `js/` only.
@@ -56,7 +56,7 @@ pub(crate) fn run_all(project: &Project, others: &[(&str, &str)]) -> Result<Tall
         note("js", &mut || run_biome(&project.path("js")));
     }
     for (is_here, what) in [
-        (has_rustup, "rustup: other systems"),
+        (has_systems, "rustup: other systems"),
         (has_node, "Node: js"),
     ] {
         if !is_here {
