@@ -1,4 +1,4 @@
-"""A source distribution, and the wheel that was built from it, hold what they must and no more."""
+"""The source distribution and the wheel hold what they must and no more."""
 
 from __future__ import annotations
 

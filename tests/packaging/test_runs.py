@@ -1,4 +1,4 @@
-"""The wheel that is published works: it is built from the sources alone, without a checkout."""
+"""The wheel works by itself, without a checkout."""
 
 from __future__ import annotations
 
