@@ -4,7 +4,8 @@ use super::super::decision::{Intent, LoopFacts};
 use super::super::growing_holders::{self, GrowingHolders, Looks, MIN_ENTRIES};
 use super::super::suggest;
 use super::{
-    Context, Finding, FindingDetails, Growth, GrowthVerdict, Judged, STILL_THERE, StepSeries,
+    Context, Finding, FindingDetails, Growth, GrowthVerdict, Judged, NEARLY_ALL, STILL_THERE,
+    StepSeries,
 };
 use crate::loop_place::LoopUnit;
 use crate::reason::Reason;
@@ -81,6 +82,10 @@ const MOST_AFTER: f64 = 0.5;
 const FILLED: f64 = 0.8;
 /// … and at most this many entries in each iteration: an output, a loss and related values.
 const MAX_ENTRIES_EACH: u64 = 4;
+/// It has a graph that is nearly all that stays, if of so many iterations …
+const MANY: usize = 20;
+/// … the one in the middle kept at least this share of the average.
+const OF_AVERAGE: f64 = 0.5;
 /// Counted iterations may have taken this many times as long as earlier ones.
 const SLOWER: f64 = 1.25;
 /// … and on a busy machine this many times as long.
@@ -126,8 +131,8 @@ impl Judged {
             && is_most(&self.growers, MOST_INSIDE, kept)
     }
 
-    /// A name was filled in the run with tensors of each iteration, whose rate it takes: no noise of the
-    /// levels hides that.
+    /// A name was filled in the run with tensors of each iteration, or with a graph of all of them, whose rate it
+    /// takes: no noise of the levels hides that.
     pub(super) fn take_rate_of_filled_name(&mut self, context: Context<'_>, kept: Bytes) -> bool {
         let in_loop = self.in_loop.as_ref();
         let is_counted = in_loop.is_some_and(|it| it.unit != LoopUnit::Second);
@@ -139,7 +144,8 @@ impl Judged {
         let first = first.filter(|_| is_counted && is_unclear);
         let first = first.filter(|_| is_most(&self.growers, MOST_AFTER, kept));
         let first = first.filter(|it| self.share_shown(context, it) >= MOST_INSIDE);
-        let each = first.and_then(|it| self.each_iteration(context, it));
+        let of_entries = first.and_then(|it| self.each_iteration(context, it));
+        let each = of_entries.or_else(|| self.each_of_graph(first?, kept));
         self.set_rate(each);
         each.is_some()
     }
@@ -278,6 +284,22 @@ impl Judged {
             .map(|(_, each)| each)
             .min_by(|a, b| (a - rate).abs().total_cmp(&(b - rate).abs()));
         each.map(ByteDelta::from_f64)
+    }
+
+    /// An iteration's share of a graph that is nearly all that stays. The graph of the last iteration alone came at once;
+    /// one that each made longer shows in most of them, even if the host's level falls by a hundred times as much
+    /// when free memory is given back.
+    fn each_of_graph(&self, holder: &Holder, kept: Bytes) -> Option<ByteDelta> {
+        let grown = holder.grown?.as_f64();
+        let is_graph = holder.traits.graph.as_f64() >= NEARLY_ALL * grown;
+        let is_all = self.looks == Looks::AfterRuns && grown >= NEARLY_ALL * kept.as_f64();
+        let changes = self.levels.windows(2).map(|pair| pair[1].since(pair[0]));
+        let mut changes: Vec<ByteDelta> = changes.collect();
+        changes.sort_unstable();
+        let median = changes.get(changes.len() / 2)?.as_f64();
+        let is_in_most = median * changes.len() as f64 >= OF_AVERAGE * grown;
+        let is_known = changes.len() >= MANY && is_graph && is_all && is_in_most;
+        is_known.then(|| ByteDelta::from_f64(grown / self.n_runs as f64))
     }
 
     /// What an iteration of a run that is over kept on average, by what its first name has more and the level
