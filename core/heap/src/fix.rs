@@ -5,6 +5,7 @@ mod collected;
 mod keepers;
 mod loops;
 mod reads;
+mod replaced;
 pub(crate) mod statement;
 #[cfg(test)]
 mod tests;
@@ -366,6 +367,12 @@ pub fn is_cache(holder: &Holder, source: &str) -> bool {
 pub fn is_extended(holder: &Holder, source: &str) -> bool {
     let word = collected_name(holder).filter(|word| source.contains(word));
     word.is_some_and(|word| carried::is_extended(word, bounded(&source)))
+}
+
+/// Whether a cell binds a variable anew each time without what it was: `out = net(batch)`.
+pub fn is_replaced(holder: &Holder, source: &str) -> bool {
+    let word = collected_name(holder).filter(|word| *word == holder.name);
+    word.is_some_and(|word| source.contains(word) && replaced::is_replaced(word, bounded(&source)))
 }
 
 /// How cells keep what a holder collects from growing without end.

@@ -71,7 +71,7 @@ pub use changed::changed_text;
 pub use changed::{Piece, changed};
 pub use fix::{
     FillingLoop, Trim, Uses, filling_loop, fix_of_rerun, is_cache, is_data, is_emptied,
-    is_extended, is_let_go, keeping_statement, trim, uses,
+    is_extended, is_let_go, is_replaced, keeping_statement, trim, uses,
 };
 pub use fix::{Fix, FixReason, LONGEST as LONGEST_OF_FIX, fix};
 pub use found::HeapSearchResult;

@@ -30,6 +30,9 @@ pub(super) const MIN_ENTRIES: u64 = 6;
 /// A limit of the user's own that is so many times what is there may be meant for something else.
 const FURTHEST_LIMIT: u64 = 64;
 
+/// A graph is a name's own if the name retains this share of it.
+const MOST_OWN: f64 = 0.8;
+
 /// What `lru_cache` holds at most if nobody says how many.
 const DEFAULT_BOUND: u64 = 128;
 
@@ -51,6 +54,8 @@ pub(super) struct GrowingHolders {
     is_cache: bool,
     /// A cell makes the first anew of what it was and more.
     is_extended: bool,
+    /// The first is a tensor with a graph of its own, which cells make anew without what it was.
+    is_replaced: bool,
     /// A cell takes older items out of the first again, at a size that is not known.
     pub(super) is_trimmed: bool,
 }
@@ -111,6 +116,8 @@ impl GrowingHolders {
             }),
             is_extended: courses.first().is_some_and(|it| it.is_one_tensor)
                 && first.is_some_and(|it| suggest::is_extended(recording, it)),
+            is_replaced: first
+                .is_some_and(|it| has_own_graph(it) && suggest::is_replaced(recording, it)),
             holders,
             courses,
             n_looks,
@@ -182,7 +189,7 @@ impl GrowingHolders {
         let bound = bound.filter(is_chosen);
         let course = match bound {
             Some(bound) if is_most => NameCourse::Ends(fills(first, bound)),
-            _ if is_most && of_first.is_one_tensor && !self.is_extended => {
+            _ if is_most && (of_first.is_one_tensor && !self.is_extended || self.is_replaced) => {
                 NameCourse::Ends(Reason::OneTensor)
             }
             _ if grows && self.n_looks > 1 => NameCourse::Collects,
@@ -275,6 +282,13 @@ fn is_accident(holder: &Holder, is_emptied: bool) -> bool {
     let may_go = holder.kind == RootKind::UncollectedGarbage;
     let is_kept = (traits.graph > Bytes::ZERO && !is_emptied) || traits.keeper.is_some();
     !may_go && (!is_meant || is_kept)
+}
+
+/// One tensor with a graph, which no other name has as well.
+fn has_own_graph(holder: &Holder) -> bool {
+    let (traits, graph) = (&holder.traits, holder.traits.graph.as_f64());
+    let is_one = holder.kind == RootKind::Variable && traits.n_tensors == 1;
+    is_one && graph > 0.0 && holder.retained.as_f64() >= MOST_OWN * graph
 }
 
 /// How far it is filled, and what it has when it is full.

@@ -62,6 +62,13 @@ pub(super) fn is_extended(recording: &Recording, holder: &Holder) -> bool {
         .any(|text| heap::is_extended(holder, text))
 }
 
+/// Whether the cells bind a holder anew each time without what it was.
+pub(super) fn is_replaced(recording: &Recording, holder: &Holder) -> bool {
+    let texts = recording.latest_texts();
+    let texts: Vec<&str> = texts.filter(|it| has_word(it, &holder.name)).collect();
+    heap::is_replaced(holder, &texts.join("\n"))
+}
+
 /// How cells keep what a holder collects from growing without end.
 pub(super) fn trim(recording: &Recording, holder: &Holder) -> Option<Trim> {
     let texts: Vec<&str> = recording.latest_texts().collect();

@@ -168,35 +168,53 @@ fn of_state<'a>(
 
 /// What stands left and right of each statement's `=`.
 fn bindings(code: &Code<'_>) -> Vec<(ByteSpan, ByteSpan)> {
+    let is_plain = |(targets, value): &(ByteSpan, ByteSpan)| targets.start != value.start;
+    assignments(code).into_iter().filter(is_plain).collect()
+}
+
+/// The same, and of `n += 1` what stands left of the `+`, and all of it.
+pub(super) fn assignments(code: &Code<'_>) -> Vec<(ByteSpan, ByteSpan)> {
     let statements = code.statements_of_blocks().into_iter();
     let parts = statements.filter_map(|statement| {
         let at = (statement.start..statement.end).find(|at| {
             code.code(*at) == Some(b'=') && code.depth(*at) == code.depth(statement.start)
         })?;
-        let is_plain = code.code(at + 1) != Some(b'=')
-            && !code.text[..at].ends_with(|c: char| "=!<>+-*/%&|^@:".contains(c));
-        let targets = code.trimmed(ByteSpan {
+        let before = ByteSpan {
             end: at,
+            ..statement
+        };
+        let text = code.of_span(before);
+        if code.code(at + 1) == Some(b'=') || text.ends_with(['=', '!', '<', '>', ':']) {
+            return None;
+        }
+        let target = text.trim_end_matches(|c: char| "+-*/%&|^@".contains(c));
+        let is_augmented = target.len() < text.len();
+        let targets = code.trimmed(ByteSpan {
+            end: statement.start + target.len(),
             ..statement
         })?;
         let value = code.trimmed(ByteSpan {
-            start: at + 1,
+            start: if is_augmented {
+                statement.start
+            } else {
+                at + 1
+            },
             ..statement
         })?;
-        is_plain.then_some((targets, value))
+        Some((targets, value))
     });
     parts.collect()
 }
 
 /// The variable or the attribute that a target binds or stores into: `k` of `self.k` and `k["a"]`.
-fn bound_name<'a>(code: &Code<'a>, target: ByteSpan) -> Option<&'a str> {
+pub(super) fn bound_name<'a>(code: &Code<'a>, target: ByteSpan) -> Option<&'a str> {
     let path = code.of_span(target).split(['[', ':']).next()?.trim();
     let name = path.rsplit('.').next()?;
     (!name.is_empty() && name.bytes().all(is_of_name)).then_some(name)
 }
 
 /// Where a variable or an attribute of this name stands.
-fn find(code: &Code<'_>, span: ByteSpan, name: &str) -> impl Iterator<Item = usize> {
+pub(super) fn find(code: &Code<'_>, span: ByteSpan, name: &str) -> impl Iterator<Item = usize> {
     let is_name = |at: usize| code.code(at).is_some_and(is_of_name);
     let found = code.of_span(span).match_indices(name);
     found.filter_map(move |(offset, _)| {
@@ -207,7 +225,7 @@ fn find(code: &Code<'_>, span: ByteSpan, name: &str) -> impl Iterator<Item = usi
 }
 
 /// Whether it is in the brackets of a call that joins.
-fn is_in_join(code: &Code<'_>, span: ByteSpan, place: usize) -> bool {
+pub(super) fn is_in_join(code: &Code<'_>, span: ByteSpan, place: usize) -> bool {
     let opens = |at: &usize| code.code(*at).is_some_and(|it| b"([".contains(&it));
     (span.start..place).filter(opens).any(|at| {
         let called = code.text[..at].trim_end();

@@ -204,7 +204,7 @@ fn what_is_used_as_a_whole_is_meant() {
 }
 
 /// A look inside the run, with this name's growth in MiB.
-fn look_inside(recording: &mut Recording, name: &str, grown_mib: i64) {
+fn look_inside(recording: &mut Recording, name: &str, grown_mib: u64) {
     let at = recording.run(RunIdx(0)).started;
     let holder = (RootKind::ThreadFrame, name, "list");
     look(recording, Some(at), holder, (grown_mib, grown_mib / 2, 12));
@@ -214,20 +214,29 @@ fn look_inside(recording: &mut Recording, name: &str, grown_mib: i64) {
 fn look(
     recording: &mut Recording,
     inside_at: Option<Nanos>,
-    (kind, name, type_name): (RootKind, &str, &str),
-    (grown_mib, graph_mib, n_tensors): (i64, i64, u64),
+    name: (RootKind, &str, &str),
+    figures: (u64, u64, u64),
 ) {
-    let mib = |n: i64| Bytes::mib(u64::try_from(n).expect("it grew"));
-    let holder = Holder {
-        grown: Some(ByteDelta::new(grown_mib << 20)),
+    look_at(recording, inside_at, holder(name, figures));
+}
+
+fn holder(
+    (kind, name, type_name): (RootKind, &str, &str),
+    (grown_mib, graph_mib, n_tensors): (u64, u64, u64),
+) -> Holder {
+    Holder {
+        grown: Some(ByteDelta::from_f64(Bytes::mib(grown_mib).as_f64())),
         traits: Traits {
             type_name: type_name.to_owned(),
             n_tensors,
-            graph: mib(graph_mib),
+            graph: Bytes::mib(graph_mib),
             ..Traits::default()
         },
-        ..Holder::new(kind, name, mib(grown_mib))
-    };
+        ..Holder::new(kind, name, Bytes::mib(grown_mib))
+    }
+}
+
+fn look_at(recording: &mut Recording, inside_at: Option<Nanos>, holder: Holder) {
     let holders = DeviceHolders {
         device: "cuda:0".to_owned(),
         roots: vec![holder],
@@ -254,7 +263,7 @@ fn a_tensor_for_each_iteration_is_seen_in_any_noise() {
 
 #[test]
 fn a_graph_that_each_iteration_makes_longer_is_seen_where_the_level_falls_at_once() {
-    let of_name = |graph_mib: i64, level: fn(u64) -> u64| {
+    let of_name = |graph_mib: u64, level: fn(u64) -> u64| {
         let cell = "for x in xs:\n    for y in ys:\n        mean = mean_of(f(x))";
         let mut recording = nested((cell, run(300)), (1, 60), |_, turn| 300 + level(turn));
         let name = (RootKind::Variable, "mean_of", "function");
@@ -272,6 +281,22 @@ fn a_graph_that_each_iteration_makes_longer_is_seen_where_the_level_falls_at_onc
     // The graph of the last iteration comes at once.
     let at_once = |turn: u64| 280 * turn.min(1) + turn % 7;
     check(&of_name(300, at_once), None);
+}
+
+#[test]
+fn the_output_of_the_last_and_largest_batch_is_no_growth() {
+    let of_statement = |statement: &str| {
+        let cell = format!("for xs in all:\n    for x in xs:\n        {statement}");
+        let mut recording = nested((&cell, run(480)), (1, 60), |_, turn| 300 + 8 * turn);
+        let out = holder((RootKind::Variable, "out", "Tensor"), (480, 470, 1));
+        let path = out.name.clone();
+        look_at(&mut recording, None, Holder { path, ..out });
+        recording
+    };
+    check(&of_statement("out = net(x)"), None);
+    let title = "`out` leaks 8 MiB an iteration of line 2";
+    let carried = of_statement("out = net(x, out)");
+    check(&carried, Some((title, Severity::Critical)));
 }
 
 #[test]
