@@ -382,7 +382,22 @@ pub fn trim(holder: &Holder, sources: &[&str]) -> Option<Trim> {
 
 /// How cells use what a holder collects.
 pub fn uses(holder: &Holder, sources: &[&str]) -> Uses {
-    collected_name(holder).map_or(Uses::None, |word| reads::uses(word, sources))
+    let Some(word) = collected_name(holder) else {
+        return Uses::None;
+    };
+    // What an object of a library has inside, such as `jobs.queue`, is no word of a cell's.
+    let is_written = |source: &&str| {
+        let mut found = source.match_indices(word);
+        found.any(|(at, _)| {
+            let after = source[at + word.len()..].chars().next();
+            source[..at].ends_with('.') && !after.is_some_and(is_name_letter)
+        })
+    };
+    let is_attribute = collection(holder).0.contains('.');
+    if is_attribute && !sources.iter().any(is_written) {
+        return Uses::None;
+    }
+    reads::uses(word, sources)
 }
 
 /// The last name of what collects: `losses` of `trainer.losses`.

@@ -4,6 +4,7 @@
 use super::reads::Reads;
 use super::statement::{ByteSpan, Code, is_of_name};
 use super::{Fix, FixReason, in_first};
+use gpumem_model::source_text::is_name_letter;
 
 /// Functions that join what they are handed, in torch, `NumPy`, JAX, TensorFlow and pandas.
 const JOINS: [&str; 12] = [
@@ -26,8 +27,10 @@ pub(super) fn is_extended(word: &str, source: &str) -> bool {
     let code = Code::new(source);
     let mut joined: Vec<&str> = Vec::new();
     for (targets, value) in bindings(&code) {
-        let is_joined =
-            |name: &&str| find(&code, value, name).any(|at| is_in_join(&code, value, at));
+        let is_joined = |name: &&str| {
+            find(&code, value, name)
+                .any(|at| is_in_join(&code, value, at) && !joins_its_items(&code, at, name))
+        };
         let passes_on = joined
             .iter()
             .any(|name| code.of_span(value).trim() == *name);
@@ -237,6 +240,16 @@ pub(super) fn is_in_join(code: &Code<'_>, span: ByteSpan, place: usize) -> bool 
     })
 }
 
+/// The call joins what is in it, and nothing with it: `kept = torch.cat(kept)`.
+fn joins_its_items(code: &Code<'_>, at: usize, name: &str) -> bool {
+    let is_alone = code.text[at + name.len()..]
+        .trim_start()
+        .starts_with([',', ')']);
+    let called = code.text[..at].trim_end().strip_suffix('(');
+    let function = called.and_then(|it| it.rsplit(|c: char| !is_name_letter(c)).next());
+    is_alone && function.is_some_and(|it| !["append", "pad"].contains(&it) && !it.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,6 +278,10 @@ mod tests {
         check("frame", "frame = pd.concat([frame, read()])", true);
         check("rows", "rows = np.r_[rows, new]", true);
         check("past", "new = torch.cat([a, b])\npast = new", false);
+        check("past", "past = np.append(past, new)", true);
+        check("past", "past = torch.cat((past, new))", true);
+        check("past", "past = norm(torch.cat(past), dim=-1)", false);
+        check("past", "past = np.stack(past, 0)", false);
         check("past", "past = f(past)", false);
         check("past", "x = torch.cat([past, new])", false);
         check("past", "past += torch.cat([past, new])", false);

@@ -16,7 +16,11 @@ const SHOWS: [&str; 4] = ["print(", "plot(", "float(", ".item("];
 /// What only names it.
 const NAMES: [&str; 4] = ["def ", "del ", "global ", "#"];
 
-const GOES_BACK: [&str; 2] = ["backward(", "autograd.grad("];
+/// Whether a text calls what goes back through a graph; an autograd function may define it.
+fn goes_back(text: &str) -> bool {
+    let mut calls = text.match_indices("backward(");
+    text.contains("autograd.grad(") || calls.any(|(at, _)| !text[..at].ends_with("def "))
+}
 
 /// How what is collected is read in cells, besides where it is collected.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -42,7 +46,7 @@ impl Reads {
         let mut reads = Self::default();
         for source in sources.iter().filter(|source| source.contains(word)) {
             let has = |text: &str, any: &[&str]| any.iter().any(|it| text.contains(it));
-            let goes_back = has(source, &GOES_BACK);
+            let source_goes_back = goes_back(source);
             for line in source.lines().map(str::trim) {
                 let Some((before, after)) =
                     around(line, word).filter(|_| !statement.contains(line))
@@ -51,7 +55,8 @@ impl Reads {
                 };
                 let is_named = NAMES.iter().any(|it| line.starts_with(it));
                 let is_written = is_written(after, word) || is_unpacked(before, after);
-                if is_written || before.ends_with("len(") || is_named {
+                let is_counted = without_object(before).ends_with("len(");
+                if is_written || is_counted || is_named {
                     continue;
                 }
                 reads.values = true;
@@ -59,9 +64,9 @@ impl Reads {
                     let definition = format!("def {name}(");
                     sources.iter().find(|it| it.contains(&definition))
                 });
-                let goes_back_here = goes_back && !has(line, &SHOWS)
-                    || has(line, &GOES_BACK)
-                    || function.is_some_and(|it| has(it, &GOES_BACK));
+                let goes_back_here = source_goes_back && !has(line, &SHOWS)
+                    || goes_back(line)
+                    || function.is_some_and(|it| goes_back(it));
                 let is_looped = line.contains("for ") && has(source, &OF_TENSORS);
                 reads.graph |= goes_back_here;
                 reads.tensors |=
@@ -107,7 +112,7 @@ fn use_at(before: &str, after: &str) -> Uses {
     if writes(after) || is_unpacked(before, after) {
         return Uses::None;
     }
-    let head = before.trim_end();
+    let head = without_object(before).trim_end();
     let looked_up = head.strip_suffix(" in").is_some_and(|head| {
         let since = head.rsplit("for ").next().unwrap_or_default();
         !head.contains("for ") || since.contains(" in ")
@@ -120,6 +125,15 @@ fn use_at(before: &str, after: &str) -> Uses {
         Uses::Indexes
     } else {
         Uses::Whole
+    }
+}
+
+/// What stands before the object whose attribute follows: `len(` of `len(self.`.
+fn without_object(before: &str) -> &str {
+    if before.ends_with('.') {
+        before.trim_end_matches(|c| is_name_letter(c) || c == '.')
+    } else {
+        before
     }
 }
 
@@ -333,11 +347,15 @@ mod tests {
             "print(f'{kept[-1]:.3f}')",
             "sum(x for x in kept[-20:])",
             "kept[f'call{len(kept)}'] = x",
+            "return len(self.kept) / seconds",
+            "print(len(log.kept), log.kept[-1].text())",
+            "def forward(ctx, x):\n    F.kept.append(x)\ndef backward(ctx, g):\n    x = F.kept[-1]",
         ] {
             check(cell, Uses::None);
         }
         for cell in [
             "if node in kept:",
+            "if node in self.kept:",
             "rows = [x for x in xs if x not in kept]",
         ] {
             check(cell, Uses::LooksUp);

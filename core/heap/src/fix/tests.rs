@@ -664,3 +664,12 @@ const PIECES: &[&str] = &[
     ":",
     "await ",
 ];
+
+#[test]
+fn what_a_library_s_object_has_inside_is_no_word_of_a_cell() {
+    let jobs = holder(RootKind::Variable, "jobs.queue[0]['x']", "Queue");
+    let of_library = "import queue\njobs = queue.Queue()\njobs.put({'x': x})";
+    assert_eq!(uses(&jobs, &[of_library]), Uses::None);
+    let of_cell = "rows = list(jobs.queue)";
+    assert_eq!(uses(&jobs, &[of_library, of_cell]), Uses::Whole);
+}
