@@ -229,6 +229,11 @@ pub(super) fn find(code: &Code<'_>, span: ByteSpan, name: &str) -> impl Iterator
 
 /// Whether it is in the brackets of a call that joins.
 pub(super) fn is_in_join(code: &Code<'_>, span: ByteSpan, place: usize) -> bool {
+    is_in_call(code, span, place, &JOINS)
+}
+
+/// Whether it is in the brackets of a call of one of these functions.
+pub(super) fn is_in_call(code: &Code<'_>, span: ByteSpan, place: usize, of: &[&str]) -> bool {
     let opens = |at: &usize| code.code(*at).is_some_and(|it| b"([".contains(&it));
     (span.start..place).filter(opens).any(|at| {
         let called = code.text[..at].trim_end();
@@ -236,7 +241,7 @@ pub(super) fn is_in_join(code: &Code<'_>, span: ByteSpan, place: usize) -> bool 
             .bytes()
             .rposition(|it| !is_of_name(it))
             .map_or(0, |it| it + 1);
-        JOINS.contains(&&called[start..]) && code.closing(at).is_some_and(|end| place < end)
+        of.contains(&&called[start..]) && code.closing(at).is_some_and(|end| place < end)
     })
 }
 

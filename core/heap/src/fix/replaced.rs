@@ -1,19 +1,11 @@
 //! What is made anew each time without what it was: `out = net(batch)`.
 
-use super::carried::{assignments, bound_name, find, is_in_join};
-use super::statement::{ByteSpan, Code};
+use super::carried::{assignments, bound_name, find, is_in_call, is_in_join};
+use super::statement::{ByteSpan, Code, is_of_name};
 use gpumem_model::source_text::has_word;
 
 /// What comes of these has no graph.
-const CUTS: [&str; 7] = [
-    "argmax",
-    "detach",
-    "item",
-    "multinomial",
-    "no_grad",
-    "numpy",
-    "tolist",
-];
+const CUTS: [&str; 6] = ["argmax", "detach", "item", "multinomial", "numpy", "tolist"];
 
 /// A text that assigns more is not followed.
 const MOST_ASSIGNED: usize = 300;
@@ -22,14 +14,16 @@ const MOST_ASSIGNED: usize = 300;
 /// its graph is that of the last time.
 pub(super) fn is_replaced(word: &str, source: &str) -> bool {
     let code = Code::new(source);
-    let uses = |value: ByteSpan, name: &str| find(&code, value, name).next().is_some();
+    let uses = |value: ByteSpan, name: &str| {
+        let mut found = find(&code, value, name);
+        found.any(|at| !is_cut(&code, value, at, name))
+    };
     let mut assigned: Vec<(&str, ByteSpan)> = Vec::new();
     for (targets, value) in assignments(&code) {
         let targets = code.split(targets, b',').into_iter();
         let names = targets.filter_map(|it| bound_name(&code, it));
         assigned.extend(names.map(|name| (name, value)));
     }
-    assigned.retain(|(_, value)| !CUTS.iter().any(|it| uses(*value, it)));
     let is_bound = assigned.iter().any(|(name, _)| *name == word);
     if !is_bound || assigned.len() > MOST_ASSIGNED || is_changed(&code, word) {
         return false;
@@ -61,6 +55,29 @@ pub(super) fn is_replaced(word: &str, source: &str) -> bool {
         }
     }
     true
+}
+
+/// What is made of the name there has no graph: `x.detach()`, `out.logits[0].argmax()`, `multinomial(f(x))`.
+fn is_cut(code: &Code<'_>, value: ByteSpan, at: usize, name: &str) -> bool {
+    let mut end = at + name.len();
+    while end < value.end {
+        match code.code(end) {
+            Some(b'.') => {
+                let rest = &code.text[end + 1..value.end];
+                let n = rest.bytes().take_while(|it| is_of_name(*it)).count();
+                if CUTS.contains(&&rest[..n]) {
+                    return true;
+                }
+                end += 1 + n;
+            }
+            Some(b'(' | b'[') => match code.closing(end) {
+                Some(closing) => end = closing + 1,
+                None => break,
+            },
+            _ => break,
+        }
+    }
+    is_in_call(code, value, at, &CUTS)
 }
 
 /// A statement calls it or assigns a part of it, and may change it.
@@ -109,6 +126,14 @@ mod tests {
             true,
             "for _ in range(9):\n    out = net(ids)\n    ids = torch.cat([ids, out.argmax()])",
         );
+        check(
+            true,
+            "for _ in range(9):\n    out = net(ids)\n    ids = net.step(out.logits[0].argmax(-1))",
+        );
+        check(
+            true,
+            "for _ in range(9):\n    out = net(ids)\n    ids = torch.multinomial(f(out), 1)",
+        );
         check(true, "out = None\nfor x in xs: out, aux = net(x)");
     }
 
@@ -116,6 +141,10 @@ mod tests {
     fn what_leads_back_is_no_replacement() {
         check(false, "for x in xs:\n    out = cell(x, out)");
         check(false, "for x in xs:\n    out += f(x)");
+        check(
+            false,
+            "out = 0\nfor x in xs:\n    out = out + f(x) / n.item()",
+        );
         check(false, "for x in xs:\n    out, h = rnn(x, h)\ndel h");
         check(false, "for x in xs:\n    new = f(x, out)\n    out = new");
         check(
