@@ -93,8 +93,16 @@ class ReportPage:
     def unfold(self, name: str = "findings") -> None:
         """Open the list of all findings, or another of the folds below the charts."""
         summary = self.host.locator(f"summary[data-argument={name}]")
-        if summary.locator("xpath=..").get_attribute("open") is None:
-            summary.click()
+        fold = summary.locator("xpath=..")
+
+        def is_open() -> bool:
+            if fold.get_attribute("open") is None:
+                summary.click()
+                self.page.wait_for_timeout(100)
+            return fold.get_attribute("open") is not None
+
+        # A busy page that is drawn anew at that moment loses a click.
+        wait(is_open, f"{name} does not open")
 
     def hover(self, chart: str, words: str) -> str:
         """Move along a chart until the words are read out, and return all that is."""

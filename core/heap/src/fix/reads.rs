@@ -119,13 +119,40 @@ fn use_at(before: &str, after: &str) -> Uses {
     });
     if looked_up {
         Uses::LooksUp
-    } else if head.ends_with("len(") || after.starts_with("[-") {
+    } else if head.ends_with("len(") || after.starts_with("[-") || takes_latest(head, after) {
         Uses::None
     } else if takes_part(after) {
         Uses::Indexes
     } else {
         Uses::Whole
     }
+}
+
+/// Whether a line takes the latest of each value, or counts it: `{k: v[-1] for k, v in kept.items()}`.
+fn takes_latest(head: &str, after: &str) -> bool {
+    let of_values = [".items()", ".values()"];
+    let rest = of_values.iter().find_map(|it| after.strip_prefix(it));
+    let target = head
+        .strip_suffix(" in")
+        .and_then(|it| it.rsplit_once("for "));
+    let (Some(rest), Some((element, target))) = (rest, target) else {
+        return false;
+    };
+    let value = target.rsplit([',', ' ']).next().unwrap_or_default();
+    let is_latest = |(before, after): (&str, &str)| {
+        // An item, and in that the latest: `v["loss"][-1]`.
+        let items = after.split(']').take_while(|it| it.starts_with('['));
+        before.ends_with("len(") || items.last().is_some_and(|it| it.starts_with("[-"))
+    };
+    let mut uses = [element, rest]
+        .into_iter()
+        .flat_map(|it| occurrences(it, value));
+    let mut n_uses = 0;
+    let is_all = uses.all(|it| {
+        n_uses += 1;
+        is_latest(it)
+    });
+    !value.is_empty() && is_all && n_uses > 0
 }
 
 /// What stands before the object whose attribute follows: `len(` of `len(self.`.
@@ -354,6 +381,13 @@ mod tests {
             check(cell, Uses::None);
         }
         for cell in [
+            "print({k: v[-1] for k, v in kept.items()})",
+            "shown = {k: round(v['loss'][-1], 4) for k, v in self.kept.items()}",
+            "for v in kept.values(): print(len(v), v[-1].item())",
+        ] {
+            check(cell, Uses::None);
+        }
+        for cell in [
             "if node in kept:",
             "if node in self.kept:",
             "rows = [x for x in xs if x not in kept]",
@@ -370,6 +404,8 @@ mod tests {
             check(cell, Uses::Whole);
         }
         check("for name, x in kept.items():", Uses::Whole);
+        check("{k: sum(v) / len(v) for k, v in kept.items()}", Uses::Whole);
+        check("{k: (v[0], v[-1]) for k, v in kept.items()}", Uses::Whole);
         check("x = kept[i]", Uses::Indexes);
         check("labels = kept.logits.argmax(-1)", Uses::Indexes);
         check("torch.stack(kept).mean().backward()", Uses::GoesBack);
