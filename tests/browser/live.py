@@ -96,10 +96,10 @@ class ReportPage:
         fold = summary.locator("xpath=..")
 
         def is_open() -> bool:
-            if fold.get_attribute("open") is None:
+            found = fold.get_attribute("open") is not None
+            if not found:
                 summary.click()
-                self.page.wait_for_timeout(100)
-            return fold.get_attribute("open") is not None
+            return found
 
         # A busy page that is drawn anew at that moment loses a click.
         wait(is_open, f"{name} does not open")
