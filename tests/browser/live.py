@@ -101,7 +101,7 @@ class ReportPage:
                 summary.click()
             return found
 
-        # A busy page that is drawn anew at that moment loses a click.
+        # On a busy machine one click may not open it.
         wait(is_open, f"{name} does not open")
 
     def hover(self, chart: str, words: str) -> str:

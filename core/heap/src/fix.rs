@@ -385,7 +385,7 @@ pub fn uses(holder: &Holder, sources: &[&str]) -> Uses {
     let Some(word) = collected_name(holder) else {
         return Uses::None;
     };
-    // What an object of a library has inside, such as `jobs.queue`, is no word of a cell's.
+    // No cell names what an object of a library has inside, such as `jobs.queue`.
     let is_written = |source: &&str| {
         let mut found = source.match_indices(word);
         found.any(|(at, _)| {
@@ -393,11 +393,14 @@ pub fn uses(holder: &Holder, sources: &[&str]) -> Uses {
             source[..at].ends_with('.') && !after.is_some_and(is_name_letter)
         })
     };
-    let is_attribute = collection(holder).0.contains('.');
+    let (path, rest) = collection(holder);
+    let keys = rest.split('.').next().unwrap_or_default();
+    let is_nested = keys.matches('[').count() > 1;
+    let is_attribute = path.contains('.');
     if is_attribute && !sources.iter().any(is_written) {
         return Uses::None;
     }
-    reads::uses(word, sources)
+    reads::uses(word, sources, is_nested)
 }
 
 /// The last name of what collects: `losses` of `trainer.losses`.

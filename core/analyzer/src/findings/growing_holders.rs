@@ -31,7 +31,7 @@ pub(super) const MIN_ENTRIES: u64 = 6;
 const FURTHEST_LIMIT: u64 = 64;
 
 /// A graph is a name's own if the name retains this share of it.
-const MOST_OWN: f64 = 0.8;
+const MIN_OWN: f64 = 0.8;
 
 /// What `lru_cache` holds at most if nobody says how many.
 const DEFAULT_BOUND: u64 = 128;
@@ -288,7 +288,7 @@ fn is_accident(holder: &Holder, is_emptied: bool) -> bool {
 fn has_own_graph(holder: &Holder) -> bool {
     let (traits, graph) = (&holder.traits, holder.traits.graph.as_f64());
     let is_one = holder.kind == RootKind::Variable && traits.n_tensors == 1;
-    is_one && graph > 0.0 && holder.retained.as_f64() >= MOST_OWN * graph
+    is_one && graph > 0.0 && holder.retained.as_f64() >= MIN_OWN * graph
 }
 
 /// How far it is filled, and what it has when it is full.

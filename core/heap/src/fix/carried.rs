@@ -252,7 +252,8 @@ fn joins_its_items(code: &Code<'_>, at: usize, name: &str) -> bool {
         .starts_with([',', ')']);
     let called = code.text[..at].trim_end().strip_suffix('(');
     let function = called.and_then(|it| it.rsplit(|c: char| !is_name_letter(c)).next());
-    is_alone && function.is_some_and(|it| !["append", "pad"].contains(&it) && !it.is_empty())
+    let joins_items = |it: &str| JOINS.contains(&it) && !["append", "pad"].contains(&it);
+    is_alone && function.is_some_and(joins_items)
 }
 
 #[cfg(test)]
@@ -287,6 +288,7 @@ mod tests {
         check("past", "past = torch.cat((past, new))", true);
         check("past", "past = norm(torch.cat(past), dim=-1)", false);
         check("past", "past = np.stack(past, 0)", false);
+        check("past", "past = torch.cat([norm(past), new])", true);
         check("past", "past = f(past)", false);
         check("past", "x = torch.cat([past, new])", false);
         check("past", "past += torch.cat([past, new])", false);

@@ -13,6 +13,9 @@ const OF_TENSORS: [&str; 7] = [
 /// What shows a value, or takes a number of it.
 const SHOWS: [&str; 4] = ["print(", "plot(", "float(", ".item("];
 
+/// What goes through all values of a dict.
+const OF_VALUES: [&str; 2] = [".items()", ".values()"];
+
 /// What only names it.
 const NAMES: [&str; 4] = ["def ", "del ", "global ", "#"];
 
@@ -92,8 +95,8 @@ pub enum Uses {
     GoesBack,
 }
 
-/// How cells use what `word` collects.
-pub(super) fn uses(word: &str, sources: &[&str]) -> Uses {
+/// How cells use what `word` collects. It `is_nested` if it is collected in values of it, such as lists of a dict.
+pub(super) fn uses(word: &str, sources: &[&str], is_nested: bool) -> Uses {
     if Reads::find(word, "", sources).graph {
         return Uses::GoesBack;
     }
@@ -102,13 +105,13 @@ pub(super) fn uses(word: &str, sources: &[&str]) -> Uses {
     let lines = lines.filter(|line| !NAMES.iter().any(|it| line.starts_with(it)));
     let uses = lines.flat_map(|line| {
         let found = occurrences(line, word);
-        found.map(|(before, after)| use_at(before, after))
+        found.map(|(before, after)| use_at(before, after, is_nested))
     });
     uses.max().unwrap_or(Uses::None)
 }
 
 /// How a line uses the word between these.
-fn use_at(before: &str, after: &str) -> Uses {
+fn use_at(before: &str, after: &str, is_nested: bool) -> Uses {
     if writes(after) || is_unpacked(before, after) {
         return Uses::None;
     }
@@ -117,9 +120,10 @@ fn use_at(before: &str, after: &str) -> Uses {
         let since = head.rsplit("for ").next().unwrap_or_default();
         !head.contains("for ") || since.contains(" in ")
     });
+    let takes_latest = after.starts_with("[-") || is_nested && takes_latest_of_each(head, after);
     if looked_up {
         Uses::LooksUp
-    } else if head.ends_with("len(") || after.starts_with("[-") || takes_latest(head, after) {
+    } else if head.ends_with("len(") || takes_latest {
         Uses::None
     } else if takes_part(after) {
         Uses::Indexes
@@ -129,9 +133,8 @@ fn use_at(before: &str, after: &str) -> Uses {
 }
 
 /// Whether a line takes the latest of each value, or counts it: `{k: v[-1] for k, v in kept.items()}`.
-fn takes_latest(head: &str, after: &str) -> bool {
-    let of_values = [".items()", ".values()"];
-    let rest = of_values.iter().find_map(|it| after.strip_prefix(it));
+fn takes_latest_of_each(head: &str, after: &str) -> bool {
+    let rest = OF_VALUES.iter().find_map(|it| after.strip_prefix(it));
     let target = head
         .strip_suffix(" in")
         .and_then(|it| it.rsplit_once("for "));
@@ -167,9 +170,7 @@ fn without_object(before: &str) -> &str {
 /// Whether a part of a word is taken: an item, or an attribute that is no view of all items.
 fn takes_part(after: &str) -> bool {
     let takes_item = after.starts_with('[') && !after.starts_with("[:");
-    let is_view = [".items()", ".values()"]
-        .iter()
-        .any(|it| after.starts_with(it));
+    let is_view = OF_VALUES.iter().any(|it| after.starts_with(it));
     takes_item || after.starts_with('.') && !is_view
 }
 
@@ -239,10 +240,7 @@ pub(super) fn is_cache(word: &str, source: &str) -> bool {
         let condition = condition.filter(|it| it.contains(" not in "));
         condition
             .and_then(|it| around(it, word))
-            .is_some_and(|(before, _)| {
-                let path = before.trim_end_matches(|c| is_name_letter(c) || c == '.');
-                path.ends_with(" not in ")
-            })
+            .is_some_and(|(before, _)| without_object(before).ends_with(" not in "))
     })
 }
 
@@ -280,10 +278,7 @@ pub(super) fn occurrences<'a>(
 
 /// The function that is called with what follows: `mean` of `x = mean(`.
 fn callee(before: &str) -> Option<&str> {
-    let call = before
-        .strip_suffix("self.")
-        .unwrap_or(before)
-        .strip_suffix('(')?;
+    let call = without_object(before).strip_suffix('(')?;
     let start = call
         .bytes()
         .rposition(|it| !is_of_name(it))
@@ -353,7 +348,7 @@ mod tests {
     fn a_collection_is_used_as_a_whole_or_hardly() {
         let check = |cell: &str, expected: Uses| {
             assert_eq!(
-                uses("kept", &["kept = []\nkept.append(f(x))", cell]),
+                uses("kept", &["kept = []\nkept.append(f(x))", cell], true),
                 expected,
                 "{cell}"
             );
@@ -406,6 +401,8 @@ mod tests {
         check("for name, x in kept.items():", Uses::Whole);
         check("{k: sum(v) / len(v) for k, v in kept.items()}", Uses::Whole);
         check("{k: (v[0], v[-1]) for k, v in kept.items()}", Uses::Whole);
+        let of_tensors = "last = [v[-1] for v in kept.values()]";
+        assert_eq!(uses("kept", &[of_tensors], false), Uses::Whole);
         check("x = kept[i]", Uses::Indexes);
         check("labels = kept.logits.argmax(-1)", Uses::Indexes);
         check("torch.stack(kept).mean().backward()", Uses::GoesBack);

@@ -4,14 +4,14 @@ use super::carried::{assignments, bound_name, find, is_in_call, is_in_join};
 use super::statement::{ByteSpan, Code, is_of_name};
 use gpumem_model::source_text::has_word;
 
-/// What comes of these has no graph.
-const CUTS: [&str; 6] = ["argmax", "detach", "item", "multinomial", "numpy", "tolist"];
+/// What these return has no graph.
+const WITHOUT_GRAPH: [&str; 6] = ["argmax", "detach", "item", "multinomial", "numpy", "tolist"];
 
-/// A text that assigns more is not followed.
-const MOST_ASSIGNED: usize = 300;
+/// A longer text is not followed.
+const MAX_ASSIGNED: usize = 300;
 
-/// Whether a text binds a variable anew each time, and nothing that it is made of leads back to what was before:
-/// its graph is that of the last time.
+/// Whether a text binds a variable anew each time, and never from its old value or from a state that is carried on:
+/// then its graph is that of the last time.
 pub(super) fn is_replaced(word: &str, source: &str) -> bool {
     let code = Code::new(source);
     let uses = |value: ByteSpan, name: &str| {
@@ -20,12 +20,15 @@ pub(super) fn is_replaced(word: &str, source: &str) -> bool {
     };
     let mut assigned: Vec<(&str, ByteSpan)> = Vec::new();
     for (targets, value) in assignments(&code) {
+        if !is_understood(&code, targets, value) {
+            return false;
+        }
         let targets = code.split(targets, b',').into_iter();
         let names = targets.filter_map(|it| bound_name(&code, it));
         assigned.extend(names.map(|name| (name, value)));
     }
     let is_bound = assigned.iter().any(|(name, _)| *name == word);
-    if !is_bound || assigned.len() > MOST_ASSIGNED || is_changed(&code, word) {
+    if !is_bound || assigned.len() > MAX_ASSIGNED || is_changed(&code, word) {
         return false;
     }
     let values_of = |of: &str| -> Vec<ByteSpan> {
@@ -36,7 +39,7 @@ pub(super) fn is_replaced(word: &str, source: &str) -> bool {
     let is_carried = |name: &str| {
         let is_joined = |it: &ByteSpan| find(&code, *it, name).any(|at| is_in_join(&code, *it, at));
         let is_own = |it: &ByteSpan| uses(*it, name) && !is_joined(it);
-        values_of(name).iter().any(is_own) && !is_loops(&code, name)
+        values_of(name).iter().any(is_own) && !is_loop_target(&code, name)
     };
     let mut origins = vec![word];
     let mut n_followed = 0;
@@ -57,6 +60,21 @@ pub(super) fn is_replaced(word: &str, source: &str) -> bool {
     true
 }
 
+/// Not `a = b = f(b)`, `(a, b) = f(b)` or a walrus.
+fn is_understood(code: &Code<'_>, targets: ByteSpan, value: ByteSpan) -> bool {
+    let depth = code.depth(value.start);
+    let is_sign = |at: usize| code.code(at) == Some(b'=');
+    let assigns = |at: usize| {
+        let before = at.checked_sub(1).and_then(|it| code.code(it));
+        let is_compared = is_sign(at + 1) || before.is_some_and(|it| b"=!<>".contains(&it));
+        let is_walrus = before == Some(b':');
+        is_sign(at) && !is_compared && (is_walrus || code.depth(at) == depth)
+    };
+    let is_augmented = targets.start == value.start;
+    let is_bracket = code.of_span(targets).starts_with(['(', '[', '*']);
+    is_augmented || !is_bracket && !(value.start..value.end).any(assigns)
+}
+
 /// What is made of the name there has no graph: `x.detach()`, `out.logits[0].argmax()`, `multinomial(f(x))`.
 fn is_cut(code: &Code<'_>, value: ByteSpan, at: usize, name: &str) -> bool {
     let mut end = at + name.len();
@@ -65,7 +83,7 @@ fn is_cut(code: &Code<'_>, value: ByteSpan, at: usize, name: &str) -> bool {
             Some(b'.') => {
                 let rest = &code.text[end + 1..value.end];
                 let n = rest.bytes().take_while(|it| is_of_name(*it)).count();
-                if CUTS.contains(&&rest[..n]) {
+                if WITHOUT_GRAPH.contains(&&rest[..n]) {
                     return true;
                 }
                 end += 1 + n;
@@ -77,7 +95,7 @@ fn is_cut(code: &Code<'_>, value: ByteSpan, at: usize, name: &str) -> bool {
             _ => break,
         }
     }
-    is_in_call(code, value, at, &CUTS)
+    is_in_call(code, value, at, &WITHOUT_GRAPH)
 }
 
 /// A statement calls it or assigns a part of it, and may change it.
@@ -90,8 +108,8 @@ fn is_changed(code: &Code<'_>, word: &str) -> bool {
     statements.any(|it| is_of_it(code.of_span(it)))
 }
 
-/// The target of a loop.
-fn is_loops(code: &Code<'_>, name: &str) -> bool {
+/// A loop binds it.
+fn is_loop_target(code: &Code<'_>, name: &str) -> bool {
     let mut heads = code.statements_of_blocks().into_iter();
     heads.any(|head| {
         let target = code
@@ -134,6 +152,7 @@ mod tests {
             true,
             "for _ in range(9):\n    out = net(ids)\n    ids = torch.multinomial(f(out), 1)",
         );
+        check(true, "for x in xs:\n    out = net(x, last=x == y)");
         check(true, "out = None\nfor x in xs: out, aux = net(x)");
     }
 
@@ -161,6 +180,15 @@ mod tests {
         );
         check(false, "for x in xs:\n    out = torch.cat([out, f(x)])");
         check(false, "for out in stream():\n    pass");
+        check(
+            false,
+            "out = 0\nfor x in xs:\n    last = out = cell(x, out)",
+        );
+        check(false, "out = 0\nfor x in xs:\n    (out, y) = cell(x, out)");
+        check(
+            false,
+            "out = 0\nfor x in xs:\n    y = f(out := cell(x, out))",
+        );
         check(false, "train()");
     }
 }

@@ -666,7 +666,7 @@ const PIECES: &[&str] = &[
 ];
 
 #[test]
-fn what_a_library_s_object_has_inside_is_no_word_of_a_cell() {
+fn cells_do_not_name_what_a_library_s_object_has_inside() {
     let jobs = holder(RootKind::Variable, "jobs.queue[0]['x']", "Queue");
     let of_library = "import queue\njobs = queue.Queue()\njobs.put({'x': x})";
     assert_eq!(uses(&jobs, &[of_library]), Uses::None);

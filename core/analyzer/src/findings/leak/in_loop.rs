@@ -82,10 +82,10 @@ const MOST_AFTER: f64 = 0.5;
 const FILLED: f64 = 0.8;
 /// … and at most this many entries in each iteration: an output, a loss and related values.
 const MAX_ENTRIES_EACH: u64 = 4;
-/// It has a graph that is nearly all that stays, if of so many iterations …
-const MANY: usize = 20;
-/// … the one in the middle kept at least this share of the average.
-const OF_AVERAGE: f64 = 0.5;
+/// A graph that is nearly all that stays grew with the loop, if of at least so many iterations …
+const MIN_ITERATIONS: usize = 20;
+/// … the median one kept at least this share of the average.
+const MIN_OF_AVERAGE: f64 = 0.5;
 /// Counted iterations may have taken this many times as long as earlier ones.
 const SLOWER: f64 = 1.25;
 /// … and on a busy machine this many times as long.
@@ -286,9 +286,9 @@ impl Judged {
         each.map(ByteDelta::from_f64)
     }
 
-    /// An iteration's share of a graph that is nearly all that stays. The graph of the last iteration alone came at once;
-    /// one that each made longer shows in most of them, even if the host's level falls by a hundred times as much
-    /// when free memory is given back.
+    /// An iteration's share of a graph that is nearly all that stays. The graph of the last iteration alone comes at
+    /// once. One that each iteration extends shows in most of them, even if the host's level falls when free memory
+    /// is given back.
     fn each_of_graph(&self, holder: &Holder, kept: Bytes) -> Option<ByteDelta> {
         let grown = holder.grown?.as_f64();
         let is_graph = holder.traits.graph.as_f64() >= NEARLY_ALL * grown;
@@ -297,8 +297,8 @@ impl Judged {
         let mut changes: Vec<ByteDelta> = changes.collect();
         changes.sort_unstable();
         let median = changes.get(changes.len() / 2)?.as_f64();
-        let is_in_most = median * changes.len() as f64 >= OF_AVERAGE * grown;
-        let is_known = changes.len() >= MANY && is_graph && is_all && is_in_most;
+        let is_in_most = median * changes.len() as f64 >= MIN_OF_AVERAGE * grown;
+        let is_known = changes.len() >= MIN_ITERATIONS && is_graph && is_all && is_in_most;
         is_known.then(|| ByteDelta::from_f64(grown / self.n_runs as f64))
     }
 
