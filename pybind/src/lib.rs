@@ -1,36 +1,18 @@
 //! What touches the machine; translates, decides nothing.
 //!
-//! Its wings, of which each may use those before it: `base`, `machine` (reads levels), `heap` (who holds memory),
-//! `recording` (makes a recording of the levels), `python` (hands it to Python), `ipython` (feeds it from
-//! `IPython`'s events).
+//! Its wings, of which each may use those before it: `recording` (makes a recording of the levels), `python` (hands it
+//! to Python), `ipython` (feeds it from `IPython`'s events).
 
-mod base;
-mod heap;
 mod ipython;
-mod machine;
 mod python;
 mod recording;
 mod testing;
 
 use pyo3::prelude::*;
 
-// Without a GIL nothing walks the heap (`base/gil.rs`), so loading this need not switch it on.
+// Without a GIL nothing walks the heap (`gpumem_base::gil`), so loading this need not switch it on.
 #[pymodule(gil_used = false)]
 mod _gpumem {
-    #[pymodule_export]
-    use super::base::errors::{DeviceError, GpuMemError, RecordingError, RecordingWarning};
-    #[pymodule_export]
-    use super::base::files::write_file;
-    #[pymodule_export]
-    use super::base::gil::why_no_looks;
-    #[pymodule_export]
-    use super::base::guard::log_from_python;
-    #[pymodule_export]
-    use super::base::text::{markdown_code, markdown_text, printable_text, report_text};
-    #[pymodule_export]
-    use super::heap::adapters::registered::register_adapter;
-    #[pymodule_export]
-    use super::heap::look::{_looks, _set_look_patience};
     #[pymodule_export]
     use super::ipython::extension::{
         Extension, check_interval, load_ipython_extension, stopped, unload_ipython_extension,
@@ -91,6 +73,20 @@ mod _gpumem {
         fetch, follow, is_disabled, is_owner, look_after, note_missing, note_outside,
         record_blocks, reset, roll, source_states, sources_text, use_sources,
     };
+    #[pymodule_export]
+    use gpumem_base::errors::{DeviceError, GpuMemError, RecordingError, RecordingWarning};
+    #[pymodule_export]
+    use gpumem_base::files::write_file;
+    #[pymodule_export]
+    use gpumem_base::gil::why_no_looks;
+    #[pymodule_export]
+    use gpumem_base::guard::log_from_python;
+    #[pymodule_export]
+    use gpumem_base::text::{markdown_code, markdown_text, printable_text, report_text};
+    #[pymodule_export]
+    use gpumem_objects::adapters::registered::register_adapter;
+    #[pymodule_export]
+    use gpumem_objects::look::{_looks, _set_look_patience};
 
     #[pymodule_export]
     use super::python::stored::{
@@ -111,14 +107,14 @@ mod _gpumem {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        if super::base::gil::resolve(module.py())? {
-            super::heap::still::resolve(module.py())?;
-            super::heap::walk::resolve(module.py())?;
+        if gpumem_base::gil::resolve(module.py())? {
+            gpumem_objects::still::resolve(module.py())?;
+            gpumem_objects::walk::resolve(module.py())?;
         }
         super::recording::loops::resolve(module.py(), super::ipython::extension::say_inside)?;
         super::recording::oom::observer::begin();
-        super::machine::sim::register(module)?;
-        super::base::threads::watch_forks(module)?;
+        gpumem_machine::sim::register(module)?;
+        gpumem_base::threads::watch_forks(module)?;
         if std::env::var_os("GPUMEM_TESTING").is_some_and(|it| it == "1") {
             super::testing::register(module)?;
         }

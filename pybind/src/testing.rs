@@ -13,17 +13,17 @@ use gpumem_wording as wording;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::base::guard::panic_in_next_callback;
-use crate::base::shells::shells;
-use crate::heap::adapters::registered::{self, Asks};
-#[cfg(target_os = "linux")]
-use crate::heap::look::{fail_look, fork_and_read, slow_copies};
-use crate::heap::look::{look_in_process, looks_under_way, use_up_looks};
-use crate::heap::walk::{self, LocalBackend, Places, Search, WalkExtent, WalkLimits};
-use crate::machine::sampler::simulated_run;
 use crate::recording::loops::look_at_loops;
 use crate::recording::session::{latest_line, long_from};
 use crate::recording::store::store_nanos;
+use gpumem_base::guard::panic_in_next_callback;
+use gpumem_base::shells::shells;
+use gpumem_machine::sampler::simulated_run;
+use gpumem_objects::adapters::registered::{self, Asks};
+#[cfg(target_os = "linux")]
+use gpumem_objects::look::{fail_look, fork_and_read, slow_copies};
+use gpumem_objects::look::{look_in_process, looks_under_way, use_up_looks};
+use gpumem_objects::walk::{self, LocalBackend, Places, Search, WalkExtent, WalkLimits};
 
 /// How long a walk that a test waits for may take.
 const WALK_TIME: Duration = Duration::from_secs(5);

@@ -12,7 +12,7 @@ use syn::{Attribute, ImplItem, Item, Meta, UseTree};
 use crate::sources::{paths, root};
 
 /// The wings of the extension, each after those that it may use.
-const WINGS: [&str; 6] = ["base", "machine", "heap", "recording", "python", "ipython"];
+const WINGS: [&str; 3] = ["recording", "python", "ipython"];
 
 /// They use every wing, and none uses them.
 const ABOVE_ALL: [&str; 2] = ["lib.rs", "testing.rs"];

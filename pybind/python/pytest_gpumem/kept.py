@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pytest import FixtureDef, Item, Session  # noqa: PT013 (only for types)
 
-# The search for holders reads it (pybind/src/heap/walk/roots/pytest.rs).
+# The search for holders reads it (pybind/objects/src/walk/roots/pytest.rs).
 KEPT: list[tuple[str, str, object]] = []
 """A name, a path and a value each; empty but during a search."""
 

@@ -13,10 +13,10 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict};
 
-use crate::base::guard;
-use crate::base::locks::lock_attached;
-use crate::base::modules::imported;
 use crate::recording::session::{self, SessionRun};
+use gpumem_base::guard;
+use gpumem_base::locks::lock_attached;
+use gpumem_base::modules::imported;
 
 /// An idle kernel looks for the answer after this time, and then after half as long again each time,
 /// until no look takes as long.

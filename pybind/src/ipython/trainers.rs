@@ -2,8 +2,8 @@
 
 use pyo3::prelude::*;
 
-use crate::base::guard;
-use crate::base::modules::imported;
+use gpumem_base::guard;
+use gpumem_base::modules::imported;
 
 /// The modules of trainers for which there is a callback.
 const MODULES: [&str; 4] = [

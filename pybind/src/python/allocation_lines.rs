@@ -7,9 +7,9 @@ use gpumem_model::recording::FrameOrigin;
 use gpumem_model::trace::StackFrame;
 use pyo3::prelude::*;
 
-use crate::base::shells::shells;
-use crate::base::text::Text;
 use crate::recording::trace::{CompiledCells, allocation_traceback};
+use gpumem_base::shells::shells;
+use gpumem_base::text::Text;
 
 /// torch can tell where memory was allocated.
 pub(super) fn are_known(py: Python<'_>) -> bool {

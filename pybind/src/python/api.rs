@@ -21,14 +21,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::base::errors::{RecordingWarning, file_error, raised};
-use crate::base::files;
-use crate::base::text::Text;
-use crate::heap::look;
 use crate::python::arrow::PyTable;
 use crate::python::other_file::{PyOtherFile, object, refused};
 use crate::python::rules;
 use crate::recording::{child, session, store};
+use gpumem_base::errors::{RecordingWarning, file_error, raised};
+use gpumem_base::files;
+use gpumem_base::text::Text;
+use gpumem_objects::look;
 
 /// All runs of one kernel's life, with its devices. Does not change.
 #[pyclass(frozen, name = "Recording", module = "gpumem.types")]

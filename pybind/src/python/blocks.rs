@@ -12,12 +12,12 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyString};
 
-use crate::base::guard;
-use crate::base::locks::lock_attached;
-use crate::base::text::{SourceCode, code_of};
 use crate::recording::child;
 use crate::recording::ending::RunEnding;
 use crate::recording::session::{self, RunId};
+use gpumem_base::guard;
+use gpumem_base::locks::lock_attached;
+use gpumem_base::text::{SourceCode, code_of};
 
 /// Records a block or a function as a run of its own, nested in the cell's run.
 ///

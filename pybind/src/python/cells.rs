@@ -5,7 +5,7 @@ use gpumem_readers::cell_files::CellFiles;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::base::text::Text;
+use gpumem_base::text::Text;
 
 /// What a cell is called that has not run: the last line of its source that does something.
 #[pyfunction(name = "_telling_line")]

@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::list;
-use crate::base::dict;
-use crate::machine::processes::children::end;
 use crate::recording::session::{self, ObservedChild};
+use gpumem_base::dict;
+use gpumem_machine::processes::children::end;
 
 /// Time for a process to end by itself before it is killed.
 const PATIENCE: Duration = Duration::from_secs(3);

@@ -9,10 +9,10 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::base::errors::GpuMemError;
-use crate::base::gil;
-use crate::heap::adapters::{Access, Quiet, torch_is_imported};
-use crate::heap::still::{Class, Object, Section};
+use gpumem_base::errors::GpuMemError;
+use gpumem_base::gil;
+use gpumem_objects::adapters::{Access, Quiet, torch_is_imported};
+use gpumem_objects::still::{Class, Object, Section};
 
 /// An optimizer inside an optimizer, as wrappers keep it: more levels are no wrapper.
 const MAX_WRAPPERS: usize = 4;

@@ -9,9 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::list;
-use crate::base::dict;
-use crate::machine::processes::process_table;
 use crate::recording::session;
+use gpumem_base::dict;
+use gpumem_machine::processes::process_table;
 
 /// Who is on each device, at one moment.
 #[pyclass(frozen, module = "gpumem._gpumem")]

@@ -9,14 +9,14 @@ use gpumem_report as report;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::base::dict;
-use crate::base::errors::GpuMemError;
-use crate::base::guard;
-use crate::base::shells::shells;
-use crate::base::text::{Text, strings};
-use crate::heap::adapters::registered::Asks;
-use crate::heap::look::{self, Question, Reach, Taken, Urgency};
 use crate::recording::session;
+use gpumem_base::dict;
+use gpumem_base::errors::GpuMemError;
+use gpumem_base::guard;
+use gpumem_base::shells::shells;
+use gpumem_base::text::{Text, strings};
+use gpumem_objects::adapters::registered::Asks;
+use gpumem_objects::look::{self, Question, Reach, Taken, Urgency};
 
 use super::{allocation_lines, list};
 

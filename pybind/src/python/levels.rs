@@ -6,10 +6,10 @@ use gpumem_model::units::Bytes;
 use gpumem_report as report;
 use pyo3::prelude::*;
 
-use crate::base::guard;
-use crate::machine::sources::SourceDevice;
 use crate::python::holders;
 use crate::recording::session;
+use gpumem_base::guard;
+use gpumem_machine::sources::SourceDevice;
 
 /// The levels of every device now, and what the accelerators are held for.
 #[pyfunction]

@@ -6,11 +6,11 @@ use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
-use crate::base::guard;
-use crate::base::text::Text;
 use crate::python::blocks;
 use crate::recording::recorder::Mark;
 use crate::recording::{child, loops, session};
+use gpumem_base::guard;
+use gpumem_base::text::Text;
 
 /// Marks this instant in the innermost block, or in the cell's run: growth from mark
 /// to mark is judged like growth from run to run. Outside of both it does nothing.

@@ -11,14 +11,14 @@ use gpumem_wire as wire;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
-use crate::base::files;
-use crate::base::text::Text;
 use crate::python::api::{decoded, unreadable};
 use crate::python::cells::cells;
 use crate::python::other_file::{FileBytes, PageFile, PageSource, file_object, refused};
 use crate::python::torch_trace::file_name;
 use crate::python::{nsight, ranks, stored, torch_trace};
 use crate::recording::store;
+use gpumem_base::files;
+use gpumem_base::text::Text;
 
 /// Reads a file of any kind that gpumem knows; its content tells which. A folder holds the recordings of a job's
 /// ranks, or the traces of several workers. A text that is no file's path may name a baseline or a session that is

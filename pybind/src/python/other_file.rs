@@ -12,9 +12,9 @@ use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer;
 use pyo3::types::PyBytes;
 
-use crate::base::errors::{GpuMemError, raised};
-use crate::heap::look;
 use crate::python::api::read_file;
+use gpumem_base::errors::{GpuMemError, raised};
+use gpumem_objects::look;
 
 /// How wide a text is by default.
 const DEFAULT_COLUMNS: usize = 100;

@@ -7,10 +7,10 @@ use gpumem_model::units::Bytes;
 use gpumem_report as report;
 use pyo3::prelude::*;
 
-use crate::base::shells::shells;
-use crate::base::text::{Text, strings};
-use crate::heap::look::{self, Question, Reach, Taken, Urgency};
 use crate::recording::session;
+use gpumem_base::shells::shells;
+use gpumem_base::text::{Text, strings};
+use gpumem_objects::look::{self, Question, Reach, Taken, Urgency};
 
 /// The variables that are about to be let go of, and what they hold.
 #[pyclass(frozen, module = "gpumem._gpumem")]

@@ -11,11 +11,11 @@ use gpumem_report as report;
 use gpumem_report::json::ranks_json;
 use pyo3::prelude::*;
 
-use crate::base::errors::raised;
 use crate::python::api::{PyRecording, load_bytes, read_file, warn_missing};
 use crate::python::other_file::{PyOtherFile, object};
 use crate::python::workers::ending_of;
 use crate::recording::store::{self, Archive, ArchiveError, Opened};
+use gpumem_base::errors::raised;
 
 /// The ranks of a job, each with a recording of its own.
 #[pyclass(frozen, extends = PyOtherFile, module = "gpumem._gpumem")]

@@ -13,14 +13,14 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyFileNotFoundError, PyKeyError};
 use pyo3::prelude::*;
 
-use crate::base::errors::GpuMemError;
-use crate::base::locks::lock;
-use crate::base::text::{Text, strings};
-use crate::base::threads;
-use crate::heap::look;
 use crate::python::api::PyRecording;
 use crate::recording::session;
 use crate::recording::store::{Archive, ArchiveError, SessionOrigin, StoreSetting};
+use gpumem_base::errors::GpuMemError;
+use gpumem_base::locks::lock;
+use gpumem_base::text::{Text, strings};
+use gpumem_base::threads;
+use gpumem_objects::look;
 
 create_exception!(
     gpumem,

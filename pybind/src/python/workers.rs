@@ -11,10 +11,10 @@ use gpumem_wire as wire;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::base::errors::raised;
 use crate::python::ranks::{JobRanks, job_of};
 use crate::recording::recorder::bounded;
 use crate::recording::store::{self, Archive};
+use gpumem_base::errors::raised;
 
 /// A recording's facts about a process that did not end in order.
 const ENDING: &str = "ending";

@@ -28,12 +28,12 @@ use gpumem_model::rules::Rules;
 use gpumem_model::units::{Bytes, Nanos};
 use gpumem_model::{named, source_text};
 
-use crate::base::clock::Clock;
-use crate::base::strand::Strand;
-use crate::base::text::SourceCode;
-use crate::machine::sources::SourceDevice;
 use follow::Followed;
 pub(crate) use follow::Notifier;
+use gpumem_base::clock::Clock;
+use gpumem_base::strand::Strand;
+use gpumem_base::text::SourceCode;
+use gpumem_machine::sources::SourceDevice;
 pub(crate) use intervals::{Task, bounded};
 pub(crate) use oom::{OomContext, out_of_memory};
 use overlaps::OpenRun;

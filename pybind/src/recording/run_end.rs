@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 
-use crate::base::guard;
-use crate::base::locks::lock_attached;
 use crate::recording::session;
+use gpumem_base::guard;
+use gpumem_base::locks::lock_attached;
 use gpumem_model::recording::RunIdx;
 
 /// True if a listener is set; checked without the lock.

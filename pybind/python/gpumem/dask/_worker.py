@@ -18,7 +18,7 @@ from gpumem import _gpumem, _processes, _worker_folders
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# The search for holders reads these (pybind/src/heap/walk/roots/dask_worker.rs).
+# The search for holders reads these (pybind/objects/src/walk/roots/dask_worker.rs).
 WORKER: Any = None
 """The worker of this process that is recorded."""
 OWN: dict[str, None] = {}

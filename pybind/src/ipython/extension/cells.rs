@@ -12,10 +12,6 @@ use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use super::options::{cell_options, is_control};
 use super::parent::context_of_cell;
 use super::{Extension, parsed_interval};
-use crate::base::guard;
-use crate::base::modules::imported;
-use crate::base::strand::{Strand, current_task};
-use crate::base::text::{SourceCode, Text, strings};
 use crate::ipython::late_line;
 use crate::python::blocks;
 use crate::recording::ending::RunEnding;
@@ -25,6 +21,10 @@ use crate::recording::recorder::Launch;
 use crate::recording::run_end;
 use crate::recording::session::{self, RunId, Selection};
 use crate::recording::trace::{Traceable, Tracing, flight};
+use gpumem_base::guard;
+use gpumem_base::modules::imported;
+use gpumem_base::strand::{Strand, current_task};
+use gpumem_base::text::{SourceCode, Text, strings};
 
 pub(super) struct RunningCell {
     /// `IPython`'s `ExecutionInfo`.

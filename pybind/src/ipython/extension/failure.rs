@@ -7,8 +7,8 @@ use pyo3::types::PyDict;
 
 use super::Extension;
 use super::options::{CellOptions, cell_options, has_magic, is_control};
-use crate::base::guard;
-use crate::base::text::Text;
+use gpumem_base::guard;
+use gpumem_base::text::Text;
 
 const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
 

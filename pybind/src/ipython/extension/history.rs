@@ -5,7 +5,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::Extension;
-use crate::base::text::Text;
+use gpumem_base::text::Text;
 
 impl Extension {
     /// Cells before this one have defined functions, or run code that stands elsewhere.

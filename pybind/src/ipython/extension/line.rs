@@ -10,11 +10,11 @@ use pyo3::types::PyDict;
 
 use super::Extension;
 use super::cells::RecordedCell;
-use crate::base::modules::imported;
 use crate::ipython::late_line::{self, LateLine};
 use crate::ipython::trainers;
 use crate::python::stored;
 use crate::recording::session::{self, SessionRun};
+use gpumem_base::modules::imported;
 
 impl Extension {
     /// The line after a cell, and whether it was shown. Where the user's output takes none, the next

@@ -17,16 +17,16 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::base::locks::lock_attached;
-use crate::base::shells::{self, LoadedShell};
-use crate::base::text::Text;
-use crate::base::{guard, interrupt};
-use crate::machine::sampler::Interval;
 use crate::python::{rules, stored};
 use crate::recording::recorder::SourceText;
 use crate::recording::session::{self, RunId};
 use cells::{RunningCell, count_of, end_flight};
 use failure::StopReason;
+use gpumem_base::locks::lock_attached;
+use gpumem_base::shells::{self, LoadedShell};
+use gpumem_base::text::Text;
+use gpumem_base::{guard, interrupt};
+use gpumem_machine::sampler::Interval;
 
 /// What one shell has of gpumem.
 #[pyclass(frozen, module = "gpumem._gpumem")]

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::base::text::Text;
+use gpumem_base::text::Text;
 
 #[derive(Debug, Default, FromPyObject)]
 pub(super) struct CellOptions {

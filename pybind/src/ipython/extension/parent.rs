@@ -3,7 +3,7 @@
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::base::modules::imported;
+use gpumem_base::modules::imported;
 
 /// A context in which another thread shows something below the cell of this one. The user's variables are
 /// not in it: it keeps none of their values. `None` where nothing tells.

@@ -6,8 +6,8 @@ use gpumem_classic::{
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::base::dict;
 use crate::python::list;
+use gpumem_base::dict;
 
 pub(super) fn pattern<'py>(py: Python<'py>, pattern: &Pattern) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict!(py, {

@@ -14,7 +14,7 @@ use super::number::epoch;
 use super::{answers, read_thresholds, reading};
 use crate::python::list;
 
-use crate::base::locks::lock_attached;
+use gpumem_base::locks::lock_attached;
 
 /// Dicts, and a sentence for each thing that could not be judged.
 type Judgements<'py> = (Bound<'py, PyList>, Vec<String>);

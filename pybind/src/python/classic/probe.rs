@@ -9,12 +9,12 @@ use pyo3::prelude::*;
 
 use super::number::Number;
 use super::records::MemorySnapshot;
-use crate::base::guard;
-use crate::base::locks::lock_attached;
-use crate::base::text::Text;
-use crate::machine::sampler::{Interval, Sampler};
-use crate::machine::sources::SourceDevice;
 use crate::recording::session;
+use gpumem_base::guard;
+use gpumem_base::locks::lock_attached;
+use gpumem_base::text::Text;
+use gpumem_machine::sampler::{Interval, Sampler};
+use gpumem_machine::sources::SourceDevice;
 
 /// A probe's sampler has no other run than the call.
 const CALL: RunIdx = RunIdx(0);

@@ -18,7 +18,7 @@ use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
-use crate::base::files;
+use gpumem_base::files;
 
 /// Every export has one of these.
 const KNOWN: [&str; 4] = [

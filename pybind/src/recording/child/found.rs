@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 use gpumem_jobs::processes::{ChildProcess, Exit};
 use gpumem_model::units::{Bytes, Nanos};
 
-use crate::base::files;
 use crate::recording::store::{self, EXTENSION, short_id};
+use gpumem_base::files;
 
 /// Extension of the folder of a session's children; its stem is a short form of the session's id.
 const FOLDER: &str = "processes";

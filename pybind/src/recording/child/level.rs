@@ -23,9 +23,9 @@ mod linux {
     use std::time::{Duration, Instant};
 
     use super::{Bytes, MemoryLevels};
-    use crate::base::cpu_time::Expense;
-    use crate::base::pages;
-    use crate::machine::processes::children::own_bytes;
+    use gpumem_base::cpu_time::Expense;
+    use gpumem_base::pages;
+    use gpumem_machine::processes::children::own_bytes;
 
     /// Minimum time between two readings of shares, in multiples of what one takes: 1 % of a core.
     const REST_PER_ROLLUP: u32 = 100;

@@ -29,10 +29,10 @@ pub(crate) use found::{delete, folder, found, note_codes, note_device_used, prun
 pub(crate) use place::{ChildFolder, move_to};
 use record::ChildShared;
 
-use crate::base::text::Text;
+use gpumem_base::text::Text;
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn watch(_: &std::path::Path, _: crate::base::clock::Clock) {}
+pub(crate) fn watch(_: &std::path::Path, _: gpumem_base::clock::Clock) {}
 #[cfg(target_os = "linux")]
 pub(crate) use watch::watch;
 

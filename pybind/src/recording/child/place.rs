@@ -5,7 +5,7 @@ use std::process;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::base::clock::Clock;
+use gpumem_base::clock::Clock;
 
 /// Read without a lock, which a fork could find held. What it pointed to before is never freed: there is
 /// one for each session of the process.

@@ -19,10 +19,10 @@ use gpumem_wire as wire;
 use super::found;
 use super::level::LevelReader;
 use super::place::ChildFolder;
-use crate::base::clock::Clock;
-use crate::base::locks::{lock, unpoisoned};
-use crate::base::threads::{self, Progress};
 use crate::recording::store::{self, FrameFile, KEPT, StoreFault};
+use gpumem_base::clock::Clock;
+use gpumem_base::locks::{lock, unpoisoned};
+use gpumem_base::threads::{self, Progress};
 
 /// A child that only starts another program has done so by then.
 const DELAY: Duration = Duration::from_millis(5);

@@ -16,11 +16,11 @@ use std::sync::{Arc, Mutex};
 use gpumem_model::units::Nanos;
 
 use super::found;
-use crate::base::clock::Clock;
-use crate::base::locks::lock;
-use crate::base::threads::{self, Progress};
-use crate::machine::processes::children::pidfd;
 use crate::recording::store;
+use gpumem_base::clock::Clock;
+use gpumem_base::locks::lock;
+use gpumem_base::threads::{self, Progress};
+use gpumem_machine::processes::children::pidfd;
 
 /// More children than these are not watched at once.
 const MAX_WATCHED: usize = 512;

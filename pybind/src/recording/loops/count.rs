@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use crate::base::cpu_time;
 use crate::recording::session;
+use gpumem_base::cpu_time;
 
 /// The most loops and code objects that are counted in a run.
 pub(super) const MAX_LOOPS: usize = 256;

@@ -24,11 +24,11 @@ use std::time::Instant;
 use gpumem_model::recording::LoopIdx;
 use pyo3::prelude::*;
 
-use crate::base::guard;
-use crate::base::locks::lock_attached;
-use crate::base::shells::shells;
 use crate::recording::session::{self, RunId};
 pub(crate) use count::note_mark;
+use gpumem_base::guard;
+use gpumem_base::locks::lock_attached;
+use gpumem_base::shells::shells;
 use run_loops::{RunLoops, UnplacedCode};
 use tool::Monitoring;
 use watcher::Visited;

@@ -15,9 +15,9 @@ use super::bytecode;
 use super::count::{self, LoopStart, MAX_LOOPS, MAX_PLACES};
 use super::stacks::{self, RunningCode, Stack};
 use super::tool::{Monitoring, Tool};
-use crate::base::text::Text;
-use crate::heap::walk;
 use crate::recording::session::RunId;
+use gpumem_base::text::Text;
+use gpumem_objects::walk;
 
 /// The most code objects that are examined in a run.
 const MAX_CODES: usize = 512;

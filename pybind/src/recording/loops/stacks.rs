@@ -6,9 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{ffi, intern};
 
-use crate::base::modules::imported;
-use crate::heap::still::{Dict, Getter, Object, Section};
-use crate::heap::walk;
+use gpumem_base::modules::imported;
+use gpumem_objects::still::{Dict, Getter, Object, Section};
+use gpumem_objects::walk;
 
 /// No stack is followed further.
 const MAX_FRAMES: usize = 512;

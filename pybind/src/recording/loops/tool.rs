@@ -14,7 +14,7 @@ use pyo3::types::{PyCFunction, PyCode, PyCodeMethods, PyDict};
 
 use super::bytecode;
 use super::count::{self, LoopStart};
-use crate::base::gil;
+use gpumem_base::gil;
 
 /// Debuggers, coverage and profilers have 0 to 2. Nobody uses the one for optimizers; 3 and 4 are for
 /// everybody.

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
-use crate::base::locks::{lock, unpoisoned};
-use crate::base::threads::{self, Progress};
+use gpumem_base::locks::{lock, unpoisoned};
+use gpumem_base::threads::{self, Progress};
 
 /// Shorter runs have no look.
 const FIRST: Duration = Duration::from_millis(200);

@@ -14,11 +14,11 @@ use gpumem_heap::{BlockNames, HolderLimits};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::base::errors::GpuMemError;
-use crate::base::files::write_file;
-use crate::base::shells::shells;
-use crate::heap::adapters::registered::Asks;
-use crate::heap::look::{self, Question, Reach, Taken, Urgency};
+use gpumem_base::errors::GpuMemError;
+use gpumem_base::files::write_file;
+use gpumem_base::shells::shells;
+use gpumem_objects::adapters::registered::Asks;
+use gpumem_objects::look::{self, Question, Reach, Taken, Urgency};
 use label::SnapshotLabels;
 use torch::TorchCudaAllocator;
 

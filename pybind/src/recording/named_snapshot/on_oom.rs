@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 
 use super::save;
 use super::torch::TorchCudaAllocator;
-use crate::base::errors::file_error;
-use crate::base::guard;
-use crate::base::locks::lock;
-use crate::heap::adapters::registered::Asks;
 use crate::recording::session;
+use gpumem_base::errors::file_error;
+use gpumem_base::guard;
+use gpumem_base::locks::lock;
+use gpumem_objects::adapters::registered::Asks;
 
 /// A notebook whose cells fail again and again fills no disk.
 const MOST_FILES: u32 = 8;

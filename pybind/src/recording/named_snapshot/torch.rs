@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::SnapshotDict;
-use crate::base::modules::imported;
+use gpumem_base::modules::imported;
 
 /// torch's own caching allocator for CUDA, which has started.
 pub(super) struct TorchCudaAllocator<'py> {

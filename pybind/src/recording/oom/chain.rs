@@ -8,7 +8,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
-use crate::base::text::Text;
+use gpumem_base::text::Text;
 
 /// The most errors of a chain that are examined.
 const MAX_LINKS: usize = 64;

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use gpumem_heap::HeldBy;
 use pyo3::prelude::*;
 
-use crate::base::guard;
-use crate::base::locks::lock;
-use crate::base::shells::shells;
-use crate::heap::look::{self, Question, Reach, Taken, Urgency};
+use gpumem_base::guard;
+use gpumem_base::locks::lock;
+use gpumem_base::shells::shells;
+use gpumem_objects::look::{self, Question, Reach, Taken, Urgency};
 
 /// Beyond the first moment, looking takes no more than this part of the time of a cell that runs
 /// out of memory over and over.

@@ -15,13 +15,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
 use super::{OomReport, holders};
-use crate::base::guard;
-use crate::base::locks::lock;
-use crate::base::modules::imported;
-use crate::machine::out_of_memory::{self, Observer};
-use crate::machine::sources;
 use crate::recording::named_snapshot::on_oom;
 use crate::recording::session;
+use gpumem_base::guard;
+use gpumem_base::locks::lock;
+use gpumem_base::modules::imported;
+use gpumem_machine::out_of_memory::{self, Observer};
+use gpumem_machine::sources;
 
 /// How many were seen since the process began.
 static N_SEEN: AtomicU64 = AtomicU64::new(0);

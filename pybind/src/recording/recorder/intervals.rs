@@ -8,8 +8,8 @@ use gpumem_model::recording::{
 use gpumem_model::units::Nanos;
 
 use super::{Launch, Recorder, index};
-use crate::base::text::SourceCode;
-use crate::machine::sources::SourceDevice;
+use gpumem_base::text::SourceCode;
+use gpumem_machine::sources::SourceDevice;
 
 /// A task that is over, with the levels at its ends.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use gpumem_model::recording::{
 };
 
 use super::{Recorder, SourceText};
-use crate::machine::sources::SourceDevice;
+use gpumem_machine::sources::SourceDevice;
 
 /// The most points of one loop that are kept for one run.
 const MAX_POINTS: usize = 512;

@@ -7,8 +7,8 @@ use gpumem_model::recording::{
 use gpumem_model::units::Nanos;
 
 use super::{Recorder, SourceText};
-use crate::base::clock::Clock;
 use crate::recording::oom::OomReport;
+use gpumem_base::clock::Clock;
 
 /// The most holders that are kept for an out-of-memory error.
 const MAX_HOLDERS: usize = 24;

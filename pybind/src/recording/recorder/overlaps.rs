@@ -3,7 +3,7 @@
 use gpumem_model::recording::{Frame, Run, RunIdx, RunKind};
 
 use super::Recorder;
-use crate::base::strand::Strand;
+use gpumem_base::strand::Strand;
 
 #[derive(Debug)]
 pub(super) struct OpenRun {

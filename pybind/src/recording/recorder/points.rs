@@ -6,7 +6,7 @@ use gpumem_model::downsample::{self, Downsampler, Spacing};
 use gpumem_model::recording::{DeviceKey, Frame, Reading, RunIdx, Sample, Samples, Series};
 
 use super::{EnclosingRun, Recorder};
-use crate::machine::sources::SourceDevice;
+use gpumem_machine::sources::SourceDevice;
 
 /// The most marks of one series that are kept for one run.
 const MAX_MARKS: usize = 4096;

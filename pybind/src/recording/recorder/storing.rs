@@ -3,8 +3,8 @@
 use gpumem_model::recording::{Finish, Frame, RunIdx};
 
 use super::{Recorder, SourceText};
-use crate::machine::sampler::SoFar;
 use crate::recording::store::{self, FrameQueue, SessionOrigin, StoreSetting};
+use gpumem_machine::sampler::SoFar;
 
 /// Nothing is written before the first run: a session without runs leaves no file.
 #[derive(Default)]

@@ -12,7 +12,7 @@ use gpumem_report as report;
 use pyo3::prelude::*;
 
 use super::{Session, collect_look, is_late, is_owner, readings, with_recorder, with_session};
-use crate::heap::look;
+use gpumem_objects::look;
 
 /// A notebook's columns, as in `_report.py`.
 pub(crate) const NOTEBOOK_WIDTH: usize = 100;

@@ -13,11 +13,11 @@ use pyo3::prelude::*;
 use super::reading::with_sources;
 use super::storing::note_device_used;
 use super::{Session, is_owner, is_running, with_recorder, with_session};
-use crate::base::guard;
-use crate::base::locks::lock;
-use crate::base::text::Text;
-use crate::machine::processes::children::{Children, LivingChild};
-use crate::machine::sources::{SourceDevice, UsedByProcess};
+use gpumem_base::guard;
+use gpumem_base::locks::lock;
+use gpumem_base::text::Text;
+use gpumem_machine::processes::children::{Children, LivingChild};
+use gpumem_machine::sources::{SourceDevice, UsedByProcess};
 
 /// Held without the GIL, and only in the process that records.
 static CHILDREN: LazyLock<Mutex<Children>> = LazyLock::new(Mutex::default);

@@ -12,15 +12,15 @@ use pyo3::prelude::*;
 
 use super::reading::handed_out_of;
 use super::{Session, is_owner, is_running, promises, with_session};
-use crate::base::guard;
-use crate::base::locks::lock_attached;
-use crate::base::modules::imported;
-use crate::base::shells::shells;
-use crate::heap::adapters::registered::Asks;
-use crate::heap::adapters::torch_is_imported;
-use crate::heap::look::{self, Look, NoAnswer, Question, Reach, Taken, Urgency};
-use crate::machine::sources;
 use crate::recording::recorder::SourceText;
+use gpumem_base::guard;
+use gpumem_base::locks::lock_attached;
+use gpumem_base::modules::imported;
+use gpumem_base::shells::shells;
+use gpumem_machine::sources;
+use gpumem_objects::adapters::registered::Asks;
+use gpumem_objects::adapters::torch_is_imported;
+use gpumem_objects::look::{self, Look, NoAnswer, Question, Reach, Taken, Urgency};
 
 /// Held while a look begins.
 static TAKING: Mutex<()> = Mutex::new(());

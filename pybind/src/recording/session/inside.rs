@@ -18,10 +18,10 @@ use pyo3::prelude::*;
 use super::holder_search::{self, Wanted};
 use super::reading::try_with_sources;
 use super::{NOTEBOOK_WIDTH, RunId, Session, collect_look, is_owner, with_session};
-use crate::heap::adapters::registered::Asks;
-use crate::heap::look::{self, Question, Reach};
-use crate::machine::sources::SourceDevice;
 use crate::recording::recorder::SourceText;
+use gpumem_machine::sources::SourceDevice;
+use gpumem_objects::adapters::registered::Asks;
+use gpumem_objects::look::{self, Question, Reach};
 
 /// What is known of the run that is looked at while it goes on.
 #[derive(Default)]

@@ -10,12 +10,12 @@ use pyo3::types::PyBytes;
 use super::reading::{order, readings, readings_after, readings_as_ordered};
 use super::runs::warn_of_thread;
 use super::{holder_search, is_owner, with_recorder, with_session};
-use crate::base::strand::Strand;
-use crate::base::text::{Text, code_of};
-use crate::machine::sampler::Interval;
-use crate::machine::sources::SourceDevice;
 use crate::recording::ending::RunEnding;
 use crate::recording::recorder::{Launch, RunStart, Task};
+use gpumem_base::strand::Strand;
+use gpumem_base::text::{Text, code_of};
+use gpumem_machine::sampler::Interval;
+use gpumem_machine::sources::SourceDevice;
 
 /// What a run is called: the source, the id, the label and the number of its cell.
 type Title = (String, String, Option<String>, Option<u32>);

@@ -57,16 +57,16 @@ pub(crate) use storing::{
     wait_for_store,
 };
 
-use crate::base::gil;
-use crate::base::locks::lock_attached;
-use crate::heap::look;
 use crate::recording::oom::observer;
+use gpumem_base::gil;
+use gpumem_base::locks::lock_attached;
+use gpumem_objects::look;
 pub(crate) use traced::{run_as_traced, traceable, traced};
 
-use crate::machine::processes::children::ProcessId;
-use crate::machine::sampler::{Interval, Sampler};
-use crate::machine::sources::PATIENCE_OF_A_START;
 use crate::recording::recorder::{Recorder, SourceText};
+use gpumem_machine::processes::children::ProcessId;
+use gpumem_machine::sampler::{Interval, Sampler};
+use gpumem_machine::sources::PATIENCE_OF_A_START;
 use holder_search::{Late, Unseen, is_late};
 use inside::OngoingRun;
 use reading::with_sources;

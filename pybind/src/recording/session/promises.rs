@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::{Session, with_session};
-use crate::base::modules::imported;
-use crate::base::shells::shells;
+use gpumem_base::modules::imported;
+use gpumem_base::shells::shells;
 
 /// A variable that held much of a device at the latest look.
 pub(super) struct Promised {

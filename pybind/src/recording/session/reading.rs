@@ -9,18 +9,18 @@ use gpumem_report as report;
 use pyo3::prelude::*;
 
 use super::{is_owner, with_recorder, with_session};
-use crate::base::clock::Clock;
-use crate::base::errors::DeviceError;
-use crate::base::guard;
-use crate::base::locks::lock_attached;
-use crate::base::text::{Text, strings};
-use crate::machine::sampler::Sampler;
-use crate::machine::sources::{
+use gpumem_base::clock::Clock;
+use gpumem_base::errors::DeviceError;
+use gpumem_base::guard;
+use gpumem_base::locks::lock_attached;
+use gpumem_base::text::{Text, strings};
+use gpumem_machine::sampler::Sampler;
+use gpumem_machine::sources::{
     Drivers, PATIENCE_OF_A_QUESTION, PendingReadings, ProcessList, SourceDevice, Sources,
 };
 
 /// Locked while a framework is read, which runs Python: see `with_sources`.
-static SOURCES: LazyLock<Mutex<Sources>> = LazyLock::new(|| Mutex::new(Sources::new()));
+static SOURCES: LazyLock<Mutex<Sources>> = LazyLock::new(|| Mutex::new(Sources::default()));
 
 /// The width of a table in a cell's output.
 const COLUMNS: usize = 80;

@@ -13,15 +13,15 @@ use super::{
     IS_RUNNING, LOOKS_AFTER_BLOCKS, Session, children, holder_search, is_owner, is_running,
     records_blocks, with_session,
 };
-use crate::base::guard;
-use crate::base::strand::Strand;
-use crate::base::text::SourceCode;
-use crate::machine::sampler::{Interval, SampledDevices};
-use crate::machine::sources::{PendingReadings, SourceDevice};
 use crate::recording::ending::RunEnding;
 use crate::recording::oom::observer;
 use crate::recording::recorder::{EnclosingRun, End, Launch, Mark, RunStart};
 use crate::recording::{loops, run_end};
+use gpumem_base::guard;
+use gpumem_base::strand::Strand;
+use gpumem_base::text::SourceCode;
+use gpumem_machine::sampler::{Interval, SampledDevices};
+use gpumem_machine::sources::{PendingReadings, SourceDevice};
 
 /// A run of a cell or block of a session: one of another session is not open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

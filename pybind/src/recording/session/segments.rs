@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use super::reading::with_sources;
 use super::{is_owner, with_session};
-use crate::base::guard;
+use gpumem_base::guard;
 
 /// The most blocks that are read: each is a Python object first, and more would be noticeable.
 pub(crate) const MAX_BLOCKS: u64 = 50_000;

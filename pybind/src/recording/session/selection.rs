@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pyo3::prelude::*;
 
 use super::reading::with_sources;
-use crate::base::guard;
-use crate::machine::sampler::Interval;
+use gpumem_base::guard;
+use gpumem_machine::sampler::Interval;
 
 /// The devices and sources that a run reads while this lives; empty means all.
 #[derive(Debug, Default)]

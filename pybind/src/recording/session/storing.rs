@@ -8,10 +8,10 @@ use gpumem_model::units::{Bytes, Nanos};
 use pyo3::prelude::*;
 
 use super::{collect_look, is_disabled, is_owner, with_recorder};
-use crate::heap::look;
-use crate::machine::sources::UsedByProcess;
 use crate::recording::child::{self, ChildFolder};
 use crate::recording::store::{Archive, SessionOrigin, StoreSetting, StoreState};
+use gpumem_machine::sources::UsedByProcess;
+use gpumem_objects::look;
 
 /// A line waits for its run to be on the disk: no longer than that.
 const PATIENCE: Duration = Duration::from_millis(50);

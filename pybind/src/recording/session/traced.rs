@@ -5,8 +5,8 @@ use gpumem_model::trace::Annotation;
 use pyo3::prelude::*;
 
 use super::{RunId, with_recorder, with_session};
-use crate::base::clock::Clock;
 use crate::recording::recorder::{RunAsTraced, Traced};
+use gpumem_base::clock::Clock;
 
 /// The clock of a cell's run, and whose allocators its devices have.
 pub(crate) fn traceable(py: Python<'_>, id: RunId) -> PyResult<(Clock, Vec<Source>)> {

@@ -19,8 +19,8 @@ use super::folder::{self, SessionFile, notebook_hash};
 use super::origin::{BASELINE, KEPT, SessionOrigin, with_facts, without_facts};
 use super::owner;
 use super::writer::{now_millis, now_nanos};
-use crate::base::files;
 use crate::recording::child;
+use gpumem_base::files;
 
 /// The folder of baselines, in that of the sessions.
 const BASELINES: &str = "baselines";

@@ -18,9 +18,9 @@ use gpumem_model::recording::{Header, Recording};
 use gpumem_wire as wire;
 use gpumem_wire::Salvage;
 
-use crate::base::errors::system_message;
-use crate::base::{files, threads};
-use crate::heap::look;
+use gpumem_base::errors::system_message;
+use gpumem_base::{files, threads};
+use gpumem_objects::look;
 
 /// No session is read that is longer: the folder of all sessions is not larger.
 const MAX_BYTES: u64 = 512 << 20;

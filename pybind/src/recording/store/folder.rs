@@ -16,10 +16,10 @@ use gpumem_model::units::Nanos;
 use super::file::{self, facts_of};
 use super::origin::KEPT;
 use super::owner;
-use crate::base::errors::system_message;
-use crate::base::files;
-use crate::machine::processes::data_dir;
 use crate::recording::child;
+use gpumem_base::errors::system_message;
+use gpumem_base::files;
+use gpumem_machine::processes::data_dir;
 
 /// The file extension of sessions.
 pub(crate) const EXTENSION: &str = "gpumem";

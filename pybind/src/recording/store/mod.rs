@@ -30,9 +30,9 @@ pub(crate) use owner::{
 };
 pub(crate) use queue::{FrameQueue, StoreState, store_nanos};
 
-use crate::base::clock::Clock;
-use crate::base::threads;
 use crate::recording::child;
+use gpumem_base::clock::Clock;
+use gpumem_base::threads;
 use queue::StoreShared;
 pub(crate) use writer::delete_sessions;
 use writer::{Plan, Writer};

@@ -11,7 +11,7 @@ use super::file::{self, SessionFacts};
 #[cfg(target_os = "linux")]
 pub(crate) fn facts() -> SessionFacts {
     let pid = std::process::id();
-    let began = crate::machine::sources::process::stat(pid).ok();
+    let began = gpumem_machine::sources::process::stat(pid).ok();
     let events = linux::memory_events();
     let n_kills = events.as_ref().and_then(|events| events.n_kills);
     let known = [
@@ -51,7 +51,7 @@ fn here(facts: &SessionFacts) -> Option<bool> {
     let is_here = same("boot", linux::boot()) && same("pids", linux::pids());
     let began = facts.get("began").filter(|_| is_here)?;
     let pid = facts.get("pid")?.parse().ok()?;
-    let stat = crate::machine::sources::process::stat(pid).ok();
+    let stat = gpumem_machine::sources::process::stat(pid).ok();
     Some(stat.is_some_and(|stat| !stat.is_zombie && *began == stat.began.to_string()))
 }
 

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use gpumem_model::recording::{Frame, RunIdx};
 
-use crate::base::locks::{lock, unpoisoned};
-use crate::base::threads;
-use crate::machine::sampler::SoFar;
 use crate::recording::oom::observer;
+use gpumem_base::locks::{lock, unpoisoned};
+use gpumem_base::threads;
+use gpumem_machine::sampler::SoFar;
 
 /// The most frames that wait for a blocked disk; later ones are handed over again.
 const MAX_WAITING: usize = 50_000;

@@ -20,11 +20,11 @@ use super::folder::{self, SessionFile};
 use super::origin::{SessionOrigin, with_facts};
 use super::owner;
 use super::queue::{Batch, PAUSE, StoreShared, WatchedRun};
-use crate::base::clock::Clock;
-use crate::base::threads::{self, Progress};
 use crate::recording::child;
 use crate::recording::oom::observer;
 use crate::recording::recorder::{OomContext, out_of_memory};
+use gpumem_base::clock::Clock;
+use gpumem_base::threads::{self, Progress};
 
 /// The longest time until an open run is on the disk.
 const BEAT: Duration = Duration::from_millis(500);

@@ -6,7 +6,7 @@ use gpumem_model::recording::FrameOrigin;
 use gpumem_model::trace::StackFrame;
 use pyo3::prelude::*;
 
-use crate::base::text::Text;
+use gpumem_base::text::Text;
 
 /// Where the code of a file stands, and by how many lines the text as typed is longer above it.
 type CodeOrigin = (FrameOrigin, u32);

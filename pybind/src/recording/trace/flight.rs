@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::torch::RECORDS;
-use crate::base::locks::lock;
-use crate::base::modules::imported;
+use gpumem_base::locks::lock;
+use gpumem_base::modules::imported;
 
 /// What an event may take of memory, in bytes. Measured with torch 2.15 and 2.8: an allocation that is not
 /// freed takes 590, 1350 and 2380 bytes with a stack of 10, 40 and 100 frames; one that is freed shares its

@@ -19,12 +19,12 @@ use gpumem_model::trace::Annotation;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::base::clock::Clock;
-use crate::machine::sim::{SimDevice, begin_traces};
 use crate::recording::recorder::Traced;
 use crate::recording::session::{self, RunId};
 pub(crate) use cells::CompiledCells;
 pub(crate) use flight::allocation_traceback;
+use gpumem_base::clock::Clock;
+use gpumem_machine::sim::{SimDevice, begin_traces};
 use torch::TorchTrace;
 
 const NOTHING: &str = "nothing to trace here: a history is kept by torch's CUDA allocator, once \

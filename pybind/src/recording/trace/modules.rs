@@ -10,7 +10,7 @@ use gpumem_model::trace::StackFrame;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFunction, PyList, PyType};
 
-use crate::base::text::Text;
+use gpumem_base::text::Text;
 
 const FORWARD: &str = "forward";
 

@@ -4,9 +4,9 @@ use gpumem_model::trace::{Action, AllocatorEvent, History, StackFrame};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-use crate::base::clock::Clock;
-use crate::base::dict;
-use crate::base::files::write_file;
+use gpumem_base::clock::Clock;
+use gpumem_base::dict;
+use gpumem_base::files::write_file;
 
 /// Pickles a snapshot as torch does; what was done, in words.
 pub(super) fn save(snapshot: &Bound<'_, PyAny>, file: &Bound<'_, PyString>) -> String {

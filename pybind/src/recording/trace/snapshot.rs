@@ -14,9 +14,9 @@ use gpumem_model::units::{Bytes, Nanos};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::base::call_stacks::{MAX_FRAMES, Stacks};
-use crate::base::clock::Clock;
-use crate::base::text::Text;
+use gpumem_base::call_stacks::{MAX_FRAMES, Stacks};
+use gpumem_base::clock::Clock;
+use gpumem_base::text::Text;
 
 /// What is not worth a block of its own stays with a block of the large pool, up to this.
 const UNSPLIT: Bytes = Bytes::mib(1);

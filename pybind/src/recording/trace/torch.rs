@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::snapshot::{self, AllocatorState, Before, TimeSpan, When};
-use crate::base::clock::Clock;
+use gpumem_base::clock::Clock;
 
 /// The most events of a history; only the latest are kept. An event costs torch about a kilobyte.
 const MAX_EVENTS: usize = 100_000;
