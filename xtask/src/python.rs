@@ -215,16 +215,19 @@ impl Environment {
             // NVIDIA's packages are played.
             arguments.push("--no-deps".into());
         }
-        self.add(installer, &arguments)
+        self.add(installer, &arguments)?;
+        // Python compiles what is imported first, and of these that takes so long that tests would be late.
+        for large in ["torch", "jax", "tensorflow"] {
+            let _ = run::output(self.python().arg("-c").arg(format!("import {large}")));
+        }
+        Ok(())
     }
 
     /// Installs packages with uv, which takes a ninth of pip's CPU time. If uv fails, pip tries: it
     /// knows the indexes and certificates of its own configuration.
     fn add(&self, installer: &Self, arguments: &[OsString]) -> Result<()> {
         let mut uv = installer.program("uv");
-        // Tests start hundreds of processes, and where Python may write no bytecode, as in many images of
-        // containers, each would compile what it imports: torch twice as slowly, TensorFlow four times.
-        uv.args(["pip", "install", "--quiet", "--compile-bytecode"])
+        uv.args(["pip", "install", "--quiet"])
             .arg("--python")
             .arg(self.python_path())
             .args(arguments)
@@ -279,11 +282,8 @@ impl Environment {
     }
 
     pub(crate) fn python_path(&self) -> PathBuf {
-        self.programs().join(if cfg!(windows) {
-            "python.exe"
-        } else {
-            "python"
-        })
+        let python = self.programs().join("python");
+        python.with_extension(std::env::consts::EXE_EXTENSION)
     }
 
     fn programs(&self) -> PathBuf {
@@ -305,6 +305,8 @@ impl Environment {
             .env("PATH", self.search_path())
             .env_remove("PYTHONPATH")
             .env_remove("PYTHONHOME")
+            // Many images of containers set it: each of our processes would compile what it imports.
+            .env_remove("PYTHONDONTWRITEBYTECODE")
             .env("PYTHONNOUSERSITE", "1")
             .env("IPYTHONDIR", self.folder.join("ipython"))
             .env("JUPYTER_DATA_DIR", self.folder.join("jupyter"))
