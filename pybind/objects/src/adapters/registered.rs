@@ -85,7 +85,7 @@ pub struct ReportedBytes {
 }
 
 /// Calls a user's function; logs the first exception.
-pub fn ask(function: &Bound<'_, PyAny>, object: &Bound<'_, PyAny>) -> Vec<ReportedBytes> {
+pub(crate) fn ask(function: &Bound<'_, PyAny>, object: &Bound<'_, PyAny>) -> Vec<ReportedBytes> {
     let answer = function
         .call1((object,))
         .and_then(|answer| entries(&answer));

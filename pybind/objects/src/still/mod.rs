@@ -117,7 +117,7 @@ impl<'s> Section<'s> {
     }
 
     /// Whether this process is a copy of the user's.
-    pub fn is_copy(&self) -> bool {
+    pub(crate) fn is_copy(&self) -> bool {
         self.is_copy
     }
 
@@ -130,7 +130,7 @@ impl<'s> Section<'s> {
     /// # Safety
     /// It points to a live object, and is not null.
     // SAFETY: the caller has a live object.
-    pub unsafe fn borrowed(&'s self, object: *mut ffi::PyObject) -> Object<'s> {
+    pub(crate) unsafe fn borrowed(&'s self, object: *mut ffi::PyObject) -> Object<'s> {
         // SAFETY: a live object and not null, as the caller vouches.
         let object = unsafe { Bound::from_borrowed_ptr(self.py, object) };
         Object {

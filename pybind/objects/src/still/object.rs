@@ -194,7 +194,7 @@ impl<'s> Object<'s> {
     /// The attributes of an instance itself; nothing if its class gives it no room for them.
     ///
     /// CPython creates the dictionary at the first access and keeps it.
-    pub fn attributes(&self) -> Option<Dict<'s>> {
+    pub(crate) fn attributes(&self) -> Option<Dict<'s>> {
         // SAFETY: a live object; the result is a new reference, or null with an error.
         let dict = unsafe { ffi::PyObject_GenericGetDict(self.as_ptr(), ptr::null_mut()) };
         self.section.owned(dict)?.dict()

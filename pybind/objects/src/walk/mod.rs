@@ -102,7 +102,7 @@ pub struct WalkResult {
 )]
 pub(crate) struct WalkedMemory {
     /// Addresses of objects, in order; one of them stands for others near it.
-    pub objects: Vec<usize>,
+    pub(crate) objects: Vec<usize>,
     /// Where arrays keep their data, which no walk reads.
     pub(crate) arrays: Vec<Range<usize>>,
 }

@@ -22,7 +22,7 @@ pub trait QueryBackend {
 /// One entry for each question.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Answers {
-    pub objects: Vec<Vec<ReportedBytes>>,
+    pub(crate) objects: Vec<Vec<ReportedBytes>>,
     /// What is free in each pool, by device.
     pub(crate) pools: Vec<Vec<(String, Bytes)>>,
 }
