@@ -92,9 +92,9 @@ impl Analysis {
         verdicts
     }
 
-    /// How many of the cells that ran are part of no finding that stands. One in which the kernel died is
-    /// not fine, and of one that never ran alone nobody knows.
-    pub fn n_fine_cells(&self, recording: &Recording) -> usize {
+    /// The cells that ran and are part of no finding that stands. One in which the kernel died is not fine, and
+    /// of one that never ran alone nobody knows.
+    pub fn fine_cells(&self, recording: &Recording) -> Vec<CellIdx> {
         let standing = self.findings.iter().filter(|it| it.withdrawn.is_none());
         let found: Vec<CellIdx> = standing
             .filter_map(|finding| Some(finding.cell.as_ref()?.idx))
@@ -110,8 +110,9 @@ impl Analysis {
             ran_alone[run.cell.get()] |= run.parent.is_none();
         }
         let ran = cells.filter(|cell| recording.latest_run(cell.idx).is_some_and(is_whole));
-        ran.filter(|cell| ran_alone[cell.idx.get()] && !found.contains(&cell.idx))
-            .count()
+        ran.map(|cell| cell.idx)
+            .filter(|cell| ran_alone[cell.get()] && !found.contains(cell))
+            .collect()
     }
 }
 
@@ -183,7 +184,7 @@ mod tests {
     fn a_cell_in_which_the_kernel_died_is_not_fine() {
         let last = run(0).status(Status::Died);
         let (recording, _) = session(&[("f()", &[run(0)]), ("g()", &[run(0), last])]);
-        assert_eq!(Analysis::default().n_fine_cells(&recording), 1);
+        assert_eq!(Analysis::default().fine_cells(&recording), [CellIdx(0)]);
     }
 
     #[test]
