@@ -252,12 +252,14 @@ mod portable {
     pub struct Children;
 
     impl Children {
+        /// None: they are not listed.
         #[expect(clippy::unused_self, reason = "as where it remembers")]
         pub fn living(&mut self) -> Vec<LivingChild> {
             Vec::new()
         }
     }
 
+    /// No process is ended that was not listed.
     pub fn end(_: ProcessId, _: Duration) -> bool {
         false
     }
