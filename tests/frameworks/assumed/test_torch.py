@@ -36,7 +36,7 @@ def not_read_by_c(owner: type, *names: str) -> list[str]:
 
 
 def is_called_by_c(function: object) -> bool:
-    """Whether `Method` of `heap/still.rs` accepts it: no function of Python's, and no dict."""
+    """Whether `Method` of `objects/still` accepts it: no function of Python's, and no dict."""
     is_slot = type(attribute(type(function), "__call__")) is types.WrapperDescriptorType
     is_of_python = isinstance(function, (types.FunctionType, types.MethodType, type))
     return is_slot and not is_of_python and not hasattr(function, "__dict__")
@@ -51,28 +51,28 @@ def base() -> Any:
 
 
 def test_all_tensors_come_from_one_class_of_c() -> None:
-    """`heap/adapters/torch/access.rs` finds it as `TensorBase`, before torch 2.1 `_TensorBase`."""
+    """`objects/adapters/torch/access.rs` finds it as `TensorBase`, before 2.1 `_TensorBase`."""
     assert hasattr(torch._C, "TensorBase") == (VERSION >= (2, 1))
     assert issubclass(torch.Tensor, base())
     assert base().__qualname__ in {"TensorBase", "_TensorBase"}
 
 
 def test_c_reads_attributes_of_tensors() -> None:
-    """`heap/adapters/torch/access.rs` reads them past the tensor's class."""
+    """`objects/adapters/torch/access.rs` reads them past the tensor's class."""
     names = "is_leaf retains_grad grad grad_fn _backward_hooks _post_accumulate_grad_hooks"
     names += " requires_grad shape dtype device layout"
     assert not_read_by_c(base(), *names.split()) == []
 
 
 def test_c_is_behind_these_methods_of_tensors() -> None:
-    """`heap/adapters/torch/access.rs` calls them in a copy of the process."""
+    """`objects/adapters/torch/access.rs` calls them in a copy of the process."""
     names = "element_size untyped_storage _indices _values crow_indices col_indices"
     names += " ccol_indices row_indices values"
     assert [it for it in names.split() if not is_called_by_c(attribute(base(), it))] == []
 
 
 def test_c_gives_device_size_and_address_of_a_storage() -> None:
-    """`heap/adapters/torch/access.rs` reads them of what `untyped_storage` returns."""
+    """`objects/adapters/torch/access.rs` reads them of what `untyped_storage` returns."""
     storage = torch._C.StorageBase
     assert not_read_by_c(storage, "device", "_cdata") == []
     for name in ("nbytes", "data_ptr"):
@@ -85,14 +85,14 @@ def test_c_gives_device_size_and_address_of_a_storage() -> None:
 
 
 def test_a_tensor_without_memory_says_so() -> None:
-    """`heap/adapters/torch/access.rs` counts nothing on `meta`."""
+    """`objects/adapters/torch/access.rs` counts nothing on `meta`."""
     meta = torch.empty(3, device="meta")
     assert str(meta.untyped_storage().device) == "meta"
     assert str(torch.zeros(3).device) == "cpu"
 
 
 def test_a_sparse_tensor_has_no_storage_but_parts() -> None:
-    """`heap/adapters/torch/access.rs` counts its parts, by the name of its layout."""
+    """`objects/adapters/torch/access.rs` counts its parts, by the name of its layout."""
     sparse = torch.eye(3).to_sparse()
     with pytest.raises((RuntimeError, NotImplementedError)):
         sparse.untyped_storage()
@@ -106,7 +106,7 @@ def test_a_sparse_tensor_has_no_storage_but_parts() -> None:
 
 
 def test_c_writes_dtypes_devices_and_layouts() -> None:
-    """`heap/still.rs` asks `str()`, if that is C code."""
+    """`objects/still` asks `str()`, if that is C code."""
     for value, words in (
         (torch.float32, "torch.float32"),
         (torch.device("cpu"), "cpu"),
@@ -118,19 +118,19 @@ def test_c_writes_dtypes_devices_and_layouts() -> None:
 
 
 def test_one_dtype_is_one_object() -> None:
-    """`heap/adapters/torch/access.rs` remembers a dtype's name by its address."""
+    """`objects/adapters/torch/access.rs` remembers a dtype's name by its address."""
     assert torch.zeros(3).dtype is torch.float32
 
 
 def test_a_shape_is_a_tuple_of_whole_numbers() -> None:
-    """`heap/adapters/torch/access.rs` reads it as one."""
+    """`objects/adapters/torch/access.rs` reads it as one."""
     shape = torch.zeros(3, 5).shape
     assert isinstance(shape, tuple)
     assert [type(length) for length in shape] == [int, int]
 
 
 def test_a_dispatch_key_marks_tensors_of_python_classes() -> None:
-    """`heap/adapters/torch/access.rs` does not read them: their class would be entered."""
+    """`objects/adapters/torch/access.rs` does not read them: their class would be entered."""
     assert is_called_by_c(torch._C._dispatch_keys)
     assert is_called_by_c(attribute(torch._C.DispatchKeySet, "has"))
     python = torch._C.DispatchKey.Python
@@ -149,7 +149,7 @@ def test_a_dispatch_key_marks_tensors_of_python_classes() -> None:
 
 
 def test_two_guards_keep_python_out_of_torch() -> None:
-    """`heap/adapters/torch/access.rs` enters them around each look."""
+    """`objects/adapters/torch/access.rs` enters them around each look."""
     heard = []
 
     class Own(torch.Tensor):  # type: ignore[misc, unused-ignore]
@@ -166,7 +166,7 @@ def test_two_guards_keep_python_out_of_torch() -> None:
 
 
 def test_gradients_are_switched_by_a_function_of_c() -> None:
-    """`heap/adapters/torch/access.rs` switches them off, and back as they were."""
+    """`objects/adapters/torch/access.rs` switches them off, and back as they were."""
     was_enabled = torch._C.is_grad_enabled()
     torch._C._set_grad_enabled(False)  # noqa: FBT003 (as torch has it)
     assert not torch.is_grad_enabled()
@@ -175,7 +175,7 @@ def test_gradients_are_switched_by_a_function_of_c() -> None:
 
 
 def test_a_gradient_that_cannot_be_is_warned_of() -> None:
-    """`heap/adapters/torch/access.rs` asks leaves and what retains its gradient alone."""
+    """`objects/adapters/torch/access.rs` asks leaves and what retains its gradient alone."""
     tensor = torch.ones(3, requires_grad=True) * 2
     assert (tensor.is_leaf, tensor.retains_grad) == (False, False)
     with pytest.warns(UserWarning, match="not a leaf"):
@@ -183,7 +183,7 @@ def test_a_gradient_that_cannot_be_is_warned_of() -> None:
 
 
 def test_classes_of_tensors_are_found_in_these_modules() -> None:
-    """`heap/adapters/torch/access.rs` looks for them without importing."""
+    """`objects/adapters/torch/access.rs` looks for them without importing."""
     modules = sys.modules
     assert vars(modules["torch"])["Tensor"] is torch.Tensor
     assert vars(modules["torch.nn.parameter"])["Parameter"] is torch.nn.Parameter
@@ -209,7 +209,7 @@ def node_classes() -> list[type]:
 
 
 def test_classes_of_graph_nodes_have_these_names() -> None:
-    """`heap/adapters/torch/graph.rs` claims them by name: those of operations have no module."""
+    """`objects/adapters/torch/graph.rs` claims them by name: those of operations have no module."""
     found = {(it.__module__, it.__qualname__) for it in node_classes()}
     operations = {(module, name) for module, name in found if "Backward" in name}
     assert {module for module, _ in operations} == {"builtins"}
@@ -218,7 +218,7 @@ def test_classes_of_graph_nodes_have_these_names() -> None:
 
 
 def test_c_reads_what_a_graph_node_leads_to() -> None:
-    """`heap/adapters/torch/graph.rs` walks the graph, of which the collector knows nothing."""
+    """`objects/adapters/torch/graph.rs` walks the graph, of which the collector knows nothing."""
     for class_ in node_classes():
         assert not_read_by_c(class_, "next_functions") == []
     accumulates = node_classes()[-1]
@@ -226,7 +226,7 @@ def test_c_reads_what_a_graph_node_leads_to() -> None:
 
 
 def test_next_functions_are_pairs_of_node_and_number() -> None:
-    """`heap/adapters/torch/graph.rs` takes the first of each."""
+    """`objects/adapters/torch/graph.rs` takes the first of each."""
     node = loss().grad_fn
     assert type(node.next_functions) is tuple
     ((inner, number),) = node.next_functions
@@ -234,7 +234,7 @@ def test_next_functions_are_pairs_of_node_and_number() -> None:
 
 
 def test_a_node_keeps_tensors_under_raw_names() -> None:
-    """`heap/adapters/torch/graph.rs` reads `_raw_saved_*`, which unpacks nothing."""
+    """`objects/adapters/torch/graph.rs` reads `_raw_saved_*`, which unpacks nothing."""
     node = loss().grad_fn.next_functions[0][0]
     names = [name for name in vars(type(node)) if name.startswith("_raw_saved_")]
     assert names == ["_raw_saved_result"]
@@ -244,7 +244,7 @@ def test_a_node_keeps_tensors_under_raw_names() -> None:
 
 
 def test_a_saved_tensor_shows_what_was_packed_since_2_9() -> None:
-    """`heap/adapters/torch/graph.rs` calls C code behind `data` and `unpack_hook`."""
+    """`objects/adapters/torch/graph.rs` calls C code behind `data` and `unpack_hook`."""
     saved = torch._C._autograd.SavedTensor
     has = [name for name in ("data", "unpack_hook") if name in vars(saved)]
     if VERSION < (2, 9):
@@ -256,7 +256,7 @@ def test_a_saved_tensor_shows_what_was_packed_since_2_9() -> None:
 
 @pytest.mark.skipif(VERSION < (2, 9), reason="a saved tensor shows nothing")
 def test_to_read_a_saved_tensor_runs_no_hook() -> None:
-    """`heap/adapters/torch/graph.rs` reads packed tensors of a checkpoint."""
+    """`objects/adapters/torch/graph.rs` reads packed tensors of a checkpoint."""
     heard: list[str] = []
     packed = [3]
 
@@ -273,7 +273,7 @@ def test_to_read_a_saved_tensor_runs_no_hook() -> None:
 
 @pytest.mark.skipif(VERSION < (2, 9), reason="a saved tensor shows nothing")
 def test_after_backward_a_saved_tensor_is_empty() -> None:
-    """`heap/adapters/torch/graph.rs` tells nothing of what was freed."""
+    """`objects/adapters/torch/graph.rs` tells nothing of what was freed."""
     made = torch.ones(3, requires_grad=True).exp()
     assert made.grad_fn._raw_saved_result.data is not None
     made.sum().backward()
@@ -281,7 +281,7 @@ def test_after_backward_a_saved_tensor_is_empty() -> None:
 
 
 def test_a_function_of_ones_own_has_this_class() -> None:
-    """`heap/adapters/torch/graph.rs` knows the nodes of `torch.autograd.Function` by it."""
+    """`objects/adapters/torch/graph.rs` knows the nodes of `torch.autograd.Function` by it."""
 
     class Own(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
         @staticmethod
@@ -298,7 +298,7 @@ def test_a_function_of_ones_own_has_this_class() -> None:
 
 
 def test_a_view_that_was_changed_hides_a_node_since_2_15() -> None:
-    """`heap/adapters/torch/graph.rs` reads `_wrapped_node` of `CopySlices`."""
+    """`objects/adapters/torch/graph.rs` reads `_wrapped_node` of `CopySlices`."""
     tensor = torch.ones(3, requires_grad=True) * 2
     tensor[0:1].exp_()
     node = tensor.grad_fn
@@ -311,7 +311,7 @@ def test_a_view_that_was_changed_hides_a_node_since_2_15() -> None:
 
 
 def test_hooks_of_a_tensor_are_in_dicts() -> None:
-    """`heap/adapters/torch/mod.rs` follows them to what they close over."""
+    """`objects/adapters/torch/mod.rs` follows them to what they close over."""
 
     def hook(_: Any) -> None: ...
 
@@ -326,7 +326,7 @@ def test_hooks_of_a_tensor_are_in_dicts() -> None:
 
 
 def test_a_module_keeps_its_parts_in_three_dicts() -> None:
-    """`heap/adapters/torch/modules.rs` names parameters and buffers by them."""
+    """`objects/adapters/torch/modules.rs` names parameters and buffers by them."""
     module = torch.nn.Sequential(torch.nn.BatchNorm1d(3))
     own, inner = vars(module), vars(module[0])
     assert own["_modules"] == {"0": module[0]}
@@ -345,7 +345,7 @@ def test_a_module_is_called_by_its_forward() -> None:
 
 
 def test_an_optimizer_keeps_its_state_as_attributes() -> None:
-    """`heap/adapters/torch/modules.rs` and `python/footprint.rs` read it past its class."""
+    """`objects/adapters/torch/modules.rs` and `python/footprint.rs` read it past its class."""
     parameter = torch.nn.Parameter(torch.ones(3))
     optimizer = torch.optim.Adam([parameter])
     parameter.grad = torch.ones(3)
@@ -372,7 +372,7 @@ def test_options_of_optimizers_have_these_names() -> None:
 
 
 def test_compiled_code_lives_in_these_packages() -> None:
-    """`heap/walk/rest.rs` tells what `torch.compile` keeps by the names of its modules."""
+    """`objects/walk/rest.rs` tells what `torch.compile` keeps by the names of its modules."""
     folder = Path(torch.__file__).parent
     places = ("_dynamo", "_functorch", "_inductor", "_inductor/cudagraph_trees.py")
     assert [it for it in places if not (folder / it).exists()] == []
@@ -573,7 +573,7 @@ def test_cudas_history_notes_these_actions(cuda: Any) -> None:
 
 
 def test_cuda_pools_are_identified_by_two_numbers(cuda: Any) -> None:
-    """`heap/adapters/torch/pools.rs` reads them of a graph and of a pool of the user's."""
+    """`objects/adapters/torch/pools.rs` reads them of a graph and of a pool of the user's."""
     graph, pool = torch._C._CUDAGraph, torch._C._MemPool
     assert (graph.__module__, graph.__qualname__) == ("torch._C", "_CUDAGraph")
     assert (pool.__module__, pool.__qualname__) == ("torch._C", "_MemPool")
@@ -584,7 +584,7 @@ def test_cuda_pools_are_identified_by_two_numbers(cuda: Any) -> None:
 
 
 def test_cuda_gives_one_pool_without_history(cuda: Any) -> None:
-    """`heap/adapters/torch/pools.rs` asks for what is free in it."""
+    """`objects/adapters/torch/pools.rs` asks for what is free in it."""
     first, second = cuda.MemPool().id
     try:
         snapshot = torch._C._cuda_memorySnapshot((first, second, False))

@@ -119,7 +119,7 @@ async def steps() -> AsyncIterator[None]:
 
 
 def test_flags_of_types_have_their_bits() -> None:
-    """`heap/walk/classes.rs` and `heap/still.rs` tell types by these bits."""
+    """`objects/walk/classes.rs` and `objects/still` tell types by these bits."""
     flags = {type_: type_.__flags__ for type_ in (Plain, dict, int, str, bytes)}
     has = {bit: [it for it in flags if flags[it] >> bit & 1] for bit in (9, 12, 14, 27, 28)}
     assert has == {9: [Plain], 12: list(flags), 14: [Plain, dict], 27: [bytes], 28: [str]}
@@ -128,30 +128,30 @@ def test_flags_of_types_have_their_bits() -> None:
 @pytest.mark.parametrize(
     ("owner", "names"),
     [
-        # The lineage and the name of a class, past its metaclass: `heap/still.rs`.
+        # The lineage and the name of a class, past its metaclass: `objects/still`.
         (type, "__mro__ __dict__ __module__ __qualname__"),
-        # The C function behind a property: `heap/still.rs`.
+        # The C function behind a property: `objects/still`.
         (property, "fget"),
-        # What a function holds, and how: `heap/walk/label.rs`.
+        # What a function holds, and how: `objects/walk/label.rs`.
         (types.FunctionType, "__code__ __closure__ __defaults__ __kwdefaults__ __globals__"),
         (types.MethodType, "__self__ __func__"),
         (types.BuiltinMethodType, "__self__"),
         (types.CellType, "cell_contents"),
-        # Names, flags and bytecode: `heap/walk` and `recording/loops`.
+        # Names, flags and bytecode: `objects/walk` and `recording/loops`.
         (types.CodeType, "co_flags co_names co_consts co_freevars co_varnames co_argcount co_name"),
         (types.CodeType, "co_code co_filename co_firstlineno"),
         (types.CodeType, "co_qualname" if sys.version_info >= (3, 11) else "co_name"),
-        # Frames: `heap/walk/roots/threads.rs` and `recording/loops/stacks.rs`.
+        # Frames: `objects/walk/roots/threads.rs` and `recording/loops/stacks.rs`.
         (types.FrameType, "f_back f_code f_globals f_lasti f_lineno f_locals"),
         (types.TracebackType, "tb_next tb_frame"),
-        # What awaits what: `heap/walk/native.rs` and `recording/loops/stacks.rs`.
+        # What awaits what: `objects/walk/native.rs` and `recording/loops/stacks.rs`.
         (types.GeneratorType, "gi_frame gi_yieldfrom"),
         (types.AsyncGeneratorType, "ag_frame ag_await"),
         (types.CoroutineType, "cr_frame cr_await cr_running __name__"),
-        # Bounds and what is called: `heap/walk/bound.rs` and `heap/walk/label.rs`.
+        # Bounds and what is called: `objects/walk/bound.rs` and `objects/walk/label.rs`.
         (collections.deque, "maxlen"),
         (functools.partial, "func args keywords"),
-        # Past the error's class: `recording/oom/chain.rs` and `heap/still.rs`.
+        # Past the error's class: `recording/oom/chain.rs` and `objects/still`.
         (BaseException, "args __cause__ __context__ __traceback__"),
     ],
 )
@@ -161,26 +161,26 @@ def test_c_reads(owner: type, names: str) -> None:
 
 
 def test_the_proxy_of_a_class_refers_to_its_dict_alone() -> None:
-    """`heap/still.rs` finds the attributes of a class by what its `mappingproxy` refers to."""
+    """`objects/still` finds the attributes of a class by what its `mappingproxy` refers to."""
     (behind,) = gc.get_referents(vars(Plain))
     assert type(behind) is dict
     assert behind["__init__"] is Plain.__init__
 
 
 def test_a_getter_of_c_refuses_objects_of_other_classes() -> None:
-    """`heap/still.rs` calls a descriptor's slot on any object, and relies on its check."""
+    """`objects/still` calls a descriptor's slot on any object, and relies on its check."""
     for owner, name in ((types.FrameType, "f_back"), (Slotted, "kept"), (type, "__mro__")):
         with pytest.raises(TypeError, match=r"requires|doesn't apply"):
             attribute(owner, name).__get__(3)  # type: ignore[attr-defined]
 
 
 def test_slots_of_a_class_are_members() -> None:
-    """`heap/still.rs` reads what `__slots__` makes, by the type of its descriptors."""
+    """`objects/still` reads what `__slots__` makes, by the type of its descriptors."""
     assert type(vars(Slotted)["kept"]) is types.MemberDescriptorType
 
 
 def test_c_is_behind_a_call_that_is_a_slot_wrapper() -> None:
-    """`heap/still.rs` tells functions of C by the class of their `__call__`."""
+    """`objects/still` tells functions of C by the class of their `__call__`."""
     of_python = (types.FunctionType, types.MethodType)
     for type_ in (*CALLED_BY_C, *of_python):
         assert type(attribute(type_, "__call__")) is types.WrapperDescriptorType
@@ -194,14 +194,14 @@ def test_c_is_behind_a_call_that_is_a_slot_wrapper() -> None:
 
 
 def test_functions_of_c_have_no_dict() -> None:
-    """`heap/still.rs` refuses to call what has room for attributes of its own."""
+    """`objects/still` refuses to call what has room for attributes of its own."""
     functions = (len, list.append, int.__add__, vars(dict)["fromkeys"])
     assert [it for it in functions if hasattr(it, "__dict__")] == []
     assert hasattr(Plain.__init__, "__dict__")
 
 
 def test_static_classes_are_not_traversed() -> None:
-    """`heap/walk/heap.rs` asks `tp_is_gc` of each class, as the collector does."""
+    """`objects/walk/heap.rs` asks `tp_is_gc` of each class, as the collector does."""
     assert gc.is_tracked(Plain)
     assert not gc.is_tracked(int)
 
@@ -218,14 +218,14 @@ def test_a_lazy_module_looks_up_attributes_in_python() -> None:
 
 
 def test_an_instance_refers_to_its_class_and_attributes() -> None:
-    """`heap/walk/heap.rs` follows instances by `tp_traverse` alone."""
+    """`objects/walk/heap.rs` follows instances by `tp_traverse` alone."""
     kept = Slotted()
     assert leads_to(Plain(kept), Plain, 1)
     assert leads_to(Plain(kept), kept, 2)
 
 
 def test_the_dict_of_an_instance_is_made_once() -> None:
-    """`heap/still.rs` asks `PyObject_GenericGetDict`, also if a class hides `__dict__`."""
+    """`objects/still` asks `PyObject_GenericGetDict`, also if a class hides `__dict__`."""
 
     class Hides(Plain):
         __dict__ = None  # type: ignore[assignment]
@@ -253,13 +253,13 @@ def test_the_dict_of_an_instance_is_made_once() -> None:
     ],
 )
 def test_tp_traverse_leads_to_what_is_kept(make: Callable[[Any], object], depth: int) -> None:
-    """`heap/walk/heap.rs` has no other way through CPython's own objects."""
+    """`objects/walk/heap.rs` has no other way through CPython's own objects."""
     kept = Slotted()
     assert leads_to(make(kept), kept, depth)
 
 
 def test_a_cache_of_results_leads_to_its_results() -> None:
-    """`heap/walk/native.rs` finds what `functools.lru_cache` keeps in no attribute."""
+    """`objects/walk/native.rs` finds what `functools.lru_cache` keeps in no attribute."""
     kept = Slotted()
     cached = functools.lru_cache(maxsize=2)(lambda _: kept)
     assert not leads_to(cached, kept, 1)
@@ -268,7 +268,7 @@ def test_a_cache_of_results_leads_to_its_results() -> None:
 
 
 def test_a_generator_that_waits_leads_to_its_locals() -> None:
-    """`heap/walk/heap.rs` finds what is held in suspended code."""
+    """`objects/walk/heap.rs` finds what is held in suspended code."""
     kept = Slotted()
     generator = suspended(kept)
     next(generator)
@@ -286,7 +286,7 @@ def test_what_steps_a_coroutine_refers_to_it() -> None:
 
 
 def test_a_list_of_all_objects_refers_once_to_each() -> None:
-    """`heap/walk/garbage.rs` subtracts that one reference from each count."""
+    """`objects/walk/garbage.rs` subtracts that one reference from each count."""
     kept = Plain()
     before = sys.getrefcount(kept)
     tracked = gc.get_objects()
@@ -296,7 +296,7 @@ def test_a_list_of_all_objects_refers_once_to_each() -> None:
 
 
 def test_disabling_the_collector_says_if_it_was_on() -> None:
-    """`heap/still.rs` puts the collector back as it was."""
+    """`objects/still` puts the collector back as it was."""
     was_enabled = gc.isenabled()
     gc.enable()
     assert ctypes.pythonapi.PyGC_Disable() == 1
@@ -309,7 +309,7 @@ def test_disabling_the_collector_says_if_it_was_on() -> None:
 
 
 def test_the_classes_of_running_code_are_static_and_final() -> None:
-    """`heap/walk/native.rs` knows these classes by their addresses."""
+    """`objects/walk/native.rs` knows these classes by their addresses."""
     finals = (
         types.FunctionType,
         types.CellType,
@@ -326,26 +326,26 @@ def test_the_classes_of_running_code_are_static_and_final() -> None:
 
 
 def test_an_empty_cell_has_no_contents() -> None:
-    """`heap/walk/label.rs` takes the error for an empty cell."""
+    """`objects/walk/label.rs` takes the error for an empty cell."""
     with pytest.raises(ValueError, match="empty"):
         _ = types.CellType().cell_contents
 
 
 def test_only_a_function_has_locals_of_its_own() -> None:
-    """`heap/walk/native.rs` asks for locals if `CO_OPTIMIZED`, the lowest flag, is set."""
+    """`objects/walk/native.rs` asks for locals if `CO_OPTIMIZED`, the lowest flag, is set."""
     assert suspended.__code__.co_flags & 1
     assert not compile("x = 1", "", "exec").co_flags & 1
     assert inspect.CO_OPTIMIZED == 1
 
 
 def test_code_that_is_no_function_has_a_name_in_brackets() -> None:
-    """`heap/walk/roots/fillers.rs` tells a cell from a function by its name."""
+    """`objects/walk/roots/fillers.rs` tells a cell from a function by its name."""
     assert compile("x = 1", "", "exec").co_name == "<module>"
     assert (lambda: 0).__code__.co_name == "<lambda>"
 
 
 def test_locals_of_a_frame_are_a_view_since_3_13() -> None:
-    """`heap/walk/native.rs` asks for them in the user's own process from then on."""
+    """`objects/walk/native.rs` asks for them in the user's own process from then on."""
     frame = sys._getframe()
     if sys.version_info < (3, 13):
         assert type(frame.f_locals) is dict
@@ -357,7 +357,7 @@ def test_locals_of_a_frame_are_a_view_since_3_13() -> None:
 
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="a view keeps nothing")
 def test_a_frame_refers_to_the_dict_of_its_locals() -> None:
-    """`heap/still.rs` keeps alive what that dict holds, before it is refreshed."""
+    """`objects/still` keeps alive what that dict holds, before it is refreshed."""
 
     def make() -> types.FrameType:
         return sys._getframe()
@@ -369,7 +369,7 @@ def test_a_frame_refers_to_the_dict_of_its_locals() -> None:
 
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="locals are a dict")
 def test_items_of_the_view_of_locals_are_pairs_in_a_list() -> None:
-    """`heap/walk/native.rs` calls that method, which is C code."""
+    """`objects/walk/native.rs` calls that method, which is C code."""
     kept = Slotted()
     view: Any = sys._getframe().f_locals
     assert isinstance(attribute(type(view), "items"), types.MethodDescriptorType)
@@ -395,7 +395,7 @@ def test_lines_of_code_are_ranges_of_offsets() -> None:
 
 
 def test_some_attributes_raise_an_audit_event() -> None:
-    """`heap/walk/label.rs` reads these in a copy of the process alone, and all others anywhere."""
+    """`objects/walk/label.rs` reads these in a copied process alone, and all others anywhere."""
     heard = run(
         """
 import json, sys
@@ -434,7 +434,7 @@ print(json.dumps(heard))
 
 
 def test_a_cache_of_results_keeps_its_size_in_a_closure() -> None:
-    """`heap/walk/bound.rs` finds `maxsize` as the first variable of `cache_parameters`."""
+    """`objects/walk/bound.rs` finds `maxsize` as the first variable of `cache_parameters`."""
     cached = functools.lru_cache(maxsize=7)(len)
     assert type(cached) is functools._lru_cache_wrapper
     parameters = vars(cached)["cache_parameters"]
@@ -442,7 +442,7 @@ def test_a_cache_of_results_keeps_its_size_in_a_closure() -> None:
 
 
 def test_a_cache_with_a_bound_has_a_link_for_each_result() -> None:
-    """`heap/walk/bound.rs` counts results by the dict whose values are `_lru_list_elem`."""
+    """`objects/walk/bound.rs` counts results by the dict whose values are `_lru_list_elem`."""
     cached = functools.lru_cache(maxsize=7)(lambda it: {"result": it})
     for key in range(3):
         cached(key)
@@ -454,7 +454,7 @@ def test_a_cache_with_a_bound_has_a_link_for_each_result() -> None:
 
 
 def test_queues_keep_their_size_and_items_as_attributes() -> None:
-    """`heap/walk/bound.rs` reads them past the queue's class."""
+    """`objects/walk/bound.rs` reads them past the queue's class."""
     for of_threads, inside in (
         (queue.Queue, collections.deque),
         (queue.LifoQueue, list),
@@ -469,7 +469,7 @@ def test_queues_keep_their_size_and_items_as_attributes() -> None:
 
 
 def test_bytes_and_texts_lie_inside_their_object() -> None:
-    """`heap/adapters/buffers.rs` takes the object's address for that of its data."""
+    """`objects/adapters/buffers.rs` takes the object's address for that of its data."""
     data, text = b"x" * 5000, "x" * 5000
     for value, raw in ((data, data), (text, text.encode())):
         inside = ctypes.string_at(id(value), value.__sizeof__())
@@ -477,13 +477,13 @@ def test_bytes_and_texts_lie_inside_their_object() -> None:
 
 
 def test_c_measures_bytes_texts_and_arrays() -> None:
-    """`heap/adapters/buffers.rs` calls `__sizeof__`, if that is C code."""
+    """`objects/adapters/buffers.rs` calls `__sizeof__`, if that is C code."""
     for type_ in (bytes, bytearray, str, array):
         assert isinstance(attribute(type_, "__sizeof__"), types.MethodDescriptorType)
 
 
 def test_text_of_strings_and_floats_comes_from_their_slot() -> None:
-    """`heap/still.rs` calls `tp_repr` itself: `repr()` would handle signals."""
+    """`objects/still` calls `tp_repr` itself: `repr()` would handle signals."""
     for value in ("it's", 0.1, 1e300, float("nan")):
         represent = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(
             slot(type(value), TP_REPR)
@@ -511,7 +511,7 @@ def test_a_group_keeps_its_errors_as_second_argument() -> None:
 
 
 def test_sys_keeps_the_last_error() -> None:
-    """`heap/walk/roots/ipython.rs` looks in `sys` under these names."""
+    """`objects/walk/roots/ipython.rs` looks in `sys` under these names."""
     kept = run(
         """
 import code, json, sys
@@ -564,14 +564,14 @@ def test_line_cache_has_lines_in_third_place() -> None:
 
 
 def test_the_interpreter_keeps_sys_modules() -> None:
-    """`heap/still.rs` asks C for it, whatever `sys.modules` is."""
+    """`objects/still` asks C for it, whatever `sys.modules` is."""
     modules = ctypes.pythonapi.PyImport_GetModuleDict
     modules.restype = ctypes.c_void_p
     assert modules() == id(sys.modules)
 
 
 def test_the_standard_library_lies_beside_os() -> None:
-    """`heap/walk/roots/modules.rs` tells the user's modules from Python's by their folder."""
+    """`objects/walk/roots/modules.rs` tells the user's modules from Python's by their folder."""
     folder = Path(os.__file__).parent
     assert folder == Path(sysconfig.get_paths()["stdlib"])
     for module in (asyncio, functools, queue):
@@ -584,21 +584,21 @@ def test_the_standard_library_lies_beside_os() -> None:
 
 
 def test_current_frames_are_a_dict_by_thread() -> None:
-    """`heap/walk/roots/threads.rs` reads the innermost frame of each thread."""
+    """`objects/walk/roots/threads.rs` reads the innermost frame of each thread."""
     frames = sys._current_frames()
     assert type(frames) is dict
     assert frames[threading.get_ident()] is sys._getframe()
 
 
 def test_threads_have_the_number_that_c_gives_them() -> None:
-    """`heap/walk/roots/threads.rs` finds its own thread by it."""
+    """`objects/walk/roots/threads.rs` finds its own thread by it."""
     ident = ctypes.pythonapi.PyThread_get_thread_ident
     ident.restype = ctypes.c_ulong
     assert ident() == threading.get_ident() == threading.current_thread().ident
 
 
 def test_threading_keeps_active_threads_by_number() -> None:
-    """`heap/walk/roots/threads.rs` and `recording/loops/stacks.rs` read names and numbers."""
+    """`objects/walk/roots/threads.rs` and `recording/loops/stacks.rs` read names and numbers."""
     active = threading._active  # type: ignore[attr-defined]
     assert type(active) is dict
     thread = active[threading.get_ident()]
@@ -620,7 +620,7 @@ async def registered() -> list[object]:
 
 
 def test_asyncio_registers_tasks_in_a_weak_set_before_3_14() -> None:
-    """`heap/walk/roots/tasks.rs` reads its `data`, under another name since 3.12."""
+    """`objects/walk/roots/tasks.rs` reads its `data`, under another name since 3.12."""
 
     async def main() -> bool:
         return asyncio.current_task() in await registered()
@@ -631,7 +631,7 @@ def test_asyncio_registers_tasks_in_a_weak_set_before_3_14() -> None:
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="C keeps the current task")
 def test_asyncio_keeps_the_current_task_of_a_loop_in_a_dict() -> None:
-    """`heap/walk/roots/tasks.rs` passes over the event loops that are its keys."""
+    """`objects/walk/roots/tasks.rs` passes over the event loops that are its keys."""
 
     async def main() -> bool:
         current: Any = asyncio.tasks._current_tasks  # type: ignore[attr-defined]
@@ -641,7 +641,7 @@ def test_asyncio_keeps_the_current_task_of_a_loop_in_a_dict() -> None:
 
 
 def test_c_gives_what_a_task_waits_in() -> None:
-    """`heap/walk/roots/tasks.rs` asks tasks without running Python code."""
+    """`objects/walk/roots/tasks.rs` asks tasks without running Python code."""
     for name in ("done", "get_coro", "get_name"):
         assert isinstance(attribute(asyncio.Task, name), types.MethodDescriptorType)
     assert not_read_by_c(asyncio.Task, "_loop") == []

@@ -58,7 +58,7 @@ def run(shell: Any, cell: str, **options: Any) -> Any:
 
 
 def test_variables_are_dicts_and_hidden_ones_are_in_both(shell: Any) -> None:
-    """`heap/walk/roots/ipython.rs` tells the user's variables from IPython's own."""
+    """`objects/walk/roots/ipython.rs` tells the user's variables from IPython's own."""
     assert (type(shell.user_ns), type(shell.user_ns_hidden)) == (dict, dict)
     run(shell, "mine = object()")
     assert "mine" not in shell.user_ns_hidden
@@ -67,7 +67,7 @@ def test_variables_are_dicts_and_hidden_ones_are_in_both(shell: Any) -> None:
 
 
 def test_a_result_is_kept_by_number_in_three_places(shell: Any) -> None:
-    """`heap/walk/roots/ipython.rs` and `gpumem/_retention.py` know `Out[1]`, `_1` and its copy."""
+    """`objects/walk/roots/ipython.rs` and `gpumem/_retention.py` know `Out[1]`, `_1`, its copy."""
     made = run(shell, "object()").result
     outputs = shell.history_manager.output_hist
     assert type(outputs) is dict
@@ -76,7 +76,7 @@ def test_a_result_is_kept_by_number_in_three_places(shell: Any) -> None:
 
 
 def test_the_last_three_results_are_kept_by_underscores(shell: Any) -> None:
-    """`heap/walk/roots/ipython.rs` and `gpumem/_retention.py` find them in hook and variables."""
+    """`objects/walk/roots/ipython.rs` and `gpumem/_retention.py` find them in hook, variables."""
     made = [run(shell, "object()").result for _ in range(3)]
     for name, expected in zip(("___", "__", "_"), made, strict=True):
         assert vars(shell.displayhook)[name] is shell.user_ns[name] is expected
@@ -84,7 +84,7 @@ def test_the_last_three_results_are_kept_by_underscores(shell: Any) -> None:
 
 
 def test_the_last_execution_keeps_result_and_errors(shell: Any) -> None:
-    """`heap/walk/roots/ipython.rs` and `ipython/extension/cells.rs` read these attributes."""
+    """`objects/walk/roots/ipython.rs` and `ipython/extension/cells.rs` read these attributes."""
     result = run(shell, "object()")
     assert shell.last_execution_result is result
     assert (result.success, result.error_in_exec, result.error_before_exec) == (True, None, None)
@@ -96,7 +96,7 @@ def test_the_last_execution_keeps_result_and_errors(shell: Any) -> None:
 
 
 def test_the_formatter_keeps_the_last_traceback(shell: Any) -> None:
-    """`heap/walk/roots/ipython.rs` and `gpumem/_retention.py` know it holds all frames."""
+    """`objects/walk/roots/ipython.rs` and `gpumem/_retention.py` know it holds all frames."""
     error = run(shell, "1 / 0").error_in_exec
     frames = []
     traceback = shell.InteractiveTB.tb
@@ -108,14 +108,14 @@ def test_the_formatter_keeps_the_last_traceback(shell: Any) -> None:
 
 
 def test_formatters_have_a_debugger_and_a_syntax_error(shell: Any) -> None:
-    """`heap/walk/roots/ipython.rs` and `gpumem/_retention.py` look into them."""
+    """`objects/walk/roots/ipython.rs` and `gpumem/_retention.py` look into them."""
     assert shell.InteractiveTB.pdb is None
     error = run(shell, "1 +").error_before_exec
     assert shell.SyntaxTB.last_syntax_error is error
 
 
 def test_the_debugger_is_kept_after_debug(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`heap/walk/roots/ipython.rs` finds the frames that `%debug` looked at."""
+    """`objects/walk/roots/ipython.rs` finds the frames that `%debug` looked at."""
     run(shell, "1 / 0")
     monkeypatch.setattr(shell.InteractiveTB.debugger_cls, "interaction", lambda *_: None)
     run(shell, "%debug")
@@ -123,14 +123,14 @@ def test_the_debugger_is_kept_after_debug(shell: Any, monkeypatch: pytest.Monkey
 
 
 def test_an_error_is_kept_in_sys(shell: Any) -> None:
-    """`heap/walk/roots/ipython.rs` and `gpumem/_retention.py` look there, too."""
+    """`objects/walk/roots/ipython.rs` and `gpumem/_retention.py` look there, too."""
     error = run(shell, "1 / 0").error_in_exec
     assert sys.last_value is error
     assert sys.last_traceback is not None
 
 
 def test_scripts_are_kept_as_modules_by_file(shell: Any, tmp_path: Path) -> None:
-    """`heap/walk/roots/ipython.rs` names what `%run` left."""
+    """`objects/walk/roots/ipython.rs` names what `%run` left."""
     script = tmp_path / "script.py"
     script.write_text("left = 3")
     run(shell, f"%run {script}")
@@ -147,7 +147,7 @@ def test_all_namespaces_are_in_one_list(shell: Any) -> None:
 
 
 def test_these_parts_belong_to_a_shell(shell: Any) -> None:
-    """`heap/walk/roots/ipython.rs` does not enter them."""
+    """`objects/walk/roots/ipython.rs` does not enter them."""
     for name in ("displayhook", "history_manager", "user_module", "events"):
         assert getattr(shell, name) is not None
     assert not hasattr(shell, "kernel")
