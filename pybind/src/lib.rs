@@ -3,6 +3,15 @@
 //! Its wings, of which each may use those before it: `recording` (makes a recording of the levels), `python` (hands it
 //! to Python), `ipython` (feeds it from `IPython`'s events).
 
+/// A Python dict of these names and values, for all wings: it stands before them.
+macro_rules! dict {
+    ($py:expr, { $($name:literal: $value:expr),+ $(,)? }) => {{
+        let dict = pyo3::types::PyDict::new($py);
+        $(dict.set_item($name, $value)?;)+
+        dict
+    }};
+}
+
 mod ipython;
 mod python;
 mod recording;

@@ -216,7 +216,7 @@ impl Environment {
             arguments.push("--no-deps".into());
         }
         self.add(installer, &arguments)?;
-        // Python compiles what is imported first, and of these that takes so long that tests would be late.
+        // Python compiles a module at its first import, and for these that takes longer than tests wait.
         for large in ["torch", "jax", "tensorflow"] {
             let _ = run::output(self.python().arg("-c").arg(format!("import {large}")));
         }

@@ -1,16 +1,6 @@
-//! What every wing may use: Python, threads, files, text and failures of our own.
+//! What all of the extension may use: Python, threads, files, text and failures of our own.
 //!
 //! Knows no memory but gpumem's own.
-
-/// A Python dict of these names and values.
-#[macro_export]
-macro_rules! dict {
-    ($py:expr, { $($name:literal: $value:expr),+ $(,)? }) => {{
-        let dict = pyo3::types::PyDict::new($py);
-        $(dict.set_item($name, $value)?;)+
-        dict
-    }};
-}
 
 pub mod call_stacks;
 pub mod clock;

@@ -9,7 +9,6 @@ use pyo3::types::{PyDict, PyList};
 
 use super::list;
 use crate::recording::session::{self, ObservedChild};
-use gpumem_base::dict;
 use gpumem_machine::processes::children::end;
 
 /// Time for a process to end by itself before it is killed.

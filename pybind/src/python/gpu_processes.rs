@@ -10,7 +10,6 @@ use pyo3::types::{PyDict, PyList};
 
 use super::list;
 use crate::recording::session;
-use gpumem_base::dict;
 use gpumem_machine::processes::process_table;
 
 /// Who is on each device, at one moment.

@@ -10,7 +10,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::recording::session;
-use gpumem_base::dict;
 use gpumem_base::errors::GpuMemError;
 use gpumem_base::guard;
 use gpumem_base::shells::shells;

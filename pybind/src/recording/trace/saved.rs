@@ -5,7 +5,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use gpumem_base::clock::Clock;
-use gpumem_base::dict;
 use gpumem_base::files::write_file;
 
 /// Pickles a snapshot as torch does; what was done, in words.
