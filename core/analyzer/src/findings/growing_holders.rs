@@ -8,6 +8,7 @@ use super::suggest;
 use super::{Finding, FindingDetails, FindingKind};
 use crate::context::Context;
 use crate::evidence::{Evidence, Statistic};
+use crate::loop_place::{LoopPlace, LoopUnit};
 use crate::names::{self, GrowingNames, NameHistory, NameKey};
 use crate::reason::Reason;
 use gpumem_heap::Trim;
@@ -33,6 +34,9 @@ const FURTHEST_LIMIT: u64 = 64;
 /// A graph is a name's own if the name retains this share of it.
 const MIN_OWN: f64 = 0.8;
 
+/// The function of a loop that is in none.
+const MODULE: &str = "<module>";
+
 /// What `lru_cache` holds at most if nobody says how many.
 const DEFAULT_BOUND: u64 = 128;
 
@@ -54,7 +58,7 @@ pub(super) struct GrowingHolders {
     is_cache: bool,
     /// A cell makes the first anew of what it was and more.
     is_extended: bool,
-    /// The first is a tensor with a graph of its own, which cells make anew without what it was.
+    /// The first is a tensor with a graph of its own, which is made anew each time without what it was.
     is_replaced: bool,
     /// A cell takes older items out of the first again, at a size that is not known.
     pub(super) is_trimmed: bool,
@@ -123,6 +127,20 @@ impl GrowingHolders {
             n_looks,
             has_part: false,
         }
+    }
+
+    /// A function that an iteration of a cell's loop calls begins anew in the next: one tensor that it has, and the
+    /// graph of that, are the iteration's own.
+    pub(super) fn take_loop(&mut self, recording: &Recording, place: &LoopPlace) {
+        let is_cells = place.unit == LoopUnit::Iteration && place.file.is_empty();
+        let is_called = |function: &str| {
+            let definition = format!("def {function}(");
+            place.function == MODULE || !recording.latest_texts().any(|it| it.contains(&definition))
+        };
+        let first = self.holders.first();
+        let first = first.filter(|it| is_cells && it.is_local() && has_own_graph(it));
+        let of_call = first.and_then(|it| it.name.rsplit_once(" in ")?.1.strip_suffix("()"));
+        self.is_replaced |= of_call.is_some_and(is_called);
     }
 
     fn first_course(&self) -> Course {
@@ -287,8 +305,11 @@ fn is_accident(holder: &Holder, is_emptied: bool) -> bool {
 /// One tensor with a graph, which no other name has as well.
 fn has_own_graph(holder: &Holder) -> bool {
     let (traits, graph) = (&holder.traits, holder.traits.graph.as_f64());
-    let is_one = holder.kind == RootKind::Variable && traits.n_tensors == 1;
-    is_one && graph > 0.0 && holder.retained.as_f64() >= MIN_OWN * graph
+    let is_variable = holder.kind == RootKind::Variable || holder.is_local();
+    is_variable
+        && traits.n_tensors == 1
+        && graph > 0.0
+        && holder.retained.as_f64() >= MIN_OWN * graph
 }
 
 /// How far it is filled, and what it has when it is full.

@@ -300,6 +300,35 @@ fn the_output_of_the_last_and_largest_batch_is_no_growth() {
 }
 
 #[test]
+fn the_graph_of_a_call_under_way_is_no_growth() {
+    let found = |function: &str, of_loop: &str, n_tensors: u64| {
+        let cell =
+            "def fit():\n    for x in xs:\n        total = total + f(x)\nfor x in xs:\n    net(x)";
+        let mut recording = nested((cell, run(480)), (1, 60), |_, turn| 8 * turn);
+        reopen(&mut recording);
+        for idx in 0..2 {
+            let counted = recording.loops(RunIdx(0)).nth(idx);
+            let mut counted = counted.expect("there are two").clone();
+            of_loop.clone_into(&mut counted.function);
+            let frame = Frame::Loop(Box::new(counted));
+            recording.apply(frame).expect("it is known");
+        }
+        let name = format!("total in {function}()");
+        let local = (RootKind::ThreadFrame, &*name, "Tensor");
+        let at = recording.run(RunIdx(0)).started;
+        look(&mut recording, Some(at), local, (480, 470, n_tensors));
+        let analysis = analyze(&recording, &Rules::default());
+        let mut found = analysis.findings.iter();
+        found.any(|it| it.severity == Severity::Critical)
+    };
+    assert!(!found("forward", "<module>", 1));
+    assert!(!found("forward", "fit", 1));
+    // The loop's own function keeps it until the loop ends, as does a generator what it collects.
+    assert!(found("fit", "fit", 1));
+    assert!(found("load", "<module>", 12));
+}
+
+#[test]
 fn a_run_without_loops_is_judged_by_the_second() {
     let by_the_second = |type_name: &str, seconds: u64| {
         let play = run(480).seconds(seconds);

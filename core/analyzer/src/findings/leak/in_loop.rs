@@ -115,6 +115,9 @@ impl Judged {
         if goes_on || last.is_some() && (is_gone || !after.is_looked_at()) {
             let inside = growers(Looks::InsideRuns);
             self.growers = inside.with_branches(context, series, Looks::InsideRuns);
+            if let Some(place) = &self.in_loop {
+                self.growers.take_loop(context.recording, place);
+            }
             self.looks = Looks::InsideRuns;
         } else {
             self.growers = after.with_branches(context, series, Looks::AfterRuns);
