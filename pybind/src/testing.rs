@@ -105,6 +105,7 @@ fn object_graph(
         extent,
         limits: WalkLimits {
             until: Instant::now() + WALK_TIME,
+            cpu_until: None,
             n_nodes: 50_000_000,
         },
         // What a look sees is tested here, and nobody's `locals()` is at stake.

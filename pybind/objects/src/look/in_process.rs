@@ -80,6 +80,7 @@ pub(super) fn look(
     let search = Search {
         limits: WalkLimits {
             until: Instant::now() + question.walk_time.min(time()),
+            cpu_until: None,
             n_nodes: MAX_NODES,
         },
         ..search

@@ -16,6 +16,7 @@ use crate::adapters::registered::Registered;
 use crate::walk::{
     self, Answers, Places, QueryBackend, Search, WalkExtent, WalkLimits, WalkedMemory,
 };
+use gpumem_base::cpu_time;
 
 /// The most objects, parts and storages that a search visits.
 const MAX_NODES: usize = 50_000_000;
@@ -81,7 +82,8 @@ pub(super) fn search_of(question: &Question) -> Search {
             WalkExtent::Names
         },
         limits: WalkLimits {
-            until: Instant::now() + question.walk_time,
+            until: Instant::now() + question.longest(question.walk_time),
+            cpu_until: Some(cpu_time::spent() + question.walk_time),
             n_nodes: MAX_NODES,
         },
         is_copy: false,

@@ -94,7 +94,7 @@ pub struct Question {
     pub is_collected: bool,
     /// Which adapters of the user's may be called.
     pub asks: Asks,
-    /// How long the walk itself may take.
+    /// How much of a core the walk itself may take.
     pub walk_time: Duration,
     /// Whether somebody waits for it.
     pub urgency: Urgency,
@@ -128,6 +128,14 @@ impl Question {
             leaves_out: true,
             thread: None,
             is_again: false,
+        }
+    }
+
+    /// How long what takes so much of a core may last. On a busy machine that is longer, if nobody waits for it.
+    fn longest(&self, time: Duration) -> Duration {
+        match self.urgency {
+            Urgency::AfterRun => time * BUSY,
+            Urgency::Error | Urgency::Query => time,
         }
     }
 
@@ -194,6 +202,9 @@ const READY_WITHIN: Duration = Duration::from_millis(250);
 /// The most child processes for one look.
 const MAX_CHILDREN: usize = 3;
 
+/// On a busy machine a look that nobody waits for may last so many times as long as it may compute.
+const BUSY: u32 = 4;
+
 /// What comes after the walk, in the child: a look that takes longer is given up.
 const REST_TIME: Duration = Duration::from_secs(3);
 
@@ -234,7 +245,7 @@ impl Look {
         let turn = Arc::new(turn.ok_or(NoAnswer::Busy)?);
         let room = headroom::check()?;
         let registered = registered::registered(py, question.asks);
-        let until = Instant::now() + question.walk_time + REST_TIME;
+        let until = Instant::now() + question.longest(question.walk_time + REST_TIME);
         let mut missed = NoAnswer::Busy;
         for _ in 0..MAX_CHILDREN {
             let child = match process::split(room, question.leaves_out) {
@@ -410,10 +421,15 @@ pub fn moment() -> Duration {
     }
 }
 
-/// How long the walk of a look may take that nobody waits for any more: it costs what the user's
+/// How much of a core the walk of a look may take that nobody waits for any more: it costs what the user's
 /// process writes to meanwhile.
 pub fn walk_time() -> Duration {
     (patience() / 2).max(Duration::from_secs(2))
+}
+
+/// How long a look takes at most that has a core for itself.
+pub fn answer_time() -> Duration {
+    walk_time() + REST_TIME
 }
 
 /// Sets how long the process may wait for a look. Where nobody sits before it, as in CI, that may be

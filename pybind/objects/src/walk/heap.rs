@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gpumem_heap::Step;
 use gpumem_model::units::Bytes;
@@ -20,6 +20,7 @@ use super::{WalkLimits, WalkedMemory};
 use crate::adapters::registered::Registered;
 use crate::adapters::{Adapter, Unread};
 use crate::still::{Object, Section};
+use gpumem_base::cpu_time;
 
 /// How many references are followed between two looks at the clock.
 const STRIDE: usize = 1 << 14;
@@ -102,6 +103,7 @@ pub(crate) struct Heap<'a, 's> {
 
 struct WalkBudget {
     until: Instant,
+    cpu_until: Option<Duration>,
     n_nodes: usize,
     /// References until the clock is looked at.
     left: usize,
@@ -114,7 +116,11 @@ impl WalkBudget {
         self.left -= 1;
         if self.left == 0 {
             self.left = STRIDE;
-            self.is_spent |= Instant::now() >= self.until || n_references >= MOST_REFERENCES;
+            let is_over = self
+                .cpu_until
+                .is_some_and(|until| cpu_time::spent() >= until);
+            self.is_spent |= is_over || Instant::now() >= self.until;
+            self.is_spent |= n_references >= MOST_REFERENCES;
         }
         self.is_spent |= n_nodes >= self.n_nodes;
         !self.is_spent
@@ -155,6 +161,7 @@ impl<'a, 's> Heap<'a, 's> {
             settled: 0,
             budget: WalkBudget {
                 until: limits.until,
+                cpu_until: limits.cpu_until,
                 n_nodes: limits.n_nodes.min(CLOSED as usize - 1),
                 left: STRIDE,
                 is_spent: false,

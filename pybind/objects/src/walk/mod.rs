@@ -24,7 +24,7 @@ mod table;
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gpumem_heap::{GraphBuilder, Node, NodeIdx, ObjectGraph, Step, TensorCategory};
 use pyo3::prelude::*;
@@ -64,8 +64,10 @@ pub enum WalkExtent {
 /// How far a walk goes at most.
 #[derive(Debug, Clone, Copy)]
 pub struct WalkLimits {
-    /// It ends then.
+    /// It ends then, …
     pub until: Instant,
+    /// … and when its thread has spent so much of a core, if that is limited.
+    pub cpu_until: Option<Duration>,
     /// So many objects are looked at.
     pub n_nodes: usize,
 }

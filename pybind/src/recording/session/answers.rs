@@ -160,14 +160,14 @@ pub(crate) fn note_outside(py: Python<'_>) -> PyResult<()> {
 
 /// The recording as it is now. The user waits for it: a look that is under way may answer.
 pub(crate) fn snapshot(py: Python<'_>) -> PyResult<Recording> {
-    collect_look(py, look::walk_time())?;
+    collect_look(py, look::answer_time())?;
     with_recorder(py, |recorder| recorder.recording().clone())
 }
 
 /// Notes in what a look found now since when each name holds it. The user waits for it: a look that is under way
 /// may answer.
 pub(crate) fn note_since(py: Python<'_>, found: &mut gpumem_heap::Holders) -> PyResult<()> {
-    collect_look(py, look::walk_time())?;
+    collect_look(py, look::answer_time())?;
     with_recorder(py, |recorder| {
         gpumem_analyzer::note_since(recorder.recording(), found);
     })
