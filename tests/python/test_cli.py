@@ -125,7 +125,7 @@ def test_a_script_prints_that_the_device_will_be_full(tmp_path: Path) -> None:
     warning, *report = ended.stderr.split("GPU memory")
     assert re.fullmatch(
         r"▲ kept \+2 MiB every iteration of line 9 of filling.py \(\d+ of \d+\)"
-        r"\s+· full in about \d+ iterations \(\d+ s\)",
+        r"(?: · |\n  )full in about \d+ iterations \(\d+ s\)",
         warning.strip(),
     )
     assert (len(report), ended.stdout) == (1, "")
