@@ -337,6 +337,8 @@ impl<'a, 's> Heap<'a, 's> {
             _ => None,
         };
         let mut objects: Vec<usize> = self.places.iter().filter_map(object).collect();
+        // Most lie beside the one before: to sort all would take as long as the walk.
+        objects.dedup();
         objects.sort_unstable();
         objects.dedup();
         let on_host = |it: &&StorageNode| &*self.devices[it.device as usize] == "host";
