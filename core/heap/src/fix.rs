@@ -400,7 +400,14 @@ pub fn uses(holder: &Holder, sources: &[&str]) -> Uses {
     if is_attribute && !sources.iter().any(is_written) {
         return Uses::None;
     }
-    reads::uses(word, sources, is_nested)
+    let has_graph = holder.traits.graph > Bytes::ZERO;
+    if has_graph && Reads::find(word, "", sources).graph {
+        return Uses::GoesBack;
+    }
+    let naming = sources.iter().filter(|it| it.contains(word));
+    let naming = naming.map(|it| Code::new(bounded(it)).without_prose());
+    let uses = naming.map(|it| reads::uses(word, &it, is_nested));
+    uses.max().unwrap_or(Uses::None)
 }
 
 /// The last name of what collects: `losses` of `trainer.losses`.

@@ -95,13 +95,10 @@ pub enum Uses {
     GoesBack,
 }
 
-/// How cells use what `word` collects. It `is_nested` if it is collected in values of it, such as lists of a dict.
-pub(super) fn uses(word: &str, sources: &[&str], is_nested: bool) -> Uses {
-    if Reads::find(word, "", sources).graph {
-        return Uses::GoesBack;
-    }
-    let lines = sources.iter().flat_map(|source| source.lines());
-    let lines = lines.map(str::trim);
+/// How a cell uses what `word` collects, as far as its lines tell. It `is_nested` if it is collected in values of it,
+/// such as lists of a dict.
+pub(super) fn uses(word: &str, source: &str, is_nested: bool) -> Uses {
+    let lines = source.lines().map(str::trim);
     let lines = lines.filter(|line| !NAMES.iter().any(|it| line.starts_with(it)));
     let uses = lines.flat_map(|line| {
         let found = occurrences(line, word);
@@ -347,11 +344,8 @@ mod tests {
     #[test]
     fn a_collection_is_used_as_a_whole_or_hardly() {
         let check = |cell: &str, expected: Uses| {
-            assert_eq!(
-                uses("kept", &["kept = []\nkept.append(f(x))", cell], true),
-                expected,
-                "{cell}"
-            );
+            let cell = format!("kept = []\nkept.append(f(x))\n{cell}");
+            assert_eq!(uses("kept", &cell, true), expected, "{cell}");
         };
         for cell in [
             "",
@@ -402,10 +396,9 @@ mod tests {
         check("{k: sum(v) / len(v) for k, v in kept.items()}", Uses::Whole);
         check("{k: (v[0], v[-1]) for k, v in kept.items()}", Uses::Whole);
         let of_tensors = "last = [v[-1] for v in kept.values()]";
-        assert_eq!(uses("kept", &[of_tensors], false), Uses::Whole);
+        assert_eq!(uses("kept", of_tensors, false), Uses::Whole);
         check("x = kept[i]", Uses::Indexes);
         check("labels = kept.logits.argmax(-1)", Uses::Indexes);
-        check("torch.stack(kept).mean().backward()", Uses::GoesBack);
     }
 
     #[test]

@@ -92,6 +92,28 @@ impl<'a> Code<'a> {
         texts
     }
 
+    /// The text with a blank for each letter of a comment or string, except for strings with values in them: `f'{x}'`.
+    pub(crate) fn without_prose(&self) -> String {
+        let whole = ByteSpan {
+            start: 0,
+            end: self.len(),
+        };
+        let has_values = |it: &ByteSpan| {
+            let before = self.text[..it.start].trim_end_matches(['r', 'R']);
+            before.ends_with(['f', 'F', 't', 'T'])
+        };
+        let mut texts = self.texts(whole);
+        texts.retain(|it| !has_values(it));
+        let mut n_passed = 0;
+        let plain = self.text.char_indices().map(|(at, c)| {
+            n_passed += usize::from(texts.get(n_passed).is_some_and(|it| it.end <= at));
+            let is_in_text = texts.get(n_passed).is_some_and(|it| it.start <= at);
+            let is_prose = is_in_text || self.is_comment(at);
+            if is_prose && c != '\n' { ' ' } else { c }
+        });
+        plain.collect()
+    }
+
     /// The same at a nesting depth of brackets.
     fn code_in(&self, at: usize, depth: u32) -> Option<u8> {
         self.code(at).filter(|_| self.depths[at] == depth)
@@ -321,5 +343,16 @@ mod tests {
         check("# nothing\n\n", &[]);
         check("a = 'no end\nb", &["a = 'no end", "b"]);
         check("größe = f('ü')  # ß\nb", &["größe = f('ü')", "b"]);
+    }
+
+    #[test]
+    fn prose_is_no_code() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(Code::new(text).without_prose(), expected);
+        };
+        check("x = 'ab' + y  # z", "x =      + y     ");
+        check("f('''a\nb''', 'c')\nd", "f(    \n    ,    )\nd");
+        check("f(f'{x}', rf\"{y}\", 'ü')", "f(f'{x}', rf\"{y}\",    )");
+        check("f(fr'{x}', b'y')", "f(fr'{x}', b   )");
     }
 }

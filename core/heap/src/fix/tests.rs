@@ -673,3 +673,22 @@ fn cells_do_not_name_what_a_library_s_object_has_inside() {
     let of_cell = "rows = list(jobs.queue)";
     assert_eq!(uses(&jobs, &[of_library, of_cell]), Uses::Whole);
 }
+
+#[test]
+fn what_has_no_graph_is_not_gone_back_through() {
+    let mut history = holder(RootKind::Variable, "trainer.history[0].logits", "Trainer");
+    let cell = "loss.backward()\nself.history.append(Record(loss.item(), logits.detach()))\n\
+                return self.history[-1].loss";
+    assert_eq!(uses(&history, &[cell]), Uses::None);
+    history.traits.graph = Bytes::mib(4);
+    assert_eq!(uses(&history, &[cell]), Uses::GoesBack);
+}
+
+#[test]
+fn prose_uses_nothing() {
+    let tasks = holder(RootKind::Variable, "gateway.tasks[0]", "Gateway");
+    let cell = "self.tasks.add(task)  # the loop holds tasks weakly\nprint(len(gw.tasks), 'tasks')";
+    assert_eq!(uses(&tasks, &[cell]), Uses::None);
+    let shown = format!("{cell}\nprint(f'{{sum(it.done() for it in gw.tasks)}} of them')");
+    assert_eq!(uses(&tasks, &[&shown]), Uses::Whole);
+}
