@@ -124,8 +124,9 @@ fn kept_in_one_run(
         .filter(|row| has_kept_much(analysis, row) || grew_much_in_a_loop(recording, analysis, row))
         .filter(is_only);
     let held = |row: &RunRow| {
-        let roots = &recording.holders(row.run, device)?.roots;
-        let most = roots.iter().max_by_key(|it| it.grown)?;
+        let look = recording.holders(row.run, device)?;
+        let all = look.sharing.iter().chain(&look.roots);
+        let most = all.max_by_key(|it| it.grown)?;
         let share = most.grown?.as_f64() / row.kept_alone()?.as_f64();
         (share >= MIN_HELD_SHARE).then_some((most, share))
     };
@@ -552,9 +553,12 @@ mod tests {
 
     #[test]
     fn a_name_that_holds_little_of_it_is_not_its_holder() {
-        let title_of = |part_mib: i64| {
+        let title_of = |part_mib: i64, is_shared: bool| {
             let (mut recording, _) = session(&[("f()", &[run(0)]), ("g()", &[run(1000)])]);
-            let held = held(RunIdx(1), "b", "Tensor", part_mib, part_mib);
+            let mut held = held(RunIdx(1), "b", "Tensor", part_mib, part_mib);
+            if is_shared {
+                held.holders.sharing = std::mem::take(&mut held.holders.roots);
+            }
             let frame = Frame::Holders(Box::new(held));
             recording.apply(frame).expect("of that run");
             let analysis = analyze(&recording, &Rules::default());
@@ -562,8 +566,9 @@ mod tests {
                 .title
                 .plain()
         };
-        assert_eq!(title_of(1), "+1000 MiB in one run of In [2]");
+        assert_eq!(title_of(1, false), "+1000 MiB in one run of In [2]");
         let part = "+1000 MiB in one run of In [2], 300 MiB of it held by b (Tensor of tensors)";
-        assert_eq!(title_of(300), part);
+        assert_eq!(title_of(300, false), part);
+        assert_eq!(title_of(300, true), part);
     }
 }
