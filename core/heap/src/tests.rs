@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use gpumem_model::holders::{
-    Allocated, Bound, HolderBranch, NameLevel, Remainder, RootKind, StorageUse,
+    Allocated, Bound, HolderBranch, Keeper, NameLevel, Remainder, RootKind, StorageUse,
 };
 use gpumem_model::units::{ByteDelta, Bytes};
 
@@ -161,6 +161,25 @@ fn a_list_of_generators_is_no_list_of_their_tensors() {
     heap.variable("streams", list);
     let found = heap.look();
     assert_eq!(found.roots[0].what, "list of 2 generators");
+}
+
+#[test]
+fn a_function_keeps_what_is_in_it_but_not_what_a_list_of_functions_has() {
+    let keeper = |is_listed: bool| {
+        let mut heap = TestHeap::default();
+        let function = heap.object("function");
+        let tensor = heap.tensor(8);
+        heap.edge(function, tensor, Step::closure("window"));
+        let held = if is_listed {
+            heap.list(&[function])
+        } else {
+            function
+        };
+        heap.variable("tasks", held);
+        heap.look().roots[0].traits.keeper
+    };
+    assert_eq!(keeper(false), Some(Keeper::Function));
+    assert_eq!(keeper(true), None);
 }
 
 #[test]

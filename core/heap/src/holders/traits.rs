@@ -111,7 +111,18 @@ impl HeapAnalysis<'_> {
             let is_cache = node.is_some_and(|node| &*node.type_name == CACHE);
             of_step.or(is_cache.then_some(Keeper::Function))
         };
-        let all = || links.iter().filter_map(of_link);
+        // What functions keep that are themselves items of a collection was collected with them.
+        let is_item = |(.., link): &&(u32, u32, u32)| {
+            let edge = self.web.edge(*link);
+            edge.is_some_and(|edge| matches!(edge.step, Step::Index(_) | Step::Key(_)))
+        };
+        let n_before_items = links.iter().take_while(|it| !is_item(it)).count();
+        let all = || {
+            let kept = links.iter().enumerate();
+            let kept = kept.filter_map(|(at, it)| Some((at, of_link(it)?)));
+            let kept = kept.filter(|(at, it)| *it != Keeper::Function || *at < n_before_items);
+            kept.map(|(_, it)| it)
+        };
         match type_name {
             Some("type") => Some(Keeper::Class),
             Some(name) if name.ends_with(CACHE) => all().find(|it| *it != Keeper::Function),
