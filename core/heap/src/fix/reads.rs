@@ -166,7 +166,9 @@ fn without_object(before: &str) -> &str {
 
 /// Whether a part of a word is taken: an item, or an attribute that is no view of all items.
 fn takes_part(after: &str) -> bool {
-    let takes_item = after.starts_with('[') && !after.starts_with("[:");
+    let item = after.strip_prefix('[').and_then(|it| it.split_once(']'));
+    let is_whole = |item: &str| item.starts_with(':') || item.ends_with(':');
+    let takes_item = after.starts_with('[') && !item.is_some_and(|(item, _)| is_whole(item));
     let is_view = OF_VALUES.iter().any(|it| after.starts_with(it));
     takes_item || after.starts_with('.') && !is_view
 }
@@ -386,6 +388,7 @@ mod tests {
         for cell in [
             "result = torch.cat(kept)",
             "for x in kept[:3]:",
+            "mean = torch.stack(self.kept[20:]).mean(0)",
             "return kept",
             "print(sum(x.nbytes for x in kept))",
             "rows = [kept[i] for i, _ in enumerate(kept)]",
@@ -398,6 +401,7 @@ mod tests {
         let of_tensors = "last = [v[-1] for v in kept.values()]";
         assert_eq!(uses("kept", of_tensors, false), Uses::Whole);
         check("x = kept[i]", Uses::Indexes);
+        check("batch = kept[i:i + 32]", Uses::Indexes);
         check("labels = kept.logits.argmax(-1)", Uses::Indexes);
     }
 

@@ -81,8 +81,14 @@ fn added_below_limit(word: &str, sources: &[&str]) -> Option<Trim> {
     let mut found: Option<Trim> = None;
     for source in sources.iter().filter(|source| source.contains(word)) {
         let mut guards: Vec<(usize, u64)> = Vec::new();
+        // Where the guard above fails: an item that is set there takes the place of one.
+        let mut otherwise: Option<usize> = None;
         for line in source.lines().filter(|line| !line.trim().is_empty()) {
             let (indent, line) = (line.len() - line.trim_start().len(), line.trim());
+            otherwise = otherwise.filter(|guard| *guard < indent);
+            if line.starts_with("else:") && guards.iter().any(|(guard, _)| *guard == indent) {
+                otherwise = Some(indent);
+            }
             guards.retain(|(guard, _)| *guard < indent);
             let guard = limit_below(word, line).and_then(|(limit, more)| {
                 let most = number(limit, sources)?.checked_add(more)?;
@@ -93,6 +99,7 @@ fn added_below_limit(word: &str, sources: &[&str]) -> Option<Trim> {
             for (before, after) in occurrences(line, word) {
                 match adds(before, after, word) {
                     Adds::Nothing => {}
+                    Adds::One if otherwise.is_some() && after.starts_with('[') => {}
                     Adds::One => {
                         let trim = Trim { most: Some(most?) };
                         found = found.into_iter().chain([trim]).max_by_key(|it| it.most);
@@ -326,6 +333,12 @@ mod tests {
             &with("heapq.heappush(kept, x)\nelse:\n    heapq.heappushpop(kept, x)"),
             to(10),
         );
+        check(
+            &with("kept.append(x)\nelse:\n    self.kept[self.at] = x"),
+            to(10),
+        );
+        check(&with("kept.append(x)\nelse:\n    kept.append(y)"), None);
+        check(&with("kept.append(x)\nkept[k] = x"), None);
         check("while len(self.kept) <= 9:\n    self.kept[k] = x", to(10));
         check(&with("pass\nkept.append(x)"), None);
         check(&with("kept.extend(x)"), None);
