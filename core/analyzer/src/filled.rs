@@ -6,7 +6,7 @@
 
 use gpumem_heap::{FillingLoop, Uses, filling_loop, uses};
 use gpumem_model::holders::{DeviceHolders, Holder, Keeper};
-use gpumem_model::recording::{DeviceIdx, Recording, Run, Sample, Series};
+use gpumem_model::recording::{DeviceIdx, FrameOrigin, Recording, Run, Sample, Series};
 use gpumem_model::units::{Bytes, Nanos};
 
 use super::loop_place::{LoopPlace, LoopUnit};
@@ -52,8 +52,8 @@ pub(super) fn items(recording: &Recording, run: &Run, device: DeviceIdx) -> Opti
     }
     let sources = recording.sources(run);
     let found = filling_loop(holder, &sources)?;
-    let is_unmeant = keeps_graphs(holder) || found.by_library;
-    if !is_unmeant && uses(holder, &sources) != Uses::LooksUp {
+    let is_looked_up = || found.by_library || uses(holder, &sources) == Uses::LooksUp;
+    if !keeps_graphs(holder) && (is_hit(recording, run, n) || !is_looked_up()) {
         return None;
     }
     Some(Items {
@@ -67,6 +67,12 @@ pub(super) fn items(recording: &Recording, run: &Run, device: DeviceIdx) -> Opti
             .map(|it| Nanos::new(it / n)),
         in_loop: place(found, &sources)?,
     })
+}
+
+/// What is looked up is most often there: a loop of the cell's has turned more than twice as often as it added one.
+fn is_hit(recording: &Recording, run: &Run, n: u64) -> bool {
+    let mut loops = recording.loops(run.idx);
+    loops.any(|it| it.origin == FrameOrigin::Own && it.n_iterations > 2 * n)
 }
 
 /// Its marks or blocks tell what each step keeps.

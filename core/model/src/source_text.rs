@@ -71,6 +71,23 @@ pub fn binds(text: &str, name: &str) -> bool {
     })
 }
 
+/// Whether a line of the text that is not nested binds a name to an empty collection: `rows, seen = [], set()`.
+pub fn begins_empty(text: &str, name: &str) -> bool {
+    const EMPTY: [&str; 5] = ["[]", "{}", "list()", "dict()", "set()"];
+    text.lines().any(|line| {
+        let code = line.split(" #").next().unwrap_or_default();
+        let Some((targets, values)) = code.split_once('=') else {
+            return false;
+        };
+        let mut pairs = targets.split(',').zip(values.split(','));
+        let is_nested = line.starts_with(char::is_whitespace);
+        let is_alike = targets.matches(',').count() == values.matches(',').count();
+        let is_it =
+            |(target, value): (&str, &str)| target.trim() == name && EMPTY.contains(&value.trim());
+        !is_nested && is_alike && pairs.any(is_it)
+    })
+}
+
 /// A text, and the functions that it may call: those of `others` whose names stand in it, or in such a function.
 pub fn called<'a>(text: &'a str, others: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut left: Vec<(&str, &str)> = others.flat_map(functions).collect();
@@ -318,6 +335,20 @@ mod tests {
         check("ax = ax or make()", false);
         check("plot(ax=ax)", false);
         check("ax += 1", false);
+    }
+
+    #[test]
+    fn a_name_begins_empty_where_the_cell_makes_it_so() {
+        let check = |text: &str, expected: bool| {
+            assert_eq!(begins_empty(text, "rows"), expected, "{text}");
+        };
+        check("n = 1\nrows = []  # of this run", true);
+        check("seen, rows = set(), {}", true);
+        check("rows = load()", false);
+        check("rows, n = load([], 1)", false);
+        check("if rows is None:\n    rows = []", false);
+        check("rows == []", false);
+        check("rows.append([])", false);
     }
 
     #[test]

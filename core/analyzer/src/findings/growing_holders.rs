@@ -60,6 +60,8 @@ pub(super) struct GrowingHolders {
     is_extended: bool,
     /// The first is a tensor with a graph of its own, which is made anew each time without what it was.
     is_replaced: bool,
+    /// The cell makes the first anew in each run, as an empty collection or of what its loop collected.
+    is_made_anew: bool,
     /// A cell takes older items out of the first again, at a size that is not known.
     pub(super) is_trimmed: bool,
 }
@@ -126,6 +128,7 @@ impl GrowingHolders {
             courses,
             n_looks,
             has_part: false,
+            is_made_anew: false,
         }
     }
 
@@ -141,6 +144,26 @@ impl GrowingHolders {
         let first = first.filter(|it| is_cells && it.is_local() && has_own_graph(it));
         let of_call = first.and_then(|it| it.name.rsplit_once(" in ")?.1.strip_suffix("()"));
         self.is_replaced |= of_call.is_some_and(is_called);
+    }
+
+    /// What its cell makes below a loop, of few storages for so many iterations, was made of what the loop collected:
+    /// `df = pd.concat(chunks)`.
+    pub(super) fn take_join(&mut self, recording: &Recording, below: &str, n_iterations: u64) {
+        let first = self.holders.first();
+        let first =
+            first.filter(|it| it.kind == RootKind::Variable && it.traits.graph == Bytes::ZERO);
+        self.is_made_anew = first.is_some_and(|it| {
+            2 * it.traits.n_tensors <= n_iterations
+                && source_text::binds(below, &it.name)
+                && !suggest::is_extended(recording, it)
+        });
+    }
+
+    /// A cell that begins with an empty collection collects nothing from run to run.
+    pub(super) fn take_cell(&mut self, text: &str) {
+        let first = self.holders.first();
+        let first = first.filter(|it| it.kind == RootKind::Variable);
+        self.is_made_anew = first.is_some_and(|it| source_text::begins_empty(text, &it.name));
     }
 
     fn first_course(&self) -> Course {
@@ -210,6 +233,7 @@ impl GrowingHolders {
             _ if is_most && (of_first.is_one_tensor && !self.is_extended || self.is_replaced) => {
                 NameCourse::Ends(Reason::OneTensor)
             }
+            _ if is_most && self.is_made_anew => NameCourse::Ends(Reason::NotCollected),
             _ if grows && self.n_looks > 1 => NameCourse::Collects,
             _ => NameCourse::Unclear,
         };

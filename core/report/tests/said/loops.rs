@@ -329,6 +329,39 @@ fn the_graph_of_a_call_under_way_is_no_growth() {
 }
 
 #[test]
+fn what_is_made_below_the_loop_is_not_collected_in_it() {
+    let of_rest = |rest: &str| {
+        let cell = format!("for xs in all:\n    for x in xs:\n        kept.append(f(x))\n{rest}");
+        let mut recording = nested((&cell, run(480)), (1, 60), |_, turn| 8 * turn);
+        look(
+            &mut recording,
+            None,
+            (RootKind::Variable, "df", "DataFrame"),
+            (480, 0, 6),
+        );
+        recording
+    };
+    check(&of_rest("df = concat(kept)"), None);
+    let title = "`df` collects 8 MiB an iteration of line 2";
+    check(&of_rest("show(df)"), Some((title, Severity::Info)));
+}
+
+#[test]
+fn what_threads_of_a_run_collect_may_be_meant_until_it_ends() {
+    let found = |inside: bool| {
+        let mut recording = nested((CELL, run(480)), (1, 60), |_, turn| 8 * turn);
+        let at = recording.run(RunIdx(0)).started;
+        let tasks = (RootKind::ThreadFrame, "worker() in 3 threads", "list");
+        look(&mut recording, inside.then_some(at), tasks, (480, 0, 60));
+        let analysis = analyze(&recording, &Rules::default());
+        let mut found = analysis.findings.iter();
+        found.any(|it| it.severity == Severity::Critical)
+    };
+    assert!(!found(true));
+    assert!(found(false));
+}
+
+#[test]
 fn a_run_without_loops_is_judged_by_the_second() {
     let by_the_second = |type_name: &str, seconds: u64| {
         let play = run(480).seconds(seconds);

@@ -1,11 +1,12 @@
 //! What a series is called: its levels, its holders and the allocators' counters together.
 
 use super::super::decision::{self, HolderFacts, Intent, NameCourse, SeriesFacts};
-use super::super::growing_holders::{self, GrowingHolders};
+use super::super::growing_holders::{self, GrowingHolders, Looks};
 use super::{
     ByteDelta, Bytes, Context, DeviceSummary, Evidence, GrowthVerdict, Judged, Metric, Peak,
     Reason, RunIdx, RunRow, Statistic, growth, scaled,
 };
+use gpumem_model::holders::{Holder, RootKind};
 use std::ops::RangeInclusive;
 
 /// Growth that fills the device within this many runs, or steps, has a consequence, whether it is intended or not.
@@ -140,7 +141,8 @@ impl Judged {
     pub(super) fn intent(&self, context: Context<'_>) -> Intent {
         let device = context.recording.device(self.key.device);
         let is_accelerator = device.kind.is_accelerator();
-        let is_accident = self.growers.is_accident(is_accelerator);
+        let is_accident =
+            self.growers.is_accident(is_accelerator) && !self.is_of_threads_under_way();
         if let Some(intent) = self.intent_in_loop(context, is_accident) {
             return intent;
         }
@@ -153,6 +155,17 @@ impl Judged {
             true => Intent::May(Reason::MayBeMeant),
             false => Intent::Unknown,
         }
+    }
+
+    /// While the run goes on, what its threads and tasks collect may be meant as well as what its own functions do.
+    fn is_of_threads_under_way(&self) -> bool {
+        let first = self.growers.holders.first();
+        let is_plain = |it: &Holder| {
+            let traits = &it.traits;
+            traits.graph == Bytes::ZERO && traits.keeper.is_none()
+        };
+        self.looks == Looks::InsideRuns
+            && first.is_some_and(|it| it.kind == RootKind::ThreadFrame && is_plain(it))
     }
 
     /// The host grew, and looks after its runs found nobody who has more, not even part of it.

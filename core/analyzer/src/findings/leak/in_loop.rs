@@ -11,7 +11,7 @@ use crate::loop_place::LoopUnit;
 use crate::reason::Reason;
 use gpumem_heap::{Uses, is_data};
 use gpumem_model::holders::{Holder, Keeper, variable_of};
-use gpumem_model::recording::Run;
+use gpumem_model::recording::{Recording, Run};
 use gpumem_model::source_text;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
@@ -121,6 +121,30 @@ impl Judged {
             self.looks = Looks::InsideRuns;
         } else {
             self.growers = after.with_branches(context, series, Looks::AfterRuns);
+            self.take_text(context.recording);
+        }
+    }
+
+    /// Takes in whether the text of the run's cell makes the name anew.
+    fn take_text(&mut self, recording: &Recording) {
+        let run = self.runs.last().map(|run| recording.run(*run));
+        let Some((run, text)) = run.and_then(|run| Some((run, recording.text(run)?))) else {
+            return;
+        };
+        match &self.in_loop {
+            Some(place) if place.file.is_empty() && place.execution_count.is_none() => {
+                let loops = recording.loops(run.idx);
+                let same =
+                    loops.filter(|it| it.line == place.line && it.function == place.function);
+                let n_iterations = same.map(|it| it.n_iterations).max();
+                let lines = text.lines().skip(place.line as usize);
+                let below: Vec<&str> = lines.collect();
+                let n_iterations = n_iterations.unwrap_or_default();
+                self.growers
+                    .take_join(recording, &below.join("\n"), n_iterations);
+            }
+            None if !self.steps => self.growers.take_cell(text),
+            Some(_) | None => {}
         }
     }
 
