@@ -143,7 +143,7 @@ impl Judged {
                 self.growers
                     .take_join(recording, &below.join("\n"), n_iterations);
             }
-            None if !self.steps => self.growers.take_cell(text),
+            None if !self.steps && self.n_runs > 1 => self.growers.take_cell(text),
             Some(_) | None => {}
         }
     }

@@ -48,7 +48,7 @@ impl Judged {
                 false
             }
             GrowthVerdict::NotEnoughData => grew && self.n_runs > 1 && self.grew_each_time(),
-            GrowthVerdict::Stable => grew && self.settles(),
+            GrowthVerdict::Stable => grew && self.reason != Reason::NotCollected && self.settles(),
         };
         if is_reportable && (self.state != GrowthVerdict::Stable || self.is_bounded()) {
             let returned = Some(Withdrawn::Returned).filter(|_| is_returned);
