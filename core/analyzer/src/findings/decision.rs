@@ -178,7 +178,8 @@ pub(super) fn decide(facts: &SeriesFacts) -> (GrowthVerdict, Reason) {
         if it.is_host && !it.has_most || needs_collection || is_of_a_pass {
             return (GrowthVerdict::Stable, Reason::NotCollected);
         }
-        if !holders.is_named {
+        // What a comprehension makes has no name yet.
+        if !holders.is_named && holders.intent != Intent::May(Reason::Meant) {
             return (GrowthVerdict::Suspected, Reason::HolderUnknown);
         }
     }
@@ -308,5 +309,26 @@ mod tests {
             (it.waits_for_collector, it.course) = (true, NameCourse::Ends(Reason::OneTensor));
         };
         check(NotEnoughData, ends, (Stable, Reason::OneTensor));
+        let unnamed = |intent: Intent| {
+            move |it: &mut HolderFacts| {
+                it.is_named = false;
+                it.intent = intent;
+                it.in_loop = Some(LoopFacts {
+                    is_filled: false,
+                    is_steady: true,
+                    has_most: false,
+                    has_graph: false,
+                    is_host: false,
+                    is_of_time: false,
+                    may_begin_anew: false,
+                    is_collection: false,
+                });
+            }
+        };
+        let of_accident = unnamed(Intent::Accident);
+        check(Leak, of_accident, (Suspected, Reason::HolderUnknown));
+        // A comprehension.
+        let is_meant = unnamed(Intent::May(Reason::Meant));
+        check(Leak, is_meant, (Suspected, Reason::Meant));
     }
 }

@@ -230,13 +230,16 @@ impl Judged {
         let header = place.header(recording, run);
         let header = header.filter(|_| place.is_comprehension(recording, run));
         let first = self.growers.holders.first();
+        // A name that a look found while a comprehension went on has nothing of that.
+        let made =
+            first.filter(|it| self.looks == Looks::AfterRuns || it.traits.graph > Bytes::ZERO);
         let uses = first.map_or(Uses::None, |it| suggest::uses(recording, run, it));
         let is_kept_by = |keeper| first.is_some_and(|it| it.traits.keeper == Some(keeper));
         let is_error = is_kept_by(Keeper::Traceback);
         Some(match uses {
             // What cells do with the module tells nothing of its hooks.
             _ if is_kept_by(Keeper::Hooks) => Intent::Accident,
-            _ if header.is_some_and(|header| makes(header, first)) => Intent::May(Reason::Meant),
+            _ if header.is_some_and(|header| makes(header, made)) => Intent::May(Reason::Meant),
             Uses::LooksUp => Intent::Accident,
             // The loop was over at once, and the next cell may go back through it.
             Uses::None if self.counts_items() && !is_error => Intent::May(Reason::MayBeMeant),
