@@ -53,7 +53,7 @@ pub(super) fn items(recording: &Recording, run: &Run, device: DeviceIdx) -> Opti
     let sources = recording.sources(run);
     let found = filling_loop(holder, &sources)?;
     let is_looked_up = || found.by_library || uses(holder, &sources) == Uses::LooksUp;
-    if !keeps_graphs(holder) && (is_hit(recording, run, n) || !is_looked_up()) {
+    if !keeps_graphs(holder) && (is_hit(recording, run, &found, n) || !is_looked_up()) {
         return None;
     }
     Some(Items {
@@ -69,10 +69,11 @@ pub(super) fn items(recording: &Recording, run: &Run, device: DeviceIdx) -> Opti
     })
 }
 
-/// What is looked up is most often there: a loop of the cell's has turned more than twice as often as it added one.
-fn is_hit(recording: &Recording, run: &Run, n: u64) -> bool {
+/// What is looked up is most often there: the loop in the cell's own text has turned more than twice for each item.
+fn is_hit(recording: &Recording, run: &Run, found: &FillingLoop, n: u64) -> bool {
     let mut loops = recording.loops(run.idx);
-    loops.any(|it| it.origin == FrameOrigin::Own && it.n_iterations > 2 * n)
+    let is_it = |line: u32| found.source == 0 && line == found.line;
+    loops.any(|it| it.origin == FrameOrigin::Own && is_it(it.line) && it.n_iterations > 2 * n)
 }
 
 /// Its marks or blocks tell what each step keeps.
