@@ -405,7 +405,7 @@ pub fn uses(holder: &Holder, sources: &[&str]) -> Uses {
         return Uses::GoesBack;
     }
     let naming = sources.iter().filter(|it| it.contains(word));
-    let naming = naming.map(|it| Code::new(bounded(it)).without_prose());
+    let naming = naming.map(|it| Code::new(bounded(it)).only_code());
     let uses = naming.map(|it| reads::uses(word, &it, is_nested));
     uses.max().unwrap_or(Uses::None)
 }

@@ -93,7 +93,7 @@ impl<'a> Code<'a> {
     }
 
     /// The text with a blank for each letter of a comment or string, except for strings with values in them: `f'{x}'`.
-    pub(crate) fn without_prose(&self) -> String {
+    pub(crate) fn only_code(&self) -> String {
         let whole = ByteSpan {
             start: 0,
             end: self.len(),
@@ -108,8 +108,8 @@ impl<'a> Code<'a> {
         let plain = self.text.char_indices().map(|(at, c)| {
             n_passed += usize::from(texts.get(n_passed).is_some_and(|it| it.end <= at));
             let is_in_text = texts.get(n_passed).is_some_and(|it| it.start <= at);
-            let is_prose = is_in_text || self.is_comment(at);
-            if is_prose && c != '\n' { ' ' } else { c }
+            let is_blank = is_in_text || self.is_comment(at);
+            if is_blank && c != '\n' { ' ' } else { c }
         });
         plain.collect()
     }
@@ -346,9 +346,9 @@ mod tests {
     }
 
     #[test]
-    fn prose_is_no_code() {
+    fn texts_and_comments_are_no_code() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(Code::new(text).without_prose(), expected);
+            assert_eq!(Code::new(text).only_code(), expected);
         };
         check("x = 'ab' + y  # z", "x =      + y     ");
         check("f('''a\nb''', 'c')\nd", "f(    \n    ,    )\nd");

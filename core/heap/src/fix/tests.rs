@@ -685,7 +685,7 @@ fn what_has_no_graph_is_not_gone_back_through() {
 }
 
 #[test]
-fn prose_uses_nothing() {
+fn texts_and_comments_use_nothing() {
     let tasks = holder(RootKind::Variable, "gateway.tasks[0]", "Gateway");
     let cell = "self.tasks.add(task)  # the loop holds tasks weakly\nprint(len(gw.tasks), 'tasks')";
     assert_eq!(uses(&tasks, &[cell]), Uses::None);

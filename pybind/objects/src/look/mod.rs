@@ -131,7 +131,7 @@ impl Question {
         }
     }
 
-    /// How long what takes so much of a core may last. On a busy machine that is longer, if nobody waits for it.
+    /// How long work may last that takes so much of a core: longer on a busy machine, if nobody waits for it.
     fn longest(&self, time: Duration) -> Duration {
         match self.urgency {
             Urgency::AfterRun => time * BUSY,
