@@ -695,6 +695,27 @@ fn growth_in_a_block_is_reported_only_under_its_path() {
 }
 
 #[test]
+fn a_cell_that_begins_with_an_empty_list_collects_nothing() {
+    let is_found = |of_block: bool| {
+        let script = "losses = []\nfor x in xs:\n    losses.append(f(x))";
+        let play = run(100).held_by("losses", "list").with_graph();
+        let (mut recording, _) = session(&[(script, &vec![play; 12])]);
+        for run in recording.runs().to_vec().into_iter().filter(|_| of_block) {
+            let block = Run {
+                kind: RunKind::Block,
+                ..run
+            };
+            recording.apply(Frame::Run(block)).expect("it is known");
+        }
+        let found = analyze(&recording, &Rules::default()).findings;
+        found.iter().any(|it| it.kind == FindingKind::Leak)
+    };
+    assert!(!is_found(false));
+    // A script's text stands with each of its blocks, which run without what is above them.
+    assert!(is_found(true));
+}
+
+#[test]
 fn fragmentation_has_the_bytes_that_can_be_returned() {
     let (recording, _) = session(&[("cell()", &[run(0)])]);
     let rows = levels::rows(&recording);

@@ -11,7 +11,7 @@ use crate::loop_place::LoopUnit;
 use crate::reason::Reason;
 use gpumem_heap::{Uses, is_data};
 use gpumem_model::holders::{Holder, Keeper, variable_of};
-use gpumem_model::recording::{Recording, Run};
+use gpumem_model::recording::{Recording, Run, RunKind};
 use gpumem_model::source_text;
 use gpumem_model::units::{ByteDelta, Bytes, Nanos};
 
@@ -126,7 +126,7 @@ impl Judged {
     }
 
     /// Takes in whether the text of the run's cell makes the name anew.
-    fn take_text(&mut self, recording: &Recording) {
+    pub(super) fn take_text(&mut self, recording: &Recording) {
         let run = self.runs.last().map(|run| recording.run(*run));
         let Some((run, text)) = run.and_then(|run| Some((run, recording.text(run)?))) else {
             return;
@@ -143,7 +143,10 @@ impl Judged {
                 self.growers
                     .take_join(recording, &below.join("\n"), n_iterations);
             }
-            None if !self.steps && self.n_runs > 1 => self.growers.take_cell(text),
+            // What a block is a part of was not run again with it.
+            None if !self.steps && self.n_runs > 1 && run.kind == RunKind::Cell => {
+                self.growers.take_cell(text);
+            }
             Some(_) | None => {}
         }
     }

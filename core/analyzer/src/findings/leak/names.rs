@@ -137,6 +137,7 @@ fn judged_names(
         ..Judged::new(key, metric, growth, levels, least)
     };
     judged.growers.holders.first()?;
+    judged.take_text(context.recording);
     judged.decide(context);
     let is_much = reaches(judged.kept(), context.min_growth(growing.device));
     (is_much || judged.is_certain(context)).then_some(judged)
