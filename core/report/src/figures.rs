@@ -27,10 +27,6 @@ pub(crate) enum FigureValue<R> {
 }
 
 impl<R> RunFigure<R> {
-    pub(crate) const fn new(name: &'static str, value: FigureValue<R>) -> Self {
-        Self { name, value }
-    }
-
     /// Adds the figure to a map.
     pub(crate) fn put<M: SerializeMap>(&self, row: &R, map: &mut M) -> Result<(), M::Error> {
         match &self.value {
@@ -44,6 +40,18 @@ impl<R> RunFigure<R> {
         }
     }
 }
+
+/// Figures: what each is, its name, the kind of its value, and how that is calculated. The schema of reports says of a
+/// run's what is said here.
+macro_rules! figures {
+    ($($(#[doc = $meaning:literal])* $name:ident: $kind:ident($value:expr),)+) => {
+        [$($crate::figures::RunFigure {
+            name: stringify!($name),
+            value: $crate::figures::FigureValue::$kind($value),
+        }),+]
+    };
+}
+pub(crate) use figures;
 
 /// A run on a device.
 pub(crate) struct RunOnDevice<'a> {
@@ -72,61 +80,70 @@ impl<'a> RunOnDevice<'a> {
 
 /// Which run it is, and on which device.
 pub(crate) fn run_places<'a>() -> [RunFigure<RunOnDevice<'a>>; 2] {
-    [
-        RunFigure::new("run", FigureValue::Count(|it| Some(it.row.run.0.into()))),
-        RunFigure::new(
-            "device",
-            FigureValue::Text(|it| Some(it.device().to_owned())),
-        ),
+    figures![
+        /// The index of the run in the recording.
+        run: Count(|it| Some(it.row.run.0.into())),
+        /// The label of the device.
+        device: Text(|it| Some(it.device().to_owned())),
     ]
 }
 
 /// All other figures of a run on a device.
 pub(crate) fn run_figures<'a>() -> [RunFigure<RunOnDevice<'a>>; 27] {
-    use FigureValue::{Bytes, Change, Count, Flag, Name, Nanos, Text};
-
-    [
-        RunFigure::new("parent", Count(|it| Some(it.run.parent?.0.into()))),
-        RunFigure::new("label", Text(|it| it.run.label.clone())),
-        RunFigure::new(
-            "execution_count",
-            Count(|it| it.run.execution_count.map(u64::from)),
-        ),
-        RunFigure::new("status", Name(|it| Some(it.run.status.name()))),
-        RunFigure::new("started_nanos", Nanos(|it| Some(it.run.started))),
-        RunFigure::new("ended_nanos", Nanos(|it| it.run.ended)),
-        RunFigure::new(
-            "duration_nanos",
-            Nanos(|it| Some(it.run.ended?.since(it.run.started))),
-        ),
-        RunFigure::new("metric", Name(|it| Some(it.row.metric.name()))),
-        RunFigure::new("before_bytes", Bytes(|it| it.row.before)),
-        RunFigure::new("after_bytes", Bytes(|it| it.row.after)),
-        RunFigure::new("kept_bytes", Change(|it| it.row.kept)),
-        RunFigure::new("overlap_bytes", Change(|it| it.row.overlap?.moved)),
-        RunFigure::new("peak_bytes", Bytes(|it| it.row.peak.map(Peak::low))),
-        RunFigure::new("peak_high_bytes", Bytes(|it| it.row.peak?.high())),
-        RunFigure::new(
-            "peak_exact",
-            Flag(|it| it.row.peak.is_some_and(Peak::is_exact)),
-        ),
-        RunFigure::new("allocated_before_bytes", Bytes(|it| it.row.allocated.0)),
-        RunFigure::new("allocated_after_bytes", Bytes(|it| it.row.allocated.1)),
-        RunFigure::new("reserved_before_bytes", Bytes(|it| it.row.reserved.0)),
-        RunFigure::new("reserved_after_bytes", Bytes(|it| it.row.reserved.1)),
-        RunFigure::new(
-            "process_used_before_bytes",
-            Bytes(|it| it.row.process_used.0),
-        ),
-        RunFigure::new(
-            "process_used_after_bytes",
-            Bytes(|it| it.row.process_used.1),
-        ),
-        RunFigure::new("device_used_before_bytes", Bytes(|it| it.row.device_used.0)),
-        RunFigure::new("device_used_after_bytes", Bytes(|it| it.row.device_used.1)),
-        RunFigure::new("capacity_bytes", Bytes(|it| it.row.capacity)),
-        RunFigure::new("n_retries", Count(|it| it.row.n_retries)),
-        RunFigure::new("n_blocks_before", Count(|it| it.row.n_blocks.0)),
-        RunFigure::new("n_blocks_after", Count(|it| it.row.n_blocks.1)),
+    figures![
+        /// The run around it.
+        parent: Count(|it| Some(it.run.parent?.0.into())),
+        /// The user's label, or the name of the block.
+        label: Text(|it| it.run.label.clone()),
+        /// The number that IPython gave it.
+        execution_count: Count(|it| it.run.execution_count.map(u64::from)),
+        /// How it ended.
+        status: Name(|it| Some(it.run.status.name())),
+        /// When it began, since the recording's start.
+        started_nanos: Nanos(|it| Some(it.run.started)),
+        /// When it ended.
+        ended_nanos: Nanos(|it| it.run.ended),
+        /// How long it took.
+        duration_nanos: Nanos(|it| Some(it.run.ended?.since(it.run.started))),
+        /// What its levels measure.
+        metric: Name(|it| Some(it.row.metric.name())),
+        /// The metric when the run began.
+        before_bytes: Bytes(|it| it.row.before),
+        /// The metric when it ended.
+        after_bytes: Bytes(|it| it.row.after),
+        /// After minus before.
+        kept_bytes: Change(|it| it.row.kept),
+        /// The part of kept_bytes from the time in which others ran, too: it belongs to none of them for certain.
+        overlap_bytes: Change(|it| it.row.overlap?.moved),
+        /// The highest level that is certain.
+        peak_bytes: Bytes(|it| it.row.peak.map(Peak::low)),
+        /// The peak is at most this.
+        peak_high_bytes: Bytes(|it| it.row.peak?.high()),
+        /// The peak is certain.
+        peak_exact: Flag(|it| it.row.peak.is_some_and(Peak::is_exact)),
+        /// Tensors when it began.
+        allocated_before_bytes: Bytes(|it| it.row.allocated.0),
+        /// Tensors when it ended.
+        allocated_after_bytes: Bytes(|it| it.row.allocated.1),
+        /// Tensors and the allocator's cache when it began.
+        reserved_before_bytes: Bytes(|it| it.row.reserved.0),
+        /// Tensors and the allocator's cache when it ended.
+        reserved_after_bytes: Bytes(|it| it.row.reserved.1),
+        /// What the process used when it began.
+        process_used_before_bytes: Bytes(|it| it.row.process_used.0),
+        /// What the process used when it ended.
+        process_used_after_bytes: Bytes(|it| it.row.process_used.1),
+        /// What all processes used when it began.
+        device_used_before_bytes: Bytes(|it| it.row.device_used.0),
+        /// What all processes used when it ended.
+        device_used_after_bytes: Bytes(|it| it.row.device_used.1),
+        /// What the device has.
+        capacity_bytes: Bytes(|it| it.row.capacity),
+        /// Allocations that succeeded only after the cache was flushed.
+        n_retries: Count(|it| it.row.n_retries),
+        /// Allocated blocks when it began.
+        n_blocks_before: Count(|it| it.row.n_blocks.0),
+        /// Allocated blocks when it ended.
+        n_blocks_after: Count(|it| it.row.n_blocks.1),
     ]
 }

@@ -185,20 +185,13 @@ impl Serialize for JsonRun<'_> {
         }
         map.serialize_entry("cell", &it.cell())?;
         for figure in run_figures() {
-            match figure.name {
-                "overlap_bytes" => {
-                    let overlaps = it.recording.overlapping(it.run);
-                    let overlaps: Vec<u32> = overlaps.map(|it| it.idx.0).collect();
-                    map.serialize_entry("overlaps", &overlaps)?;
-                }
-                "n_retries" => {
-                    let gaps: Vec<_> = it.row.gaps().into_iter().map(JsonGap).collect();
-                    map.serialize_entry("gaps", &gaps)?;
-                }
-                _ => {}
-            }
             figure.put(it, &mut map)?;
         }
+        let overlaps = it.recording.overlapping(it.run);
+        let overlaps: Vec<u32> = overlaps.map(|it| it.idx.0).collect();
+        map.serialize_entry("overlaps", &overlaps)?;
+        let gaps: Vec<_> = it.row.gaps().into_iter().map(JsonGap).collect();
+        map.serialize_entry("gaps", &gaps)?;
         // On this device, or on one that the error did not name.
         let oom = it.run.oom.as_deref();
         let oom = oom.filter(|oom| oom.device.is_none_or(|device| device == it.row.device));

@@ -1,7 +1,8 @@
-//! What findings are, as the analyzer declares it, for those who read them: JSON Schema, Python, tables of the docs.
+//! What findings and runs are, as the code declares it, for those who read them: JSON Schema, Python, tables of the docs.
 
 mod known_leaks;
 mod python;
+mod runs;
 mod schema;
 mod tables;
 
@@ -53,6 +54,7 @@ pub(crate) fn files() -> Vec<(&'static str, String)> {
         ("kind", of_kinds),
         ("reason", one_of(reason, &reasons)),
         ("details", one_of(details, &variants)),
+        ("run", runs::run(&declared).schema(None)),
     ] {
         let value = indented(&value, 2);
         schema = replaced(&schema, &format!("\n  \"{name}\": "), "\n  }", &value);
@@ -292,6 +294,15 @@ impl Declared {
 }
 
 impl Class {
+    fn new(name: &str, fields: Vec<Field>) -> Self {
+        Self {
+            name: name.to_owned(),
+            docs: String::new(),
+            fields,
+            base: None,
+        }
+    }
+
     /// All its fields, those of its base first.
     fn all(&self) -> Vec<&Field> {
         let base = self.base.iter().flat_map(|base| base.all());

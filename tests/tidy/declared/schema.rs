@@ -1,4 +1,4 @@
-//! The schema of a report: what is in it of findings.
+//! The schema of a report: what is in it of findings and runs.
 
 use serde::{Serialize, Serializer};
 use syn::ItemEnum;
@@ -91,7 +91,7 @@ fn list(texts: &[impl AsRef<str>]) -> Json {
 }
 
 impl Class {
-    fn schema(&self, tag: Option<&str>) -> Schema {
+    pub(super) fn schema(&self, tag: Option<&str>) -> Schema {
         let tagged = tag.map(|tag| ("type", object([("const", Json::from(tag))])));
         let fields = self.all().into_iter().map(|it| (&*it.name, it.schema()));
         let properties: Schema = tagged.into_iter().chain(fields).collect();

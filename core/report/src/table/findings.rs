@@ -1,7 +1,7 @@
 //! One row for each finding, worst first.
 
 use super::Table;
-use crate::figures::{FigureValue, RunFigure};
+use crate::figures::{RunFigure, figures};
 use gpumem_analyzer::{Analysis, Finding, GrowthVerdict, Withdrawn};
 use gpumem_model::recording::Recording;
 use gpumem_model::units::Units;
@@ -22,70 +22,28 @@ pub fn findings(recording: &Recording, analysis: &Analysis) -> Table {
         finding,
         shown: wording::present(recording, finding, Units::Binary),
     });
-    Table::new(&rows.collect::<Vec<_>>(), figures())
+    Table::new(&rows.collect::<Vec<_>>(), finding_figures())
 }
 
-fn figures<'a>() -> [RunFigure<FindingRow<'a>>; 18] {
-    use FigureValue::{Change, Count, Name, Text};
-
-    [
-        RunFigure::new("id", Text(|it| Some(it.finding.id.clone()))),
-        RunFigure::new("kind", Name(|it| Some(it.finding.kind.name()))),
-        RunFigure::new("severity", Name(|it| Some(it.finding.severity.name()))),
-        RunFigure::new(
-            "state",
-            Name(|it| it.finding.state.map(GrowthVerdict::name)),
-        ),
-        RunFigure::new(
-            "withdrawn",
-            Name(|it| it.finding.withdrawn.map(Withdrawn::name)),
-        ),
-        RunFigure::new(
-            "cell",
-            Text(|it| Some(it.finding.cell.as_ref()?.label.clone())),
-        ),
-        RunFigure::new(
-            "cell_id",
-            Text(|it| Some(it.finding.cell.as_ref()?.id.clone())),
-        ),
-        RunFigure::new(
-            "path",
-            Text(|it| (!it.finding.path.is_empty()).then(|| it.finding.path.join(" › "))),
-        ),
-        RunFigure::new(
-            "device",
-            Text(|it| {
-                Some(
-                    it.recording
-                        .device(it.finding.known_device()?)
-                        .label
-                        .clone(),
-                )
-            }),
-        ),
-        RunFigure::new("metric", Name(|it| Some(it.finding.metric.name()))),
-        RunFigure::new("n_runs", Count(|it| Some(it.finding.n_runs as u64))),
-        RunFigure::new(
-            "bytes_per_run",
-            Change(|it| Some(it.finding.growth()?.bytes_per_run)),
-        ),
-        RunFigure::new("title", Text(|it| Some(it.shown.title.plain()))),
-        RunFigure::new("detail", Text(|it| Some(it.shown.detail().plain()))),
-        RunFigure::new(
-            "holder",
-            Text(|it| Some(it.finding.holders.first()?.name.clone())),
-        ),
-        RunFigure::new(
-            "holder_path",
-            Text(|it| Some(it.finding.holders.first()?.path.clone())),
-        ),
-        RunFigure::new(
-            "fix_before",
-            Text(|it| it.finding.fix.as_ref()?.before.clone()),
-        ),
-        RunFigure::new(
-            "fix_after",
-            Text(|it| Some(it.finding.fix.as_ref()?.after.clone())),
-        ),
+fn finding_figures<'a>() -> [RunFigure<FindingRow<'a>>; 18] {
+    figures![
+        id: Text(|it| Some(it.finding.id.clone())),
+        kind: Name(|it| Some(it.finding.kind.name())),
+        severity: Name(|it| Some(it.finding.severity.name())),
+        state: Name(|it| it.finding.state.map(GrowthVerdict::name)),
+        withdrawn: Name(|it| it.finding.withdrawn.map(Withdrawn::name)),
+        cell: Text(|it| Some(it.finding.cell.as_ref()?.label.clone())),
+        cell_id: Text(|it| Some(it.finding.cell.as_ref()?.id.clone())),
+        path: Text(|it| (!it.finding.path.is_empty()).then(|| it.finding.path.join(" › "))),
+        device: Text(|it| Some(it.recording.device(it.finding.known_device()?).label.clone())),
+        metric: Name(|it| Some(it.finding.metric.name())),
+        n_runs: Count(|it| Some(it.finding.n_runs as u64)),
+        bytes_per_run: Change(|it| Some(it.finding.growth()?.bytes_per_run)),
+        title: Text(|it| Some(it.shown.title.plain())),
+        detail: Text(|it| Some(it.shown.detail().plain())),
+        holder: Text(|it| Some(it.finding.holders.first()?.name.clone())),
+        holder_path: Text(|it| Some(it.finding.holders.first()?.path.clone())),
+        fix_before: Text(|it| it.finding.fix.as_ref()?.before.clone()),
+        fix_after: Text(|it| Some(it.finding.fix.as_ref()?.after.clone())),
     ]
 }

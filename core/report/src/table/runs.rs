@@ -1,7 +1,7 @@
 //! One row for each run and device.
 
 use super::Table;
-use crate::figures::{FigureValue, RunFigure, RunOnDevice, run_figures, run_places};
+use crate::figures::{RunFigure, RunOnDevice, figures, run_figures, run_places};
 use gpumem_analyzer::Analysis;
 use gpumem_model::recording::Recording;
 
@@ -9,9 +9,9 @@ use gpumem_model::recording::Recording;
 pub fn runs(recording: &Recording, analysis: &Analysis) -> Table {
     let rows = analysis.rows.iter();
     let rows: Vec<_> = rows.map(|row| RunOnDevice::new(recording, row)).collect();
-    let cell: [RunFigure<RunOnDevice<'_>>; 2] = [
-        RunFigure::new("cell", FigureValue::Text(|it| Some(it.cell().label))),
-        RunFigure::new("cell_id", FigureValue::Text(|it| Some(it.cell().id))),
+    let cell: [RunFigure<RunOnDevice<'_>>; 2] = figures![
+        cell: Text(|it| Some(it.cell().label)),
+        cell_id: Text(|it| Some(it.cell().id)),
     ];
     let figures = run_places().into_iter().chain(cell).chain(run_figures());
     Table::new(&rows, figures)

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Table;
-use crate::figures::{FigureValue, RunFigure};
+use crate::figures::figures;
 use gpumem_model::recording::{Recording, RunIdx, Sample, Series};
 
 struct SampleRow<'a> {
@@ -17,19 +17,17 @@ struct SampleRow<'a> {
 /// The samples as a table: those of the sampler, of marks (with their label), of loops (with their
 /// number) and of traces.
 pub fn samples(recording: &Recording) -> Table {
-    use FigureValue::{Bytes, Count, Name, Nanos, Text};
-
-    let figures = [
-        RunFigure::new("run", Count(|row: &SampleRow<'_>| Some(row.run.0.into()))),
-        RunFigure::new("device", Text(|row| Some(row.device.to_owned()))),
-        RunFigure::new("series", Name(|row| Some(row.series))),
-        RunFigure::new("label", Text(|row| row.label.as_deref().map(str::to_owned))),
-        RunFigure::new("ordinal", Count(|row| Some(row.sample.ordinal))),
-        RunFigure::new("at_nanos", Nanos(|row| Some(row.sample.at))),
-        RunFigure::new("allocated_bytes", Bytes(|row| row.sample.allocated)),
-        RunFigure::new("reserved_bytes", Bytes(|row| row.sample.reserved)),
-        RunFigure::new("process_used_bytes", Bytes(|row| row.sample.process_used)),
-        RunFigure::new("device_used_bytes", Bytes(|row| row.sample.device_used)),
+    let figures = figures![
+        run: Count(|row: &SampleRow<'_>| Some(row.run.0.into())),
+        device: Text(|row| Some(row.device.to_owned())),
+        series: Name(|row| Some(row.series)),
+        label: Text(|row| row.label.as_deref().map(str::to_owned)),
+        ordinal: Count(|row| Some(row.sample.ordinal)),
+        at_nanos: Nanos(|row| Some(row.sample.at)),
+        allocated_bytes: Bytes(|row| row.sample.allocated),
+        reserved_bytes: Bytes(|row| row.sample.reserved),
+        process_used_bytes: Bytes(|row| row.sample.process_used),
+        device_used_bytes: Bytes(|row| row.sample.device_used),
     ];
     Table::new(&rows(recording), figures)
 }
