@@ -219,6 +219,27 @@ while not looks and time.monotonic() < until:
 print([([it["name"] for it in look["roots"]], look["is_cut"]) for look in looks])
 """
 
+# The copy inside of a run has no core until the run is over. What the one after it finds is asked.
+INSIDE = """
+from IPython.core.interactiveshell import InteractiveShell
+stopped = []
+
+def step():
+    time.sleep(0.02)
+    if not stopped:
+        stopped.extend(copies())
+        for copy in stopped:
+            os.kill(copy, signal.SIGSTOP)
+    return sim.tensor(8 << 20)
+
+shell = InteractiveShell.instance()
+shell.user_ns.update(step=step, heap=heap)
+shell.run_cell("%load_ext gpumem\n%gpumem on")
+shell.run_cell("kept = []\nfor _ in range(80): kept.append(step())")
+looks = json.loads(gpumem.report().to_json())["holders"]
+print(len(stopped), [[it["name"] for it in look["roots"]] for look in looks])
+"""
+
 
 def said_by(program: str) -> str:
     """Run it, and return what it printed last."""
@@ -237,6 +258,10 @@ def test_a_copy_ends_with_its_process() -> None:
 
 def test_a_look_on_a_busy_machine_is_not_given_up() -> None:
     assert said_by(BUSY) == "[(['kept'], False)]"
+
+
+def test_a_look_inside_of_a_run_gives_way_to_the_one_after_it() -> None:
+    assert said_by(INSIDE) == "1 [['kept']]"
 
 
 def is_alive(number: int) -> bool:

@@ -199,6 +199,9 @@ enum LookState {
 /// found earlier.
 const READY_WITHIN: Duration = Duration::from_millis(250);
 
+/// How long to wait for the child of a look that was dropped to end.
+const ENDED_WITHIN: Duration = Duration::from_millis(100);
+
 /// The most child processes for one look.
 const MAX_CHILDREN: usize = 3;
 
@@ -241,7 +244,7 @@ impl Look {
         if question.urgency == Urgency::AfterRun && process::has_many_mappings() {
             return Err(NoAnswer::ManyMappings);
         }
-        let turn = py.detach(|| CopyTurn::take(question.patience()));
+        let turn = py.detach(|| CopyTurn::take(question.patience().max(ENDED_WITHIN)));
         let turn = Arc::new(turn.ok_or(NoAnswer::Busy)?);
         let room = headroom::check()?;
         let registered = registered::registered(py, question.asks);

@@ -55,6 +55,12 @@ pub(super) struct Wanted {
     pub(super) is_of_oom: bool,
 }
 
+impl Wanted {
+    fn is_inside(&self, run: RunIdx) -> bool {
+        self.run == Some(run) && self.inside_at.is_some()
+    }
+}
+
 /// Before the first recorded run: takes stock, so that the look after the run shows what is new.
 /// Does not wait for the answer.
 pub(super) fn look_before(
@@ -182,10 +188,11 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
     let Some((wanted, allocated, grown)) = prepared else {
         return Ok(());
     };
-    // If the previous look is still running, this run has none. Its answer is kept, and the next run
+    // If the previous run's look is still running, this run has none. Its answer is kept, and the next run
     // has a look again.
     let is_free = collect_earlier(py, patience)?;
     let is_due = is_shown || wanted.is_of_oom || look::is_due();
+    let is_free = is_free || is_due && end_look_inside(py, run)?;
     let unseen = (!is_free || !is_due).then_some(Unseen {
         run,
         is_followed: false,
@@ -213,6 +220,15 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
         ..question(py, Reach::NamesOrAll, allocated, before)
     };
     take(py, question, wanted, patience)
+}
+
+/// Ends a look inside of this run, which is over: the one after it tells what stays. Whether one was under way.
+fn end_look_inside(py: Python<'_>, run: RunIdx) -> PyResult<bool> {
+    with_session(py, |session| {
+        let late = &mut session.late;
+        let ended = late.take_if(|late| late.wanted.is_inside(run));
+        ended.is_some()
+    })
 }
 
 /// A cell that says that it lets go of a name is compared with the look before it, whose answer may be late.
