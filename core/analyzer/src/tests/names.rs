@@ -2,7 +2,7 @@
 
 use super::super::*;
 use super::{check, findings};
-use crate::testing::{Play, held, run, session};
+use crate::testing::{Play, found, held, run, session};
 use gpumem_model::recording::{Device, DeviceKind, Frame, RunIdx};
 use gpumem_model::units::Bytes;
 
@@ -209,4 +209,24 @@ fn holders_are_those_of_the_latest_scan() {
     let found = findings(&[("losses.append(loss)", &plays)]);
     let fix = found[0].fix.as_ref().expect("the cell shows the line");
     assert_eq!(fix.before.as_deref(), Some("losses.append(loss)"));
+}
+
+#[test]
+fn what_a_cell_makes_anew_hides_no_other_name() {
+    let cell = "outs = []\nmodels.append(build())\nfor it in models:\n    outs.append(it(x))";
+    let looks = (0..12).map(|run| {
+        let of_name = |name: &str, each: i64| {
+            let all = each * (i64::from(run) + 1);
+            held(RunIdx(run), name, "list", each, all).holders
+        };
+        let (mut holders, models) = (of_name("outs", 60), of_name("models", 40));
+        holders.n_bytes += models.n_bytes;
+        holders.roots.extend(models.roots);
+        holders.changed.extend(models.changed);
+        (run, holders)
+    });
+    let cells: [(&str, &[Play]); 1] = [(cell, &vec![run(100); 12])];
+    let found = found(&cells, looks, FindingKind::Growing);
+    let named: Vec<&str> = found.iter().map(|it| &*it.holders[0].name).collect();
+    assert_eq!(named, ["models"]);
 }

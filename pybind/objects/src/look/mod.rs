@@ -199,7 +199,7 @@ enum LookState {
 /// found earlier.
 const READY_WITHIN: Duration = Duration::from_millis(250);
 
-/// How long to wait for the child of a look that was dropped to end.
+/// How long to wait for the child of a look that is ended to be gone.
 const ENDED_WITHIN: Duration = Duration::from_millis(100);
 
 /// The most child processes for one look.
@@ -244,7 +244,7 @@ impl Look {
         if question.urgency == Urgency::AfterRun && process::has_many_mappings() {
             return Err(NoAnswer::ManyMappings);
         }
-        let turn = py.detach(|| CopyTurn::take(question.patience().max(ENDED_WITHIN)));
+        let turn = py.detach(|| CopyTurn::take(question.patience()));
         let turn = Arc::new(turn.ok_or(NoAnswer::Busy)?);
         let room = headroom::check()?;
         let registered = registered::registered(py, question.asks);
@@ -296,6 +296,12 @@ impl Look {
         Self {
             state: LookState::Over(Some(outcome)),
         }
+    }
+
+    /// Ends it, and waits for its process to be gone: then another look may begin.
+    pub fn end(self, py: Python<'_>) {
+        drop(self);
+        drop(py.detach(|| CopyTurn::take(ENDED_WITHIN)));
     }
 
     /// The outcome, if it is known within `patience`; other threads run meanwhile. It is returned

@@ -224,11 +224,16 @@ fn look_at(py: Python<'_>, run: RunIdx, is_shown: bool) -> PyResult<()> {
 
 /// Ends a look inside of this run, which is over: the one after it tells what stays. Whether one was under way.
 fn end_look_inside(py: Python<'_>, run: RunIdx) -> PyResult<bool> {
-    with_session(py, |session| {
-        let late = &mut session.late;
-        let ended = late.take_if(|late| late.wanted.is_inside(run));
-        ended.is_some()
-    })
+    let late = with_session(py, |session| {
+        session.late.take_if(|late| late.wanted.is_inside(run))
+    })?;
+    let Some(late) = late else {
+        return Ok(false);
+    };
+    let began = Instant::now();
+    late.look.end(py);
+    look::spend_waiting(began.elapsed());
+    Ok(true)
 }
 
 /// A cell that says that it lets go of a name is compared with the look before it, whose answer may be late.
