@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from .live import CELLS, KEPT, SETUP, ReportPage, screenshot, wait, write_notebo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Page
 
@@ -102,15 +104,25 @@ def test_a_notebook_saved_from_the_report_keeps_its_cells(
     report = ReportPage(seen.page)
     canvas = report.canvas("cells")
     path = lab.folder / notebook
-    n_cells = len(json.loads(path.read_text("utf-8"))["cells"])
+    n_cells = n_cells_in(path)
     canvas.focus()
     canvas.press("d")
     canvas.press("d")
     before = path.stat().st_mtime_ns
     canvas.press("Control+s")
-    wait(lambda: path.stat().st_mtime_ns > before, "the notebook was not saved")
     # Lab takes cells out of the page that are not in view.
-    assert len(json.loads(path.read_text("utf-8"))["cells"]) == n_cells
+    wait(
+        lambda: path.stat().st_mtime_ns > before and n_cells_in(path) is not None,
+        "the notebook was not saved",
+    )
+    assert n_cells_in(path) == n_cells
+
+
+def n_cells_in(notebook: Path) -> int | None:
+    """Count them; None while the file is being written."""
+    with contextlib.suppress(ValueError):
+        return len(json.loads(notebook.read_text("utf-8"))["cells"])
+    return None
 
 
 def test_it_is_crisp_and_dark_where_the_notebook_is(opened: Open, lab: Lab) -> None:
