@@ -164,7 +164,7 @@ fn frameworks(setting: &SuiteContext<'_>) -> Result<Ran> {
         return Ok(without_frameworks());
     };
     let mut sum = side_by_side(setting, &environment, &["tests/frameworks"])?;
-    sum += side_by_side(setting, &environment, &["tests/gallery", "-k=torch"])?;
+    sum += side_by_side(setting, &environment, &["tests/gallery"])?;
     Ok(Ran::Tests(sum))
 }
 
