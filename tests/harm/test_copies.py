@@ -234,8 +234,8 @@ def step():
 
 shell = InteractiveShell.instance()
 shell.user_ns.update(step=step, heap=heap)
-shell.run_cell("%load_ext gpumem\n%gpumem on")
-shell.run_cell("kept = []\nfor _ in range(80): kept.append(step())")
+shell.run_cell("%load_ext gpumem\\n%gpumem on")
+shell.run_cell("kept = []\\nfor _ in range(80): kept.append(step())")
 looks = json.loads(gpumem.report().to_json())["holders"]
 print(len(stopped), [[it["name"] for it in look["roots"]] for look in looks])
 """
