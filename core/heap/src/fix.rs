@@ -394,8 +394,7 @@ pub fn uses(holder: &Holder, sources: &[&str]) -> Uses {
         })
     };
     let (path, rest) = collection(holder);
-    let keys = rest.split('.').next().unwrap_or_default();
-    let is_nested = keys.matches('[').count() > 1;
+    let is_nested = n_items(rest) > 1;
     let is_attribute = path.contains('.');
     if is_attribute && !sources.iter().any(is_written) {
         return Uses::None;
@@ -408,6 +407,13 @@ pub fn uses(holder: &Holder, sources: &[&str]) -> Uses {
     let naming = naming.map(|it| Code::new(bounded(it)).only_code());
     let uses = naming.map(|it| reads::uses(word, &it, is_nested));
     uses.max().unwrap_or(Uses::None)
+}
+
+/// How many items follow each other at the start of a path: two in `['a.weight'][0].grad_fn`.
+fn n_items(path: &str) -> usize {
+    let code = Code::new(path);
+    let item = |at: &usize| code.closing(*at).filter(|_| path[*at..].starts_with('['));
+    std::iter::successors(item(&0), |end| item(&(end + 1))).count()
 }
 
 /// The last name of what collects: `losses` of `trainer.losses`.

@@ -118,11 +118,12 @@ fn use_at(before: &str, after: &str, is_nested: bool) -> Uses {
         !head.contains("for ") || since.contains(" in ")
     });
     let takes_latest = after.starts_with("[-") || is_nested && takes_latest_of_each(head, after);
+    let takes_next = head.ends_with("next(") || head.ends_with("next(iter(");
     if looked_up {
         Uses::LooksUp
     } else if head.ends_with("len(") || takes_latest {
         Uses::None
-    } else if takes_part(after) {
+    } else if takes_next || takes_part(after) {
         Uses::Indexes
     } else {
         Uses::Whole
@@ -401,6 +402,8 @@ mod tests {
         let of_tensors = "last = [v[-1] for v in kept.values()]";
         assert_eq!(uses("kept", of_tensors, false), Uses::Whole);
         check("x = kept[i]", Uses::Indexes);
+        check("print(next(kept)[:3])", Uses::Indexes);
+        check("first = next(iter(self.kept))", Uses::Indexes);
         check("batch = kept[i:i + 32]", Uses::Indexes);
         check("labels = kept.logits.argmax(-1)", Uses::Indexes);
     }

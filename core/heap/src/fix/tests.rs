@@ -685,6 +685,15 @@ fn what_has_no_graph_is_not_gone_back_through() {
 }
 
 #[test]
+fn keys_may_have_dots() {
+    let of_layers = holder(RootKind::Variable, "log['0.weight'][3]", "defaultdict");
+    let cell = "log[name].append(g)\nprint({k: v[-1].norm() for k, v in log.items()})";
+    assert_eq!(uses(&of_layers, &[cell]), Uses::None);
+    let of_tensors = holder(RootKind::Variable, "log['0.weight']", "dict");
+    assert_eq!(uses(&of_tensors, &[cell]), Uses::Whole);
+}
+
+#[test]
 fn texts_and_comments_use_nothing() {
     let tasks = holder(RootKind::Variable, "gateway.tasks[0]", "Gateway");
     let cell = "self.tasks.add(task)  # the loop holds tasks weakly\nprint(len(gw.tasks), 'tasks')";
