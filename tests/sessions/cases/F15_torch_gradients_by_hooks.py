@@ -2,7 +2,6 @@
 # world: torch
 # about: tensor hooks append every weight gradient to a dict of lists although only the last norm is ever printed
 # holder: grad_log
-# bytes: 3211264
 # %%
 import torch
 from torch import nn

@@ -2,7 +2,6 @@
 # world: host
 # about: a stream is split with itertools.tee and only one branch is read, so the other branch keeps every block
 # holder: replay|live
-# bytes: 2000000
 # %%
 import itertools
 import numpy as np

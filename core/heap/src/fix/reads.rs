@@ -87,7 +87,7 @@ pub enum Uses {
     None,
     /// They look up what is in it.
     LooksUp,
-    /// They take what it has at an index or a key, or an attribute of it.
+    /// They take what it has at an index or a key, the next of it, or an attribute.
     Indexes,
     /// They iterate over it, or hand it on.
     Whole,
