@@ -108,7 +108,7 @@ fn modules_of_a_crate_of_core_use_each_other_in_no_circle() {
 const WRITES: &str = "GPUMEM_WRITE_FINDINGS";
 
 #[test]
-fn what_others_read_of_findings_is_what_the_analyzer_declares() {
+fn what_others_read_of_findings_and_runs_is_what_the_code_declares() {
     for (path, declared) in declared::files() {
         if std::env::var_os(WRITES).is_some() {
             std::fs::write(sources::root().join(path), declared).expect("it can be written");

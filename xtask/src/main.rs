@@ -53,7 +53,7 @@ enum Command {
     },
     /// Build the site into target/site
     Site,
-    /// Write the schema, the Python types and the tables of findings, from what the analyzer declares
+    /// Write the schema, the Python types and the tables of findings and runs, from what is declared
     Findings,
     /// Write the notices of the crates and fonts that the wheel contains
     Licenses,

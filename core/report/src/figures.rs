@@ -41,8 +41,8 @@ impl<R> RunFigure<R> {
     }
 }
 
-/// Figures: what each is, its name, the kind of its value, and how that is calculated. The schema of reports says of a
-/// run's what is said here.
+/// Declares figures, one a line: what it is, its name, the kind of its value, and how that is calculated. Of those of a
+/// run, `cargo xtask findings` writes into the schema what is said of them here.
 macro_rules! figures {
     ($($(#[doc = $meaning:literal])* $name:ident: $kind:ident($value:expr),)+) => {
         [$($crate::figures::RunFigure {
@@ -97,7 +97,7 @@ pub(crate) fn run_figures<'a>() -> [RunFigure<RunOnDevice<'a>>; 27] {
         label: Text(|it| it.run.label.clone()),
         /// The number that IPython gave it.
         execution_count: Count(|it| it.run.execution_count.map(u64::from)),
-        /// How it ended.
+        /// Whether it still runs, or how it ended.
         status: Name(|it| Some(it.run.status.name())),
         /// When it began, since the recording's start.
         started_nanos: Nanos(|it| Some(it.run.started)),
@@ -137,7 +137,7 @@ pub(crate) fn run_figures<'a>() -> [RunFigure<RunOnDevice<'a>>; 27] {
         device_used_before_bytes: Bytes(|it| it.row.device_used.0),
         /// What all processes used when it ended.
         device_used_after_bytes: Bytes(|it| it.row.device_used.1),
-        /// What the device has.
+        /// The device's capacity.
         capacity_bytes: Bytes(|it| it.row.capacity),
         /// Allocations that succeeded only after the cache was flushed.
         n_retries: Count(|it| it.row.n_retries),

@@ -40,7 +40,7 @@ const UNDERSTOOD: [&str; 7] = [
     "tag",
 ];
 
-/// The files that repeat what the analyzer declares, each as it must be.
+/// The files that repeat what the code declares, each as it must be.
 pub(crate) fn files() -> Vec<(&'static str, String)> {
     let schema = text(SCHEMA);
     let declared = Declared::new(&schema);
